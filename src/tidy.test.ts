@@ -69,7 +69,7 @@ const provedAbove: readonly (readonly [RegExp, string])[] = [
   [/^controllers\/ttl-after-finished\//, "acceptance/controllers/ttl-after-finished.test.ts"],
   [/^controllers\/node-lifecycle\//, "acceptance/controllers/node-lifecycle.test.ts"],
   [/^flags\/(?:completion|program|reference)\.ts$/, "up/commands/programs.test.ts"],
-  [/^api\/core\/(?:pod-)?amounts\.ts$/, "admission/plugins/limit-ranger/limit-ranger.test.ts"],
+  [/^api\/core\/(?:resources\/quantities|pod-spec\/resources)\.ts$/, "admission/plugins/limit-ranger/limit-ranger.test.ts"],
   [/^auth\/review-client\.ts$/, "acceptance/flag-effects/apiserver/flag-effects.test.ts"],
   [/^(?:client\/webhook\/webhook-client|admission\/webhooks\/fixture)\.ts$/, "acceptance/server/webhooks.test.ts"],
 ];

@@ -1,7 +1,7 @@
 /** Versions on their way out or in, served only where the operator asks for them. Their form is that of version 1. */
 import { type ListSchema, type MapSchema, type ObjectSchema, type Schema, schemaOf } from "../schema/schema.ts";
-import { validatingAdmissionPolicyBindingKind } from "./admissionregistration/validating-admission-policy-binding/kind.ts";
 import { validatingAdmissionPolicyKind } from "./admissionregistration/validating-admission-policy/kind.ts";
+import { validatingAdmissionPolicyBindingKind } from "./admissionregistration/validating-admission-policy-binding/kind.ts";
 import type { ApiObject, Kind } from "./kind.ts";
 import { ipAddressKind } from "./networking/ip-address/kind.ts";
 import { serviceCIDRKind } from "./networking/service-cidr/kind.ts";

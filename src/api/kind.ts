@@ -1,6 +1,7 @@
 /** What the server knows of one kind: data, and the few behaviours a kind may have of its own. */
-import type { FieldError } from "../schema/validation/field-error.ts";
+
 import type { ObjectSchema } from "../schema/schema.ts";
+import type { FieldError } from "../schema/validation/field-error.ts";
 import type { ObjectMeta } from "./meta/object-meta.ts";
 
 /** The members every stored object has. */

@@ -1,6 +1,7 @@
 /** The columns that most kinds share. */
-import { CREATED_TEXT, NAME_TEXT } from "./descriptions.ts";
+
 import type { ApiObject, Column } from "../kind.ts";
+import { CREATED_TEXT, NAME_TEXT } from "./descriptions.ts";
 import { since } from "./human-duration.ts";
 
 export const nameColumn: Column<ApiObject> = {

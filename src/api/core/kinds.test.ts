@@ -1,14 +1,14 @@
 import t from "tap";
 import { leaseKind } from "../coordination/lease/kind.ts";
-import type { Event } from "../events/event/schema.ts";
 import { eventsV1EventKind, fromCoreEvent, toCoreEvent } from "../events/event/kind.ts";
+import type { Event } from "../events/event/schema.ts";
 import type { Kind, Part } from "../kind.ts";
 import { configMapKind } from "./config-map/kind.ts";
 import { eventKind } from "./event/kind.ts";
 import { namespaceKind } from "./namespace/kind.ts";
 import { nodeKind } from "./node/kind.ts";
-import type { Pod, PodStatus } from "./pod/schema.ts";
 import { podKind } from "./pod/kind.ts";
+import type { Pod, PodStatus } from "./pod/schema.ts";
 import { secretKind } from "./secret/kind.ts";
 
 const now = "2026-01-01T00:00:00Z";

@@ -7,9 +7,9 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import t from "tap";
-import { deepEqual } from "../../schema/value/equal.ts";
 import { membersOf } from "../../schema/members.ts";
 import { type Field, type ObjectSchema, type Schema, schemaOf } from "../../schema/schema.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
 import { everySchema } from "../../testing/api/every-schema.ts";
 import { builtinScheme } from "../builtin.ts";
 import type { Kind } from "../kind.ts";

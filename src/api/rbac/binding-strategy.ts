@@ -1,6 +1,7 @@
 /** What the bindings of a namespace and those of the cluster have in common. */
-import { deepEqual } from "../../schema/value/equal.ts";
+
 import { type FieldError, invalidField, notSupported, requiredField } from "../../schema/validation/field-error.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
 import { child, index } from "../../schema/value/field-path.ts";
 import { ageColumn, column, nameColumn, wideColumn } from "../columns/columns.ts";
 import type { ApiObject, Column, Strategy } from "../kind.ts";

@@ -1,11 +1,11 @@
 /** For tests: definitions of custom resources as short as they can be. */
 
+import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition/kind.ts";
 import {
   type CustomResourceDefinition,
   type CustomResourceDefinitionVersion,
   customResourceDefinition,
 } from "../../api/apiextensions/custom-resource-definition/schema.ts";
-import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition/kind.ts";
 import { decode } from "../../schema/decode/decode.ts";
 import type { JsonSchemaProps } from "../../schema/structural/json-schema-props.ts";
 

@@ -1,4 +1,3 @@
-import { deepEqual } from "../../../schema/value/equal.ts";
 import {
   duplicateField,
   type FieldError,
@@ -7,6 +6,7 @@ import {
   notSupported,
   requiredField,
 } from "../../../schema/validation/field-error.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
 import { index } from "../../../schema/value/field-path.ts";
 import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
@@ -14,12 +14,12 @@ import { validateLabelSelector } from "../../meta/validation/label-selector.ts";
 import { dns1123Subdomain, pathSegment } from "../../meta/validation/names.ts";
 import { firstGeneration, nextGeneration } from "../../strategy.ts";
 import { validateMatchResources } from "../rules-validation.ts";
+import { matchDefaults } from "../validating-admission-policy/kind.ts";
 import {
   type ParamRef,
   type ValidatingAdmissionPolicyBinding,
   validatingAdmissionPolicyBinding,
 } from "../validating-admission-policy/schema.ts";
-import { matchDefaults } from "../validating-admission-policy/kind.ts";
 
 const ACTIONS = ["Audit", "Deny", "Warn"];
 const NOT_FOUND_ACTIONS = ["Deny", "Allow"];

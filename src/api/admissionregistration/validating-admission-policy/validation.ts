@@ -1,6 +1,11 @@
 import { type Compiled, compile } from "../../../cel/cel.ts";
 import { boolType, errorType, nullType, type ObjectType, stringType, type Type } from "../../../cel/values/types.ts";
-import { duplicateField, type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
+import {
+  duplicateField,
+  type FieldError,
+  invalidField,
+  requiredField,
+} from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { dns1035Label, qualifiedName } from "../../meta/validation/names.ts";
 import { parseApiVersion } from "../../scheme.ts";

@@ -2,8 +2,9 @@
  * A definition as Kubernetes judges it: what all versions have in common stands at the top, under the names it had when
  * there was but one version. Errors name these fields.
  */
-import { deepEqual } from "../../../schema/value/equal.ts";
+
 import type { JsonSchemaProps } from "../../../schema/structural/json-schema-props.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
 import type {
   CustomResourceColumnDefinition,
   CustomResourceDefinitionSpec,

@@ -13,7 +13,15 @@ import {
   required,
   string,
 } from "../../../schema/define.ts";
-import type { EitherSchema, Infer, ListSchema, MapSchema, ObjectSchema, Of, RawSchema } from "../../../schema/schema.ts";
+import type {
+  EitherSchema,
+  Infer,
+  ListSchema,
+  MapSchema,
+  ObjectSchema,
+  Of,
+  RawSchema,
+} from "../../../schema/schema.ts";
 import type { JsonSchemaProps } from "../../../schema/structural/json-schema-props.ts";
 
 export const json: RawSchema = { type: "raw", format: "json" };

@@ -3,12 +3,12 @@
 import { typeOf } from "../../../cel/adapter/schema-type.ts";
 import type { UnboundedPart } from "../../../cel/cost/estimate.ts";
 import { REQUEST_BYTES_MAX, RULE_ESTIMATE_MAX, SCHEMA_ESTIMATE_MAX } from "../../../cel/cost/limits.ts";
-import { type FieldError, forbiddenField, invalidField } from "../../../schema/validation/field-error.ts";
-import { child, index } from "../../../schema/value/field-path.ts";
 import type { Schema } from "../../../schema/schema.ts";
 import { convertPart, convertResource } from "../../../schema/structural/convert.ts";
 import type { JsonSchemaProps } from "../../../schema/structural/json-schema-props.ts";
 import type { Expressions } from "../../../schema/structural/keywords.ts";
+import { type FieldError, forbiddenField, invalidField } from "../../../schema/validation/field-error.ts";
+import { child, index } from "../../../schema/value/field-path.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
 import { type CompiledRule, compileRules, type RuleOptions } from "../custom-resource/rules.ts";
 

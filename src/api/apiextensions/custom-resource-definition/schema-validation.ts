@@ -1,13 +1,14 @@
 /** The schema of a version: what may stand at its root, what the loader says of it, what its rules cost. */
-import { type FieldError, forbiddenField, invalidField } from "../../../schema/validation/field-error.ts";
-import { child } from "../../../schema/value/field-path.ts";
+
 import type { JsonSchemaProps } from "../../../schema/structural/json-schema-props.ts";
 import { findSchemaErrors } from "../../../schema/structural/load.ts";
+import { type FieldError, forbiddenField, invalidField } from "../../../schema/validation/field-error.ts";
+import { child } from "../../../schema/value/field-path.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
 import { validateEmbedded } from "../custom-resource/embedded-resources.ts";
 import { evaluateRules } from "../custom-resource/rule-evaluation.ts";
-import type { SchemaRequirements } from "./validation-options.ts";
 import { RuleCosts, type RuleCostsOptions } from "./rule-costs.ts";
+import type { SchemaRequirements } from "./validation-options.ts";
 
 export interface SchemaOptions extends SchemaRequirements, Omit<RuleCostsOptions, "stored"> {
   /** The status is served and validated apart, so nothing at the root may speak of it. */

@@ -7,8 +7,8 @@ import { findUnstructural } from "../../../schema/structural/invariants.ts";
 import { type JsonSchemaProps, somePart } from "../../../schema/structural/json-schema-props.ts";
 import { findBadKeys, findOpenSetItems } from "../../../schema/structural/list-keywords.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
-import type { CustomResourceDefinitionSpec } from "./schema.ts";
 import type { RuleOptions } from "../custom-resource/rules.ts";
+import type { CustomResourceDefinitionSpec } from "./schema.ts";
 
 export interface SchemaRequirements {
   readonly requireStructural: boolean;

@@ -1,9 +1,9 @@
 import t from "tap";
-import { renderFieldError } from "../../../schema/validation/field-error.ts";
 import type { JsonSchemaProps } from "../../../schema/structural/json-schema-props.ts";
+import { renderFieldError } from "../../../schema/validation/field-error.ts";
 import { definitionOf, widgets } from "../../../testing/api/definition-fixture.ts";
-import type { CustomResourceDefinition } from "./schema.ts";
 import { customResourceDefinitionKind } from "./kind.ts";
+import type { CustomResourceDefinition } from "./schema.ts";
 import { validateDefinition } from "./validation.ts";
 
 function errorsOf(next: CustomResourceDefinition, previous?: CustomResourceDefinition): readonly string[] {

@@ -1,19 +1,20 @@
 /** Everything Kubernetes 1.33 asks of a CustomResourceDefinition, in its order and words. */
 
-import { deepEqual } from "../../../schema/value/equal.ts";
 import { type FieldError, invalidField, notSupported, requiredField } from "../../../schema/validation/field-error.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { validateImmutableField } from "../../meta/validation/immutable.ts";
 import { dns1035Label, dns1123Subdomain } from "../../meta/validation/names.ts";
 import { validateCaBundle } from "../../meta/validation/webhook-client.ts";
 import { validateApproval } from "./approval.ts";
 import { type ConversionOptions, knowsReview, validateConversion } from "./conversion-validation.ts";
+import { type DefinitionView, hasStatus, viewOf } from "./internal-view.ts";
 import type {
   CustomResourceDefinition,
   CustomResourceDefinitionNames,
   CustomResourceDefinitionSpec,
 } from "./schema.ts";
-import { type DefinitionView, hasStatus, viewOf } from "./internal-view.ts";
+import { type SchemaOptions, validateSchema } from "./schema-validation.ts";
 import {
   allRequirements,
   hasDefaults,
@@ -21,7 +22,6 @@ import {
   requirementsSince,
   type SchemaRequirements,
 } from "./validation-options.ts";
-import { type SchemaOptions, validateSchema } from "./schema-validation.ts";
 import {
   validateColumns,
   validateDeprecation,

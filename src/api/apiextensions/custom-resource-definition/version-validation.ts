@@ -1,8 +1,15 @@
 /** What a definition says of a version besides its schema: subresources, columns, selectable fields, deprecation. */
-import { duplicateField, type FieldError, invalidField, requiredField, tooMany } from "../../../schema/validation/field-error.ts";
-import { child, index } from "../../../schema/value/field-path.ts";
+
 import type { JsonSchemaProps } from "../../../schema/structural/json-schema-props.ts";
 import { followPath } from "../../../schema/structural/property-path.ts";
+import {
+  duplicateField,
+  type FieldError,
+  invalidField,
+  requiredField,
+  tooMany,
+} from "../../../schema/validation/field-error.ts";
+import { child, index } from "../../../schema/value/field-path.ts";
 import type {
   CustomResourceColumnDefinition,
   CustomResourceDefinitionVersion,

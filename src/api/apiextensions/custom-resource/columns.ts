@@ -3,8 +3,8 @@
 import { type JsonPath, parseJsonPath, printedValue } from "../../../schema/json/json-path.ts";
 import { formatInstant, parseInstant } from "../../../schema/value/time.ts";
 import { ageColumn, nameColumn } from "../../columns/columns.ts";
-import type { ApiObject, Column, FieldValue } from "../../kind.ts";
 import { since } from "../../columns/human-duration.ts";
+import type { ApiObject, Column, FieldValue } from "../../kind.ts";
 import type { CustomResourceColumnDefinition, SelectableField } from "../custom-resource-definition/schema.ts";
 
 export function customColumns(

@@ -1,11 +1,12 @@
 /** Whole resources inside custom ones: they say what they are, and their metadata is like any other. */
+
+import { membersOf } from "../../../schema/members.ts";
+import type { Schema } from "../../../schema/schema.ts";
 import { type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
 import { child, index, key } from "../../../schema/value/field-path.ts";
-import { membersOf } from "../../../schema/members.ts";
 import { isPlainObject } from "../../../schema/value/plain-object.ts";
-import type { Schema } from "../../../schema/schema.ts";
-import { dns1035Label, pathSegment } from "../../meta/validation/names.ts";
 import type { ObjectMeta } from "../../meta/object-meta.ts";
+import { dns1035Label, pathSegment } from "../../meta/validation/names.ts";
 import { validateObjectMeta } from "../../meta/validation/object-meta.ts";
 import { parseApiVersion } from "../../scheme.ts";
 

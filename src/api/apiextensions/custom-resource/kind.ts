@@ -9,11 +9,11 @@
  */
 import { decode } from "../../../schema/decode/decode.ts";
 import { applyDefaults } from "../../../schema/defaults.ts";
-import { deepEqual } from "../../../schema/value/equal.ts";
-import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
-import { validateChange } from "../../../schema/validation/ratcheting.ts";
 import type { ObjectSchema } from "../../../schema/schema.ts";
 import { convertResource } from "../../../schema/structural/convert.ts";
+import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
+import { validateChange } from "../../../schema/validation/ratcheting.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
 import { type ApiObject, allVerbs, type Converter, type Kind, type Strategy, type Subresource } from "../../kind.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
 import { svcGroup } from "../../scheme.ts";
@@ -25,16 +25,16 @@ import {
   nothingButStatus,
   statusSubresource,
 } from "../../strategy.ts";
-import { customColumns, customSelectableFields } from "./columns.ts";
 import type {
   CustomResourceDefinition,
   CustomResourceDefinitionNames,
   CustomResourceDefinitionVersion,
   CustomResourceSubresourceScale,
 } from "../custom-resource-definition/schema.ts";
-import { customScale, validateCustomScale } from "./scale.ts";
+import { customColumns, customSelectableFields } from "./columns.ts";
 import { validateEmbedded } from "./embedded-resources.ts";
 import { evaluateRules, hasRules, type RuleFindings } from "./rule-evaluation.ts";
+import { customScale, validateCustomScale } from "./scale.ts";
 
 /** Throws a `RangeError` when the definition has no such version. */
 export function customKind(definition: CustomResourceDefinition, versionName: string, converter?: Converter): Kind {

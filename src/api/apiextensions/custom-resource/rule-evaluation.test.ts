@@ -1,8 +1,8 @@
 import t from "tap";
-import { renderFieldError } from "../../../schema/validation/field-error.ts";
-import type { ValidationRule } from "../../../schema/validation/rules.ts";
 import { convertPart, convertResource } from "../../../schema/structural/convert.ts";
 import type { JsonSchemaProps } from "../../../schema/structural/json-schema-props.ts";
+import { renderFieldError } from "../../../schema/validation/field-error.ts";
+import type { ValidationRule } from "../../../schema/validation/rules.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
 import { type EvaluateOptions, evaluateRules } from "./rule-evaluation.ts";
 

@@ -1,10 +1,12 @@
 /** Evaluates the rules of a custom resource: on itself, and on what it was before. */
+
+import { nativeOf } from "../../../cel/adapter/json-value.ts";
 import type { Variables } from "../../../cel/cel.ts";
 import { PER_RESOURCE_COST_MAX } from "../../../cel/cost/limits.ts";
-import { nativeOf } from "../../../cel/adapter/json-value.ts";
 import { Optional, type Value } from "../../../cel/values/value.ts";
+import { membersOf } from "../../../schema/members.ts";
+import type { Schema } from "../../../schema/schema.ts";
 import { oldItems, oldMember } from "../../../schema/validation/correlate.ts";
-import { deepEqual } from "../../../schema/value/equal.ts";
 import {
   duplicateField,
   type FieldError,
@@ -13,11 +15,10 @@ import {
   renderFieldError,
   requiredField,
 } from "../../../schema/validation/field-error.ts";
-import { child, index, key } from "../../../schema/value/field-path.ts";
-import { membersOf } from "../../../schema/members.ts";
-import { isPlainObject } from "../../../schema/value/plain-object.ts";
 import type { ValidationRule } from "../../../schema/validation/rules.ts";
-import type { Schema } from "../../../schema/schema.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
+import { child, index, key } from "../../../schema/value/field-path.ts";
+import { isPlainObject } from "../../../schema/value/plain-object.ts";
 import { type CompiledRule, compileRules } from "./rules.ts";
 
 export interface RuleFindings {

@@ -1,11 +1,12 @@
 /** The expressions of `x-kubernetes-validations`, compiled against the schema they stand at. */
-import { type Compiled, compile, type Program } from "../../../cel/cel.ts";
+
 import { typeOf } from "../../../cel/adapter/schema-type.ts";
+import { type Compiled, compile, type Program } from "../../../cel/cel.ts";
 import { environment } from "../../../cel/environment.ts";
 import { renderErrors } from "../../../cel/parse/source.ts";
 import { optionalType, type Type } from "../../../cel/values/types.ts";
-import type { ValidationRule } from "../../../schema/validation/rules.ts";
 import type { Schema } from "../../../schema/schema.ts";
+import type { ValidationRule } from "../../../schema/validation/rules.ts";
 import { nameForms } from "../../meta/validation/name-formats.ts";
 
 export interface CompiledRule {

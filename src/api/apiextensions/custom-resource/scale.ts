@@ -1,8 +1,8 @@
 /** The `scale` subresource of a custom resource: its definition says where the numbers stand. */
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
 import { isPlainObject, setMember } from "../../../schema/value/plain-object.ts";
-import type { Scale } from "../../autoscaling/scale/schema.ts";
 import { scaleKind, scaleMetadata } from "../../autoscaling/scale/kind.ts";
+import type { Scale } from "../../autoscaling/scale/schema.ts";
 import type { ApiObject, Subresource } from "../../kind.ts";
 import { parseLabelSelector } from "../../meta/selectors/selector.ts";
 import type { CustomResourceSubresourceScale } from "../custom-resource-definition/schema.ts";

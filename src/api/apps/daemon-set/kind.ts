@@ -1,21 +1,13 @@
-import { type FieldError, invalidField, notSupported, requiredField } from "../../../schema/validation/field-error.ts";
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
+import { type FieldError, invalidField, notSupported, requiredField } from "../../../schema/validation/field-error.ts";
 import { ageColumn, column, integerColumn, nameColumn, wideColumn } from "../../columns/columns.ts";
+import { labelSelectorText, labelsText } from "../../columns/selector-text.ts";
 import { podTemplateSpec } from "../../core/pod-template/schema.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { neverDecremented, nonNegativeMembers } from "../../meta/validation/bounds.ts";
 import { validateImmutableSelector } from "../../meta/validation/immutable.ts";
 import { amountOf, atMostHundredPercent, validateIntOrPercent } from "../../meta/validation/int-or-percent.ts";
-import { labelSelectorText, labelsText } from "../../columns/selector-text.ts";
 import { statusSubresource } from "../../strategy.ts";
-import {
-  type DaemonSet,
-  type DaemonSetSpec,
-  type DaemonSetUpdateStrategy,
-  daemonSet,
-  daemonSetSpec,
-  type RollingUpdateDaemonSet,
-} from "./schema.ts";
 import { containerColumns } from "../workload/columns.ts";
 import {
   controllerWarnings,
@@ -32,6 +24,14 @@ import {
   validateStoredSelector,
   validateTemplate,
 } from "../workload/validation.ts";
+import {
+  type DaemonSet,
+  type DaemonSetSpec,
+  type DaemonSetUpdateStrategy,
+  daemonSet,
+  daemonSetSpec,
+  type RollingUpdateDaemonSet,
+} from "./schema.ts";
 
 /** How many templates the set has had: what was a member of the spec before apps/v1. */
 const TEMPLATE_GENERATION = "deprecated.daemonset.template.generation";

@@ -1,14 +1,24 @@
-import { deepEqual } from "../../../schema/value/equal.ts";
-import { type FieldError, forbiddenField, invalidField, notSupported } from "../../../schema/validation/field-error.ts";
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
+import { type FieldError, forbiddenField, invalidField, notSupported } from "../../../schema/validation/field-error.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
 import { scaleSubresource } from "../../autoscaling/scale/kind.ts";
 import { ageColumn, column, nameColumn, wideColumn } from "../../columns/columns.ts";
+import { labelSelectorText } from "../../columns/selector-text.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { neverDecremented, nonNegative, nonNegativeMembers } from "../../meta/validation/bounds.ts";
 import { validateImmutableSelector } from "../../meta/validation/immutable.ts";
 import { amountOf, atMostHundredPercent, validateIntOrPercent } from "../../meta/validation/int-or-percent.ts";
-import { labelSelectorText } from "../../columns/selector-text.ts";
 import { keepStatus, nextGeneration, onlyStatus, statusSubresource } from "../../strategy.ts";
+import { containerColumns } from "../workload/columns.ts";
+import { withoutTerminating } from "../workload/status-validation.ts";
+import { controllerWarnings, prepareForCreate, specOf, templateDefaults } from "../workload/strategy.ts";
+import {
+  isReadable,
+  validateKeptRunning,
+  validateSelected,
+  validateSelector,
+  validateTemplate,
+} from "../workload/validation.ts";
 import {
   type Deployment,
   type DeploymentSpec,
@@ -18,16 +28,6 @@ import {
   deploymentSpec,
   type RollingUpdateDeployment,
 } from "./schema.ts";
-import { containerColumns } from "../workload/columns.ts";
-import { controllerWarnings, prepareForCreate, specOf, templateDefaults } from "../workload/strategy.ts";
-import {
-  isReadable,
-  validateKeptRunning,
-  validateSelected,
-  validateSelector,
-  validateTemplate,
-} from "../workload/validation.ts";
-import { withoutTerminating } from "../workload/status-validation.ts";
 
 const REPLICAS = 1;
 const REVISIONS_KEPT = 10;

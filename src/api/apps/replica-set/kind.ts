@@ -1,12 +1,13 @@
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
 import { scaleSubresource } from "../../autoscaling/scale/kind.ts";
 import { ageColumn, integerColumn, nameColumn, wideColumn } from "../../columns/columns.ts";
+import { labelSelectorText } from "../../columns/selector-text.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { nonNegativeMembers } from "../../meta/validation/bounds.ts";
 import { validateImmutableSelector } from "../../meta/validation/immutable.ts";
-import { labelSelectorText } from "../../columns/selector-text.ts";
 import { onlyStatus, statusSubresource } from "../../strategy.ts";
 import { containerColumns } from "../workload/columns.ts";
+import { validateReplicaStatus, withoutTerminating } from "../workload/status-validation.ts";
 import {
   controllerWarnings,
   countingChanges,
@@ -22,7 +23,6 @@ import {
   validateTemplate,
 } from "../workload/validation.ts";
 import { type ReplicaSet, type ReplicaSetSpec, replicaSet, replicaSetSpec } from "./schema.ts";
-import { validateReplicaStatus, withoutTerminating } from "../workload/status-validation.ts";
 
 function setDefaults(object: ReplicaSet): ReplicaSet {
   const spec = specOf(object);

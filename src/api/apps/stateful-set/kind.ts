@@ -1,7 +1,7 @@
 import { scaleSubresource } from "../../autoscaling/scale/kind.ts";
 import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
-import type { PersistentVolumeClaim } from "../../core/persistent-volume-claim/schema.ts";
 import { setPersistentVolumeClaimDefaults } from "../../core/persistent-volume-claim/defaults.ts";
+import type { PersistentVolumeClaim } from "../../core/persistent-volume-claim/schema.ts";
 import { persistentVolumeClaimSpecWarnings } from "../../core/persistent-volume-claim/warnings.ts";
 import type { PodSpec } from "../../core/pod/schema.ts";
 import type { PodTemplateSpec } from "../../core/pod-template/schema.ts";
@@ -9,19 +9,9 @@ import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { dns1123Label } from "../../meta/validation/names.ts";
 import { statusSubresource } from "../../strategy.ts";
 import { containerColumns } from "../workload/columns.ts";
-import {
-  countingChanges,
-  prepareForCreate,
-  specOf,
-  templateDefaults,
-  templateWarnings,
-} from "../workload/strategy.ts";
+import { countingChanges, prepareForCreate, specOf, templateDefaults, templateWarnings } from "../workload/strategy.ts";
 import { type StatefulSet, type StatefulSetUpdateStrategy, statefulSet, statefulSetSpec } from "./schema.ts";
-import {
-  validateStatefulSet,
-  validateStatefulSetStatus,
-  validateStatefulSetUpdate,
-} from "./validation.ts";
+import { validateStatefulSet, validateStatefulSetStatus, validateStatefulSetUpdate } from "./validation.ts";
 
 function setDefaults(object: StatefulSet): StatefulSet {
   const spec = specOf(object);

@@ -1,16 +1,12 @@
 /** Rules of Kubernetes 1.33 for StatefulSets. Pods and claims of their templates are checked when they are made. */
-import { type FieldError, forbiddenField, invalidField, notSupported } from "../../../schema/validation/field-error.ts";
+
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
+import { type FieldError, forbiddenField, invalidField, notSupported } from "../../../schema/validation/field-error.ts";
 import { neverDecremented, nonNegative, nonNegativeMembers } from "../../meta/validation/bounds.ts";
 import { dns1123Label } from "../../meta/validation/names.ts";
 import { validateAnnotations, validateLabels } from "../../meta/validation/object-meta.ts";
 import { isReadable, validateKeptRunning, validateSelected, validateSelector } from "../workload/validation.ts";
-import {
-  type StatefulSet,
-  type StatefulSetSpec,
-  type StatefulSetUpdateStrategy,
-  statefulSetSpec,
-} from "./schema.ts";
+import { type StatefulSet, type StatefulSetSpec, type StatefulSetUpdateStrategy, statefulSetSpec } from "./schema.ts";
 
 export function validateStatefulSet({ spec }: StatefulSet, previous: StatefulSet | undefined): readonly FieldError[] {
   if (spec === undefined) return [];

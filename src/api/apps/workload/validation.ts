@@ -12,8 +12,8 @@ import { rulesFor } from "../../core/pod-spec/validation-options.ts";
 import type { PodTemplateSpec } from "../../core/pod-template/schema.ts";
 import { validatePodTemplateSpec } from "../../core/pod-template/validation.ts";
 import type { LabelSelector } from "../../meta/label-selector.ts";
-import { validateLabelSelector } from "../../meta/validation/label-selector.ts";
 import { matchesLabels, requirementsOf } from "../../meta/selectors/selector.ts";
+import { validateLabelSelector } from "../../meta/validation/label-selector.ts";
 
 type Labels = Readonly<Record<string, string>> | undefined;
 

@@ -7,8 +7,8 @@ import {
   selfSubjectAccessReview,
   subjectAccessReview,
 } from "./schema.ts";
-import { validateLocalAccess, validateSelfAccess, validateSubjectAccess } from "./validation.ts";
 import { type SelfSubjectRulesReview, selfSubjectRulesReview } from "./self-subject-rules-review.ts";
+import { validateLocalAccess, validateSelfAccess, validateSubjectAccess } from "./validation.ts";
 
 const names = { group: "authorization.svc.io", version: "v1" } as const;
 

@@ -1,8 +1,8 @@
 /** What a question about access must say: who, and either a resource or a path. */
 import { type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
 import { index } from "../../../schema/value/field-path.ts";
-import { validateLabelRequirement } from "../../meta/validation/label-selector.ts";
 import type { ObjectMeta } from "../../meta/object-meta.ts";
+import { validateLabelRequirement } from "../../meta/validation/label-selector.ts";
 import type {
   FieldSelectorAttributes,
   LabelSelectorAttributes,

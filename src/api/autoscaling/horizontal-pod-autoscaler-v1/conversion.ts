@@ -15,9 +15,9 @@ import type {
   MetricStatus,
 } from "../horizontal-pod-autoscaler/schema.ts";
 import { horizontalPodAutoscalerBehavior } from "../horizontal-pod-autoscaler/schema.ts";
-import type { HorizontalPodAutoscaler as HorizontalPodAutoscalerV1 } from "./schema.ts";
-import { defined, fromMetricStatusV1, fromMetricV1, toMetricStatusV1, toMetricV1 } from "./metrics-conversion.ts";
 import { conditionV1, metricSpecV1, metricStatusV1 } from "./metrics.ts";
+import { defined, fromMetricStatusV1, fromMetricV1, toMetricStatusV1, toMetricV1 } from "./metrics-conversion.ts";
+import type { HorizontalPodAutoscaler as HorizontalPodAutoscalerV1 } from "./schema.ts";
 
 const METRICS = "autoscaling.alpha.kubernetes.io/metrics";
 const CURRENT_METRICS = "autoscaling.alpha.kubernetes.io/current-metrics";

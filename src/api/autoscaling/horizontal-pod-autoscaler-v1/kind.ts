@@ -1,12 +1,12 @@
 /** `autoscaling/v1`: the same autoscalers under the older form. All rules are those of version 2. */
 import { type ApiObject, allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { onlyStatus, statusSubresource } from "../../strategy.ts";
-import type { HorizontalPodAutoscaler as HorizontalPodAutoscalerV2 } from "../horizontal-pod-autoscaler/schema.ts";
 import { autoscalerColumns } from "../horizontal-pod-autoscaler/columns.ts";
-import { fromV2, toV2 } from "./conversion.ts";
 import { autoscalerStrategy, horizontalPodAutoscalerKind } from "../horizontal-pod-autoscaler/kind.ts";
-import { type HorizontalPodAutoscaler, horizontalPodAutoscaler } from "./schema.ts";
+import type { HorizontalPodAutoscaler as HorizontalPodAutoscalerV2 } from "../horizontal-pod-autoscaler/schema.ts";
 import { validateAutoscalerStatus } from "../horizontal-pod-autoscaler/validation.ts";
+import { fromV2, toV2 } from "./conversion.ts";
+import { type HorizontalPodAutoscaler, horizontalPodAutoscaler } from "./schema.ts";
 
 /** What version 1 cannot say passes through version 2 and comes back as annotations. */
 function throughV2(

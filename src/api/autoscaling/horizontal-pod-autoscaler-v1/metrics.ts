@@ -2,7 +2,17 @@
  * The metrics that `autoscaling/v1` autoscalers carry in annotations, as this version has no members for them. Nothing
  * but these annotations holds them.
  */
-import { int32, object, optional, pointer, published, quantity, required, string, time } from "../../../schema/define.ts";
+import {
+  int32,
+  object,
+  optional,
+  pointer,
+  published,
+  quantity,
+  required,
+  string,
+  time,
+} from "../../../schema/define.ts";
 import type { Infer } from "../../../schema/schema.ts";
 import { labelSelector } from "../../meta/label-selector.ts";
 import { crossVersionObjectReference } from "./schema.ts";

@@ -1,13 +1,7 @@
 /** What `kubectl get hpa` shows. */
 import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import type { Column } from "../../kind.ts";
-import type {
-  HorizontalPodAutoscaler,
-  MetricSpec,
-  MetricStatus,
-  MetricTarget,
-  MetricValueStatus,
-} from "./schema.ts";
+import type { HorizontalPodAutoscaler, MetricSpec, MetricStatus, MetricTarget, MetricValueStatus } from "./schema.ts";
 
 /** Metrics shown; further ones are counted. */
 const SHOWN = 2;

@@ -1,12 +1,8 @@
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { dropStatus, keepStatus, statusSubresource } from "../../strategy.ts";
-import {
-  type HorizontalPodAutoscaler,
-  type HPAScalingRules,
-  horizontalPodAutoscaler,
-} from "./schema.ts";
-import { autoscalerColumns } from "./columns.ts";
 import { cpuUtilization } from "../horizontal-pod-autoscaler-v1/conversion.ts";
+import { autoscalerColumns } from "./columns.ts";
+import { type HorizontalPodAutoscaler, type HPAScalingRules, horizontalPodAutoscaler } from "./schema.ts";
 import { validateAutoscaler, validateAutoscalerStatus } from "./validation.ts";
 
 const DOUBLE: HPAScalingRules["policies"] = [{ type: "Percent", value: 100, periodSeconds: 15 }];

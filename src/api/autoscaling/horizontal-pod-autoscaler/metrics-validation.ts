@@ -8,8 +8,8 @@ import {
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { validateContainerResourceName } from "../../core/resources/names.ts";
-import { pathSegment } from "../../meta/validation/names.ts";
 import { parseQuantity } from "../../meta/quantity.ts";
+import { pathSegment } from "../../meta/validation/names.ts";
 import type {
   CrossVersionObjectReference,
   ExternalMetricSource,

@@ -1,15 +1,15 @@
 /** Rules of Kubernetes 1.33 for autoscalers. */
 import { type FieldError, invalidField, notSupported, requiredField } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
-import { nonNegativeMembers } from "../../meta/validation/bounds.ts";
 import { parseQuantity } from "../../meta/quantity.ts";
+import { nonNegativeMembers } from "../../meta/validation/bounds.ts";
+import { validateMetrics, validateReference } from "./metrics-validation.ts";
 import type {
   HorizontalPodAutoscaler,
   HorizontalPodAutoscalerSpec,
   HPAScalingPolicy,
   HPAScalingRules,
 } from "./schema.ts";
-import { validateMetrics, validateReference } from "./metrics-validation.ts";
 
 const PERIOD_SECONDS_MAX = 1800;
 const STABILIZATION_SECONDS_MAX = 3600;

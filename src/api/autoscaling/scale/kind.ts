@@ -1,10 +1,10 @@
 /** How many pods a controller is to have: the one form in which all controllers are scaled. */
 import { ageColumn, integerColumn, nameColumn } from "../../columns/columns.ts";
+import { labelSelectorText } from "../../columns/selector-text.ts";
 import type { ApiObject, Kind, Subresource } from "../../kind.ts";
-import { nonNegative } from "../../meta/validation/bounds.ts";
 import type { LabelSelector } from "../../meta/label-selector.ts";
 import type { ObjectMeta } from "../../meta/object-meta.ts";
-import { labelSelectorText } from "../../columns/selector-text.ts";
+import { nonNegative } from "../../meta/validation/bounds.ts";
 import { type Scale, scale } from "./schema.ts";
 
 /** Served below the resources that can be scaled, and nowhere by itself. */

@@ -1,14 +1,14 @@
 import { containerColumns } from "../../apps/workload/columns.ts";
 import { countingChanges, podNameWarnings, prepareForCreate, specOf } from "../../apps/workload/strategy.ts";
 import { ageColumn, column, integerColumn, nameColumn, wideColumn } from "../../columns/columns.ts";
-import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { since } from "../../columns/human-duration.ts";
 import { labelSelectorText } from "../../columns/selector-text.ts";
+import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { statusSubresource } from "../../strategy.ts";
-import { type CronJob, cronJob, cronJobSpec } from "./schema.ts";
-import { validateCronJob } from "./validation.ts";
 import { setJobTemplateDefaults } from "../job/defaults.ts";
 import { jobWarnings } from "../job/warnings.ts";
+import { type CronJob, cronJob, cronJobSpec } from "./schema.ts";
+import { validateCronJob } from "./validation.ts";
 
 const SUCCESSFUL_JOBS_KEPT = 3;
 const FAILED_JOBS_KEPT = 1;

@@ -1,9 +1,9 @@
 /** Rules of Kubernetes 1.33 for cron jobs. */
 import { type FieldError, invalidField, notSupported, requiredField } from "../../../schema/validation/field-error.ts";
 import { nonNegativeMembers } from "../../meta/validation/bounds.ts";
-import type { CronJob, CronJobSpec } from "./schema.ts";
-import { CronError, parseCronSchedule } from "./schedule.ts";
 import { validateJobSpec } from "../job/validation.ts";
+import { CronError, parseCronSchedule } from "./schedule.ts";
+import type { CronJob, CronJobSpec } from "./schema.ts";
 import { isTimeZone } from "./time-zone.ts";
 
 /** Eleven characters are left for the time in the names of the jobs. */

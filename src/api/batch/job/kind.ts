@@ -1,12 +1,12 @@
 import { containerColumns } from "../../apps/workload/columns.ts";
 import { countingChanges, podNameWarnings, prepareForCreate } from "../../apps/workload/strategy.ts";
 import { ageColumn, column, nameColumn, wideColumn } from "../../columns/columns.ts";
-import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { humanDuration } from "../../columns/human-duration.ts";
 import { labelSelectorText } from "../../columns/selector-text.ts";
+import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { statusSubresource } from "../../strategy.ts";
-import { type Job, job, jobSpec } from "./schema.ts";
 import { labelledAsTemplate, setJobDefaults } from "./defaults.ts";
+import { type Job, job, jobSpec } from "./schema.ts";
 import { withGeneratedSelector } from "./selector.ts";
 import { hasCondition, validateJobStatus } from "./status-validation.ts";
 import { validateJobUpdate } from "./update-validation.ts";

@@ -13,6 +13,7 @@ import {
 import { child, index } from "../../../schema/value/field-path.ts";
 import { nonNegative } from "../../meta/validation/bounds.ts";
 import { qualifiedName } from "../../meta/validation/names.ts";
+import { countIndexes, IndexesError, parseIndexes } from "./indexes.ts";
 import type {
   JobSpec,
   PodFailurePolicyOnExitCodesRequirement,
@@ -20,7 +21,6 @@ import type {
   PodFailurePolicyRule,
   SuccessPolicyRule,
 } from "./schema.ts";
-import { countIndexes, IndexesError, parseIndexes } from "./indexes.ts";
 
 const RULES_MAX = 20;
 const PATTERNS_MAX = 20;

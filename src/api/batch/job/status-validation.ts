@@ -2,7 +2,7 @@
  * What the status of a job may become. Rules about members that an update leaves alone are not asked: a status that was
  * wrong before may be mended bit by bit, and the controller may lag behind a change of the spec.
  */
-import { deepEqual } from "../../../schema/value/equal.ts";
+
 import {
   bareTime,
   duplicateField,
@@ -11,10 +11,11 @@ import {
   invalidTogether,
   requiredField,
 } from "../../../schema/validation/field-error.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
 import { nonNegativeMembers } from "../../meta/validation/bounds.ts";
-import type { Job, JobStatus } from "./schema.ts";
 import { firstShared, parseIndexes } from "./indexes.ts";
 import { indexesProblem } from "./policy-validation.ts";
+import type { Job, JobStatus } from "./schema.ts";
 
 type ConditionType = "Complete" | "Failed" | "FailureTarget" | "SuccessCriteriaMet";
 

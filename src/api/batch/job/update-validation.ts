@@ -1,6 +1,7 @@
 /** What of a job may change, and what its status may become. */
-import { deepEqual } from "../../../schema/value/equal.ts";
+
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
 import { type PodTemplateSpec, podTemplateSpec } from "../../core/pod-template/schema.ts";
 import { validateImmutableField, validateImmutableSelector } from "../../meta/validation/immutable.ts";
 import type { Job, JobSpec } from "./schema.ts";

@@ -1,5 +1,11 @@
 /** Rules of Kubernetes 1.33 for jobs, and for the jobs that cron jobs describe. */
-import { type FieldError, invalidField, notSupported, requiredField, tooLong } from "../../../schema/validation/field-error.ts";
+import {
+  type FieldError,
+  invalidField,
+  notSupported,
+  requiredField,
+  tooLong,
+} from "../../../schema/validation/field-error.ts";
 import { child } from "../../../schema/value/field-path.ts";
 import {
   isReadable,
@@ -10,12 +16,8 @@ import {
 import { nonNegativeMembers } from "../../meta/validation/bounds.ts";
 import { validateDomainPrefixedPath } from "../../meta/validation/domain-prefixed-path.ts";
 import { dns1123Label } from "../../meta/validation/names.ts";
+import { validatePodFailurePolicy, validatePodReplacementPolicy, validateSuccessPolicy } from "./policy-validation.ts";
 import type { Job, JobSpec } from "./schema.ts";
-import {
-  validatePodFailurePolicy,
-  validatePodReplacementPolicy,
-  validateSuccessPolicy,
-} from "./policy-validation.ts";
 import { validateGeneratedSelector } from "./selector.ts";
 
 /** What one indexed job can keep track of. */

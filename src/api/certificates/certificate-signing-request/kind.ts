@@ -1,6 +1,6 @@
 import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
-import { allVerbs, type Kind, type Requester, type Strategy, type Subresource } from "../../kind.ts";
 import { humanDuration } from "../../columns/human-duration.ts";
+import { allVerbs, type Kind, type Requester, type Strategy, type Subresource } from "../../kind.ts";
 import { pathSegment } from "../../meta/validation/names.ts";
 import { dropStatus, keepStatus, statusSubresource } from "../../strategy.ts";
 import {

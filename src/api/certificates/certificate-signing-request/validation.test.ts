@@ -1,6 +1,6 @@
 import t from "tap";
-import type { CertificateSigningRequest } from "./schema.ts";
 import { certificateSigningRequestKind } from "./kind.ts";
+import type { CertificateSigningRequest } from "./schema.ts";
 import { validateSignerName } from "./signer-name.ts";
 
 const spec = { request: "", signerName: "a.b/c" };

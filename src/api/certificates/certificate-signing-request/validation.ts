@@ -8,13 +8,9 @@ import {
   requiredField,
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
-import { requestProblem } from "./pkcs10.ts";
-import {
-  type CertificateSigningRequest,
-  type CertificateSigningRequestCondition,
-  keyUsages,
-} from "./schema.ts";
 import { pemBlocks } from "../pem.ts";
+import { requestProblem } from "./pkcs10.ts";
+import { type CertificateSigningRequest, type CertificateSigningRequestCondition, keyUsages } from "./schema.ts";
 import { validateSignerName } from "./signer-name.ts";
 
 const LEGACY_SIGNER = "kubernetes.io/legacy-unknown";

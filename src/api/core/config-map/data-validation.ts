@@ -1,6 +1,7 @@
 /** What ConfigMaps and Secrets share: keys that become file names, a bound on the size, and immutability. */
-import { deepEqual } from "../../../schema/value/equal.ts";
+
 import { type FieldError, forbiddenField, invalidField, tooLong } from "../../../schema/validation/field-error.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
 import { key } from "../../../schema/value/field-path.ts";
 import { configMapKey } from "../../meta/validation/names.ts";
 

@@ -2,8 +2,8 @@ import { invalidField } from "../../../schema/validation/field-error.ts";
 import { key } from "../../../schema/value/field-path.ts";
 import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { type ConfigMap, configMap } from "./schema.ts";
 import { decodedBytes, textBytes, validateImmutable, validateKeys, validateSize } from "./data-validation.ts";
+import { type ConfigMap, configMap } from "./schema.ts";
 
 const strategy: Strategy<ConfigMap> = {
   validate: (object) => [

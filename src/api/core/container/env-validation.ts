@@ -2,8 +2,8 @@
 import { type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { configMapKey, dns1123Subdomain, environmentName, validateName } from "../../meta/validation/names.ts";
-import type { EnvFromSource, EnvVar, EnvVarSource } from "./schema.ts";
 import { ENV_FIELDS, validateFieldRef, validateResourceFieldRef } from "../references/field-ref-validation.ts";
+import type { EnvFromSource, EnvVar, EnvVarSource } from "./schema.ts";
 
 export function validateEnv(variables: readonly EnvVar[], path: string): readonly FieldError[] {
   return variables.flatMap(({ name, value = "", valueFrom }, i) => {

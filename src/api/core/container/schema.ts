@@ -13,10 +13,15 @@ import {
 } from "../../../schema/define.ts";
 import type { Infer } from "../../../schema/schema.ts";
 import { localObjectReference } from "../references/object-reference.ts";
-import { lifecycle, probe } from "./probe.ts";
+import {
+  configMapKeySelector,
+  objectFieldSelector,
+  resourceFieldSelector,
+  secretKeySelector,
+} from "../references/selectors.ts";
 import { resourceRequirements } from "../resources/schema.ts";
+import { lifecycle, probe } from "./probe.ts";
 import { securityContext } from "./security-context.ts";
-import { configMapKeySelector, objectFieldSelector, resourceFieldSelector, secretKeySelector } from "../references/selectors.ts";
 
 export const containerPort = object("core/v1.ContainerPort", {
   name: optional(1, string),

@@ -9,13 +9,13 @@ import {
 } from "../../../schema/validation/field-error.ts";
 import { child } from "../../../schema/value/field-path.ts";
 import { dns1123Subdomain, validateName } from "../../meta/validation/names.ts";
+import { validateDescendingPath } from "../volume/file-validation.ts";
 import type {
   AppArmorProfile,
   SeccompProfile,
   SecurityContext,
   WindowsSecurityContextOptions,
 } from "./security-context.ts";
-import { validateDescendingPath } from "../volume/file-validation.ts";
 
 const ID_MAX = 2147483647;
 

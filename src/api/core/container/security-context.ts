@@ -1,4 +1,14 @@
-import { boolean, int64, list, object, optional, pointer, published, required, string } from "../../../schema/define.ts";
+import {
+  boolean,
+  int64,
+  list,
+  object,
+  optional,
+  pointer,
+  published,
+  required,
+  string,
+} from "../../../schema/define.ts";
 import type { Infer } from "../../../schema/schema.ts";
 
 export const seLinuxOptions = object("core/v1.SELinuxOptions", {

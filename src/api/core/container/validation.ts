@@ -10,13 +10,13 @@ import {
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { dns1123Label, portName, portNumber, validateName } from "../../meta/validation/names.ts";
-import type { Container, ContainerPort, EphemeralContainer } from "./schema.ts";
-import { validateEnv, validateEnvFrom } from "./env-validation.ts";
 import type { PodSpec } from "../pod/schema.ts";
-import { validateHandler, validateProbe } from "./probe-validation.ts";
 import { validateContainerResources, validateResizePolicy } from "../resources/validation.ts";
-import { validateSecurityContext } from "./security-context-validation.ts";
 import type { Volume } from "../volume/schema.ts";
+import { validateEnv, validateEnvFrom } from "./env-validation.ts";
+import { validateHandler, validateProbe } from "./probe-validation.ts";
+import type { Container, ContainerPort, EphemeralContainer } from "./schema.ts";
+import { validateSecurityContext } from "./security-context-validation.ts";
 import { validateDevices, validateMounts } from "./volume-mount-validation.ts";
 
 /** What a container's rules need to know of the pod around it. */

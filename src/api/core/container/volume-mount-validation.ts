@@ -8,9 +8,9 @@ import {
   requiredField,
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
-import type { Container, VolumeMount } from "./schema.ts";
-import type { Volume } from "../volume/schema.ts";
 import { validateDescendingPath } from "../volume/file-validation.ts";
+import type { Volume } from "../volume/schema.ts";
+import type { Container, VolumeMount } from "./schema.ts";
 
 type Volumes = ReadonlyMap<string, Volume>;
 

@@ -1,6 +1,6 @@
 import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
-import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { listText } from "../../columns/list-text.ts";
+import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { type EndpointSubset, type Endpoints, endpoints } from "./schema.ts";
 import { endpointsWarnings, validateEndpoints } from "./validation.ts";
 

@@ -2,8 +2,8 @@ import { type FieldError, invalidField, notSupported, requiredField } from "../.
 import { child, index } from "../../../schema/value/field-path.ts";
 import { ipWarnings, validateLegacyIp, validateNonSpecialIp } from "../../meta/validation/ip.ts";
 import { dns1123Label, dns1123Subdomain, portNumber, qualifiedName } from "../../meta/validation/names.ts";
-import type { EndpointAddress, EndpointPort, EndpointSubset, Endpoints } from "./schema.ts";
 import { PROTOCOLS } from "../service/protocols.ts";
+import type { EndpointAddress, EndpointPort, EndpointSubset, Endpoints } from "./schema.ts";
 
 export function validateEndpoints({ subsets = [] }: Endpoints): readonly FieldError[] {
   return subsets.flatMap((subset, i) => validateSubset(subset, index("subsets", i)));

@@ -1,6 +1,6 @@
 import t from "tap";
-import type { Event } from "./schema.ts";
 import { eventColumns } from "./columns.ts";
+import type { Event } from "./schema.ts";
 
 const now = Date.parse("2026-01-01T01:00:00Z");
 

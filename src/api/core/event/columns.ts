@@ -1,7 +1,7 @@
 /** What `kubectl get events` shows (`printEvent`); both versions of Event are printed through the core one. */
 import { column, nameColumn, wideColumn } from "../../columns/columns.ts";
-import type { Column } from "../../kind.ts";
 import { since } from "../../columns/human-duration.ts";
+import type { Column } from "../../kind.ts";
 import type { Event } from "./schema.ts";
 
 export const eventColumns: readonly Column<Event>[] = [

@@ -1,7 +1,7 @@
 import { allVerbs, type Kind } from "../../kind.ts";
 import { pathSegment } from "../../meta/validation/names.ts";
-import { type Event, event } from "./schema.ts";
 import { eventColumns } from "./columns.ts";
+import { type Event, event } from "./schema.ts";
 import { validateEvent } from "./validation.ts";
 
 export const eventKind: Kind<Event> = {

@@ -2,8 +2,9 @@
  * Rules for events. What comes through `events.svc.io` must be complete (specification 2, Event); what comes through
  * core `v1` may be of the old form, without an `eventTime`, which Kubernetes keeps accepting.
  */
-import { deepEqual } from "../../../schema/value/equal.ts";
+
 import { bareTime, type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
 import { dns1123Subdomain, qualifiedName, validateName } from "../../meta/validation/names.ts";
 import type { Event } from "./schema.ts";
 

@@ -7,10 +7,10 @@ import {
   requiredField,
 } from "../../../schema/validation/field-error.ts";
 import { child, index, key } from "../../../schema/value/field-path.ts";
-import { qualifiedName, validateName } from "../../meta/validation/names.ts";
 import { compareAmounts, quantityValueOf } from "../../meta/quantity.ts";
-import type { LimitRange, LimitRangeItem } from "./schema.ts";
+import { qualifiedName, validateName } from "../../meta/validation/names.ts";
 import { mayOvercommit, validateContainerResourceName, validateResourceName } from "../resources/names.ts";
+import type { LimitRange, LimitRangeItem } from "./schema.ts";
 
 const TYPES = ["Pod", "Container", "PersistentVolumeClaim"];
 

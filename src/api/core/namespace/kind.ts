@@ -5,8 +5,8 @@ import type { Kind, Strategy } from "../../kind.ts";
 import { dns1123Label } from "../../meta/validation/names.ts";
 import { validateFinalizer } from "../../meta/validation/object-meta.ts";
 import { keepStatus, statusSubresource } from "../../strategy.ts";
-import { type Namespace, namespace } from "./schema.ts";
 import { validatePodSecurity } from "./pod-security-labels.ts";
+import { type Namespace, namespace } from "./schema.ts";
 
 const FINALIZER = "kubernetes";
 const NAME_LABEL = "kubernetes.io/metadata.name";

@@ -1,6 +1,7 @@
 /** Labels by which a namespace says how secure the pods in it must be. */
-import { deepEqual } from "../../../schema/value/equal.ts";
+
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
 import { key } from "../../../schema/value/field-path.ts";
 
 type Labels = Readonly<Record<string, string>> | undefined;

@@ -1,6 +1,6 @@
 import t from "tap";
-import type { Node } from "./schema.ts";
 import { nodeColumns } from "./columns.ts";
+import type { Node } from "./schema.ts";
 
 function row(node: Node): readonly unknown[] {
   return nodeColumns.map((column) => column.cell(node, Date.parse("2026-01-01T01:00:00Z")));

@@ -2,8 +2,8 @@ import { index } from "../../../schema/value/field-path.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { cidrWarnings } from "../../meta/validation/ip.ts";
 import { keepStatus, onlyStatus, statusSubresource } from "../../strategy.ts";
-import { type Node, node } from "./schema.ts";
 import { nodeColumns } from "./columns.ts";
+import { type Node, node } from "./schema.ts";
 import { validateNode, validateNodeUpdate } from "./validation.ts";
 
 const strategy: Strategy<Node> = {

@@ -1,7 +1,6 @@
 /** Rules for nodes: their taints, the ranges their pods' addresses come from, what they have to give. */
 
 import { canonicalJson } from "../../../schema/json/canonical-json.ts";
-import { deepEqual } from "../../../schema/value/equal.ts";
 import {
   duplicateField,
   type FieldError,
@@ -10,12 +9,13 @@ import {
   notSupported,
   requiredField,
 } from "../../../schema/validation/field-error.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { parseCidr } from "../../../std/net/ip.ts";
 import { validateLegacyCidr } from "../../meta/validation/ip.ts";
 import { labelValue, qualifiedName, validateName } from "../../meta/validation/names.ts";
-import type { Node, Taint } from "./schema.ts";
 import { validateResourceAmount } from "../resources/validation.ts";
+import type { Node, Taint } from "./schema.ts";
 
 const EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 

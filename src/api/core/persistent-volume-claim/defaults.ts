@@ -1,6 +1,7 @@
 /** What is filled into claims, and into the templates of claims that other kinds carry. */
-import type { PersistentVolumeClaim } from "./schema.ts";
+
 import type { PersistentVolumeClaimSpec } from "../volume/schema.ts";
+import type { PersistentVolumeClaim } from "./schema.ts";
 
 export function setPersistentVolumeClaimDefaults(claim: PersistentVolumeClaim): PersistentVolumeClaim {
   return {

@@ -3,16 +3,16 @@ import { allVerbs, type Column, type Kind, type Strategy } from "../../kind.ts";
 import { keepStatus, onlyStatus, statusSubresource } from "../../strategy.ts";
 import { accessModesText } from "../persistent-volume/access-modes.ts";
 import { protectedInUse } from "../persistent-volume/in-use-protection.ts";
-import { type PersistentVolumeClaim, persistentVolumeClaim } from "./schema.ts";
+import { storageClassNameOf } from "../persistent-volume/storage-class-name.ts";
+import type { PersistentVolumeClaimSpec } from "../volume/schema.ts";
 import { setPersistentVolumeClaimDefaults } from "./defaults.ts";
+import { type PersistentVolumeClaim, persistentVolumeClaim } from "./schema.ts";
 import {
   validatePersistentVolumeClaim,
   validatePersistentVolumeClaimStatusUpdate,
   validatePersistentVolumeClaimUpdate,
 } from "./validation.ts";
 import { persistentVolumeClaimWarnings } from "./warnings.ts";
-import { storageClassNameOf } from "../persistent-volume/storage-class-name.ts";
-import type { PersistentVolumeClaimSpec } from "../volume/schema.ts";
 
 /** Members whose feature is off unless asked for go, unless the claim had them. */
 function withoutGated(

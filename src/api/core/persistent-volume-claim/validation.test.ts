@@ -1,8 +1,8 @@
 import t from "tap";
-import type { PersistentVolumeClaim } from "./schema.ts";
-import { persistentVolumeClaimKind } from "./kind.ts";
-import { validatePersistentVolumeClaimUpdate } from "./validation.ts";
 import type { PersistentVolumeClaimSpec } from "../volume/schema.ts";
+import { persistentVolumeClaimKind } from "./kind.ts";
+import type { PersistentVolumeClaim } from "./schema.ts";
+import { validatePersistentVolumeClaimUpdate } from "./validation.ts";
 
 const spec: PersistentVolumeClaimSpec = {
   accessModes: ["ReadWriteOnce"],

@@ -1,5 +1,5 @@
 /** Rules of Kubernetes 1.33 for claims to volumes, and for the claims that pods and sets carry as templates. */
-import { deepEqual } from "../../../schema/value/equal.ts";
+
 import {
   type FieldError,
   forbiddenField,
@@ -7,16 +7,17 @@ import {
   notSupported,
   requiredField,
 } from "../../../schema/validation/field-error.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
 import { child, key } from "../../../schema/value/field-path.ts";
+import { compareAmounts, quantityValueOf } from "../../meta/quantity.ts";
 import { type LabelSelectorRules, validateLabelSelector } from "../../meta/validation/label-selector.ts";
 import { dns1123Label, dns1123Subdomain, qualifiedName } from "../../meta/validation/names.ts";
-import { compareAmounts, quantityValueOf } from "../../meta/quantity.ts";
 import { validateAccessModes } from "../persistent-volume/access-modes.ts";
-import type { TypedLocalObjectReference, TypedObjectReference } from "../references/object-reference.ts";
-import type { PersistentVolumeClaim, PersistentVolumeClaimStatus } from "./schema.ts";
-import type { ResourceList } from "../resources/schema.ts";
 import { STORAGE_CLASS_ANNOTATION } from "../persistent-volume/storage-class-name.ts";
+import type { TypedLocalObjectReference, TypedObjectReference } from "../references/object-reference.ts";
+import type { ResourceList } from "../resources/schema.ts";
 import type { PersistentVolumeClaimSpec } from "../volume/schema.ts";
+import type { PersistentVolumeClaim, PersistentVolumeClaimStatus } from "./schema.ts";
 
 export interface PersistentVolumeClaimRules {
   /** What was stored before groups and label values were checked stays. */

@@ -1,9 +1,9 @@
 /** What the author of a claim is told although nothing is wrong. */
 import { child, key } from "../../../schema/value/field-path.ts";
 import { isFractional } from "../../meta/quantity.ts";
-import type { PersistentVolumeClaim } from "./schema.ts";
 import { STORAGE_CLASS_ANNOTATION } from "../persistent-volume/storage-class-name.ts";
 import type { PersistentVolumeClaimSpec } from "../volume/schema.ts";
+import type { PersistentVolumeClaim } from "./schema.ts";
 
 export function persistentVolumeClaimWarnings(claim: PersistentVolumeClaim): readonly string[] {
   const annotated = claim.metadata?.annotations?.[STORAGE_CLASS_ANNOTATION] !== undefined;

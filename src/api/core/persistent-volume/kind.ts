@@ -2,12 +2,12 @@ import { ageColumn, column, nameColumn, wideColumn } from "../../columns/columns
 import { allVerbs, type Column, type Kind, type Strategy } from "../../kind.ts";
 import { keepStatus, onlyStatus, statusSubresource } from "../../strategy.ts";
 import { accessModesText } from "./access-modes.ts";
+import { setPersistentVolumeDefaults } from "./defaults.ts";
 import { protectedInUse } from "./in-use-protection.ts";
 import { type PersistentVolume, persistentVolume } from "./schema.ts";
-import { setPersistentVolumeDefaults } from "./defaults.ts";
+import { storageClassNameOf } from "./storage-class-name.ts";
 import { validatePersistentVolume, validatePersistentVolumeUpdate } from "./validation.ts";
 import { persistentVolumeWarnings } from "./warnings.ts";
-import { storageClassNameOf } from "./storage-class-name.ts";
 
 /** A member whose feature is off unless asked for goes, unless the volume had it. */
 function withoutGated(object: PersistentVolume, previous?: PersistentVolume): PersistentVolume {

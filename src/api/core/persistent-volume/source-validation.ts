@@ -2,12 +2,6 @@
 import { type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
 import { child } from "../../../schema/value/field-path.ts";
 import { dns1123Label, dns1123Subdomain } from "../../meta/validation/names.ts";
-import type {
-  CSIPersistentVolumeSource,
-  GlusterfsPersistentVolumeSource,
-  PersistentVolumeSource,
-  PersistentVolumeSpec,
-} from "./schema.ts";
 import {
   oneSource,
   pathWithoutBacksteps,
@@ -25,6 +19,12 @@ import {
   validateQuobyte,
   validateStorageOS,
 } from "../volume/source-validation.ts";
+import type {
+  CSIPersistentVolumeSource,
+  GlusterfsPersistentVolumeSource,
+  PersistentVolumeSource,
+  PersistentVolumeSpec,
+} from "./schema.ts";
 
 type Source = keyof PersistentVolumeSource;
 type Sources = { readonly [S in Source]-?: NonNullable<PersistentVolumeSource[S]> };

@@ -1,5 +1,5 @@
 /** Rules of Kubernetes 1.33 for persistent volumes, and for those that stand inside an attachment. */
-import { deepEqual } from "../../../schema/value/equal.ts";
+
 import {
   type FieldError,
   forbiddenField,
@@ -7,15 +7,16 @@ import {
   notSupported,
   requiredField,
 } from "../../../schema/validation/field-error.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
 import { child, key } from "../../../schema/value/field-path.ts";
-import { dns1123Subdomain } from "../../meta/validation/names.ts";
 import { compareAmounts, quantityValueOf } from "../../meta/quantity.ts";
+import { dns1123Subdomain } from "../../meta/validation/names.ts";
+import { newerLabel } from "../node/deprecated-labels.ts";
+import { validateVolumeMode } from "../persistent-volume-claim/validation.ts";
+import { validateNodeSelector } from "../pod-spec/scheduling-validation.ts";
 import { validateAccessModes } from "./access-modes.ts";
 import type { PersistentVolume, PersistentVolumeSpec, VolumeNodeAffinity } from "./schema.ts";
-import { validateVolumeMode } from "../persistent-volume-claim/validation.ts";
 import { isMountable, sourceOf, validatePersistentVolumeSource } from "./source-validation.ts";
-import { newerLabel } from "../node/deprecated-labels.ts";
-import { validateNodeSelector } from "../pod-spec/scheduling-validation.ts";
 
 export const MOUNT_OPTIONS_ANNOTATION = "volume.beta.kubernetes.io/mount-options";
 

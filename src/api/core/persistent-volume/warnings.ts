@@ -1,10 +1,10 @@
 /** What the author of a persistent volume is told although nothing is wrong. */
 import { index, key } from "../../../schema/value/field-path.ts";
-import type { PersistentVolume } from "./schema.ts";
-import { MOUNT_OPTIONS_ANNOTATION } from "./validation.ts";
 import { nodeTermWarnings } from "../pod-spec/warnings.ts";
-import { STORAGE_CLASS_ANNOTATION } from "./storage-class-name.ts";
 import { goneDriverWarnings } from "../volume/warnings.ts";
+import type { PersistentVolume } from "./schema.ts";
+import { STORAGE_CLASS_ANNOTATION } from "./storage-class-name.ts";
+import { MOUNT_OPTIONS_ANNOTATION } from "./validation.ts";
 
 const RECYCLE =
   "The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning.";

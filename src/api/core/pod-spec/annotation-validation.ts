@@ -2,12 +2,12 @@
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
 import { child, key } from "../../../schema/value/field-path.ts";
 import type { ObjectMeta } from "../../meta/object-meta.ts";
-import type { Toleration } from "./affinity.ts";
-import type { PodSpec } from "../pod/schema.ts";
-import { eachContainer } from "./containers.ts";
 import { validateAnnotated } from "../container/security-context-validation.ts";
-import { validateTolerations } from "./toleration-validation.ts";
+import type { PodSpec } from "../pod/schema.ts";
 import { validateDescendingPath } from "../volume/file-validation.ts";
+import type { Toleration } from "./affinity.ts";
+import { eachContainer } from "./containers.ts";
+import { validateTolerations } from "./toleration-validation.ts";
 
 export const APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/";
 export const SECCOMP_POD = "seccomp.security.alpha.kubernetes.io/pod";

@@ -1,12 +1,12 @@
 /** AppArmor profiles stood in annotations before they had a field: what new pods say in one is said in both. */
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
 import type { Container, EphemeralContainer } from "../container/schema.ts";
+import { type AppArmorProfile, appArmorProfile } from "../container/security-context.ts";
+import { profileAnnotation, validateAppArmorProfile } from "../container/security-context-validation.ts";
 import type { Pod, PodSpec } from "../pod/schema.ts";
 import { APP_ARMOR } from "./annotation-validation.ts";
 import { eachContainer } from "./containers.ts";
 import { appArmorWarning } from "./warnings.ts";
-import { type AppArmorProfile, appArmorProfile } from "../container/security-context.ts";
-import { profileAnnotation, validateAppArmorProfile } from "../container/security-context-validation.ts";
 
 const LOCALHOST = "localhost/";
 

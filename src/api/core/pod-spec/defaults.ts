@@ -2,10 +2,11 @@
  * What Kubernetes fills into a pod that its author left out (facts/types.json `serverDefaults`), beyond the defaults
  * that stand at the fields. Everything here is also done to pod templates, but for `setPodDefaults`.
  */
+
+import type { HTTPGetAction, LifecycleHandler, Probe } from "../container/probe.ts";
 import type { Container, EphemeralContainer } from "../container/schema.ts";
 import { setPersistentVolumeClaimSpecDefaults } from "../persistent-volume-claim/defaults.ts";
 import type { Pod, PodSpec } from "../pod/schema.ts";
-import type { HTTPGetAction, LifecycleHandler, Probe } from "../container/probe.ts";
 import type { Volume } from "../volume/schema.ts";
 
 const DEFAULT_FILE_MODE = 0o644;

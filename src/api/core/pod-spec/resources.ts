@@ -1,8 +1,9 @@
 /** What a whole pod asks for and may use, as Kubernetes adds up its containers. */
-import { type Amounts, amountsOf, largest, NOTHING, pick, sum } from "../resources/quantities.ts";
+
 import type { Container } from "../container/schema.ts";
 import type { ContainerStatus } from "../container/status.ts";
 import type { Pod } from "../pod/schema.ts";
+import { type Amounts, amountsOf, largest, NOTHING, pick, sum } from "../resources/quantities.ts";
 
 export interface PodAmountsOptions {
   /** While containers are resized they have what they had and what they are to have: the larger counts. */

@@ -10,10 +10,16 @@ import {
 import { child, index } from "../../../schema/value/field-path.ts";
 import type { LabelSelector } from "../../meta/label-selector.ts";
 import { validateLabelSelector } from "../../meta/validation/label-selector.ts";
-import { dns1123Label, dns1123Subdomain, labelValue, qualifiedName, validateName } from "../../meta/validation/names.ts";
-import type { Affinity, NodeAffinity, PodAffinity, PodAffinityTerm, TopologySpreadConstraint } from "./affinity.ts";
+import {
+  dns1123Label,
+  dns1123Subdomain,
+  labelValue,
+  qualifiedName,
+  validateName,
+} from "../../meta/validation/names.ts";
 import type { PodSpec } from "../pod/schema.ts";
 import type { NodeSelector, NodeSelectorRequirement, NodeSelectorTerm } from "../references/selectors.ts";
+import type { Affinity, NodeAffinity, PodAffinity, PodAffinityTerm, TopologySpreadConstraint } from "./affinity.ts";
 
 /** What was stored before rules came, and may stay. */
 export interface SchedulingRules {

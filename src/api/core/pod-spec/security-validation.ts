@@ -7,7 +7,6 @@ import {
   requiredField,
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
-import type { PodSpec } from "../pod/schema.ts";
 import type { Sysctl } from "../container/security-context.ts";
 import {
   validateAppArmorProfile,
@@ -15,6 +14,7 @@ import {
   validateSeccompProfile,
   validateWindowsOptions,
 } from "../container/security-context-validation.ts";
+import type { PodSpec } from "../pod/schema.ts";
 
 export interface PodSecurityRules {
   readonly allowHostSysctls?: boolean;

@@ -1,8 +1,8 @@
 /** What a change of a pod need not put right, because the pod was so before. */
 import type { Pod } from "../pod/schema.ts";
+import { validateScheduling } from "./scheduling-validation.ts";
 import { validatePodSecurityContext } from "./security-validation.ts";
 import type { PodSpecRules } from "./validation.ts";
-import { validateScheduling } from "./scheduling-validation.ts";
 
 export function rulesFor({ spec }: Pod): PodSpecRules {
   if (spec === undefined) return {};

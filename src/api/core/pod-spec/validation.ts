@@ -5,13 +5,13 @@ import { dns1123Label, dns1123Subdomain, qualifiedName, validateName } from "../
 import { validateLabels } from "../../meta/validation/object-meta.ts";
 import { validateChoice, validateContainers } from "../container/validation.ts";
 import type { PodSpec } from "../pod/schema.ts";
+import { validateContainerResources } from "../resources/validation.ts";
+import { validateVolumes } from "../volume/validation.ts";
 import { validateDns, validateHostAliases } from "./dns-validation.ts";
 import { validateHostProcess, validateHostUsers, validateOs } from "./os-validation.ts";
-import { validatePodSecurityContext } from "./security-validation.ts";
-import { validateContainerResources } from "../resources/validation.ts";
 import { type SchedulingRules, validateScheduling } from "./scheduling-validation.ts";
+import { validatePodSecurityContext } from "./security-validation.ts";
 import { validateTolerations } from "./toleration-validation.ts";
-import { validateVolumes } from "../volume/validation.ts";
 
 export interface PodSpecRules extends SchedulingRules {
   /** The spec is a pod's own. Templates may leave to the pod what is filled in when it is made. */

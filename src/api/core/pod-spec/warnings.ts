@@ -1,16 +1,16 @@
 /** What the author of a pod or of a template is told although nothing is wrong: deprecated, pointless, ambiguous. */
 import { child, index, key } from "../../../schema/value/field-path.ts";
-import { ipWarnings } from "../../meta/validation/ip.ts";
-import { labelValue } from "../../meta/validation/names.ts";
 import type { ObjectMeta } from "../../meta/object-meta.ts";
 import { isFractional } from "../../meta/quantity.ts";
-import type { PodAffinity } from "./affinity.ts";
+import { ipWarnings } from "../../meta/validation/ip.ts";
+import { labelValue } from "../../meta/validation/names.ts";
 import type { Container } from "../container/schema.ts";
-import type { PodSpec } from "../pod/schema.ts";
-import { eachContainer } from "./containers.ts";
 import { renamedLabel } from "../node/deprecated-labels.ts";
+import type { PodSpec } from "../pod/schema.ts";
 import type { NodeSelectorTerm } from "../references/selectors.ts";
 import { volumeWarnings } from "../volume/warnings.ts";
+import type { PodAffinity } from "./affinity.ts";
+import { eachContainer } from "./containers.ts";
 
 export interface PodWarningOptions {
   /** Templates are warned of AppArmor annotations here; pods when the annotation is turned into the field. */

@@ -13,8 +13,8 @@ import { validatePodAnnotations, validateSeccompAgrees } from "../pod-spec/annot
 import { setPodSpecDefaults } from "../pod-spec/defaults.ts";
 import { withoutDisabledFields } from "../pod-spec/disabled-fields.ts";
 import { type PodSpecRules, validatePodSpec } from "../pod-spec/validation.ts";
-import type { PodTemplateSpec } from "./schema.ts";
 import { podSpecWarnings } from "../pod-spec/warnings.ts";
+import type { PodTemplateSpec } from "./schema.ts";
 
 /** `rules` spare what was stored before: see `rulesFor` in pod-stored-rules.ts. */
 export function validatePodTemplateSpec(

@@ -1,7 +1,7 @@
 import t from "tap";
 import type { ContainerStatus } from "../container/status.ts";
-import type { Pod } from "./schema.ts";
 import { podColumns, podRowConditions } from "./columns.ts";
+import type { Pod } from "./schema.ts";
 
 const now = Date.parse("2026-01-01T00:10:00Z");
 

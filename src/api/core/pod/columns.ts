@@ -1,7 +1,7 @@
 /** What `kubectl get pods` shows, computed as Kubernetes' own printer does (`printPod`). */
 import { ageColumn, column, nameColumn, wideColumn } from "../../columns/columns.ts";
-import type { Column, RowCondition } from "../../kind.ts";
 import { humanDuration } from "../../columns/human-duration.ts";
+import type { Column, RowCondition } from "../../kind.ts";
 import type { Container } from "../container/schema.ts";
 import type { ContainerState, ContainerStatus } from "../container/status.ts";
 import type { Pod } from "./schema.ts";

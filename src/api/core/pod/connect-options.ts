@@ -1,4 +1,15 @@
-import { boolean, int32, int64, list, object, optional, pointer, required, string, time } from "../../../schema/define.ts";
+import {
+  boolean,
+  int32,
+  int64,
+  list,
+  object,
+  optional,
+  pointer,
+  required,
+  string,
+  time,
+} from "../../../schema/define.ts";
 import type { Infer } from "../../../schema/schema.ts";
 import { typeMeta } from "../../meta/type-meta.ts";
 

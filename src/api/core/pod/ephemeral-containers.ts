@@ -1,13 +1,14 @@
 /** The `ephemeralcontainers` subresource: containers that come to look may be added to a pod, and stay as they are. */
-import { type FieldError, forbiddenField } from "../../../schema/validation/field-error.ts";
+
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
+import { type FieldError, forbiddenField } from "../../../schema/validation/field-error.ts";
 import type { Part } from "../../kind.ts";
 import { ephemeralContainer } from "../container/schema.ts";
-import type { Pod } from "./schema.ts";
 import { withoutDisabledFields } from "../pod-spec/disabled-fields.ts";
+import { rulesFor } from "../pod-spec/validation-options.ts";
 import { counted } from "./generation.ts";
 import { identity } from "./resize.ts";
-import { rulesFor } from "../pod-spec/validation-options.ts";
+import type { Pod } from "./schema.ts";
 import { validateAnnotationUpdate } from "./update-validation.ts";
 import { validatePod } from "./validation.ts";
 

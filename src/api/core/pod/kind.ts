@@ -1,9 +1,9 @@
 import { allVerbs, type Kind } from "../../kind.ts";
 import { statusSubresource } from "../../strategy.ts";
-import { type Pod, pod } from "./schema.ts";
 import { podColumns, podRowConditions } from "./columns.ts";
 import { podEphemeralContainers } from "./ephemeral-containers.ts";
 import { podResize } from "./resize.ts";
+import { type Pod, pod } from "./schema.ts";
 import { podStatusPart, podStrategy } from "./strategy.ts";
 
 export const podKind: Kind<Pod> = {

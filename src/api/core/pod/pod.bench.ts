@@ -6,14 +6,14 @@ import { readFileSync } from "node:fs";
 import { decodeCbor, encodeCbor } from "../../../schema/cbor/decode.ts";
 import { decode } from "../../../schema/decode/decode.ts";
 import { applyDefaults } from "../../../schema/defaults.ts";
-import { deepEqual } from "../../../schema/value/equal.ts";
-import { deepFreeze } from "../../../schema/value/freeze.ts";
 import { encodeJson, parseJson } from "../../../schema/json/encode.ts";
 import { decodeProtobuf, encodeProtobuf } from "../../../schema/protobuf/encode.ts";
 import { validate } from "../../../schema/validation/validate.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
+import { deepFreeze } from "../../../schema/value/freeze.ts";
 import { cpuMicroseconds, heapBytes } from "../../../testing/std/measure.ts";
-import { pod } from "./schema.ts";
 import { podKind } from "./kind.ts";
+import { pod } from "./schema.ts";
 
 const text = readFileSync(new URL("./pod.bench.json", import.meta.url));
 const parsed = parseJson(text).value;

@@ -1,11 +1,11 @@
 import t from "tap";
 import type { Container } from "../container/schema.ts";
-import type { Pod, PodSpec } from "./schema.ts";
 import { setPodDefaults } from "../pod-spec/defaults.ts";
+import type { ResourceRequirements } from "../resources/schema.ts";
 import { podEphemeralContainers } from "./ephemeral-containers.ts";
 import { qosClassOf } from "./qos.ts";
 import { podResize } from "./resize.ts";
-import type { ResourceRequirements } from "../resources/schema.ts";
+import type { Pod, PodSpec } from "./schema.ts";
 
 const resources: ResourceRequirements = { requests: { cpu: "1" }, limits: { cpu: "2", memory: "1Gi" } };
 const container: Container = { name: "a", image: "web:1", resources };

@@ -1,17 +1,18 @@
 /** The `resize` subresource: CPU and memory of containers that run may change, and nothing else. */
+
+import { semanticEqual } from "../../../schema/semantic-equal.ts";
 import { type FieldError, forbiddenField, invalidField } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
-import { semanticEqual } from "../../../schema/semantic-equal.ts";
 import type { Part } from "../../kind.ts";
 import { compareAmounts } from "../../meta/quantity.ts";
 import type { Container } from "../container/schema.ts";
-import { type Pod, type PodSpec, podSpec } from "./schema.ts";
 import { withoutDisabledFields } from "../pod-spec/disabled-fields.ts";
+import { rulesFor } from "../pod-spec/validation-options.ts";
+import type { ResourceList, ResourceRequirements } from "../resources/schema.ts";
 import { counted } from "./generation.ts";
 import { qosClassOf } from "./qos.ts";
-import { rulesFor } from "../pod-spec/validation-options.ts";
+import { type Pod, type PodSpec, podSpec } from "./schema.ts";
 import { validatePod } from "./validation.ts";
-import type { ResourceList, ResourceRequirements } from "../resources/schema.ts";
 
 const LISTS = ["initContainers", "containers"] as const;
 const NO_SPEC: PodSpec = { containers: [] };

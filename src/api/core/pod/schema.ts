@@ -16,12 +16,12 @@ import {
 import type { Infer } from "../../../schema/schema.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
 import { typeMeta } from "../../meta/type-meta.ts";
-import { affinity, toleration, topologySpreadConstraint } from "../pod-spec/affinity.ts";
 import { container, ephemeralContainer } from "../container/schema.ts";
+import { podSecurityContext } from "../container/security-context.ts";
 import { containerStatus } from "../container/status.ts";
+import { affinity, toleration, topologySpreadConstraint } from "../pod-spec/affinity.ts";
 import { localObjectReference } from "../references/object-reference.ts";
 import { resourceList, resourceRequirements } from "../resources/schema.ts";
-import { podSecurityContext } from "../container/security-context.ts";
 import { volume } from "../volume/schema.ts";
 
 export const podDNSConfigOption = object("core/v1.PodDNSConfigOption", {

@@ -1,13 +1,19 @@
 /** Rules for what the node agent says of a pod. */
-import { bare, duplicateField, type FieldError, forbiddenField, invalidField } from "../../../schema/validation/field-error.ts";
+import {
+  bare,
+  duplicateField,
+  type FieldError,
+  forbiddenField,
+  invalidField,
+} from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { parseIp } from "../../../std/net/ip.ts";
 import { validateLegacyIp } from "../../meta/validation/ip.ts";
 import { dns1123Subdomain, qualifiedName, validateName } from "../../meta/validation/names.ts";
+import { validateId } from "../container/security-context-validation.ts";
 import type { ContainerStatus } from "../container/status.ts";
 import type { Pod, PodSpec, PodStatus } from "./schema.ts";
 import { validateAnnotationUpdate } from "./update-validation.ts";
-import { validateId } from "../container/security-context-validation.ts";
 
 const SYSTEM_CONDITIONS = new Set(["PodScheduled", "PodReady", "Ready", "Initialized"]);
 

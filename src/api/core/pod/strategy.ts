@@ -3,18 +3,18 @@ import type { FieldError } from "../../../schema/validation/field-error.ts";
 import type { Part, Strategy } from "../../kind.ts";
 import { dns1123Label } from "../../meta/validation/names.ts";
 import { keepStatus, onlyStatus } from "../../strategy.ts";
-import type { PodAffinityTerm } from "../pod-spec/affinity.ts";
 import type { ContainerStatus } from "../container/status.ts";
-import type { Pod, PodSpec, PodStatus } from "./schema.ts";
+import type { PodAffinityTerm } from "../pod-spec/affinity.ts";
 import { appArmorWarnings, withAppArmor } from "../pod-spec/app-armor.ts";
 import { setPodDefaults } from "../pod-spec/defaults.ts";
 import { withoutDisabledFields } from "../pod-spec/disabled-fields.ts";
+import { podSpecWarnings } from "../pod-spec/warnings.ts";
 import { counted } from "./generation.ts";
 import { qosClassOf } from "./qos.ts";
+import type { Pod, PodSpec, PodStatus } from "./schema.ts";
 import { validatePodStatusUpdate } from "./status-validation.ts";
 import { validatePodUpdate } from "./update-validation.ts";
 import { validateNewPod } from "./validation.ts";
-import { podSpecWarnings } from "../pod-spec/warnings.ts";
 
 export const podStrategy: Strategy<Pod> = {
   setDefaults: (object) => withBothIps(setPodDefaults(object)),

@@ -1,6 +1,6 @@
 import t from "tap";
-import type { Pod, PodSpec } from "./schema.ts";
 import { setPodDefaults } from "../pod-spec/defaults.ts";
+import type { Pod, PodSpec } from "./schema.ts";
 import { validatePodUpdate } from "./update-validation.ts";
 
 const container = { name: "a", image: "web:1" };

@@ -1,17 +1,18 @@
 /** What may be changed of a pod that exists: little, and a bit more while scheduling gates hold it back. */
-import { deepEqual } from "../../../schema/value/equal.ts";
-import { type FieldError, forbiddenField, invalidField } from "../../../schema/validation/field-error.ts";
-import { child, index, key } from "../../../schema/value/field-path.ts";
+
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
+import { type FieldError, forbiddenField, invalidField } from "../../../schema/validation/field-error.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
+import { child, index, key } from "../../../schema/value/field-path.ts";
 import type { ObjectMeta } from "../../meta/object-meta.ts";
-import { type NodeAffinity, nodeAffinity, type Toleration } from "../pod-spec/affinity.ts";
 import type { Container } from "../container/schema.ts";
-import { type Pod, type PodSchedulingGate, type PodSpec, podSpec } from "./schema.ts";
+import { type NodeAffinity, nodeAffinity, type Toleration } from "../pod-spec/affinity.ts";
 import { APP_ARMOR } from "../pod-spec/annotation-validation.ts";
-import { rulesFor } from "../pod-spec/validation-options.ts";
-import { validatePod } from "./validation.ts";
-import type { NodeSelectorTerm } from "../references/selectors.ts";
 import { validateTolerations } from "../pod-spec/toleration-validation.ts";
+import { rulesFor } from "../pod-spec/validation-options.ts";
+import type { NodeSelectorTerm } from "../references/selectors.ts";
+import { type Pod, type PodSchedulingGate, type PodSpec, podSpec } from "./schema.ts";
+import { validatePod } from "./validation.ts";
 
 const MIRROR = "kubernetes.io/config.mirror";
 const MUTABLE =

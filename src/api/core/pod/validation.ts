@@ -2,9 +2,13 @@
 import { type FieldError, forbiddenField } from "../../../schema/validation/field-error.ts";
 import { index } from "../../../schema/value/field-path.ts";
 import { validateImageSpaces } from "../container/validation.ts";
-import type { Pod, PodSpec } from "./schema.ts";
-import { validateAppArmorAgrees, validatePodAnnotations, validateSeccompAgrees } from "../pod-spec/annotation-validation.ts";
+import {
+  validateAppArmorAgrees,
+  validatePodAnnotations,
+  validateSeccompAgrees,
+} from "../pod-spec/annotation-validation.ts";
 import { type PodSpecRules, validatePodSpec } from "../pod-spec/validation.ts";
+import type { Pod, PodSpec } from "./schema.ts";
 
 const NO_SPEC: PodSpec = { containers: [] };
 

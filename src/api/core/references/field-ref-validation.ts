@@ -4,8 +4,8 @@
  */
 import { type FieldError, invalidField, notSupported, requiredField } from "../../../schema/validation/field-error.ts";
 import { child } from "../../../schema/value/field-path.ts";
-import { qualifiedName, validateName } from "../../meta/validation/names.ts";
 import { parseQuantity } from "../../meta/quantity.ts";
+import { qualifiedName, validateName } from "../../meta/validation/names.ts";
 import type { ObjectFieldSelector, ResourceFieldSelector } from "./selectors.ts";
 
 /** What environment variables may take from the pod. */

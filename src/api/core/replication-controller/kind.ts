@@ -1,5 +1,6 @@
 import { type FieldError, requiredField } from "../../../schema/validation/field-error.ts";
 import { containerColumns } from "../../apps/workload/columns.ts";
+import { validateReplicaStatus } from "../../apps/workload/status-validation.ts";
 import {
   controllerWarnings,
   countingChanges,
@@ -8,12 +9,11 @@ import {
   templateDefaults,
 } from "../../apps/workload/strategy.ts";
 import { validateKeptRunning, validateSelected, validateTemplate } from "../../apps/workload/validation.ts";
-import { validateReplicaStatus } from "../../apps/workload/status-validation.ts";
 import { scaleSubresource } from "../../autoscaling/scale/kind.ts";
 import { ageColumn, integerColumn, nameColumn, wideColumn } from "../../columns/columns.ts";
+import { labelsText } from "../../columns/selector-text.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { nonNegativeMembers } from "../../meta/validation/bounds.ts";
-import { labelsText } from "../../columns/selector-text.ts";
 import { statusSubresource } from "../../strategy.ts";
 import {
   type ReplicationController,

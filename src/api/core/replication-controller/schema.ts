@@ -1,4 +1,15 @@
-import { int32, int64, listMap, map, object, optional, pointer, required, string, time } from "../../../schema/define.ts";
+import {
+  int32,
+  int64,
+  listMap,
+  map,
+  object,
+  optional,
+  pointer,
+  required,
+  string,
+  time,
+} from "../../../schema/define.ts";
 import type { Infer } from "../../../schema/schema.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
 import { typeMeta } from "../../meta/type-meta.ts";

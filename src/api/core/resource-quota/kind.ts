@@ -2,11 +2,7 @@ import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind } from "../../kind.ts";
 import { dropStatus, keepStatus, statusSubresource } from "../../strategy.ts";
 import { type ResourceQuota, resourceQuota } from "./schema.ts";
-import {
-  validateResourceQuota,
-  validateResourceQuotaStatusUpdate,
-  validateResourceQuotaUpdate,
-} from "./validation.ts";
+import { validateResourceQuota, validateResourceQuotaStatusUpdate, validateResourceQuotaUpdate } from "./validation.ts";
 
 /** `pods: 3/10, requests.cpu: 500m/4`: what is used of what there is. */
 function usage({ status }: ResourceQuota, ofLimits: boolean): string {

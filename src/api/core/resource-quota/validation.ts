@@ -2,9 +2,9 @@
 import { type FieldError, invalidBare, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
 import { child, key } from "../../../schema/value/field-path.ts";
 import { isStandard, validateResourceName } from "../resources/names.ts";
-import type { ResourceQuota, ResourceQuotaSpec, ScopedResourceSelectorRequirement } from "./schema.ts";
-import { validateResourceAmount } from "../resources/validation.ts";
 import type { ResourceList } from "../resources/schema.ts";
+import { validateResourceAmount } from "../resources/validation.ts";
+import type { ResourceQuota, ResourceQuotaSpec, ScopedResourceSelectorRequirement } from "./schema.ts";
 
 export function validateResourceQuota({ spec = {}, status }: ResourceQuota): readonly FieldError[] {
   return [

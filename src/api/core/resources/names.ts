@@ -1,7 +1,7 @@
 /** Which names stand for resources, and what sort each is: `cpu`, `hugepages-2Mi`, `example.com/gpu`. */
 import { type FieldError, invalidBare } from "../../../schema/validation/field-error.ts";
-import { qualifiedName } from "../../meta/validation/names.ts";
 import { parseQuantity } from "../../meta/quantity.ts";
+import { qualifiedName } from "../../meta/validation/names.ts";
 
 const CONTAINER_RESOURCES = new Set(["cpu", "memory", "ephemeral-storage"]);
 

@@ -1,7 +1,7 @@
 import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { keyPairProblem } from "./tls-key-pair.ts";
 import { type Secret, secret } from "./schema.ts";
+import { keyPairProblem } from "./tls-key-pair.ts";
 import { secretType, validateSecret, validateSecretUpdate } from "./validation.ts";
 
 function setDefaults(object: Secret): Secret {

@@ -1,7 +1,8 @@
 /** Rules for secrets: what each of Kubernetes' own types must hold. */
+
+import { parseJson } from "../../../schema/json/encode.ts";
 import { type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
 import { key } from "../../../schema/value/field-path.ts";
-import { parseJson } from "../../../schema/json/encode.ts";
 import { decodedBytes, validateImmutable, validateKeys, validateSize } from "../config-map/data-validation.ts";
 import type { Secret } from "./schema.ts";
 

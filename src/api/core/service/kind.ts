@@ -1,12 +1,12 @@
 import { ageColumn, column, nameColumn, wideColumn } from "../../columns/columns.ts";
+import { labelsText } from "../../columns/selector-text.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { dns1035Label } from "../../meta/validation/names.ts";
-import { labelsText } from "../../columns/selector-text.ts";
 import { dropStatus, keepStatus, statusSubresource } from "../../strategy.ts";
-import { type Service, service } from "./schema.ts";
 import { setServiceDefaults } from "./defaults.ts";
-import { specOf } from "./types.ts";
+import { type Service, service } from "./schema.ts";
 import { withoutUselessMembers } from "./strategy.ts";
+import { specOf } from "./types.ts";
 import {
   serviceStatusWarnings,
   serviceWarnings,

@@ -17,9 +17,9 @@ import {
 } from "../../meta/validation/ip.ts";
 import { dns1123Subdomain, portNumber, qualifiedName } from "../../meta/validation/names.ts";
 import { validateLabels } from "../../meta/validation/object-meta.ts";
-import type { Service, ServiceSpec } from "./schema.ts";
 import { validateIpFields, validateIpFieldsUpdate } from "./ip-validation.ts";
 import { validatePorts } from "./port-validation.ts";
+import type { Service, ServiceSpec } from "./schema.ts";
 import { isExternallyAccessible, isHeadless, needsHealthCheck, specOf } from "./types.ts";
 
 const TYPES = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];

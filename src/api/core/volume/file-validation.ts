@@ -1,5 +1,10 @@
 /** Rules for the files that volumes are made of: keys, paths that stay inside the volume, modes. */
-import { type FieldError, forbiddenField, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
+import {
+  type FieldError,
+  forbiddenField,
+  invalidField,
+  requiredField,
+} from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { FILE_FIELDS, validateFieldRef, validateResourceFieldRef } from "../references/field-ref-validation.ts";
 import type { DownwardAPIVolumeFile, KeyToPath, ProjectedVolumeSource, VolumeProjection } from "./schema.ts";

@@ -17,9 +17,13 @@ import {
 import type { Infer } from "../../../schema/schema.ts";
 import { labelSelector } from "../../meta/label-selector.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
-import { localObjectReference, typedLocalObjectReference, typedObjectReference } from "../references/object-reference.ts";
-import { volumeResourceRequirements } from "../resources/schema.ts";
+import {
+  localObjectReference,
+  typedLocalObjectReference,
+  typedObjectReference,
+} from "../references/object-reference.ts";
 import { objectFieldSelector, resourceFieldSelector } from "../references/selectors.ts";
+import { volumeResourceRequirements } from "../resources/schema.ts";
 
 export const hostPathVolumeSource = object("core/v1.HostPathVolumeSource", {
   path: required(1, string),

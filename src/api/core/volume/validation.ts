@@ -7,11 +7,10 @@ import {
   requiredField,
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
+import { parseQuantity } from "../../meta/quantity.ts";
 import { dns1123Label, dns1123Subdomain, validateName } from "../../meta/validation/names.ts";
 import { validateAnnotations, validateLabels } from "../../meta/validation/object-meta.ts";
-import { parseQuantity } from "../../meta/quantity.ts";
 import { validatePersistentVolumeClaimSpec } from "../persistent-volume-claim/validation.ts";
-import type { EphemeralVolumeSource, Volume, VolumeSource } from "./schema.ts";
 import {
   validateDescendingPath,
   validateDownwardFile,
@@ -19,6 +18,7 @@ import {
   validateMode,
   validateProjected,
 } from "./file-validation.ts";
+import type { EphemeralVolumeSource, Volume, VolumeSource } from "./schema.ts";
 import {
   oneSource,
   requireMembers,

@@ -1,8 +1,8 @@
-import { deepEqual } from "../../../schema/value/equal.ts";
 import { invalidField } from "../../../schema/validation/field-error.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
 import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
-import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { listText } from "../../columns/list-text.ts";
+import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { firstGeneration, nextGeneration } from "../../strategy.ts";
 import { type Endpoint, type EndpointSlice, endpointSlice } from "./schema.ts";
 import { endpointSliceWarnings, validateEndpointSlice } from "./validation.ts";

@@ -1,6 +1,6 @@
 import t from "tap";
-import type { EndpointSlice } from "./schema.ts";
 import { endpointSliceKind } from "./kind.ts";
+import type { EndpointSlice } from "./schema.ts";
 import { validateEndpointSlice } from "./validation.ts";
 
 const slice = (addressType: string, ...addresses: readonly string[]): EndpointSlice => ({

@@ -1,7 +1,8 @@
 /** `events.svc.io/v1` Event: the same objects as core `v1` Event, under clearer names and stricter rules. */
-import type { Event as CoreEvent } from "../../core/event/schema.ts";
+
 import { eventColumns } from "../../core/event/columns.ts";
 import { eventKind } from "../../core/event/kind.ts";
+import type { Event as CoreEvent } from "../../core/event/schema.ts";
 import { validateCompleteEvent, validateEvent, validateEventUpdate } from "../../core/event/validation.ts";
 import { type ApiObject, allVerbs, type Column, type Kind } from "../../kind.ts";
 import { dns1123Subdomain } from "../../meta/validation/names.ts";

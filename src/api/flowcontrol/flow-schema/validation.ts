@@ -1,5 +1,5 @@
 /** Rules of Kubernetes 1.33 for flow schemas: whose requests, about what, are of which priority. */
-import { deepEqual } from "../../../schema/value/equal.ts";
+
 import {
   type FieldError,
   forbiddenField,
@@ -7,9 +7,11 @@ import {
   notSupported,
   requiredField,
 } from "../../../schema/validation/field-error.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { dns1123Label, dns1123Subdomain, validateName } from "../../meta/validation/names.ts";
 import { validateConditions } from "../condition-validation.ts";
+import { mandatoryFlowSchemas } from "../mandatory-configuration.ts";
 import type {
   FlowSchema,
   FlowSchemaSpec,
@@ -18,7 +20,6 @@ import type {
   ResourcePolicyRule,
   Subject,
 } from "./schema.ts";
-import { mandatoryFlowSchemas } from "../mandatory-configuration.ts";
 
 const PRECEDENCE_MAX = 10_000;
 const DISTINGUISHERS = ["ByNamespace", "ByUser"];

@@ -1,5 +1,5 @@
 /** Rules of Kubernetes 1.33 for priority levels: how many requests at once, and what becomes of the others. */
-import { deepEqual } from "../../../schema/value/equal.ts";
+
 import {
   type FieldError,
   forbiddenField,
@@ -7,6 +7,7 @@ import {
   notSupported,
   requiredField,
 } from "../../../schema/validation/field-error.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
 import { child } from "../../../schema/value/field-path.ts";
 import { validateConditions } from "../condition-validation.ts";
 import { mandatoryPriorityLevels } from "../mandatory-configuration.ts";

@@ -1,7 +1,7 @@
-import { deepEqual } from "../../../schema/value/equal.ts";
-import { bare, type FieldError, invalidField, mapText } from "../../../schema/validation/field-error.ts";
 import type { Schema } from "../../../schema/schema.ts";
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
+import { bare, type FieldError, invalidField, mapText } from "../../../schema/validation/field-error.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
 import type { LabelSelector } from "../label-selector.ts";
 
 /** A member that no update may change. With its schema, values that mean the same are the same. */

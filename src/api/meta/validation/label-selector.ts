@@ -1,5 +1,10 @@
 /** Rules for `LabelSelector` objects: keys and values are those of labels, operators have the values they need. */
-import { type FieldError, forbiddenField, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
+import {
+  type FieldError,
+  forbiddenField,
+  invalidField,
+  requiredField,
+} from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import type { LabelSelector, LabelSelectorRequirement } from "../label-selector.ts";
 import { labelValue, qualifiedName } from "./names.ts";

@@ -1,5 +1,5 @@
 /** Rules for `metadata`, the same for every kind. */
-import { deepEqual } from "../../../schema/value/equal.ts";
+
 import {
   bare,
   bareTime,
@@ -9,13 +9,14 @@ import {
   requiredField,
   tooLong,
 } from "../../../schema/validation/field-error.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
 import { index } from "../../../schema/value/field-path.ts";
 import { goQuote } from "../../../schema/value/go-quote.ts";
 import type { ApiObject, Kind } from "../../kind.ts";
+import type { ObjectMeta } from "../object-meta.ts";
 import { nonNegative } from "./bounds.ts";
 import { validateManagedFields } from "./field-manager.ts";
 import { dns1123Label, dns1123Subdomain, labelValue, qualifiedName, validateName } from "./names.ts";
-import type { ObjectMeta } from "../object-meta.ts";
 
 /** Keys and values of all annotations together, in bytes. */
 const ANNOTATIONS_MAX = 262_144;

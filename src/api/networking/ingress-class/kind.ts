@@ -1,4 +1,3 @@
-import { deepEqual } from "../../../schema/value/equal.ts";
 import {
   type FieldError,
   forbiddenField,
@@ -7,6 +6,7 @@ import {
   requiredField,
   tooLong,
 } from "../../../schema/validation/field-error.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
 import { child } from "../../../schema/value/field-path.ts";
 import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";

@@ -3,12 +3,7 @@ import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { dropStatus, firstGeneration, keepStatus, nextGeneration, statusSubresource } from "../../strategy.ts";
 import { type Ingress, ingress } from "./schema.ts";
-import {
-  ingressStatusWarnings,
-  ingressWarnings,
-  validateIngress,
-  validateIngressStatus,
-} from "./validation.ts";
+import { ingressStatusWarnings, ingressWarnings, validateIngress, validateIngressStatus } from "./validation.ts";
 
 const strategy: Strategy<Ingress> = {
   prepareForCreate: (object) => firstGeneration(dropStatus(object)),

@@ -4,7 +4,14 @@ import { child, index } from "../../../schema/value/field-path.ts";
 import { parseIp } from "../../../std/net/ip.ts";
 import type { TypedLocalObjectReference } from "../../core/references/object-reference.ts";
 import { ipWarnings, validateLegacyIp } from "../../meta/validation/ip.ts";
-import { dns1035Label, dns1123Subdomain, pathSegment, portName, portNumber, wildcardSubdomain } from "../../meta/validation/names.ts";
+import {
+  dns1035Label,
+  dns1123Subdomain,
+  pathSegment,
+  portName,
+  portNumber,
+  wildcardSubdomain,
+} from "../../meta/validation/names.ts";
 import type {
   HTTPIngressPath,
   Ingress,

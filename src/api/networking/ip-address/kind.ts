@@ -1,5 +1,5 @@
-import { deepEqual } from "../../../schema/value/equal.ts";
 import { type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
 import { child } from "../../../schema/value/field-path.ts";
 import { column, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";

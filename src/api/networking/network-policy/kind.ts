@@ -1,7 +1,7 @@
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
-import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { labelSelectorText } from "../../columns/selector-text.ts";
+import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { firstGeneration, nextGeneration } from "../../strategy.ts";
 import { type NetworkPolicy, type NetworkPolicyPort, networkPolicy } from "./schema.ts";
 import { networkPolicyWarnings, validateNetworkPolicy } from "./validation.ts";

@@ -1,11 +1,11 @@
-import { deepEqual } from "../../../schema/value/equal.ts";
 import { duplicateField, type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
 import { index } from "../../../schema/value/field-path.ts";
 import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
-import type { Toleration } from "../../core/pod-spec/affinity.ts";
 import { renamedLabel } from "../../core/node/deprecated-labels.ts";
-import { validateContainerResources } from "../../core/resources/validation.ts";
+import type { Toleration } from "../../core/pod-spec/affinity.ts";
 import { validateTolerations } from "../../core/pod-spec/toleration-validation.ts";
+import { validateContainerResources } from "../../core/resources/validation.ts";
 import { allVerbs, type Kind } from "../../kind.ts";
 import { dns1123Label, validateName } from "../../meta/validation/names.ts";
 import { validateLabels } from "../../meta/validation/object-meta.ts";

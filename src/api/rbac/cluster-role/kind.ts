@@ -4,8 +4,8 @@ import { createdAtColumn, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind } from "../../kind.ts";
 import { validateLabelSelector } from "../../meta/validation/label-selector.ts";
 import { pathSegment } from "../../meta/validation/names.ts";
-import { type ClusterRole, clusterRole } from "./schema.ts";
 import { validatePolicyRules } from "../policy-rule-validation.ts";
+import { type ClusterRole, clusterRole } from "./schema.ts";
 
 const SELECTORS = "aggregationRule.clusterRoleSelectors";
 

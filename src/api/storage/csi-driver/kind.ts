@@ -1,4 +1,3 @@
-import { deepEqual } from "../../../schema/value/equal.ts";
 import {
   duplicateField,
   type FieldError,
@@ -6,6 +5,7 @@ import {
   notSupported,
   requiredField,
 } from "../../../schema/validation/field-error.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { ageColumn, booleanColumn, column, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";

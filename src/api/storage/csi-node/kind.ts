@@ -1,5 +1,10 @@
+import {
+  duplicateField,
+  type FieldError,
+  invalidField,
+  requiredField,
+} from "../../../schema/validation/field-error.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
-import { duplicateField, type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { ageColumn, integerColumn, nameColumn } from "../../columns/columns.ts";
 import { validateDriverName } from "../../core/volume/source-validation.ts";

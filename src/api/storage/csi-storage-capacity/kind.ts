@@ -1,12 +1,12 @@
-import { deepEqual } from "../../../schema/value/equal.ts";
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { column, nameColumn } from "../../columns/columns.ts";
 import { renamedLabel } from "../../core/node/deprecated-labels.ts";
 import { allVerbs, type Kind } from "../../kind.ts";
+import { compareAmounts } from "../../meta/quantity.ts";
 import { validateLabelSelector } from "../../meta/validation/label-selector.ts";
 import { dns1123Subdomain, validateName } from "../../meta/validation/names.ts";
-import { compareAmounts } from "../../meta/quantity.ts";
 import { type CSIStorageCapacity, csiStorageCapacity } from "./schema.ts";
 
 function validate(object: CSIStorageCapacity, previous?: CSIStorageCapacity): readonly FieldError[] {

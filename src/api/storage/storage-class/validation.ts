@@ -1,5 +1,5 @@
 /** Rules of Kubernetes 1.33 for storage classes: who provisions, with what parameters, and where. */
-import { deepEqual } from "../../../schema/value/equal.ts";
+
 import {
   duplicateField,
   type FieldError,
@@ -9,6 +9,7 @@ import {
   requiredField,
   tooLong,
 } from "../../../schema/validation/field-error.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import type { TopologySelectorTerm } from "../../core/node/topology-selector.ts";
 import { qualifiedName, validateName } from "../../meta/validation/names.ts";

@@ -1,6 +1,13 @@
 /** Rules of Kubernetes 1.33 for attachments of volumes to nodes. */
+
+import {
+  type FieldError,
+  forbiddenField,
+  invalidField,
+  requiredField,
+  tooLong,
+} from "../../../schema/validation/field-error.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
-import { type FieldError, forbiddenField, invalidField, requiredField, tooLong } from "../../../schema/validation/field-error.ts";
 import { child } from "../../../schema/value/field-path.ts";
 import { validateInlineVolumeSpec } from "../../core/persistent-volume/validation.ts";
 import { validateDriverName } from "../../core/volume/source-validation.ts";
