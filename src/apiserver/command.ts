@@ -1,13 +1,13 @@
 /** `svc apiserver`: from the command line to a running server, and to its orderly end. */
 import { logOptions } from "../flags/log-options.ts";
 import { invoke } from "../flags/program.ts";
-import { systemClock } from "../std/time/clock.ts";
 import { createLogger } from "../std/log/logger.ts";
-import { createNotifier } from "../std/process/sd-notify.ts";
 import { tidyMemory } from "../std/memory/collect-when-idle.ts";
+import { createNotifier } from "../std/process/sd-notify.ts";
+import { systemClock } from "../std/time/clock.ts";
 import { GIT_VERSION } from "../std/version.ts";
-import { apiserverProgram } from "./flags/flags.ts";
 import { apiServerOptions, letsEverybody } from "./config/options.ts";
+import { apiserverProgram } from "./flags/flags.ts";
 
 /** Exit code of a program that a second signal ended. */
 const INTERRUPTED = 130;

@@ -4,16 +4,16 @@ import { namespaceKind } from "../../api/core/namespace/kind.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
 import { secretKind } from "../../api/core/secret/kind.ts";
 import { serviceAccountKind } from "../../api/core/service-account/kind.ts";
+import { defaultConfig } from "../../apiserver/config/config.ts";
+import { type ApiServer, assemble } from "../../apiserver/server.ts";
 import { parseJws } from "../../auth/service-account/jws.ts";
 import { DAY_MS, INVALID_SINCE_LABEL, LEGACY_TRACKING } from "../../auth/service-account/legacy-tokens.ts";
 import { createClient } from "../../client/api-client.ts";
 import type { Client } from "../../client/client.ts";
 import { startControllers } from "../../controllers/controllers.ts";
-import { type Clock, systemClock } from "../../std/time/clock.ts";
-import { silentLogger } from "../../std/log/logger.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
-import { defaultConfig } from "../../apiserver/config/config.ts";
-import { type ApiServer, assemble } from "../../apiserver/server.ts";
+import { silentLogger } from "../../std/log/logger.ts";
+import { type Clock, systemClock } from "../../std/time/clock.ts";
 import { cluster, waitForObject } from "../../testing/apiserver/in-memory-cluster.ts";
 
 const CA = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n";
@@ -38,7 +38,8 @@ t.test("a secret that asks for an account's token is given one, and goes with th
   await client.create(secretKind, { metadata: { name: "own", namespace: "shop", annotations }, type });
   await waitForObject(client, secretKind, "own", "shop", (found) => found?.data?.token !== undefined);
   await client.delete(serviceAccountKind, { name: "till", namespace: "shop" });
-  for (const name of ["t", "own"]) await waitForObject(client, secretKind, name, "shop", (found) => found === undefined);
+  for (const name of ["t", "own"])
+    await waitForObject(client, secretKind, name, "shop", (found) => found === undefined);
 });
 
 t.test("an account lists no secret with a token that is deleted", async (t) => {
@@ -49,7 +50,13 @@ t.test("an account lists no secret with a token that is deleted", async (t) => {
   await client.create(secretKind, { metadata: { name: "t", namespace: "default", annotations }, type: TYPE });
   await waitForObject(client, secretKind, "t", "default", (found) => found?.data?.token !== undefined);
   await client.delete(secretKind, { name: "t", namespace: "default" });
-  const unlisted = await waitForObject(client, serviceAccountKind, "till", "default", (found) => found?.secrets?.length === 1);
+  const unlisted = await waitForObject(
+    client,
+    serviceAccountKind,
+    "till",
+    "default",
+    (found) => found?.secrets?.length === 1,
+  );
   t.same(unlisted?.secrets, [{ name: "other" }]);
 });
 

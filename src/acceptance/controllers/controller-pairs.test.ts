@@ -1,25 +1,25 @@
 /** All controllers twice over one server, as beside a controller manager that does the same; and what they ask for. */
 import t, { type Test } from "tap";
 import { builtinScheme } from "../../api/builtin.ts";
-import type { ConfigMap } from "../../api/core/config-map/schema.ts";
 import { configMapKind } from "../../api/core/config-map/kind.ts";
+import type { ConfigMap } from "../../api/core/config-map/schema.ts";
 import { namespaceKind } from "../../api/core/namespace/kind.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
 import { serviceAccountKind } from "../../api/core/service-account/kind.ts";
 import type { ApiObject } from "../../api/kind.ts";
-import type { ClusterRole } from "../../api/rbac/cluster-role/schema.ts";
 import { clusterRoleKind } from "../../api/rbac/cluster-role/kind.ts";
+import type { ClusterRole } from "../../api/rbac/cluster-role/schema.ts";
+import { defaultConfig } from "../../apiserver/config/config.ts";
+import { assemble } from "../../apiserver/server.ts";
 import { createClient } from "../../client/api-client.ts";
 import type { Client } from "../../client/client.ts";
 import { startControllers } from "../../controllers/controllers.ts";
 import type { Handler, HttpResponse } from "../../http/message.ts";
-import { type Clock, systemClock } from "../../std/time/clock.ts";
-import { type Logger, silentLogger } from "../../std/log/logger.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
-import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { defaultConfig } from "../../apiserver/config/config.ts";
-import { assemble } from "../../apiserver/server.ts";
+import { type Logger, silentLogger } from "../../std/log/logger.ts";
+import { type Clock, systemClock } from "../../std/time/clock.ts";
 import { waitForObject } from "../../testing/apiserver/in-memory-cluster.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
 
 const CA = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n";
 const namespace = "default";

@@ -1,14 +1,14 @@
 import t from "tap";
 import { configMapKind } from "../../api/core/config-map/kind.ts";
 import { eventKind } from "../../api/core/event/kind.ts";
-import type { Namespace } from "../../api/core/namespace/schema.ts";
 import { namespaceKind } from "../../api/core/namespace/kind.ts";
-import type { Node } from "../../api/core/node/schema.ts";
+import type { Namespace } from "../../api/core/namespace/schema.ts";
 import { nodeKind } from "../../api/core/node/kind.ts";
-import type { Pod, PodSpec } from "../../api/core/pod/schema.ts";
+import type { Node } from "../../api/core/node/schema.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
-import type { ClusterRole } from "../../api/rbac/cluster-role/schema.ts";
+import type { Pod, PodSpec } from "../../api/core/pod/schema.ts";
 import { clusterRoleKind } from "../../api/rbac/cluster-role/kind.ts";
+import type { ClusterRole } from "../../api/rbac/cluster-role/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
 import { cluster, waitForObject } from "../../testing/apiserver/in-memory-cluster.ts";
@@ -37,7 +37,13 @@ async function addNode(client: Client, name: string): Promise<void> {
 t.test("the scheduler binds a pod that waits as soon as a node can take it", async (t) => {
   const client = await cluster(t);
   await client.create(podKind, pod("web"));
-  const waiting = await waitForObject(client, podKind, "web", "default", (p) => (p?.status?.conditions ?? []).length > 0);
+  const waiting = await waitForObject(
+    client,
+    podKind,
+    "web",
+    "default",
+    (p) => (p?.status?.conditions ?? []).length > 0,
+  );
   const condition = waiting?.status?.conditions?.[0];
   t.match(condition, { type: "PodScheduled", status: "False", reason: "Unschedulable" });
   t.equal(condition?.message, "no nodes available to schedule pods");
@@ -54,7 +60,13 @@ t.test("the scheduler leaves alone what is not its own, and says why a pod must 
   await client.create(podKind, pod("gated", { schedulingGates: [{ name: "wait" }] }));
   await client.create(podKind, pod("foreign", { schedulerName: "another" }));
   await client.create(podKind, pod("large", { containers: large }));
-  const waiting = await waitForObject(client, podKind, "large", "default", (p) => (p?.status?.conditions ?? []).length > 0);
+  const waiting = await waitForObject(
+    client,
+    podKind,
+    "large",
+    "default",
+    (p) => (p?.status?.conditions ?? []).length > 0,
+  );
   t.equal(waiting?.status?.conditions?.[0]?.message, "0/1 nodes are available: 1 Insufficient cpu.");
   const isFailure = { fieldSelector: "reason=FailedScheduling", namespace: "default" };
   const { items } = await client.list(eventKind, isFailure);

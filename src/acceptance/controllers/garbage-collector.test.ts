@@ -1,15 +1,15 @@
 import t from "tap";
 import { customKind } from "../../api/apiextensions/custom-resource/kind.ts";
-import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition/schema.ts";
 import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition/kind.ts";
-import type { ReplicaSet } from "../../api/apps/replica-set/schema.ts";
+import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition/schema.ts";
 import { replicaSetKind } from "../../api/apps/replica-set/kind.ts";
-import type { ConfigMap } from "../../api/core/config-map/schema.ts";
+import type { ReplicaSet } from "../../api/apps/replica-set/schema.ts";
 import { configMapKind } from "../../api/core/config-map/kind.ts";
+import type { ConfigMap } from "../../api/core/config-map/schema.ts";
 import { eventKind } from "../../api/core/event/kind.ts";
 import { namespaceKind } from "../../api/core/namespace/kind.ts";
-import type { Pod } from "../../api/core/pod/schema.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import type { OwnerReference } from "../../api/meta/object-meta.ts";
 import { clusterRoleKind } from "../../api/rbac/cluster-role/kind.ts";
@@ -116,7 +116,8 @@ t.test("whole families go", async (t) => {
     });
     await map(client, "child", { ownerReferences: [owned(mother, { blockOwnerDeletion: true })] });
     await client.delete(configMapKind, { name: "grandmother", namespace }, { propagationPolicy });
-    for (const name of ["child", "mother", "grandmother"]) await waitForObject(client, configMapKind, name, namespace, isGone);
+    for (const name of ["child", "mother", "grandmother"])
+      await waitForObject(client, configMapKind, name, namespace, isGone);
   }
 });
 

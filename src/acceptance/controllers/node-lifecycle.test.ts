@@ -1,15 +1,15 @@
 import t from "tap";
 import { leaseKind } from "../../api/coordination/lease/kind.ts";
 import { eventKind } from "../../api/core/event/kind.ts";
-import type { Node, NodeCondition, Taint } from "../../api/core/node/schema.ts";
 import { nodeKind } from "../../api/core/node/kind.ts";
-import type { PodSpec } from "../../api/core/pod/schema.ts";
+import type { Node, NodeCondition, Taint } from "../../api/core/node/schema.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
+import type { PodSpec } from "../../api/core/pod/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
 import { microTimeOf, timeOf } from "../../schema/value/time.ts";
-import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { cluster } from "../../testing/apiserver/in-memory-cluster.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
 
 const lifecycle = { embeddedControllers: ["node-lifecycle"] };
 const namespace = "default";

@@ -1,19 +1,19 @@
 import t from "tap";
 import { customKind } from "../../api/apiextensions/custom-resource/kind.ts";
-import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition/schema.ts";
 import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition/kind.ts";
-import type { ConfigMap } from "../../api/core/config-map/schema.ts";
+import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition/schema.ts";
 import { configMapKind } from "../../api/core/config-map/kind.ts";
-import type { Pod } from "../../api/core/pod/schema.ts";
+import type { ConfigMap } from "../../api/core/config-map/schema.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
-import type { ResourceQuota } from "../../api/core/resource-quota/schema.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
 import { resourceQuotaKind } from "../../api/core/resource-quota/kind.ts";
+import type { ResourceQuota } from "../../api/core/resource-quota/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
 import { createMemoryStore } from "../../storage/memory.ts";
+import { cluster, waitForObject } from "../../testing/apiserver/in-memory-cluster.ts";
 import { testServer } from "../../testing/apiserver/server-fixture.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { cluster, waitForObject } from "../../testing/apiserver/in-memory-cluster.ts";
 
 const namespace = "default";
 const controllers = { embeddedControllers: ["resourcequota", "serviceaccount"] };

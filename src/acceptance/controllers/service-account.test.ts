@@ -2,8 +2,8 @@ import t from "tap";
 import { configMapKind } from "../../api/core/config-map/kind.ts";
 import { namespaceKind } from "../../api/core/namespace/kind.ts";
 import { serviceAccountKind } from "../../api/core/service-account/kind.ts";
-import { systemClock } from "../../std/time/clock.ts";
 import { defaultConfig } from "../../apiserver/config/config.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import { cluster, waitForObject } from "../../testing/apiserver/in-memory-cluster.ts";
 
 const CA = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n";

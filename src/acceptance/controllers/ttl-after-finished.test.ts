@@ -1,11 +1,11 @@
 import t from "tap";
-import type { Job } from "../../api/batch/job/schema.ts";
 import { jobKind } from "../../api/batch/job/kind.ts";
+import type { Job } from "../../api/batch/job/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
 import { timeOf } from "../../schema/value/time.ts";
-import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { cluster } from "../../testing/apiserver/in-memory-cluster.ts";
+import { FakeClock } from "../../testing/std/fake-clock.ts";
 
 const namespace = "default";
 

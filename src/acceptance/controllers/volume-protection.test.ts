@@ -1,13 +1,13 @@
 import t from "tap";
-import { persistentVolumeClaimKind } from "../../api/core/persistent-volume-claim/kind.ts";
 import { persistentVolumeKind } from "../../api/core/persistent-volume/kind.ts";
+import { persistentVolumeClaimKind } from "../../api/core/persistent-volume-claim/kind.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
-import { createClient } from "../../client/api-client.ts";
-import type { Client } from "../../client/client.ts";
-import { systemClock } from "../../std/time/clock.ts";
-import { silentLogger } from "../../std/log/logger.ts";
 import { defaultConfig } from "../../apiserver/config/config.ts";
 import { assemble } from "../../apiserver/server.ts";
+import { createClient } from "../../client/api-client.ts";
+import type { Client } from "../../client/client.ts";
+import { silentLogger } from "../../std/log/logger.ts";
+import { systemClock } from "../../std/time/clock.ts";
 
 /** Resolves when `look` finds nothing any more. */
 async function gone(look: () => Promise<unknown>): Promise<void> {

@@ -18,14 +18,14 @@ import {
   type V1ConfigMap,
 } from "@kubernetes/client-node";
 import t, { type Test } from "tap";
-import { recordedCases } from "../recorded-answers/cases.ts";
 import { parseApiVersion, svcGroup } from "../../api/scheme.ts";
-import { readAll } from "../../client/response.ts";
-import { makeRequest } from "../../http/request.ts";
-import { systemClock } from "../../std/time/clock.ts";
-import { silentLogger } from "../../std/log/logger.ts";
 import { defaultConfig } from "../../apiserver/config/config.ts";
 import { startApiServer } from "../../apiserver/server.ts";
+import { readAll } from "../../client/response.ts";
+import { makeRequest } from "../../http/request.ts";
+import { silentLogger } from "../../std/log/logger.ts";
+import { systemClock } from "../../std/time/clock.ts";
+import { recordedCases } from "../recorded-answers/cases.ts";
 
 const WAIT_MS_MAX = 30_000;
 t.setTimeout(4 * WAIT_MS_MAX);

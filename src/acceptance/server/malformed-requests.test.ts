@@ -3,8 +3,8 @@ import { connect } from "node:http2";
 import { request } from "node:https";
 import t from "tap";
 import { listen } from "../../http/server/server.ts";
-import { systemClock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log/logger.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import { testServer } from "../../testing/apiserver/server-fixture.ts";
 import { makeServerCertificate } from "../../testing/http/test-certificates.ts";
 

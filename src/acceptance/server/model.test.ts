@@ -15,14 +15,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t, { type Test } from "tap";
-import { silentLogger } from "../../std/log/logger.ts";
+import { defaultConfig } from "../../apiserver/config/config.ts";
 import { seededRandom } from "../../std/crypto/random.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { openLevelStore } from "../../storage/level/level.ts";
 import { createMemoryStore } from "../../storage/memory.ts";
 import { type Range, type Revision, type Store, StoreError } from "../../storage/store.ts";
 import { type Answer, type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { defaultConfig } from "../../apiserver/config/config.ts";
 
 const CLIENTS = 12;
 const NAMESPACES = ["default", "kube-system"];

@@ -1,9 +1,9 @@
 import t from "tap";
 import { podKind } from "../../api/core/pod/kind.ts";
-import { decodeEnvelope, encodeEnvelope } from "../../schema/protobuf/envelope.ts";
-import { decodeProtobuf, encodeProtobuf } from "../../schema/protobuf/encode.ts";
-import { lines, testServer } from "../../testing/apiserver/server-fixture.ts";
 import { defaultConfig } from "../../apiserver/config/config.ts";
+import { decodeProtobuf, encodeProtobuf } from "../../schema/protobuf/encode.ts";
+import { decodeEnvelope, encodeEnvelope } from "../../schema/protobuf/envelope.ts";
+import { lines, testServer } from "../../testing/apiserver/server-fixture.ts";
 
 const MAPS = "/api/v1/namespaces/default/configmaps";
 const PODS = "/api/v1/namespaces/default/pods";

@@ -1,9 +1,9 @@
 /** How the server proves to programs of the cluster's users who calls them: `--proxy-client-cert-file` and its key. */
 import { createSecureContext } from "node:tls";
 import { type KeyPair, type KeyPairFiles, readKeyPair } from "../../auth/pki/key-pair.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log/logger.ts";
 import { watchFiles } from "../../std/fs/watch-files.ts";
+import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
 
 interface Deps {
   readonly clock: Clock;

@@ -6,10 +6,10 @@ import { createClient } from "../../client/api-client.ts";
 import type { Client } from "../../client/client.ts";
 import type { SigningAuthorities } from "../../controllers/signing-authorities.ts";
 import type { Handler } from "../../http/message.ts";
-import type { Clock } from "../../std/time/clock.ts";
+import type { RandomSource } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { QueueMetrics } from "../../std/metrics/queue-metrics.ts";
-import type { RandomSource } from "../../std/crypto/random.ts";
+import type { Clock } from "../../std/time/clock.ts";
 
 export interface EmbeddedDeps {
   readonly handler: Handler;

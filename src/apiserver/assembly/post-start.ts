@@ -6,19 +6,19 @@ import { EventBudget } from "../../registry/event-budget.ts";
 import { hostAddress } from "../../std/net/host-addresses.ts";
 import { withTimeout } from "../../std/time/with-timeout.ts";
 import { feedNodeGraph } from "../authorization/node-graph-feed.ts";
-import { registerLocalApis } from "../discovery/local-api-services.ts";
 import type { ApiServerConfig } from "../config/config.ts";
-import { startEmbedded } from "./embedded-controllers.ts";
-import { serveDefinitions } from "../custom-resources/definition-controller.ts";
 import { flagFile } from "../config/flag-file.ts";
 import { bootstrap } from "../control-plane/bootstrap-objects.ts";
-import { allowNodesToJoin } from "../control-plane/node-bootstrap.ts";
-import type { OwnEndpointsOptions } from "../control-plane/endpoint-reconciler.ts";
 import { startOwnObjects } from "../control-plane/control-plane-controllers.ts";
+import type { OwnEndpointsOptions } from "../control-plane/endpoint-reconciler.ts";
 import { SECURE_PORT, startServices } from "../control-plane/kubernetes-service.ts";
+import { allowNodesToJoin } from "../control-plane/node-bootstrap.ts";
+import { serveDefinitions } from "../custom-resources/definition-controller.ts";
+import { registerLocalApis } from "../discovery/local-api-services.ts";
 import { isEverywhere } from "../serving/secure-serving.ts";
 import { servedAuthority } from "../serving/serving-ca.ts";
 import type { Access } from "./access-control.ts";
+import { startEmbedded } from "./embedded-controllers.ts";
 import type { Foundation } from "./server-base.ts";
 
 export interface WorkOptions {

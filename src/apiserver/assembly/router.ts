@@ -6,18 +6,18 @@ import { bytes } from "../../http/respond.ts";
 import { Router } from "../../http/router.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { CONFIGURATION_PATH, type IssuerDiscovery, JWKS_PATH } from "../authentication/issuer-discovery.ts";
-import { Discovery } from "../discovery/discovery.ts";
-import type { RequestContext, Respond } from "../request/request-context.ts";
 import type { CustomResources } from "../custom-resources/custom-resources.ts";
 import { customRoutes } from "../custom-resources/custom-routes.ts";
-import { answerHealth, pageNotFound } from "../health/health.ts";
-import type { Readiness } from "../health/readiness.ts";
 import type { OperatorPage } from "../debug/operator-pages.ts";
-import { OpenApi } from "../openapi/openapi.ts";
+import { Discovery } from "../discovery/discovery.ts";
+import { versionInfo } from "../discovery/version.ts";
 import { addResourceRoutes, type ExtraHandlers, type Route } from "../handlers/routes.ts";
 import type { ResourceSettings } from "../handlers/target.ts";
+import { answerHealth, pageNotFound } from "../health/health.ts";
+import type { Readiness } from "../health/readiness.ts";
+import { OpenApi } from "../openapi/openapi.ts";
+import type { RequestContext, Respond } from "../request/request-context.ts";
 import { methodNotAllowed, noSuchResource, notAcceptable } from "../responses/status-response.ts";
-import { versionInfo } from "../discovery/version.ts";
 
 export interface RoutingOptions {
   readonly scheme: Scheme;

@@ -2,9 +2,9 @@
 import type { ApiObject } from "../../api/kind.ts";
 import type { Authenticator, Credentials } from "../../auth/user.ts";
 import { anew, benchCredentials } from "../../bench/credentials.ts";
-import { systemClock } from "../../std/time/clock.ts";
-import { silentLogger } from "../../std/log/logger.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
+import { silentLogger } from "../../std/log/logger.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import { identitiesOf } from "./authenticators.ts";
 
 const CALLS = 100_000;

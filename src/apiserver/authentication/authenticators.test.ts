@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import t from "tap";
-import { systemClock } from "../../std/time/clock.ts";
-import { silentLogger } from "../../std/log/logger.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
+import { silentLogger } from "../../std/log/logger.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import { defaultConfig } from "../config/config.ts";
 import { identitiesOf } from "./authenticators.ts";
 

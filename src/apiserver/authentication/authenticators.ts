@@ -1,7 +1,5 @@
 /** Who may be who: every way to prove it that the configuration allows, in Kubernetes' order. */
 import type { Secret } from "../../api/core/secret/schema.ts";
-import { bootstrapTokens } from "../../auth/authn/token/bootstrap-token.ts";
-import { knownTokens } from "../../auth/authn/token/static-tokens.ts";
 import { Refusal } from "../../auth/authn/invalid-credentials-error.ts";
 import { type RequestHeaderAuthenticator, requestHeaderAuthenticator } from "../../auth/authn/request-header.ts";
 import {
@@ -11,6 +9,8 @@ import {
   type TokenAuthenticator,
   unionTokens,
 } from "../../auth/authn/token/bearer-token.ts";
+import { bootstrapTokens } from "../../auth/authn/token/bootstrap-token.ts";
+import { knownTokens } from "../../auth/authn/token/static-tokens.ts";
 import { parseTokenFile } from "../../auth/authn/token/token-file.ts";
 import { authenticated, unionAuthenticator } from "../../auth/authn/union.ts";
 import { type X509Authenticator, x509Authenticator } from "../../auth/authn/x509/x509.ts";
@@ -19,12 +19,12 @@ import type { LegacyIssued } from "../../auth/service-account/claims.ts";
 import type { TokenIssuer } from "../../auth/service-account/issuer.ts";
 import type { VerificationKey } from "../../auth/service-account/keys.ts";
 import type { Authenticator, UserInfo } from "../../auth/user.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log/logger.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
+import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { type AuthenticationConfig, DEFAULT_ISSUER, type RequestHeaderConfig } from "../config/config.ts";
-import type { AuthenticationObserver } from "../metrics/authentication-metrics.ts";
 import { type FollowedFile, followFile } from "../config/reloaded-file.ts";
+import type { AuthenticationObserver } from "../metrics/authentication-metrics.ts";
 import { serviceAccountKeys } from "./service-account-keys.ts";
 import { tokenIssuers } from "./token-authenticators.ts";
 

@@ -1,6 +1,7 @@
 /** Writes on secrets, once a day, that their tokens are in use: what is not used any more can be taken away. */
-import type { Secret } from "../../api/core/secret/schema.ts";
+
 import { secretKind } from "../../api/core/secret/kind.ts";
+import type { Secret } from "../../api/core/secret/schema.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import { LAST_USED_LABEL } from "../../auth/service-account/legacy-tokens.ts";
 import type { Registries } from "../../registry/registries.ts";

@@ -1,19 +1,19 @@
 /** Tokens that others have made: of OpenID Connect issuers, as flags or a file name them, and those a webhook knows. */
 import type { TokenReviewStatus } from "../../api/authentication/token-review.ts";
 import { anonymousAuthenticator } from "../../auth/authn/anonymous.ts";
-import { fetcher } from "../../auth/authn/jwt/fetcher.ts";
 import { JWT_ALGORITHMS } from "../../auth/authn/jwt/algorithms.ts";
 import { parseAuthenticationConfiguration } from "../../auth/authn/jwt/authentication-configuration.ts";
 import { type CompiledIssuer, compileIssuer } from "../../auth/authn/jwt/compile-issuer.ts";
+import { fetcher } from "../../auth/authn/jwt/fetcher.ts";
 import { jwtAuthenticator } from "../../auth/authn/jwt/jwt-authenticator.ts";
 import { type TokenAuthenticator, unionTokens } from "../../auth/authn/token/bearer-token.ts";
 import { cachedTokens, type TokenCacheObserver } from "../../auth/authn/token/token-cache.ts";
 import { tokenWebhook } from "../../auth/authn/token/token-webhook.ts";
-import { reviewClient } from "../../auth/webhook/review-client.ts";
 import type { Authenticator } from "../../auth/user.ts";
+import { reviewClient } from "../../auth/webhook/review-client.ts";
 import { renderFieldError } from "../../schema/validation/field-error.ts";
-import type { Clock } from "../../std/time/clock.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { AuthenticationConfig, OidcConfig, TokenWebhookConfig } from "../config/config.ts";
 import type { FollowedFile } from "../config/reloaded-file.ts";
 

@@ -8,8 +8,8 @@
 import { anew, benchCredentials } from "../../bench/credentials.ts";
 import type { Peer } from "../../http/message.ts";
 import { makeRequest } from "../../http/request.ts";
-import { systemClock as clock } from "../../std/time/clock.ts";
 import { silentLogger as log } from "../../std/log/logger.ts";
+import { systemClock as clock } from "../../std/time/clock.ts";
 import { createMemoryStore } from "../../storage/memory.ts";
 import { readAnswer } from "../../testing/apiserver/server-fixture.ts";
 import { type ApiServerConfig, defaultConfig } from "../config/config.ts";

@@ -10,15 +10,15 @@ import {
 import { type AuthorizationSources, authorizerChain, authorizerFor, authorizerOf } from "../../auth/authz/modes.ts";
 import { type WebhookObserver, webhookAuthorizer } from "../../auth/authz/webhook/webhook.ts";
 import type { Authorizer } from "../../auth/user.ts";
-import { errorOf, readAll } from "../../client/response.ts";
 import { connectionTo } from "../../client/kubeconfig/kubeconfig-transport.ts";
 import { loadConnection } from "../../client/kubeconfig/webhook-kubeconfig.ts";
+import { errorOf, readAll } from "../../client/response.ts";
 import { makeRequest } from "../../http/request.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log/logger.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import { watchFiles } from "../../std/fs/watch-files.ts";
+import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { ApiServerConfig } from "../config/config.ts";
 import { flagFile } from "../config/flag-file.ts";
 

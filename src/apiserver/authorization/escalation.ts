@@ -3,13 +3,13 @@
  * binds one likewise, or may `bind`.
  */
 import type { ApiObject, Kind } from "../../api/kind.ts";
+import { clusterRoleKind } from "../../api/rbac/cluster-role/kind.ts";
 import type { ClusterRole } from "../../api/rbac/cluster-role/schema.ts";
 import { clusterRoleBindingKind } from "../../api/rbac/cluster-role-binding/kind.ts";
-import { clusterRoleKind } from "../../api/rbac/cluster-role/kind.ts";
-import type { RoleBinding } from "../../api/rbac/role-binding/schema.ts";
-import { roleBindingKind } from "../../api/rbac/role-binding/kind.ts";
-import { roleKind } from "../../api/rbac/role/kind.ts";
 import type { PolicyRule } from "../../api/rbac/policy-rule.ts";
+import { roleKind } from "../../api/rbac/role/kind.ts";
+import { roleBindingKind } from "../../api/rbac/role-binding/kind.ts";
+import type { RoleBinding } from "../../api/rbac/role-binding/schema.ts";
 import { forbidden } from "../../api/status.ts";
 import { combinations, compacted, uncovered } from "../../auth/authz/rbac/rules-cover.ts";
 import type { Authorizer, UserInfo, UserRules } from "../../auth/user.ts";

@@ -1,16 +1,17 @@
 /** Keeps the node authorizer's view of who refers to what as new as the objects. */
-import type { PersistentVolume } from "../../api/core/persistent-volume/schema.ts";
+
 import { persistentVolumeKind } from "../../api/core/persistent-volume/kind.ts";
-import type { Pod } from "../../api/core/pod/schema.ts";
+import type { PersistentVolume } from "../../api/core/persistent-volume/schema.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
 import type { ApiObject } from "../../api/kind.ts";
-import type { VolumeAttachment } from "../../api/storage/volume-attachment/schema.ts";
 import { volumeAttachmentKind } from "../../api/storage/volume-attachment/kind.ts";
+import type { VolumeAttachment } from "../../api/storage/volume-attachment/schema.ts";
 import type { NodeGraph } from "../../auth/authz/node/node-graph.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Registry } from "../../registry/registry.ts";
-import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
 
 const RETRY_MS = 1000;
 

@@ -14,9 +14,9 @@ import { badRequest } from "../../api/status.ts";
 import type { Attributes, Authorizer, UserInfo } from "../../auth/user.ts";
 import { timeOf } from "../../schema/value/time.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import { type RequestContext, userOf } from "../request/request-context.ts";
-import type { AnswerReview } from "../handlers/review.ts";
 import type { ReviewToken } from "../authentication/authenticators.ts";
+import type { AnswerReview } from "../handlers/review.ts";
+import { type RequestContext, userOf } from "../request/request-context.ts";
 import { selectedFields, selectedLabels } from "./review-selectors.ts";
 
 export interface ReviewDeps {

@@ -1,12 +1,12 @@
 /** The RBAC objects in the store as a source of rules: derived again when one of them has changed. */
 
 import type { ApiObject, Kind } from "../../api/kind.ts";
-import { clusterRoleBindingKind } from "../../api/rbac/cluster-role-binding/kind.ts";
 import { clusterRoleKind } from "../../api/rbac/cluster-role/kind.ts";
-import { roleBindingKind } from "../../api/rbac/role-binding/kind.ts";
+import { clusterRoleBindingKind } from "../../api/rbac/cluster-role-binding/kind.ts";
 import { roleKind } from "../../api/rbac/role/kind.ts";
-import { Grants } from "../../auth/authz/rbac/subject-rules.ts";
+import { roleBindingKind } from "../../api/rbac/role-binding/kind.ts";
 import type { RuleSource } from "../../auth/authz/rbac/rbac.ts";
+import { Grants } from "../../auth/authz/rbac/subject-rules.ts";
 import type { Registries } from "../../registry/registries.ts";
 
 export interface StoredPolicy extends RuleSource {

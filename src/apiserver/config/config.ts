@@ -8,12 +8,12 @@ import { apiserverGates } from "../../flags/gate-tables/apiserver.ts";
 import { FeatureGates } from "../../flags/gates.ts";
 import type { TlsOptions } from "../../http/tls/options.ts";
 import type { StorageMediaType } from "../../storage/codec.ts";
+import type { EndpointReconciler } from "../control-plane/endpoint-reconciler.ts";
 import type { ApisConfig } from "../discovery/api-enablement.ts";
+import type { InFlightLimits } from "../filters/max-in-flight.ts";
 import type { FeatureState } from "../metrics/build-metrics.ts";
 import type { MetricsConfig } from "../metrics/metric-policy.ts";
-import type { EndpointReconciler } from "../control-plane/endpoint-reconciler.ts";
 import type { ShutdownConfig } from "../serving/graceful-shutdown.ts";
-import type { InFlightLimits } from "../filters/max-in-flight.ts";
 
 export interface ApiServerConfig {
   /** Empty, `0.0.0.0` and `::` stand for all interfaces. */

@@ -4,6 +4,8 @@ import type { SigningAuthorities } from "../../controllers/signing-authorities.t
 import { type Flag, type ParsedFlags, printValue } from "../../flags/flag.ts";
 import type { FeatureGates } from "../../flags/gates.ts";
 import { openSslCiphers, tlsVersion } from "../../http/tls/cipher-suites.ts";
+import { apiserverFlags } from "../flags/flags.ts";
+import { emulatedVersion } from "../flags/values.ts";
 import {
   type ApiServerConfig,
   type AuthorizationConfig,
@@ -14,8 +16,6 @@ import {
   type StructuredAuthentication,
   type TokenWebhookConfig,
 } from "./config.ts";
-import { emulatedVersion } from "../flags/values.ts";
-import { apiserverFlags } from "../flags/flags.ts";
 
 type Flags = ParsedFlags<typeof apiserverFlags>;
 

@@ -1,7 +1,8 @@
 /** Files that flags name and operators change while the server runs. */
-import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log/logger.ts";
+
 import { watchFiles } from "../../std/fs/watch-files.ts";
+import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { flagFile } from "./flag-file.ts";
 
 export interface FollowedFile {

@@ -1,6 +1,7 @@
 /** API services of extension servers say whether their service is there, listens, and leads anywhere. */
-import type { APIService } from "../../api/apiregistration/api-service/schema.ts";
+
 import { apiServiceKind } from "../../api/apiregistration/api-service/kind.ts";
+import type { APIService } from "../../api/apiregistration/api-service/schema.ts";
 import { serviceKind } from "../../api/core/service/kind.ts";
 import { endpointSliceKind } from "../../api/discovery/endpoint-slice/kind.ts";
 import { change } from "../../registry/change.ts";

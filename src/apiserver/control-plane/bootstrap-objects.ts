@@ -1,11 +1,11 @@
 /** What must exist before the first client comes. */
 import { namespaceKind } from "../../api/core/namespace/kind.ts";
-import type { PriorityClass } from "../../api/scheduling/priority-class/schema.ts";
 import { priorityClassKind } from "../../api/scheduling/priority-class/kind.ts";
+import type { PriorityClass } from "../../api/scheduling/priority-class/schema.ts";
 import { systemPriorityClasses } from "../../api/scheduling/priority-class/system-classes.ts";
 import type { Registries } from "../../registry/registries.ts";
-import { bootstrapRbac } from "./rbac-bootstrap-policy.ts";
 import { ensure, systemScope } from "./ensure.ts";
+import { bootstrapRbac } from "./rbac-bootstrap-policy.ts";
 
 /** Kubernetes' names for its own tools, and the project's. */
 export const SYSTEM_NAMESPACES = ["default", "kube-node-lease", "kube-public", "kube-system", "svc-system"] as const;

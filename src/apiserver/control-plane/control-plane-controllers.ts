@@ -9,21 +9,21 @@ import type { ApiObject, Kind } from "../../api/kind.ts";
 import { priorityClassKind } from "../../api/scheduling/priority-class/kind.ts";
 import { LEGACY_TRACKING } from "../../auth/service-account/legacy-tokens.ts";
 import type { Registries } from "../../registry/registries.ts";
-import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { withTimeout } from "../../std/time/with-timeout.ts";
 import type { Authorities } from "../authentication/authenticators.ts";
 import { keepApiServiceStatus } from "./api-service-availability.ts";
-import { AUTHENTICATION, AUTHENTICATION_NAMESPACES, publishAuthentication } from "./cluster-authentication-trust.ts";
 import { bootstrapObjects, SYSTEM_NAMESPACES } from "./bootstrap-objects.ts";
+import { AUTHENTICATION, AUTHENTICATION_NAMESPACES, publishAuthentication } from "./cluster-authentication-trust.ts";
+import { OwnEndpoints, type OwnEndpointsOptions } from "./endpoint-reconciler.ts";
 import { keepFlowControl } from "./flow-control-bootstrap.ts";
 import { keepFlowSchemaStatus } from "./flow-schema-status.ts";
 import { IdentityLease } from "./identity-lease.ts";
-import { attempt, type Chore, keep } from "./periodic-reconciler.ts";
-import { trackLegacyTokens } from "./legacy-token-tracking.ts";
-import { OwnEndpoints, type OwnEndpointsOptions } from "./endpoint-reconciler.ts";
-import { keepServiceBlocks } from "./service-cidrs.ts";
 import type { OwnService } from "./kubernetes-service.ts";
+import { trackLegacyTokens } from "./legacy-token-tracking.ts";
+import { attempt, type Chore, keep } from "./periodic-reconciler.ts";
+import { keepServiceBlocks } from "./service-cidrs.ts";
 
 export interface OwnObjectsOptions {
   readonly registries: Registries;

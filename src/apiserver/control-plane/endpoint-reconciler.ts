@@ -3,11 +3,12 @@
  * seconds that it does, in keys that go by themselves; by `master-count` nobody's address is ever taken away; by `none`
  * somebody else looks after it.
  */
-import type { Endpoints } from "../../api/core/endpoints/schema.ts";
+
 import { endpointsKind } from "../../api/core/endpoints/kind.ts";
+import type { Endpoints } from "../../api/core/endpoints/schema.ts";
 import { serviceKind } from "../../api/core/service/kind.ts";
-import type { EndpointSlice } from "../../api/discovery/endpoint-slice/schema.ts";
 import { endpointSliceKind } from "../../api/discovery/endpoint-slice/kind.ts";
+import type { EndpointSlice } from "../../api/discovery/endpoint-slice/schema.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { deepEqual } from "../../schema/value/equal.ts";

@@ -1,6 +1,7 @@
 /** Flow schemas say whether the priority level that they name is there. */
-import type { FlowSchema } from "../../api/flowcontrol/flow-schema/schema.ts";
+
 import { flowSchemaKind } from "../../api/flowcontrol/flow-schema/kind.ts";
+import type { FlowSchema } from "../../api/flowcontrol/flow-schema/schema.ts";
 import { priorityLevelConfigurationKind } from "../../api/flowcontrol/priority-level-configuration/kind.ts";
 import { change } from "../../registry/change.ts";
 import type { Registries } from "../../registry/registries.ts";

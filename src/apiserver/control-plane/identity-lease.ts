@@ -1,7 +1,7 @@
 /** Each server's lease in `kube-system`: by these servers know of each other, and operators of them. */
 import { createHash } from "node:crypto";
-import type { Lease } from "../../api/coordination/lease/schema.ts";
 import { leaseKind } from "../../api/coordination/lease/kind.ts";
+import type { Lease } from "../../api/coordination/lease/schema.ts";
 import { remove } from "../../registry/delete.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { microTimeOf } from "../../schema/value/time.ts";

@@ -1,11 +1,11 @@
 /** Addresses and ports of services: where they come from, and the server's own service, which has the first. */
 import { endpointsKind } from "../../api/core/endpoints/kind.ts";
-import type { Service } from "../../api/core/service/schema.ts";
 import { serviceKind } from "../../api/core/service/kind.ts";
+import type { Service } from "../../api/core/service/schema.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import { ipAddressKind } from "../../api/networking/ip-address/kind.ts";
-import type { ServiceCIDR } from "../../api/networking/service-cidr/schema.ts";
 import { serviceCIDRKind } from "../../api/networking/service-cidr/kind.ts";
+import type { ServiceCIDR } from "../../api/networking/service-cidr/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import { change } from "../../registry/change.ts";
 import { create } from "../../registry/create.ts";
@@ -18,8 +18,8 @@ import { NodePorts } from "../../registry/service-allocation/node-ports.ts";
 import { repairAddresses } from "../../registry/service-allocation/repair.ts";
 import { update } from "../../registry/update.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
-import { type Cidr, formatCidr, formatIp, type IpFamily, parseCidr } from "../../std/net/ip.ts";
 import type { Logger } from "../../std/log/logger.ts";
+import { type Cidr, formatCidr, formatIp, type IpFamily, parseCidr } from "../../std/net/ip.ts";
 import type { Revision } from "../../storage/store.ts";
 import type { ServicesConfig } from "../config/config.ts";
 import { systemScope } from "./ensure.ts";

@@ -4,8 +4,8 @@
  */
 import { configMapKind } from "../../api/core/config-map/kind.ts";
 import { clusterRoleBindingKind } from "../../api/rbac/cluster-role-binding/kind.ts";
-import { roleBindingKind } from "../../api/rbac/role-binding/kind.ts";
 import { roleKind } from "../../api/rbac/role/kind.ts";
+import { roleBindingKind } from "../../api/rbac/role-binding/kind.ts";
 import { ANONYMOUS, NODES } from "../../auth/user.ts";
 import { renderKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
 import type { Registries } from "../../registry/registries.ts";

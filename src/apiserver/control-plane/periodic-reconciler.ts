@@ -1,7 +1,7 @@
 import { aborted } from "../../std/async/wait-for-abort.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log/logger.ts";
 import { Wakeup } from "../../std/async/wakeup.ts";
+import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { StoreFeed } from "../../storage/watch/feed.ts";
 import { follow } from "../../storage/watch/follow.ts";
 

@@ -3,12 +3,12 @@
  * added to them stays; one whose annotation `autoupdate` is `false` is left alone.
  */
 import type { ApiObject, Kind } from "../../api/kind.ts";
+import { clusterRoleKind } from "../../api/rbac/cluster-role/kind.ts";
 import type { ClusterRole } from "../../api/rbac/cluster-role/schema.ts";
 import { clusterRoleBindingKind } from "../../api/rbac/cluster-role-binding/kind.ts";
-import { clusterRoleKind } from "../../api/rbac/cluster-role/kind.ts";
-import type { RoleBinding } from "../../api/rbac/role-binding/schema.ts";
-import { roleBindingKind } from "../../api/rbac/role-binding/kind.ts";
 import { roleKind } from "../../api/rbac/role/kind.ts";
+import { roleBindingKind } from "../../api/rbac/role-binding/kind.ts";
+import type { RoleBinding } from "../../api/rbac/role-binding/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import { bootstrapPolicy } from "../../auth/authz/rbac/bootstrap-policy/policy.ts";
 import { uncovered } from "../../auth/authz/rbac/rules-cover.ts";

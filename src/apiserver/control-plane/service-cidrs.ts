@@ -2,10 +2,11 @@
  * Blocks of service addresses are ready once they are there, and stay, when they are deleted, as long as a service has
  * an address that no other block holds.
  */
-import type { IPAddress } from "../../api/networking/ip-address/schema.ts";
+
 import { ipAddressKind } from "../../api/networking/ip-address/kind.ts";
-import type { ServiceCIDR } from "../../api/networking/service-cidr/schema.ts";
+import type { IPAddress } from "../../api/networking/ip-address/schema.ts";
 import { serviceCIDRKind } from "../../api/networking/service-cidr/kind.ts";
+import type { ServiceCIDR } from "../../api/networking/service-cidr/schema.ts";
 import { change } from "../../registry/change.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { MANAGER_LABEL } from "../../registry/service-allocation/addresses.ts";

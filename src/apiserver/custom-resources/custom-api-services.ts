@@ -1,13 +1,14 @@
 /** The API services of custom resources: one for each group version that is served, as Kubernetes keeps them. */
-import type { APIService } from "../../api/apiregistration/api-service/schema.ts";
+
 import { apiServiceKind } from "../../api/apiregistration/api-service/kind.ts";
+import type { APIService } from "../../api/apiregistration/api-service/schema.ts";
 import { kubernetesGroup } from "../../api/scheme.ts";
 import { create } from "../../registry/create.ts";
 import { remove } from "../../registry/delete.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Scope } from "../../registry/registry.ts";
-import { MANAGED } from "../discovery/local-api-services.ts";
 import { unlessOvertaken } from "../control-plane/ensure.ts";
+import { MANAGED } from "../discovery/local-api-services.ts";
 import { spellings } from "../handlers/routes.ts";
 
 const KEPT = "true";

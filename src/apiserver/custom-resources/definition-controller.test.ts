@@ -7,9 +7,9 @@ import {
   crontabs,
   define,
   lastingStore,
-  waitForAnswer,
   v1,
   v1beta1,
+  waitForAnswer,
 } from "../../testing/apiserver/extensions-fixture.ts";
 import { lines, testServer } from "../../testing/apiserver/server-fixture.ts";
 

@@ -4,9 +4,14 @@
  *     stored → names accepted (written) → served → established (written)
  *     deleted → terminating (written by the delete) → objects deleted → let go → gone → not served
  */
-import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition/schema.ts";
+
 import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition/kind.ts";
-import { isTrue, withAcceptedNames, withEstablished } from "../../api/apiextensions/custom-resource-definition/status.ts";
+import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition/schema.ts";
+import {
+  isTrue,
+  withAcceptedNames,
+  withEstablished,
+} from "../../api/apiextensions/custom-resource-definition/status.ts";
 import { kubernetesGroup, svcGroup } from "../../api/scheme.ts";
 import { StatusError } from "../../api/status.ts";
 import { MASTERS } from "../../auth/user.ts";
@@ -15,8 +20,8 @@ import { tracked } from "../../registry/field-tracking.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Registry, Scope } from "../../registry/registry.ts";
 import { aborted } from "../../std/async/wait-for-abort.ts";
-import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { registerCustomApis } from "./custom-api-services.ts";
 import type { CustomResources } from "./custom-resources.ts";
 import { cleanUp, needsCleanup } from "./definition-finalizer.ts";

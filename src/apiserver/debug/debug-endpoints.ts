@@ -1,12 +1,12 @@
 /** Profiles and the verbosity of logs, over the server's own port and over a socket for whoever may open it. */
 import { rm } from "node:fs/promises";
-import type { Listener } from "../../http/server/listener.ts";
 import type { Handler } from "../../http/message.ts";
 import { text } from "../../http/respond.ts";
 import { Router } from "../../http/router.ts";
+import type { Listener } from "../../http/server/listener.ts";
 import { listen } from "../../http/server/server.ts";
-import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { ObserveConfig } from "../config/config.ts";
 import { Contention } from "./profiling/contention.ts";
 import { type DebugPage, debugPages } from "./profiling/debug-pages.ts";

@@ -2,9 +2,9 @@
 import type { Clock } from "../../std/time/clock.ts";
 import type { ApiServerConfig } from "../config/config.ts";
 import type { Route } from "../handlers/routes.ts";
-import type { Diagnostics } from "./debug-endpoints.ts";
 import { metricsPage, resetMetrics } from "../metrics/metrics-page.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
+import type { Diagnostics } from "./debug-endpoints.ts";
 import { flagz, statusz } from "./zpages.ts";
 
 export interface OperatorPage {

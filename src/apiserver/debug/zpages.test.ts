@@ -2,8 +2,8 @@ import t from "tap";
 import { invoke } from "../../flags/program.ts";
 import { testServer } from "../../testing/apiserver/server-fixture.ts";
 import { defaultConfig } from "../config/config.ts";
-import { apiserverProgram } from "../flags/flags.ts";
 import { apiServerOptions } from "../config/options.ts";
+import { apiserverProgram } from "../flags/flags.ts";
 
 function observed(...words: readonly string[]) {
   const invocation = invoke(apiserverProgram, words, { version: "v1.33.0" });

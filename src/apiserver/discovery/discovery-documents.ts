@@ -1,10 +1,11 @@
 /** Discovery's documents in the forms they are served in. */
-import { apiGroup, apiGroupList, apiVersions } from "../../api/meta/response-types.ts";
+
 import { listMeta } from "../../api/meta/list-meta.ts";
 import { objectMeta } from "../../api/meta/object-meta.ts";
+import { apiGroup, apiGroupList, apiVersions } from "../../api/meta/response-types.ts";
 import { boolean, list, message, optional, required, string } from "../../schema/define.ts";
-import { encodeEnvelope, type Magic } from "../../schema/protobuf/envelope.ts";
 import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
+import { encodeEnvelope, type Magic } from "../../schema/protobuf/envelope.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
 import { encodeYaml } from "../../schema/yaml/yaml.ts";
 

@@ -6,8 +6,8 @@ import { formatApiVersion, kubernetesGroup, type Scheme } from "../../api/scheme
 import type { HttpResponse } from "../../http/message.ts";
 import { negotiate } from "../../http/negotiate.ts";
 import { bytes } from "../../http/respond.ts";
-import type { RequestContext } from "../request/request-context.ts";
 import { spellings } from "../handlers/routes.ts";
+import type { RequestContext } from "../request/request-context.ts";
 import { formNotAcceptable, isPretty, notAcceptable } from "../responses/status-response.ts";
 import { type Described, type Document, documentOf } from "./discovery-documents.ts";
 

@@ -1,6 +1,6 @@
 import t from "tap";
-import type { APIService } from "../../api/apiregistration/api-service/schema.ts";
 import { apiServiceKind } from "../../api/apiregistration/api-service/kind.ts";
+import type { APIService } from "../../api/apiregistration/api-service/schema.ts";
 import { create } from "../../registry/create.ts";
 import { get } from "../../registry/get.ts";
 import { fixture, refusal } from "../../testing/registry/registry-fixture.ts";

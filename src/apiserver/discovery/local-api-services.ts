@@ -1,6 +1,7 @@
 /** The API services of what this server serves itself: made, corrected and taken away at start, clients' after that. */
-import type { APIService } from "../../api/apiregistration/api-service/schema.ts";
+
 import { apiServiceKind } from "../../api/apiregistration/api-service/kind.ts";
+import type { APIService } from "../../api/apiregistration/api-service/schema.ts";
 import { kubernetesGroup, type Scheme } from "../../api/scheme.ts";
 import { MASTERS } from "../../auth/user.ts";
 import { create } from "../../registry/create.ts";

@@ -2,8 +2,8 @@ import { unauthorized } from "../../api/status.ts";
 import { Refusal } from "../../auth/authn/invalid-credentials-error.ts";
 import type { Authenticator, Credentials } from "../../auth/user.ts";
 import { type HttpRequest, headerValues } from "../../http/message.ts";
-import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { type RequestContext, type Stage, withUser } from "../request/request-context.ts";
 
 /** Lines a second about those who are turned away: whoever knocks without end must not fill the disk. */

@@ -5,9 +5,9 @@ import { makeRequest } from "../../http/request.ts";
 import { bytes, text } from "../../http/respond.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { goaway } from "./goaway.ts";
-import { LongRunning } from "./watch-termination.ts";
-import { throttle } from "./throttle.ts";
 import { TurnAway } from "./retry-after.ts";
+import { throttle } from "./throttle.ts";
+import { LongRunning } from "./watch-termination.ts";
 
 const peer = (protocol: Peer["protocol"]): Peer => ({
   address: "",

@@ -1,7 +1,7 @@
 import { badRequest, StatusError } from "../../api/status.ts";
 import type { Clock, Timer } from "../../std/time/clock.ts";
-import type { RequestContext, Stage } from "../request/request-context.ts";
 import { parseGoDuration } from "../request/go-duration.ts";
+import type { RequestContext, Stage } from "../request/request-context.ts";
 import { isLongRunning } from "../request/request-info.ts";
 
 /** Hears of requests that the server ends to look after itself, with the code that they are answered. */

@@ -2,8 +2,8 @@ import t from "tap";
 import type { ParsedFlags } from "../../flags/flag.ts";
 import { parseFlags } from "../../flags/parse.ts";
 import { invoke } from "../../flags/program.ts";
-import { admissionPlugins, defaultAdmissionPlugins } from "./values.ts";
 import { apiserverFlags, apiserverProgram } from "./flags.ts";
+import { admissionPlugins, defaultAdmissionPlugins } from "./values.ts";
 
 const defaults = parseFlags(apiserverFlags, []);
 const broken = (changed: Partial<ParsedFlags<typeof apiserverFlags>>) =>

@@ -8,11 +8,11 @@ import { parseJson } from "../../schema/json/encode.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 import { parseYaml, repeatedKeys } from "../../schema/yaml/yaml.ts";
 import type { RequestContext } from "../request/request-context.ts";
+import { writtenResponse } from "../responses/object-response.ts";
 import { admissionOf } from "./admission.ts";
 import { BODY_BYTES_MAX } from "./body.ts";
 import { writerOf } from "./field-manager.ts";
 import { applyQuery, type FieldValidation } from "./query.ts";
-import { writtenResponse } from "../responses/object-response.ts";
 import { answeringOf, type ResourceHandler, scopeOf } from "./target.ts";
 
 export const APPLY_TYPE = "application/apply-patch+yaml";

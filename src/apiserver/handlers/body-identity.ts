@@ -3,10 +3,10 @@ import type { Kind } from "../../api/kind.ts";
 import { formatApiVersion, parseApiVersion, type Scheme, svcGroup } from "../../api/scheme.ts";
 import { badRequest, invalid, type StatusError } from "../../api/status.ts";
 import { decode } from "../../schema/decode/decode.ts";
+import type { ObjectSchema } from "../../schema/schema.ts";
 import { invalidField, renderFieldError } from "../../schema/validation/field-error.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
-import type { ObjectSchema } from "../../schema/schema.ts";
 
 /** What a body is to be: the kind the path asks for. */
 export interface Expected {

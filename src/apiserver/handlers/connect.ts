@@ -3,8 +3,8 @@ import type { Subresource } from "../../api/kind.ts";
 import { badRequest } from "../../api/status.ts";
 import { membersOf } from "../../schema/members.ts";
 import type { ObjectSchema, Schema } from "../../schema/schema.ts";
-import type { RequestContext } from "../request/request-context.ts";
 import { connectOptions } from "../openapi/subresources.ts";
+import type { RequestContext } from "../request/request-context.ts";
 import { admissionOf } from "./admission.ts";
 import type { ResourceHandler } from "./target.ts";
 

@@ -5,12 +5,12 @@ import type { Scope } from "../../registry/registry.ts";
 import { watch } from "../../registry/watch.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { isTrue } from "../request/request-info.ts";
-import { formNotAcceptable } from "../responses/status-response.ts";
-import { listQuery, type WatchOptions, watchQuery } from "./query.ts";
-import { advertisedTypes, type Format } from "../responses/representation.ts";
 import { listResponse, objectResponse } from "../responses/object-response.ts";
-import { answeringOf, type ResourceHandler, type ResourceSettings, scopeOf } from "./target.ts";
+import { advertisedTypes, type Format } from "../responses/representation.ts";
+import { formNotAcceptable } from "../responses/status-response.ts";
 import { watchStream, watchValues } from "../responses/watch-stream.ts";
+import { listQuery, type WatchOptions, watchQuery } from "./query.ts";
+import { answeringOf, type ResourceHandler, type ResourceSettings, scopeOf } from "./target.ts";
 
 export const getObject: ResourceHandler = async (target, context, params) => {
   const answering = answeringOf(target, context, "object");

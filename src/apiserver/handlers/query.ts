@@ -1,7 +1,7 @@
 /** The query parameters of the verbs, checked as Kubernetes checks them. */
 
-import { validateFieldManager } from "../../api/meta/validation/field-manager.ts";
 import type { DeleteOptions as SentDeleteOptions } from "../../api/meta/options.ts";
+import { validateFieldManager } from "../../api/meta/validation/field-manager.ts";
 import { badRequest, invalid } from "../../api/status.ts";
 import type { DeleteOptions, PropagationPolicy } from "../../registry/delete.ts";
 import type { ListQuery } from "../../registry/list.ts";

@@ -5,10 +5,10 @@ import { tracked } from "../../registry/field-tracking.ts";
 import { defaulted, inNamespace } from "../../registry/write.ts";
 import { renderFieldError } from "../../schema/validation/field-error.ts";
 import type { RequestContext } from "../request/request-context.ts";
+import { writtenResponse } from "../responses/object-response.ts";
 import { admissionOf } from "./admission.ts";
 import { readObject } from "./body.ts";
 import { writerOf } from "./field-manager.ts";
-import { writtenResponse } from "../responses/object-response.ts";
 import { answeringOf, expectedOf, type ResourceHandler, scopeOf } from "./target.ts";
 import { warningsTo } from "./write.ts";
 

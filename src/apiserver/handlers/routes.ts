@@ -9,8 +9,8 @@ import type { RequestContext } from "../request/request-context.ts";
 import { connecting } from "./connect.ts";
 import { getObject, listObjects } from "./get.ts";
 import { type AnswerReview, createReview } from "./review.ts";
-import type { ResourceHandler, ResourceSettings, Target } from "./target.ts";
 import { getView, patchViewed, updateViewed } from "./scale.ts";
+import type { ResourceHandler, ResourceSettings, Target } from "./target.ts";
 import { createObject, deleteObject, deleteObjects, patchObject, updateObject } from "./write.ts";
 
 export type Route = (context: RequestContext, params: Readonly<Record<string, string>>) => Promise<HttpResponse>;

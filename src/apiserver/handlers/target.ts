@@ -4,14 +4,14 @@ import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { Scheme } from "../../api/scheme.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import type { Confirm, Registry, Scope } from "../../registry/registry.ts";
-import type { Clock } from "../../std/time/clock.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { type RequestContext, userOf } from "../request/request-context.ts";
-import type { Expected } from "./body.ts";
-import { identityOf } from "../responses/type-meta.ts";
-import { representationOf } from "../responses/representation.ts";
 import type { Answering } from "../responses/object-response.ts";
+import { representationOf } from "../responses/representation.ts";
 import { includeObjectOf } from "../responses/table.ts";
+import { identityOf } from "../responses/type-meta.ts";
+import type { Expected } from "./body.ts";
 
 /** One resource in one spelling of its group. */
 export interface Target<T extends ApiObject = ApiObject> {

@@ -6,10 +6,10 @@ import { tracked } from "../../registry/field-tracking.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { requestToken, type TokenSettings } from "../../registry/token-request.ts";
 import { defaulted } from "../../registry/write.ts";
+import { writtenResponse } from "../responses/object-response.ts";
 import { admissionOf, objectKindOf } from "./admission.ts";
 import { readObject } from "./body.ts";
 import { writerOf } from "./field-manager.ts";
-import { writtenResponse } from "../responses/object-response.ts";
 import { answeringOf, expectedOf, type ResourceHandler, scopeOf, type Target } from "./target.ts";
 import { warningsTo } from "./write.ts";
 

@@ -11,14 +11,14 @@ import type { Registry, WriteOptions } from "../../registry/registry.ts";
 import type { Shown } from "../../registry/shown-patch.ts";
 import { update } from "../../registry/update.ts";
 import type { RequestContext } from "../request/request-context.ts";
+import { listResponse, writtenResponse } from "../responses/object-response.ts";
 import { deletedResponse } from "../responses/status-response.ts";
 import { admissionOf } from "./admission.ts";
 import { applyObject } from "./apply.ts";
 import { readObject, readOptional } from "./body.ts";
 import { writerOf } from "./field-manager.ts";
-import { deleteOptions, listQuery } from "./query.ts";
-import { listResponse, writtenResponse } from "../responses/object-response.ts";
 import { decodePatched, patchType, readPatch } from "./patch-body.ts";
+import { deleteOptions, listQuery } from "./query.ts";
 import { answeringOf, expectedOf, type ResourceHandler, scopeOf, type Target } from "./target.ts";
 
 export const createObject: ResourceHandler = async (target, context, params) => {

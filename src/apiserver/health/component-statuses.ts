@@ -1,11 +1,12 @@
 /** `kubectl get componentstatuses`: how the parts of the control plane are that this process knows of. */
-import type { ComponentCondition, ComponentStatus } from "../../api/core/component-status/schema.ts";
+
 import { componentStatusKind } from "../../api/core/component-status/kind.ts";
+import type { ComponentCondition, ComponentStatus } from "../../api/core/component-status/schema.ts";
 import { notFound } from "../../api/status.ts";
 import type { Revision } from "../../storage/store.ts";
-import { encodeObject } from "../responses/type-meta.ts";
-import { listResponse, objectResponse } from "../responses/object-response.ts";
 import { answeringOf, type ResourceHandler } from "../handlers/target.ts";
+import { listResponse, objectResponse } from "../responses/object-response.ts";
+import { encodeObject } from "../responses/type-meta.ts";
 
 export interface ComponentStatuses {
   readonly get: ResourceHandler;

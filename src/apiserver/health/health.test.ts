@@ -3,8 +3,8 @@ import { silentLogger } from "../../std/log/logger.ts";
 import { testServer } from "../../testing/apiserver/server-fixture.ts";
 import { fixture } from "../../testing/registry/registry-fixture.ts";
 import { answerHealth } from "./health.ts";
-import { Readiness } from "./readiness.ts";
 import { startHooks } from "./post-start-hooks.ts";
+import { Readiness } from "./readiness.ts";
 
 const text = async (path: string, server: Awaited<ReturnType<typeof testServer>>) => {
   const answer = await server.ask(`GET ${path}`);

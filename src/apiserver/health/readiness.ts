@@ -1,7 +1,7 @@
 /** What the health endpoints look at. */
 import type { Registries } from "../../registry/registries.ts";
-import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { withTimeout } from "../../std/time/with-timeout.ts";
 import { prefixRange, type Store } from "../../storage/store.ts";
 import type { HealthCheck, HealthEndpoint } from "./health.ts";

@@ -1,8 +1,8 @@
 /** How often and how quickly it was found out who asks, and whether they may. */
 import type { Decided } from "../../auth/authz/modes.ts";
 import type { Authenticator, Authorizer } from "../../auth/user.ts";
-import type { Clock } from "../../std/time/clock.ts";
 import type { Counter, Histogram, MetricRegistry } from "../../std/metrics/metrics.ts";
+import type { Clock } from "../../std/time/clock.ts";
 
 /** Doubling from a millisecond. */
 const SECONDS = Array.from({ length: 15 }, (_, power) => 2 ** power / 1000);

@@ -1,8 +1,8 @@
 /** What is counted of tokens: how they were found out, and which of them should not be in use any more. */
 import type { TokenUse } from "../../auth/service-account/authenticator.ts";
 import type { SignerObserver } from "../../auth/service-account/external-signer.ts";
-import type { Clock } from "../../std/time/clock.ts";
 import type { MetricRegistry } from "../../std/metrics/metrics.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { TokenIssuersObserver } from "../authentication/token-authenticators.ts";
 import { hashOf, serverIdHash } from "./server-id.ts";
 

@@ -1,7 +1,7 @@
 /** What is measured of authorizers that are asked elsewhere, and of the file that names them. */
 import type { WebhookObserver } from "../../auth/authz/webhook/webhook.ts";
-import type { Clock } from "../../std/time/clock.ts";
 import type { MetricRegistry } from "../../std/metrics/metrics.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { ReloadObserver } from "../authorization/authorizers.ts";
 import { serverIdHash } from "./server-id.ts";
 

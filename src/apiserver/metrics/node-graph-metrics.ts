@@ -1,7 +1,7 @@
 /** How long changes to what the node authorizer knows take, by Kubernetes' names for them. */
 import type { NodeGraph } from "../../auth/authz/node/node-graph.ts";
-import type { Clock } from "../../std/time/clock.ts";
 import type { MetricRegistry } from "../../std/metrics/metrics.ts";
+import type { Clock } from "../../std/time/clock.ts";
 
 /** Doubling from a tenth of a millisecond. */
 const SECONDS = Array.from({ length: 12 }, (_, power) => 2 ** power / 10_000);

@@ -4,7 +4,6 @@ import type { Scheme } from "../../api/scheme.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { bodyLength, isStreamed } from "../../http/server/write-body.ts";
 import { wrapped } from "../../http/value-stream.ts";
-import type { Clock } from "../../std/time/clock.ts";
 import type {
   Counter,
   CounterFamily,
@@ -14,6 +13,7 @@ import type {
   HistogramFamily,
   MetricRegistry,
 } from "../../std/metrics/metrics.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { RequestContext, Stage } from "../request/request-context.ts";
 import { isLongRunning, type RequestInfo } from "../request/request-info.ts";
 import { Inflight } from "./in-flight-gauge.ts";

@@ -1,10 +1,10 @@
 /** All that an API server measures, put together. */
 import type { Scheme } from "../../api/scheme.ts";
 import type { Registries } from "../../registry/registries.ts";
-import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { type QueueMetrics, queueMetrics } from "../../std/metrics/queue-metrics.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { MeasuredStore } from "../../storage/measured-store.ts";
 import type { Store } from "../../storage/store.ts";
 import type { ApiServerConfig } from "../config/config.ts";

@@ -6,9 +6,9 @@ import { isKept } from "../../api/review-kind.ts";
 import { kubernetesGroup, type Scheme } from "../../api/scheme.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Registry } from "../../registry/registry.ts";
-import type { Clock, Timer } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { MetricRegistry } from "../../std/metrics/metrics.ts";
+import type { Clock, Timer } from "../../std/time/clock.ts";
 
 export interface StorageMetricsOptions {
   readonly registry: MetricRegistry;

@@ -1,7 +1,7 @@
 /** OpenAPI documents of the kinds served: paths with their operations, and the components these refer to. */
 import type { Kind } from "../../api/kind.ts";
-import { apiGroup, apiGroupList, apiResourceList, apiVersions, versionAnswer } from "../../api/meta/response-types.ts";
 import { listMeta } from "../../api/meta/list-meta.ts";
+import { apiGroup, apiGroupList, apiResourceList, apiVersions, versionAnswer } from "../../api/meta/response-types.ts";
 import {
   OpenApiComponents,
   type OpenApiContext,

@@ -4,8 +4,8 @@
  */
 import { answersDeleted } from "../../api/deleted-answer.ts";
 import type { Kind, Subresource, Verb } from "../../api/kind.ts";
-import { statusAnswer, watchEventAnswer } from "../../api/meta/response-types.ts";
 import { deleteOptions } from "../../api/meta/options.ts";
+import { statusAnswer, watchEventAnswer } from "../../api/meta/response-types.ts";
 import { kubernetesGroup, svcGroup } from "../../api/scheme.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
 import {

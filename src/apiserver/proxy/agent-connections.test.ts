@@ -14,8 +14,8 @@ import {
   type TestCertificate,
 } from "../../testing/http/test-certificates.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { AgentConnections } from "./agent-connections.ts";
 import { defaultConfig } from "../config/config.ts";
+import { AgentConnections } from "./agent-connections.ts";
 
 const { ca, server } = await makeServerCertificate();
 const signal = new AbortController().signal;

@@ -5,9 +5,9 @@ import { createSecureContext, type SecureContextOptions } from "node:tls";
 import type { Node } from "../../api/core/node/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import { readKeyPair } from "../../auth/pki/key-pair.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log/logger.ts";
 import { watchFiles } from "../../std/fs/watch-files.ts";
+import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { AgentConnectionConfig } from "../config/config.ts";
 import { flagFile } from "../config/flag-file.ts";
 

@@ -1,12 +1,13 @@
 /** `pods/exec` and its like, and the proxies to pods, services and nodes. */
-import type { Endpoints } from "../../api/core/endpoints/schema.ts";
+
 import { endpointsKind } from "../../api/core/endpoints/kind.ts";
-import type { Node } from "../../api/core/node/schema.ts";
+import type { Endpoints } from "../../api/core/endpoints/schema.ts";
 import { nodeKind } from "../../api/core/node/kind.ts";
-import type { Pod } from "../../api/core/pod/schema.ts";
+import type { Node } from "../../api/core/node/schema.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
-import type { Service } from "../../api/core/service/schema.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
 import { serviceKind } from "../../api/core/service/kind.ts";
+import type { Service } from "../../api/core/service/schema.ts";
 import { badRequest, StatusError } from "../../api/status.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { get } from "../../registry/get.ts";
@@ -14,9 +15,9 @@ import type { Registries } from "../../registry/registries.ts";
 import type { Scope } from "../../registry/registry.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
-import type { AgentConnections } from "./agent-connections.ts";
-import type { RequestContext } from "../request/request-context.ts";
 import { type ResourceHandler, scopeOf } from "../handlers/target.ts";
+import type { RequestContext } from "../request/request-context.ts";
+import type { AgentConnections } from "./agent-connections.ts";
 import { isReachable, type NamedPort, splitNamedPort } from "./destination.ts";
 import type { Destination, Forwarding } from "./forward.ts";
 

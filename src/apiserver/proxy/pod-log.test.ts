@@ -2,13 +2,13 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t, { type Test } from "tap";
-import { writeFileDurably, writeKeyPair } from "../../auth/pki/key-pair.ts";
 import { issueCertificate, makeCa } from "../../auth/pki/certificate-authority.ts";
+import { writeFileDurably, writeKeyPair } from "../../auth/pki/key-pair.ts";
 import type { Handler } from "../../http/message.ts";
 import { text } from "../../http/respond.ts";
 import { listen } from "../../http/server/server.ts";
-import { systemClock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log/logger.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import { testServer } from "../../testing/apiserver/server-fixture.ts";
 import { defaultConfig } from "../config/config.ts";
 

@@ -5,9 +5,14 @@ import { badRequest, invalid, notFound, StatusError } from "../../api/status.ts"
 import type { HttpResponse } from "../../http/message.ts";
 import { get } from "../../registry/get.ts";
 import type { Registry } from "../../registry/registry.ts";
-import { type FieldError, forbiddenField, invalidField, renderFieldError } from "../../schema/validation/field-error.ts";
-import type { AgentAnswer, AgentConnections } from "./agent-connections.ts";
+import {
+  type FieldError,
+  forbiddenField,
+  invalidField,
+  renderFieldError,
+} from "../../schema/validation/field-error.ts";
 import { type ResourceHandler, scopeOf } from "../handlers/target.ts";
+import type { AgentAnswer, AgentConnections } from "./agent-connections.ts";
 
 /** Passed on as they came; everything else stays here. */
 const FLAGS = ["follow", "previous", "timestamps"] as const;

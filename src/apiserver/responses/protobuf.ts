@@ -1,13 +1,13 @@
 /** Objects, lists and watch events in Kubernetes' protobuf. An object's message is made but once. */
 import type { ApiObject, Kind } from "../../api/kind.ts";
-import { statusAnswer } from "../../api/meta/response-types.ts";
 import { listMeta } from "../../api/meta/list-meta.ts";
+import { statusAnswer } from "../../api/meta/response-types.ts";
 import { binary, message, optional, string } from "../../schema/define.ts";
-import { encodeEnvelope, type Magic } from "../../schema/protobuf/envelope.ts";
 import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
+import { encodeEnvelope, type Magic } from "../../schema/protobuf/envelope.ts";
 import { ReverseWriter, wireBytes } from "../../schema/protobuf/wire.ts";
-import type { Identity } from "./type-meta.ts";
 import { metadataOnly } from "./partial-metadata.ts";
+import type { Identity } from "./type-meta.ts";
 
 const messages = new WeakMap<object, Uint8Array>();
 

@@ -3,12 +3,12 @@
 import { columnTexts } from "../../api/columns/descriptions.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { invalid } from "../../api/status.ts";
-import { notSupported, renderFieldError } from "../../schema/validation/field-error.ts";
-import { htmlSafe } from "../../schema/json/html-escape.ts";
 import { stringify } from "../../schema/json/encode.ts";
-import { headOf, type Identity } from "./type-meta.ts";
+import { htmlSafe } from "../../schema/json/html-escape.ts";
+import { notSupported, renderFieldError } from "../../schema/validation/field-error.ts";
 import { metadataOnly } from "./partial-metadata.ts";
 import type { ListMetadata } from "./protobuf.ts";
+import { headOf, type Identity } from "./type-meta.ts";
 
 export interface TableOptions {
   /** `meta.k8s.io/v1` */

@@ -4,10 +4,10 @@ import type { Clock } from "../../std/time/clock.ts";
 import type { CacheEvent } from "../../storage/watch/cache.ts";
 import { statusOf } from "../filters/error-responses.ts";
 import { cborEvent, cborOf } from "./cbor.ts";
-import { headOf } from "./type-meta.ts";
-import { protobufFrame, protobufMetadata, protobufObject, protobufStatus } from "./protobuf.ts";
 import type { Answering } from "./object-response.ts";
+import { protobufFrame, protobufMetadata, protobufObject, protobufStatus } from "./protobuf.ts";
 import { partialMetadata, table } from "./table.ts";
+import { headOf } from "./type-meta.ts";
 
 type BookmarkEvent = Extract<CacheEvent<never>, { readonly type: "BOOKMARK" }>;
 type ObjectEvent<T> = Exclude<CacheEvent<T>, { readonly type: "BOOKMARK" }>;

@@ -1,9 +1,9 @@
 /** How the server stops: in Kubernetes' phases, so that load balancers and clients have time to go elsewhere. */
 import type { Listener } from "../../http/server/listener.ts";
-import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import type { LongRunning } from "../filters/watch-termination.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { TurnAway } from "../filters/retry-after.ts";
+import type { LongRunning } from "../filters/watch-termination.ts";
 
 export interface ShutdownConfig {
   /** How long the server goes on serving, not ready, after it was told to stop. */

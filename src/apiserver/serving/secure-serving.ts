@@ -1,21 +1,22 @@
 /** Where the server meets the network: its port, what only requests from outside pass, and how it closes. */
-import type { Listener } from "../../http/server/listener.ts";
+
 import type { Filter, Handler } from "../../http/message.ts";
 import { listening } from "../../http/server/address-in-use.ts";
+import type { Listener } from "../../http/server/listener.ts";
 import { listen } from "../../http/server/server.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log/logger.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
+import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Authorities } from "../authentication/authenticators.ts";
 import type { ApiServerConfig } from "../config/config.ts";
-import type { Readiness } from "../health/readiness.ts";
 import { goaway } from "../filters/goaway.ts";
-import { LongRunning } from "../filters/watch-termination.ts";
+import { TurnAway } from "../filters/retry-after.ts";
 import { starting } from "../filters/startup.ts";
 import { throttle } from "../filters/throttle.ts";
-import { TurnAway } from "../filters/retry-after.ts";
-import { servingCertificates } from "./serving-certificates.ts";
+import { LongRunning } from "../filters/watch-termination.ts";
+import type { Readiness } from "../health/readiness.ts";
 import { shutDown } from "./graceful-shutdown.ts";
+import { servingCertificates } from "./serving-certificates.ts";
 
 export interface FrontDoorDeps {
   readonly clock: Clock;

@@ -1,12 +1,12 @@
 /** Whole servers in memory with their controllers, for tests. */
 import type { Test } from "tap";
 import type { ApiObject, Kind } from "../../api/kind.ts";
-import { createClient } from "../../client/api-client.ts";
-import type { Client } from "../../client/client.ts";
-import { type Clock, systemClock } from "../../std/time/clock.ts";
-import { silentLogger } from "../../std/log/logger.ts";
 import { type ApiServerConfig, defaultConfig } from "../../apiserver/config/config.ts";
 import { assemble } from "../../apiserver/server.ts";
+import { createClient } from "../../client/api-client.ts";
+import type { Client } from "../../client/client.ts";
+import { silentLogger } from "../../std/log/logger.ts";
+import { type Clock, systemClock } from "../../std/time/clock.ts";
 
 /** With every controller when none are named, under the authorization that `svc up` uses; the client may everything. */
 export async function cluster(

@@ -8,8 +8,8 @@ import t, { type Test } from "tap";
 import { type ApiServerConfig, defaultConfig } from "../../apiserver/config/config.ts";
 import { startApiServer } from "../../apiserver/server.ts";
 import { writeKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
-import { systemClock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log/logger.ts";
+import { systemClock } from "../../std/time/clock.ts";
 
 /** A kubectl may have to start from a cold disk. */
 const KUBECTL_TIMEOUT_MS = 30_000;

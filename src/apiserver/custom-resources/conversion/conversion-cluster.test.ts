@@ -2,8 +2,8 @@
 import { join } from "node:path";
 import t from "tap";
 import { customKind } from "../../../api/apiextensions/custom-resource/kind.ts";
-import type { CustomResourceDefinition } from "../../../api/apiextensions/custom-resource-definition/schema.ts";
 import { customResourceDefinitionKind } from "../../../api/apiextensions/custom-resource-definition/kind.ts";
+import type { CustomResourceDefinition } from "../../../api/apiextensions/custom-resource-definition/schema.ts";
 import { configMapKind } from "../../../api/core/config-map/kind.ts";
 import { namespaceKind } from "../../../api/core/namespace/kind.ts";
 import type { ApiObject } from "../../../api/kind.ts";
@@ -19,9 +19,9 @@ import {
   type Version,
 } from "../../../testing/apiserver/conversion-fixture.ts";
 import { define, isEstablished, lastingStore } from "../../../testing/apiserver/extensions-fixture.ts";
+import { cluster, waitForObject } from "../../../testing/apiserver/in-memory-cluster.ts";
 import { lines, testServer } from "../../../testing/apiserver/server-fixture.ts";
 import { defaultConfig } from "../../config/config.ts";
-import { cluster, waitForObject } from "../../../testing/apiserver/in-memory-cluster.ts";
 
 const MERGE = { "content-type": "application/merge-patch+json" };
 const isGone = (object: ApiObject | undefined): boolean => object === undefined;

@@ -11,8 +11,8 @@ import type {
 import type { Converter, JsonObject, Kind } from "../../../api/kind.ts";
 import { StatusError } from "../../../api/status.ts";
 import type { WebhookClient } from "../../../client/webhook/webhook-client.ts";
-import type { Clock } from "../../../std/time/clock.ts";
 import { type RandomSource, uuid } from "../../../std/crypto/random.ts";
+import type { Clock } from "../../../std/time/clock.ts";
 import type { ConversionFailure, ConversionMetrics } from "./conversion-metrics.ts";
 import { BadAnswer, checkedObject, readReview, reviewText, reviewVersion } from "./conversion-review.ts";
 

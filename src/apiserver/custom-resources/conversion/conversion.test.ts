@@ -2,7 +2,13 @@
 import t from "tap";
 import { createMemoryStore } from "../../../storage/memory.ts";
 import { prefixRange } from "../../../storage/store.ts";
-import { conversionServer, ROUTES, route, routes, type Version } from "../../../testing/apiserver/conversion-fixture.ts";
+import {
+  conversionServer,
+  ROUTES,
+  route,
+  routes,
+  type Version,
+} from "../../../testing/apiserver/conversion-fixture.ts";
 import { CRDS, define, waitForAnswer } from "../../../testing/apiserver/extensions-fixture.ts";
 import { lines, type TestServer, testServer } from "../../../testing/apiserver/server-fixture.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
