@@ -1,5 +1,5 @@
 import type { WaitingReason } from "../status/container-status.ts";
-import { deriveStatus } from "../status/generate-status.ts";
+import { generateStatus } from "../status/generate-status.ts";
 import type { PodContext, PodState } from "../pod-context.ts";
 import { allContainers } from "../pod-fields.ts";
 import { checkSupplementalGroupsPolicy } from "../admission/runtime-features.ts";
@@ -27,7 +27,7 @@ export const admitting: PodState = {
       pod.memory.waiting.set(spec.name, { reason: "Unsupported", message });
     return { to: "refused", message };
   },
-  status: (pod) => deriveStatus(pod, false),
+  status: (pod) => generateStatus(pod, false),
 };
 
 async function rejectionOf(pod: PodContext): Promise<WaitingReason | undefined> {

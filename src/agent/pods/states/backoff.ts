@@ -1,8 +1,8 @@
-import { deriveStatus } from "../status/generate-status.ts";
+import { generateStatus } from "../status/generate-status.ts";
 import type { PlannedWait } from "../worker/plan.ts";
 import type { PodState } from "../pod-context.ts";
 import { remindMs } from "../worker/restart-backoff.ts";
-import { sayBackOff, showNoted } from "../status/waiting-reasons.ts";
+import { recordBackOff, applyPendingReason } from "../status/waiting-reasons.ts";
 
 /** Some container may not be started yet. Next: running, when the first delay is over or something changed. */
 export function backoff(waits: readonly PlannedWait[]): PodState {
@@ -11,18 +11,18 @@ export function backoff(waits: readonly PlannedWait[]): PodState {
     async next(pod) {
       const { services, memory } = pod;
       for (const { spec, role, crashDelayMs } of waits) {
-        if (crashDelayMs !== undefined) sayBackOff(pod, spec, role);
+        if (crashDelayMs !== undefined) recordBackOff(pod, spec, role);
       }
       const changes = waits.map(({ spec, until }) => Math.min(until, memory.noted.get(spec.name)?.from ?? until));
       const until = Math.min(...changes);
       await pod.wait(Math.min(Math.max(0, until - services.clock.monotonic()), remindMs));
       for (const { spec } of waits) {
         if (services.clock.monotonic() >= (memory.noted.get(spec.name)?.from ?? Number.POSITIVE_INFINITY)) {
-          showNoted(pod, spec.name);
+          applyPendingReason(pod, spec.name);
         }
       }
       return { to: "running" };
     },
-    status: (pod) => deriveStatus(pod, false),
+    status: (pod) => generateStatus(pod, false),
   };
 }

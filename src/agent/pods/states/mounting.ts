@@ -1,5 +1,5 @@
 import { MountError } from "../../volumes/volume-manager.ts";
-import { deriveStatus } from "../status/generate-status.ts";
+import { generateStatus } from "../status/generate-status.ts";
 import type { PodContext, PodState } from "../pod-context.ts";
 
 /** Kubernetes' delays between two tries. */
@@ -40,7 +40,7 @@ export const mounting: PodState = {
     pod.memory.mounted = true;
     return { to: "running" };
   },
-  status: (pod) => deriveStatus(pod, false),
+  status: (pod) => generateStatus(pod, false),
 };
 
 async function setUp(pod: PodContext): Promise<MountError | undefined> {

@@ -1,10 +1,10 @@
 import { ImageError } from "../../images/image-manager.ts";
 import type { ObservedSandbox } from "../../runtime/observation.ts";
-import { deriveStatus } from "../status/generate-status.ts";
+import { generateStatus } from "../status/generate-status.ts";
 import { pullImageVolumes } from "../containers/image-volumes.ts";
 import type { PlannedStart } from "../worker/plan.ts";
 import type { PodState } from "../pod-context.ts";
-import { noteForNextSync } from "../status/waiting-reasons.ts";
+import { setPendingReason } from "../status/waiting-reasons.ts";
 
 /** Makes one container's image present. Next: starting; running when it failed, which tries again later. */
 export function pulling(start: PlannedStart, sandbox: ObservedSandbox): PodState {
@@ -22,12 +22,12 @@ export function pulling(start: PlannedStart, sandbox: ObservedSandbox): PodState
         pod.signal.throwIfAborted();
         if (!(error instanceof ImageError)) throw error;
         const { reason, message } = error;
-        noteForNextSync(pod, spec.name, { reason, message });
+        setPendingReason(pod, spec.name, { reason, message });
         memory.retryAt.set(spec.name, services.clock.monotonic() + error.retryMs);
         services.events.container(pod.pod, { role, name: spec.name }, "Warning", "Failed", `Error: ${error.reason}`);
         return { to: "running" };
       }
     },
-    status: (pod) => deriveStatus(pod, false),
+    status: (pod) => generateStatus(pod, false),
   };
 }

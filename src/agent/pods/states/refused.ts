@@ -1,4 +1,4 @@
-import { deriveStatus } from "../status/generate-status.ts";
+import { generateStatus } from "../status/generate-status.ts";
 import type { PodState } from "../pod-context.ts";
 
 const RECHECK_MS = 300_000;
@@ -15,6 +15,6 @@ export function refused(message: string): PodState {
       pod.memory.waiting.clear();
       return { to: "admitting" };
     },
-    status: (pod) => deriveStatus(pod, false),
+    status: (pod) => generateStatus(pod, false),
   };
 }

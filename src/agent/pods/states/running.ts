@@ -1,12 +1,12 @@
 import type { Container } from "../../../api/core/container/schema.ts";
-import { deriveStatus } from "../status/generate-status.ts";
+import { generateStatus } from "../status/generate-status.ts";
 import { killContainer } from "../containers/kill-container.ts";
 import { backoffKey, type Plan, type PlannedKill, type PlannedWait, planPod } from "../worker/plan.ts";
 import type { PodContext, PodState } from "../pod-context.ts";
 import { allContainers, graceSeconds, podFullName } from "../pod-fields.ts";
 import { resizePod } from "../resources/resize.ts";
 import { createSandbox } from "../sandbox/create-sandbox.ts";
-import { noteForNextSync, sayBackOff, showNoted } from "../status/waiting-reasons.ts";
+import { setPendingReason, recordBackOff, applyPendingReason } from "../status/waiting-reasons.ts";
 
 /**
  * Keeps what should run running: compares, acts, and sleeps when there is nothing to do. Next: pulling, backoff,
@@ -35,7 +35,7 @@ export const running: PodState = {
         await createSandbox(pod, plan);
         return { to: "running" };
       }
-      showNoted(pod, first.spec.name);
+      applyPendingReason(pod, first.spec.name);
       return { to: "pulling", start: first, sandbox: plan.sandbox };
     }
     for (const wait of plan.waits) noteCrashLoop(pod, wait);
@@ -45,7 +45,7 @@ export const running: PodState = {
     await refreshVolumes(pod);
     return { to: "running" };
   },
-  status: (pod) => deriveStatus(pod, false),
+  status: (pod) => generateStatus(pod, false),
 };
 
 function forgetRemoved({ memory, observation }: PodContext): void {
@@ -59,7 +59,7 @@ function noteCrashLoop(pod: PodContext, wait: PlannedWait): void {
   if (wait.crashDelayMs === undefined) return;
   const delay = goDuration(wait.crashDelayMs);
   const message = `back-off ${delay} restarting failed container=${wait.spec.name} pod=${podFullName(pod.pod)}`;
-  noteForNextSync(pod, wait.spec.name, { reason: "CrashLoopBackOff", message });
+  setPendingReason(pod, wait.spec.name, { reason: "CrashLoopBackOff", message });
 }
 
 /** As Go writes a duration of whole seconds: `10s`, `1m20s`, `5m0s`. */
@@ -93,7 +93,7 @@ function noteRestart(pod: PodContext, { container, role }: PlannedKill, spec: Co
   const before = observation.containers.find((each) => each.name === container.name && each.state === "exited");
   if (before !== undefined) {
     if (memory.backoff.waiting(key, before.finishedAt) !== undefined) {
-      sayBackOff(pod, spec, role);
+      recordBackOff(pod, spec, role);
       return;
     }
     memory.backoff.restarted(key, before.finishedAt);

@@ -1,10 +1,10 @@
 import type { PresentImage } from "../../images/image-manager.ts";
 import type { ObservedSandbox } from "../../runtime/observation.ts";
 import { StartError, startContainer } from "../containers/start-container.ts";
-import { deriveStatus } from "../status/generate-status.ts";
+import { generateStatus } from "../status/generate-status.ts";
 import { backoffKey, type PlannedStart } from "../worker/plan.ts";
 import type { PodState } from "../pod-context.ts";
-import { noteWaiting } from "../status/waiting-reasons.ts";
+import { setWaitingReason } from "../status/waiting-reasons.ts";
 
 /** A container that could not be started is tried again after this; Kubernetes' sync period for failing pods. */
 const RETRY_MS = 10_000;
@@ -26,7 +26,7 @@ export function starting(start: PlannedStart, sandbox: ObservedSandbox, image: P
         // What became of the container comes before the reason why it is waited for.
         // A runtime that is away is the reason.
         await pod.refresh().catch(() => pod.signal.throwIfAborted());
-        noteWaiting(pod, spec.name, { reason: error.reason, message: error.message });
+        setWaitingReason(pod, spec.name, { reason: error.reason, message: error.message });
         memory.retryAt.set(spec.name, services.clock.monotonic() + RETRY_MS);
         if (error.reason !== "PostStartHookError") {
           services.events.container(pod.pod, { role, name: spec.name }, "Warning", "Failed", `Error: ${error.message}`);
@@ -34,6 +34,6 @@ export function starting(start: PlannedStart, sandbox: ObservedSandbox, image: P
       }
       return { to: "running" };
     },
-    status: (pod) => deriveStatus(pod, false),
+    status: (pod) => generateStatus(pod, false),
   };
 }

@@ -1,9 +1,9 @@
 import { rm } from "node:fs/promises";
-import { deriveStatus } from "../status/generate-status.ts";
+import { generateStatus } from "../status/generate-status.ts";
 import { podLogDir } from "../directories.ts";
 import type { PodContext, PodState } from "../pod-context.ts";
 import { isDeleted, podUid } from "../pod-fields.ts";
-import { rejectedStatus } from "../status/pod-status.ts";
+import { makeRejectedStatus } from "../status/pod-status.ts";
 
 const RETRY_MS = 5_000;
 const IDLE_MS = 60_000;
@@ -34,7 +34,7 @@ export const terminated: PodState = {
   },
   status(pod) {
     const { rejection, startTime } = pod.memory;
-    return rejection === undefined ? deriveStatus(pod, true) : rejectedStatus(pod.pod, startTime, rejection);
+    return rejection === undefined ? generateStatus(pod, true) : makeRejectedStatus(pod.pod, startTime, rejection);
   },
 };
 

@@ -1,6 +1,6 @@
 import { goQuote } from "../../../schema/value/go-quote.ts";
 import { annotations, type ObservedContainer } from "../../runtime/observation.ts";
-import { deriveStatus } from "../status/generate-status.ts";
+import { generateStatus } from "../status/generate-status.ts";
 import { killContainer } from "../containers/kill-container.ts";
 import type { PodContext, PodState } from "../pod-context.ts";
 import { allContainers, graceSeconds, isSidecar, type PodContainer, podUid } from "../pod-fields.ts";
@@ -27,7 +27,7 @@ export const terminating: PodState = {
     services.probes.stop(podUid(pod.pod));
     return { to: "terminated" };
   },
-  status: (pod) => deriveStatus(pod, false),
+  status: (pod) => generateStatus(pod, false),
 };
 
 async function stopAll(pod: PodContext): Promise<void> {

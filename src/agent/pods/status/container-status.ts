@@ -17,11 +17,11 @@ export interface WaitingReason {
   readonly after?: string;
 }
 
-export interface ContainerView {
+export interface ContainerStatusInput {
   readonly spec: Container;
   readonly role: ContainerRole;
   /** The resources that it has; undefined when that is what the spec says. */
-  readonly actual: ResourceRequirements | undefined;
+  readonly actualResources: ResourceRequirements | undefined;
   readonly observation: Observation;
   /** What it shows before its first start. */
   readonly defaultReason: "ContainerCreating" | "PodInitializing";
@@ -33,25 +33,25 @@ export interface ContainerView {
   /** The pod has ended: nothing is waited for any more. */
   readonly ended: boolean;
   /** Whether the container is started again after an end with this exit code. */
-  readonly restarts: (exitCode: number) => boolean;
+  readonly willRestart: (exitCode: number) => boolean;
   /** Whether the run was ended to be followed at once by the next. */
-  readonly replaced: (id: string) => boolean;
+  readonly isReplaced: (id: string) => boolean;
   /** What the API server knows of the container; it survives the loss of the runtime's records. */
   readonly previous: ContainerStatus | undefined;
 }
 
 /** Newest first. Between its creation and its start a run is nothing to tell of yet. */
-function runsOf(observation: Observation, name: string): readonly ObservedContainer[] {
+function startedRuns(observation: Observation, name: string): readonly ObservedContainer[] {
   return observation.containers.filter((each) => each.name === name && each.state !== "created");
 }
 
 /** Id of the run that a container's status is about; empty when there is none. */
-export function currentRun(observation: Observation, name: string): string {
-  return runsOf(observation, name)[0]?.id ?? "";
+export function currentRunId(observation: Observation, name: string): string {
+  return startedRuns(observation, name)[0]?.id ?? "";
 }
 
 /** The run that the status calls the last one: that of a container waiting for its restart is the one that ended. */
-export function previousRun(
+export function findPreviousRun(
   shown: PodStatus | undefined,
   observation: Observation,
   name: string,
@@ -62,37 +62,37 @@ export function previousRun(
   return observation.containers.find((each) => each.name === name && each.id === id);
 }
 
-export function containerStatus(view: ContainerView): ContainerStatus {
+export function computeContainerStatus(view: ContainerStatusInput): ContainerStatus {
   const { spec, observation } = view;
-  const runs = runsOf(observation, spec.name);
+  const runs = startedRuns(observation, spec.name);
   const current = runs[0];
   const after = view.waiting?.after;
   const waiting = after === undefined || after === (current?.id ?? "") ? view.waiting : undefined;
   const last = runs.find((each, index) => index > 0 && each.state === "exited");
-  if (current === undefined) return withoutContainer(view, waiting);
+  if (current === undefined) return statusWithoutRun(view, waiting);
   // One run follows the other as one step: the server takes no end for a step that a start may follow.
   const { previous } = view;
-  if (previous?.state?.running !== undefined && waiting === undefined && view.replaced(current.id)) return previous;
+  if (previous?.state?.running !== undefined && waiting === undefined && view.isReplaced(current.id)) return previous;
   const identifier = `${view.runtimeName}://${current.id}`;
-  const observed = stateOf(current, view);
-  const over = observed.terminated !== undefined && !view.restarts(observed.terminated.exitCode);
+  const observed = computeState(current, view);
+  const over = observed.terminated !== undefined && !view.willRestart(observed.terminated.exitCode);
   const waits = waiting !== undefined && observed.running === undefined && !view.ended && !over;
-  const state: ContainerState = waits ? { waiting: waitingState(waiting) } : observed;
-  const lastTerminated = waits && observed.terminated !== undefined ? observed.terminated : terminated(last, view);
+  const state: ContainerState = waits ? { waiting: makeWaitingState(waiting) } : observed;
+  const lastTerminated = waits && observed.terminated !== undefined ? observed.terminated : makeTerminatedState(last, view);
   const started = current.state === "running" && view.startedProbe(spec, current.id);
   return {
     name: spec.name,
     state,
-    ...lastStateOf(view, lastTerminated, waits ? undefined : identifier),
+    ...computeLastState(view, lastTerminated, waits ? undefined : identifier),
     ready: isReady(view, current, started),
     restartCount: current.restartCount,
     image: current.image === "" ? (spec.image ?? "") : current.image,
     imageID: current.imageId,
     containerID: identifier,
     ...(view.role === "ephemeralContainers" ? {} : { started }),
-    ...resourceFields(spec, view.actual ?? spec.resources),
-    ...mountFields(spec),
-    ...runtimeFields(current),
+    ...makeResourceFields(spec, view.actualResources ?? spec.resources),
+    ...makeMountFields(spec),
+    ...makeRuntimeFields(current),
   };
 }
 
@@ -100,8 +100,8 @@ export function containerStatus(view: ContainerView): ContainerStatus {
  * The last termination, if there was one: an empty struct reads back as an absent one. What the server knows is not
  * taken for it when that is the run `shown` as the state.
  */
-function lastStateOf(
-  view: ContainerView,
+function computeLastState(
+  view: ContainerStatusInput,
   last?: ContainerStateTerminated,
   shown?: string,
 ): Pick<ContainerStatus, "lastState"> {
@@ -111,14 +111,14 @@ function lastStateOf(
   return lastState === undefined ? {} : { lastState };
 }
 
-function isReady(view: ContainerView, current: ObservedContainer, started: boolean): boolean {
+function isReady(view: ContainerStatusInput, current: ObservedContainer, started: boolean): boolean {
   if (view.role === "ephemeralContainers") return false;
   if (view.role === "initContainers" && !isSidecar(view.spec))
     return current.state === "exited" && current.exitCode === 0;
   return started && view.readyProbe(view.spec, current.id);
 }
 
-function withoutContainer(view: ContainerView, waiting: WaitingReason | undefined): ContainerStatus {
+function statusWithoutRun(view: ContainerStatusInput, waiting: WaitingReason | undefined): ContainerStatus {
   const { spec, previous } = view;
   const base = {
     name: spec.name,
@@ -127,38 +127,38 @@ function withoutContainer(view: ContainerView, waiting: WaitingReason | undefine
     image: spec.image ?? "",
     imageID: "",
     ...(view.role === "ephemeralContainers" ? {} : { started: false }),
-    ...mountFields(spec),
+    ...makeMountFields(spec),
   };
   // The runtime has lost its records; the server still knows how it ended.
   if (previous?.state?.terminated?.containerID !== undefined) return previous;
   const state = previous?.state?.running === undefined ? undefined : previous;
   if (view.ended && state !== undefined) return { ...state, ready: false, started: false };
   const reason = waiting ?? { reason: view.defaultReason, message: "" };
-  return { ...base, state: { waiting: waitingState(reason) }, ...lastStateOf(view) };
+  return { ...base, state: { waiting: makeWaitingState(reason) }, ...computeLastState(view) };
 }
 
 /**
  * The statuses of a pod that has ended. Of a container that ran, or that it was the turn of, somebody must have known
  * the end: where nobody does, it counts as failed. Init containers behind the last one that began just wait.
  */
-export function settled(
+export function terminateStatuses(
   inits: readonly ContainerStatus[],
   apps: readonly ContainerStatus[],
   initialized: boolean,
 ): { readonly inits: readonly ContainerStatus[]; readonly apps: readonly ContainerStatus[] } {
   const begun = inits.findLastIndex(({ state, lastState }) => state?.waiting === undefined || lastState !== undefined);
   return {
-    inits: inits.map((status, place) => (place <= begun ? ended(status) : status)),
-    apps: initialized ? apps.map(ended) : apps,
+    inits: inits.map((status, place) => (place <= begun ? terminateStatus(status) : status)),
+    apps: initialized ? apps.map(terminateStatus) : apps,
   };
 }
 
-function ended(status: ContainerStatus): ContainerStatus {
+function terminateStatus(status: ContainerStatus): ContainerStatus {
   if (status.state?.terminated !== undefined) return status;
-  return { ...status, ready: false, started: false, state: { terminated: lost("terminated") } };
+  return { ...status, ready: false, started: false, state: { terminated: unknownTermination("terminated") } };
 }
 
-function lost(when: string): ContainerStateTerminated {
+function unknownTermination(when: string): ContainerStateTerminated {
   return {
     exitCode: 137,
     reason: "ContainerStatusUnknown",
@@ -166,19 +166,19 @@ function lost(when: string): ContainerStateTerminated {
   };
 }
 
-function waitingState(reason: WaitingReason): { reason: string; message?: string } {
+function makeWaitingState(reason: WaitingReason): { reason: string; message?: string } {
   return { reason: reason.reason, ...(reason.message === "" ? {} : { message: reason.message }) };
 }
 
-function stateOf(container: ObservedContainer, view: ContainerView): ContainerState {
+function computeState(container: ObservedContainer, view: ContainerStatusInput): ContainerState {
   if (container.state === "running") return { running: { startedAt: timeOf(container.startedAt) } };
-  const ended = terminated(container, view);
+  const ended = makeTerminatedState(container, view);
   return ended === undefined ? { waiting: { reason: view.defaultReason } } : { terminated: ended };
 }
 
-function terminated(
+function makeTerminatedState(
   container: ObservedContainer | undefined,
-  view: Pick<ContainerView, "runtimeName">,
+  view: Pick<ContainerStatusInput, "runtimeName">,
 ): ContainerStateTerminated | undefined {
   if (container?.state !== "exited") return undefined;
   return {
@@ -192,7 +192,7 @@ function terminated(
 }
 
 /** What it was granted, and what it has. */
-function resourceFields(
+function makeResourceFields(
   spec: Container,
   { limits, requests }: ResourceRequirements = {},
 ): Pick<ContainerStatus, "resources" | "allocatedResources"> {
@@ -207,7 +207,7 @@ function resourceFields(
 }
 
 /** What only newer runtimes tell of. */
-function runtimeFields({ user, stopSignal }: ObservedContainer): Pick<ContainerStatus, "user" | "stopSignal"> {
+function makeRuntimeFields({ user, stopSignal }: ObservedContainer): Pick<ContainerStatus, "user" | "stopSignal"> {
   const linux = user?.linux;
   const groups = (linux?.supplementalGroups ?? []).map(Number);
   const ids = { uid: Number(linux?.uid ?? 0n), gid: Number(linux?.gid ?? 0n) };
@@ -219,7 +219,7 @@ function runtimeFields({ user, stopSignal }: ObservedContainer): Pick<ContainerS
   };
 }
 
-function mountFields(spec: Container): Pick<ContainerStatus, "volumeMounts"> {
+function makeMountFields(spec: Container): Pick<ContainerStatus, "volumeMounts"> {
   const mounts = spec.volumeMounts ?? [];
   if (mounts.length === 0) return {};
   return {

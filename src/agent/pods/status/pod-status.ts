@@ -6,7 +6,7 @@ import type { Pod, PodCondition, PodStatus } from "../../../api/core/pod/schema.
 import type { ResourceRequirements } from "../../../api/core/resources/schema.ts";
 import { timeOf } from "../../../schema/value/time.ts";
 import type { Observation } from "../../runtime/observation.ts";
-import { type ContainerView, containerStatus, settled, type WaitingReason } from "./container-status.ts";
+import { type ContainerStatusInput, computeContainerStatus, terminateStatuses, type WaitingReason } from "./container-status.ts";
 import {
   appContainers,
   type ContainerRole,
@@ -18,7 +18,7 @@ import {
 } from "../pod-fields.ts";
 import { getPodQosClass } from "../resources/qos.ts";
 
-export interface StatusInput {
+export interface PodStatusInput {
   readonly pod: Pod;
   readonly observation: Observation;
   readonly now: number;
@@ -26,11 +26,11 @@ export interface StatusInput {
   readonly startTime: number;
   readonly hostIps: readonly string[];
   readonly runtimeName: string;
-  readonly waiting: ReadonlyMap<string, WaitingReason>;
-  readonly readyProbe: ContainerView["readyProbe"];
-  readonly startedProbe: ContainerView["startedProbe"];
+  readonly waitingReasons: ReadonlyMap<string, WaitingReason>;
+  readonly readyProbe: ContainerStatusInput["readyProbe"];
+  readonly startedProbe: ContainerStatusInput["startedProbe"];
   /** Whether the run of a container was ended to be followed at once by the next. */
-  readonly replaced: ContainerView["replaced"];
+  readonly isReplaced: ContainerStatusInput["isReplaced"];
   /** Nothing is started again. */
   readonly ending: boolean;
   /** All containers have been stopped for good. */
@@ -42,7 +42,7 @@ export interface StatusInput {
   /** Why it is not the pod's own fault that it ends. */
   readonly disruption: string | undefined;
   /** What containers have, by name; undefined for those that never ran. */
-  readonly actual: (name: string) => ResourceRequirements | undefined;
+  readonly actualResources: (name: string) => ResourceRequirements | undefined;
   readonly resize: ResizeProgress;
   /** The status last given out; conditions keep their transition times, and a phase does not go back. */
   readonly previous: PodStatus | undefined;
@@ -52,14 +52,14 @@ export interface ResizeProgress {
   /** Why the node does not give what is asked for. */
   readonly pending: WaitingReason | undefined;
   /** What is granted has yet to reach some container. */
-  readonly going: boolean;
+  readonly isInProgress: boolean;
   /** What went wrong meanwhile. */
   readonly problem: string | undefined;
 }
 
 type Phase = NonNullable<PodStatus["phase"]>;
 
-export function podStatus(input: StatusInput): PodStatus {
+export function computePodStatus(input: PodStatusInput): PodStatus {
   const { pod, observation, previous } = input;
   // What is told of a static pod that ends is told as if it went on.
   const ending = input.ending && !isStatic(pod);
@@ -68,33 +68,33 @@ export function podStatus(input: StatusInput): PodStatus {
     containers: previous?.containerStatuses,
     ephemeralContainers: previous?.ephemeralContainerStatuses,
   };
-  const view = (role: ContainerRole) => (spec: ContainerView["spec"]) =>
-    containerStatus({
+  const view = (role: ContainerRole) => (spec: ContainerStatusInput["spec"]) =>
+    computeContainerStatus({
       spec,
       role,
-      actual: input.actual(spec.name),
+      actualResources: input.actualResources(spec.name),
       observation,
       defaultReason: initContainers(pod).length > 0 ? "PodInitializing" : "ContainerCreating",
-      waiting: ending ? undefined : input.waiting.get(spec.name),
+      waiting: ending ? undefined : input.waitingReasons.get(spec.name),
       runtimeName: input.runtimeName,
       readyProbe: input.readyProbe,
       startedProbe: input.startedProbe,
       ended: input.ended,
-      restarts: (exitCode) => !ending && role !== "ephemeralContainers" && restarts(pod, spec, exitCode),
-      replaced: input.replaced,
+      willRestart: (exitCode) => !ending && role !== "ephemeralContainers" && willRestart(pod, spec, exitCode),
+      isReplaced: input.isReplaced,
       previous: known[role]?.find((each) => each.name === spec.name),
     });
   const inits = initContainers(pod).map(view("initContainers"));
   const apps = appContainers(pod).map(view("containers"));
   const ephemeral = ephemeralContainers(pod).map(view("ephemeralContainers"));
-  const shown = input.ended ? settled(inits, apps, input.initialized) : { inits, apps };
+  const shown = input.ended ? terminateStatuses(inits, apps, input.initialized) : { inits, apps };
   const computed = input.failure === undefined ? computePhase(input, inits, apps) : "Failed";
-  const phase = shownPhase(computed, input);
+  const phase = publishedPhase(computed, input);
   const hostIps = input.hostIps.map((ip) => ({ ip }));
-  const podIps = podIpsOf(input).map((ip) => ({ ip }));
+  const podIps = findPodIps(input).map((ip) => ({ ip }));
   return {
     phase,
-    conditions: conditions(input, computed, inits, apps),
+    conditions: computeConditions(input, computed, inits, apps),
     ...(input.failure === undefined ? {} : { reason: input.failure.reason, message: input.failure.message }),
     ...(hostIps[0] === undefined ? {} : { hostIP: hostIps[0].ip, hostIPs: hostIps }),
     ...(podIps[0] === undefined ? {} : { podIP: podIps[0].ip, podIPs: podIps }),
@@ -106,7 +106,7 @@ export function podStatus(input: StatusInput): PodStatus {
   };
 }
 
-function restarts(pod: Pod, spec: Container, exitCode: number): boolean {
+function willRestart(pod: Pod, spec: Container, exitCode: number): boolean {
   const policy = isSidecar(spec) ? "Always" : restartPolicy(pod);
   return policy === "Always" || (policy === "OnFailure" && exitCode !== 0);
 }
@@ -126,7 +126,7 @@ export function hasInitialized(pod: Pod, status: PodStatus | undefined): boolean
 }
 
 /** A pod that was turned away before anything of it ran. */
-export function rejectedStatus(pod: Pod, now: number, failure: WaitingReason): PodStatus {
+export function makeRejectedStatus(pod: Pod, now: number, failure: WaitingReason): PodStatus {
   return {
     phase: "Failed",
     reason: failure.reason,
@@ -136,7 +136,7 @@ export function rejectedStatus(pod: Pod, now: number, failure: WaitingReason): P
   };
 }
 
-function podIpsOf(input: StatusInput): readonly string[] {
+function findPodIps(input: PodStatusInput): readonly string[] {
   if (input.pod.spec?.hostNetwork === true) {
     return input.observation.sandboxes.length > 0
       ? input.hostIps
@@ -148,7 +148,7 @@ function podIpsOf(input: StatusInput): readonly string[] {
 }
 
 /** A terminal phase shows only once everything has stopped, and never goes back. */
-function shownPhase(computed: Phase, input: StatusInput): Phase {
+function publishedPhase(computed: Phase, input: PodStatusInput): Phase {
   const before = input.previous?.phase;
   if (before === "Succeeded" || before === "Failed") return before;
   const terminal = computed === "Succeeded" || computed === "Failed";
@@ -158,7 +158,7 @@ function shownPhase(computed: Phase, input: StatusInput): Phase {
 
 /** As Kubernetes' agent counts: what waits for its first run, what runs, what has stopped, and how it ended. */
 function computePhase(
-  { pod, previous, ended }: StatusInput,
+  { pod, previous, ended }: PodStatusInput,
   inits: readonly ContainerStatus[],
   apps: readonly ContainerStatus[],
 ): Phase {
@@ -167,16 +167,16 @@ function computePhase(
   const isSidecarAt = (index: number): boolean => specs[index] !== undefined && isSidecar(specs[index]);
   const regular = inits.filter((_, index) => !isSidecarAt(index));
   const sidecars = inits.filter((_, index) => isSidecarAt(index));
-  if (policy === "Never" && regular.some((each) => (endOf(each)?.exitCode ?? 0) !== 0)) return "Failed";
+  if (policy === "Never" && regular.some((each) => (lastTermination(each)?.exitCode ?? 0) !== 0)) return "Failed";
   const initialized = previous?.conditions?.some(({ type, status }) => type === "Initialized" && status === "True");
-  const pending = regular.some((each) => endOf(each) === undefined);
-  const starting = sidecars.some((each) => each.started !== true && endOf(each) === undefined);
+  const pending = regular.some((each) => lastTermination(each) === undefined);
+  const starting = sidecars.some((each) => each.started !== true && lastTermination(each) === undefined);
   if (pending || (starting && initialized !== true)) return "Pending";
-  if ([...sidecars, ...apps].some((each) => each.state?.waiting !== undefined && endOf(each) === undefined)) {
+  if ([...sidecars, ...apps].some((each) => each.state?.waiting !== undefined && lastTermination(each) === undefined)) {
     return "Pending";
   }
   if ([...sidecars, ...apps].some((each) => each.state?.running !== undefined)) return "Running";
-  const ends = apps.map(endOf);
+  const ends = apps.map(lastTermination);
   if (ends.length === 0 || ends.some((each) => each === undefined)) return "Pending";
   const succeeded = apps.every((each) => each.state?.terminated?.exitCode === 0);
   // Nothing is started again in a pod that has ended; the phase of a static one stays open.
@@ -187,15 +187,15 @@ function computePhase(
 }
 
 /** How it ended; a container that waits for its next run counts as stopped. */
-function endOf({ state, lastState }: ContainerStatus): ContainerStateTerminated | undefined {
+function lastTermination({ state, lastState }: ContainerStatus): ContainerStateTerminated | undefined {
   if (state?.running !== undefined) return undefined;
   return state?.terminated ?? lastState?.terminated;
 }
 
-type Verdict = Pick<PodCondition, "status" | "reason" | "message">;
+type ConditionValue = Pick<PodCondition, "status" | "reason" | "message">;
 
-function conditions(
-  input: StatusInput,
+function computeConditions(
+  input: PodStatusInput,
   phase: Phase,
   inits: readonly ContainerStatus[],
   apps: readonly ContainerStatus[],
@@ -203,27 +203,27 @@ function conditions(
   const { pod, observation } = input;
   const specs = initContainers(pod);
   const counted = [...inits.filter((_, index) => specs[index] !== undefined && isSidecar(specs[index])), ...apps];
-  const containersReady = containersVerdict(phase, counted);
+  const containersReady = computeContainersReady(phase, counted);
   const networked = observation.sandboxes.some((each) => each.ready && (each.hostNetwork || each.ips.length > 0));
-  const verdicts: readonly (readonly [string, Verdict])[] = [
-    ...resizes(input.resize),
-    ...disruptions(input),
+  const verdicts: readonly (readonly [string, ConditionValue])[] = [
+    ...resizeConditions(input.resize),
+    ...disruptionConditions(input),
     ["PodReadyToStartContainers", { status: networked && !input.ended ? "True" : "False" }],
-    ["Initialized", initializedVerdict(input, phase, inits, apps)],
-    ["Ready", readyVerdict(pod, containersReady)],
+    ["Initialized", computeInitialized(input, phase, inits, apps)],
+    ["Ready", computeReady(pod, containersReady)],
     ["ContainersReady", containersReady],
     ["PodScheduled", { status: "True" }],
   ];
-  return verdicts.map(([type, verdict]) => condition(type, verdict, input));
+  return verdicts.map(([type, verdict]) => makeCondition(type, verdict, input));
 }
 
-function condition(type: string, verdict: Verdict, input: StatusInput): PodCondition {
+function makeCondition(type: string, verdict: ConditionValue, input: PodStatusInput): PodCondition {
   const before = input.previous?.conditions?.find((each) => each.type === type);
   const since = before?.status === verdict.status ? before.lastTransitionTime : undefined;
   return { type, ...verdict, lastTransitionTime: since ?? timeOf(input.now) };
 }
 
-function containersVerdict(phase: Phase, statuses: readonly ContainerStatus[]): Verdict {
+function computeContainersReady(phase: Phase, statuses: readonly ContainerStatus[]): ConditionValue {
   if (phase === "Succeeded") return { status: "False", reason: "PodCompleted" };
   if (phase === "Failed") return { status: "False", reason: "PodFailed" };
   const unready = statuses.filter((each) => !each.ready).map((each) => each.name);
@@ -236,7 +236,7 @@ function containersVerdict(phase: Phase, statuses: readonly ContainerStatus[]): 
 }
 
 /** Conditions of readiness gates are others', who write them to the pod. */
-function readyVerdict(pod: Pod, containers: Verdict): Verdict {
+function computeReady(pod: Pod, containers: ConditionValue): ConditionValue {
   if (containers.status !== "True") return containers;
   const gates = pod.spec?.readinessGates ?? [];
   const known = pod.status?.conditions ?? [];
@@ -252,12 +252,12 @@ function readyVerdict(pod: Pod, containers: Verdict): Verdict {
   return { status: "False", reason: "ReadinessGatesNotReady", message: problems.join(", ") };
 }
 
-function initializedVerdict(
-  input: StatusInput,
+function computeInitialized(
+  input: PodStatusInput,
   phase: Phase,
   inits: readonly ContainerStatus[],
   apps: readonly ContainerStatus[],
-): Verdict {
+): ConditionValue {
   if (phase === "Succeeded") return { status: "True", reason: "PodCompleted" };
   const specs = initContainers(input.pod);
   const incomplete = inits.filter((each, index) => {
@@ -273,12 +273,12 @@ function initializedVerdict(
   };
 }
 
-function disruptions({ disruption }: StatusInput): readonly (readonly [string, Verdict])[] {
+function disruptionConditions({ disruption }: PodStatusInput): readonly (readonly [string, ConditionValue])[] {
   if (disruption === undefined) return [];
   return [["DisruptionTarget", { status: "True", reason: "TerminationByKubelet", message: disruption }]];
 }
 
-function resizes({ pending, going, problem }: ResizeProgress): readonly (readonly [string, Verdict])[] {
+function resizeConditions({ pending, isInProgress: going, problem }: ResizeProgress): readonly (readonly [string, ConditionValue])[] {
   const error = problem === undefined ? {} : { reason: "Error", message: problem };
   return [
     ...(pending === undefined ? [] : [["PodResizePending", { status: "True", ...pending }] as const]),

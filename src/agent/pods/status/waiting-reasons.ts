@@ -1,7 +1,7 @@
 /** What is remembered of why containers wait, from when on it shows, and what is said of it. */
 
 import type { Container } from "../../../api/core/container/schema.ts";
-import { currentRun, type WaitingReason } from "./container-status.ts";
+import { currentRunId, type WaitingReason } from "./container-status.ts";
 import { backoffKey } from "../worker/plan.ts";
 import type { PodContext } from "../pod-context.ts";
 import { type ContainerRole, podFullName } from "../pod-fields.ts";
@@ -10,21 +10,21 @@ import { type ContainerRole, podFullName } from "../pod-fields.ts";
 const NEXT_SYNC_MS = 10_000;
 
 /** Shows the reason from now on, until a newer run of the container starts. */
-export function noteWaiting({ memory, observation }: PodContext, name: string, reason: WaitingReason): void {
+export function setWaitingReason({ memory, observation }: PodContext, name: string, reason: WaitingReason): void {
   memory.noted.delete(name);
-  memory.waiting.set(name, { ...reason, after: currentRun(observation, name) });
+  memory.waiting.set(name, { ...reason, after: currentRunId(observation, name) });
 }
 
 /**
  * Shows the reason from the next sync on, so that what came before, how the container ended or why it waited, is seen
  * first. When nothing is told of the container yet, it shows at once.
  */
-export function noteForNextSync(pod: PodContext, name: string, reason: WaitingReason): void {
+export function setPendingReason(pod: PodContext, name: string, reason: WaitingReason): void {
   const { memory, observation, services } = pod;
-  const after = currentRun(observation, name);
+  const after = currentRunId(observation, name);
   const shown = memory.waiting.get(name);
   if (after === "" && shown?.after !== after) {
-    noteWaiting(pod, name, reason);
+    setWaitingReason(pod, name, reason);
     return;
   }
   const known = memory.noted.get(name)?.reason ?? shown;
@@ -33,7 +33,7 @@ export function noteForNextSync(pod: PodContext, name: string, reason: WaitingRe
 }
 
 /** A sync that has to do with the container: what is noted of it shows. */
-export function showNoted({ memory }: Pick<PodContext, "memory">, name: string): void {
+export function applyPendingReason({ memory }: Pick<PodContext, "memory">, name: string): void {
   const noted = memory.noted.get(name);
   if (noted === undefined) return;
   memory.noted.delete(name);
@@ -41,9 +41,9 @@ export function showNoted({ memory }: Pick<PodContext, "memory">, name: string):
 }
 
 /** That the container waits for its restart: at once, and then now and again. */
-export function sayBackOff(pod: PodContext, spec: Container, role: ContainerRole): void {
+export function recordBackOff(pod: PodContext, spec: Container, role: ContainerRole): void {
   const { memory, services, observation } = pod;
-  const run = currentRun(observation, spec.name);
+  const run = currentRunId(observation, spec.name);
   if (!memory.backoff.mention(backoffKey(spec), run)) return;
   const text = `Back-off restarting failed container ${spec.name} in pod ${podFullName(pod.pod)}`;
   services.events.container(pod.pod, { role, name: spec.name }, "Warning", "BackOff", text);

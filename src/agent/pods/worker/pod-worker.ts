@@ -7,7 +7,7 @@ import { deepEqual } from "../../../schema/value/equal.ts";
 import type { Timer } from "../../../std/time/clock.ts";
 import type { Logger } from "../../../std/log/logger.ts";
 import type { Observation, ObservedContainer } from "../../runtime/observation.ts";
-import { previousRun } from "../status/container-status.ts";
+import { findPreviousRun } from "../status/container-status.ts";
 import { deadlineExceeded, deadlineTimer } from "./deadline.ts";
 import { Ending } from "./pod-termination.ts";
 import type { PodContext, PodMemory, PodServices, PodState, Termination, Transition } from "../pod-context.ts";
@@ -16,7 +16,7 @@ import { adoptDelays, newMemory } from "./pod-memory.ts";
 import { PodObserver } from "./pod-observer.ts";
 import { Rest } from "./worker-sleep.ts";
 import { stateOf } from "../states/state.ts";
-import { showNoted } from "../status/waiting-reasons.ts";
+import { applyPendingReason } from "../status/waiting-reasons.ts";
 
 export interface PodWorkerOptions {
   readonly services: PodServices;
@@ -100,7 +100,7 @@ export class PodWorker {
 
   /** See `previousRun`. */
   previousRun(name: string): ObservedContainer | undefined {
-    return previousRun(this.#memory.status, this.observation, name);
+    return findPreviousRun(this.#memory.status, this.observation, name);
   }
 
   /** Nothing goes on but waiting: for time to pass, or for a change. */
@@ -173,7 +173,7 @@ export class PodWorker {
   /** What failed may work now. */
   #tryAgain(): void {
     this.#memory.retryAt.clear();
-    for (const name of this.#memory.noted.keys()) showNoted({ memory: this.#memory }, name);
+    for (const name of this.#memory.noted.keys()) applyPendingReason({ memory: this.#memory }, name);
   }
 
   /** From whatever it is doing. */
