@@ -2,7 +2,7 @@ import type { ContentType } from "../client/api-client.ts";
 import type { TlsOptions } from "../http/tls/options.ts";
 import { KUBERNETES_VERSION } from "../std/version.ts";
 import type { NodeCgroupSettings } from "./cgroups/node-cgroups.ts";
-import { type RestartDelays, restartDelays } from "./pods/worker/restart-backoff.ts";
+import { type RestartDelays, defaultRestartDelays } from "./pods/worker/restart-backoff.ts";
 
 /** Everything the agent can be told, checked and with defaults applied; made from flags and file by `options.ts`. */
 export interface AgentConfig {
@@ -285,7 +285,7 @@ export function defaultAgentConfig(nodeName: string): AgentConfig {
       localStorageIsolation: true,
       deadRunsMax: 1,
       deadRunMinAgeMs: 0,
-      restartDelays,
+      restartDelays: defaultRestartDelays,
       changeDetection: "Watch",
       eventQps: 50,
       eventBurst: 100,

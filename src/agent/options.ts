@@ -5,7 +5,7 @@ import { parseDuration } from "../flags/types/duration.ts";
 import { openSslCiphers, tlsVersion } from "../http/tls/cipher-suites.ts";
 import { type AgentConfig, defaultAgentConfig } from "./agent-config.ts";
 import type { EffectiveConfig } from "./config/load.ts";
-import { type RestartDelays, restartDelays } from "./pods/worker/restart-backoff.ts";
+import { type RestartDelays, defaultRestartDelays } from "./pods/worker/restart-backoff.ts";
 import { checkAllowedSysctls } from "./pods/sandbox/sysctls.ts";
 
 /** Throws with an operator's message for values that make no sense. */
@@ -151,9 +151,9 @@ function idsPerPod({ config }: EffectiveConfig): number {
 }
 
 function restartDelaysOf({ config, gates }: EffectiveConfig): RestartDelays {
-  const usual = gates.enabled("ReduceDefaultCrashLoopBackOffDecay") ? sooner : restartDelays;
+  const usual = gates.enabled("ReduceDefaultCrashLoopBackOffDecay") ? sooner : defaultRestartDelays;
   if (!gates.enabled("SvcletCrashLoopBackOffMax")) return usual;
-  const maxMs = milliseconds(config.crashLoopBackOff?.maxContainerRestartPeriod) ?? restartDelays.maxMs;
+  const maxMs = milliseconds(config.crashLoopBackOff?.maxContainerRestartPeriod) ?? defaultRestartDelays.maxMs;
   return { initialMs: Math.min(usual.initialMs, maxMs), maxMs };
 }
 

@@ -88,20 +88,20 @@ async function live(at: Harness, containerd: PrivateContainerd, cri: CriClient):
       settings: { ...at.services.settings.cgroups, ...at.services.settings.cpu, podMaxPids: -1 },
       pods: () => pods.active,
     }),
-    probes: new ProbeManager({ runtime, clock, events, userAgent: "test", onResult: (uid) => pods.changed(uid) }),
+    probes: new ProbeManager({ runtime, clock, events, userAgent: "test", onResult: (uid) => pods.runtimeChanged(uid) }),
     expectChange: () => relister.poke(),
-    finished: (pod) => void finished.push(pod.metadata?.name ?? ""),
+    onFinished: (pod) => void finished.push(pod.metadata?.name ?? ""),
   };
   const pods: PodManager = new PodManager({
     services,
     onStatus: (pod, status) => statuses.set(pod.metadata?.name ?? "", status),
-    onGone: () => undefined,
+    onRemoved: () => undefined,
   });
   const relister: Relister = new Relister({
     runtime,
     clock,
     log: at.services.log,
-    onChange: (uid, digest, askedAt) => pods.listed(uid, digest, askedAt),
+    onChange: (uid, digest, askedAt) => pods.compareListing(uid, digest, askedAt),
     signal: stop.signal,
   });
   const running = relister.run();

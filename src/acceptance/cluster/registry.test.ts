@@ -35,7 +35,7 @@ if (lacking.length > 0) {
         new ImageManager({
           images: cri.images,
           clock: systemClock,
-          events: { pod: told, container: told },
+          events: { recordPodEvent: told, recordContainerEvent: told },
           secret: async () => undefined,
           serialize: true,
           qps: 0,

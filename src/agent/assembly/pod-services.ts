@@ -21,9 +21,9 @@ import type { ObjectReader } from "../pod-objects/object-reader.ts";
 import { PodAdmitter, type PodAdmitterOptions } from "../pods/admission/pod-admitter.ts";
 import { PodCgroups } from "../pods/resources/pod-cgroups.ts";
 import type { PodServices } from "../pods/pod-context.ts";
-import type { EventType, PodEvents } from "../pods/pod-events.ts";
+import type { EventType, PodEventRecorder } from "../pods/pod-events.ts";
 import { isStatic, podName, podNamespace, podUid } from "../pods/pod-fields.ts";
-import { processorsAreBusy, StartTurns } from "../pods/worker/start-limiter.ts";
+import { isCpuBusy, StartLimiter } from "../pods/worker/start-limiter.ts";
 import { hostRange, UserNamespaces } from "../pods/sandbox/user-namespaces.ts";
 import { ProbeManager } from "../probes/probe-manager.ts";
 import type { CriClient } from "../runtime/cri.ts";
@@ -61,7 +61,7 @@ export interface Basis {
 }
 
 export interface ServiceLinks extends Pick<PodAdmitterOptions, "node" | "pressures" | "end"> {
-  readonly events: PodEvents;
+  readonly events: PodEventRecorder;
   readonly objects: NodeObjects;
   readonly claims: ClaimSource;
   readonly drivers: DriverVolumes;
@@ -165,15 +165,15 @@ export function makeServices(at: Basis, links: ServiceLinks): PodServices {
       allowedSysctls: config.pods.allowedUnsafeSysctls,
       appArmor: hasAppArmor(),
     }),
-    startTurns: at.stack.use(
-      new StartTurns({
+    startLimiter: at.stack.use(
+      new StartLimiter({
         clock,
-        least: Math.max(STARTS_MIN, at.machine.cpus),
-        isBusy: () => processorsAreBusy(at.machine.cpus),
+        minConcurrent: Math.max(STARTS_MIN, at.machine.cpus),
+        isBusy: () => isCpuBusy(at.machine.cpus),
       }),
     ),
     expectChange: links.expectChange,
-    finished: links.finished,
+    onFinished: links.finished,
   };
 }
 
@@ -207,7 +207,7 @@ function hasAppArmor(): boolean {
   }
 }
 
-export function podEvents(recorder: EventRecorder | undefined): PodEvents {
+export function podEvents(recorder: EventRecorder | undefined): PodEventRecorder {
   const record = (pod: Pod, fieldPath: string | undefined, type: EventType, reason: string, message: string): void => {
     const about: ObjectReference = {
       kind: "Pod",
@@ -221,8 +221,8 @@ export function podEvents(recorder: EventRecorder | undefined): PodEvents {
     recorder?.record(about, type, reason, message);
   };
   return {
-    pod: (pod, type, reason, message) => record(pod, undefined, type, reason, message),
-    container: (pod, { role, name }, type, reason, message) =>
+    recordPodEvent: (pod, type, reason, message) => record(pod, undefined, type, reason, message),
+    recordContainerEvent: (pod, { role, name }, type, reason, message) =>
       record(pod, `spec.${role}{${name}}`, type, reason, message),
   };
 }

@@ -33,7 +33,7 @@ export function openPods(at: Foundation, reporting: Reporting, node: NodeParts):
   const { config, clock, log, client, checkpoint, signal } = at;
   const { status, mirrors } = reporting;
   const random = systemRandom;
-  const changed = (uid: string): void => pods.changed(uid);
+  const changed = (uid: string): void => pods.runtimeChanged(uid);
   const reader = at.stack.use(
     new ObjectReader({
       client,
@@ -61,7 +61,7 @@ export function openPods(at: Foundation, reporting: Reporting, node: NodeParts):
       expectChange: () => relister.poke(),
       finished: (pod) => status?.finished(pod),
       active: () => pods.active,
-      terminate: (uid, termination) => pods.end(uid, termination),
+      terminate: (uid, termination) => pods.terminate(uid, termination),
       node: () => node.own.read(),
       pressures: () => node.pressures(),
     },
@@ -69,16 +69,16 @@ export function openPods(at: Foundation, reporting: Reporting, node: NodeParts):
   const once = new RunOnce();
   const pods = new PodManager({
     services,
-    isUnknown: (uid) => relister.isUnknown(uid),
+    isAbsentFromRuntime: (uid) => relister.isUnknown(uid),
     onStatus(pod, state) {
       if (config.sources.runOnce) once.note(pod, state);
       const uid = podUid(pod);
       reporting.podIs(pod, state, !pods.isWanted(uid) && pods.worker(uid)?.stateName === "terminated");
     },
-    onGone: (pod) => reporting.podIsGone(pod),
+    onRemoved: (pod) => reporting.podIsGone(pod),
   });
   const { runtime } = at.cri;
-  const onChange = (uid: string, ...told: [digest: string, askedAt: number]): boolean => pods.listed(uid, ...told);
+  const onChange = (uid: string, ...told: [digest: string, askedAt: number]): boolean => pods.compareListing(uid, ...told);
   const relister = new Relister({ runtime, clock, log: log.child("relist"), onChange, signal });
   const api = client && status && mirrors && checkpoint && { client, status, mirrors, checkpoint };
   const sources = new PodSources({ config, clock, random, log, pods, relister, objects, statics, api, signal });
@@ -145,9 +145,9 @@ function openVolumes(at: Foundation, reporting: Reporting, node: NodeParts, link
     claims: reader,
     node: () => node.own.read(),
     onUse: () => node.keeper?.reportSoon(),
-    changed: (uid) => pods().changed(uid),
+    changed: (uid) => pods().runtimeChanged(uid),
     anyChanged() {
-      for (const worker of pods().workers) worker.changed();
+      for (const worker of pods().workers) worker.runtimeChanged();
     },
   });
 }

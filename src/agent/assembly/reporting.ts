@@ -5,7 +5,7 @@ import { createEventRecorder } from "../../client/events/event-recorder.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import type { NodeEvent } from "../node/node-events.ts";
 import { nodeReference, podEvents } from "./pod-services.ts";
-import type { PodEvents } from "../pods/pod-events.ts";
+import type { PodEventRecorder } from "../pods/pod-events.ts";
 import { isStatic, podUid } from "../pods/pod-fields.ts";
 import { MirrorPods } from "../sources/mirror-pods.ts";
 import { StatusManager } from "../status/status-manager.ts";
@@ -18,7 +18,7 @@ export interface Reporting {
   /** Who is told of the node itself and of events; undefined: nobody. */
   readonly teller: Client | undefined;
   readonly tellOfNode: NodeEvent;
-  readonly tellOfPod: PodEvents;
+  readonly tellOfPod: PodEventRecorder;
   /** Undefined: there is no API server. */
   readonly status: StatusManager | undefined;
   /** Undefined: there is no API server. */

@@ -36,8 +36,8 @@ function setUp(more: Partial<ImageManagerOptions> = {}) {
     images: fake.images,
     clock,
     events: {
-      pod: (_pod, type, reason, message) => note(type, reason, message),
-      container: (_pod, _container, type, reason, message) => note(type, reason, message),
+      recordPodEvent: (_pod, type, reason, message) => note(type, reason, message),
+      recordContainerEvent: (_pod, _container, type, reason, message) => note(type, reason, message),
     },
     secret: async (_namespace, name) => (name === "first" ? secret("one", "r.test/team") : secret("two")),
     serialize: true,

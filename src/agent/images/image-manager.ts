@@ -2,7 +2,7 @@
 import type { Container } from "../../api/core/container/schema.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { PodEvents } from "../pods/pod-events.ts";
+import type { PodEventRecorder } from "../pods/pod-events.ts";
 import { type ContainerRole, podNamespace, podUid } from "../pods/pod-fields.ts";
 import type { Image } from "../runtime/cri/image.ts";
 import { type ImageService, RuntimeError } from "../runtime/runtime.ts";
@@ -17,7 +17,7 @@ type Texts = Readonly<Record<string, string>>;
 export interface ImageManagerOptions extends PullLimits {
   readonly images: ImageService;
   readonly clock: Clock;
-  readonly events: PodEvents;
+  readonly events: PodEventRecorder;
   /** A Secret's decoded data; undefined when it does not exist. */
   readonly secret: (namespace: string, name: string, pod: Pod) => Promise<Texts | undefined>;
   /** Credentials that lie on the node. */
@@ -91,7 +91,7 @@ export class ImageManager {
     const { events } = this.#options;
     const name = container.image ?? "";
     const say: Say = (type, reason, message) =>
-      events.container(pod, { role, name: container.name }, type, reason, message);
+      events.recordContainerEvent(pod, { role, name: container.name }, type, reason, message);
     const reference = parseImageReference(name);
     if (reference === undefined) {
       const text = `Failed to apply default image tag "${name}": couldn't parse image name "${name}": invalid reference format`;
@@ -124,7 +124,7 @@ export class ImageManager {
     if (missing.length === 0) return;
     const text = `Unable to retrieve some image pull secrets (${missing.join(", ")})`;
     const message = `${text}; attempting to pull the image may not succeed.`;
-    this.#options.events.pod(pod, "Warning", "FailedToRetrieveImagePullSecret", message);
+    this.#options.events.recordPodEvent(pod, "Warning", "FailedToRetrieveImagePullSecret", message);
   }
 
   /** Forgets a pod's failures. */

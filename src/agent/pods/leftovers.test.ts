@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
-import { removeLeftovers } from "./leftovers.ts";
+import { removeOrphanedPodFiles } from "./leftovers.ts";
 
 t.test("removeLeftovers() removes what is of pods that nobody knows, and nothing else", async (t) => {
   const rootDir = await mkdtemp(join(tmpdir(), "svc-leftovers-"));
@@ -13,18 +13,18 @@ t.test("removeLeftovers() removes what is of pods that nobody knows, and nothing
     await mkdir(join(rootDir, path), { recursive: true });
   }
   const removed: string[] = [];
-  await removeLeftovers({
+  await removeOrphanedPodFiles({
     directories,
     volumes: { tearDown: async (uid) => void removed.push(`volumes of ${uid}`) },
     cgroups: { remove: async (uid) => void removed.push(`cgroups of ${uid}`) },
-    isKnown: (uid) => uid === "known",
+    hasWorker: (uid) => uid === "known",
   });
   t.same(removed, ["cgroups of gone", "volumes of gone"]);
   t.same(await readdir(directories.podLogsDir), ["a_b_c_d", "default_web_known", "not-a-pods"]);
-  await removeLeftovers({
+  await removeOrphanedPodFiles({
     directories: { rootDir: join(rootDir, "absent"), podLogsDir: join(rootDir, "absent") },
     volumes: { tearDown: async () => void t.fail("there is nothing") },
     cgroups: { remove: async () => void t.fail("there is nothing") },
-    isKnown: () => false,
+    hasWorker: () => false,
   });
 });

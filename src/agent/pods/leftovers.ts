@@ -5,23 +5,23 @@ import type { VolumeManager } from "../volumes/volume-manager.ts";
 import type { PodCgroups } from "./resources/pod-cgroups.ts";
 import { type Directories, podsDir } from "./directories.ts";
 
-export interface Leftovers {
+export interface OrphanedPodFiles {
   readonly directories: Directories;
   readonly volumes: Pick<VolumeManager, "tearDown">;
   readonly cgroups: Pick<PodCgroups, "remove">;
   /** Whether somebody cares for the pod. */
-  readonly isKnown: (uid: string) => boolean;
+  readonly hasWorker: (uid: string) => boolean;
 }
 
 /** Rejects with the first problem; what could not be removed is found again. */
-export async function removeLeftovers({ directories, volumes, cgroups, isKnown }: Leftovers): Promise<void> {
-  for (const uid of await namesIn(podsDir(directories))) {
+export async function removeOrphanedPodFiles({ directories, volumes, cgroups, hasWorker: isKnown }: OrphanedPodFiles): Promise<void> {
+  for (const uid of await listDirectory(podsDir(directories))) {
     if (isKnown(uid)) continue;
     await cgroups.remove(uid);
     await volumes.tearDown(uid);
   }
-  for (const name of await namesIn(directories.podLogsDir)) {
-    const uid = podOf(name);
+  for (const name of await listDirectory(directories.podLogsDir)) {
+    const uid = podUidOf(name);
     if (uid !== undefined && !isKnown(uid)) {
       await rm(join(directories.podLogsDir, name), { recursive: true, force: true });
     }
@@ -29,11 +29,11 @@ export async function removeLeftovers({ directories, volumes, cgroups, isKnown }
 }
 
 /** Of a directory `<namespace>_<name>_<uid>`; neither of the names has an underscore. */
-function podOf(name: string): string | undefined {
+function podUidOf(name: string): string | undefined {
   const [, , uid, ...more] = name.split("_");
   return more.length === 0 ? uid : undefined;
 }
 
-function namesIn(path: string): Promise<readonly string[]> {
+function listDirectory(path: string): Promise<readonly string[]> {
   return readdir(path).catch(() => []);
 }

@@ -15,11 +15,11 @@ import type { Directories } from "./directories.ts";
 import type { NodeFacts } from "./environment/downward-api.ts";
 import type { EnvironmentSources } from "./environment/environment.ts";
 import type { PlannedStart, PlannedWait } from "./worker/plan.ts";
-import type { PodEvents } from "./pod-events.ts";
+import type { PodEventRecorder } from "./pod-events.ts";
 import type { ResourceAllocation } from "./resources/resource-allocation.ts";
 import type { CgroupSettings, ResourceSettings } from "./resources/container-resources.ts";
 import type { RestartBackoff, RestartDelays } from "./worker/restart-backoff.ts";
-import type { StartTurns } from "./worker/start-limiter.ts";
+import type { StartLimiter } from "./worker/start-limiter.ts";
 import type { UserNamespaces } from "./sandbox/user-namespaces.ts";
 
 export interface PodSettings {
@@ -58,7 +58,7 @@ export interface PodServices {
   readonly volumes: VolumeManager;
   readonly mounter: Mounter;
   readonly probes: ProbeManager;
-  readonly events: PodEvents;
+  readonly events: PodEventRecorder;
   readonly environment: EnvironmentSources;
   /** What lies beside static pods; these see nothing else. */
   readonly manifestEnvironment?: EnvironmentSources;
@@ -73,11 +73,11 @@ export interface PodServices {
   /** The runtime's name for what the pod's class asks for; empty for its default. Rejects in Kubernetes' words. */
   readonly runtimeHandler: (pod: Pod) => Promise<string>;
   readonly admission: Pick<PodAdmitter, "admit" | "adopt" | "resize">;
-  readonly startTurns: Pick<StartTurns, "begin">;
+  readonly startLimiter: Pick<StartLimiter, "begin">;
   /** Says that the runtime is about to change, so that it is looked at soon. */
   readonly expectChange: () => void;
   /** Everything of a deleted pod has stopped and is released. */
-  readonly finished: (pod: Pod) => void;
+  readonly onFinished: (pod: Pod) => void;
 }
 
 /** Why and how a pod ends. */
@@ -96,9 +96,9 @@ export interface Termination {
 export interface PodMemory {
   readonly backoff: RestartBackoff;
   /** Why containers wait, by name. */
-  readonly waiting: Map<string, WaitingReason>;
+  readonly waitingReasons: Map<string, WaitingReason>;
   /** Reasons that show from the next sync on, by container, with the time of that sync on the monotonic clock. */
-  readonly noted: Map<string, { readonly reason: WaitingReason; readonly from: number }>;
+  readonly pendingReasons: Map<string, { readonly reason: WaitingReason; readonly from: number }>;
   /** When to try a container again that could not be started, by name; on the monotonic clock. */
   readonly retryAt: Map<string, number>;
   /** Ids of containers that were ended to be started again at once. */
@@ -132,9 +132,9 @@ export interface PodContext {
   /** Looks at the runtime now, or at what was made since the last look where nothing else was done. */
   refresh(): Promise<Observation>;
   /** Has the runtime make something, which is all that the next look is about; undefined: it is about everything. */
-  make(work: () => Promise<Made | undefined>): Promise<void>;
+  create(work: () => Promise<Made | undefined>): Promise<void>;
   /** Until the machine has room for a pod to start; the turn lasts until the pod waits or pauses. */
-  takeTurn(): Promise<void>;
+  acquireStartSlot(): Promise<void>;
   /** Until something changed, but no longer than that many milliseconds. */
   wait(milliseconds: number): Promise<void>;
   /** That many milliseconds, whatever changes. */

@@ -5,9 +5,9 @@ import type { ContainerRole } from "./pod-fields.ts";
 export type EventType = "Normal" | "Warning";
 
 /** Never fails and never waits: events are best effort. */
-export interface PodEvents {
-  pod(pod: Pod, type: EventType, reason: string, message: string): void;
-  container(
+export interface PodEventRecorder {
+  recordPodEvent(pod: Pod, type: EventType, reason: string, message: string): void;
+  recordContainerEvent(
     pod: Pod,
     container: { readonly role: ContainerRole; readonly name: string },
     type: EventType,

@@ -1,19 +1,19 @@
 /** Which pods are wanted, and a worker for each; ends what runs and nobody wants. */
 import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
 import type { RuntimePod } from "../runtime/events.ts";
-import { removeLeftovers } from "./leftovers.ts";
+import { removeOrphanedPodFiles } from "./leftovers.ts";
 import type { PodServices, Termination } from "./pod-context.ts";
 import { isStatic, podName, podNamespace, podUid } from "./pod-fields.ts";
 import { PodWorker } from "./worker/pod-worker.ts";
-import { stopAll } from "./stop-all.ts";
+import { stopAllPods } from "./stop-all.ts";
 
 export interface PodManagerOptions {
   readonly services: PodServices;
   /** The runtime is known to have nothing of the pod; nothing is known of any when absent. */
-  readonly isUnknown?: (uid: string) => boolean;
+  readonly isAbsentFromRuntime?: (uid: string) => boolean;
   readonly onStatus: (pod: Pod, status: PodStatus) => void;
   /** The pod and all that was its are gone from the node. */
-  readonly onGone: (pod: Pod) => void;
+  readonly onRemoved: (pod: Pod) => void;
 }
 
 export class PodManager {
@@ -44,7 +44,7 @@ export class PodManager {
   }
 
   /** Ends a pod for a reason of the node's; resolves when nothing of it runs any more. */
-  async end(uid: string, termination: Termination): Promise<void> {
+  async terminate(uid: string, termination: Termination): Promise<void> {
     const worker = this.#workers.get(uid);
     worker?.terminate(termination);
     await worker?.ended;
@@ -89,17 +89,17 @@ export class PodManager {
   }
 
   /** What a listing of the runtime shows of a pod, as in `digestOf`; see `RelistOptions.onChange`. */
-  listed(uid: string, digest: string, askedAt: number): boolean {
-    return this.#workers.get(uid)?.listed(digest, askedAt) ?? true;
+  compareListing(uid: string, digest: string, askedAt: number): boolean {
+    return this.#workers.get(uid)?.compareListing(digest, askedAt) ?? true;
   }
 
   /** Tells the pod's worker that the runtime changed; a pod without one is an orphan once the sources are known. */
-  changed(uid: string): void {
-    this.#workers.get(uid)?.changed();
+  runtimeChanged(uid: string): void {
+    this.#workers.get(uid)?.runtimeChanged();
   }
 
   /** Ends pods of the runtime that no source wants. Call only when every source has told all it has. */
-  endOrphans(pods: ReadonlyMap<string, RuntimePod>): void {
+  terminateOrphans(pods: ReadonlyMap<string, RuntimePod>): void {
     if (this.#closed) return;
     for (const { uid, name, namespace } of pods.values()) {
       if (this.#workers.has(uid)) continue;
@@ -109,10 +109,10 @@ export class PodManager {
   }
 
   /** Removes what pods left behind that are known to nobody any more; as `endOrphans`, once all sources have told. */
-  async removeLeftovers(): Promise<void> {
+  async removeOrphanedPodFiles(): Promise<void> {
     const { settings, volumes, cgroups } = this.#options.services;
     const isKnown = (uid: string): boolean => this.#workers.has(uid);
-    await removeLeftovers({ directories: settings.directories, volumes, cgroups, isKnown });
+    await removeOrphanedPodFiles({ directories: settings.directories, volumes, cgroups, hasWorker: isKnown });
   }
 
   /** Ends all workers; containers keep running unless `stopPods`. */
@@ -121,22 +121,22 @@ export class PodManager {
     await Promise.all([...this.#workers.values()].map((worker) => worker.stop()));
     if (!options.stopPods) return;
     const { runtime, volumes, cgroups, log } = this.#options.services;
-    const uids = await stopAll(runtime, options.graceSeconds, log);
+    const uids = await stopAllPods(runtime, options.graceSeconds, log);
     await cgroups.removeAll(uids);
     await volumes.unmountAll().catch((error: unknown) => log.error("Cannot unmount all volumes", error));
   }
 
   #start(pod: Pod, orphan: boolean): void {
     const uid = podUid(pod);
-    const { services, onStatus, onGone, isUnknown } = this.#options;
+    const { services, onStatus, onRemoved: onGone, isAbsentFromRuntime: isUnknown } = this.#options;
     const isNew = isUnknown?.(uid) ?? false;
-    const worker = new PodWorker({ services, pod, orphan, isNew, onStatus: orphan ? () => undefined : onStatus });
+    const worker = new PodWorker({ services, pod, isOrphan: orphan, isNew, onStatus: orphan ? () => undefined : onStatus });
     this.#workers.set(uid, worker);
     void worker.done.then(() => {
       if (this.#closed || this.#workers.get(uid) !== worker) return;
       this.#workers.delete(uid);
       onGone(worker.pod);
-      for (const other of this.#workers.values()) if (other.waitsForRoom) other.changed();
+      for (const other of this.#workers.values()) if (other.hasPendingResize) other.runtimeChanged();
       const name = fullName(worker.pod);
       const next = this.#successors.get(name);
       if (next === undefined || this.#predecessor(next) !== undefined) return;

@@ -7,7 +7,7 @@ import type { Runtime } from "../runtime/runtime.ts";
  * Each container gets the grace its pod asked for, at most `graceSeconds`. Problems are logged; never rejects. Resolves
  * with the uids of the pods that the runtime knows, whose records it keeps.
  */
-export async function stopAll(runtime: Runtime, graceSeconds: number, log: Logger): Promise<ReadonlySet<string>> {
+export async function stopAllPods(runtime: Runtime, graceSeconds: number, log: Logger): Promise<ReadonlySet<string>> {
   const uids = new Set<string>();
   try {
     const { containers = [] } = await runtime.listContainers({ filter: { state: { state: "CONTAINER_RUNNING" } } });

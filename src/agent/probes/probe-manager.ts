@@ -3,7 +3,7 @@ import type { Container } from "../../api/core/container/schema.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Probe } from "../../api/core/container/probe.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { PodEvents } from "../pods/pod-events.ts";
+import type { PodEventRecorder } from "../pods/pod-events.ts";
 import { allContainers, isSidecar, podUid } from "../pods/pod-fields.ts";
 import type { Observation } from "../runtime/observation.ts";
 import type { Runtime } from "../runtime/runtime.ts";
@@ -12,7 +12,7 @@ import { type ProbeKind, Prober, type Target } from "./prober.ts";
 export interface ProbeManagerOptions {
   readonly runtime: Runtime;
   readonly clock: Clock;
-  readonly events: PodEvents;
+  readonly events: PodEventRecorder;
   readonly userAgent: string;
   /** Called when a verdict changed. */
   readonly onResult: (uid: string) => void;

@@ -47,7 +47,7 @@ for (const [kind, times] of [
       {
         runtime: runtime as never,
         clock,
-        events: { pod: () => undefined, container: () => undefined },
+        events: { recordPodEvent: () => undefined, recordContainerEvent: () => undefined },
         userAgent: "test",
         mayProbe: () => true,
         onResult: () => undefined,

@@ -3,7 +3,7 @@ import type { Container } from "../../api/core/container/schema.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Probe } from "../../api/core/container/probe.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { PodEvents } from "../pods/pod-events.ts";
+import type { PodEventRecorder } from "../pods/pod-events.ts";
 import { type ContainerRole, podUid } from "../pods/pod-fields.ts";
 import type { Observation, ObservedContainer } from "../runtime/observation.ts";
 import type { Runtime } from "../runtime/runtime.ts";
@@ -28,7 +28,7 @@ export interface Target {
 export interface ProberOptions {
   readonly runtime: Runtime;
   readonly clock: Clock;
-  readonly events: PodEvents;
+  readonly events: PodEventRecorder;
   readonly userAgent: string;
   /** False as long as another probe has to pass first. */
   readonly mayProbe: () => boolean;
@@ -161,7 +161,7 @@ export class Prober {
     signal.throwIfAborted();
     const label = kind.slice(0, 1).toUpperCase() + kind.slice(1);
     const say = (reason: string, text: string): void =>
-      this.#options.events.container(pod, { role, name: spec.name }, "Warning", reason, `${label} probe ${text}`);
+      this.#options.events.recordContainerEvent(pod, { role, name: spec.name }, "Warning", reason, `${label} probe ${text}`);
     if (outcome.result === "failure") say("Unhealthy", `failed: ${outcome.output}`);
     if (outcome.result === "unknown") say("Unhealthy", `errored and resulted in unknown state: ${outcome.output}`);
     if (outcome.result === "warning") say("ProbeWarning", `warning: ${outcome.output}`);

@@ -129,9 +129,9 @@ function findRun(worker: PodWorker, name: string, previous: boolean): ObservedCo
     throw new HttpError(404, "NotFound", `container "${name}" not found in pod "${worker.pod.metadata?.name}"`);
   }
   const runs = worker.observation.containers.filter((each) => each.name === name && each.state !== "created");
-  const found = previous ? (worker.previousRun(name) ?? runs[1]) : runs[0];
+  const found = previous ? (worker.findPreviousRun(name) ?? runs[1]) : runs[0];
   if (found !== undefined) return found;
-  const reason = worker.waitingReason(name);
+  const reason = worker.getWaitingReason(name);
   throw new HttpError(
     400,
     "BadRequest",

@@ -201,8 +201,8 @@ export class PodSources {
   /** Pods that nobody wants any more, and what such pods left. */
   async #sweep(): Promise<void> {
     const { pods, relister } = this.#options;
-    pods.endOrphans(await relister.list());
-    await pods.removeLeftovers();
+    pods.terminateOrphans(await relister.list());
+    await pods.removeOrphanedPodFiles();
   }
 }
 

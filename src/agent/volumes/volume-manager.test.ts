@@ -48,7 +48,7 @@ async function managed(claims?: ClaimSource, bind?: Mounter["bind"]) {
     mounter,
     clock,
     tokens: new TokenManager({ source: { requestToken: async (_namespace, _account, request) => request }, clock }),
-    events: { pod: (_, ...event) => void events.push(event.join(" ")) },
+    events: { recordPodEvent: (_, ...event) => void events.push(event.join(" ")) },
     claims: claims ?? { claim: async () => undefined, persistentVolume: async () => undefined },
     objects: { configMap: async () => undefined, secret: async () => ({ key: Buffer.from("value") }) },
     node: () => ({ name: "node", ips: [], allocatable: { cpuMillis: 0, memoryBytes: 0, storageBytes: 0 } }),

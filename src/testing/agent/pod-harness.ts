@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ImageManager } from "../../agent/images/image-manager.ts";
 import type { PodServices } from "../../agent/pods/pod-context.ts";
-import type { PodEvents } from "../../agent/pods/pod-events.ts";
+import type { PodEventRecorder } from "../../agent/pods/pod-events.ts";
 import { podUid } from "../../agent/pods/pod-fields.ts";
 import { PodManager } from "../../agent/pods/pod-manager.ts";
-import { StartTurns } from "../../agent/pods/worker/start-limiter.ts";
+import { StartLimiter } from "../../agent/pods/worker/start-limiter.ts";
 import { ProbeManager } from "../../agent/probes/probe-manager.ts";
 import { digestOf, observe } from "../../agent/runtime/observation.ts";
 import { TokenManager } from "../../agent/volumes/projected/token-manager.ts";
@@ -53,10 +53,10 @@ export async function podHarness(): Promise<Harness> {
   const finished: string[] = [];
   const gone: string[] = [];
   const objects = new Map<string, Readonly<Record<string, string>>>();
-  const recorder: PodEvents = {
-    pod: (pod, type, reason, message) =>
+  const recorder: PodEventRecorder = {
+    recordPodEvent: (pod, type, reason, message) =>
       events.push({ pod: pod.metadata?.name ?? "", container: "", type, reason, message }),
-    container: (pod, { name }, type, reason, message) =>
+    recordContainerEvent: (pod, { name }, type, reason, message) =>
       events.push({ pod: pod.metadata?.name ?? "", container: name, type, reason, message }),
   };
   const text = async (kind: string, namespace: string, name: string) => objects.get(`${kind}/${namespace}/${name}`);
@@ -124,7 +124,7 @@ export async function podHarness(): Promise<Harness> {
       clock,
       events: recorder,
       userAgent: "test",
-      onResult: (uid) => current.changed(uid),
+      onResult: (uid) => current.runtimeChanged(uid),
     }),
     events: recorder,
     environment: {
@@ -138,15 +138,15 @@ export async function podHarness(): Promise<Harness> {
     cgroups: { apply: async () => undefined, remove: async () => undefined, removeAll: async () => undefined },
     runtimeHandler: async () => "",
     admission: { admit: async () => undefined, adopt: () => undefined, resize: async () => undefined },
-    startTurns: new StartTurns({ clock, least: 1, isBusy: () => false }),
+    startLimiter: new StartLimiter({ clock, minConcurrent: 1, isBusy: () => false }),
     expectChange: () => undefined,
-    finished: (pod) => void finished.push(pod.metadata?.name ?? ""),
+    onFinished: (pod) => void finished.push(pod.metadata?.name ?? ""),
   };
   const start = (): PodManager =>
     new PodManager({
       services,
       onStatus: (pod, status) => statuses.push({ pod: pod.metadata?.name ?? "", status }),
-      onGone: (pod) => void gone.push(pod.metadata?.name ?? ""),
+      onRemoved: (pod) => void gone.push(pod.metadata?.name ?? ""),
     });
   current = start();
   const harness: Harness = {
@@ -191,7 +191,7 @@ export async function podHarness(): Promise<Harness> {
 async function relist({ runtime }: FakeRuntime, manager: PodManager): Promise<void> {
   for (const { pod, observation } of manager.workers) {
     const now = await observe(runtime, podUid(pod), observation, new AbortController().signal).catch(() => undefined);
-    if (now === undefined || digestOf(now) !== digestOf(observation)) manager.changed(podUid(pod));
+    if (now === undefined || digestOf(now) !== digestOf(observation)) manager.runtimeChanged(podUid(pod));
   }
 }
 
@@ -202,7 +202,7 @@ const TURNS_MAX = 5_000;
 async function settle(clock: FakeClock, fake: FakeRuntime, manager: PodManager): Promise<void> {
   for (let turn = 0, restful = 0; turn < TURNS_MAX && restful < 3; turn++) {
     await clock.advance(0);
-    const resting = fake.waiting > 0 || [...manager.workers].every((worker) => worker.resting);
+    const resting = fake.waiting > 0 || [...manager.workers].every((worker) => worker.isIdle);
     restful = resting ? restful + 1 : 0;
   }
 }

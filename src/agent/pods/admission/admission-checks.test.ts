@@ -134,7 +134,7 @@ t.test("AdmissionDesk counts what it admitted, and makes room for critical pods"
         1,
       );
     },
-    events: { pod: () => undefined, container: () => undefined },
+    events: { recordPodEvent: () => undefined, recordContainerEvent: () => undefined },
     clock: new FakeClock(),
     allowedSysctls: [],
     appArmor: false,
@@ -174,7 +174,7 @@ t.test("AdmissionDesk waits for a pod that makes room half as long again as it h
     pressures: () => [],
     pods: () => pods,
     terminate: () => new Promise(() => undefined),
-    events: { pod: (_, __, reason) => void events.push(reason), container: () => undefined },
+    events: { recordPodEvent: (_, __, reason) => void events.push(reason), recordContainerEvent: () => undefined },
     clock,
     allowedSysctls: [],
     appArmor: false,

@@ -6,7 +6,7 @@ import { type AdmissionInput, type AdmissionFailure, findAdmissionFailures } fro
 import type { WaitingReason } from "../status/container-status.ts";
 import { getPodResource, parseResource } from "../resources/pod-resources.ts";
 import type { Termination } from "../pod-context.ts";
-import type { PodEvents } from "../pod-events.ts";
+import type { PodEventRecorder } from "../pod-events.ts";
 import { graceSeconds, isCritical, isTerminal, podUid } from "../pod-fields.ts";
 import { selectVictims } from "./preemption.ts";
 
@@ -18,7 +18,7 @@ export interface PodAdmitterOptions extends Pick<AdmissionInput, "allowedSysctls
   readonly pods: () => readonly Pod[];
   /** Ends a pod; resolves when nothing of it runs any more. */
   readonly terminate: (uid: string, termination: Termination) => Promise<void>;
-  readonly events: PodEvents;
+  readonly events: PodEventRecorder;
   readonly clock: Clock;
 }
 
@@ -101,7 +101,7 @@ export class PodAdmitter {
     const limitMs = Math.max(TERMINATION_TIMEOUT_MS_MIN, graceSeconds(victim) * 1000 * TERMINATION_TIMEOUT_FACTOR);
     const timer = clock.timer(limitMs, () => {
       const text = "Container runtime did not kill the pod within specified grace period.";
-      events.pod(victim, "Warning", "ExceededGracePeriod", text);
+      events.recordPodEvent(victim, "Warning", "ExceededGracePeriod", text);
       resolve();
     });
     await Promise.race([ended, late]).finally(() => timer.cancel());
@@ -116,7 +116,7 @@ export class PodAdmitter {
     try {
       for (const victim of selectVictims(pod, this.#others(pod), shortages)) {
         const message = "Preempted in order to admit critical pod";
-        events.pod(victim, "Warning", "Preempting", message);
+        events.recordPodEvent(victim, "Warning", "Preempting", message);
         const disruption = "Pod was preempted by Kubelet to accommodate a critical pod.";
         const termination = { graceSeconds: undefined, failure: { reason: "Preempting", message }, disruption };
         await this.#patiently(victim, end(podUid(victim), termination));

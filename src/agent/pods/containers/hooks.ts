@@ -6,11 +6,11 @@ import type { Clock } from "../../../std/time/clock.ts";
 import { execAction, type NetworkOptions, type Outcome } from "../../probes/actions.ts";
 import { httpAnswer, NO_TLS } from "../../probes/http-action.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
-import type { PodEvents } from "../pod-events.ts";
+import type { PodEventRecorder } from "../pod-events.ts";
 
 export interface HookOptions {
   readonly pod: Pod;
-  readonly events: PodEvents;
+  readonly events: PodEventRecorder;
   readonly runtime: Runtime;
   readonly clock: Clock;
   readonly container: Container;
@@ -55,6 +55,6 @@ async function askServer(action: HTTPGetAction, options: HookOptions): Promise<O
   const second = await httpAnswer({ ...action, scheme: "HTTP", httpHeaders }, network);
   if (second.result !== "success") return outcome;
   const text = "request to HTTPS lifecycle hook got HTTP response, retry with HTTP succeeded";
-  options.events.pod(options.pod, "Warning", "LifecycleHTTPFallback", text);
+  options.events.recordPodEvent(options.pod, "Warning", "LifecycleHTTPFallback", text);
   return second;
 }

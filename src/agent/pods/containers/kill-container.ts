@@ -20,7 +20,7 @@ const GRACE_SECONDS_MIN = 2;
 export async function killContainer(pod: PodContext, options: KillOptions): Promise<void> {
   const { services, signal } = pod;
   const { container, spec, role, message } = options;
-  services.events.container(pod.pod, { role, name: container.name }, "Normal", "Killing", message);
+  services.events.recordContainerEvent(pod.pod, { role, name: container.name }, "Normal", "Killing", message);
   services.expectChange();
   const began = services.clock.monotonic();
   if (spec?.lifecycle?.preStop !== undefined && options.graceSeconds > 0) {
@@ -56,7 +56,7 @@ async function preStop(pod: PodContext, options: KillOptions, spec: Container): 
     pod.signal.throwIfAborted();
     pod.log.info("preStop hook failed", { container: spec.name, error: String(error) });
     const named = { role: options.role, name: spec.name };
-    services.events.container(pod.pod, named, "Warning", "FailedPreStopHook", "PreStopHook failed");
+    services.events.recordContainerEvent(pod.pod, named, "Warning", "FailedPreStopHook", "PreStopHook failed");
   } finally {
     timer.cancel();
   }

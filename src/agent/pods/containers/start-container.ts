@@ -13,7 +13,7 @@ import { makeEnvironment } from "../environment/environment.ts";
 import { runHook } from "./hooks.ts";
 import { killContainer } from "./kill-container.ts";
 import { removeLogs } from "./log-rotation.ts";
-import { backoffKey, latest, type PlannedStart } from "../worker/plan.ts";
+import { backoffKey, latestRun, type PlannedStart } from "../worker/plan.ts";
 import type { PodContext } from "../pod-context.ts";
 import { ephemeralContainers, graceSeconds, isStatic, podUid } from "../pod-fields.ts";
 import { resolveUserNamespace } from "../admission/runtime-features.ts";
@@ -44,13 +44,13 @@ export async function startContainer(
   const { services, signal } = pod;
   const { spec, role } = start;
   const say = (reason: string, message: string): void =>
-    services.events.container(pod.pod, { role, name: spec.name }, "Normal", reason, message);
+    services.events.recordContainerEvent(pod.pod, { role, name: spec.name }, "Normal", reason, message);
   const hasPruned = await prune(pod, spec.name);
   const config = await step("CreateContainerConfigError", signal, () => makeConfig(pod, start, sandbox, image));
   const { config: sandboxConfig } = await makeSandboxConfig(pod, sandbox.attempt);
   services.expectChange();
   let containerId = "";
-  await pod.make(async () => {
+  await pod.create(async () => {
     const created = await step("CreateContainerError", signal, () =>
       services.runtime.createContainer({ podSandboxId: sandbox.id, config, sandboxConfig }, signal),
     );
@@ -118,7 +118,7 @@ async function makeConfig(
     cpu: settings.cpu,
     memoryCapacityBytes: settings.memoryCapacityBytes,
     seccompDefault: settings.seccompDefault,
-    restartDelayMs: pod.memory.backoff.delayOf(backoffKey(spec)),
+    restartDelayMs: pod.memory.backoff.getDelay(backoffKey(spec)),
     rootDir: settings.directories.rootDir,
     targetId: targetOf(pod, start),
     userNamespace,
@@ -130,7 +130,7 @@ function targetOf(pod: PodContext, { spec, role }: PlannedStart): string | undef
   if (role !== "ephemeralContainers") return undefined;
   const name = ephemeralContainers(pod.pod).find((each) => each.name === spec.name)?.targetContainerName ?? "";
   if (name === "") return undefined;
-  const target = latest(pod.observation, name);
+  const target = latestRun(pod.observation, name);
   if (target === undefined) throw new Error(`unable to find target container ${name}`);
   return target.id;
 }
@@ -189,7 +189,7 @@ async function postStart(
   } catch (error) {
     signal.throwIfAborted();
     const named = { role, name: spec.name };
-    services.events.container(pod.pod, named, "Warning", "FailedPostStartHook", "PostStartHook failed");
+    services.events.recordContainerEvent(pod.pod, named, "Warning", "FailedPostStartHook", "PostStartHook failed");
     await pod.refresh();
     const container = pod.observation.containers.find((each) => each.id === containerId);
     if (container !== undefined) {

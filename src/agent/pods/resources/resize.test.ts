@@ -46,7 +46,7 @@ t.test("resize() leaves what the node cannot give, and says why", async (t) => {
   t.match(pending, { status: "True", reason: "Deferred", message: "full" });
   t.match(harness.status("p")?.containerStatuses, [{ allocatedResources: less.requests, resources: less }]);
   room = true;
-  harness.manager.changed("uid-p");
+  harness.manager.runtimeChanged("uid-p");
   await harness.run(2);
   t.match(harness.status("p")?.containerStatuses, [{ allocatedResources: more.requests, resources: more }]);
 });

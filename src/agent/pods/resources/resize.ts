@@ -3,7 +3,7 @@ import type { Container } from "../../../api/core/container/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import type { ObservedContainer } from "../../runtime/observation.ts";
-import { latest } from "../worker/plan.ts";
+import { latestRun } from "../worker/plan.ts";
 import type { PodContext } from "../pod-context.ts";
 import { allContainers, isStatic } from "../pod-fields.ts";
 import { makeContainerResources } from "./container-resources.ts";
@@ -55,7 +55,7 @@ interface ContainerResize {
 
 function findContainerResizes({ pod, observation, memory }: PodContext): readonly ContainerResize[] {
   return allContainers(pod).flatMap(({ spec }) => {
-    const container = latest(observation, spec.name);
+    const container = latestRun(observation, spec.name);
     const how = memory.resources.requiredResize(spec);
     return how === "none" || container?.state !== "running" ? [] : [{ spec, container, how }];
   });

@@ -17,7 +17,7 @@ export async function createSandbox(pod: PodContext, plan: Plan): Promise<void> 
   const { services, signal } = pod;
   if (plan.sandboxAttempt > 0) {
     const text = "Pod sandbox changed, it will be killed and re-created.";
-    services.events.pod(pod.pod, "Normal", "SandboxChanged", text);
+    services.events.recordPodEvent(pod.pod, "Normal", "SandboxChanged", text);
   }
   for (const stale of plan.staleSandboxes) {
     await services.runtime.stopPodSandbox({ podSandboxId: stale.id }, signal);
@@ -29,9 +29,9 @@ export async function createSandbox(pod: PodContext, plan: Plan): Promise<void> 
   if (!(await makeCgroup(pod))) return await pod.pause(RETRY_MS);
   try {
     const { config, warnings } = await makeSandboxConfig(pod, plan.sandboxAttempt);
-    for (const { reason, message } of warnings) services.events.pod(pod.pod, "Warning", reason, message);
+    for (const { reason, message } of warnings) services.events.recordPodEvent(pod.pod, "Warning", reason, message);
     const runtimeHandler = await services.runtimeHandler(pod.pod);
-    await pod.make(async () => {
+    await pod.create(async () => {
       const { podSandboxId: sandboxId } = await services.runtime.runPodSandbox({ config, runtimeHandler }, signal);
       return sandboxId === undefined || plan.staleSandboxes.length > 0 ? undefined : { sandboxId };
     });
@@ -47,11 +47,11 @@ async function sayWhy({ pod, services, signal }: PodContext, error: unknown): Pr
   const status = pod.spec?.hostNetwork === true ? undefined : await services.runtime.status({}, signal).catch(() => {});
   const problem = networkProblem(status ?? undefined);
   if (problem !== undefined) {
-    services.events.pod(pod, "Warning", "NetworkNotReady", `network is not ready: ${problem}`);
+    services.events.recordPodEvent(pod, "Warning", "NetworkNotReady", `network is not ready: ${problem}`);
     return;
   }
   const text = error instanceof Error ? error.message : String(error);
-  services.events.pod(pod, "Warning", "FailedCreatePodSandBox", `Failed to create pod sandbox: ${text}`);
+  services.events.recordPodEvent(pod, "Warning", "FailedCreatePodSandBox", `Failed to create pod sandbox: ${text}`);
 }
 
 /** What the pod may take has to be settled before anything of it runs. */
@@ -62,7 +62,7 @@ async function makeCgroup(pod: PodContext): Promise<boolean> {
     return true;
   } catch (error) {
     const text = `unable to ensure pod container exists: failed to create container for pod: ${String(error)}`;
-    services.events.pod(pod.pod, "Warning", "FailedCreatePodContainer", text);
+    services.events.recordPodEvent(pod.pod, "Warning", "FailedCreatePodContainer", text);
     return false;
   }
 }

@@ -17,14 +17,14 @@ export const admitting: PodState = {
     const rejection = adopted ? undefined : await rejectionOf(pod);
     if (rejection !== undefined) {
       pod.memory.rejection = rejection;
-      pod.services.events.pod(pod.pod, "Warning", rejection.reason, rejection.message);
+      pod.services.events.recordPodEvent(pod.pod, "Warning", rejection.reason, rejection.message);
       return { to: "terminating" };
     }
     const feature = findUnsupportedFeature(pod.pod, pod.services);
     if (feature === undefined) return { to: "mounting" };
     const message = `the pod needs ${feature}, which this agent does not support`;
     for (const { spec } of allContainers(pod.pod))
-      pod.memory.waiting.set(spec.name, { reason: "Unsupported", message });
+      pod.memory.waitingReasons.set(spec.name, { reason: "Unsupported", message });
     return { to: "refused", message };
   },
   status: (pod) => generateStatus(pod, false),

@@ -22,7 +22,7 @@ t.test("mounting goes on at once when what was missing is there", async (t) => {
   await at.run(60);
   const before = at.events.filter(({ reason }) => reason === "FailedMount").length;
   at.objects.set("configMap/default/late", { k: "v" });
-  at.manager.changed("uid-web");
+  at.manager.runtimeChanged("uid-web");
   await at.run(2);
   t.equal(at.status("web")?.phase, "Running");
   t.equal(at.events.filter(({ reason }) => reason === "FailedMount").length, before);

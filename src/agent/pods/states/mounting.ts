@@ -55,5 +55,5 @@ async function setUp(pod: PodContext): Promise<MountError | undefined> {
 }
 
 function say(pod: PodContext, reason: string, message: string): void {
-  pod.services.events.pod(pod.pod, "Warning", reason, message);
+  pod.services.events.recordPodEvent(pod.pod, "Warning", reason, message);
 }

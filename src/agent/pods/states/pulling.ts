@@ -24,7 +24,7 @@ export function pulling(start: PlannedStart, sandbox: ObservedSandbox): PodState
         const { reason, message } = error;
         setPendingReason(pod, spec.name, { reason, message });
         memory.retryAt.set(spec.name, services.clock.monotonic() + error.retryMs);
-        services.events.container(pod.pod, { role, name: spec.name }, "Warning", "Failed", `Error: ${error.reason}`);
+        services.events.recordContainerEvent(pod.pod, { role, name: spec.name }, "Warning", "Failed", `Error: ${error.reason}`);
         return { to: "running" };
       }
     },

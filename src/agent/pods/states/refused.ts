@@ -10,9 +10,9 @@ export function refused(message: string): PodState {
   return {
     name: "refused",
     async next(pod) {
-      pod.services.events.pod(pod.pod, "Warning", "Unsupported", `Pod cannot be started: ${message}`);
+      pod.services.events.recordPodEvent(pod.pod, "Warning", "Unsupported", `Pod cannot be started: ${message}`);
       await pod.wait(RECHECK_MS);
-      pod.memory.waiting.clear();
+      pod.memory.waitingReasons.clear();
       return { to: "admitting" };
     },
     status: (pod) => generateStatus(pod, false),

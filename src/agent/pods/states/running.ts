@@ -20,7 +20,7 @@ export const running: PodState = {
     forgetRemoved(pod);
     const plan = makePlan(pod);
     const wanted = new Set([...plan.starts, ...plan.waits].map((each) => each.spec.name));
-    for (const reasons of [pod.memory.waiting, pod.memory.noted]) {
+    for (const reasons of [pod.memory.waitingReasons, pod.memory.pendingReasons]) {
       for (const name of reasons.keys()) if (!wanted.has(name)) reasons.delete(name);
     }
     if (plan.finished) return { to: "terminating" };
@@ -31,7 +31,7 @@ export const running: PodState = {
     const [first] = plan.starts;
     if (first !== undefined) {
       if (plan.sandbox === undefined) {
-        await pod.takeTurn();
+        await pod.acquireStartSlot();
         await createSandbox(pod, plan);
         return { to: "running" };
       }
@@ -56,8 +56,8 @@ function forgetRemoved({ memory, observation }: PodContext): void {
 
 /** Shown after how the container ended. A retry after an error keeps the reason it has. */
 function noteCrashLoop(pod: PodContext, wait: PlannedWait): void {
-  if (wait.crashDelayMs === undefined) return;
-  const delay = goDuration(wait.crashDelayMs);
+  if (wait.crashLoopDelayMs === undefined) return;
+  const delay = goDuration(wait.crashLoopDelayMs);
   const message = `back-off ${delay} restarting failed container=${wait.spec.name} pod=${podFullName(pod.pod)}`;
   setPendingReason(pod, wait.spec.name, { reason: "CrashLoopBackOff", message });
 }
@@ -79,7 +79,7 @@ function makePlan(pod: PodContext): Plan {
     health: (id) => services.probes.health(id),
     started: (container, id) => services.probes.started(container, id),
     toRestart: memory.toRestart,
-    resized: (container) => memory.resources.requiredResize(container) === "restart",
+    needsResizeRestart: (container) => memory.resources.requiredResize(container) === "restart",
   });
 }
 
@@ -92,11 +92,11 @@ function noteRestart(pod: PodContext, { container, role }: PlannedKill, spec: Co
   const key = backoffKey(spec);
   const before = observation.containers.find((each) => each.name === container.name && each.state === "exited");
   if (before !== undefined) {
-    if (memory.backoff.waiting(key, before.finishedAt) !== undefined) {
+    if (memory.backoff.remainingDelay(key, before.finishedAt) !== undefined) {
       recordBackOff(pod, spec, role);
       return;
     }
-    memory.backoff.restarted(key, before.finishedAt);
+    memory.backoff.recordRestart(key, before.finishedAt);
   }
   memory.toRestart.add(container.id);
 }

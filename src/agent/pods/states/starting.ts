@@ -16,7 +16,7 @@ export function starting(start: PlannedStart, sandbox: ObservedSandbox, image: P
     async next(pod) {
       const { services, memory } = pod;
       const { spec, role } = start;
-      if (start.finishedAt !== undefined) memory.backoff.restarted(backoffKey(spec), start.finishedAt);
+      if (start.finishedAt !== undefined) memory.backoff.recordRestart(backoffKey(spec), start.finishedAt);
       try {
         await startContainer(pod, start, sandbox, image);
         memory.retryAt.delete(spec.name);
@@ -29,7 +29,7 @@ export function starting(start: PlannedStart, sandbox: ObservedSandbox, image: P
         setWaitingReason(pod, spec.name, { reason: error.reason, message: error.message });
         memory.retryAt.set(spec.name, services.clock.monotonic() + RETRY_MS);
         if (error.reason !== "PostStartHookError") {
-          services.events.container(pod.pod, { role, name: spec.name }, "Warning", "Failed", `Error: ${error.message}`);
+          services.events.recordContainerEvent(pod.pod, { role, name: spec.name }, "Warning", "Failed", `Error: ${error.message}`);
         }
       }
       return { to: "running" };

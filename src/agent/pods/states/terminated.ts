@@ -24,7 +24,7 @@ export const terminated: PodState = {
       return { to: "terminated" };
     }
     pod.services.images.forget(uid);
-    if (isDeleted(pod.pod)) pod.services.finished(pod.pod);
+    if (isDeleted(pod.pod)) pod.services.onFinished(pod.pod);
     if (!pod.removed) {
       await pod.wait(IDLE_MS);
       return { to: "terminated" };

@@ -20,7 +20,7 @@ export const terminating: PodState = {
     } catch (error) {
       pod.signal.throwIfAborted();
       const text = error instanceof Error ? error.message : String(error);
-      services.events.pod(pod.pod, "Warning", "FailedKillPod", `error killing pod: ${text}`);
+      services.events.recordPodEvent(pod.pod, "Warning", "FailedKillPod", `error killing pod: ${text}`);
       await pod.pause(RETRY_MS);
       return { to: "terminating" };
     }

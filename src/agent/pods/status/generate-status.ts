@@ -13,7 +13,7 @@ export function generateStatus(pod: PodContext, ended: boolean): PodStatus {
     startTime: memory.startTime,
     hostIps: services.node().ips,
     runtimeName: services.runtimeName(),
-    waitingReasons: memory.waiting,
+    waitingReasons: memory.waitingReasons,
     readyProbe: (container, id) => services.probes.ready(container, id),
     startedProbe: (container, id) => services.probes.started(container, id),
     ending: pod.termination !== undefined,

@@ -11,8 +11,8 @@ const NEXT_SYNC_MS = 10_000;
 
 /** Shows the reason from now on, until a newer run of the container starts. */
 export function setWaitingReason({ memory, observation }: PodContext, name: string, reason: WaitingReason): void {
-  memory.noted.delete(name);
-  memory.waiting.set(name, { ...reason, after: currentRunId(observation, name) });
+  memory.pendingReasons.delete(name);
+  memory.waitingReasons.set(name, { ...reason, after: currentRunId(observation, name) });
 }
 
 /**
@@ -22,29 +22,29 @@ export function setWaitingReason({ memory, observation }: PodContext, name: stri
 export function setPendingReason(pod: PodContext, name: string, reason: WaitingReason): void {
   const { memory, observation, services } = pod;
   const after = currentRunId(observation, name);
-  const shown = memory.waiting.get(name);
+  const shown = memory.waitingReasons.get(name);
   if (after === "" && shown?.after !== after) {
     setWaitingReason(pod, name, reason);
     return;
   }
-  const known = memory.noted.get(name)?.reason ?? shown;
+  const known = memory.pendingReasons.get(name)?.reason ?? shown;
   if (known?.message === reason.message && known.after === after) return;
-  memory.noted.set(name, { reason: { ...reason, after }, from: services.clock.monotonic() + NEXT_SYNC_MS });
+  memory.pendingReasons.set(name, { reason: { ...reason, after }, from: services.clock.monotonic() + NEXT_SYNC_MS });
 }
 
 /** A sync that has to do with the container: what is noted of it shows. */
 export function applyPendingReason({ memory }: Pick<PodContext, "memory">, name: string): void {
-  const noted = memory.noted.get(name);
+  const noted = memory.pendingReasons.get(name);
   if (noted === undefined) return;
-  memory.noted.delete(name);
-  memory.waiting.set(name, noted.reason);
+  memory.pendingReasons.delete(name);
+  memory.waitingReasons.set(name, noted.reason);
 }
 
 /** That the container waits for its restart: at once, and then now and again. */
 export function recordBackOff(pod: PodContext, spec: Container, role: ContainerRole): void {
   const { memory, services, observation } = pod;
   const run = currentRunId(observation, spec.name);
-  if (!memory.backoff.mention(backoffKey(spec), run)) return;
+  if (!memory.backoff.shouldReport(backoffKey(spec), run)) return;
   const text = `Back-off restarting failed container ${spec.name} in pod ${podFullName(pod.pod)}`;
-  services.events.container(pod.pod, { role, name: spec.name }, "Warning", "BackOff", text);
+  services.events.recordContainerEvent(pod.pod, { role, name: spec.name }, "Warning", "BackOff", text);
 }

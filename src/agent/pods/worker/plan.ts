@@ -37,7 +37,7 @@ export interface PlannedWait {
   /** On the monotonic clock. */
   readonly until: number;
   /** Set for a crash loop; a retry after an error keeps the reason it already shows. */
-  readonly crashDelayMs: number | undefined;
+  readonly crashLoopDelayMs: number | undefined;
 }
 
 export interface Plan {
@@ -70,7 +70,7 @@ export interface PlanInput {
   /** Containers that were ended to be started again at once, however they left. */
   readonly toRestart: ReadonlySet<string>;
   /** Whether the container has to start again to get the resources that it was granted. */
-  readonly resized: (container: Container) => boolean;
+  readonly needsResizeRestart: (container: Container) => boolean;
 }
 
 interface Draft {
@@ -84,7 +84,7 @@ export function backoffKey(container: Container): string {
   return `${container.name}/${containerHash(container)}`;
 }
 
-export function latest(observation: Observation, name: string): ObservedContainer | undefined {
+export function latestRun(observation: Observation, name: string): ObservedContainer | undefined {
   return observation.containers.find((each) => each.name === name);
 }
 
@@ -115,7 +115,7 @@ export function planPod(input: PlanInput): Plan {
     const isOut = (container: ObservedContainer | undefined): boolean =>
       isFinal(input, container) || (container !== undefined && ending.includes(container));
     const killsEnd = draft.kills.every(({ container }) => ending.includes(container));
-    if (killsEnd && appContainers(pod).every((spec) => isOut(latest(observation, spec.name)))) {
+    if (killsEnd && appContainers(pod).every((spec) => isOut(latestRun(observation, spec.name)))) {
       return { ...base, kills: [], starts: [], waits: [], finished: true };
     }
   }
@@ -125,7 +125,7 @@ export function planPod(input: PlanInput): Plan {
 /** A pod that may not restart and lost its sandbox after it had containers is over. */
 function isOver(input: PlanInput): boolean {
   const { pod, observation } = input;
-  if (appContainers(pod).every((spec) => isFinal(input, latest(observation, spec.name)))) return true;
+  if (appContainers(pod).every((spec) => isFinal(input, latestRun(observation, spec.name)))) return true;
   return restartPolicy(pod) === "Never" && observation.containers.length > 0;
 }
 
@@ -138,7 +138,7 @@ function isFinal({ pod, toRestart }: PlanInput, container: ObservedContainer | u
 /** Whatever else the pod does, they start; one that ever ran is left alone. */
 function planEphemeral(input: PlanInput, draft: Draft): void {
   for (const spec of ephemeralContainers(input.pod)) {
-    const found = latest(input.observation, spec.name);
+    const found = latestRun(input.observation, spec.name);
     if (found === undefined || found.state === "created") planStart(input, draft, spec, "ephemeralContainers", found);
   }
 }
@@ -153,7 +153,7 @@ function planInit(input: PlanInput, draft: Draft, sandbox: ObservedSandbox | und
       observation.containers.some((each) => each.name === spec.name && each.sandboxId === sandbox.id),
     );
   for (const spec of initContainers(pod)) {
-    const newest = latest(observation, spec.name);
+    const newest = latestRun(observation, spec.name);
     const current = newest?.sandboxId === sandbox?.id ? newest : undefined;
     if (isSidecar(spec)) {
       planContainer(input, draft, spec, "initContainers", "Always");
@@ -177,9 +177,9 @@ function planContainer(
   role: ContainerRole,
   policy: "Always" | "OnFailure" | "Never",
 ): void {
-  const found = latest(input.observation, spec.name);
+  const found = latestRun(input.observation, spec.name);
   if (found?.state === "running") {
-    const kill = killOf(input, spec, role, found, policy);
+    const kill = planKill(input, spec, role, found, policy);
     if (kill !== undefined) draft.kills.push(kill);
     return;
   }
@@ -194,7 +194,7 @@ function planContainer(
   planStart(input, draft, spec, role, found);
 }
 
-function killOf(
+function planKill(
   input: PlanInput,
   spec: Container,
   role: ContainerRole,
@@ -205,7 +205,7 @@ function killOf(
     const message = `Container ${spec.name} definition changed, will be restarted`;
     return { container: found, role, message, restart: true };
   }
-  if (input.resized(spec)) {
+  if (input.needsResizeRestart(spec)) {
     return { container: found, role, message: `Container ${spec.name} resize requires restart`, restart: true };
   }
   const health = input.health(found.id);
@@ -229,13 +229,13 @@ function planStart(
   const finishedAt = found?.state === "exited" && !atOnce ? found.finishedAt : undefined;
   const retryAt = input.retryAt.get(spec.name);
   if (retryAt !== undefined && input.now < retryAt) {
-    draft.waits.push({ spec, role, until: retryAt, crashDelayMs: undefined });
+    draft.waits.push({ spec, role, until: retryAt, crashLoopDelayMs: undefined });
     return;
   }
   if (finishedAt !== undefined) {
-    const waiting = input.backoff.waiting(backoffKey(spec), finishedAt);
+    const waiting = input.backoff.remainingDelay(backoffKey(spec), finishedAt);
     if (waiting !== undefined) {
-      draft.waits.push({ spec, role, until: waiting.until, crashDelayMs: waiting.delayMs });
+      draft.waits.push({ spec, role, until: waiting.until, crashLoopDelayMs: waiting.delayMs });
       return;
     }
   }

@@ -6,12 +6,12 @@ import type { PodMemory } from "../pod-context.ts";
 import { ResourceAllocation } from "../resources/resource-allocation.ts";
 import { RestartBackoff, type RestartDelays } from "./restart-backoff.ts";
 
-export function newMemory(pod: Pod, clock: Clock, delays: RestartDelays | undefined): PodMemory {
+export function createPodMemory(pod: Pod, clock: Clock, delays: RestartDelays | undefined): PodMemory {
   const started = pod.status?.startTime;
   return {
     backoff: new RestartBackoff(clock, delays),
-    waiting: new Map(),
-    noted: new Map(),
+    waitingReasons: new Map(),
+    pendingReasons: new Map(),
     retryAt: new Map(),
     toRestart: new Set(),
     resources: new ResourceAllocation(pod),
@@ -25,7 +25,7 @@ export function newMemory(pod: Pod, clock: Clock, delays: RestartDelays | undefi
 }
 
 /** Delays that containers of an earlier agent carry. */
-export function adoptDelays({ backoff }: PodMemory, { containers }: Observation): void {
+export function adoptRestartDelays({ backoff }: PodMemory, { containers }: Observation): void {
   // Newest first.
   for (const { name, hash, annotations: notes, createdAt } of containers) {
     backoff.adopt(`${name}/${hash}`, Number(notes[annotations.restartDelay]), createdAt);

@@ -12,9 +12,9 @@ export interface PodObserverOptions {
   readonly clock: Clock;
   readonly pod: () => Pod;
   /** Called with each new observation, before the look ends. */
-  readonly onSeen: (seen: Observation) => void;
+  readonly onObservation: (seen: Observation) => void;
   /** The runtime answers, but not how the pod is; called once until it does again. */
-  readonly onUnknown: (error: RuntimeError) => void;
+  readonly onStatusError: (error: RuntimeError) => void;
   readonly signal: AbortSignal;
 }
 
@@ -45,7 +45,7 @@ export class PodObserver {
   }
 
   /** Looks that have not ended. */
-  get waiting(): number {
+  get pendingCount(): number {
     return this.#waiting;
   }
 
@@ -60,7 +60,7 @@ export class PodObserver {
   }
 
   /** Listings that see it half made are no news. Rejects as the work does. */
-  async make(work: () => Promise<Made | undefined>): Promise<void> {
+  async create(work: () => Promise<Made | undefined>): Promise<void> {
     const before = this.#made;
     this.isCurrent = false;
     this.#made = undefined;
@@ -75,13 +75,13 @@ export class PodObserver {
   }
 
   /** What a listing, asked for at that time, says that is not known: undefined if it may be older than what is. */
-  isNews(digest: string, askedAt: number): boolean | undefined {
+  compareListing(digest: string, askedAt: number): boolean | undefined {
     if (digest === this.#digest) return false;
     return this.#isMaking || askedAt < this.#asOf ? undefined : true;
   }
 
   /** Rejects when the runtime does not answer, or the signal aborts. */
-  look(): Promise<Observation> {
+  observe(): Promise<Observation> {
     return this.#lookAt(undefined);
   }
 
@@ -101,7 +101,7 @@ export class PodObserver {
       this.#digest = digestOf(this.#observation);
       this.#asOf = began;
       this.#made = [];
-      this.#options.onSeen(this.#observation);
+      this.#options.onObservation(this.#observation);
       return this.#observation;
     });
     this.#looks = look.catch(() => undefined);
@@ -112,7 +112,7 @@ export class PodObserver {
     // Of a runtime that is away the node tells.
     if (this.#isUnknown || !(error instanceof RuntimeError) || isAway(error)) return;
     this.#isUnknown = true;
-    this.#options.onUnknown(error);
+    this.#options.onStatusError(error);
   }
 
   async #see(made: readonly Made[] | undefined): Promise<Observation> {

@@ -3,7 +3,7 @@ import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Termination } from "../pod-context.ts";
 import { graceSeconds, isDeleted, isTerminal } from "../pod-fields.ts";
 
-export class Ending {
+export class PodTermination {
   #termination: Termination | undefined;
 
   /** Undefined: the pod goes on. */
@@ -12,7 +12,7 @@ export class Ending {
   }
 
   /** True: what is being done has to stop for it. */
-  ask(termination: Termination): boolean {
+  request(termination: Termination): boolean {
     const current = this.#termination;
     const isSame = current !== undefined && current.graceSeconds === termination.graceSeconds;
     const failure = current?.failure ?? termination.failure;
@@ -21,12 +21,12 @@ export class Ending {
   }
 
   /** What the object says of it, and what it said before. True: as above. */
-  note(pod: Pod, before: Pod | undefined): boolean {
+  observe(pod: Pod, before: Pod | undefined): boolean {
     const isOver =
-      isTerminal(pod) && this.#termination === undefined && this.ask({ graceSeconds: undefined, failure: undefined });
+      isTerminal(pod) && this.#termination === undefined && this.request({ graceSeconds: undefined, failure: undefined });
     if (!isDeleted(pod)) return isOver;
     const grace = graceSeconds(pod);
     const isSooner = before === undefined || !isDeleted(before) || grace < graceSeconds(before);
-    return (isSooner && this.ask({ graceSeconds: grace, failure: this.#termination?.failure })) || isOver;
+    return (isSooner && this.request({ graceSeconds: grace, failure: this.#termination?.failure })) || isOver;
   }
 }

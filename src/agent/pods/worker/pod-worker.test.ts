@@ -256,7 +256,7 @@ t.test("PodManager.endOrphans() stops pods of the runtime that no source wants",
   await at.run(1);
   await at.manager.close({ stopPods: false, graceSeconds: 0 });
   const manager = at.restart();
-  manager.endOrphans(
+  manager.terminateOrphans(
     new Map([["uid-web", { uid: "uid-web", name: "web", namespace: "default", running: true, digest: "" }]]),
   );
   await at.run(4);
@@ -447,7 +447,7 @@ t.test("PodWorker tells once that the runtime cannot say how a pod is", async (t
   await at.run(1);
   at.fake.fail("listContainers", new RuntimeError("UNKNOWN", "broken"), 3);
   for (let looks = 0; looks < 4; looks++) {
-    at.manager.changed("web");
+    at.manager.runtimeChanged("web");
     await at.run(1);
   }
   const told = () => at.events.filter(({ reason }) => reason === "FailedSync").map(({ message }) => message);
@@ -487,7 +487,7 @@ t.test("PodWorker looks at the runtime only when there may be something new", as
   Object.assign(at.fake.runtime, { listContainers: counted });
   const settled = async (): Promise<number> => {
     do await at.clock.advance(0);
-    while (at.manager.worker("uid-web")?.resting === false);
+    while (at.manager.worker("uid-web")?.isIdle === false);
     return looks;
   };
   at.manager.put(testPod("web"));
@@ -500,11 +500,11 @@ t.test("PodWorker looks at the runtime only when there may be something new", as
   const seen = at.manager.worker("uid-web")?.observation ?? { sandboxes: [], containers: [] };
   await at.clock.advance(10);
   const now = at.clock.monotonic();
-  t.equal(at.manager.listed("uid-web", digestOf(seen), now), true);
+  t.equal(at.manager.compareListing("uid-web", digestOf(seen), now), true);
   t.equal(await settled(), 1, "nor is a listing of what it has seen");
-  t.equal(at.manager.listed("uid-web", digestOf({ ...seen, containers: [] }), now - 20), false);
+  t.equal(at.manager.compareListing("uid-web", digestOf({ ...seen, containers: [] }), now - 20), false);
   t.equal(await settled(), 1, "nor one from before that: it is to be told again");
-  t.equal(at.manager.listed("uid-web", digestOf({ ...seen, containers: [] }), now), true);
+  t.equal(at.manager.compareListing("uid-web", digestOf({ ...seen, containers: [] }), now), true);
   t.equal(await settled(), 2, "another one is, once");
   at.manager.put({ ...told, metadata: { ...told.metadata, labels: { a: "b" } } });
   t.equal(await settled(), 3, "and so is a pod that says something else");

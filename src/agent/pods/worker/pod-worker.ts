@@ -8,13 +8,13 @@ import type { Timer } from "../../../std/time/clock.ts";
 import type { Logger } from "../../../std/log/logger.ts";
 import type { Observation, ObservedContainer } from "../../runtime/observation.ts";
 import { findPreviousRun } from "../status/container-status.ts";
-import { deadlineExceeded, deadlineTimer } from "./deadline.ts";
-import { Ending } from "./pod-termination.ts";
+import { deadlineExceeded, startDeadlineTimer } from "./deadline.ts";
+import { PodTermination } from "./pod-termination.ts";
 import type { PodContext, PodMemory, PodServices, PodState, Termination, Transition } from "../pod-context.ts";
 import { podFullName, podUid } from "../pod-fields.ts";
-import { adoptDelays, newMemory } from "./pod-memory.ts";
+import { adoptRestartDelays, createPodMemory } from "./pod-memory.ts";
 import { PodObserver } from "./pod-observer.ts";
-import { Rest } from "./worker-sleep.ts";
+import { WorkerSleep } from "./worker-sleep.ts";
 import { stateOf } from "../states/state.ts";
 import { applyPendingReason } from "../status/waiting-reasons.ts";
 
@@ -22,7 +22,7 @@ export interface PodWorkerOptions {
   readonly services: PodServices;
   readonly pod: Pod;
   /** A pod that the runtime has and no source wants: it is only ended. */
-  readonly orphan: boolean;
+  readonly isOrphan: boolean;
   /** The runtime is known to have nothing of the pod. */
   readonly isNew: boolean;
   /** Called with every new status, also when it equals the one before. */
@@ -41,11 +41,11 @@ export class PodWorker {
   readonly #stop = new AbortController();
   #pod: Pod;
   #removed: boolean;
-  readonly #ending = new Ending();
+  readonly #ending = new PodTermination();
   #state: PodState = stateOf({ to: "admitting" });
   /** Of the state at work; replaced when it is interrupted. */
   #interrupt = new AbortController();
-  readonly #rest: Rest;
+  readonly #rest: WorkerSleep;
   readonly #observer: PodObserver;
   /** The runtime has been looked at. */
   #hasSeen = false;
@@ -55,22 +55,22 @@ export class PodWorker {
   constructor(options: PodWorkerOptions) {
     this.#options = options;
     this.#pod = options.pod;
-    this.#removed = options.orphan;
+    this.#removed = options.isOrphan;
     this.#log = options.services.log.child("pod-worker", { pod: podFullName(options.pod) });
     const { runtime, clock, settings, events } = options.services;
-    this.#memory = newMemory(options.pod, clock, settings.restartDelays);
-    this.#rest = new Rest(clock);
+    this.#memory = createPodMemory(options.pod, clock, settings.restartDelays);
+    this.#rest = new WorkerSleep(clock);
     this.#observer = new PodObserver({
       runtime,
       clock,
       pod: () => this.#pod,
-      onSeen: (seen) => this.#seen(seen),
-      onUnknown: ({ message }) =>
-        events.pod(this.#pod, "Warning", "FailedSync", `error determining status: ${message}`),
+      onObservation: (seen) => this.#seen(seen),
+      onStatusError: ({ message }) =>
+        events.recordPodEvent(this.#pod, "Warning", "FailedSync", `error determining status: ${message}`),
       signal: this.#stop.signal,
     });
-    if (options.orphan) this.#ending.ask({ graceSeconds: undefined, failure: undefined });
-    this.#ending.note(this.#pod, undefined);
+    if (options.isOrphan) this.#ending.request({ graceSeconds: undefined, failure: undefined });
+    this.#ending.observe(this.#pod, undefined);
     this.done = this.#run();
   }
 
@@ -80,7 +80,7 @@ export class PodWorker {
   }
 
   /** A resize waits until the node has room. */
-  get waitsForRoom(): boolean {
+  get hasPendingResize(): boolean {
     return this.#memory.resources.pending !== undefined;
   }
 
@@ -93,32 +93,32 @@ export class PodWorker {
   }
 
   /** Why a container has not run yet. */
-  waitingReason(name: string): string {
+  getWaitingReason(name: string): string {
     const fallback = this.#pod.spec?.initContainers === undefined ? "ContainerCreating" : "PodInitializing";
-    return this.#memory.waiting.get(name)?.reason ?? fallback;
+    return this.#memory.waitingReasons.get(name)?.reason ?? fallback;
   }
 
   /** See `previousRun`. */
-  previousRun(name: string): ObservedContainer | undefined {
+  findPreviousRun(name: string): ObservedContainer | undefined {
     return findPreviousRun(this.#memory.status, this.observation, name);
   }
 
   /** Nothing goes on but waiting: for time to pass, or for a change. */
-  get resting(): boolean {
-    return this.#rest.isResting && this.#observer.waiting === 0;
+  get isIdle(): boolean {
+    return this.#rest.isSleeping && this.#observer.pendingCount === 0;
   }
 
   /** The newest version; one that came before and was not looked at is dropped. */
   update(pod: Pod): void {
     const before = this.#pod;
     if (this.#state.name !== "admitting") this.#memory.resources.keepAllocation(before);
-    const asksTheSame = !this.#removed && deepEqual(asked(pod), asked(before));
+    const asksTheSame = !this.#removed && deepEqual(relevantFields(pod), relevantFields(before));
     this.#pod = pod;
     this.#removed = false;
     if (!deepEqual(pod.spec, before.spec)) this.#tryAgain();
     if (this.#hasSeen && pod.spec?.activeDeadlineSeconds !== before.spec?.activeDeadlineSeconds) this.#watchDeadline();
-    if (this.#ending.note(pod, before)) this.#end();
-    if (!asksTheSame) this.#rest.rouse();
+    if (this.#ending.observe(pod, before)) this.#end();
+    if (!asksTheSame) this.#rest.wake();
     // The status is what this worker wrote itself, but for the conditions of readiness gates.
     else if (this.#hasSeen && pod.spec?.readinessGates !== undefined) this.#publish();
   }
@@ -131,30 +131,30 @@ export class PodWorker {
   }
 
   /** The runtime's listing, asked for at that time, says this of the pod. False: it may be older than what is known. */
-  listed(digest: string, askedAt: number): boolean {
-    const isNews = this.#observer.isNews(digest, askedAt);
-    if (isNews === true) this.changed();
+  compareListing(digest: string, askedAt: number): boolean {
+    const isNews = this.#observer.compareListing(digest, askedAt);
+    if (isNews === true) this.runtimeChanged();
     return isNews !== undefined;
   }
 
   /** Something of the pod changed in the runtime, or a probe came to a verdict. */
-  changed(): void {
-    if (this.#observer.waiting > 1) return;
+  runtimeChanged(): void {
+    if (this.#observer.pendingCount > 1) return;
     this.#observer
-      .look()
+      .observe()
       .then(() => {
-        this.#observer.isCurrent = this.#rest.isLight;
+        this.#observer.isCurrent = this.#rest.isWakeable;
       })
       .catch((error: unknown) => {
         if (!this.#stop.signal.aborted) this.#log.v(2)?.info("Cannot look at pod", { error: String(error) });
       })
-      .finally(() => this.#rest.rouse());
+      .finally(() => this.#rest.wake());
   }
 
   /** Ends the pod for a reason of the node's: eviction, shutdown, a deadline. */
   terminate(termination: Termination): void {
-    if (this.#ending.ask(termination)) this.#end();
-    this.#rest.rouse();
+    if (this.#ending.request(termination)) this.#end();
+    this.#rest.wake();
   }
 
   /** Resolves when nothing of the pod runs any more, or the worker ended. */
@@ -166,14 +166,14 @@ export class PodWorker {
   async stop(): Promise<void> {
     this.#stop.abort(new Error("the agent stops"));
     this.#interrupt.abort(this.#stop.signal.reason);
-    this.#rest.rouse();
+    this.#rest.wake();
     await this.done;
   }
 
   /** What failed may work now. */
   #tryAgain(): void {
     this.#memory.retryAt.clear();
-    for (const name of this.#memory.noted.keys()) applyPendingReason({ memory: this.#memory }, name);
+    for (const name of this.#memory.pendingReasons.keys()) applyPendingReason({ memory: this.#memory }, name);
   }
 
   /** From whatever it is doing. */
@@ -191,10 +191,10 @@ export class PodWorker {
       const context = this.#context();
       try {
         if (!this.#hasSeen) {
-          if (!this.#options.isNew) await this.#observer.look();
+          if (!this.#options.isNew) await this.#observer.observe();
           this.#observer.isCurrent = true;
           this.#hasSeen = true;
-          adoptDelays(this.#memory, this.#observer.observation);
+          adoptRestartDelays(this.#memory, this.#observer.observation);
           this.#watchDeadline();
         }
         this.#publish();
@@ -211,7 +211,7 @@ export class PodWorker {
       }
     }
     this.#ended.resolve();
-    this.#rest.endTurn();
+    this.#rest.releaseStartSlot();
     this.#deadline?.cancel();
     this.#options.services.probes.stop(podUid(this.#pod));
   }
@@ -221,7 +221,7 @@ export class PodWorker {
       this.#log.v(4)?.info("Pod changes state", { from: this.#state.name, to: transition.to });
     }
     this.#state = stateOf(transition);
-    if (isEnding(this.#state)) this.#rest.endTurn();
+    if (isEnding(this.#state)) this.#rest.releaseStartSlot();
     if (transition.to === "terminated") this.#ended.resolve();
   }
 
@@ -249,8 +249,8 @@ export class PodWorker {
         return worker.#removed;
       },
       refresh: () => this.#observer.refresh(),
-      make: (work) => this.#observer.make(work),
-      takeTurn: () => this.#rest.takeTurn(this.#options.services.startTurns, this.#pod.spec?.priority ?? 0, signal),
+      create: (work) => this.#observer.create(work),
+      acquireStartSlot: () => this.#rest.acquireStartSlot(this.#options.services.startLimiter, this.#pod.spec?.priority ?? 0, signal),
       wait: (milliseconds) => this.#wait(milliseconds, signal),
       pause: (milliseconds) => this.#rest.pause(milliseconds, signal),
     };
@@ -278,16 +278,16 @@ export class PodWorker {
     this.#deadline?.cancel();
     if (this.#ending.termination !== undefined) return;
     const { clock, events } = this.#options.services;
-    this.#deadline = deadlineTimer(this.#pod, this.#memory.startTime, clock, () => {
+    this.#deadline = startDeadlineTimer(this.#pod, this.#memory.startTime, clock, () => {
       if (this.#ending.termination !== undefined) return;
-      events.pod(this.#pod, "Normal", deadlineExceeded.reason, deadlineExceeded.message);
+      events.recordPodEvent(this.#pod, "Normal", deadlineExceeded.reason, deadlineExceeded.message);
       this.terminate({ graceSeconds: undefined, failure: deadlineExceeded });
     });
   }
 }
 
 /** Of a pod, what somebody may want the worker to act upon. */
-function asked({ spec, metadata }: Pod): Pick<Pod, "spec" | "metadata"> {
+function relevantFields({ spec, metadata }: Pod): Pick<Pod, "spec" | "metadata"> {
   const { resourceVersion: _revision, managedFields: _managed, generation: _generation, ...rest } = metadata ?? {};
   return { spec, metadata: rest };
 }

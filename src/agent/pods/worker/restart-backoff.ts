@@ -14,11 +14,11 @@ export interface RestartDelays {
   readonly maxMs: number;
 }
 
-export const restartDelays: RestartDelays = { initialMs: 10_000, maxMs: 300_000 };
+export const defaultRestartDelays: RestartDelays = { initialMs: 10_000, maxMs: 300_000 };
 /** A container that ran for so long since its last restart is taken for healthy. */
 const HEALTHY_MS = 600_000;
 /** While a container waits, it is mentioned again this often; Kubernetes looks again after 10 to 15 s. */
-export const remindMs = 13_000;
+export const reportIntervalMs = 13_000;
 
 interface Wait {
   readonly finishedAt: number;
@@ -39,7 +39,7 @@ export class RestartBackoff {
   /** When each container's waiting was last spoken of, on the monotonic clock. */
   readonly #told = new Map<string, { readonly run: string; readonly at: number }>();
 
-  constructor(clock: Pick<Clock, "now" | "monotonic">, delays: RestartDelays = restartDelays) {
+  constructor(clock: Pick<Clock, "now" | "monotonic">, delays: RestartDelays = defaultRestartDelays) {
     this.#clock = clock;
     this.#delays = delays;
   }
@@ -48,9 +48,9 @@ export class RestartBackoff {
    * The delay that runs since `finishedAt`, and when it is over on the monotonic clock; undefined when a start is
    * allowed.
    */
-  waiting(key: string, finishedAt: number): { readonly delayMs: number; readonly until: number } | undefined {
+  remainingDelay(key: string, finishedAt: number): { readonly delayMs: number; readonly until: number } | undefined {
     const entry = this.#entries.get(key);
-    if (entry === undefined || stale(entry, finishedAt)) return undefined;
+    if (entry === undefined || isStale(entry, finishedAt)) return undefined;
     const { delayMs, until } = this.#wait(key, finishedAt, entry.delayMs);
     return this.#clock.monotonic() < until ? { delayMs, until } : undefined;
   }
@@ -68,16 +68,16 @@ export class RestartBackoff {
    * Whether it is time to say that the container waits after that run: at once, and then now and again, whatever else
    * wakes its pod.
    */
-  mention(key: string, run: string): boolean {
+  shouldReport(key: string, run: string): boolean {
     const told = this.#told.get(key);
     const now = this.#clock.monotonic();
-    if (told !== undefined && told.run === run && now - told.at < remindMs) return false;
+    if (told !== undefined && told.run === run && now - told.at < reportIntervalMs) return false;
     this.#told.set(key, { run, at: now });
     return true;
   }
 
   /** What the next restart has to wait; undefined when it may come at once. */
-  delayOf(key: string): number | undefined {
+  getDelay(key: string): number | undefined {
     return this.#entries.get(key)?.delayMs;
   }
 
@@ -88,14 +88,14 @@ export class RestartBackoff {
   }
 
   /** Notes a restart now of what finished at `finishedAt`. */
-  restarted(key: string, finishedAt: number): void {
+  recordRestart(key: string, finishedAt: number): void {
     const entry = this.#entries.get(key);
     const { initialMs, maxMs } = this.#delays;
-    const delayMs = entry === undefined || stale(entry, finishedAt) ? initialMs : Math.min(entry.delayMs * 2, maxMs);
+    const delayMs = entry === undefined || isStale(entry, finishedAt) ? initialMs : Math.min(entry.delayMs * 2, maxMs);
     this.#entries.set(key, { delayMs, updatedAt: this.#clock.now() });
   }
 }
 
-function stale(entry: Entry, finishedAt: number): boolean {
+function isStale(entry: Entry, finishedAt: number): boolean {
   return finishedAt - entry.updatedAt > HEALTHY_MS;
 }

@@ -1,6 +1,6 @@
 import t from "tap";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
-import { processorsAreBusy, StartTurns } from "./start-limiter.ts";
+import { isCpuBusy, StartLimiter } from "./start-limiter.ts";
 
 interface Machine extends Disposable {
   readonly clock: FakeClock;
@@ -15,13 +15,13 @@ function machine(least = 2): Machine {
   const clock = new FakeClock();
   const begun = new Map<string, Disposable>();
   const never = new AbortController();
-  const turns = new StartTurns({ clock, least, isBusy: () => at.isBusy });
+  const turns = new StartLimiter({ clock, minConcurrent: least, isBusy: () => at.isBusy });
   const at: Machine = {
     clock,
     isBusy: true,
     begun,
     async begin(name, priority = 0, signal = never.signal) {
-      begun.set(name, await turns.begin(priority, signal));
+      begun.set(name, await turns.acquire(priority, signal));
     },
     async begunNames() {
       await clock.advance(0);
@@ -101,7 +101,7 @@ t.test("StartTurns forgets who no longer wants to start", async (t) => {
 });
 
 t.test("processorsAreBusy() compares what wants to run with what can", (t) => {
-  t.equal(processorsAreBusy(0), true, "this test runs");
-  t.equal(processorsAreBusy(1_000_000), false);
+  t.equal(isCpuBusy(0), true, "this test runs");
+  t.equal(isCpuBusy(1_000_000), false);
   t.end();
 });

@@ -5,43 +5,43 @@
 import { readFileSync } from "node:fs";
 import type { Clock, Timer } from "../../../std/time/clock.ts";
 
-export interface StartTurnsOptions {
+export interface StartLimiterOptions {
   readonly clock: Clock;
   /** So many may be at it however busy the machine is. */
-  readonly least: number;
+  readonly minConcurrent: number;
   /** Whether more would only get into each other's way. */
   readonly isBusy: () => boolean;
 }
 
-interface Waiting {
+interface Waiter {
   readonly priority: number;
-  readonly begin: () => void;
+  readonly start: () => void;
 }
 
 /** How busy the machine is with one more shows after so long. */
-const LOOK_MS = 20;
+const RECHECK_MS = 20;
 /**
  * After this long, twice what a start takes where nothing else goes on, a turn no longer keeps others waiting: what it
  * waits for may take long, and of processors that others keep busy few would get less than many.
  */
-const TURN_MS_MAX = 500;
+const SLOT_MS_MAX = 500;
 
-export class StartTurns implements Disposable {
-  readonly #options: StartTurnsOptions;
+export class StartLimiter implements Disposable {
+  readonly #options: StartLimiterOptions;
   /** Those that keep others waiting. */
   readonly #turns = new Set<object>();
   /** In the order in which they came; bounded by the pods of the node. */
-  readonly #waiting = new Set<Waiting>();
+  readonly #waiting = new Set<Waiter>();
   #timer: Timer | undefined;
   /** When the last turn began, on the monotonic clock. */
   #begunAt = Number.NEGATIVE_INFINITY;
 
-  constructor(options: StartTurnsOptions) {
+  constructor(options: StartLimiterOptions) {
     this.#options = options;
   }
 
   /** Resolves with the turn, which ends when it is disposed of; rejects with the signal's reason. */
-  async begin(priority: number, signal: AbortSignal): Promise<Disposable> {
+  async acquire(priority: number, signal: AbortSignal): Promise<Disposable> {
     signal.throwIfAborted();
     if (this.#waiting.size === 0 && this.#hasRoom()) return this.#turn();
     return await this.#wait(priority, signal);
@@ -55,21 +55,21 @@ export class StartTurns implements Disposable {
     };
     this.#turns.add(turn);
     this.#begunAt = this.#options.clock.monotonic();
-    const timer = this.#options.clock.timer(TURN_MS_MAX, end);
+    const timer = this.#options.clock.timer(SLOT_MS_MAX, end);
     return { [Symbol.dispose]: end };
   }
 
   #hasRoom(): boolean {
-    const { clock, least, isBusy } = this.#options;
+    const { clock, minConcurrent: least, isBusy } = this.#options;
     if (this.#turns.size < least) return true;
-    return clock.monotonic() - this.#begunAt >= LOOK_MS && !isBusy();
+    return clock.monotonic() - this.#begunAt >= RECHECK_MS && !isBusy();
   }
 
   #wait(priority: number, signal: AbortSignal): Promise<Disposable> {
     return new Promise((resolve, reject) => {
-      const waiting: Waiting = {
+      const waiting: Waiter = {
         priority,
-        begin: () => {
+        start: () => {
           signal.removeEventListener("abort", give);
           resolve(this.#turn());
         },
@@ -89,14 +89,14 @@ export class StartTurns implements Disposable {
     if (first === undefined) return;
     if (this.#hasRoom()) {
       this.#waiting.delete(first);
-      first.begin();
+      first.start();
     }
     this.#lookAgain();
   }
 
   #lookAgain(): void {
     if (this.#waiting.size === 0) return;
-    this.#timer ??= this.#options.clock.timer(LOOK_MS, () => {
+    this.#timer ??= this.#options.clock.timer(RECHECK_MS, () => {
       this.#timer = undefined;
       this.#next();
     });
@@ -108,7 +108,7 @@ export class StartTurns implements Disposable {
 }
 
 /** More wants to run at this moment than there are processors. */
-export function processorsAreBusy(processors: number): boolean {
+export function isCpuBusy(processors: number): boolean {
   try {
     const [, , , threads = ""] = readFileSync("/proc/loadavg", "latin1").split(" ");
     return Number.parseInt(threads, 10) > processors;

@@ -3,12 +3,12 @@
  * not keep others from starting.
  */
 import type { Clock } from "../../../std/time/clock.ts";
-import type { StartTurns } from "./start-limiter.ts";
+import type { StartLimiter } from "./start-limiter.ts";
 
 /** Made once: an error for each time that somebody is roused would cost more than the rousing. */
-const ROUSED = new Error("roused");
+const WOKEN = new Error("roused");
 
-export class Rest {
+export class WorkerSleep {
   readonly #clock: Clock;
   #isRoused = false;
   #wake: (() => void) | undefined;
@@ -21,27 +21,27 @@ export class Rest {
   }
 
   /** Nothing goes on but resting. */
-  get isResting(): boolean {
+  get isSleeping(): boolean {
     return this.#isResting;
   }
 
   /** Nothing goes on but resting, and `rouse` would end it. */
-  get isLight(): boolean {
+  get isWakeable(): boolean {
     return this.#wake !== undefined;
   }
 
   /** Ends the wait, or lets the next one end at once. */
-  rouse(): void {
+  wake(): void {
     this.#isRoused = true;
     this.#wake?.();
   }
 
   /** Until it is its turn to start, which lasts until the next rest. Rejects when the signal aborts. */
-  async takeTurn(turns: Pick<StartTurns, "begin">, priority: number, signal: AbortSignal): Promise<void> {
-    this.#turn ??= await turns.begin(priority, signal);
+  async acquireStartSlot(turns: Pick<StartLimiter, "begin">, priority: number, signal: AbortSignal): Promise<void> {
+    this.#turn ??= await turns.acquire(priority, signal);
   }
 
-  endTurn(): void {
+  releaseStartSlot(): void {
     this.#turn?.[Symbol.dispose]();
     this.#turn = undefined;
   }
@@ -49,10 +49,10 @@ export class Rest {
   /** Until somebody rouses, but no longer than that many milliseconds. Rejects when the signal aborts. */
   async wait(milliseconds: number, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    this.endTurn();
+    this.releaseStartSlot();
     if (!this.#isRoused) {
       const cut = new AbortController();
-      this.#wake = () => cut.abort(ROUSED);
+      this.#wake = () => cut.abort(WOKEN);
       await this.pause(milliseconds, AbortSignal.any([cut.signal, signal])).catch(() => undefined);
       this.#wake = undefined;
     }
@@ -62,7 +62,7 @@ export class Rest {
 
   /** That many milliseconds, whoever rouses. Rejects when the signal aborts. */
   async pause(milliseconds: number, signal: AbortSignal): Promise<void> {
-    this.endTurn();
+    this.releaseStartSlot();
     this.#isResting = true;
     await this.#clock.sleep(milliseconds, signal).finally(() => {
       this.#isResting = false;

@@ -5,7 +5,7 @@ import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { CSIDriver } from "../../../api/storage/csi-driver/schema.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import type { Directories } from "../../pods/directories.ts";
-import type { PodEvents } from "../../pods/pod-events.ts";
+import type { PodEventRecorder } from "../../pods/pod-events.ts";
 import { podUid } from "../../pods/pod-fields.ts";
 import type { Attachable, Attachments } from "../drivers/attachments.ts";
 import { isMounted } from "../local/empty-dir.ts";
@@ -39,7 +39,7 @@ export interface CsiVolumesOptions {
   readonly secret: SecretSource;
   readonly tokens: TokenManager;
   readonly mounter: Mounter;
-  readonly events: PodEvents;
+  readonly events: PodEventRecorder;
   readonly clock: Clock;
   readonly nodeName: string;
 }
@@ -180,7 +180,7 @@ export class CsiVolumes {
     const { context, isNew } = await this.#options.attachments.ensure(wanted, podUid(pod), signal);
     if (isNew) {
       const text = `AttachVolume.Attach succeeded for volume "${volume.specName}" `;
-      this.#options.events.pod(pod, "Normal", "SuccessfulAttachVolume", text);
+      this.#options.events.recordPodEvent(pod, "Normal", "SuccessfulAttachVolume", text);
     }
     return context;
   }
@@ -251,7 +251,7 @@ export class CsiVolumes {
     if (!isNew) return;
     for (const what of [`globalMapPath "${dirname(device)}"`, `volumeMapPath "${dirname(path)}"`]) {
       const text = `MapVolume.MapPodDevice succeeded for volume "${specName}" ${what}`;
-      this.#options.events.pod(pod, "Normal", "SuccessfulMountVolume", text);
+      this.#options.events.recordPodEvent(pod, "Normal", "SuccessfulMountVolume", text);
     }
   }
 
@@ -272,13 +272,13 @@ export class CsiVolumes {
       );
       await growth.done();
       const text = `MountVolume.NodeExpandVolume succeeded for volume "${volume.specName}" ${this.#options.nodeName}`;
-      this.#options.events.pod(pod, "Normal", "FileSystemResizeSuccessful", text);
+      this.#options.events.recordPodEvent(pod, "Normal", "FileSystemResizeSuccessful", text);
     } catch (error) {
       signal?.throwIfAborted();
       // What is mounted can be used as it is; the next look tries again.
       const why = error instanceof Error ? error.message : String(error);
       const text = `NodeExpandVolume.NodeExpandVolume failed for volume "${volume.specName}" : ${why}`;
-      this.#options.events.pod(pod, "Warning", "VolumeResizeFailed", text);
+      this.#options.events.recordPodEvent(pod, "Warning", "VolumeResizeFailed", text);
     }
   }
 

@@ -110,8 +110,8 @@ async function start(given: Given, rootDir: string, api: FakeApi, mounter: Node[
     resized: async (_claim: PersistentVolumeClaim, storage: string) => void events.push(`resized to ${storage}`),
   };
   const podEvents: NodeVolumesOptions["events"] = {
-    pod: (_pod, type, reason, message) => void events.push(`${type} ${reason}: ${message}`),
-    container: () => undefined,
+    recordPodEvent: (_pod, type, reason, message) => void events.push(`${type} ${reason}: ${message}`),
+    recordContainerEvent: () => undefined,
   };
   const nodeVolumes = new NodeVolumes({
     directories,

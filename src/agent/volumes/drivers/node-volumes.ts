@@ -10,7 +10,7 @@ import type { Logger } from "../../../std/log/logger.ts";
 import type { RandomSource } from "../../../std/crypto/random.ts";
 import { watchPlugins } from "../../plugins/plugin-watcher.ts";
 import type { Directories } from "../../pods/directories.ts";
-import type { PodEvents } from "../../pods/pod-events.ts";
+import type { PodEventRecorder } from "../../pods/pod-events.ts";
 import { Attachments } from "./attachments.ts";
 import type { ClaimSource } from "../claims.ts";
 import { CsiNodeRecord } from "../csi/csi-node.ts";
@@ -36,7 +36,7 @@ export interface NodeVolumesOptions {
   readonly random: RandomSource;
   readonly log: Logger;
   readonly mounter: Mounter;
-  readonly events: PodEvents;
+  readonly events: PodEventRecorder;
   readonly secret: SecretSource;
   readonly tokens: TokenRequestSource;
   readonly claims: Pick<ClaimSource, "resized">;

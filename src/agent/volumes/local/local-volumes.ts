@@ -6,7 +6,7 @@ import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Volume } from "../../../api/core/volume/schema.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import { type Directories, podsDir } from "../../pods/directories.ts";
-import type { PodEvents } from "../../pods/pod-events.ts";
+import type { PodEventRecorder } from "../../pods/pod-events.ts";
 import { type DeviceMount, formatAndMount } from "./block-device.ts";
 import { hostPathOf } from "../claims.ts";
 import type { Mounter } from "../mount/mounter.ts";
@@ -17,7 +17,7 @@ export interface LocalVolumeOptions {
   readonly directories: Directories;
   readonly mounter: Mounter;
   readonly clock: Clock;
-  readonly events: Pick<PodEvents, "pod">;
+  readonly events: Pick<PodEventRecorder, "pod">;
   /** In place of the machine's tools. */
   readonly formatAndMount?: (mount: DeviceMount) => Promise<void>;
 }
@@ -66,7 +66,7 @@ async function giveShared(request: LocalRequest, options: LocalVolumeOptions, pa
   const text =
     `The requested fsGroup is ${group}, but the volume ${bound.metadata?.name} has GID ${gid}. ` +
     "The volume may not be shareable.";
-  options.events.pod(pod, "Warning", "AlreadyMountedVolume", text);
+  options.events.recordPodEvent(pod, "Warning", "AlreadyMountedVolume", text);
 }
 
 /** Whether the directory is a volume of some pod already. */

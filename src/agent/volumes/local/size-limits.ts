@@ -7,7 +7,7 @@ import type { Clock } from "../../../std/time/clock.ts";
 import type { Logger } from "../../../std/log/logger.ts";
 import { parseUnits } from "../../pods/resources/quantities.ts";
 import type { Termination } from "../../pods/pod-context.ts";
-import type { PodEvents } from "../../pods/pod-events.ts";
+import type { PodEventRecorder } from "../../pods/pod-events.ts";
 import { isCritical, isTerminal, podFullName } from "../../pods/pod-fields.ts";
 import type { VolumeManager } from "../volume-manager.ts";
 
@@ -19,7 +19,7 @@ export interface LimitedPod {
 export interface SizeLimitOptions {
   readonly pods: () => Iterable<LimitedPod>;
   readonly volumes: Pick<VolumeManager, "path">;
-  readonly events: PodEvents;
+  readonly events: PodEventRecorder;
   readonly clock: Clock;
   readonly log: Logger;
   /** Bytes on disk below a directory. */
@@ -45,7 +45,7 @@ export async function enforceSizeLimits(options: SizeLimitOptions): Promise<void
       const message = (await firstExcess(options, each.pod)) ?? (await overallExcess(options, each.pod));
       if (message === undefined) continue;
       evicted.add(each);
-      options.events.pod(each.pod, "Warning", "Evicted", message);
+      options.events.recordPodEvent(each.pod, "Warning", "Evicted", message);
       each.terminate({ graceSeconds: GRACE_SECONDS, failure: { reason: "Evicted", message } });
     }
     const tookMs = clock.monotonic() - began;

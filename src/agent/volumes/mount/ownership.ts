@@ -3,7 +3,7 @@ import { constants } from "node:fs";
 import { chmod, chown, lchown, lstat, open, readdir } from "node:fs/promises";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Clock } from "../../../std/time/clock.ts";
-import type { PodEvents } from "../../pods/pod-events.ts";
+import type { PodEventRecorder } from "../../pods/pod-events.ts";
 import { podUid } from "../../pods/pod-fields.ts";
 
 const READ_WRITE = 0o660;
@@ -26,7 +26,7 @@ export interface Waiting {
   /** The volume's. */
   readonly name: string;
   readonly clock: Clock;
-  readonly events: Pick<PodEvents, "pod">;
+  readonly events: Pick<PodEventRecorder, "pod">;
 }
 
 interface Count {
@@ -78,7 +78,7 @@ export async function tellOfDelay(change: Promise<void>, count: Count, waiting: 
   const { pod, name, clock, events } = waiting;
   const say = (text: string): void => {
     const message = `Setting volume ownership for ${podUid(pod)}/volumes/${name} ${text}`;
-    events.pod(pod, "Warning", "VolumePermissionChangeInProgress", message);
+    events.recordPodEvent(pod, "Warning", "VolumePermissionChangeInProgress", message);
     timer = clock.timer(PROGRESS_MS, () => say(`is in progress, processed ${count.files} files.`));
   };
   let timer = clock.timer(SLOW_MS, () =>
