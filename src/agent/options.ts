@@ -6,12 +6,12 @@ import { openSslCiphers, tlsVersion } from "../http/tls/cipher-suites.ts";
 import { type AgentConfig, defaultAgentConfig } from "./agent-config.ts";
 import type { EffectiveConfig } from "./config/load.ts";
 import { type RestartDelays, defaultRestartDelays } from "./pods/worker/restart-backoff.ts";
-import { checkAllowedSysctls } from "./pods/sandbox/sysctls.ts";
+import { validateAllowedSysctls } from "./pods/sandbox/sysctls.ts";
 
 /** Throws with an operator's message for values that make no sense. */
 export function agentOptions(effective: EffectiveConfig): AgentConfig {
   const { flags, config } = effective;
-  checkAllowedSysctls(flags["allowed-unsafe-sysctls"]);
+  validateAllowedSysctls(flags["allowed-unsafe-sysctls"]);
   const name = flags["hostname-override"] === "" ? hostname() : flags["hostname-override"];
   const nodeName = name.trim().toLowerCase();
   const base = defaultAgentConfig(nodeName);

@@ -3,8 +3,8 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { AgentProcess } from "../acceptance/cluster/agent-process.ts";
 import { until } from "../acceptance/cluster/cluster.ts";
-import { containerConfig } from "../agent/pods/containers/container-config.ts";
-import { sandboxConfig } from "../agent/pods/sandbox/sandbox-config.ts";
+import { makeContainerConfig } from "../agent/pods/containers/container-config.ts";
+import { makeSandboxConfig } from "../agent/pods/sandbox/sandbox-config.ts";
 import type { ContainerConfig } from "../agent/runtime/cri/container.ts";
 import type { PodSandboxConfig } from "../agent/runtime/cri/sandbox.ts";
 import { type CriClient, createCriClient } from "../agent/runtime/cri.ts";
@@ -199,7 +199,7 @@ function configs({ containerd, node }: Place, name: string): { config: PodSandbo
   });
   const settings = { cgroupDriver: "cgroupfs", cgroupRoot: node.cgroup, cgroupsPerQos: true } as const;
   const wanted = { ...pod(name), metadata: { name, namespace: "default", uid: name } };
-  const sandbox = sandboxConfig({
+  const sandbox = makeSandboxConfig({
     pod: wanted,
     attempt: 0,
     dns: { servers: [], searches: [], options: [] },
@@ -207,7 +207,7 @@ function configs({ containerd, node }: Place, name: string): { config: PodSandbo
     directories,
     cgroups: settings,
   });
-  const container = containerConfig({
+  const container = makeContainerConfig({
     pod: wanted,
     container: wanted.spec.containers[0],
     restartCount: 0,

@@ -24,7 +24,7 @@ import type { PodServices } from "../pods/pod-context.ts";
 import type { EventType, PodEventRecorder } from "../pods/pod-events.ts";
 import { isStatic, podName, podNamespace, podUid } from "../pods/pod-fields.ts";
 import { isCpuBusy, StartLimiter } from "../pods/worker/start-limiter.ts";
-import { hostRange, UserNamespaces } from "../pods/sandbox/user-namespaces.ts";
+import { readHostIdRange, UserNamespaces } from "../pods/sandbox/user-namespaces.ts";
 import { ProbeManager } from "../probes/probe-manager.ts";
 import type { CriClient } from "../runtime/cri.ts";
 import type { RuntimeClasses } from "../pod-objects/runtime-classes.ts";
@@ -195,7 +195,7 @@ function credentialProviders({ clock, log }: Basis, plugins: Plugins, links: Ser
 function userNamespaces(config: AgentConfig): UserNamespaces | undefined {
   const { idsPerPod } = config.pods;
   if (idsPerPod === undefined) return undefined;
-  const range = () => hostRange(idsPerPod, config.node.maxPods);
+  const range = () => readHostIdRange(idsPerPod, config.node.maxPods);
   return new UserNamespaces({ directories: config, idsPerPod, range });
 }
 

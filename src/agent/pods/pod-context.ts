@@ -12,7 +12,7 @@ import type { PodAdmitter } from "./admission/pod-admitter.ts";
 import type { PodCgroups } from "./resources/pod-cgroups.ts";
 import type { WaitingReason } from "./status/container-status.ts";
 import type { Directories } from "./directories.ts";
-import type { NodeFacts } from "./environment/downward-api.ts";
+import type { NodeInfo } from "./environment/downward-api.ts";
 import type { EnvironmentSources } from "./environment/environment.ts";
 import type { PlannedStart, PlannedWait } from "./worker/plan.ts";
 import type { PodEventRecorder } from "./pod-events.ts";
@@ -62,7 +62,7 @@ export interface PodServices {
   readonly environment: EnvironmentSources;
   /** What lies beside static pods; these see nothing else. */
   readonly manifestEnvironment?: EnvironmentSources;
-  readonly node: () => NodeFacts;
+  readonly node: () => NodeInfo;
   /** `containerd` */
   readonly runtimeName: () => string;
   /** The text of a file of the node; empty when it is absent. */

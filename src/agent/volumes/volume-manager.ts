@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Volume } from "../../api/core/volume/schema.ts";
 import { podDir, podsDir, volumeDir } from "../pods/directories.ts";
-import type { NodeFacts } from "../pods/environment/downward-api.ts";
+import type { NodeInfo } from "../pods/environment/downward-api.ts";
 import { isStatic, podUid } from "../pods/pod-fields.ts";
 import { writeAtomically } from "./projected/atomic-writer.ts";
 import { boundVolume, ClaimError, type ClaimSource, claimName } from "./claims.ts";
@@ -30,7 +30,7 @@ export interface VolumeManagerOptions extends LocalVolumeOptions {
   readonly objects: VolumeObjects;
   /** What lies beside static pods; these see nothing else. */
   readonly ofManifests?: VolumeObjects;
-  readonly node: () => NodeFacts;
+  readonly node: () => NodeInfo;
   readonly tokens: TokenManager;
   readonly claims: ClaimSource;
   /** Undefined: there are no drivers on this node. */

@@ -7,7 +7,7 @@ import type { WaitingReason } from "../status/container-status.ts";
 import { getPodResource, listRequestedResources, parseResource } from "../resources/pod-resources.ts";
 import { appContainers, initContainers, isCritical, isSidecar, isStatic } from "../pod-fields.ts";
 import { getPodQosClass } from "../resources/qos.ts";
-import { forbiddenSysctl } from "../sandbox/sysctls.ts";
+import { findForbiddenSysctl } from "../sandbox/sysctls.ts";
 
 export interface AdmissionInput {
   readonly pod: Pod;
@@ -54,7 +54,7 @@ function checkNodePressure({ pod, pressures }: AdmissionInput): AdmissionFailure
 }
 
 function checkSysctls({ pod, allowedSysctls }: AdmissionInput): AdmissionFailure | undefined {
-  const message = forbiddenSysctl(pod, allowedSysctls);
+  const message = findForbiddenSysctl(pod, allowedSysctls);
   return message === undefined ? undefined : { reason: "SysctlForbidden", message };
 }
 

@@ -23,7 +23,7 @@ export async function resolveUserNamespace(pod: PodContext): Promise<UserNamespa
   const { runtimeHandlers = [] } = await pod.services.runtime.status({}, pod.signal);
   const handler = await pod.services.runtimeHandler(pod.pod);
   const found = runtimeHandlers.find(({ name = "" }) => name === handler);
-  if (found?.features?.userNamespaces === true) return await userNamespaces.of(podUid(pod.pod));
+  if (found?.features?.userNamespaces === true) return await userNamespaces.allocate(podUid(pod.pod));
   const who = handler === "" ? "runtime" : `RuntimeClass handler ${JSON.stringify(handler)}`;
   const why = found === undefined ? `: the handler ${JSON.stringify(handler)} is not known` : "";
   throw new Error(`can't set \`spec.hostUsers: false\`, ${who} does not support user namespaces${why}`);

@@ -3,15 +3,15 @@ import type { Container } from "../../../api/core/container/schema.ts";
 import type { PodSpec } from "../../../api/core/pod/schema.ts";
 import { testPod } from "../../../testing/agent/pod-harness.ts";
 import { containerHash } from "./container-hash.ts";
-import { type ContainerInput, containerConfig } from "./container-config.ts";
+import { type ContainerConfigInput, makeContainerConfig } from "./container-config.ts";
 import { makeEnvironment } from "../environment/environment.ts";
 import { expand } from "../environment/expansion.ts";
 import { podCgroupParent } from "../resources/container-resources.ts";
-import { sandboxConfig } from "../sandbox/sandbox-config.ts";
+import { makeSandboxConfig } from "../sandbox/sandbox-config.ts";
 
 const node = { name: "n1", ips: ["192.0.2.1"], allocatable: { cpuMillis: 2000, memoryBytes: 1000, storageBytes: 5 } };
 
-function input(container: Partial<Container>, spec: Partial<PodSpec> = {}, extra: Partial<ContainerInput> = {}) {
+function input(container: Partial<Container>, spec: Partial<PodSpec> = {}, extra: Partial<ContainerConfigInput> = {}) {
   const own: Container = { name: "c", image: "busybox:1", ...container };
   return {
     pod: testPod("web", { containers: [own], ...spec }),
@@ -30,7 +30,7 @@ function input(container: Partial<Container>, spec: Partial<PodSpec> = {}, extra
 }
 
 t.test("containerConfig() labels and notes the container as crictl expects", async (t) => {
-  const config = containerConfig(input({ args: ["$(A)", "$(B)"] }));
+  const config = makeContainerConfig(input({ args: ["$(A)", "$(B)"] }));
   t.same(config.labels, {
     "io.kubernetes.container.name": "c",
     "io.kubernetes.pod.name": "web",
@@ -50,7 +50,7 @@ t.test("containerConfig() labels and notes the container as crictl expects", asy
 
 t.test("containerConfig() turns requests and limits into shares, quota, memory and OOM score", async (t) => {
   const resources = (limits: Record<string, string>, requests: Record<string, string> = limits) =>
-    containerConfig(input({ resources: { limits, requests } })).linux?.resources;
+    makeContainerConfig(input({ resources: { limits, requests } })).linux?.resources;
   t.match(resources({ cpu: "400m", memory: "64Mi" }, { cpu: "100m", memory: "32Mi" }), {
     cpuShares: 102n,
     cpuQuota: 40_000n,
@@ -59,17 +59,17 @@ t.test("containerConfig() turns requests and limits into shares, quota, memory a
   });
   t.match(resources({ cpu: "1m" }), { cpuShares: 2n, cpuQuota: 1000n });
   t.equal(resources({ cpu: "200m", memory: "48Mi" })?.oomScoreAdj, -997n);
-  t.equal(containerConfig(input({})).linux?.resources?.oomScoreAdj, 1000n);
+  t.equal(makeContainerConfig(input({})).linux?.resources?.oomScoreAdj, 1000n);
   t.equal(resources({}, { memory: "512Mi" })?.oomScoreAdj, 500n);
   t.equal(resources({})?.unified, undefined);
   const { cpu } = input({});
-  const asGroup = containerConfig({ ...input({}), cpu: { ...cpu, oomGroup: true } }).linux?.resources;
+  const asGroup = makeContainerConfig({ ...input({}), cpu: { ...cpu, oomGroup: true } }).linux?.resources;
   t.same(asGroup?.unified, { "memory.oom.group": "1" }, "all of its processes end together");
 });
 
 t.test("containerConfig() lets the container's security context win over the pod's", async (t) => {
   const securityContext = { runAsUser: 1000, runAsGroup: 1001, supplementalGroups: [4000], fsGroup: 5000 };
-  const config = containerConfig(input({ securityContext: { runAsUser: 2000 } }, { securityContext }));
+  const config = makeContainerConfig(input({ securityContext: { runAsUser: 2000 } }, { securityContext }));
   t.match(config.linux?.securityContext, {
     runAsUser: { value: 2000n },
     runAsGroup: { value: 1001n },
@@ -77,7 +77,7 @@ t.test("containerConfig() lets the container's security context win over the pod
     seccomp: { profileType: "Unconfined" },
   });
   const profile = { seccompProfile: { type: "Localhost" as const, localhostProfile: "p.json" } };
-  t.match(containerConfig(input({ securityContext: profile })).linux?.securityContext?.seccomp, {
+  t.match(makeContainerConfig(input({ securityContext: profile })).linux?.securityContext?.seccomp, {
     localhostRef: "/root-dir/seccomp/p.json",
   });
 });
@@ -85,14 +85,14 @@ t.test("containerConfig() lets the container's security context win over the pod
 t.test("containerConfig() refuses root where the pod forbids it", async (t) => {
   const spec = { securityContext: { runAsNonRoot: true } };
   const where = '(pod: "web_default(uid-web)", container: c)';
-  t.throws(() => containerConfig(input({}, spec)), {
+  t.throws(() => makeContainerConfig(input({}, spec)), {
     message: `container has runAsNonRoot and image will run as root ${where}`,
   });
-  t.throws(() => containerConfig(input({ securityContext: { runAsUser: 0 } }, spec)), {
+  t.throws(() => makeContainerConfig(input({ securityContext: { runAsUser: 0 } }, spec)), {
     message: `container's runAsUser breaks non-root policy ${where}`,
   });
-  t.throws(() => containerConfig(input({}, spec, { image: { username: "app" } })), /non-numeric user \(app\)/);
-  t.doesNotThrow(() => containerConfig(input({}, spec, { image: { uid: { value: 5n } } })));
+  t.throws(() => makeContainerConfig(input({}, spec, { image: { username: "app" } })), /non-numeric user \(app\)/);
+  t.doesNotThrow(() => makeContainerConfig(input({}, spec, { image: { uid: { value: 5n } } })));
 });
 
 t.test("containerConfig() names AppArmor profiles in both forms that runtimes know", async (t) => {
@@ -100,7 +100,7 @@ t.test("containerConfig() names AppArmor profiles in both forms that runtimes kn
     const context = (profile: object | undefined) =>
       profile === undefined ? {} : { securityContext: { appArmorProfile: profile } as Container["securityContext"] };
     const { apparmor, apparmorProfile } =
-      containerConfig(input(context(own) as Partial<Container>, context(shared) as Partial<PodSpec>)).linux
+      makeContainerConfig(input(context(own) as Partial<Container>, context(shared) as Partial<PodSpec>)).linux
         ?.securityContext ?? {};
     return { apparmor, apparmorProfile };
   };
@@ -122,7 +122,7 @@ t.test("containerConfig() names AppArmor profiles in both forms that runtimes kn
 
 t.test("containerConfig() keeps the image's groups out where the pod is strict about them", async (t) => {
   const security = (supplementalGroupsPolicy: "Strict" | "Merge") =>
-    containerConfig(
+    makeContainerConfig(
       input({}, { securityContext: { supplementalGroups: [4000], fsGroup: 5000, supplementalGroupsPolicy } }),
     ).linux?.securityContext;
   t.match(security("Strict"), { supplementalGroups: [4000n, 5000n], supplementalGroupsPolicy: "Strict" });
@@ -208,7 +208,7 @@ t.test("makeEnvironment() reads every source in order", async (t) => {
 t.test("sandboxConfig() places the pod by its quality of service", async (t) => {
   const cgroups = { cgroupDriver: "cgroupfs" as const, cgroupRoot: "", cgroupsPerQos: true };
   const make = (spec: Partial<PodSpec>) =>
-    sandboxConfig({
+    makeSandboxConfig({
       pod: testPod("web", spec),
       attempt: 1,
       dns: {},

@@ -11,10 +11,10 @@ import { logPath } from "../directories.ts";
 import { expand } from "../environment/expansion.ts";
 import { graceSeconds, podFullName } from "../pod-fields.ts";
 import { makeContainerResources, type ResourceSettings } from "../resources/container-resources.ts";
-import { groups, namespaces, podLabels, seccomp } from "../sandbox/sandbox-config.ts";
-import { runtimeSignal } from "./stop-signals.ts";
+import { makeSupplementalGroups, makeNamespaceOptions, makePodLabels, makeSeccompProfile } from "../sandbox/sandbox-config.ts";
+import { toRuntimeSignal } from "./stop-signals.ts";
 
-export interface ContainerInput {
+export interface ContainerConfigInput {
   readonly pod: Pod;
   readonly container: Container;
   readonly restartCount: number;
@@ -37,10 +37,10 @@ export interface ContainerInput {
 }
 
 /** Throws with Kubernetes' text when the security context cannot be met. */
-export function containerConfig(input: ContainerInput): ContainerConfig {
+export function makeContainerConfig(input: ContainerConfigInput): ContainerConfig {
   const { pod, container, environment } = input;
   const lookup = (name: string): string | undefined => environment.get(name);
-  const stopSignal = runtimeSignal(container);
+  const stopSignal = toRuntimeSignal(container);
   verifyNonRoot(input);
   return {
     metadata: { name: container.name, attempt: input.restartCount },
@@ -51,8 +51,8 @@ export function containerConfig(input: ContainerInput): ContainerConfig {
     envs: [...environment].map(([key, value]) => ({ key, value })),
     mounts: input.mounts,
     ...((input.devices ?? []).length === 0 ? {} : { devices: input.devices }),
-    labels: { ...podLabels(pod), [labels.containerName]: container.name },
-    annotations: notes(input),
+    labels: { ...makePodLabels(pod), [labels.containerName]: container.name },
+    annotations: makeAnnotations(input),
     logPath: logPath(container.name, input.restartCount),
     ...(stopSignal === undefined ? {} : { stopSignal }),
     stdin: container.stdin ?? false,
@@ -60,12 +60,12 @@ export function containerConfig(input: ContainerInput): ContainerConfig {
     tty: container.tty ?? false,
     linux: {
       resources: makeContainerResources(pod, container, input.cpu, input.memoryCapacityBytes),
-      securityContext: securityContext(input),
+      securityContext: makeSecurityContext(input),
     },
   };
 }
 
-function notes(input: ContainerInput): Readonly<Record<string, string>> {
+function makeAnnotations(input: ContainerConfigInput): Readonly<Record<string, string>> {
   const { pod, container, restartCount, restartDelayMs } = input;
   const preStop = container.lifecycle?.preStop;
   return {
@@ -83,7 +83,7 @@ function notes(input: ContainerInput): Readonly<Record<string, string>> {
   };
 }
 
-function verifyNonRoot(input: ContainerInput): void {
+function verifyNonRoot(input: ContainerConfigInput): void {
   const { pod, container, image } = input;
   const nonRoot = container.securityContext?.runAsNonRoot ?? pod.spec?.securityContext?.runAsNonRoot;
   if (nonRoot !== true) return;
@@ -121,7 +121,7 @@ const maskedPaths = [
 ];
 const readonlyPaths = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"];
 
-function securityContext(input: ContainerInput): LinuxContainerSecurityContext {
+function makeSecurityContext(input: ContainerConfigInput): LinuxContainerSecurityContext {
   const { pod, container, image } = input;
   const own = container.securityContext ?? {};
   const shared = pod.spec?.securityContext ?? {};
@@ -133,29 +133,29 @@ function securityContext(input: ContainerInput): LinuxContainerSecurityContext {
   return {
     privileged,
     namespaceOptions: {
-      ...namespaces(pod, input.userNamespace),
+      ...makeNamespaceOptions(pod, input.userNamespace),
       ...(input.targetId === undefined ? {} : { pid: "TARGET" as const, targetId: input.targetId }),
     },
     capabilities: {
       addCapabilities: (own.capabilities?.add ?? []).map(String),
       dropCapabilities: (own.capabilities?.drop ?? []).map(String),
     },
-    ...userFields(user, imageUser, image?.username),
+    ...makeUserFields(user, imageUser, image?.username),
     ...(group === undefined ? {} : { runAsGroup: { value: BigInt(group) } }),
     readonlyRootfs: own.readOnlyRootFilesystem ?? false,
-    ...groups(pod),
+    ...makeSupplementalGroups(pod),
     noNewPrivs: own.allowPrivilegeEscalation === false,
     maskedPaths: unmasked ? [] : maskedPaths,
     readonlyPaths: unmasked ? [] : readonlyPaths,
     seccomp: privileged
       ? { profileType: "Unconfined" }
-      : seccomp(own.seccompProfile ?? shared.seccompProfile, input.seccompDefault, input.rootDir),
-    ...appArmor(own.appArmorProfile ?? shared.appArmorProfile),
-    ...seLinux(own.seLinuxOptions ?? shared.seLinuxOptions),
+      : makeSeccompProfile(own.seccompProfile ?? shared.seccompProfile, input.seccompDefault, input.rootDir),
+    ...makeAppArmorFields(own.appArmorProfile ?? shared.appArmorProfile),
+    ...makeSeLinuxFields(own.seLinuxOptions ?? shared.seLinuxOptions),
   };
 }
 
-function userFields(
+function makeUserFields(
   user: number | undefined,
   imageUser: bigint | undefined,
   username: string | undefined,
@@ -166,7 +166,7 @@ function userFields(
 }
 
 /** Runtimes older than the structured form know the other one. */
-function appArmor(
+function makeAppArmorFields(
   profile: AppArmorProfile | undefined,
 ): Pick<LinuxContainerSecurityContext, "apparmor" | "apparmorProfile"> {
   switch (profile?.type) {
@@ -183,7 +183,7 @@ function appArmor(
   }
 }
 
-function seLinux(
+function makeSeLinuxFields(
   options: NonNullable<Container["securityContext"]>["seLinuxOptions"],
 ): Pick<LinuxContainerSecurityContext, "selinuxOptions"> {
   return options === undefined ? {} : { selinuxOptions: options };

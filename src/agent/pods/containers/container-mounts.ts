@@ -9,20 +9,20 @@ import type { Device, Mount } from "../../runtime/cri/shared.ts";
 import { openSubPath } from "../../volumes/mount/sub-path.ts";
 import { isReadOnly, isWritten } from "../../volumes/volume-manager.ts";
 import { hostsFile, podDir } from "../directories.ts";
-import { hostsText } from "../sandbox/dns.ts";
+import { makeHostsFile } from "../sandbox/dns.ts";
 import { expand } from "../environment/expansion.ts";
-import { imageMount } from "./image-volumes.ts";
+import { makeImageMount } from "./image-volumes.ts";
 import type { PodContext } from "../pod-context.ts";
 import { podUid } from "../pod-fields.ts";
 import { resolveRecursiveReadOnly } from "../admission/runtime-features.ts";
 
-const propagation = {
+const MOUNT_PROPAGATION = {
   None: "PROPAGATION_PRIVATE",
   HostToContainer: "PROPAGATION_HOST_TO_CONTAINER",
   Bidirectional: "PROPAGATION_BIDIRECTIONAL",
 } as const;
 
-export async function containerMounts(
+export async function makeMounts(
   pod: PodContext,
   container: Container,
   environment: ReadonlyMap<string, string>,
@@ -34,10 +34,10 @@ export async function containerMounts(
     if (volume === undefined)
       throw new Error(`cannot find volume "${mount.name}" to mount into container "${container.name}"`);
     if (volume.image !== undefined) {
-      mounts.push(imageMount(pod, volume.image, mount, subPathOf(mount, environment)));
+      mounts.push(makeImageMount(pod, volume.image, mount, resolveSubPath(mount, environment)));
       continue;
     }
-    const hostPath = await hostPathOf(pod, container, volume, mount, environment, index);
+    const hostPath = await resolveHostPath(pod, container, volume, mount, environment, index);
     const contentOnly = isWritten(volume) || isReadOnly(volume);
     mounts.push({
       containerPath: mount.mountPath.startsWith("/") ? mount.mountPath : `/${mount.mountPath}`,
@@ -46,17 +46,17 @@ export async function containerMounts(
       readonly: mount.readOnly === true || contentOnly,
       recursiveReadOnly: await resolveRecursiveReadOnly(pod, mount),
       selinuxRelabel: volume.hostPath === undefined && hasSeLinux(),
-      propagation: propagation[mount.mountPropagation ?? "None"],
+      propagation: MOUNT_PROPAGATION[mount.mountPropagation ?? "None"],
     });
   }
   if (!mounts.some((mount) => mount.containerPath === "/etc/hosts")) {
-    mounts.push({ containerPath: "/etc/hosts", hostPath: await writeHosts(pod, podIps) });
+    mounts.push({ containerPath: "/etc/hosts", hostPath: await writeHostsFile(pod, podIps) });
   }
   return mounts;
 }
 
 /** Block volumes, as the devices that the container sees. */
-export function containerDevices({ pod, services }: PodContext, container: Container): readonly Device[] {
+export function makeDevices({ pod, services }: PodContext, container: Container): readonly Device[] {
   return (container.volumeDevices ?? []).map(({ name, devicePath: containerPath }) => {
     const hostPath = services.volumes.device(pod, name);
     if (hostPath === undefined) {
@@ -72,7 +72,7 @@ function hasSeLinux(): boolean {
   return existsSync("/sys/fs/selinux/enforce");
 }
 
-async function hostPathOf(
+async function resolveHostPath(
   pod: PodContext,
   container: Container,
   volume: Volume,
@@ -81,14 +81,14 @@ async function hostPathOf(
   index: number,
 ): Promise<string> {
   const path = pod.services.volumes.path(pod.pod, volume);
-  const subPath = subPathOf(mount, environment);
+  const subPath = resolveSubPath(mount, environment);
   if (subPath === "") {
     // The runtime would make a missing directory too, but with rights of its own choice.
     if (volume.hostPath !== undefined) await makeDirectory(path, 0o777).catch(() => undefined);
     return path;
   }
   try {
-    return await pin(pod, path, subPath, join(volume.name, container.name, String(index)));
+    return await pinSubPath(pod, path, subPath, join(volume.name, container.name, String(index)));
   } catch (error) {
     pod.log.error("Cannot prepare subPath", error, { volume: volume.name, container: container.name });
     throw new Error(`failed to prepare subPath for volumeMount "${mount.name}" of container "${container.name}"`, {
@@ -97,7 +97,7 @@ async function hostPathOf(
   }
 }
 
-function subPathOf({ subPath = "", subPathExpr = "" }: VolumeMount, environment: ReadonlyMap<string, string>): string {
+function resolveSubPath({ subPath = "", subPathExpr = "" }: VolumeMount, environment: ReadonlyMap<string, string>): string {
   return subPathExpr === "" ? subPath : expandStrictly(subPathExpr, environment);
 }
 
@@ -110,7 +110,7 @@ function expandStrictly(text: string, environment: ReadonlyMap<string, string>):
 }
 
 /** Binds what was checked to a path of the agent's own, so that the volume's users cannot exchange it afterwards. */
-async function pin(pod: PodContext, volume: string, subPath: string, name: string): Promise<string> {
+async function pinSubPath(pod: PodContext, volume: string, subPath: string, name: string): Promise<string> {
   const { mounter, settings } = pod.services;
   const target = join(podDir(settings.directories, podUid(pod.pod)), "volume-subpaths", name);
   for (const point of await mounter.below(target)) await mounter.unmount(point);
@@ -127,11 +127,11 @@ async function pin(pod: PodContext, volume: string, subPath: string, name: strin
   return target;
 }
 
-async function writeHosts(pod: PodContext, podIps: readonly string[]): Promise<string> {
+async function writeHostsFile(pod: PodContext, podIps: readonly string[]): Promise<string> {
   const { settings, hostFile } = pod.services;
   const path = hostsFile(settings.directories, podUid(pod.pod));
   const host = pod.pod.spec?.hostNetwork === true ? await hostFile("hosts") : "";
-  await writeFile(path, hostsText(pod.pod, settings.clusterDomain, podIps, host));
+  await writeFile(path, makeHostsFile(pod.pod, settings.clusterDomain, podIps, host));
   // Every user of the containers reads it. At creation the process's umask takes bits away.
   await chmod(path, 0o644);
   return path;

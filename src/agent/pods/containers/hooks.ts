@@ -28,25 +28,25 @@ export async function runHook(hook: LifecycleHandler, options: HookOptions): Pro
     await clock.sleep(Math.min(hook.sleep.seconds * 1000, timeoutMs), signal);
     return;
   }
-  const outcome = await act(hook, options);
+  const outcome = await runHandler(hook, options);
   if (outcome !== undefined && outcome.result !== "success" && outcome.result !== "warning") {
     throw new Error(`lifecycle hook failed: ${outcome.output}`);
   }
 }
 
-async function act(hook: LifecycleHandler, options: HookOptions): Promise<Outcome> {
+async function runHandler(hook: LifecycleHandler, options: HookOptions): Promise<Outcome> {
   const { runtime, containerId, timeoutMs, signal } = options;
   if (hook.exec !== undefined) {
     const command = hook.exec.command ?? [];
     return execAction({ runtime, containerId, command, timeoutSeconds: timeoutMs / 1000, signal });
   }
-  if (hook.httpGet !== undefined) return askServer(hook.httpGet, options);
+  if (hook.httpGet !== undefined) return sendHttpGet(hook.httpGet, options);
   // tcpSocket is kept in the API for old objects and fails at run time, as in Kubernetes.
   return { result: "failure", output: "invalid handler: tcpSocket is not supported" };
 }
 
 /** Before Kubernetes 1.26 hooks spoke no TLS whatever they were told; servers from then are still served. */
-async function askServer(action: HTTPGetAction, options: HookOptions): Promise<Outcome> {
+async function sendHttpGet(action: HTTPGetAction, options: HookOptions): Promise<Outcome> {
   const network: NetworkOptions = { ...options, headers: { "accept-encoding": "gzip" } };
   const outcome = await httpAnswer(action, network);
   if (outcome.result === "success" || !outcome.output.endsWith(NO_TLS)) return outcome;

@@ -9,7 +9,7 @@ import type { PodContext } from "../pod-context.ts";
 /** Rejects as for the container's own image. */
 export async function pullImageVolumes(pod: PodContext, { spec, role }: PlannedStart): Promise<void> {
   const { images } = pod.services;
-  for (const { reference = "", pullPolicy } of sources(pod.pod, spec)) {
+  for (const { reference = "", pullPolicy } of findMountedImages(pod.pod, spec)) {
     const { imagePullPolicy: _, ...container } = spec;
     const policy = pullPolicy === undefined ? {} : { imagePullPolicy: pullPolicy };
     const wanted = { ...container, image: reference, ...policy };
@@ -19,7 +19,7 @@ export async function pullImageVolumes(pod: PodContext, { spec, role }: PlannedS
 }
 
 /** What the runtime is to mount. Nobody writes to an image. */
-export function imageMount(
+export function makeImageMount(
   { memory }: Pick<PodContext, "memory">,
   { reference = "" }: ImageVolumeSource,
   { mountPath }: VolumeMount,
@@ -33,7 +33,7 @@ export function imageMount(
   };
 }
 
-function sources({ spec }: Pod, { volumeMounts = [] }: Container): readonly ImageVolumeSource[] {
+function findMountedImages({ spec }: Pod, { volumeMounts = [] }: Container): readonly ImageVolumeSource[] {
   const mounted = new Set(volumeMounts.map(({ name }) => name));
   return (spec?.volumes ?? []).flatMap(({ name, image }) => (image !== undefined && mounted.has(name) ? [image] : []));
 }

@@ -24,7 +24,7 @@ export async function killContainer(pod: PodContext, options: KillOptions): Prom
   services.expectChange();
   const began = services.clock.monotonic();
   if (spec?.lifecycle?.preStop !== undefined && options.graceSeconds > 0) {
-    await preStop(pod, options, spec);
+    await runPreStop(pod, options, spec);
   }
   const spentSeconds = (services.clock.monotonic() - began) / 1000;
   const least = options.graceSeconds > 0 ? Math.min(options.graceSeconds, GRACE_SECONDS_MIN) : 0;
@@ -33,7 +33,7 @@ export async function killContainer(pod: PodContext, options: KillOptions): Prom
   services.expectChange();
 }
 
-async function preStop(pod: PodContext, options: KillOptions, spec: Container): Promise<void> {
+async function runPreStop(pod: PodContext, options: KillOptions, spec: Container): Promise<void> {
   const { services } = pod;
   const hook = spec.lifecycle?.preStop;
   if (hook === undefined) return;

@@ -58,7 +58,7 @@ async function rotate(options: LogRotationOptions, id: string, path: string): Pr
   const { runtime, clock, maxBytes, signal } = options;
   const found = await lstat(path).catch(() => undefined);
   if (found === undefined || found.size <= maxBytes) return;
-  await tidy(options, path);
+  await removeExcess(options, path);
   // 0.log.20261121-033207: sorts by age.
   const stamp = new Date(clock.now()).toISOString().slice(0, 19).replace(/[-:]/g, "").replace("T", "-");
   const aside = `${path}.${stamp}`;
@@ -74,19 +74,19 @@ async function rotate(options: LogRotationOptions, id: string, path: string): Pr
 
 /** All that a run has written. */
 export async function removeLogs(path: string): Promise<void> {
-  for (const name of [basename(path), ...(await putAside(path))]) await rm(join(dirname(path), name), { force: true });
+  for (const name of [basename(path), ...(await listRotated(path))]) await rm(join(dirname(path), name), { force: true });
 }
 
 /** The names of those that were put aside, oldest first. */
-async function putAside(path: string): Promise<readonly string[]> {
+async function listRotated(path: string): Promise<readonly string[]> {
   const names = await readdir(dirname(path)).catch(() => []);
   return names.filter((name) => name.startsWith(`${basename(path)}.`)).sort();
 }
 
 /** Leaves room for one that will be put aside beside the current one, and compresses what stays. */
-async function tidy({ maxFiles, log }: LogRotationOptions, path: string): Promise<void> {
+async function removeExcess({ maxFiles, log }: LogRotationOptions, path: string): Promise<void> {
   const directory = dirname(path);
-  const names = await putAside(path);
+  const names = await listRotated(path);
   const [unfinished, whole] = [true, false].map((is) => names.filter((name) => name.endsWith(UNFINISHED) === is));
   const excess = whole!.slice(0, Math.max(0, whole!.length - (maxFiles - 2)));
   for (const name of [...unfinished!, ...excess]) await rm(join(directory, name), { force: true });

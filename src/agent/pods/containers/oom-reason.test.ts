@@ -4,7 +4,7 @@ import { podHarness, testPod } from "../../../testing/agent/pod-harness.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import type { ObservedContainer } from "../../runtime/observation.ts";
 import { RuntimeError } from "../../runtime/runtime.ts";
-import { mayHaveRunOut, sureOfReason } from "./oom-reason.ts";
+import { mayBeOomKilled, awaitFinalReason } from "./oom-reason.ts";
 
 const limited = { name: "c", image: "busybox:1", resources: { limits: { memory: "20Mi" } } };
 
@@ -28,11 +28,11 @@ t.test("mayHaveRunOut() lets no other container wait", async (t) => {
   const pod = testPod("p", { containers: [limited] });
   const exited = { name: "c", state: "exited", reason: "Error" } as ObservedContainer;
   const deleted = { ...pod, metadata: { ...pod.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };
-  t.ok(mayHaveRunOut(pod, exited));
-  t.notOk(mayHaveRunOut(pod, { ...exited, state: "running" }));
-  t.notOk(mayHaveRunOut(pod, { ...exited, reason: "OOMKilled" }), "that is known");
-  t.notOk(mayHaveRunOut(testPod("p"), exited), "there is no limit");
-  t.notOk(mayHaveRunOut(deleted, exited), "nobody asks why");
+  t.ok(mayBeOomKilled(pod, exited));
+  t.notOk(mayBeOomKilled(pod, { ...exited, state: "running" }));
+  t.notOk(mayBeOomKilled(pod, { ...exited, reason: "OOMKilled" }), "that is known");
+  t.notOk(mayBeOomKilled(testPod("p"), exited), "there is no limit");
+  t.notOk(mayBeOomKilled(deleted, exited), "nobody asks why");
 });
 
 t.test("sureOfReason() asks once more about what has just ended, whatever clocks say", async (t) => {
@@ -47,7 +47,7 @@ t.test("sureOfReason() asks once more about what has just ended, whatever clocks
   } as unknown as FakeRuntime["runtime"];
   const of = async (id: string, finishedAt: number): Promise<string> => {
     const container = { id, state: "exited", reason: "Error", finishedAt } as ObservedContainer;
-    const sure = sureOfReason(container, runtime, clock, new AbortController().signal);
+    const sure = awaitFinalReason(container, runtime, clock, new AbortController().signal);
     await clock.advance(250);
     return (await sure).reason;
   };

@@ -9,18 +9,18 @@ import { type Runtime, RuntimeError } from "../../runtime/runtime.ts";
 import { allContainers, isDeleted } from "../pod-fields.ts";
 
 /** On a busy machine, too. */
-const LATE_MS = 250;
-const RAN_OUT = "OOMKilled";
+const REASON_DELAY_MS = 250;
+const OOM_KILLED = "OOMKilled";
 
 /** Whether the reason may yet become another: nobody asks why a pod ends that is deleted. */
-export function mayHaveRunOut(pod: Pod, { state, reason, name }: ObservedContainer): boolean {
-  if (state !== "exited" || reason === RAN_OUT || isDeleted(pod)) return false;
+export function mayBeOomKilled(pod: Pod, { state, reason, name }: ObservedContainer): boolean {
+  if (state !== "exited" || reason === OOM_KILLED || isDeleted(pod)) return false;
   const spec = allContainers(pod).find((each) => each.spec.name === name)?.spec;
   return spec?.resources?.limits?.memory !== undefined;
 }
 
 /** The container as the runtime has it once the reason is sure. */
-export async function sureOfReason(
+export async function awaitFinalReason(
   container: ObservedContainer,
   runtime: Pick<Runtime, "containerStatus">,
   clock: Clock,
@@ -28,8 +28,8 @@ export async function sureOfReason(
 ): Promise<ObservedContainer> {
   const ageMs = clock.now() - container.finishedAt;
   // One that ended long ago, or whose end cannot be told from clocks that were set.
-  if (ageMs < 0 || ageMs >= LATE_MS) return container;
-  await clock.sleep(LATE_MS - ageMs, signal);
+  if (ageMs < 0 || ageMs >= REASON_DELAY_MS) return container;
+  await clock.sleep(REASON_DELAY_MS - ageMs, signal);
   const answer = await runtime.containerStatus({ containerId: container.id }, signal).catch((error: unknown) => {
     if (error instanceof RuntimeError) return undefined;
     throw error;

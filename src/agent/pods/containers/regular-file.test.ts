@@ -7,7 +7,7 @@ import { podHarness, testPod } from "../../../testing/agent/pod-harness.ts";
 import { annotations, type ObservedContainer } from "../../runtime/observation.ts";
 import { readLog } from "../../server/log-reader.ts";
 import { openLog } from "./regular-file.ts";
-import { withTerminationMessage } from "./termination-message.ts";
+import { addTerminationMessage } from "./termination-message.ts";
 
 const SECRET = "2026-01-01T00:00:00.000000000Z stdout F the host's secret\n";
 const all = { follow: false, tailLines: undefined, since: undefined, timestamps: false, limitBytes: undefined };
@@ -82,7 +82,7 @@ for (const [what, [put, isRead]] of Object.entries(tricks)) {
       logPath: path,
     } as Partial<ObservedContainer>;
     const noted = { [annotations.terminationMessagePolicy]: "FallbackToLogsOnError" };
-    const { message } = await withTerminationMessage({ ...ended, annotations: noted } as ObservedContainer, 1);
+    const { message } = await addTerminationMessage({ ...ended, annotations: noted } as ObservedContainer, 1);
     t.equal(message, isRead ? "the host's secret\n" : "", "nor told as the container's last words");
   });
 }
@@ -98,7 +98,7 @@ t.test("withTerminationMessage() reads the agent's own file, whatever the pod ha
     mounts: names.map((name) => ({ containerPath: "/dev/words", hostPath: join(directory, name) })),
   });
   const said = async (...names: readonly string[]) =>
-    (await withTerminationMessage(mounts(...names) as unknown as ObservedContainer, 1)).message;
+    (await addTerminationMessage(mounts(...names) as unknown as ObservedContainer, 1)).message;
   t.equal(await said("own"), "last words");
   t.equal(await said("host", "own"), "last words");
   t.equal(await said("link"), "");

@@ -4,7 +4,7 @@ import { type FileHandle, open, readlink, realpath } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 
 /** A pipe that nobody writes to would otherwise hold the thread that opens it. */
-const PLAIN = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+const OPEN_FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /**
  * Opens a file for reading that lies, without any link on the way, where it says below `root`; parts of `root` may
@@ -15,8 +15,8 @@ const PLAIN = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
  *
  * The caller closes it. Rejects with a sentence where it is no plain file, or elsewhere.
  */
-export async function openPlain(path: string, root: string): Promise<FileHandle> {
-  const file = await open(path, PLAIN);
+export async function openRegularFile(path: string, root: string): Promise<FileHandle> {
+  const file = await open(path, OPEN_FLAGS);
   try {
     if (!(await file.stat()).isFile()) throw new Error(`${path} is not a plain file`);
     // Of the directory alone: the file may have got another name meanwhile.
@@ -33,5 +33,5 @@ export async function openPlain(path: string, root: string): Promise<FileHandle>
 
 /** The log of a run: `<root>/<pod>/<container>/<restart count>.log`. */
 export function openLog(path: string): Promise<FileHandle> {
-  return openPlain(path, join(path, "../../../.."));
+  return openRegularFile(path, join(path, "../../../.."));
 }

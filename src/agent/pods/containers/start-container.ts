@@ -6,8 +6,8 @@ import type { PresentImage } from "../../images/image-manager.ts";
 import type { ContainerConfig } from "../../runtime/cri/container.ts";
 import type { ObservedSandbox } from "../../runtime/observation.ts";
 import { RuntimeError } from "../../runtime/runtime.ts";
-import { containerDevices, containerMounts } from "./container-mounts.ts";
-import { containerConfig } from "./container-config.ts";
+import { makeDevices, makeMounts } from "./container-mounts.ts";
+import { makeContainerConfig } from "./container-config.ts";
 import { containerDir, logPath, podLogDir } from "../directories.ts";
 import { makeEnvironment } from "../environment/environment.ts";
 import { runHook } from "./hooks.ts";
@@ -17,7 +17,7 @@ import { backoffKey, latestRun, type PlannedStart } from "../worker/plan.ts";
 import type { PodContext } from "../pod-context.ts";
 import { ephemeralContainers, graceSeconds, isStatic, podUid } from "../pod-fields.ts";
 import { resolveUserNamespace } from "../admission/runtime-features.ts";
-import { makeSandboxConfig } from "../sandbox/create-sandbox.ts";
+import { resolveSandboxConfig } from "../sandbox/create-sandbox.ts";
 
 /**
  * Why a container does not start: `CreateContainerConfigError`, `CreateContainerError`, `RunContainerError`,
@@ -45,27 +45,27 @@ export async function startContainer(
   const { spec, role } = start;
   const say = (reason: string, message: string): void =>
     services.events.recordContainerEvent(pod.pod, { role, name: spec.name }, "Normal", reason, message);
-  const hasPruned = await prune(pod, spec.name);
-  const config = await step("CreateContainerConfigError", signal, () => makeConfig(pod, start, sandbox, image));
-  const { config: sandboxConfig } = await makeSandboxConfig(pod, sandbox.attempt);
+  const hasPruned = await removeOldRuns(pod, spec.name);
+  const config = await withReason("CreateContainerConfigError", signal, () => resolveContainerConfig(pod, start, sandbox, image));
+  const { config: sandboxConfig } = await resolveSandboxConfig(pod, sandbox.attempt);
   services.expectChange();
   let containerId = "";
   await pod.create(async () => {
-    const created = await step("CreateContainerError", signal, () =>
+    const created = await withReason("CreateContainerError", signal, () =>
       services.runtime.createContainer({ podSandboxId: sandbox.id, config, sandboxConfig }, signal),
     );
     pod.memory.resources.setActual(spec);
     say("Created", `Created container: ${spec.name}`);
     containerId = created.containerId ?? "";
-    await step("RunContainerError", signal, () => services.runtime.startContainer({ containerId }, signal));
+    await withReason("RunContainerError", signal, () => services.runtime.startContainer({ containerId }, signal));
     return hasPruned ? undefined : { sandboxId: sandbox.id, containerId };
   });
   services.expectChange();
   say("Started", `Started container ${spec.name}`);
-  if (spec.lifecycle?.postStart !== undefined) await postStart(pod, start, sandbox, containerId);
+  if (spec.lifecycle?.postStart !== undefined) await runPostStart(pod, start, sandbox, containerId);
 }
 
-async function step<T>(reason: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+async function withReason<T>(reason: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
@@ -74,7 +74,7 @@ async function step<T>(reason: string, signal: AbortSignal, work: () => Promise<
   }
 }
 
-async function makeConfig(
+async function resolveContainerConfig(
   pod: PodContext,
   start: PlannedStart,
   sandbox: ObservedSandbox,
@@ -92,7 +92,7 @@ async function makeConfig(
     podIps,
     sources: isStatic(pod.pod) ? (services.manifestEnvironment ?? services.environment) : services.environment,
   });
-  const mounts = await containerMounts(pod, spec, environment, podIps);
+  const mounts = await makeMounts(pod, spec, environment, podIps);
   const userNamespace = await resolveUserNamespace(pod);
   const { uids: uidMappings, gids: gidMappings } = userNamespace ?? {};
   const mapped = userNamespace === undefined ? {} : { uidMappings, gidMappings };
@@ -106,27 +106,27 @@ async function makeConfig(
   // Any user in the container may write its last words. At creation the process's umask takes bits away.
   await chmod(messageFile, 0o666);
   await mkdir(dirname(join(podLogDir(settings.directories, pod.pod), logPath(spec.name, 0))), { recursive: true });
-  return containerConfig({
+  return makeContainerConfig({
     pod: pod.pod,
     container: spec,
     restartCount,
     imageRef: image.ref,
     image: image.image,
     environment,
-    devices: containerDevices(pod, spec),
+    devices: makeDevices(pod, spec),
     mounts: [...mounts, { containerPath: messagePath, hostPath: messageFile }].map((each) => ({ ...each, ...mapped })),
     cpu: settings.cpu,
     memoryCapacityBytes: settings.memoryCapacityBytes,
     seccompDefault: settings.seccompDefault,
     restartDelayMs: pod.memory.backoff.getDelay(backoffKey(spec)),
     rootDir: settings.directories.rootDir,
-    targetId: targetOf(pod, start),
+    targetId: findTarget(pod, start),
     userNamespace,
   });
 }
 
 /** The container whose processes an ephemeral one is to see. */
-function targetOf(pod: PodContext, { spec, role }: PlannedStart): string | undefined {
+function findTarget(pod: PodContext, { spec, role }: PlannedStart): string | undefined {
   if (role !== "ephemeralContainers") return undefined;
   const name = ephemeralContainers(pod.pod).find((each) => each.name === spec.name)?.targetContainerName ?? "";
   if (name === "") return undefined;
@@ -139,7 +139,7 @@ function targetOf(pod: PodContext, { spec, role }: PlannedStart): string | undef
  * Keeps the newest ended runs of a container, for its last state and its previous log, and removes older ones. Resolves
  * with whether something was removed.
  */
-async function prune(pod: PodContext, name: string): Promise<boolean> {
+async function removeOldRuns(pod: PodContext, name: string): Promise<boolean> {
   const { services, signal } = pod;
   const runs = pod.observation.containers.filter((each) => each.name === name);
   const { deadRunsMax, deadRunMinAgeMs } = services.settings;
@@ -163,7 +163,7 @@ async function prune(pod: PodContext, name: string): Promise<boolean> {
   return removed.size > 0;
 }
 
-async function postStart(
+async function runPostStart(
   pod: PodContext,
   start: PlannedStart,
   sandbox: ObservedSandbox,

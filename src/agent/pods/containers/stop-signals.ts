@@ -7,10 +7,10 @@ type RuntimeSignal = NonNullable<ContainerConfig["stopSignal"]>;
 type ApiSignal = NonNullable<ContainerStatus["stopSignal"]>;
 
 /** Undefined: the image's own, or the runtime's. */
-export function runtimeSignal({ lifecycle }: Container): RuntimeSignal | undefined {
+export function toRuntimeSignal({ lifecycle }: Container): RuntimeSignal | undefined {
   return lifecycle?.stopSignal?.replace("+", "PLUS").replace("-", "MINUS") as RuntimeSignal | undefined;
 }
 
-export function apiSignal(signal: string): ApiSignal {
+export function toApiSignal(signal: string): ApiSignal {
   return signal.replace("PLUS", "+").replace("MINUS", "-") as ApiSignal;
 }

@@ -3,7 +3,7 @@ import type { FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";
 import { annotations, type ObservedContainer } from "../../runtime/observation.ts";
 import { parseLogLine } from "../../server/log-line.ts";
-import { openLog, openPlain } from "./regular-file.ts";
+import { openLog, openRegularFile } from "./regular-file.ts";
 
 const FILE_BYTES_MAX = 4096;
 const FALLBACK_BYTES_MAX = 2048;
@@ -12,7 +12,7 @@ const FALLBACK_LINES_MAX = 80;
 const POD_BYTES_MAX = 12 * 1024;
 
 /** The container with its message, when it exited and has one. Never rejects. */
-export async function withTerminationMessage(
+export async function addTerminationMessage(
   container: ObservedContainer,
   containers: number,
 ): Promise<ObservedContainer> {
@@ -21,11 +21,11 @@ export async function withTerminationMessage(
   const path = container.annotations[annotations.terminationMessagePath];
   // The agent's own file is mounted last, over what else the pod may have there.
   const file = container.mounts.findLast((each) => each.containerPath === path)?.hostPath;
-  const text = file === undefined ? "" : await tail(() => openPlain(file, dirname(file)), limit);
+  const text = file === undefined ? "" : await readTail(() => openRegularFile(file, dirname(file)), limit);
   if (text !== "") return { ...container, message: text };
   const policy = container.annotations[annotations.terminationMessagePolicy];
   if (policy !== "FallbackToLogsOnError" || container.exitCode === 0) return container;
-  const log = await tail(() => openLog(container.logPath), FALLBACK_BYTES_MAX * 4);
+  const log = await readTail(() => openLog(container.logPath), FALLBACK_BYTES_MAX * 4);
   const lines = log.split("\n").flatMap((line) => parseLogLine(line)?.content ?? []);
   const last = lines.slice(-FALLBACK_LINES_MAX).map((line) => `${line}\n`);
   const joined = Buffer.from(last.join("")).subarray(-FALLBACK_BYTES_MAX).toString("utf8");
@@ -33,7 +33,7 @@ export async function withTerminationMessage(
 }
 
 /** The last bytes of a file; empty when it cannot be read. */
-async function tail(open: () => Promise<FileHandle>, bytes: number): Promise<string> {
+async function readTail(open: () => Promise<FileHandle>, bytes: number): Promise<string> {
   try {
     await using file = await open();
     const { size } = await file.stat();

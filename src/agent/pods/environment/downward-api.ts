@@ -7,7 +7,7 @@ import { parseNanos, divideRoundingUp } from "../resources/quantities.ts";
 import { allContainers } from "../pod-fields.ts";
 
 /** What only the node knows. */
-export interface NodeFacts {
+export interface NodeInfo {
   readonly name: string;
   readonly ips: readonly string[];
   readonly allocatable: { readonly cpuMillis: number; readonly memoryBytes: number; readonly storageBytes: number };
@@ -16,7 +16,7 @@ export interface NodeFacts {
 const subscript = /^metadata\.(labels|annotations)\['(.+)'\]$/;
 
 /** Throws with Kubernetes' text when the path is none that can be referred to. */
-export function fieldValue(pod: Pod, path: string, node: NodeFacts, podIps: readonly string[]): string {
+export function resolveFieldRef(pod: Pod, path: string, node: NodeInfo, podIps: readonly string[]): string {
   const found = subscript.exec(path);
   if (found !== null) {
     return pod.metadata?.[found[1] as "labels" | "annotations"]?.[found[2] ?? ""] ?? "";
@@ -57,18 +57,18 @@ function formatMap(map: Readonly<Record<string, string>>): string {
     .join("\n");
 }
 
-export function resourceValue(
+export function resolveResourceFieldRef(
   pod: Pod,
   container: Container | undefined,
   reference: ResourceFieldSelector,
-  node: NodeFacts,
+  node: NodeInfo,
 ): string {
   const named =
     reference.containerName === undefined || reference.containerName === ""
       ? container
       : allContainers(pod).find(({ spec }) => spec.name === reference.containerName)?.spec;
   if (named === undefined) throw new Error(`container ${reference.containerName} not found`);
-  const [list, name] = splitOnce(reference.resource);
+  const [list, name] = splitAtDot(reference.resource);
   if (list !== "limits" && list !== "requests") {
     throw new Error(`unsupported container resource : ${reference.resource}`);
   }
@@ -79,13 +79,13 @@ export function resourceValue(
   return String(divideRoundingUp(parseNanos(value), parseNanos(divisor)));
 }
 
-function allocatable(name: string, node: NodeFacts): string {
+function allocatable(name: string, node: NodeInfo): string {
   if (name === "cpu") return `${node.allocatable.cpuMillis}m`;
   if (name === "memory") return String(node.allocatable.memoryBytes);
   return name === "ephemeral-storage" ? String(node.allocatable.storageBytes) : "0";
 }
 
-function splitOnce(text: string): readonly [string, string] {
+function splitAtDot(text: string): readonly [string, string] {
   const at = text.indexOf(".");
   return at < 0 ? [text, ""] : [text.slice(0, at), text.slice(at + 1)];
 }

@@ -5,10 +5,10 @@
 import type { Container, EnvVar } from "../../../api/core/container/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Service } from "../../../api/core/service/schema.ts";
-import { fieldValue, type NodeFacts, resourceValue } from "./downward-api.ts";
+import { resolveFieldRef, type NodeInfo, resolveResourceFieldRef } from "./downward-api.ts";
 import { expand } from "./expansion.ts";
 import { podNamespace } from "../pod-fields.ts";
-import { serviceVariables } from "./service-links.ts";
+import { makeServiceVariables } from "./service-links.ts";
 
 /** ConfigMaps and Secrets of the pod's namespace: key → text; undefined when there is no such object. */
 export interface EnvironmentSources {
@@ -21,7 +21,7 @@ export interface EnvironmentSources {
 export interface EnvironmentInput {
   readonly pod: Pod;
   readonly container: Container;
-  readonly node: NodeFacts;
+  readonly node: NodeInfo;
   readonly podIps: readonly string[];
   readonly sources: EnvironmentSources;
 }
@@ -33,14 +33,14 @@ export interface EnvironmentInput {
 export async function makeEnvironment(input: EnvironmentInput): Promise<ReadonlyMap<string, string>> {
   const environment = new Map<string, string>();
   for (const from of input.container.envFrom ?? []) {
-    for (const [key, value] of Object.entries(await bulk(input, from))) {
+    for (const [key, value] of Object.entries(await readEnvFrom(input, from))) {
       environment.set(`${from.prefix ?? ""}${key}`, value);
     }
   }
-  const services = serviceVariables(input.pod, await input.sources.services());
+  const services = makeServiceVariables(input.pod, await input.sources.services());
   const lookup = (name: string): string | undefined => environment.get(name) ?? services.get(name);
   for (const variable of input.container.env ?? []) {
-    const value = await variableValue(input, variable, lookup);
+    const value = await resolveValue(input, variable, lookup);
     if (value !== undefined) environment.set(variable.name, value);
   }
   for (const [name, value] of services) if (!environment.has(name)) environment.set(name, value);
@@ -49,7 +49,7 @@ export async function makeEnvironment(input: EnvironmentInput): Promise<Readonly
 
 type EnvFrom = NonNullable<Container["envFrom"]>[number];
 
-async function bulk(input: EnvironmentInput, from: EnvFrom): Promise<Readonly<Record<string, string>>> {
+async function readEnvFrom(input: EnvironmentInput, from: EnvFrom): Promise<Readonly<Record<string, string>>> {
   const namespace = podNamespace(input.pod);
   const reference = from.configMapRef ?? from.secretRef;
   if (reference === undefined) return {};
@@ -60,16 +60,16 @@ async function bulk(input: EnvironmentInput, from: EnvFrom): Promise<Readonly<Re
   throw new Error(`${kind === "secret" ? "secret" : "configmap"} "${reference.name}" not found`);
 }
 
-async function variableValue(
+async function resolveValue(
   input: EnvironmentInput,
   variable: EnvVar,
   lookup: (name: string) => string | undefined,
 ): Promise<string | undefined> {
   const from = variable.valueFrom;
   if (from === undefined) return expand(variable.value ?? "", lookup);
-  if (from.fieldRef !== undefined) return fieldValue(input.pod, from.fieldRef.fieldPath, input.node, input.podIps);
+  if (from.fieldRef !== undefined) return resolveFieldRef(input.pod, from.fieldRef.fieldPath, input.node, input.podIps);
   if (from.resourceFieldRef !== undefined) {
-    return resourceValue(input.pod, input.container, from.resourceFieldRef, input.node);
+    return resolveResourceFieldRef(input.pod, input.container, from.resourceFieldRef, input.node);
   }
   const namespace = podNamespace(input.pod);
   const selector = from.configMapKeyRef ?? from.secretKeyRef;

@@ -1,6 +1,6 @@
 import t from "tap";
 import type { Service } from "../../../api/core/service/schema.ts";
-import { serviceVariables } from "./service-links.ts";
+import { makeServiceVariables } from "./service-links.ts";
 
 function service(namespace: string, name: string, spec: Service["spec"]): Service {
   return { metadata: { namespace, name }, spec };
@@ -20,7 +20,7 @@ const pod = (enableServiceLinks?: boolean) => ({
 });
 
 t.test("serviceVariables() tells of address and ports, in both old ways", async (t) => {
-  t.same(Object.fromEntries(serviceVariables(pod(), [db])), {
+  t.same(Object.fromEntries(makeServiceVariables(pod(), [db])), {
     MY_DB_SERVICE_HOST: "10.96.5.1",
     MY_DB_SERVICE_PORT: "5432",
     MY_DB_SERVICE_PORT_SQL: "5432",
@@ -39,7 +39,7 @@ t.test("serviceVariables() tells of address and ports, in both old ways", async 
 
 t.test("serviceVariables() knows whom a pod is told of", async (t) => {
   const hosts = (wanted: Iterable<Service>, links?: boolean) =>
-    [...serviceVariables(pod(links), wanted)].filter(([name]) => name.endsWith("_SERVICE_HOST"));
+    [...makeServiceVariables(pod(links), wanted)].filter(([name]) => name.endsWith("_SERVICE_HOST"));
   const elsewhere = service("other", "web", { clusterIP: "10.96.5.2", ports: [{ port: 1 }] });
   const own = service("shop", "kubernetes", { clusterIP: "10.96.5.3", ports: [{ port: 1 }] });
   const headless = service("shop", "none", { clusterIP: "None", ports: [{ port: 1 }] });
@@ -58,7 +58,7 @@ t.test("serviceVariables() knows whom a pod is told of", async (t) => {
 
 t.test("serviceVariables() writes IPv6 addresses in URLs with brackets", async (t) => {
   const six = service("shop", "six", { clusterIP: "fd00::1", ports: [{ port: 80 }] });
-  const variables = serviceVariables(pod(), [six]);
+  const variables = makeServiceVariables(pod(), [six]);
   t.equal(variables.get("SIX_PORT"), "tcp://[fd00::1]:80");
   t.equal(variables.get("SIX_PORT_80_TCP_ADDR"), "fd00::1");
 });

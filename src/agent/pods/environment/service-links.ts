@@ -4,35 +4,35 @@ import type { Service } from "../../../api/core/service/schema.ts";
 import { podNamespace } from "../pod-fields.ts";
 
 /** Told to every pod, whatever its namespace and whether it wants service links or not. */
-const everywhere = { namespace: "default", name: "kubernetes" };
+const API_SERVER_SERVICE = { namespace: "default", name: "kubernetes" };
 
 /** Of the pod's namespace, unless it declined with `enableServiceLinks`, and of the API server. */
-export function serviceVariables(pod: Pod, services: Iterable<Service>): ReadonlyMap<string, string> {
+export function makeServiceVariables(pod: Pod, services: Iterable<Service>): ReadonlyMap<string, string> {
   const variables = new Map<string, string>();
   const own = pod.spec?.enableServiceLinks === false ? undefined : podNamespace(pod);
   const seen = new Map<string, Service>();
   for (const service of services) {
     const { name = "", namespace = "" } = service.metadata ?? {};
-    const isForAll = namespace === everywhere.namespace && name === everywhere.name;
+    const isForAll = namespace === API_SERVER_SERVICE.namespace && name === API_SERVER_SERVICE.name;
     // The namespace's own service of that name goes before the API server's.
     if (namespace === own || (isForAll && !seen.has(name))) seen.set(name, service);
   }
   for (const [name, service] of seen) {
-    for (const [key, value] of ofService(name, service)) variables.set(key, value);
+    for (const [key, value] of makeVariables(name, service)) variables.set(key, value);
   }
   return variables;
 }
 
-function* ofService(name: string, { spec }: Service): Iterable<readonly [string, string]> {
+function* makeVariables(name: string, { spec }: Service): Iterable<readonly [string, string]> {
   const ip = spec?.clusterIP ?? "";
   const [first, ...others] = spec?.ports ?? [];
   if (ip === "" || ip === "None" || first === undefined) return;
-  const prefix = variableName(name);
+  const prefix = toVariableName(name);
   const host = ip.includes(":") ? `[${ip}]` : ip;
   yield [`${prefix}_SERVICE_HOST`, ip];
   yield [`${prefix}_SERVICE_PORT`, String(first.port)];
   for (const { name: port, port: number, protocol = "TCP" } of [first, ...others]) {
-    if (port) yield [`${prefix}_SERVICE_PORT_${variableName(port)}`, String(number)];
+    if (port) yield [`${prefix}_SERVICE_PORT_${toVariableName(port)}`, String(number)];
     const scheme = protocol.toLowerCase();
     const url = `${scheme}://${host}:${number}`;
     if (number === first.port && protocol === (first.protocol ?? "TCP")) yield [`${prefix}_PORT`, url];
@@ -44,6 +44,6 @@ function* ofService(name: string, { spec }: Service): Iterable<readonly [string,
   }
 }
 
-function variableName(name: string): string {
+function toVariableName(name: string): string {
   return name.replaceAll("-", "_").toUpperCase();
 }

@@ -3,12 +3,12 @@ import { mkdir } from "node:fs/promises";
 import type { PodSandboxConfig } from "../../runtime/cri/sandbox.ts";
 import { networkProblem } from "../../runtime/readiness.ts";
 import { podDir, podLogDir } from "../directories.ts";
-import { type DnsWarning, podDns } from "./dns.ts";
+import { type DnsWarning, makePodDns } from "./dns.ts";
 import type { Plan } from "../worker/plan.ts";
 import type { PodContext } from "../pod-context.ts";
 import { podUid } from "../pod-fields.ts";
 import { resolveUserNamespace } from "../admission/runtime-features.ts";
-import { sandboxConfig } from "./sandbox-config.ts";
+import { makeSandboxConfig } from "./sandbox-config.ts";
 
 const RETRY_MS = 5_000;
 
@@ -26,9 +26,9 @@ export async function createSandbox(pod: PodContext, plan: Plan): Promise<void> 
   await mkdir(podDir(directories, podUid(pod.pod)), { recursive: true, mode: 0o750 });
   await mkdir(podLogDir(directories, pod.pod), { recursive: true, mode: 0o755 });
   services.expectChange();
-  if (!(await makeCgroup(pod))) return await pod.pause(RETRY_MS);
+  if (!(await ensureCgroup(pod))) return await pod.pause(RETRY_MS);
   try {
-    const { config, warnings } = await makeSandboxConfig(pod, plan.sandboxAttempt);
+    const { config, warnings } = await resolveSandboxConfig(pod, plan.sandboxAttempt);
     for (const { reason, message } of warnings) services.events.recordPodEvent(pod.pod, "Warning", reason, message);
     const runtimeHandler = await services.runtimeHandler(pod.pod);
     await pod.create(async () => {
@@ -37,13 +37,13 @@ export async function createSandbox(pod: PodContext, plan: Plan): Promise<void> 
     });
   } catch (error) {
     signal.throwIfAborted();
-    await sayWhy(pod, error);
+    await recordFailure(pod, error);
     await pod.pause(RETRY_MS);
   }
 }
 
 /** A node without a network yet is no fault of the pod's. */
-async function sayWhy({ pod, services, signal }: PodContext, error: unknown): Promise<void> {
+async function recordFailure({ pod, services, signal }: PodContext, error: unknown): Promise<void> {
   const status = pod.spec?.hostNetwork === true ? undefined : await services.runtime.status({}, signal).catch(() => {});
   const problem = networkProblem(status ?? undefined);
   if (problem !== undefined) {
@@ -55,7 +55,7 @@ async function sayWhy({ pod, services, signal }: PodContext, error: unknown): Pr
 }
 
 /** What the pod may take has to be settled before anything of it runs. */
-async function makeCgroup(pod: PodContext): Promise<boolean> {
+async function ensureCgroup(pod: PodContext): Promise<boolean> {
   const { services } = pod;
   try {
     await services.cgroups.apply(pod.pod);
@@ -68,18 +68,18 @@ async function makeCgroup(pod: PodContext): Promise<boolean> {
 }
 
 /** The same for the sandbox and for each container in it, which CRI wants to see again. */
-export async function makeSandboxConfig(
+export async function resolveSandboxConfig(
   pod: PodContext,
   attempt: number,
 ): Promise<{ readonly config: PodSandboxConfig; readonly warnings: readonly DnsWarning[] }> {
   const { services } = pod;
   const { settings } = services;
-  const dns = podDns(pod.pod, {
+  const dns = makePodDns(pod.pod, {
     clusterDns: settings.clusterDns,
     clusterDomain: settings.clusterDomain,
     resolvConf: await services.hostFile("resolv.conf"),
   });
-  const config = sandboxConfig({
+  const config = makeSandboxConfig({
     pod: pod.pod,
     attempt,
     dns: dns.config,

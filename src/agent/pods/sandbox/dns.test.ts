@@ -1,14 +1,14 @@
 import t from "tap";
 import type { PodSpec } from "../../../api/core/pod/schema.ts";
 import { testPod } from "../../../testing/agent/pod-harness.ts";
-import { hostnameOf, hostsText, kernelHostname, parseResolvConf, podDns } from "./dns.ts";
+import { hostnameOf, makeHostsFile, makeKernelHostname, parseResolvConf, makePodDns } from "./dns.ts";
 
 const settings = {
   clusterDns: ["10.96.0.10"],
   clusterDomain: "cluster.local",
   resolvConf: "# mine\nnameserver 203.0.113.53\nsearch node.example.\noptions ndots:2 timeout:1\n",
 };
-const dns = (spec: Partial<PodSpec>, extra = {}) => podDns(testPod("web", spec), { ...settings, ...extra });
+const dns = (spec: Partial<PodSpec>, extra = {}) => makePodDns(testPod("web", spec), { ...settings, ...extra });
 
 t.test("podDns() follows the pod's policy", async (t) => {
   const searches = ["default.svc.cluster.local", "svc.cluster.local", "cluster.local", "node.example"];
@@ -70,7 +70,7 @@ t.test("hostnameOf() cuts at 63 characters without a trailing dash", async (t) =
 
 t.test("hostsText() names the pod and its aliases", async (t) => {
   const pod = testPod("web", { hostAliases: [{ ip: "203.0.113.7", hostnames: ["a.test", "b.test"] }] });
-  const text = hostsText(pod, "cluster.local", ["10.0.0.2"], "");
+  const text = makeHostsFile(pod, "cluster.local", ["10.0.0.2"], "");
   t.match(text, /^# Kubernetes-managed hosts file\.\n127\.0\.0\.1\tlocalhost\n/);
   t.match(text, /\n10\.0\.0\.2\tweb\n\n# Entries added by HostAliases\.\n203\.0\.113\.7\ta\.test\tb\.test\n$/);
 });
@@ -81,7 +81,7 @@ t.test("parseResolvConf() reads nothing from an empty or broken file", async (t)
 });
 
 t.test("kernelHostname() is the whole name where the pod wants it and the kernel takes it", async (t) => {
-  const named = (name: string, spec: Partial<PodSpec>) => kernelHostname(testPod(name, spec), "cluster.local");
+  const named = (name: string, spec: Partial<PodSpec>) => makeKernelHostname(testPod(name, spec), "cluster.local");
   const spec = { subdomain: "sub", setHostnameAsFQDN: true };
   t.equal(named("web", spec), "web.sub.default.svc.cluster.local");
   t.equal(named("web", { subdomain: "sub" }), "web");

@@ -36,9 +36,9 @@ interface Resolver {
   readonly options: readonly string[];
 }
 
-export function podDns(pod: Pod, settings: DnsSettings): PodDns {
+export function makePodDns(pod: Pod, settings: DnsSettings): PodDns {
   const warnings: DnsWarning[] = [];
-  const base = baseResolver(pod, settings, warnings);
+  const base = chooseBaseResolver(pod, settings, warnings);
   const merged = mergePodConfig(base, pod);
   const servers = merged.servers.slice(0, NAMESERVERS_MAX);
   if (servers.length < merged.servers.length) {
@@ -59,7 +59,7 @@ export function podDns(pod: Pod, settings: DnsSettings): PodDns {
   return { config: { servers, searches, options: merged.options }, warnings };
 }
 
-function baseResolver(pod: Pod, settings: DnsSettings, warnings: DnsWarning[]): Resolver {
+function chooseBaseResolver(pod: Pod, settings: DnsSettings, warnings: DnsWarning[]): Resolver {
   const host = parseResolvConf(settings.resolvConf);
   const policy = pod.spec?.dnsPolicy ?? "ClusterFirst";
   if (policy === "None") return { servers: [], searches: [], options: [] };
@@ -130,7 +130,7 @@ export function hostnameOf(pod: Pod, clusterDomain: string): { readonly hostname
 }
 
 /** What the pod calls itself. Throws with Kubernetes' text when that is longer than a kernel's host name may be. */
-export function kernelHostname(pod: Pod, clusterDomain: string): string {
+export function makeKernelHostname(pod: Pod, clusterDomain: string): string {
   const { hostname, domain } = hostnameOf(pod, clusterDomain);
   if (pod.spec?.setHostnameAsFQDN !== true || domain === "") return hostname;
   const name = `${hostname}.${domain}`;
@@ -142,7 +142,7 @@ export function kernelHostname(pod: Pod, clusterDomain: string): string {
 }
 
 /** `hostFile` is the node's own file, for pods on the host's network. */
-export function hostsText(pod: Pod, clusterDomain: string, podIps: readonly string[], hostFile: string): string {
+export function makeHostsFile(pod: Pod, clusterDomain: string, podIps: readonly string[], hostFile: string): string {
   const { hostname, domain } = hostnameOf(pod, clusterDomain);
   const names = domain === "" ? hostname : `${hostname}.${domain}\t${hostname}`;
   const head =

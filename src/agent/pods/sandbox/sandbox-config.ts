@@ -6,12 +6,12 @@ import type { LinuxSandboxSecurityContext, PodSandboxConfig } from "../../runtim
 import type { DNSConfig, NamespaceOption, PortMapping, SecurityProfile, UserNamespace } from "../../runtime/cri/shared.ts";
 import { labels } from "../../runtime/observation.ts";
 import { type Directories, podLogDir } from "../directories.ts";
-import { kernelHostname } from "./dns.ts";
+import { makeKernelHostname } from "./dns.ts";
 import { allContainers, appContainers, podName, podNamespace, podUid } from "../pod-fields.ts";
 import { type CgroupSettings, podCgroupParent } from "../resources/container-resources.ts";
 import { podSysctls } from "./sysctls.ts";
 
-export interface SandboxInput {
+export interface SandboxConfigInput {
   readonly pod: Pod;
   readonly attempt: number;
   readonly dns: DNSConfig;
@@ -23,27 +23,27 @@ export interface SandboxInput {
 }
 
 /** Throws with Kubernetes' text when the pod's name is too long for the kernel. */
-export function sandboxConfig(input: SandboxInput): PodSandboxConfig {
+export function makeSandboxConfig(input: SandboxConfigInput): PodSandboxConfig {
   const { pod } = input;
   const hostNetwork = pod.spec?.hostNetwork === true;
   const context = pod.spec?.securityContext;
   const sysctls = podSysctls(pod);
   return {
     metadata: { name: podName(pod), uid: podUid(pod), namespace: podNamespace(pod), attempt: input.attempt },
-    ...(hostNetwork ? {} : { hostname: kernelHostname(pod, input.clusterDomain) }),
+    ...(hostNetwork ? {} : { hostname: makeKernelHostname(pod, input.clusterDomain) }),
     logDirectory: podLogDir(input.directories, pod),
     dnsConfig: input.dns,
-    portMappings: hostNetwork ? [] : portMappings(pod),
-    labels: { ...pod.metadata?.labels, ...podLabels(pod) },
+    portMappings: hostNetwork ? [] : makePortMappings(pod),
+    labels: { ...pod.metadata?.labels, ...makePodLabels(pod) },
     annotations: pod.metadata?.annotations ?? {},
     linux: {
       cgroupParent: podCgroupParent(pod, input.cgroups),
       ...(Object.keys(sysctls).length === 0 ? {} : { sysctls }),
       securityContext: {
-        namespaceOptions: namespaces(pod, input.userNamespace),
+        namespaceOptions: makeNamespaceOptions(pod, input.userNamespace),
         seccomp: { profileType: "RuntimeDefault" },
         privileged: allContainers(pod).some(({ spec }) => spec.securityContext?.privileged === true),
-        ...groups(pod),
+        ...makeSupplementalGroups(pod),
         ...(context?.seLinuxOptions === undefined ? {} : { selinuxOptions: context.seLinuxOptions }),
         ...(context?.runAsUser === undefined ? {} : { runAsUser: { value: BigInt(context.runAsUser) } }),
         ...(context?.runAsGroup === undefined || context.runAsUser === undefined
@@ -54,7 +54,7 @@ export function sandboxConfig(input: SandboxInput): PodSandboxConfig {
   };
 }
 
-export function podLabels(pod: Pod): Readonly<Record<string, string>> {
+export function makePodLabels(pod: Pod): Readonly<Record<string, string>> {
   return {
     [labels.podName]: podName(pod),
     [labels.podNamespace]: podNamespace(pod),
@@ -63,7 +63,7 @@ export function podLabels(pod: Pod): Readonly<Record<string, string>> {
 }
 
 /** Each container has its own PID namespace unless the pod shares the node's or one of its own. */
-export function namespaces(pod: Pod, usernsOptions?: UserNamespace): NamespaceOption {
+export function makeNamespaceOptions(pod: Pod, usernsOptions?: UserNamespace): NamespaceOption {
   return {
     network: pod.spec?.hostNetwork === true ? "NODE" : "POD",
     pid: pod.spec?.hostPID === true ? "NODE" : pod.spec?.shareProcessNamespace === true ? "POD" : "CONTAINER",
@@ -73,14 +73,14 @@ export function namespaces(pod: Pod, usernsOptions?: UserNamespace): NamespaceOp
 }
 
 /** `Strict` keeps out the groups that the image adds. */
-export function groups(pod: Pod): Pick<LinuxSandboxSecurityContext, "supplementalGroups" | "supplementalGroupsPolicy"> {
+export function makeSupplementalGroups(pod: Pod): Pick<LinuxSandboxSecurityContext, "supplementalGroups" | "supplementalGroupsPolicy"> {
   const context = pod.spec?.securityContext;
   const all = [...(context?.supplementalGroups ?? []), ...(context?.fsGroup === undefined ? [] : [context.fsGroup])];
   const policy = context?.supplementalGroupsPolicy === "Strict" ? ("Strict" as const) : ("Merge" as const);
   return { supplementalGroups: all.map(BigInt), supplementalGroupsPolicy: policy };
 }
 
-function portMappings(pod: Pod): readonly PortMapping[] {
+function makePortMappings(pod: Pod): readonly PortMapping[] {
   const ports: readonly ContainerPort[] = [...(pod.spec?.initContainers ?? []), ...appContainers(pod)].flatMap(
     (container) => container.ports ?? [],
   );
@@ -93,7 +93,7 @@ function portMappings(pod: Pod): readonly PortMapping[] {
 }
 
 /** Localhost profiles live below the agent's root directory, as in Kubernetes. */
-export function seccomp(
+export function makeSeccompProfile(
   profile: SeccompProfile | undefined,
   seccompDefault: boolean,
   rootDir: string,

@@ -1,6 +1,6 @@
 import t from "tap";
 import type { Pod, PodSpec } from "../../../api/core/pod/schema.ts";
-import { checkAllowedSysctls, forbiddenSysctl, podSysctls, sysctlName } from "./sysctls.ts";
+import { validateAllowedSysctls, findForbiddenSysctl, podSysctls, normalizeSysctlName } from "./sysctls.ts";
 
 function podWith(names: readonly string[], spec: Partial<PodSpec> = {}): Pod {
   const sysctls = names.map((name) => ({ name, value: "1" }));
@@ -15,7 +15,7 @@ t.test("sysctlName() writes dots for slashes, and slashes for the dots within a 
     ["net.ipv4.conf.eth0/7.rp_filter", "net.ipv4.conf.eth0/7.rp_filter"],
     ["", ""],
   ] as const;
-  for (const [written, wanted] of cases) t.equal(sysctlName(written), wanted, written);
+  for (const [written, wanted] of cases) t.equal(normalizeSysctlName(written), wanted, written);
   t.same(podSysctls(podWith(["net/ipv4/tcp_rmem"])), { "net.ipv4.tcp_rmem": "1" });
 });
 
@@ -38,13 +38,13 @@ t.test(
       ],
       [podWith(["kernel.msgmax"], { hostNetwork: true }), undefined],
     ];
-    for (const [pod, wanted] of cases) t.equal(forbiddenSysctl(pod, allowed), wanted);
+    for (const [pod, wanted] of cases) t.equal(findForbiddenSysctl(pod, allowed), wanted);
   },
 );
 
 t.test("checkAllowedSysctls() refuses what would change the node itself", async (t) => {
-  checkAllowedSysctls(["net.*", "kernel.shm*", "kernel.sem", "fs/mqueue/*", "net/core/somaxconn"]);
+  validateAllowedSysctls(["net.*", "kernel.shm*", "kernel.sem", "fs/mqueue/*", "net/core/somaxconn"]);
   for (const pattern of ["vm.swappiness", "kernel.*", "*", "fs.file-max", ""]) {
-    t.throws(() => checkAllowedSysctls([pattern]), /not known to be namespaced/, pattern);
+    t.throws(() => validateAllowedSysctls([pattern]), /not known to be namespaced/, pattern);
   }
 });

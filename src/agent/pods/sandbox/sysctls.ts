@@ -4,7 +4,7 @@ import type { Pod } from "../../../api/core/pod/schema.ts";
 type Namespace = "ipc" | "net";
 
 /** Sysctls that stay within the pod; others need a node set up for them. */
-const safe: ReadonlySet<string> = new Set([
+const SAFE_SYSCTLS: ReadonlySet<string> = new Set([
   "kernel.shm_rmid_forced",
   "net.ipv4.ip_local_port_range",
   "net.ipv4.tcp_syncookies",
@@ -23,7 +23,7 @@ const safe: ReadonlySet<string> = new Set([
  * The name with dots between its parts. Names may be written with slashes instead; what is then a dot belongs to a
  * part: `net/ipv4/conf/eth0.7/rp_filter` is `net.ipv4.conf.eth0/7.rp_filter`.
  */
-export function sysctlName(written: string): string {
+export function normalizeSysctlName(written: string): string {
   const separator = /[./]/.exec(written)?.[0];
   if (separator !== "/") return written;
   return written.replace(/[./]/g, (each) => (each === "/" ? "." : "/"));
@@ -32,16 +32,16 @@ export function sysctlName(written: string): string {
 /** The parameters that the pod asks for: name → value. */
 export function podSysctls(pod: Pod): Readonly<Record<string, string>> {
   const all = pod.spec?.securityContext?.sysctls ?? [];
-  return Object.fromEntries(all.map(({ name, value }) => [sysctlName(name), value]));
+  return Object.fromEntries(all.map(({ name, value }) => [normalizeSysctlName(name), value]));
 }
 
 /**
  * Why the pod may not have what it asks for, in Kubernetes' words; undefined when it may. `allowed` holds names, and
  * beginnings of names that end in `*`.
  */
-export function forbiddenSysctl(pod: Pod, allowed: readonly string[]): string | undefined {
+export function findForbiddenSysctl(pod: Pod, allowed: readonly string[]): string | undefined {
   for (const name of Object.keys(podSysctls(pod))) {
-    if (!safe.has(name) && !allowed.some((pattern) => fits(sysctlName(pattern), name))) {
+    if (!SAFE_SYSCTLS.has(name) && !allowed.some((pattern) => matchesPattern(normalizeSysctlName(pattern), name))) {
       return `forbidden sysctl: "${name}" not allowlisted`;
     }
     const namespace = namespaceOf(name);
@@ -52,14 +52,14 @@ export function forbiddenSysctl(pod: Pod, allowed: readonly string[]): string | 
 }
 
 /** Throws for a pattern that would let pods change the node itself. */
-export function checkAllowedSysctls(patterns: readonly string[]): void {
-  const wrong = patterns.filter((pattern) => namespaceOf(sysctlName(pattern)) === undefined);
+export function validateAllowedSysctls(patterns: readonly string[]): void {
+  const wrong = patterns.filter((pattern) => namespaceOf(normalizeSysctlName(pattern)) === undefined);
   if (wrong.length === 0) return;
   const which = wrong.map((pattern) => JSON.stringify(pattern)).join(", ");
   throw new Error(`Cannot allow sysctls ${which}: they are not known to be namespaced`);
 }
 
-function fits(pattern: string, name: string): boolean {
+function matchesPattern(pattern: string, name: string): boolean {
   return pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : name === pattern;
 }
 

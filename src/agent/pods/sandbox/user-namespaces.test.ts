@@ -2,30 +2,30 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
 import { podHarness, testPod } from "../../../testing/agent/pod-harness.ts";
-import { hostRange, UserNamespaces } from "./user-namespaces.ts";
+import { readHostIdRange, UserNamespaces } from "./user-namespaces.ts";
 
 t.test("UserNamespaces.of() gives each pod ids of its own, which outlive the agent", async (t) => {
   const directories = { rootDir: t.testdir(), podLogsDir: "/none" };
   const make = () =>
     new UserNamespaces({ directories, idsPerPod: 65_536, range: async () => ({ first: 65_536, length: 2 * 65_536 }) });
   const first = make();
-  const [a, again, b] = [await first.of("a"), await first.of("a"), await first.of("b")];
+  const [a, again, b] = [await first.allocate("a"), await first.allocate("a"), await first.allocate("b")];
   t.same(a, again);
   t.match(a, { mode: "POD", uids: [{ hostId: 65_536, containerId: 0, length: 65_536 }] });
   t.equal(b.gids?.[0]?.hostId, 131_072);
-  await t.rejects(first.of("c"), /could not find an empty slot/);
+  await t.rejects(first.allocate("c"), /could not find an empty slot/);
   const text = readFileSync(join(directories.rootDir, "pods/a/userns"), "utf8");
   const ids = '[{"hostId":65536,"containerId":0,"length":65536}]';
   t.equal(text, `{"uidMappings":${ids},"gidMappings":${ids}}`);
   const second = make();
-  t.same(await second.of("b"), b);
+  t.same(await second.allocate("b"), b);
   await second.release("a");
-  t.equal((await second.of("c")).uids?.[0]?.hostId, 65_536);
+  t.equal((await second.allocate("c")).uids?.[0]?.hostId, 65_536);
 });
 
 t.test("hostRange() takes what the node has set apart, if it is of use", async (t) => {
   const range = (users: string | undefined, groups = users) =>
-    hostRange(65_536, 110, async (word) => (word === "-g" ? groups : users));
+    readHostIdRange(65_536, 110, async (word) => (word === "-g" ? groups : users));
   t.same(await range(undefined), { first: 65_536, length: 65_536 * 110 });
   t.same(await range("0: svclet 131072 7208960\n"), { first: 131_072, length: 7_208_960 });
   const cases: readonly [string, RegExp, string?][] = [

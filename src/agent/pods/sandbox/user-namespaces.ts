@@ -36,23 +36,23 @@ export class UserNamespaces {
   }
 
   /** The pod's own; the same until it is released. Rejects when there are none left. */
-  async of(uid: string): Promise<UserNamespace> {
+  async allocate(uid: string): Promise<UserNamespace> {
     const { directories, idsPerPod } = this.#options;
     this.#taken ??= this.#written();
     this.#range ??= this.#options.range();
     const [taken, range] = await Promise.all([this.#taken, this.#range]);
     let first = taken.get(uid);
     if (first === undefined) {
-      first = free(range, idsPerPod, new Set(taken.values()));
+      first = findFreeRange(range, idsPerPod, new Set(taken.values()));
       taken.set(uid, first);
       try {
-        await write(join(podDir(directories, uid), FILE), mappings(first, idsPerPod));
+        await writeMappings(join(podDir(directories, uid), FILE), makeMappings(first, idsPerPod));
       } catch (error) {
         taken.delete(uid);
         throw error;
       }
     }
-    const ids = mappings(first, idsPerPod);
+    const ids = makeMappings(first, idsPerPod);
     return { mode: "POD", uids: ids, gids: ids };
   }
 
@@ -68,7 +68,7 @@ export class UserNamespaces {
     const taken = new Map<string, number>();
     for (const uid of await readdir(podsDir(directories)).catch(() => [])) {
       const text = await readFile(join(podDir(directories, uid), FILE), "utf8").catch(() => undefined);
-      if (text !== undefined) taken.set(uid, firstOf(text, uid));
+      if (text !== undefined) taken.set(uid, parseFirstId(text, uid));
     }
     return taken;
   }
@@ -79,12 +79,12 @@ export class UserNamespaces {
  * Rejects when those set apart are of no use: ranges must begin and end between pods, and be the same for users and
  * groups.
  */
-export async function hostRange(
+export async function readHostIdRange(
   idsPerPod: number,
   maxPods: number,
-  ask: (...words: string[]) => Promise<string | undefined> = subordinateIds,
+  readSubordinateIds: (...words: string[]) => Promise<string | undefined> = runGetsubids,
 ): Promise<IdRange> {
-  const [users, groups] = [await ask(USER), await ask("-g", USER)];
+  const [users, groups] = [await readSubordinateIds(USER), await readSubordinateIds("-g", USER)];
   if (users === undefined || groups === undefined) return { first: idsPerPod, length: idsPerPod * maxPods };
   const refuse = (why: string): Error => new Error(`cannot use the subordinate ids of user ${USER}: ${why}`);
   if (users !== groups) throw refuse("those of users and of groups differ");
@@ -99,31 +99,31 @@ export async function hostRange(
 }
 
 /** Undefined when the node has no such tool, or nothing for the user. */
-async function subordinateIds(...words: string[]): Promise<string | undefined> {
+async function runGetsubids(...words: string[]): Promise<string | undefined> {
   return await promisify(execFile)("getsubids", words).then(
     ({ stdout }) => stdout,
     () => undefined,
   );
 }
 
-function free({ first, length }: IdRange, idsPerPod: number, taken: ReadonlySet<number>): number {
+function findFreeRange({ first, length }: IdRange, idsPerPod: number, taken: ReadonlySet<number>): number {
   for (let at = first; at + idsPerPod <= first + length; at += idsPerPod) if (!taken.has(at)) return at;
   throw new Error("could not find an empty slot to allocate a user namespace");
 }
 
-function mappings(hostId: number, length: number): readonly IDMapping[] {
+function makeMappings(hostId: number, length: number): readonly IDMapping[] {
   return [{ hostId, containerId: 0, length }];
 }
 
 /** In the form that Kubernetes' agents write. A file that cannot be read might hide ids that are in use. */
-function firstOf(text: string, uid: string): number {
+function parseFirstId(text: string, uid: string): number {
   const { uidMappings } = JSON.parse(text) as { readonly uidMappings?: readonly { readonly hostId?: unknown }[] };
   const hostId = uidMappings?.[0]?.hostId;
   if (typeof hostId !== "number") throw new Error(`cannot read the user namespace of pod ${uid}`);
   return hostId;
 }
 
-async function write(file: string, ids: readonly IDMapping[]): Promise<void> {
+async function writeMappings(file: string, ids: readonly IDMapping[]): Promise<void> {
   await mkdir(join(file, ".."), { recursive: true, mode: 0o750 });
   await writeFile(`${file}.new`, JSON.stringify({ uidMappings: ids, gidMappings: ids }), { mode: 0o600 });
   await rename(`${file}.new`, file);

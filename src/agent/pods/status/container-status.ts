@@ -7,7 +7,7 @@ import type { ResourceRequirements } from "../../../api/core/resources/schema.ts
 import { timeOf } from "../../../schema/value/time.ts";
 import type { Observation, ObservedContainer } from "../../runtime/observation.ts";
 import { type ContainerRole, isSidecar } from "../pod-fields.ts";
-import { apiSignal } from "../containers/stop-signals.ts";
+import { toApiSignal } from "../containers/stop-signals.ts";
 
 /** Why a container does not run although it should: `CrashLoopBackOff`, `ErrImagePull`, … */
 export interface WaitingReason {
@@ -215,7 +215,7 @@ function makeRuntimeFields({ user, stopSignal }: ObservedContainer): Pick<Contai
     ...(linux === undefined
       ? {}
       : { user: { linux: { ...ids, ...(groups.length === 0 ? {} : { supplementalGroups: groups }) } } }),
-    ...(stopSignal === undefined ? {} : { stopSignal: apiSignal(stopSignal) }),
+    ...(stopSignal === undefined ? {} : { stopSignal: toApiSignal(stopSignal) }),
   };
 }
 

@@ -3,9 +3,9 @@ import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import { digestOf, type Made, nothing, type Observation, observe, observeMade } from "../../runtime/observation.ts";
 import { isAway, type Runtime, RuntimeError } from "../../runtime/runtime.ts";
-import { mayHaveRunOut, sureOfReason } from "../containers/oom-reason.ts";
+import { mayBeOomKilled, awaitFinalReason } from "../containers/oom-reason.ts";
 import { allContainers, podUid } from "../pod-fields.ts";
-import { withTerminationMessage } from "../containers/termination-message.ts";
+import { addTerminationMessage } from "../containers/termination-message.ts";
 
 export interface PodObserverOptions {
   readonly runtime: Runtime;
@@ -126,8 +126,8 @@ export class PodObserver {
     const count = allContainers(pod).length;
     const read = containers.map(async (each) => {
       if (known.containers.includes(each)) return each;
-      const isSure = !mayHaveRunOut(pod, each);
-      return await withTerminationMessage(isSure ? each : await sureOfReason(each, runtime, clock, signal), count);
+      const isSure = !mayBeOomKilled(pod, each);
+      return await addTerminationMessage(isSure ? each : await awaitFinalReason(each, runtime, clock, signal), count);
     });
     return { sandboxes, containers: await Promise.all(read) };
   }

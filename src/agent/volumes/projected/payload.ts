@@ -9,7 +9,7 @@ import type {
   ServiceAccountTokenProjection,
   VolumeProjection,
 } from "../../../api/core/volume/schema.ts";
-import { fieldValue, type NodeFacts, resourceValue } from "../../pods/environment/downward-api.ts";
+import { resolveFieldRef, type NodeInfo, resolveResourceFieldRef } from "../../pods/environment/downward-api.ts";
 import { appContainers, initContainers, podNamespace } from "../../pods/pod-fields.ts";
 import { type FileContent, validatePath } from "./atomic-writer.ts";
 
@@ -21,7 +21,7 @@ export interface VolumeObjects {
 
 export interface PayloadContext {
   readonly pod: Pod;
-  readonly node: NodeFacts;
+  readonly node: NodeInfo;
   readonly podIps: readonly string[];
   readonly objects: VolumeObjects;
   readonly token: (source: ServiceAccountTokenProjection) => Promise<string>;
@@ -83,10 +83,10 @@ export function downwardPayload(
     validatePath(item.path);
     const text =
       item.fieldRef !== undefined
-        ? fieldValue(context.pod, item.fieldRef.fieldPath, context.node, context.podIps)
+        ? resolveFieldRef(context.pod, item.fieldRef.fieldPath, context.node, context.podIps)
         : item.resourceFieldRef === undefined
           ? ""
-          : resourceValue(context.pod, undefined, item.resourceFieldRef, context.node);
+          : resolveResourceFieldRef(context.pod, undefined, item.resourceFieldRef, context.node);
     files.set(item.path, { data: Buffer.from(text), mode: item.mode ?? mode ?? MODE });
   }
   return files;
