@@ -48,8 +48,7 @@ function unitEntries() {
   mkdirSync(entries, { recursive: true });
   const rooms = Map.groupBy(
     tests("src/**/*.test.ts").filter((file) => !file.startsWith("src/acceptance/cluster/")),
-    (file) =>
-      isAlone(file) ? file.replaceAll("/", "-") : (file.split("/").slice(1, -1)[0] ?? basename(file, ".test.ts")),
+    groupOf,
   );
   return [...rooms].map(([room, files]) => {
     const entry = join(entries, `${room}.mjs`);
@@ -59,6 +58,13 @@ function unitEntries() {
     );
     return relative(root, entry);
   });
+}
+
+/** `registry` for all of src/registry. The suites in src/acceptance are long: each of its folders is a group. */
+function groupOf(file) {
+  if (isAlone(file)) return file.replaceAll("/", "-");
+  const folders = file.split("/").slice(1, -1);
+  return folders.slice(0, folders[0] === "acceptance" ? 2 : 1).join("-") || basename(file, ".test.ts");
 }
 
 /** Runs tap over `files`; resolves with the counts of its leaves. */
