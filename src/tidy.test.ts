@@ -100,7 +100,7 @@ t.test("libraries stay in their rooms", (t) => {
   const homes: Readonly<Record<string, RegExp>> = {
     yargs: /^flags\//,
     "yargs-parser": /^flags\//,
-    zod: /^(?:flags\/|apiserver\/options|agent\/options)/,
+    zod: /^(?:flags\/|apiserver\/config\/options|agent\/options)/,
     pino: /^std\//,
     "classic-level": /^storage\/level\//,
     "@grpc/grpc-js": /^(?:storage\/kvstore|agent\/|auth\/service-account\/external-signer|testing\/)/,
