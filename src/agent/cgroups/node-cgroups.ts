@@ -10,7 +10,7 @@ import type { CgroupLimits, CgroupTree } from "./cgroup-tree.ts";
 import { type SystemdSlices, slicePath } from "./systemd-slices.ts";
 import { parseUnits, parseMillis } from "../pods/resources/quantities.ts";
 import { applyCgroupLimits } from "../pods/resources/pod-cgroups.ts";
-import { makeHugePageLimits } from "../pods/resources/pod-limits.ts";
+import { makeHugePageLimits } from "../pods/resources/pod-cgroup-limits.ts";
 import { type CgroupSettings, milliCpuToShares, cgroupName } from "../pods/resources/container-resources.ts";
 
 export type Enforcement = "none" | "pods" | "system-reserved" | "svc-reserved";

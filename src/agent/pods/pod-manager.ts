@@ -1,11 +1,11 @@
 /** Which pods are wanted, and a worker for each; ends what runs and nobody wants. */
 import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
 import type { RuntimePod } from "../runtime/events.ts";
-import { removeOrphanedPodFiles } from "./leftovers.ts";
+import { removeOrphanedPodFiles } from "./orphaned-pod-files.ts";
 import type { PodServices, Termination } from "./pod-context.ts";
 import { isStatic, podName, podNamespace, podUid } from "./pod-fields.ts";
 import { PodWorker } from "./worker/pod-worker.ts";
-import { stopAllPods } from "./stop-all.ts";
+import { stopAllPods } from "./stop-all-pods.ts";
 
 export interface PodManagerOptions {
   readonly services: PodServices;

@@ -8,7 +8,7 @@ import { type CgroupLimits, CgroupTree } from "../../cgroups/cgroup-tree.ts";
 import { type SystemdSlices, slicePath } from "../../cgroups/systemd-slices.ts";
 import { getPodResource } from "./pod-resources.ts";
 import { podUid } from "../pod-fields.ts";
-import { makeHugePageLimits, maxLimits, type PodLimitSettings, makePodCgroupLimits } from "./pod-limits.ts";
+import { makeHugePageLimits, maxLimits, type PodLimitSettings, makePodCgroupLimits } from "./pod-cgroup-limits.ts";
 import { getPodQosClass } from "./qos.ts";
 import { type CgroupSettings, podCgroupParent, milliCpuToShares, cgroupName } from "./container-resources.ts";
 

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
-import { removeOrphanedPodFiles } from "./leftovers.ts";
+import { removeOrphanedPodFiles } from "./orphaned-pod-files.ts";
 
 t.test("removeLeftovers() removes what is of pods that nobody knows, and nothing else", async (t) => {
   const rootDir = await mkdtemp(join(tmpdir(), "svc-leftovers-"));
