@@ -3,9 +3,9 @@ import { readFileSync } from "node:fs";
 import { get } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AgentProcess } from "../acceptance/cluster/agent-process.ts";
-import { until } from "../acceptance/cluster/cluster.ts";
 import { loadKubeconfig } from "../client/kubeconfig/kubeconfig.ts";
 import { missing, startPrivateContainerd } from "../testing/agent/private-containerd.ts";
+import { until } from "../testing/std/until.ts";
 import type { Figures } from "./figures.ts";
 import { Connection, expectStatus } from "./load.ts";
 import { measureRuntime, measureStarts, PODS, pod } from "./pod-starts.ts";
@@ -41,7 +41,9 @@ export async function measureAgent(figures: Figures, program: readonly string[])
   let held = 0;
   for (const count of PODS_HELD) {
     for (; held < count; held++) expectStatus(await connection.request("POST", PODS, pod(`held-${held}`)), 201);
-    await until(`${count} pods`, async () => ((await running(node)) >= count ? true : undefined), WAIT_MS_MAX);
+    await until(`${count} pods`, async () => ((await running(node)) >= count ? true : undefined), {
+      timeoutMs: WAIT_MS_MAX,
+    });
     await measureIdle(figures, node, count);
   }
   await measureAdoption(figures, node, held);
@@ -65,7 +67,9 @@ async function measureAdoption(figures: Figures, node: AgentProcess, count: numb
   await node.stop("SIGKILL");
   const began = performance.now();
   node.start("cluster");
-  await until("the pods to be adopted", async () => ((await running(node)) >= count ? true : undefined), WAIT_MS_MAX);
+  await until("the pods to be adopted", async () => ((await running(node)) >= count ? true : undefined), {
+    timeoutMs: WAIT_MS_MAX,
+  });
   figures.add(`agent killed: from its start until it has ${count} pods again`, performance.now() - began, "ms");
 }
 

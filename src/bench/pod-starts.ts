@@ -2,7 +2,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { AgentProcess } from "../acceptance/cluster/agent-process.ts";
-import { until } from "../acceptance/cluster/cluster.ts";
 import { makeContainerConfig } from "../agent/pods/containers/container-config.ts";
 import { makeSandboxConfig } from "../agent/pods/sandbox/sandbox-config.ts";
 import type { ContainerConfig } from "../agent/runtime/cri/container.ts";
@@ -10,6 +9,7 @@ import type { PodSandboxConfig } from "../agent/runtime/cri/sandbox.ts";
 import { type CriClient, createCriClient } from "../agent/runtime/cri.ts";
 import { systemClock } from "../std/time/clock.ts";
 import type { PrivateContainerd } from "../testing/agent/private-containerd.ts";
+import { until } from "../testing/std/until.ts";
 import type { Figures } from "./figures.ts";
 import { type Connection, expectStatus, quantile } from "./load.ts";
 import { type CpuGroup, cpuMs } from "./process.ts";

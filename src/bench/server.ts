@@ -4,7 +4,7 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { freePort } from "../acceptance/cluster/cluster.ts";
+import { freePort } from "../testing/std/free-port.ts";
 import { Connection, type Credentials, expectStatus } from "./load.ts";
 
 const TOKEN = "bench";

@@ -2,21 +2,13 @@ import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { rm } from "node:fs/promises";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import t from "tap";
+import { freePort } from "../testing/std/free-port.ts";
 
 const MAIN = fileURLToPath(new URL("../main.ts", import.meta.url));
 const skip = process.platform === "linux" && process.getuid?.() === 0 ? false : "only root runs nodes, on Linux";
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { readonly port: number };
-  server.close();
-  return port;
-}
 
 t.test("svc up ends at the first signal, too, while it waits for a runtime that is not there", { skip }, async (t) => {
   const directory = t.testdir();

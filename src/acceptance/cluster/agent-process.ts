@@ -5,7 +5,8 @@ import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { writeKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
 import type { PrivateContainerd } from "../../testing/agent/private-containerd.ts";
-import { command, freePort, root } from "./cluster.ts";
+import { freePort } from "../../testing/std/free-port.ts";
+import { command, root } from "./cluster.ts";
 
 const STOP_MS_MAX = 20_000;
 const TOKEN = "agent-process";

@@ -11,11 +11,11 @@ import {
   realpathSync,
   rmSync,
 } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { freePort } from "../../testing/std/free-port.ts";
 
 export const root = fileURLToPath(new URL("../../../", import.meta.url));
 const START_MS_MAX = 60_000;
@@ -97,16 +97,6 @@ export function command(file: string, args: readonly string[], options: CommandO
     child.stdin?.on("error", () => undefined);
     child.stdin?.end(input ?? "");
   });
-}
-
-/** A port that nothing listens on now. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise<void>((resolve) => server.close(() => resolve()));
-  if (address === null || typeof address === "string") throw new Error("Cannot find a free port");
-  return address.port;
 }
 
 export interface ClusterOptions {
@@ -292,15 +282,4 @@ function processes(): { readonly pid: number; readonly text: string }[] {
       return [];
     }
   });
-}
-
-/** Asks again until `ready` has an answer; rejects after `timeoutMs`, saying what was waited for. */
-export async function until<T>(what: string, ready: () => Promise<T | undefined>, timeoutMs = 60_000): Promise<T> {
-  const deadline = performance.now() + timeoutMs;
-  for (;;) {
-    const answer = await ready();
-    if (answer !== undefined) return answer;
-    if (performance.now() > deadline) throw new Error(`Waited ${timeoutMs} ms in vain for ${what}`);
-    await sleep(100);
-  }
 }

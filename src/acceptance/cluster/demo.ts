@@ -2,7 +2,9 @@
  * Run by `make demo`: a cluster with a temporary state, the examples applied with kubectl, everything shown, everything
  * removed. Status 0 when all of it went as it should. `SVC_PROGRAM` may be sources, bundle (default) or binary.
  */
-import { clusterLack, command, kubectls, programs, TestCluster, until } from "./cluster.ts";
+
+import { until } from "../../testing/std/until.ts";
+import { clusterLack, command, kubectls, programs, TestCluster } from "./cluster.ts";
 
 const lack = clusterLack();
 if (lack === undefined) process.exitCode = await demo();

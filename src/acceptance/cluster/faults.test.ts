@@ -6,7 +6,8 @@ import { createCriClient } from "../../agent/runtime/cri.ts";
 import { systemMounter } from "../../agent/volumes/mount/mounter.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { type CriMethod, ScriptedCri } from "../../testing/agent/scripted-cri.ts";
-import { clusterLack, until } from "./cluster.ts";
+import { until } from "../../testing/std/until.ts";
+import { clusterLack } from "./cluster.ts";
 import type { ApiJson } from "./recorded-agent/cases.ts";
 import { Machine, NODE } from "./recorded-agent/machine.ts";
 

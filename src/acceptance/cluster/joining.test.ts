@@ -6,7 +6,8 @@ import t from "tap";
 import { CertificateFiles } from "../../agent/certificates/certificate-files.ts";
 import { issueCertificate } from "../../auth/pki/certificate-authority.ts";
 import { missing } from "../../testing/agent/private-containerd.ts";
-import { clusterLack, command, programs, root, TestCluster, until } from "./cluster.ts";
+import { until } from "../../testing/std/until.ts";
+import { clusterLack, command, programs, root, TestCluster } from "./cluster.ts";
 import { Machine, Network } from "./machine.ts";
 
 const DAY_MS = 86_400_000;

@@ -1,7 +1,8 @@
 /** Every kubectl at hand against real clusters: a table of commands with what they must answer, and watches. */
 import { type ChildProcess, spawn } from "node:child_process";
 import t, { type Test } from "tap";
-import { type CommandResult, clusterLack, command, kubectls, programs, TestCluster, until } from "./cluster.ts";
+import { until } from "../../testing/std/until.ts";
+import { type CommandResult, clusterLack, command, kubectls, programs, TestCluster } from "./cluster.ts";
 import { type KubectlCase, kubectlCases } from "./kubectl-cases.ts";
 
 const RETRY_MS_MAX = 30_000;
@@ -127,7 +128,7 @@ class Following implements Disposable {
   /** Resolves with all it printed once that matches. */
   prints(wanted: RegExp): Promise<string> {
     const look = async (): Promise<string | undefined> => (wanted.test(this.#text) ? this.#text : undefined);
-    return until(`${wanted} from ${this.#child.spawnargs.join(" ")}`, look, RETRY_MS_MAX);
+    return until(`${wanted} from ${this.#child.spawnargs.join(" ")}`, look, { timeoutMs: RETRY_MS_MAX });
   }
 
   [Symbol.dispose](): void {

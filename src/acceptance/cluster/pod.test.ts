@@ -3,7 +3,8 @@ import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import t, { type Test } from "tap";
-import { clusterLack, kubectls, programs, root, TestCluster, until } from "./cluster.ts";
+import { until } from "../../testing/std/until.ts";
+import { clusterLack, kubectls, programs, root, TestCluster } from "./cluster.ts";
 
 const lack = clusterLack();
 const hello = readFileSync(join(root, "testdata/examples/hello.yaml"), "utf8");

@@ -8,7 +8,9 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import t from "tap";
-import { clusterLack, command, freePort, programs, root, TestCluster, until } from "./cluster.ts";
+import { freePort } from "../../testing/std/free-port.ts";
+import { until } from "../../testing/std/until.ts";
+import { clusterLack, command, programs, root, TestCluster } from "./cluster.ts";
 
 const lack = clusterLack();
 const blocks = [...readFileSync(join(root, "README.md"), "utf8").matchAll(/^```sh\n([\s\S]*?)^```/gm)].map(

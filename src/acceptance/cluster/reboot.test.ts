@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import t from "tap";
 import { type PrivateContainerd, startPrivateContainerd } from "../../testing/agent/private-containerd.ts";
+import { until } from "../../testing/std/until.ts";
 import { AgentProcess } from "./agent-process.ts";
-import { type CommandResult, clusterLack, command, until } from "./cluster.ts";
+import { type CommandResult, clusterLack, command } from "./cluster.ts";
 
 t.setTimeout(300_000);
 

@@ -2,7 +2,8 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
-import { clusterLack, command, programs, TestCluster, until } from "./cluster.ts";
+import { until } from "../../testing/std/until.ts";
+import { clusterLack, command, programs, TestCluster } from "./cluster.ts";
 import { exampleImage } from "./example-image.ts";
 
 const lack = clusterLack();

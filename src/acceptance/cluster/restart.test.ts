@@ -1,7 +1,8 @@
 /** What survives when svc stops, is killed, and comes back. */
 import { join } from "node:path";
 import t, { type Test } from "tap";
-import { clusterLack, programs, root, TestCluster, until } from "./cluster.ts";
+import { until } from "../../testing/std/until.ts";
+import { clusterLack, programs, root, TestCluster } from "./cluster.ts";
 
 const lack = clusterLack();
 

@@ -4,8 +4,9 @@ import { createServer } from "node:http";
 import { join } from "node:path";
 import t from "tap";
 import { type PrivateContainerd, startPrivateContainerd } from "../../testing/agent/private-containerd.ts";
+import { until } from "../../testing/std/until.ts";
 import { AgentProcess } from "./agent-process.ts";
-import { type CommandResult, clusterLack, command, kubectls, until } from "./cluster.ts";
+import { type CommandResult, clusterLack, command, kubectls } from "./cluster.ts";
 
 const lack = clusterLack();
 const forever = "trap 'exit 0' TERM; while :; do sleep 0.1; done";

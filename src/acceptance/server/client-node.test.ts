@@ -2,7 +2,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
@@ -25,6 +24,8 @@ import { readAll } from "../../client/response.ts";
 import { makeRequest } from "../../http/request.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { systemClock } from "../../std/time/clock.ts";
+import { freePort } from "../../testing/std/free-port.ts";
+import { until } from "../../testing/std/until.ts";
 import { recordedCases } from "../recorded-answers/cases.ts";
 
 const WAIT_MS_MAX = 30_000;
@@ -43,22 +44,6 @@ async function configOf(dir: string, port: number): Promise<KubeConfig> {
   const cluster = { name: "c", server: `https://127.0.0.1:${port}`, caData, skipTLSVerify: false };
   config.loadFromClusterAndUser(cluster, { name: "u", token: "secret" });
   return config;
-}
-
-async function until(what: string, wanted: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + WAIT_MS_MAX;
-  while (!(await wanted())) {
-    if (performance.now() > deadline) throw new Error(`${what}: not within ${WAIT_MS_MAX} ms`);
-    await systemClock.sleep(50);
-  }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  return typeof address === "object" && address !== null ? address.port : 0;
 }
 
 /** A server as a process of its own, so that it can be killed. */

@@ -3,11 +3,11 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:https";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import t, { type Test } from "tap";
+import { freePort } from "../../testing/std/free-port.ts";
 
 t.setTimeout(120_000);
 
@@ -24,14 +24,6 @@ interface Server extends AsyncDisposable {
   readonly child: ChildProcess;
   readonly errors: () => string;
   ask(method: string, path: string, body?: unknown): Promise<Answer>;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === "object" ? (address?.port ?? 0) : 0;
 }
 
 async function start(t: Test, home: string, store: string): Promise<Server> {

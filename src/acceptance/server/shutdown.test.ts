@@ -3,10 +3,10 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { type ClientHttp2Session, connect } from "node:http2";
-import { createServer } from "node:net";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import t, { type Test } from "tap";
+import { freePort } from "../../testing/std/free-port.ts";
+import { until } from "../../testing/std/until.ts";
 
 const MAIN = new URL("../../main.ts", import.meta.url).pathname;
 
@@ -16,14 +16,6 @@ interface Running {
   log(): string;
   /** Resolves with the exit code. */
   readonly exited: Promise<number | null>;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  return typeof address === "object" && address !== null ? address.port : 0;
 }
 
 async function start(t: Test, ...flags: readonly string[]): Promise<Running> {
@@ -40,17 +32,17 @@ async function start(t: Test, ...flags: readonly string[]): Promise<Running> {
   });
   const exited = once(child, "exit").then(([code]) => code as number | null);
   await until(
+    () => `the server serves; its log:\n${log}`,
     () => log.includes("Serving securely"),
-    () => log,
   );
   return { child, port, log: () => log, exited };
 }
 
-async function until(holds: () => boolean, log: () => string): Promise<void> {
-  for (let turn = 0; !holds(); turn++) {
-    if (turn > 2000) throw new Error(`Never came true; the server said:\n${log()}`);
-    await sleep(5);
-  }
+async function untilLogged(server: Running, text: string): Promise<void> {
+  await until(
+    () => `${JSON.stringify(text)} is logged; the log:\n${server.log()}`,
+    () => server.log().includes(text),
+  );
 }
 
 function session(t: Test, { port }: Running): ClientHttp2Session {
@@ -80,7 +72,7 @@ t.test("svc apiserver serves on for its delay, not ready, then ends watches and 
   const watch = await get(t, server, "/api/v1/pods?watch=1");
   t.equal((await get(t, server, "/readyz")).status, 200);
   server.child.kill("SIGTERM");
-  await until(() => server.log().includes("not ready, and serving on"), server.log);
+  await untilLogged(server, "not ready, and serving on");
   t.equal((await get(t, server, "/readyz")).status, 500, "/readyz fails at once");
   for (const path of ["/livez", "/healthz", "/api/v1/pods"]) t.equal((await get(t, server, path)).status, 200, path);
   let over = false;
@@ -104,7 +96,7 @@ t.test("svc apiserver sends new requests elsewhere while watches end one after t
   const watches = [];
   for (let count = 0; count < 60; count++) watches.push(await get(t, server, "/api/v1/pods?watch=1", watchers));
   server.child.kill("SIGTERM");
-  await until(() => server.log().includes("new requests are sent elsewhere"), server.log);
+  await untilLogged(server, "new requests are sent elsewhere");
   const refused = await get(t, server, "/api/v1/pods");
   t.match(refused, { status: 429, headers: { "retry-after": "5" } });
   t.equal((await get(t, server, "/livez")).status, 200);
@@ -115,7 +107,7 @@ t.test("svc apiserver sends new requests elsewhere while watches end one after t
 t.test("svc apiserver ends at once at a second signal", async (t) => {
   const server = await start(t, "--shutdown-delay-duration=1h");
   server.child.kill("SIGTERM");
-  await until(() => server.log().includes("Shutting down"), server.log);
+  await untilLogged(server, "Shutting down");
   server.child.kill("SIGINT");
   t.equal(await server.exited, 130);
 });

@@ -3,15 +3,12 @@ import { once } from "node:events";
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
+import { until } from "../../testing/std/until.ts";
 import { pauseElf } from "./pause.ts";
 
 /** `State:` of /proc/PID/status: S sleeping, Z a zombie. */
 function stateOf(pid: number): string {
   return /^State:\s+(\w)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? "";
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setImmediate(resolve));
 }
 
 function start(directory: string): ChildProcess {
@@ -26,12 +23,12 @@ t.test("pauseElf() sleeps until it is told to end, and then ends well", async (t
     const child = start(t.testdir({}));
     await once(child, "spawn");
     const pid = child.pid!;
-    await until(() => stateOf(pid) === "S");
+    await until("the process is in state S", () => stateOf(pid) === "S");
     // Being stopped and continued interrupts the wait, which must begin anew.
     child.kill("SIGSTOP");
-    await until(() => stateOf(pid) === "T");
+    await until("the process is in state T", () => stateOf(pid) === "T");
     child.kill("SIGCONT");
-    await until(() => stateOf(pid) === "S");
+    await until("the process is in state S", () => stateOf(pid) === "S");
     child.kill(signal);
     t.same(await once(child, "exit"), [0, null]);
   }

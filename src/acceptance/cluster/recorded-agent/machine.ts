@@ -7,7 +7,9 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { writeKubeconfig } from "../../../client/kubeconfig/kubeconfig.ts";
 import { type PrivateContainerd, startPrivateContainerd } from "../../../testing/agent/private-containerd.ts";
-import { freePort, programs, until } from "../cluster.ts";
+import { freePort } from "../../../testing/std/free-port.ts";
+import { until } from "../../../testing/std/until.ts";
+import { programs } from "../cluster.ts";
 import { Api } from "./api.ts";
 import { recordedImages } from "./images.ts";
 

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { until } from "../cluster.ts";
+import { until } from "../../../testing/std/until.ts";
 import { type ApiAnswer, collectionPath } from "./api.ts";
 import type { ApiJson, Case, EventJson, Json, PodRecord, PodStatusJson, RunLog, Snapshot, Step } from "./cases.ts";
 import { cgroupDifferences, cgroupsNow } from "./cgroups.ts";
