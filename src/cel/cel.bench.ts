@@ -3,12 +3,12 @@
  * heap that compiling and one evaluation take.
  */
 import { int64, list, listMap, map, object, optional, string } from "../schema/define.ts";
-import { cpuMicroseconds, heapBytes } from "../testing/std/measure.ts";
 import { nameForms } from "../testing/cel/name-formats.ts";
-import { compile } from "./cel.ts";
-import { typeOf } from "./adapter/schema-type.ts";
-import { environment } from "./environment.ts";
+import { cpuMicroseconds, heapBytes } from "../testing/std/measure.ts";
 import { nativeOf } from "./adapter/json-value.ts";
+import { typeOf } from "./adapter/schema-type.ts";
+import { compile } from "./cel.ts";
+import { environment } from "./environment.ts";
 import { dynType } from "./values/types.ts";
 
 const schema = object("Bench", {

@@ -5,10 +5,10 @@
 
 import { nameForms } from "../testing/cel/name-formats.ts";
 import { everything, fuzz, sample } from "../testing/schema/fuzz-harness.ts";
-import { compile } from "./cel.ts";
-import { typeOf } from "./adapter/schema-type.ts";
-import { environment } from "./environment.ts";
 import { dynamicOf, nativeOf } from "./adapter/json-value.ts";
+import { typeOf } from "./adapter/schema-type.ts";
+import { compile } from "./cel.ts";
+import { environment } from "./environment.ts";
 import { renderErrors } from "./parse/source.ts";
 import { dynType, intType } from "./values/types.ts";
 

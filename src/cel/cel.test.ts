@@ -1,8 +1,8 @@
 import t from "tap";
 import { nameForms } from "../testing/cel/name-formats.ts";
+import { dynamicOf } from "./adapter/json-value.ts";
 import { type Compiled, compile, type Program } from "./cel.ts";
 import { type Environment, environment } from "./environment.ts";
-import { dynamicOf } from "./adapter/json-value.ts";
 import { renderErrors } from "./parse/source.ts";
 import { boolType, dynType, intType, listType, mapType, objectType, stringType, typeText } from "./values/types.ts";
 import { fail } from "./values/value.ts";

@@ -8,18 +8,19 @@
  *
  * `environment` is in environment.ts, `typeOf` in declare.ts, `nativeOf` in native.ts, limits in limits.ts.
  */
+
+import { checkLiterals } from "./check/check-literals.ts";
 import type { Checked } from "./check/checked.ts";
 import { check } from "./check/checker.ts";
-import type { Environment } from "./environment.ts";
+import { sameType } from "./check/unify.ts";
 import { type CostEstimate, estimateCost } from "./cost/estimate.ts";
+import { PER_CALL_COST_MAX } from "./cost/limits.ts";
+import type { Environment } from "./environment.ts";
 import { executable } from "./evaluate/evaluate.ts";
 import { CostExceeded, Frame, type Run } from "./evaluate/frame.ts";
-import { PER_CALL_COST_MAX } from "./cost/limits.ts";
-import { checkLiterals } from "./check/check-literals.ts";
 import { parse } from "./parse/parser.ts";
 import type { CelError } from "./parse/source.ts";
 import { type Type, typeText } from "./values/types.ts";
-import { sameType } from "./check/unify.ts";
 import { compared, Failure, type Value } from "./values/value.ts";
 
 export interface CompileOptions {

@@ -9,9 +9,9 @@ import t from "tap";
 import { nameForms } from "../testing/cel/name-formats.ts";
 import { parseTextproto, type TextMessage, type TextValue } from "../testing/cel/textproto.ts";
 import { compile, type Outcome } from "./cel.ts";
-import { EntryMap } from "./values/entry-map.ts";
 import { environment } from "./environment.ts";
 import { Uint } from "./values/compare.ts";
+import { EntryMap } from "./values/entry-map.ts";
 import { Duration, Timestamp } from "./values/time-value.ts";
 import {
   boolType,

@@ -2,13 +2,13 @@
 import fc from "fast-check";
 import t from "tap";
 import { nameForms } from "../testing/cel/name-formats.ts";
-import type { Expr } from "./parse/ast.ts";
+import { dynamicOf } from "./adapter/json-value.ts";
 import { compile } from "./cel.ts";
 import { environment } from "./environment.ts";
-import { dynamicOf } from "./adapter/json-value.ts";
-import { compareStrings } from "./values/compare.ts";
+import type { Expr } from "./parse/ast.ts";
 import { parse } from "./parse/parser.ts";
 import { renderErrors } from "./parse/source.ts";
+import { compareStrings } from "./values/compare.ts";
 import { dynType, intType } from "./values/types.ts";
 import { equal } from "./values/value.ts";
 

@@ -7,8 +7,8 @@ import { readBody } from "../http/body.ts";
 import type { HttpResponse } from "../http/message.ts";
 import { bytes, json, text } from "../http/respond.ts";
 import { valueStream } from "../http/value-stream.ts";
+import { decodeProtobuf } from "../schema/protobuf/decode.ts";
 import { decodeEnvelope } from "../schema/protobuf/envelope.ts";
-import { decodeProtobuf } from "../schema/protobuf/encode.ts";
 import { createClient } from "./api-client.ts";
 import { metadataOnly } from "./metadata-only.ts";
 

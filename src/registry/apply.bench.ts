@@ -3,8 +3,8 @@
  * take for a pod of about 3 KB.
  */
 import { readFileSync } from "node:fs";
-import { type Pod, pod } from "../api/core/pod/schema.ts";
 import { podKind } from "../api/core/pod/kind.ts";
+import { type Pod, pod } from "../api/core/pod/schema.ts";
 import { compare } from "../schema/apply/compare.ts";
 import { canonical, difference, union } from "../schema/apply/field-set.ts";
 import { jsonForm } from "../schema/apply/json-form.ts";
@@ -15,10 +15,10 @@ import { toFieldSet } from "../schema/apply/to-field-set.ts";
 import { checkShape } from "../schema/apply/typed-validation.ts";
 import { decode } from "../schema/decode/decode.ts";
 import { applyDefaults } from "../schema/defaults.ts";
+import { parseJson } from "../schema/json/parse.ts";
 import { deepFreeze } from "../schema/value/freeze.ts";
-import { parseJson } from "../schema/json/encode.ts";
-import { cpuMicroseconds } from "../testing/std/measure.ts";
 import { fixture } from "../testing/registry/registry-fixture.ts";
+import { cpuMicroseconds } from "../testing/std/measure.ts";
 import { applied } from "./apply.ts";
 import { tracked } from "./field-tracking.ts";
 

@@ -1,6 +1,6 @@
 /** The opaque token with which a client asks for the next page of a list. */
 import { badRequest } from "../api/status.ts";
-import { parseJson } from "../schema/json/encode.ts";
+import { parseJson } from "../schema/json/parse.ts";
 import type { Revision } from "../storage/store.ts";
 
 export interface Continue {

@@ -3,9 +3,10 @@ import t from "tap";
 import { arbitraryOf } from "../testing/schema/arbitrary.ts";
 import { everything } from "../testing/schema/fuzz-harness.ts";
 import { decode } from "./decode/decode.ts";
-import { deepEqual } from "./value/equal.ts";
 import { mergePatch } from "./patch/merge-patch.ts";
-import { decodeProtobuf, encodeProtobuf } from "./protobuf/encode.ts";
+import { decodeProtobuf } from "./protobuf/decode.ts";
+import { encodeProtobuf } from "./protobuf/encode.ts";
+import { deepEqual } from "./value/equal.ts";
 
 const drawn = arbitraryOf(everything);
 const decoded = drawn.map((value) => decode(everything, value).value as Readonly<Record<string, unknown>>);

@@ -1,7 +1,7 @@
 /** Fills in the defaults that stand at the fields of a schema. What needs no change is returned as it is. */
 import { membersOf } from "./members.ts";
-import { isPlainObject, setMember } from "./value/plain-object.ts";
 import type { Field, ObjectSchema, Schema } from "./schema.ts";
+import { isPlainObject, setMember } from "./value/plain-object.ts";
 
 /** Returns `value` itself when nothing was missing; otherwise copies of the objects that changed. */
 export function applyDefaults<T>(schema: Schema, value: T): T {

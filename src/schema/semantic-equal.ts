@@ -2,10 +2,11 @@
  * Whether two values of a schema mean the same: what JSON may leave out is the same as its empty value, and amounts are
  * compared, not their text.
  */
-import { deepEqual } from "./value/equal.ts";
+
 import { membersOf } from "./members.ts";
-import { parseQuantityText } from "./value/quantity.ts";
 import type { Field, ObjectSchema, Schema } from "./schema.ts";
+import { deepEqual } from "./value/equal.ts";
+import { parseQuantityText } from "./value/quantity.ts";
 
 export function semanticEqual(schema: Schema, a: unknown, b: unknown): boolean {
   if (Object.is(a, b)) return true;

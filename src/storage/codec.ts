@@ -1,9 +1,11 @@
 /** How an object is spelled in the store: protobuf envelope, JSON or YAML. All are read, whichever is written. */
 import { type ApiObject, type Kind, storedKind } from "../api/kind.ts";
 import { decode } from "../schema/decode/decode.ts";
+import { encodeJson } from "../schema/json/encode.ts";
+import { parseJson } from "../schema/json/parse.ts";
+import { decodeProtobuf } from "../schema/protobuf/decode.ts";
+import { encodeProtobuf } from "../schema/protobuf/encode.ts";
 import { decodeEnvelope, encodeEnvelope } from "../schema/protobuf/envelope.ts";
-import { encodeJson, parseJson } from "../schema/json/encode.ts";
-import { decodeProtobuf, encodeProtobuf } from "../schema/protobuf/encode.ts";
 import { encodeYaml, parseYaml } from "../schema/yaml/yaml.ts";
 
 export type StorageMediaType = "application/json" | "application/yaml" | "application/vnd.svc.protobuf";

@@ -1,5 +1,6 @@
 import t from "tap";
-import { decodeCbor, encodeCborValue } from "../../schema/cbor/decode.ts";
+import { decodeCbor } from "../../schema/cbor/decode.ts";
+import { encodeCborValue } from "../../schema/cbor/encode.ts";
 import { testServer } from "../../testing/apiserver/server-fixture.ts";
 
 const SECRETS = "/api/v1/namespaces/default/secrets";

@@ -1,7 +1,8 @@
 import t from "tap";
 import { podKind } from "../../api/core/pod/kind.ts";
 import { defaultConfig } from "../../apiserver/config/config.ts";
-import { decodeProtobuf, encodeProtobuf } from "../../schema/protobuf/encode.ts";
+import { decodeProtobuf } from "../../schema/protobuf/decode.ts";
+import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
 import { decodeEnvelope, encodeEnvelope } from "../../schema/protobuf/envelope.ts";
 import { lines, testServer } from "../../testing/apiserver/server-fixture.ts";
 

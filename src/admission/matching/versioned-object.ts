@@ -3,7 +3,8 @@ import type { ApiObject, Kind } from "../../api/kind.ts";
 import { formatApiVersion, type Scheme } from "../../api/scheme.ts";
 import { decode } from "../../schema/decode/decode.ts";
 import { applyDefaults } from "../../schema/defaults.ts";
-import { parseJson, stringify } from "../../schema/json/encode.ts";
+import { stringify } from "../../schema/json/encode.ts";
+import { parseJson } from "../../schema/json/parse.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
 import type { AdmissionAttributes } from "../chain/plugin.ts";
 
@@ -45,7 +46,10 @@ export function equivalentResources(attributes: AdmissionAttributes, scheme: Sch
 }
 
 /** The JSON of the object, with `apiVersion` and `kind`. */
-export function encodeJson({ objects, schema }: EquivalentResource, object: ApiObject): Readonly<Record<string, unknown>> {
+export function encodeJson(
+  { objects, schema }: EquivalentResource,
+  object: ApiObject,
+): Readonly<Record<string, unknown>> {
   const identity = { apiVersion: formatApiVersion(objects.group, objects.version), kind: objects.kind };
   const text = stringify(schema, { ...object, ...identity });
   return parseJson(Buffer.from(text)).value as Readonly<Record<string, unknown>>;
@@ -62,7 +66,12 @@ export function decodeJson({ schema, kind }: EquivalentResource, json: unknown):
 }
 
 /** Converts the object; returns it unchanged if both resources have the same kind and version. */
-export async function convertObject(object: ApiObject, from: EquivalentResource, to: EquivalentResource, signal: AbortSignal): Promise<ApiObject> {
+export async function convertObject(
+  object: ApiObject,
+  from: EquivalentResource,
+  to: EquivalentResource,
+  signal: AbortSignal,
+): Promise<ApiObject> {
   if (from.kind === to.kind || from.kind === undefined || to.kind === undefined) return object;
   signal.throwIfAborted();
   const { converter } = from.kind;

@@ -1,6 +1,7 @@
 /** gRPC over a socket of this node, with serializers from our own schemas. */
 import * as grpc from "@grpc/grpc-js";
-import { decodeProtobuf, encodeProtobuf } from "../../schema/protobuf/encode.ts";
+import { decodeProtobuf } from "../../schema/protobuf/decode.ts";
+import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
 import type { Infer, ObjectSchema } from "../../schema/schema.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { RuntimeError } from "../runtime/runtime.ts";

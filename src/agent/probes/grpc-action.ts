@@ -3,7 +3,8 @@ import { type ClientHttp2Session, connect, type IncomingHttpHeaders } from "node
 import { gunzipSync } from "node:zlib";
 import type { GRPCAction } from "../../api/core/container/probe.ts";
 import { int32, message, optional, string } from "../../schema/define.ts";
-import { decodeProtobuf, encodeProtobuf } from "../../schema/protobuf/encode.ts";
+import { decodeProtobuf } from "../../schema/protobuf/decode.ts";
+import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
 import { goCode } from "../runtime/runtime.ts";
 import { joinHostPort, type NetworkOptions, OUTPUT_BYTES_MAX, type Outcome } from "./actions.ts";
 

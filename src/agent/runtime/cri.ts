@@ -1,6 +1,7 @@
 /** The runtime seam over CRI gRPC on a unix socket. Serializers come from our own schemas. */
 import * as grpc from "@grpc/grpc-js";
-import { decodeProtobuf, encodeProtobuf } from "../../schema/protobuf/encode.ts";
+import { decodeProtobuf } from "../../schema/protobuf/decode.ts";
+import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
 import type { Clock, Timer } from "../../std/time/clock.ts";
 import type { ContainerEventResponse } from "./cri/container.ts";

@@ -1,6 +1,7 @@
 import t from "tap";
 import { decode } from "../../schema/decode/decode.ts";
-import { encodeJson, parseJson } from "../../schema/json/encode.ts";
+import { encodeJson } from "../../schema/json/encode.ts";
+import { parseJson } from "../../schema/json/parse.ts";
 import { conversionReview } from "./conversion-review.ts";
 
 const about = { kind: "ConversionReview", apiVersion: "apiextensions.k8s.io/v1" };

@@ -1,11 +1,14 @@
 /** What holds for every value of every kind, whichever way it is written. */
 import fc from "fast-check";
 import t from "tap";
-import { decodeCbor, encodeCbor } from "../../schema/cbor/decode.ts";
+import { decodeCbor } from "../../schema/cbor/decode.ts";
+import { encodeCbor } from "../../schema/cbor/encode.ts";
 import { decode } from "../../schema/decode/decode.ts";
 import { applyDefaults } from "../../schema/defaults.ts";
-import { encodeJson, parseJson, stringify } from "../../schema/json/encode.ts";
-import { decodeProtobuf, encodeProtobuf } from "../../schema/protobuf/encode.ts";
+import { encodeJson, stringify } from "../../schema/json/encode.ts";
+import { parseJson } from "../../schema/json/parse.ts";
+import { decodeProtobuf } from "../../schema/protobuf/decode.ts";
+import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
 import { encodeYaml, parseYaml } from "../../schema/yaml/yaml.ts";
 import { topLevelSchemas } from "../../testing/api/every-schema.ts";

@@ -1,11 +1,14 @@
 /** Kubernetes' own samples with every field filled: JSON, YAML and protobuf of one object, byte for byte. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import t, { type Test } from "tap";
-import { decodeCbor, encodeCbor } from "../../schema/cbor/decode.ts";
+import { decodeCbor } from "../../schema/cbor/decode.ts";
+import { encodeCbor } from "../../schema/cbor/encode.ts";
 import { decode } from "../../schema/decode/decode.ts";
-import { encodeJson, parseJson, stringify } from "../../schema/json/encode.ts";
+import { encodeJson, stringify } from "../../schema/json/encode.ts";
 import { htmlSafe } from "../../schema/json/html-escape.ts";
-import { decodeProtobuf, encodeProtobuf } from "../../schema/protobuf/encode.ts";
+import { parseJson } from "../../schema/json/parse.ts";
+import { decodeProtobuf } from "../../schema/protobuf/decode.ts";
+import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
 import { decodeEnvelope, encodeEnvelope } from "../../schema/protobuf/envelope.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
 import { encodeYaml, parseYaml } from "../../schema/yaml/yaml.ts";

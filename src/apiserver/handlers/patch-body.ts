@@ -6,7 +6,7 @@ import { readBody } from "../../http/body.ts";
 import type { Patch } from "../../registry/patch.ts";
 import type { Shown } from "../../registry/shown-patch.ts";
 import { canonicalJson } from "../../schema/json/canonical-json.ts";
-import { parseJson } from "../../schema/json/encode.ts";
+import { parseJson } from "../../schema/json/parse.ts";
 import { invalidField, renderFieldError } from "../../schema/validation/field-error.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { APPLY_CBOR_TYPE, APPLY_TYPE } from "./apply.ts";

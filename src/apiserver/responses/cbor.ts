@@ -1,7 +1,7 @@
 /** Objects, lists and watch events in CBOR: what JSON says, with bytes as bytes. */
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { listMeta } from "../../api/meta/list-meta.ts";
-import { encodeCbor, encodeCborValue } from "../../schema/cbor/decode.ts";
+import { encodeCbor, encodeCborValue } from "../../schema/cbor/encode.ts";
 import { list, object, optional, required, string } from "../../schema/define.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
 import type { Identity } from "./type-meta.ts";

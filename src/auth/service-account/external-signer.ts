@@ -2,7 +2,8 @@
 import { createPublicKey } from "node:crypto";
 import * as grpc from "@grpc/grpc-js";
 import { binary, boolean, int32, int64, list, message, optional, string } from "../../schema/define.ts";
-import { decodeProtobuf, encodeProtobuf } from "../../schema/protobuf/encode.ts";
+import { decodeProtobuf } from "../../schema/protobuf/decode.ts";
+import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
 import type { Infer, ObjectSchema } from "../../schema/schema.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { payloadOf } from "./claims.ts";

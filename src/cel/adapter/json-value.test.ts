@@ -16,12 +16,12 @@ import {
 import type { ObjectSchema, Schema } from "../../schema/schema.ts";
 import { nameForms } from "../../testing/cel/name-formats.ts";
 import { compile } from "../cel.ts";
-import { typeOf } from "./schema-type.ts";
 import { environment } from "../environment.ts";
-import { escapeName, unescapeName } from "./escape.ts";
-import { dynamicOf, nativeOf } from "./json-value.ts";
 import { renderErrors } from "../parse/source.ts";
 import { dynType } from "../values/types.ts";
+import { escapeName, unescapeName } from "./escape.ts";
+import { dynamicOf, nativeOf } from "./json-value.ts";
+import { typeOf } from "./schema-type.ts";
 
 const item = object("Item", { name: optional(1, string), size: optional(2, int64) });
 const schema = object("Custom", {

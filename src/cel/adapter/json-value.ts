@@ -1,13 +1,13 @@
 /** JSON values as values of expressions: views, converted where an expression looks. */
 import { memberOf } from "../../schema/members.ts";
-import { isPlainObject } from "../../schema/value/plain-object.ts";
 import type { ListSchema, ObjectSchema, Schema, StringSchema } from "../../schema/schema.ts";
-import { typeOf } from "./schema-type.ts";
-import { unescapeName } from "./escape.ts";
-import { parseSpan } from "./duration-format.ts";
+import { isPlainObject } from "../../schema/value/plain-object.ts";
 import { Duration, Timestamp } from "../values/time-value.ts";
 import { dynType, type Type } from "../values/types.ts";
 import { equal, fail, List, MapValue, type Value } from "../values/value.ts";
+import { parseSpan } from "./duration-format.ts";
+import { unescapeName } from "./escape.ts";
+import { typeOf } from "./schema-type.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -1,9 +1,9 @@
 /** The type of an expression's variable, read from its schema, with all that bounds the size of its values. */
 import { membersOf } from "../../schema/members.ts";
 import type { ListSchema, MapSchema, ObjectSchema, Schema, StringSchema } from "../../schema/schema.ts";
-import { escapeName } from "./escape.ts";
 import { REQUEST_BYTES_MAX } from "../cost/limits.ts";
 import { type Bounds, listType, mapType, type ObjectType, type Type } from "../values/types.ts";
+import { escapeName } from "./escape.ts";
 
 export interface TypeOfOptions {
   /** The schema is that of a whole resource: `apiVersion`, `kind`, `metadata.name` and `.generateName` are there. */

@@ -1,12 +1,12 @@
 /** Constants that some functions would refuse when they are called: times, spans and patterns that are none. */
 
 import { parseDuration } from "../../schema/value/time.ts";
-import { children, type Expr } from "../parse/ast.ts";
-import type { Checked } from "./checked.ts";
 import { pattern } from "../libraries/regex.ts";
+import { children, type Expr } from "../parse/ast.ts";
 import { type CelError, locate } from "../parse/source.ts";
 import { Timestamp } from "../values/time-value.ts";
 import { Failure } from "../values/value.ts";
+import type { Checked } from "./checked.ts";
 
 type Check = (text: string) => boolean;
 

@@ -1,6 +1,7 @@
 /** What checking an expression needs, and what it finds. */
-import type { Expr } from "../parse/ast.ts";
+
 import type { FunctionDeclaration, Overload } from "../functions.ts";
+import type { Expr } from "../parse/ast.ts";
 import type { Type } from "../values/types.ts";
 import type { Value } from "../values/value.ts";
 

@@ -2,6 +2,8 @@
  * Types of all parts of an expression, and which function each call means. Mistakes are gathered; a part with a
  * mistake has the type `error`, which fits everywhere.
  */
+
+import type { Overload } from "../functions.ts";
 import {
   ACCUMULATOR,
   type Call,
@@ -15,9 +17,6 @@ import {
   qualifiedName,
   type Select,
 } from "../parse/ast.ts";
-import type { Checked, Meaning, Names } from "./checked.ts";
-import type { Overload } from "../functions.ts";
-import { instantiate, TYPE_SIZE_MAX, typeSize } from "./instantiate.ts";
 import { type CelError, locate } from "../parse/source.ts";
 import {
   boolType,
@@ -35,6 +34,8 @@ import {
   typeText,
   uintType,
 } from "../values/types.ts";
+import type { Checked, Meaning, Names } from "./checked.ts";
+import { instantiate, TYPE_SIZE_MAX, typeSize } from "./instantiate.ts";
 import { Bindings, isDyn, mostGeneral, sameType, unwrapOptional } from "./unify.ts";
 
 export type CheckResult =

@@ -1,8 +1,8 @@
 /** What calls can cost, and how large their results can become, from the sizes of their arguments. */
 import type { Expr } from "../parse/ast.ts";
-import { CHECK_COST, LIST_COST, OBJECT_COST, REGEX, TRAVERSAL } from "./runtime-cost.ts";
-import { add, fixed, multiply, type Range, scale, unknownRange } from "./range.ts";
 import type { Type } from "../values/types.ts";
+import { add, fixed, multiply, type Range, scale, unknownRange } from "./range.ts";
+import { CHECK_COST, LIST_COST, OBJECT_COST, REGEX, TRAVERSAL } from "./runtime-cost.ts";
 
 export interface EstimatedArg {
   readonly type: Type;

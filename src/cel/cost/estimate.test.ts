@@ -14,8 +14,8 @@ import {
 } from "../../schema/define.ts";
 import type { Schema } from "../../schema/schema.ts";
 import { nameForms } from "../../testing/cel/name-formats.ts";
-import { compile, type Program } from "../cel.ts";
 import { typeOf } from "../adapter/schema-type.ts";
+import { compile, type Program } from "../cel.ts";
 import { environment } from "../environment.ts";
 import { fail } from "../values/value.ts";
 

@@ -3,12 +3,13 @@
  * have, which schemas bound (declare.ts). The figures are cel-go's and Kubernetes', so that a rule is accepted here
  * when it is accepted there.
  */
+
+import type { Checked } from "../check/checked.ts";
 import { ACCUMULATOR, type Call, type Comprehension, type Expr } from "../parse/ast.ts";
 import { callEstimate, type EstimatedArg } from "./call-estimate.ts";
-import type { Checked } from "../check/checked.ts";
-import { LIST_COST, MAP_COST, OBJECT_COST } from "./runtime-cost.ts";
 import { isScalar, items, keys, member, type Origin, writtenSize } from "./origin.ts";
 import { add, fixed, multiply, type Range, union, unknownRange } from "./range.ts";
+import { LIST_COST, MAP_COST, OBJECT_COST } from "./runtime-cost.ts";
 
 /** Known before anything is evaluated; `max` may be `Infinity`. */
 export interface CostEstimate {

@@ -1,8 +1,8 @@
 /** Where values come from in a schema, and sizes that are plain to see. */
 import type { Expr } from "../parse/ast.ts";
-import { fixed, type Range } from "./range.ts";
 import { characters } from "../parse/source.ts";
 import { isOptional, type Type } from "../values/types.ts";
+import { fixed, type Range } from "./range.ts";
 
 /** A part of a schema that a value comes from. */
 export interface Origin {

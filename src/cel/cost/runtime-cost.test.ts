@@ -2,8 +2,8 @@
 import t from "tap";
 import { nameForms } from "../../testing/cel/name-formats.ts";
 import { compile } from "../cel.ts";
-import { EntryMap } from "../values/entry-map.ts";
 import { environment } from "../environment.ts";
+import { EntryMap } from "../values/entry-map.ts";
 import { Timestamp } from "../values/time-value.ts";
 import { bytesType, dynType, intType, listType, mapType, stringType, timestampType } from "../values/types.ts";
 import { ArrayList, fail, type Value } from "../values/value.ts";

@@ -1,10 +1,11 @@
 /** What is known of an expression at load, so that evaluating it costs nothing. */
-import type { Call, Expr, MapLiteral } from "../parse/ast.ts";
+
 import type { Checked } from "../check/checked.ts";
-import { dispatch } from "./overload-dispatch.ts";
-import { EntryMap } from "../values/entry-map.ts";
+import type { Call, Expr, MapLiteral } from "../parse/ast.ts";
 import { Uint } from "../values/compare.ts";
+import { EntryMap } from "../values/entry-map.ts";
 import { ArrayList, Failure, type Value } from "../values/value.ts";
+import { dispatch } from "./overload-dispatch.ts";
 
 const conversions: ReadonlySet<string> = new Set(
   "bool bytes double duration dyn int string timestamp type uint".split(" "),

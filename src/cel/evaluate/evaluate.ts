@@ -3,16 +3,26 @@
  * step into a value 1, a new list 10, a new map 30, a call 1 unless costs.ts says otherwise; constants, `&&`, `||` and
  * `?:` themselves nothing.
  */
-import type { Call, Comprehension, Expr, Identifier, ListLiteral, MapLiteral, ObjectLiteral, Select } from "../parse/ast.ts";
+
 import type { Checked } from "../check/checked.ts";
-import { Constants } from "./constants.ts";
 import { LIST_COST, MAP_COST, OBJECT_COST, runtimeCost, TRAVERSAL } from "../cost/runtime-cost.ts";
-import { dispatch } from "./overload-dispatch.ts";
+import type {
+  Call,
+  Comprehension,
+  Expr,
+  Identifier,
+  ListLiteral,
+  MapLiteral,
+  ObjectLiteral,
+  Select,
+} from "../parse/ast.ts";
 import { EntryMap } from "../values/entry-map.ts";
+import { ArrayList, compared, equal, Failure, fail, List, Optional, sizeForCost, type Value } from "../values/value.ts";
+import { Constants } from "./constants.ts";
 import { type Frame, type Run, read } from "./frame.ts";
 import { type LoopParts, runLoop } from "./loops.ts";
 import { elementOf, hasMember, memberOf, optionalElement, optionalMember } from "./member-access.ts";
-import { ArrayList, compared, equal, Failure, fail, List, Optional, sizeForCost, type Value } from "../values/value.ts";
+import { dispatch } from "./overload-dispatch.ts";
 
 export interface Executable {
   readonly run: Run;

@@ -1,8 +1,8 @@
 /** Macros that loop, run as loops. Each charges what the general form (ast.ts) would cost in cel-go. */
 
 import { EntryMap } from "../values/entry-map.ts";
-import type { Frame, Run } from "./frame.ts";
 import { ArrayList, Failure, fail, List, MapValue, type Value } from "../values/value.ts";
+import type { Frame, Run } from "./frame.ts";
 
 export interface LoopParts {
   readonly kind: "all" | "exists" | "existsOne" | "list" | "map" | "entries";

@@ -1,8 +1,9 @@
 /** `== != < <= > >= in`, the logical operators, `[]`, and `size`. */
-import { type FunctionDeclaration, functionOf, type Library, method, type Overload, overload } from "../functions.ts";
+
 import { elementOf } from "../evaluate/member-access.ts";
-import { compareBytes, compareNumbers, compareStrings, isNumeric } from "../values/compare.ts";
+import { type FunctionDeclaration, functionOf, type Library, method, type Overload, overload } from "../functions.ts";
 import { characters } from "../parse/source.ts";
+import { compareBytes, compareNumbers, compareStrings, isNumeric } from "../values/compare.ts";
 import { Duration, Timestamp } from "../values/time-value.ts";
 import {
   boolType,

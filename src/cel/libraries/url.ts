@@ -1,7 +1,7 @@
 /** `url('https://example.com:80/path?k=v')` and its parts. */
 
-import { EntryMap } from "../values/entry-map.ts";
 import { functionOf, type Library, method, overload } from "../functions.ts";
+import { EntryMap } from "../values/entry-map.ts";
 import { boolType, listType, mapType, opaqueType, stringType, type Type } from "../values/types.ts";
 import { ArrayList, fail, Opaque, type Value } from "../values/value.ts";
 import { checkRequestUri, escapedPath, type GoUrl, hostname, parseUrl, port, queryOf } from "./go-url.ts";

@@ -1,4 +1,6 @@
 /** From the text of an expression to its tree. Recursive descent, one function for each rule of the grammar. */
+
+import { NESTING_MAX, SOURCE_LENGTH_MAX } from "../cost/limits.ts";
 import {
   call,
   children,
@@ -9,11 +11,10 @@ import {
   type MapEntry,
   type ObjectField,
 } from "./ast.ts";
-import { Cursor } from "./token-cursor.ts";
 import { SyntaxMistake, type Token, tokenize } from "./lexer.ts";
-import { NESTING_MAX, SOURCE_LENGTH_MAX } from "../cost/limits.ts";
 import { expandMacro, isMacro } from "./macros.ts";
 import { type CelError, characters, locate } from "./source.ts";
+import { Cursor } from "./token-cursor.ts";
 
 export type Parsed =
   | { readonly expr: Expr; readonly errors?: undefined }

@@ -5,12 +5,12 @@
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { isIP } from "node:net";
 import { StatusError } from "../../api/status.ts";
+import { parseJson } from "../../schema/json/parse.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
-import { parseJson } from "../../schema/json/encode.ts";
 import type { Clock } from "../../std/time/clock.ts";
+import { type Credentials, FreshCredentials } from "../kubeconfig/credential-source.ts";
 import { statusErrorOf } from "../response.ts";
 import { hostOf, portOf, tlsOptions } from "../transport/dial.ts";
-import { type Credentials, FreshCredentials } from "../kubeconfig/credential-source.ts";
 
 /** As objects name it: one of `url` and `service`. */
 export interface WebhookTarget {

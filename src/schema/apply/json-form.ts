@@ -2,10 +2,11 @@
  * A value as its JSON has it: empty optional members left out, those that Go always writes filled in with their zero.
  * Fields are counted on this form, so that what stands there anyway is nobody's field.
  */
-import { deepFreeze } from "../value/freeze.ts";
+
 import { absentText, isEmptyValue, isWrittenEmpty } from "../json/encode.ts";
 import { type Member, membersOf } from "../members.ts";
 import type { ObjectSchema, Schema } from "../schema.ts";
+import { deepFreeze } from "../value/freeze.ts";
 
 /** The value itself when it reads the same; it shares with the value what does not change. */
 export function jsonForm(schema: Schema, value: unknown): unknown {

@@ -1,5 +1,5 @@
-import { isPlainObject } from "../value/plain-object.ts";
 import { sharedSet } from "../value/fields-v1-cache.ts";
+import { isPlainObject } from "../value/plain-object.ts";
 import { canonical, type FieldSet, isEmptySet, LEAF, type MutableFieldSet, SELF } from "./field-set.ts";
 import { canonicalElement } from "./path-element.ts";
 

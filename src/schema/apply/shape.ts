@@ -3,8 +3,8 @@
  * their own, and how items are told apart. Made once for each schema, member by member as they are met.
  */
 import { membersOf } from "../members.ts";
-import { isPlainObject } from "../value/plain-object.ts";
 import type { ListSchema, ObjectSchema, Schema } from "../schema.ts";
+import { isPlainObject } from "../value/plain-object.ts";
 import { compareElements, fieldElement, keyElement, valueElement } from "./path-element.ts";
 
 export type Shape = ScalarShape | AtomicShape | MembersShape | ItemsShape | DeducedShape;

@@ -1,9 +1,11 @@
 /** Fuzzes the CBOR reader: what was read and written again reads the same. */
 
 import { everything, fuzz, sample } from "../../testing/schema/fuzz-harness.ts";
-import { CborError, decodeCbor, encodeCbor, encodeCborValue } from "./decode.ts";
 import { decode } from "../decode/decode.ts";
 import { deepEqual } from "../value/equal.ts";
+import { decodeCbor } from "./decode.ts";
+import { encodeCbor, encodeCborValue } from "./encode.ts";
+import { CborError } from "./error.ts";
 
 const bytes = (hex: string) => Buffer.from(hex, "hex");
 

@@ -1,9 +1,11 @@
 import fc from "fast-check";
 import t from "tap";
-import { CborError, cborDepthMax, decodeCbor, encodeCbor, encodeCborValue } from "./decode.ts";
 import { decode } from "../decode/decode.ts";
 import { base64, double, int64, list, map, object, optional, string, time } from "../define.ts";
 import { deepEqual } from "../value/equal.ts";
+import { cborDepthMax, decodeCbor } from "./decode.ts";
+import { encodeCbor, encodeCborValue } from "./encode.ts";
+import { CborError } from "./error.ts";
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
 const fromHex = (text: string) => Buffer.from(text.replaceAll(" ", ""), "hex");

@@ -1,6 +1,4 @@
 import t from "tap";
-import { decode } from "./decode.ts";
-import { reportsMax } from "./walk.ts";
 import {
   base64,
   bigInt64,
@@ -24,6 +22,8 @@ import {
   time,
 } from "../define.ts";
 import type { ObjectSchema } from "../schema.ts";
+import { decode } from "./decode.ts";
+import { reportsMax } from "./walk.ts";
 
 const port = object("t/v1.Port", { name: optional(1, string), number: required(2, int32) });
 const reference = object("t/v1.Reference", { name: optional(1, string) });

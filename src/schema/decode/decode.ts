@@ -3,11 +3,8 @@
  * optional members left out, absent required ones zero, times and quantities in canonical text. Parts of custom
  * resources are only pruned (`prune.ts`). What comes out shares with what went in only raw and preserved members.
  */
-import { type DecodeError, type Decoder, depthMax, fail, reportUnknown, type Walk } from "./walk.ts";
+
 import { type Member, membersOf } from "../members.ts";
-import { hasNoMembers, isPlainObject, setMember } from "../value/plain-object.ts";
-import { unstructuredDecoder } from "./unstructured.ts";
-import { canonicalQuantity, quantityHint } from "../value/quantity.ts";
 import type {
   EitherSchema,
   Infer,
@@ -18,7 +15,13 @@ import type {
   Schema,
   SpecialSchema,
 } from "../schema.ts";
+import { depthMax } from "../value/limits.ts";
+import { isPlainObject, setMember } from "../value/plain-object.ts";
+import { canonicalQuantity, quantityHint } from "../value/quantity.ts";
 import { canonicalInstant, formatDuration, parseDuration } from "../value/time.ts";
+import { isEmpty, zeroOf } from "../zero-value.ts";
+import { unstructuredDecoder } from "./unstructured.ts";
+import { type DecodeError, type Decoder, fail, reportUnknown, type Walk } from "./walk.ts";
 
 export interface Decoded<T> {
   readonly value: T;
@@ -271,58 +274,6 @@ function object(schema: ObjectSchema): Decoder {
 function fillRequired(members: Record<string, unknown>, { member, decode }: Slot, walk: Walk): void {
   const zero = member.schema.type === "object" ? decode({}, walk) : zeroOf(member.schema);
   if (zero !== null) members[member.name] = zero;
-}
-
-/** Whether Go would not tell the value of an optional member from its absence. */
-export function isEmpty(member: Member, value: unknown): boolean {
-  const { presence, emitEmpty = false, keepEmpty = false } = member.field;
-  if (presence !== "optional" || emitEmpty || keepEmpty) return false;
-  switch (member.schema.type) {
-    case "string":
-    case "bytes":
-      return (value as string | Uint8Array).length === 0;
-    case "integer":
-    case "number":
-      return Number(value) === 0;
-    case "boolean":
-      return value === false;
-    case "list":
-      return (value as readonly unknown[]).length === 0;
-    case "map":
-    case "object":
-      return hasNoMembers(value as object);
-    default:
-      return false;
-  }
-}
-
-/** What Go puts where a list or a map holds null. */
-export function zeroOf(schema: Schema): unknown {
-  switch (schema.type) {
-    case "integer":
-      return schema.as === "bigint" ? 0n : 0;
-    case "number":
-      return 0;
-    case "boolean":
-      return false;
-    case "list":
-      return [];
-    case "map":
-    case "object":
-      return {};
-    case "raw":
-      return null;
-    case "bytes":
-      return schema.as === "binary" ? new Uint8Array() : "";
-    case "enum":
-      return Object.keys(schema.numbers).find((name) => schema.numbers[name] === 0) ?? "0";
-    case "special":
-      if (schema.format === "intOrString") return 0;
-      if (schema.format === "quantity") return "0";
-      return schema.format === "duration" ? "0s" : null;
-    default:
-      return "";
-  }
 }
 
 function goType(schema: Schema): string {

@@ -3,10 +3,12 @@
  * preserves them; nulls go, where null is no value; nothing else changes. Whether a value is of the right type is for
  * validation to say.
  */
-import { type Decoder, depthMax, fail, reportUnknown, type Walk } from "./walk.ts";
+
 import { membersOf } from "../members.ts";
-import { isPlainObject, setMember } from "../value/plain-object.ts";
 import type { ListSchema, MapSchema, ObjectSchema, Schema } from "../schema.ts";
+import { depthMax } from "../value/limits.ts";
+import { isPlainObject, setMember } from "../value/plain-object.ts";
+import { type Decoder, fail, reportUnknown, type Walk } from "./walk.ts";
 
 type DecoderOf = (schema: Schema) => Decoder;
 

@@ -10,8 +10,6 @@ export interface DecodeError {
 
 /** As many findings as the API server reports for one request. */
 export const reportsMax = 100;
-/** Values nested deeper than any kind needs are refused before they exhaust the stack. */
-export const depthMax = 200;
 
 export interface Walk {
   readonly steps: (string | number)[];

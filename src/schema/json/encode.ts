@@ -1,104 +1,12 @@
-/** JSON in both directions: strict parsing, and writing a value by its schema as Go's encoder would. */
+/** Encodes values as JSON by their schema, byte for byte as Go's encoder does for Kubernetes' types. */
 import { Buffer } from "node:buffer";
-import { canonicalJson } from "./canonical-json.ts";
-import { depthMax } from "../decode/walk.ts";
-import { htmlSafe } from "./html-escape.ts";
-import { type Scan, scanJson, tooDeep } from "./scanner.ts";
 import { type Member, membersOf } from "../members.ts";
-import { hasNoMembers, sortedNames } from "../value/plain-object.ts";
 import type { ListSchema, MapSchema, ObjectSchema, Schema } from "../schema.ts";
 import { textOfSet } from "../value/fields-v1-cache.ts";
+import { hasNoMembers, sortedNames } from "../value/plain-object.ts";
 import { type VisitMembers, type Visitor, visitMembers } from "../value/visit-members.ts";
-
-export interface ParsedJson {
-  readonly value: unknown;
-  /** Paths of members that an object names more than once; the last one's value counts. */
-  readonly duplicates: readonly string[];
-  /** Present where there are duplicates: where they stand, and with all their values. */
-  readonly scan?: Scan;
-}
-
-/**
- * Throws a `SyntaxError` with line and column when the bytes are no JSON or nest too deeply. Bytes that are not UTF-8
- * become U+FFFD, as in Go.
- */
-export function parseJson(bytes: Uint8Array): ParsedJson {
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const written = countMembers(buffer);
-  const text = buffer.toString("utf8");
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    scanJson(buffer, depthMax);
-    throw error;
-  }
-  if (LONE.test(text)) value = wellFormed(value);
-  // JSON.parse keeps the last of several members of one name: fewer members than colons means that some were lost.
-  if (membersIn(value) === written) return { value, duplicates: [] };
-  const scan = scanJson(buffer, depthMax);
-  return { value, duplicates: scan.duplicates.map(({ path }) => path), scan };
-}
-
-/** Half of a surrogate pair, or what may be one. */
-const LONE = /\\u[dD][89a-fA-F]/;
-
-/** Escaped halves of characters become U+FFFD, as in Go. */
-function wellFormed(value: unknown): unknown {
-  if (typeof value === "string") return value.toWellFormed();
-  if (Array.isArray(value)) return value.map(wellFormed);
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name.toWellFormed(), wellFormed(each)]));
-}
-
-/** The colons outside of strings. Throws when brackets nest deeper than `depthMax`. */
-function countMembers(bytes: Buffer): number {
-  let members = 0;
-  let depth = 0;
-  for (let at = 0; at < bytes.length; at++) {
-    switch (bytes[at]) {
-      case 0x22:
-        at = stringEnd(bytes, at);
-        break;
-      case 0x3a:
-        members++;
-        break;
-      case 0x5b:
-      case 0x7b:
-        if (++depth > depthMax) throw tooDeep(depthMax);
-        break;
-      case 0x5d:
-      case 0x7d:
-        depth--;
-        break;
-    }
-  }
-  return members;
-}
-
-/** The place of the quote that ends the string beginning at `start`; the end of the bytes when there is none. */
-function stringEnd(bytes: Buffer, start: number): number {
-  let at = start + 1;
-  while (at < bytes.length && bytes[at] !== 0x22) at += bytes[at] === 0x5c ? 2 : 1;
-  return at;
-}
-
-/** Throws for a number that is too large to be one: it would be written as null. */
-function membersIn(value: unknown): number {
-  if (typeof value !== "object" || value === null) {
-    if (value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY) {
-      throw new SyntaxError("json: cannot unmarshal number into Go value of type float64");
-    }
-    return 0;
-  }
-  let members = 0;
-  if (Array.isArray(value)) {
-    for (const item of value) members += membersIn(item);
-    return members;
-  }
-  for (const name in value) members += 1 + membersIn((value as Readonly<Record<string, unknown>>)[name]);
-  return members;
-}
+import { canonicalJson } from "./canonical-json.ts";
+import { htmlSafe } from "./html-escape.ts";
 
 export interface EncodeJsonOptions {
   /** Leaves out `kind` and `apiVersion` at the top. */

@@ -2,8 +2,9 @@
  * Paths as kubectl and printer columns write them: `.status.conditions[?(@.type=="Ready")].status`, `.spec.l[0:2]`,
  * `.metadata.labels.a\.b/c`, `..name`, `.spec['x','y']`, `.l[*]`. What is not there gives nothing.
  */
-import { canonicalJson } from "./canonical-json.ts";
+
 import { isPlainObject } from "../value/plain-object.ts";
+import { canonicalJson } from "./canonical-json.ts";
 
 export interface JsonPath {
   /** All values found, in the order of the document. */

@@ -3,7 +3,8 @@
 import { everything, fuzz, sample } from "../../testing/schema/fuzz-harness.ts";
 import { decode } from "../decode/decode.ts";
 import { deepEqual } from "../value/equal.ts";
-import { encodeJson, parseJson } from "./encode.ts";
+import { encodeJson } from "./encode.ts";
+import { parseJson } from "./parse.ts";
 
 fuzz({
   name: "json",

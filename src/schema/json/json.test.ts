@@ -15,8 +15,9 @@ import {
   string,
   time,
 } from "../define.ts";
-import { encodeJson, parseJson, stringify } from "./encode.ts";
 import type { ObjectSchema } from "../schema.ts";
+import { encodeJson, stringify } from "./encode.ts";
+import { parseJson } from "./parse.ts";
 
 const bytes = (text: string) => Buffer.from(text);
 

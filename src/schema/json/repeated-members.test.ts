@@ -1,6 +1,6 @@
 import t from "tap";
 import { int32, list, map, object, optional, string } from "../define.ts";
-import { parseJson } from "./encode.ts";
+import { parseJson } from "./parse.ts";
 import { mergeRepeated } from "./repeated-members.ts";
 
 const inner = object("test.Inner", { a: optional(1, int32), b: optional(2, int32) });

@@ -1,8 +1,9 @@
 /** What Go's decoder makes of members that an object names more than once. */
-import { Repeated } from "./scanner.ts";
+
 import { memberOf } from "../members.ts";
-import { isPlainObject, setMember } from "../value/plain-object.ts";
 import type { MapSchema, ObjectSchema, Schema } from "../schema.ts";
+import { isPlainObject, setMember } from "../value/plain-object.ts";
+import { Repeated } from "./scanner.ts";
 
 /**
  * The value that `schema` stands for: an object or a map is read into what has been read before, so that members add

@@ -13,8 +13,8 @@ import {
   string,
   time,
 } from "../define.ts";
-import { OpenApiComponents, openApiName } from "./openapi.ts";
 import type { ObjectSchema, StringSchema } from "../schema.ts";
+import { OpenApiComponents, openApiName } from "./openapi.ts";
 
 const port = object("core/v1.Port", {
   number: required(1, int32),

@@ -2,9 +2,10 @@
  * OpenAPI schemas read from a `Schema`: what `kubectl explain`, client-side validation and patch merging go by. One
  * component per object schema, named as Kubernetes names it (`io.k8s.api.core.v1.Pod`).
  */
-import { ruleKeywords } from "./rule-keywords.ts";
+
 import type { Field, ListSchema, MapSchema, ObjectSchema, Schema, Union } from "../schema.ts";
 import { schemaOf } from "../schema.ts";
+import { ruleKeywords } from "./rule-keywords.ts";
 
 /** An OpenAPI schema object as plain JSON. */
 export type OpenApiSchema = Readonly<Record<string, unknown>>;

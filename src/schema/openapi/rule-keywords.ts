@@ -1,7 +1,8 @@
 /** The value rules of a schema as OpenAPI keywords. Junctions and null have no place in version 2. */
-import type { OpenApiSchema, OpenApiVersion } from "./openapi.ts";
-import type { Rules } from "../validation/rules.ts";
+
 import type { Schema } from "../schema.ts";
+import type { Rules } from "../validation/rules.ts";
+import type { OpenApiSchema, OpenApiVersion } from "./openapi.ts";
 
 export function ruleKeywords({ rules = {}, nullable }: Schema, version: OpenApiVersion): OpenApiSchema {
   const { types: _, ...others } = rules;

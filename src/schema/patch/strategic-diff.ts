@@ -4,10 +4,11 @@
  *     strategicDiff(schema, original, modified)                 changes, additions and deletions
  *     strategicDiffOf(schema, { original, modified, current })  deletions since `original`, changes against `current`
  */
-import { orderItems, sameItem } from "./element-order.ts";
+
+import type { ObjectSchema, Schema } from "../schema.ts";
 import { deepEqual } from "../value/equal.ts";
 import { isPlainObject, setMember } from "../value/plain-object.ts";
-import type { ObjectSchema, Schema } from "../schema.ts";
+import { orderItems, sameItem } from "./element-order.ts";
 import {
   deletePrefix,
   directive,

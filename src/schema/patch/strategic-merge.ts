@@ -2,11 +2,12 @@
  * Kubernetes' strategic merge patch: like a merge patch, but lists merge as their schema says, and directives in the
  * patch delete, replace and order (`$patch`, `$retainKeys`, `$setElementOrder/…`, `$deleteFromPrimitiveList/…`).
  */
-import { orderItems, sameItem } from "./element-order.ts";
-import { deepEqual } from "../value/equal.ts";
+
 import { memberOf } from "../members.ts";
-import { isPlainObject, setMember } from "../value/plain-object.ts";
 import type { ObjectSchema, Schema } from "../schema.ts";
+import { deepEqual } from "../value/equal.ts";
+import { isPlainObject, setMember } from "../value/plain-object.ts";
+import { orderItems, sameItem } from "./element-order.ts";
 
 /** The patch contradicts itself or its schema (`content`), or a directive is not of the form it has to have. */
 export class PatchError extends Error {

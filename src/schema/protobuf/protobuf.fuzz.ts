@@ -1,9 +1,10 @@
 /** Fuzzes the protobuf reader and the envelope: what was read can be written, and then stays as it is. */
 
 import { everything, fuzz, sample } from "../../testing/schema/fuzz-harness.ts";
-import { decodeEnvelope, encodeEnvelope } from "./envelope.ts";
 import { encodeJson } from "../json/encode.ts";
-import { decodeProtobuf, encodeProtobuf } from "./encode.ts";
+import { decodeProtobuf } from "./decode.ts";
+import { encodeProtobuf } from "./encode.ts";
+import { decodeEnvelope, encodeEnvelope } from "./envelope.ts";
 import { ProtobufError } from "./wire.ts";
 
 const raw = encodeProtobuf(everything, sample);

@@ -28,8 +28,9 @@ import {
   time,
   uint32,
 } from "../define.ts";
-import { decodeProtobuf, encodeProtobuf } from "./encode.ts";
 import type { ObjectSchema } from "../schema.ts";
+import { decodeProtobuf } from "./decode.ts";
+import { encodeProtobuf } from "./encode.ts";
 import { ProtobufError } from "./wire.ts";
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");

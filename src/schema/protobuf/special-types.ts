@@ -1,8 +1,8 @@
 /** Scalars that are messages on the wire (facts/types.json `encodings`): times, quantities, int-or-string, raw JSON. */
 import { Buffer } from "node:buffer";
-import { canonicalQuantity, quantityHint } from "../value/quantity.ts";
 import type { RawSchema, SpecialSchema } from "../schema.ts";
 import { setOfText, textOfSet } from "../value/fields-v1-cache.ts";
+import { canonicalQuantity, quantityHint } from "../value/quantity.ts";
 import { formatDuration, formatInstant, parseDuration, parseInstant } from "../value/time.ts";
 import { ProtobufError, type Reader, type ReverseWriter, wireBytes, wireVarint } from "./wire.ts";
 

@@ -1,6 +1,8 @@
 /** A gRPC method with one message each way, as servers are told of it. */
-import { decodeProtobuf, encodeProtobuf } from "./encode.ts";
+
 import type { Infer, ObjectSchema } from "../schema.ts";
+import { decodeProtobuf } from "./decode.ts";
+import { encodeProtobuf } from "./encode.ts";
 
 export interface UnaryMethod<Q, A> {
   /** `/csi.v1.Node/NodeGetInfo` */

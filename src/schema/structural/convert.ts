@@ -1,7 +1,8 @@
 /** From the schema of a CustomResourceDefinition to the one that every derivation reads. */
-import { setMember } from "../value/plain-object.ts";
-import type { JsonType, Rules, ValidationRule } from "../validation/rules.ts";
+
 import type { Field, ListSchema, ObjectSchema, Ruled, Schema } from "../schema.ts";
+import type { JsonType, Rules, ValidationRule } from "../validation/rules.ts";
+import { setMember } from "../value/plain-object.ts";
 import { itemsOf, type JsonSchemaProps, propertiesOf, propertyOf, valuesOf } from "./json-schema-props.ts";
 
 export interface ConvertOptions {

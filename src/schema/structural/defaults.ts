@@ -1,9 +1,9 @@
 /** Defaults must be what they are given for: pruned, valid, and fit for the metadata they may stand in. */
 import { decode } from "../decode/decode.ts";
-import { type FieldError, invalidField, renderFieldError } from "../validation/field-error.ts";
-import { child, key } from "../value/field-path.ts";
 import type { Schema } from "../schema.ts";
+import { type FieldError, invalidField, renderFieldError } from "../validation/field-error.ts";
 import { validate } from "../validation/validate.ts";
+import { child, key } from "../value/field-path.ts";
 import { type ConvertOptions, convertPart } from "./convert.ts";
 import { itemsOf, type JsonSchemaProps, propertiesOf } from "./json-schema-props.ts";
 

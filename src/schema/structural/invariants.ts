@@ -2,9 +2,15 @@
  * What makes a schema structural: every part says its type, and says nothing of the form of values inside junctions
  * (`allOf`, `anyOf`, `oneOf`, `not`). Only then can a server prune, default and merge without trying alternatives.
  */
-import { type FieldError, forbiddenField, invalidField, renderFieldError, requiredField } from "../validation/field-error.ts";
-import { child, index, key } from "../value/field-path.ts";
+import {
+  type FieldError,
+  forbiddenField,
+  invalidField,
+  renderFieldError,
+  requiredField,
+} from "../validation/field-error.ts";
 import { compilePattern } from "../validation/pattern.ts";
+import { child, index, key } from "../value/field-path.ts";
 import { findIncomplete } from "./completeness.ts";
 import { itemsOf, type JsonSchemaProps, propertiesOf, propertyOf, valuesOf } from "./json-schema-props.ts";
 

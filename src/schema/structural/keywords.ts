@@ -1,5 +1,11 @@
 /** What a CustomResourceDefinition's schema may say at all, keyword by keyword, structural or not. */
-import { type FieldError, forbiddenField, invalidField, notSupported, requiredField } from "../validation/field-error.ts";
+import {
+  type FieldError,
+  forbiddenField,
+  invalidField,
+  notSupported,
+  requiredField,
+} from "../validation/field-error.ts";
 import { child, index, key } from "../value/field-path.ts";
 import { itemsOf, type JsonSchemaProps, propertiesOf, somePart, valuesOf } from "./json-schema-props.ts";
 import { checkListType, findBadKeys, findOpenSetItems } from "./list-keywords.ts";

@@ -3,10 +3,10 @@ import t from "tap";
 import { decode } from "../decode/decode.ts";
 import { applyDefaults } from "../defaults.ts";
 import { object, optional, string } from "../define.ts";
-import { deepEqual } from "../value/equal.ts";
-import { validateChange } from "../validation/ratcheting.ts";
 import type { Schema } from "../schema.ts";
+import { validateChange } from "../validation/ratcheting.ts";
 import { validate } from "../validation/validate.ts";
+import { deepEqual } from "../value/equal.ts";
 import { convertPart } from "./convert.ts";
 import type { JsonSchemaProps } from "./json-schema-props.ts";
 

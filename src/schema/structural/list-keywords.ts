@@ -1,5 +1,11 @@
 /** Rules for lists that are sets, and for those whose items have keys. */
-import { type FieldError, forbiddenField, invalidField, notSupported, requiredField } from "../validation/field-error.ts";
+import {
+  type FieldError,
+  forbiddenField,
+  invalidField,
+  notSupported,
+  requiredField,
+} from "../validation/field-error.ts";
 import { child, key } from "../value/field-path.ts";
 import { itemsOf, type JsonSchemaProps, propertyOf } from "./json-schema-props.ts";
 

@@ -7,8 +7,8 @@ import { fuzz } from "../../testing/schema/fuzz-harness.ts";
 import { decode } from "../decode/decode.ts";
 import { applyDefaults } from "../defaults.ts";
 import { object, optional, string } from "../define.ts";
-import { isPlainObject } from "../value/plain-object.ts";
 import { validate } from "../validation/validate.ts";
+import { isPlainObject } from "../value/plain-object.ts";
 import type { JsonSchemaProps } from "./json-schema-props.ts";
 import { load } from "./load.ts";
 

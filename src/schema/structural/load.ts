@@ -6,8 +6,9 @@
  *
  * The checks stand apart: `invariants.ts` (is it structural?), `defaults.ts`, `keywords.ts` (is it supported?).
  */
-import type { FieldError } from "../validation/field-error.ts";
+
 import type { ObjectSchema } from "../schema.ts";
+import type { FieldError } from "../validation/field-error.ts";
 import { convertResource } from "./convert.ts";
 import { type DefaultsOptions, findBadDefaults } from "./defaults.ts";
 import { findUnstructural } from "./invariants.ts";

@@ -1,7 +1,7 @@
 /** What stands beside an expression in `x-kubernetes-validations`. */
 import { type FieldError, invalidField, notSupported, requiredField } from "../validation/field-error.ts";
-import { child, index } from "../value/field-path.ts";
 import type { ValidationRule } from "../validation/rules.ts";
+import { child, index } from "../value/field-path.ts";
 import type { JsonSchemaProps } from "./json-schema-props.ts";
 import { followPath } from "./property-path.ts";
 

@@ -3,10 +3,10 @@
  * equal to 10`. Each rule is compiled once.
  */
 import { canonicalJson } from "../json/canonical-json.ts";
+import { isPlainObject } from "../value/plain-object.ts";
 import { type FieldError, invalidField, notSupported, requiredField, tooLong, tooMany } from "./field-error.ts";
 import { formatOf } from "./formats.ts";
 import { compilePattern } from "./pattern.ts";
-import { isPlainObject } from "../value/plain-object.ts";
 import type { JsonType, Rules } from "./rules.ts";
 
 /** As many errors as are collected for one object. */

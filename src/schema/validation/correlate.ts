@@ -1,7 +1,7 @@
 /** Which part of an old value a part of a new one was: by name in objects and maps, by keys in keyed lists. */
 import { canonicalJson } from "../json/canonical-json.ts";
-import { isPlainObject } from "../value/plain-object.ts";
 import type { ListSchema, MapSchema, ObjectSchema } from "../schema.ts";
+import { isPlainObject } from "../value/plain-object.ts";
 
 /** Undefined where nothing was, or where the whole is one value whose parts come and go together. */
 export function oldMember(schema: ObjectSchema | MapSchema, old: unknown, name: string): unknown {

@@ -1,10 +1,10 @@
 /** Items that a custom resource's sets and keyed lists hold more than once. */
 import { canonicalJson } from "../json/canonical-json.ts";
-import { duplicateField, type FieldError } from "./field-error.ts";
-import { child, index, key } from "../value/field-path.ts";
 import { membersOf } from "../members.ts";
-import { isPlainObject, setMember } from "../value/plain-object.ts";
 import type { ListSchema, Schema } from "../schema.ts";
+import { child, index, key } from "../value/field-path.ts";
+import { isPlainObject, setMember } from "../value/plain-object.ts";
+import { duplicateField, type FieldError } from "./field-error.ts";
 
 /** One error for each item that has come before. */
 export function findDuplicates(schema: Schema, value: unknown, field: string): readonly FieldError[] {

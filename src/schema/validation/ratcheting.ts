@@ -1,13 +1,14 @@
 /** Validation of an update: what was invalid before and has not been touched may stay. */
+
+import { membersOf } from "../members.ts";
+import type { Schema } from "../schema.ts";
+import { deepEqual } from "../value/equal.ts";
+import { index } from "../value/field-path.ts";
+import { isPlainObject } from "../value/plain-object.ts";
 import { memberPath, Report } from "./check-rules.ts";
 import { oldItems, oldMember } from "./correlate.ts";
 import { findDuplicates } from "./duplicates.ts";
-import { deepEqual } from "../value/equal.ts";
 import type { FieldError } from "./field-error.ts";
-import { index } from "../value/field-path.ts";
-import { membersOf } from "../members.ts";
-import { isPlainObject } from "../value/plain-object.ts";
-import type { Schema } from "../schema.ts";
 import { ownCheckOf, validate } from "./validate.ts";
 
 /**

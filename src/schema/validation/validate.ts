@@ -3,13 +3,14 @@
  * holds twice. Types have been checked by `decode`, but for parts of custom resources. Rules that look at more than one
  * field live with the kinds; expressions are evaluated by whoever knows the old value.
  */
+
+import { membersOf } from "../members.ts";
+import type { ListSchema, MapSchema, ObjectSchema, Schema, StringSchema } from "../schema.ts";
+import { index, key } from "../value/field-path.ts";
+import { isPlainObject } from "../value/plain-object.ts";
 import { type Check, compileRules, memberPath, Report } from "./check-rules.ts";
 import { findDuplicates } from "./duplicates.ts";
 import { type FieldError, notSupported } from "./field-error.ts";
-import { index, key } from "../value/field-path.ts";
-import { membersOf } from "../members.ts";
-import { isPlainObject } from "../value/plain-object.ts";
-import type { ListSchema, MapSchema, ObjectSchema, Schema, StringSchema } from "../schema.ts";
 
 /** All errors at once, up to `errorsMax`. `field` is the path of the value, empty for a whole object. */
 export function validate(schema: Schema, value: unknown, field = ""): readonly FieldError[] {

@@ -6,8 +6,8 @@ import { dump, EVENT_ID, type Event, getScalarValue, parseEvents, SCALAR_STYLE_P
 import { joinPath } from "../value/field-path.ts";
 import { goQuote } from "../value/go-quote.ts";
 import { isPlainObject, setMember } from "../value/plain-object.ts";
-import { resolvePlain, resolveTagged } from "./scalar.ts";
 import { yamlWords } from "./error-messages.ts";
+import { resolvePlain, resolveTagged } from "./scalar.ts";
 
 export interface YamlDocument {
   /** Null for an empty document. */

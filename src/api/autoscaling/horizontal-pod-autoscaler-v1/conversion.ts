@@ -4,7 +4,8 @@
  */
 import { decode } from "../../../schema/decode/decode.ts";
 import { list } from "../../../schema/define.ts";
-import { parseJson, stringify } from "../../../schema/json/encode.ts";
+import { stringify } from "../../../schema/json/encode.ts";
+import { parseJson } from "../../../schema/json/parse.ts";
 import type { Infer, ObjectSchema, Schema } from "../../../schema/schema.ts";
 import type {
   CrossVersionObjectReference,

@@ -3,11 +3,14 @@
  * that it takes for a pod of about 3 KB.
  */
 import { readFileSync } from "node:fs";
-import { decodeCbor, encodeCbor } from "../../../schema/cbor/decode.ts";
+import { decodeCbor } from "../../../schema/cbor/decode.ts";
+import { encodeCbor } from "../../../schema/cbor/encode.ts";
 import { decode } from "../../../schema/decode/decode.ts";
 import { applyDefaults } from "../../../schema/defaults.ts";
-import { encodeJson, parseJson } from "../../../schema/json/encode.ts";
-import { decodeProtobuf, encodeProtobuf } from "../../../schema/protobuf/encode.ts";
+import { encodeJson } from "../../../schema/json/encode.ts";
+import { parseJson } from "../../../schema/json/parse.ts";
+import { decodeProtobuf } from "../../../schema/protobuf/decode.ts";
+import { encodeProtobuf } from "../../../schema/protobuf/encode.ts";
 import { validate } from "../../../schema/validation/validate.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { deepFreeze } from "../../../schema/value/freeze.ts";

@@ -1,6 +1,6 @@
 /** Rules for secrets: what each of Kubernetes' own types must hold. */
 
-import { parseJson } from "../../../schema/json/encode.ts";
+import { parseJson } from "../../../schema/json/parse.ts";
 import { type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
 import { key } from "../../../schema/value/field-path.ts";
 import { decodedBytes, validateImmutable, validateKeys, validateSize } from "../config-map/data-validation.ts";

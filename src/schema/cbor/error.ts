@@ -1,0 +1,3 @@
+export class CborError extends Error {
+  override readonly name = "CborError";
+}
