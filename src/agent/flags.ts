@@ -17,7 +17,6 @@ const ownFlags = section("Inspection", {
     bool,
     false,
     "Print the effective configuration as YAML, with the origin of every value, and exit; 1 when it is not valid.",
-    { effective: true },
   ),
 });
 

@@ -52,8 +52,8 @@ export interface Flag<T = unknown> {
   readonly excludes?: readonly string[];
   /** Flags that must be given when this one is. */
   readonly requires?: readonly string[];
-  /** The flag does what it says. Otherwise only its default is accepted. */
-  readonly effective?: boolean;
+  /** Why the flag has no effect in this build: only its default is accepted. Absent for a flag that has its effect. */
+  readonly inert?: string;
 }
 
 /** Rows by name, without dashes, in the order `--help` shows them. */

@@ -8,17 +8,13 @@ import { bool, oneOf, version } from "./types/text.ts";
 
 const table = {
   ...section("Serving", {
-    port: flag(int32(), 80, "Port.", { effective: true, config: "port" }),
-    mode: flag(oneOf("fast", "slow"), "slow", "Mode.", { gate: "Modes" }),
+    port: flag(int32(), 80, "Port.", { config: "port" }),
+    mode: flag(oneOf("fast", "slow"), "slow", "Mode.", { gate: "Modes", inert: "there is one mode" }),
   }),
   ...section("Other", {
-    wait: flag(duration(), 0, "Wait.", {
-      effective: true,
-      defaultNote: "twice the period",
-      deprecated: "stop waiting.",
-    }),
-    help: flag(bool, false, "Help.", { short: "h", effective: true }),
-    version: flag(version, "", "Version.", { effective: true }),
+    wait: flag(duration(), 0, "Wait.", { defaultNote: "twice the period", deprecated: "stop waiting." }),
+    help: flag(bool, false, "Help.", { short: "h" }),
+    version: flag(version, "", "Version."),
   }),
 };
 
@@ -36,8 +32,8 @@ Serving:
       --port int32
           Port. In the file: port. (default 80)
       --mode string
-          Mode. One of fast, slow. Needs feature gate Modes. Only the default is
-          accepted in this build. (default slow)
+          Mode. One of fast, slow. Needs feature gate Modes. No effect: there is
+          one mode; only the default is accepted. (default slow)
 
 Other:
 

@@ -55,7 +55,7 @@ function describe(row: Flag, columns: number): string[] {
     row.gate === undefined ? "" : `Needs feature gate ${row.gate}.`,
     row.config === undefined ? "" : `In the file: ${row.config}.`,
     row.deprecated === undefined ? "" : `DEPRECATED: ${row.deprecated}`,
-    row.effective ? "" : "Only the default is accepted in this build.",
+    row.inert === undefined ? "" : `No effect: ${row.inert}; only the default is accepted.`,
     value === "" || (row.type.name === "bool" && value === "false") ? "" : `(default ${value})`,
   ];
   return wrap([row.meaning, ...notes].filter((note) => note !== "").join(" "), columns, indent);

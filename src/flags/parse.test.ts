@@ -7,21 +7,20 @@ import { pairs } from "./types/map.ts";
 import { int32, level } from "./types/number.ts";
 import { bool, text } from "./types/text.ts";
 
-const on = { effective: true };
 const table = section("All", {
-  port: flag(int32({ min: 1, max: 65_535 }), 80, "Port.", on),
-  "max-wait": flag(duration(), 1000, "Wait.", on),
-  fast: flag(bool, true, "Fast.", on),
-  name: flag(text, "", "Name.", on),
-  zones: flag(strings(), ["a"], "Zones.", on),
-  labels: flag(pairs(), {}, "Labels.", on),
-  v: flag(level, 0, "Verbosity.", { ...on, short: "v" }),
-  help: flag(bool, false, "Help.", { ...on, short: "h" }),
-  old: flag(text, "", "Old.", { ...on, deprecated: "use --name instead." }),
-  later: flag(int32(), 3, "Later."),
-  cert: flag(text, "", "Certificate.", { ...on, requires: ["key"] }),
-  key: flag(text, "", "Key.", on),
-  file: flag(text, "", "File.", { ...on, excludes: ["zones", "max-*"] }),
+  port: flag(int32({ min: 1, max: 65_535 }), 80, "Port."),
+  "max-wait": flag(duration(), 1000, "Wait."),
+  fast: flag(bool, true, "Fast."),
+  name: flag(text, "", "Name."),
+  zones: flag(strings(), ["a"], "Zones."),
+  labels: flag(pairs(), {}, "Labels."),
+  v: flag(level, 0, "Verbosity.", { short: "v" }),
+  help: flag(bool, false, "Help.", { short: "h" }),
+  old: flag(text, "", "Old.", { deprecated: "use --name instead." }),
+  later: flag(int32(), 3, "Later.", { inert: "this build never waits" }),
+  cert: flag(text, "", "Certificate.", { requires: ["key"] }),
+  key: flag(text, "", "Key."),
+  file: flag(text, "", "File.", { excludes: ["zones", "max-*"] }),
 });
 
 const parse = (...argv: string[]) => parseFlags(table, argv, { warn: () => {} });
@@ -122,7 +121,7 @@ t.test(
   async (t) => {
     t.equal(parse("--later=03").later, 3);
     t.same(problemsOf("--later=4"), [
-      '--later="4": this build does not act on this flag, only its default "3" is accepted',
+      '--later="4": the flag has no effect because this build never waits; only its default "3" is accepted',
     ]);
   },
 );

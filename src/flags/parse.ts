@@ -154,7 +154,7 @@ function relationProblems(
   const problems: string[] = [];
   for (const name of given) {
     const row = table[name]!;
-    if (!row.effective && isChanged(row, values[name])) problems.push(notEffective(name, row, values[name]));
+    if (row.inert !== undefined && isChanged(row, values[name])) problems.push(inertProblem(name, row, values[name]));
     for (const other of row.excludes ?? []) {
       for (const clash of [...given].filter((candidate) => candidate !== name && fits(other, candidate))) {
         problems.push(`--${name} and --${clash} exclude each other: give one of them`);
@@ -172,10 +172,10 @@ export function isChanged(row: Flag, value: unknown): boolean {
   return row.type.print(value) !== row.type.print(row.default);
 }
 
-function notEffective(name: string, row: Flag, value: unknown): string {
+function inertProblem(name: string, row: Flag, value: unknown): string {
   const text = row.type.print(row.default);
   const only = text === "" ? "leave it unset" : `only its default ${quoted(text)} is accepted`;
-  return `--${name}=${quoted(row.type.print(value))}: this build does not act on this flag, ${only}`;
+  return `--${name}=${quoted(row.type.print(value))}: the flag has no effect because ${row.inert}; ${only}`;
 }
 
 function fits(pattern: string, name: string): boolean {

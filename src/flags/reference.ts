@@ -19,7 +19,7 @@ export function renderReference(page: ReferencePage): string {
     "",
     page.summary,
     "",
-    "A flag marked *default only* is known but does nothing in this build: any other value is refused.",
+    "A flag marked *default only* has no effect in this build, for the reason given: any other value is refused.",
   ];
   for (const [title, rows] of bySection(page.flags)) {
     lines.push("", `## ${title}`, "", "| Flag | Type | Default | Meaning |", "|---|---|---|---|");
@@ -41,7 +41,7 @@ function renderRow(name: string, row: Flag): string {
     row.config === undefined ? "" : `In the file: \`${row.config}\`.`,
     row.fileDefault === undefined ? "" : `With a file, the default is \`${printValue(row, row.fileDefault)}\`.`,
     row.deprecated === undefined ? "" : `Deprecated: ${row.deprecated}`,
-    row.effective ? "" : "*Default only.*",
+    row.inert === undefined ? "" : `*Default only*: ${row.inert}.`,
   ].filter((note) => note !== "");
   const value = row.defaultNote ?? (printValue(row, row.default) === "" ? "" : `\`${printValue(row, row.default)}\``);
   const cells = [`${short}\`--${name}\``, row.type.name, value, [row.meaning, ...notes].join(" ")];

@@ -8,16 +8,16 @@ import { type RunningAgent, startAgent } from "../agent/agent.ts";
 import { type AgentConfig, defaultAgentConfig } from "../agent/agent-config.ts";
 import { type ApiServerConfig, defaultConfig } from "../apiserver/config/config.ts";
 import { type RunningApiServer, startApiServer } from "../apiserver/server.ts";
-import { listening } from "../http/server/address-in-use.ts";
 import { makeRequest } from "../http/request.ts";
+import { listening } from "../http/server/address-in-use.ts";
 import { aborted } from "../std/async/wait-for-abort.ts";
 import { makeDirectory } from "../std/fs/make-directory.ts";
+import { type PodRuntime, type RuntimeDeps, startRuntime } from "./containerd/runtime.ts";
 import { lockDataDir } from "./host/data-dir-lock.ts";
 import { newNode, prepareNodeIdentity } from "./node/node-identity.ts";
 import { localServer, type UpOptions } from "./options.ts";
 import { adminConfigFile, keepKeys, openKeys } from "./pki/cluster-keys.ts";
 import type { Pki } from "./pki/pki.ts";
-import { type PodRuntime, type RuntimeDeps, startRuntime } from "./containerd/runtime.ts";
 
 export interface ClusterDeps extends RuntimeDeps {
   /** What clients are told at `/version`: `v1.33.0+svc.1.2.3`. */

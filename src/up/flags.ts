@@ -18,65 +18,55 @@ const nodeName = pattern(
 
 export const upFlags = {
   ...section("Cluster", {
-    "data-dir": flag(requiredDirectory, "/var/lib/svc", "Where the cluster keeps its state, keys and images.", {
-      effective: true,
-    }),
-    "bind-address": flag(ip, "0.0.0.0", "Address the API server listens on.", { effective: true }),
-    "secure-port": flag(port("int", "no-zero"), 6443, "HTTPS port of the API server.", { effective: true }),
+    "data-dir": flag(requiredDirectory, "/var/lib/svc", "Where the cluster keeps its state, keys and images."),
+    "bind-address": flag(ip, "0.0.0.0", "Address the API server listens on."),
+    "secure-port": flag(port("int", "no-zero"), 6443, "HTTPS port of the API server."),
     "embedded-controllers": flag(
       strings({ sample: "scheduler" }),
       ["*"],
       "Controllers that run inside the API server process; * stands for all there are.",
-      { effective: true },
     ),
     "feature-gates": flag(
       gateSettings("Gate=true,..."),
       {},
       "Turns feature gates on and off, by name; each goes to the program that knows it.",
+      { inert: "svc up runs its programs with their default feature gates" },
     ),
   }),
   ...section("Node", {
-    "node-name": flag(nodeName, "", "Name of the node.", { effective: true, defaultNote: "the host name" }),
+    "node-name": flag(nodeName, "", "Name of the node.", { defaultNote: "the host name" }),
     "node-ip": flag(nodeIps, [], "Address of the node, or one IPv4 and one IPv6 address.", {
-      effective: true,
       defaultNote: "that of the default route",
     }),
     "container-runtime-endpoint": flag(
       endpoint,
       "",
       "Socket of a container runtime to use; without it a containerd is started and looked after.",
-      { effective: true },
     ),
-    "agent-port": flag(port("int", "no-zero"), 10250, "HTTPS port of the node agent.", { effective: true }),
-    "pod-cidr": flag(podCidr, "10.244.0.0/24", "IPv4 range of the pods' addresses.", { effective: true }),
+    "agent-port": flag(port("int", "no-zero"), 10250, "HTTPS port of the node agent."),
+    "pod-cidr": flag(podCidr, "10.244.0.0/24", "IPv4 range of the pods' addresses."),
     "image-dir": flag(directory, "", "Images (*.tar) in this directory are imported at the start.", {
-      effective: true,
       defaultNote: "images in the data directory",
     }),
     "stop-pods": flag(
       bool,
       false,
       "Stop the pods when svc stops; otherwise they keep running and are taken over again.",
-      {
-        effective: true,
-      },
     ),
   }),
   ...section("Logging", {
-    v: flag(level, 0, "Log verbosity; modules may have their own in --vmodule.", { short: "v", effective: true }),
-    vmodule: flag(vmodule, [], "Log verbosity of single modules, in text format only.", { effective: true }),
-    "logging-format": flag(oneOf("text", "json"), "text", "Log format.", { effective: true }),
-    // Nothing buffers the lines of this program yet.
-    "log-flush-frequency": flag(duration({ min: 1 }), 5000, "Longest time that log lines wait to be written."),
+    v: flag(level, 0, "Log verbosity; modules may have their own in --vmodule.", { short: "v" }),
+    vmodule: flag(vmodule, [], "Log verbosity of single modules, in text format only."),
+    "logging-format": flag(oneOf("text", "json"), "text", "Log format."),
+
+    "log-flush-frequency": flag(duration({ min: 1 }), 5000, "Longest time that log lines wait to be written.", {
+      inert: "log lines are written without a buffer",
+    }),
   }),
   ...section("Other", {
-    "print-systemd-unit": flag(bool, false, "Print a systemd unit that runs this command, and exit.", {
-      effective: true,
-    }),
-    version: flag(version, "", "Print the version and exit; v1.2.3 makes that the version reported.", {
-      effective: true,
-    }),
-    help: flag(bool, false, "Print help.", { short: "h", effective: true }),
+    "print-systemd-unit": flag(bool, false, "Print a systemd unit that runs this command, and exit."),
+    version: flag(version, "", "Print the version and exit; v1.2.3 makes that the version reported."),
+    help: flag(bool, false, "Print help.", { short: "h" }),
   }),
 };
 

@@ -3,9 +3,9 @@ import { createHash } from "node:crypto";
 import { join, resolve } from "node:path";
 import type { ParsedFlags } from "../flags/flag.ts";
 import { hostAddresses } from "../std/net/host-addresses.ts";
-import { nodeAddresses } from "./node/addresses.ts";
 import { gatewayOf } from "./cni/conflist.ts";
 import type { upFlags } from "./flags.ts";
+import { nodeAddresses } from "./node/addresses.ts";
 
 export interface UpOptions {
   readonly dataDir: string;

@@ -29,7 +29,7 @@ const effectiveFields: ReadonlySet<string> = new Set([
 ]);
 
 export function isEffective({ steps, flag }: ConfigField): boolean {
-  return flag === undefined ? effectiveFields.has(steps.join(".")) : flag.row.effective === true;
+  return flag === undefined ? effectiveFields.has(steps.join(".")) : flag.row.inert === undefined;
 }
 
 const rowsByPath = new Map(
@@ -56,7 +56,7 @@ export function defaultOf({ field, flag }: ConfigField, withFile: boolean): unkn
   if (flag === undefined) return field.default;
   const { row } = flag;
   // What has no effect is not on, whatever Kubernetes has there.
-  const value = withFile && row.effective && row.fileDefault !== undefined ? row.fileDefault : row.default;
+  const value = withFile && row.inert === undefined && row.fileDefault !== undefined ? row.fileDefault : row.default;
   return toJson(row, value);
 }
 

@@ -8,39 +8,34 @@ export const authenticationFlags = section("Authentication", {
     config: "authentication.webhook.enabled",
     fileDefault: true,
     deprecated: inFile,
-    effective: true,
   }),
   "anonymous-auth": flag(bool, true, "Let requests through that no method identifies, as system:anonymous.", {
     config: "authentication.anonymous.enabled",
     fileDefault: false,
     deprecated: inFile,
-    effective: true,
   }),
   "client-ca-file": flag(file, "", "see the Authentication section.", {
     config: "authentication.x509.clientCAFile",
     deprecated: inFile,
-    effective: true,
   }),
   "authentication-token-webhook-cache-ttl": flag(duration({ min: 0 }), 120_000, "see the Authentication section.", {
     config: "authentication.webhook.cacheTTL",
     deprecated: inFile,
-    effective: true,
   }),
   "authorization-mode": flag(
     oneOf("AlwaysAllow", "Webhook"),
     "AlwaysAllow",
     "Who may use the agent's server: everyone, or whom the API server allows (SubjectAccessReview).",
-    { config: "authorization.mode", fileDefault: "Webhook", deprecated: inFile, effective: true },
+    { config: "authorization.mode", fileDefault: "Webhook", deprecated: inFile },
   ),
   "authorization-webhook-cache-authorized-ttl": flag(duration({ min: 0 }), 300_000, "see the Authentication section.", {
     config: "authorization.webhook.cacheAuthorizedTTL",
     deprecated: inFile,
-    effective: true,
   }),
   "authorization-webhook-cache-unauthorized-ttl": flag(
     duration({ min: 0 }),
     30_000,
     "see the Authentication section.",
-    { config: "authorization.webhook.cacheUnauthorizedTTL", deprecated: inFile, effective: true },
+    { config: "authorization.webhook.cacheUnauthorizedTTL", deprecated: inFile },
   ),
 });

@@ -12,33 +12,29 @@ export const networkingFlags = section("Networking, DNS and misc", {
     [],
     "DNS server IPs for pods with dnsPolicy: ClusterFirst; all listed servers must serve identical records; " +
       "which one is queried is not guaranteed.",
-    { config: "clusterDNS", deprecated: inFile, effective: true },
+    { config: "clusterDNS", deprecated: inFile },
   ),
   "cluster-domain": flag(text, "", "Cluster domain added to containers' search domains.", {
     config: "clusterDomain",
     deprecated: inFile,
-    effective: true,
   }),
   "resolv-conf": flag(file, "/etc/resolv.conf", "Base resolver config for containers.", {
     config: "resolvConf",
     deprecated: inFile,
-    effective: true,
   }),
   "pod-cidr": flag(podCidr, "", "Pod IP CIDR, standalone mode only; IPv6 allocates at most 65536 addresses.", {
     config: "podCIDR",
     deprecated: inFile,
-    effective: true,
   }),
   "hairpin-mode": flag(
     oneOf("promiscuous-bridge", "hairpin-veth", "none"),
     "promiscuous-bridge",
     "promiscuous-bridge, hairpin-veth, none.",
-    { config: "hairpinMode", deprecated: inFile },
+    { config: "hairpinMode", deprecated: inFile, inert: "the CNI configuration sets hairpin mode" },
   ),
   "make-iptables-util-chains": flag(bool, true, "Ensure iptables utility rules exist.", {
     config: "makeIPTablesUtilChains",
     deprecated: inFile,
-    effective: true,
   }),
   "allowed-unsafe-sysctls": flag(
     strings({
@@ -49,49 +45,37 @@ export const networkingFlags = section("Networking, DNS and misc", {
     }),
     [],
     "Allow-list of unsafe sysctls or patterns ending in *.",
-    { config: "allowedUnsafeSysctls", deprecated: inFile, effective: true },
+    { config: "allowedUnsafeSysctls", deprecated: inFile },
   ),
   "protect-kernel-defaults": flag(bool, false, "Error if kernel tunables differ from agent defaults.", {
     config: "protectKernelDefaults",
     deprecated: inFile,
-    effective: true,
   }),
   "seccomp-default": flag(bool, false, "Use RuntimeDefault as the seccomp profile of all workloads that name none.", {
     config: "seccompDefault",
-    effective: true,
   }),
-  "fail-swap-on": flag(bool, true, "Refuse to start when swap is on.", {
-    config: "failSwapOn",
-    deprecated: inFile,
-    effective: true,
-  }),
+  "fail-swap-on": flag(bool, true, "Refuse to start when swap is on.", { config: "failSwapOn", deprecated: inFile }),
   "fail-cgroupv1": flag(bool, true, "Refuse to start on a host that uses cgroup v1.", {
     config: "failCgroupV1",
     fileDefault: false,
-    effective: true,
   }),
   "max-open-files": flag(int({ min: 0 }), 1000000, "File-open limit of the process.", {
     config: "maxOpenFiles",
     deprecated: inFile,
-    effective: true,
   }),
   "oom-score-adj": flag(int32({ min: -1000, max: 1000 }), -999, "Range -1000..1000.", {
     config: "oomScoreAdj",
     deprecated: inFile,
-    effective: true,
   }),
   "lock-file": flag(
     file,
     "",
     "Alpha. File that is locked as long as the agent runs; the agent waits until nobody else has locked it.",
-    { effective: true },
   ),
-  "exit-on-lock-contention": flag(bool, false, "Exit on lock-file contention.", {
-    requires: ["lock-file"],
-    effective: true,
-  }),
+  "exit-on-lock-contention": flag(bool, false, "Exit on lock-file contention.", { requires: ["lock-file"] }),
   "contention-profiling": flag(bool, false, "Block profiling when profiling is enabled.", {
     config: "enableContentionProfiling",
     deprecated: inFile,
+    inert: "this build does not profile blocking in the agent",
   }),
 });

@@ -10,75 +10,68 @@ export const servingFlags = section("Serving, TLS and access", {
   address: flag(ip, "0.0.0.0", "Serving IP; 0.0.0.0 or :: listens on all interfaces and families.", {
     config: "address",
     deprecated: inFile,
-    effective: true,
   }),
-  port: flag(port("int32", "no-zero"), 10250, "Serving port.", { config: "port", deprecated: inFile, effective: true }),
+  port: flag(port("int32", "no-zero"), 10250, "Serving port.", { config: "port", deprecated: inFile }),
   "read-only-port": flag(
     port("int32", "zero-disables"),
     10255,
     "Read-only port with no authentication or authorization; 0 disables.",
-    { config: "readOnlyPort", fileDefault: 0, deprecated: inFile, effective: true },
+    { config: "readOnlyPort", fileDefault: 0, deprecated: inFile },
   ),
   "healthz-bind-address": flag(ip, "127.0.0.1", "Health server bind IP; 0.0.0.0 or :: for all interfaces.", {
     config: "healthzBindAddress",
     deprecated: inFile,
-    effective: true,
   }),
   "healthz-port": flag(port("int32", "zero-disables"), 10248, "Local health port; 0 disables.", {
     config: "healthzPort",
     deprecated: inFile,
-    effective: true,
   }),
-  "enable-server": flag(bool, true, "Enable the agent's server.", {
-    config: "enableServer",
-    deprecated: inFile,
-    effective: true,
-  }),
+  "enable-server": flag(bool, true, "Enable the agent's server.", { config: "enableServer", deprecated: inFile }),
   "enable-debugging-handlers": flag(
     bool,
     true,
     "Enable server endpoints for log collection and for running containers and commands locally.",
-    { config: "enableDebuggingHandlers", deprecated: inFile, effective: true },
+    { config: "enableDebuggingHandlers", deprecated: inFile },
   ),
   "tls-cert-file": flag(
     file,
     "",
     "x509 certificate for HTTPS (intermediates appended after the server certificate). If this and the key " +
       "file are absent, a self-signed pair is generated for the public address and saved in --cert-dir.",
-    { config: "tlsCertFile", deprecated: inFile, effective: true },
+    { config: "tlsCertFile", deprecated: inFile },
   ),
   "tls-private-key-file": flag(file, "", "Private key matching --tls-cert-file.", {
     config: "tlsPrivateKeyFile",
     deprecated: inFile,
-    effective: true,
   }),
   "tls-cipher-suites": flag(suites("string"), [], "Cipher suites the server offers, comma-separated.", {
     config: "tlsCipherSuites",
     deprecated: inFile,
-    effective: true,
   }),
   "tls-min-version": flag(tlsVersion, "", "Lowest TLS version that the server accepts.", {
     config: "tlsMinVersion",
     deprecated: inFile,
-    effective: true,
   }),
   "rotate-certificates": flag(bool, false, "Request new client certificates from the API server as expiry nears.", {
     config: "rotateCertificates",
     deprecated: inFile,
-    effective: true,
   }),
   "rotate-server-certificates": flag(
     bool,
     false,
     "Request and rotate serving certificates; needs gate RotateKubeletServerCertificate (renamed " +
       "RotateSvcletServerCertificate, see Versioning) and approval of the submitted signing requests.",
-    { config: "serverTLSBootstrap", gate: "RotateSvcletServerCertificate", deprecated: inFile, effective: true },
+    { config: "serverTLSBootstrap", gate: "RotateSvcletServerCertificate", deprecated: inFile },
   ),
   "streaming-connection-idle-timeout": flag(
     duration({ min: 0 }),
     14_400_000,
     "Idle time before a streaming connection is closed; 0 means no timeout. Every connection to the server " +
       "has a maximum lifetime of 4 hours regardless.",
-    { config: "streamingConnectionIdleTimeout", deprecated: inFile },
+    {
+      config: "streamingConnectionIdleTimeout",
+      deprecated: inFile,
+      inert: "this build does not limit idle streaming connections",
+    },
   ),
 });

@@ -10,42 +10,39 @@ export const sourcesFlags = section("Pod sources and sync", {
     file,
     "",
     "Directory of static pod files, or one static pod file. Files whose names start with a dot are ignored.",
-    { config: "staticPodPath", deprecated: inFile, effective: true },
+    { config: "staticPodPath", deprecated: inFile },
   ),
   "manifest-url": flag(httpUrl, "", "URL serving additional pod specifications.", {
     config: "staticPodURL",
     deprecated: inFile,
-    effective: true,
   }),
   "manifest-url-header": flag(
     headers,
     {},
     "name:value headers sent when fetching the manifest URL. Same-name headers are added in the order given. " +
       "The flag may be repeated.",
-    { config: "staticPodURLHeader", deprecated: inFile, effective: true },
+    { config: "staticPodURLHeader", deprecated: inFile },
   ),
   "file-check-frequency": flag(duration({ min: 1 }), 20_000, "Interval between checks of config files.", {
     config: "fileCheckFrequency",
     deprecated: inFile,
-    effective: true,
   }),
   "http-check-frequency": flag(duration({ min: 1 }), 20_000, "Interval between checks of the HTTP source.", {
     config: "httpCheckFrequency",
     deprecated: inFile,
-    effective: true,
   }),
   "sync-frequency": flag(
     duration({ min: 1 }),
     60_000,
     "Maximum period between synchronizations of running containers and config.",
-    { config: "syncFrequency", deprecated: inFile, effective: true },
+    { config: "syncFrequency", deprecated: inFile },
   ),
   runonce: flag(
     bool,
     false,
     "Exit after starting pods from local manifests or remote URLs. Exclusive with --enable-server.",
-    { config: "runOnce", deprecated: inFile, effective: true },
+    { config: "runOnce", deprecated: inFile },
   ),
-  config: flag(file, "", "Initial config file.", { effective: true }),
-  "config-dir": flag(directory, "", "Drop-in config directory.", { effective: true }),
+  config: flag(file, "", "Initial config file."),
+  "config-dir": flag(directory, "", "Drop-in config directory."),
 });

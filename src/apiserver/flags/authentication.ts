@@ -12,7 +12,6 @@ export const authenticationFlags = section("Authentication", {
     true,
     "Anonymous requests to the secure port. Username system:anonymous, group system:unauthenticated. Refused all " +
       "the same while --authorization-mode has AlwaysAllow.",
-    { effective: true },
   ),
   "authentication-config": flag(
     file,
@@ -21,118 +20,90 @@ export const authenticationFlags = section("Authentication", {
       "configuring the anonymous authenticator also needs AnonymousAuthConfigurableEndpoints. Mutually " +
       "exclusive with the --oidc-* flags when the file configures JWT, and with --anonymous-auth when the file " +
       "configures anonymous auth.",
-    { gate: "StructuredAuthenticationConfiguration", excludes: ["oidc-*"], effective: true },
+    { gate: "StructuredAuthenticationConfiguration", excludes: ["oidc-*"] },
   ),
   "authentication-token-webhook-config-file": flag(
     file,
     "",
     "Connection-config file of a token-authentication webhook.",
-    { effective: true },
   ),
   "authentication-token-webhook-version": flag(
     oneOf("v1beta1", "v1"),
     "v1beta1",
     "TokenReview version for the webhook.",
-    { effective: true },
   ),
   "authentication-token-webhook-cache-ttl": flag(
     duration({ min: 0 }),
     120_000,
     "Cache for webhook authenticator answers.",
-    { effective: true },
   ),
-  "client-ca-file": flag(
-    file,
-    "",
-    "Client certificates signed by these authorities authenticate as their CommonName.",
-    { effective: true },
-  ),
-  "token-auth-file": flag(file, "", "Token file securing the secure port.", { effective: true }),
+  "client-ca-file": flag(file, "", "Client certificates signed by these authorities authenticate as their CommonName."),
+  "token-auth-file": flag(file, "", "Token file securing the secure port."),
   "enable-bootstrap-token-auth": flag(
     bool,
     false,
     "Secrets of type bootstrap.svc.io/token in the svc-system namespace may authenticate TLS bootstrapping.",
-    { effective: true },
   ),
   "requestheader-client-ca-file": flag(
     file,
     "",
     "CA bundle verifying client certificates before header-supplied identities are trusted.",
-    { effective: true },
   ),
   "requestheader-allowed-names": flag(
     strings(),
     [],
     "Allowed certificate common names; empty allows any certificate valid under the CA file.",
-    { effective: true },
   ),
-  "requestheader-username-headers": flag(strings(), [], "Headers inspected for usernames (X-Remote-User is common).", {
-    effective: true,
-  }),
-  "requestheader-group-headers": flag(strings(), [], "Headers for groups (X-Remote-Group suggested).", {
-    effective: true,
-  }),
+  "requestheader-username-headers": flag(strings(), [], "Headers inspected for usernames (X-Remote-User is common)."),
+  "requestheader-group-headers": flag(strings(), [], "Headers for groups (X-Remote-Group suggested)."),
   "requestheader-uid-headers": flag(
     strings(),
     [],
     "Headers for UIDs (X-Remote-Uid suggested); needs the RemoteRequestHeaderUID gate.",
-    { gate: "RemoteRequestHeaderUID", effective: true },
+    { gate: "RemoteRequestHeaderUID" },
   ),
   "requestheader-extra-headers-prefix": flag(
     strings(),
     [],
     "Header prefixes for extra attributes (X-Remote-Extra- suggested).",
-    { effective: true },
   ),
   "proxy-client-cert-file": flag(
     file,
     "",
     "Client certificate that proves who calls when requests are proxied or webhooks called.",
-    { requires: ["proxy-client-key-file"], effective: true },
+    { requires: ["proxy-client-key-file"] },
   ),
-  "proxy-client-key-file": flag(file, "", "Key of that client certificate.", {
-    requires: ["proxy-client-cert-file"],
-    effective: true,
-  }),
-  "oidc-issuer-url": flag(httpsUrl, "", "Issuer URL, HTTPS only; verifies JWTs.", {
-    requires: ["oidc-client-id"],
-    effective: true,
-  }),
-  "oidc-client-id": flag(text, "", "Required when the issuer URL is set.", { effective: true }),
-  "oidc-ca-file": flag(file, "", "CA file for the issuer's certificate; else host roots.", { effective: true }),
+  "proxy-client-key-file": flag(file, "", "Key of that client certificate.", { requires: ["proxy-client-cert-file"] }),
+  "oidc-issuer-url": flag(httpsUrl, "", "Issuer URL, HTTPS only; verifies JWTs.", { requires: ["oidc-client-id"] }),
+  "oidc-client-id": flag(text, "", "Required when the issuer URL is set."),
+  "oidc-ca-file": flag(file, "", "CA file for the issuer's certificate; else host roots."),
   "oidc-username-claim": flag(
     text,
     "sub",
     "Claim used as username; other claims are not guaranteed unique and immutable (experimental).",
-    { effective: true },
   ),
   "oidc-username-prefix": flag(
     text,
     "",
     "Prefix for usernames; if unset, claims other than email get the issuer URL as prefix; - means no prefix.",
-    { effective: true },
   ),
-  "oidc-groups-claim": flag(text, "", "Claim naming groups (string or string array; experimental).", {
-    effective: true,
-  }),
-  "oidc-groups-prefix": flag(text, "", "Prefix for all groups.", { effective: true }),
+  "oidc-groups-claim": flag(text, "", "Claim naming groups (string or string array; experimental)."),
+  "oidc-groups-prefix": flag(text, "", "Prefix for all groups."),
   "oidc-required-claim": flag(
     pairs({ name: "key=value", sample: "hd=example.com" }),
     {},
     "Required ID-token claim; repeatable.",
-    { effective: true },
   ),
   "oidc-signing-algs": flag(
     strings({ choices: JWT_ALGORITHMS }),
     ["RS256"],
     "Allowed JOSE algorithms: RS256, RS384, RS512, ES256, ES384, ES512, PS256, PS384, PS512.",
-    { effective: true },
   ),
   "api-audiences": flag(
     strings(),
     [],
     "Audiences the service account token authenticator accepts (token must be bound to at least one).",
-    { defaultNote: "the issuer URL, when --service-account-issuer is set", effective: true },
+    { defaultNote: "the issuer URL, when --service-account-issuer is set" },
   ),
   "service-account-issuer": flag(
     strings(),
@@ -140,21 +111,16 @@ export const authenticationFlags = section("Authentication", {
     "Token issuer identifier in the iss claim; should be an HTTPS URL able to serve discovery at " +
       "{issuer}/.well-known/openid-configuration; if not a valid URI, issuer discovery stays disabled; if " +
       "repeated, the first signs and all are accepted.",
-    { effective: true },
   ),
-  "service-account-jwks-uri": flag(httpsUrl, "", "Overrides the JWKS URI in the discovery document.", {
-    effective: true,
-  }),
+  "service-account-jwks-uri": flag(httpsUrl, "", "Overrides the JWKS URI in the discovery document."),
   "service-account-key-file": flag(
     strings({ path: "file", sample: "/etc/svc/sa.pub" }),
     [],
     "PEM x509 RSA or ECDSA keys verifying tokens; repeatable; falls back to --tls-private-key-file; required " +
       "when --service-account-signing-key-file is given.",
-    { effective: true },
   ),
   "service-account-signing-key-file": flag(file, "", "Current private key that signs issued tokens.", {
     requires: ["service-account-key-file"],
-    effective: true,
   }),
   "service-account-signing-endpoint": flag(
     file,
@@ -164,20 +130,17 @@ export const authenticationFlags = section("Authentication", {
     {
       gate: "ExternalServiceAccountTokenSigner",
       excludes: ["service-account-key-file", "service-account-signing-key-file"],
-      effective: true,
     },
   ),
-  "service-account-lookup": flag(bool, true, "Check that tokens exist in the store.", { effective: true }),
+  "service-account-lookup": flag(bool, true, "Check that tokens exist in the store."),
   "service-account-max-token-expiration": flag(
     duration({ min: 0 }),
     0,
     "Upper bound on issued token validity; longer requests are shortened to it.",
-    { effective: true },
   ),
   "service-account-extend-token-expiration": flag(
     bool,
     true,
     "Extend injected token expiry up to 1 year, ignoring the max-expiration flag.",
-    { effective: true },
   ),
 });

@@ -10,63 +10,40 @@ export const authorizationFlags = section("Authorization and admission", {
     strings({ choices: ["AlwaysAllow", "AlwaysDeny", "ABAC", "Webhook", "RBAC", "Node"], sample: "Node,RBAC" }),
     ["AlwaysAllow"],
     "Ordered plug-ins: AlwaysAllow, AlwaysDeny, ABAC, Webhook, RBAC, Node.",
-    { defaultNote: "AlwaysAllow, when there is no --authorization-config", effective: true },
+    { defaultNote: "AlwaysAllow, when there is no --authorization-config" },
   ),
   "authorization-config": flag(
     file,
     "",
     "Authorizer-chain file (document 3); needs gate StructuredAuthorizationConfiguration; exclusive with " +
       "--authorization-mode and --authorization-webhook-*.",
-    {
-      gate: "StructuredAuthorizationConfiguration",
-      excludes: ["authorization-mode", "authorization-webhook-*"],
-      effective: true,
-    },
+    { gate: "StructuredAuthorizationConfiguration", excludes: ["authorization-mode", "authorization-webhook-*"] },
   ),
-  "authorization-policy-file": flag(file, "", "ABAC policy, JSON per line.", { effective: true }),
-  "authorization-webhook-config-file": flag(file, "", "Connection-config file for the webhook authorizer.", {
-    effective: true,
-  }),
-  "authorization-webhook-version": flag(oneOf("v1beta1", "v1"), "v1beta1", "SubjectAccessReview version.", {
-    effective: true,
-  }),
-  "authorization-webhook-cache-authorized-ttl": flag(duration({ min: 0 }), 300_000, "Cache for authorized answers.", {
-    effective: true,
-  }),
-  "authorization-webhook-cache-unauthorized-ttl": flag(
-    duration({ min: 0 }),
-    30_000,
-    "Cache for unauthorized answers.",
-    {
-      effective: true,
-    },
-  ),
-  "admission-control-config-file": flag(file, "", "Admission control configuration file.", {
-    effective: true,
-  }),
+  "authorization-policy-file": flag(file, "", "ABAC policy, JSON per line."),
+  "authorization-webhook-config-file": flag(file, "", "Connection-config file for the webhook authorizer."),
+  "authorization-webhook-version": flag(oneOf("v1beta1", "v1"), "v1beta1", "SubjectAccessReview version."),
+  "authorization-webhook-cache-authorized-ttl": flag(duration({ min: 0 }), 300_000, "Cache for authorized answers."),
+  "authorization-webhook-cache-unauthorized-ttl": flag(duration({ min: 0 }), 30_000, "Cache for unauthorized answers."),
+  "admission-control-config-file": flag(file, "", "Admission control configuration file."),
   "enable-admission-plugins": flag(
     admissionPlugins,
     [],
     `Plugins enabled in addition to the default ones (${defaultAdmissionPlugins.join(", ")}).`,
-    { effective: true },
   ),
   "disable-admission-plugins": flag(
     admissionPlugins,
     [],
     "Plugins disabled though in the default list. Order in either flag is irrelevant.",
-    { effective: true },
   ),
-  "allow-privileged": flag(bool, false, "Allow privileged containers.", { effective: true }),
+  "allow-privileged": flag(bool, false, "Allow privileged containers."),
   "default-not-ready-toleration-seconds": flag(
     int({ min: 0 }),
     300,
     "tolerationSeconds of the default notReady:NoExecute toleration added to pods lacking one.",
-    { effective: true },
   ),
   "default-unreachable-toleration-seconds": flag(
     int({ min: 0 }),
     300,
     "tolerationSeconds of the default unreachable:NoExecute toleration added to pods lacking one.",
-    { effective: true },
   ),
 });

@@ -19,26 +19,22 @@ const ownFlags = section("Single-process clusters", {
     strings({ sample: "scheduler" }),
     [],
     "Controllers that run inside this process, for clusters that have nobody else to run them; * stands for all.",
-    { effective: true },
   ),
   "cluster-signing-cert-file": flag(
     file,
     "",
     "Authority that signs certificates which are asked for and approved, for the embedded controller csrsigning.",
-    { effective: true },
   ),
-  "cluster-signing-key-file": flag(file, "", "Private key of that authority.", { effective: true }),
+  "cluster-signing-key-file": flag(file, "", "Private key of that authority."),
   "cluster-signing-duration": flag(
     duration({ min: 0 }),
     31_536_000_000,
     "How long certificates signed so last at most; requests may ask for less.",
-    { effective: true },
   ),
   "api-group-aliases": flag(
     oneOfOrNone("k8s.io"),
     "k8s.io",
     "Second spelling under which the svc.io API groups are served, so that Kubernetes clients work; empty for none.",
-    { effective: true },
   ),
 });
 

@@ -6,55 +6,48 @@ import { bool, file, oneOf, requiredDirectory, text } from "../../flags/types/te
 import { sniCertificates, suites, tlsVersion } from "../../flags/types/tls.ts";
 import { isHstsDirective, isRegularExpression, portText } from "./values.ts";
 
+/** Why these flags have no effect. */
+const noPeers = "this build proxies no requests to other API servers";
+
 export const servingFlags = section("Serving, network and TLS", {
   "bind-address": flag(
     ipOrNone,
     "0.0.0.0",
     "Listen address for --secure-port; blank, 0.0.0.0 or :: means all interfaces and families.",
-    { effective: true },
   ),
   "secure-port": flag(
     port("int", "no-zero"),
     6443,
     "HTTPS port with authentication and authorization; cannot be switched off with 0.",
-    { effective: true },
   ),
   "advertise-address": flag(
     ipOrNone,
     "",
     "Address advertised to cluster members; must be reachable; if blank uses --bind-address, then the host " +
       "default interface.",
-    { effective: true },
   ),
-  "external-hostname": flag(text, "", "Hostname for externalized URLs (API docs, discovery).", { effective: true }),
+  "external-hostname": flag(text, "", "Hostname for externalized URLs (API docs, discovery)."),
   "cert-dir": flag(
     requiredDirectory,
     "/var/run/svc",
     "TLS certificate directory; ignored when cert and key files are given.",
-    { effective: true },
   ),
   "tls-cert-file": flag(
     file,
     "",
     "Default x509 certificate (CA appended). If absent with HTTPS on, a self-signed pair for the public " +
       "address is generated into --cert-dir.",
-    { requires: ["tls-private-key-file"], effective: true },
+    { requires: ["tls-private-key-file"] },
   ),
-  "tls-private-key-file": flag(file, "", "Key matching the certificate.", {
-    requires: ["tls-cert-file"],
-    effective: true,
-  }),
+  "tls-private-key-file": flag(file, "", "Key matching the certificate.", { requires: ["tls-cert-file"] }),
   "tls-sni-cert-key": flag(
     sniCertificates,
     [],
     "Certificate and key for other host names; repeatable. Names are domains, with a leading wildcard or " +
       "without, or IPs; without names those of the certificate count. Exact names win over wildcards.",
-    { effective: true },
   ),
-  "tls-cipher-suites": flag(suites("strings"), [], "Cipher suites the server offers, comma-separated.", {
-    effective: true,
-  }),
-  "tls-min-version": flag(tlsVersion, "", "Lowest TLS version that the server accepts.", { effective: true }),
+  "tls-cipher-suites": flag(suites("strings"), [], "Cipher suites the server offers, comma-separated."),
+  "tls-min-version": flag(tlsVersion, "", "Lowest TLS version that the server accepts."),
   "strict-transport-security-directives": flag(
     strings({
       element: "max-age=SECONDS, includeSubDomains or preload",
@@ -64,7 +57,6 @@ export const servingFlags = section("Serving, network and TLS", {
     }),
     [],
     "HSTS directives; empty adds no HSTS header.",
-    { effective: true },
   ),
   "cors-allowed-origins": flag(
     strings({
@@ -75,67 +67,60 @@ export const servingFlags = section("Serving, network and TLS", {
     }),
     [],
     "Allowed CORS origins, may be regular expressions anchored at both ends; empty disables CORS.",
-    { effective: true },
   ),
-  "disable-http2-serving": flag(bool, false, "Disable HTTP/2.", { effective: true }),
+  "disable-http2-serving": flag(bool, false, "Disable HTTP/2."),
   "http2-max-streams-per-connection": flag(
     int({ min: 0 }),
     0,
     "Stream limit advertised to clients; 0 uses the runtime default.",
-    { effective: true },
   ),
   "goaway-chance": flag(
     float({ min: 0, max: 0.02 }),
     0,
     "Fraction of requests sent an HTTP/2 GOAWAY; range 0 (off) to 0.02; 0.001 suggested start; do not enable " +
       "for a single server or without a load balancer.",
-    { effective: true },
   ),
-  "permit-address-sharing": flag(bool, false, "Bind with SO_REUSEADDR. On Linux that is always done.", {
-    effective: true,
+  "permit-address-sharing": flag(bool, false, "Bind with SO_REUSEADDR. On Linux that is always done."),
+  "permit-port-sharing": flag(bool, false, "Bind with SO_REUSEPORT."),
+  "debug-socket-path": flag(file, "", "Unix socket path for unauthenticated profiling."),
+  profiling: flag(bool, true, "Profiling via host:port/debug/pprof/."),
+  "contention-profiling": flag(bool, false, "Block profiling when profiling is on."),
+  "enable-aggregator-routing": flag(bool, false, "Route aggregator requests to endpoint IPs instead of cluster IP."),
+  "aggregator-reject-forwarding-redirect": flag(bool, true, "Reject redirect responses forwarded back to the client.", {
+    inert: "this build forwards no requests to aggregated API servers",
   }),
-  "permit-port-sharing": flag(bool, false, "Bind with SO_REUSEPORT.", { effective: true }),
-  "debug-socket-path": flag(file, "", "Unix socket path for unauthenticated profiling.", { effective: true }),
-  profiling: flag(bool, true, "Profiling via host:port/debug/pprof/.", { effective: true }),
-  "contention-profiling": flag(bool, false, "Block profiling when profiling is on.", { effective: true }),
-  "enable-aggregator-routing": flag(bool, false, "Route aggregator requests to endpoint IPs instead of cluster IP.", {
-    effective: true,
-  }),
-  "aggregator-reject-forwarding-redirect": flag(bool, true, "Reject redirect responses forwarded back to the client."),
   "svc-service-node-port": flag(
     port("int", "zero-disables"),
     0,
     "Non-zero: the API server's own service is of type NodePort on this port; zero: ClusterIP.",
-    { effective: true },
   ),
   "service-cluster-ip-range": flag(
     cidrs,
     [],
     "CIDR for service cluster IPs; must not overlap node or pod ranges; at most two (dual-stack) CIDRs.",
-    { effective: true },
   ),
   "service-node-port-range": flag(
     portRange,
     { first: 30000, last: 32767 },
     "NodePort range, inclusive at both ends; must not overlap the nodes' ephemeral range.",
-    { effective: true },
   ),
   "endpoint-reconciler-type": flag(
     oneOf("master-count", "lease", "none"),
     "lease",
     "master-count (deprecated), lease, none.",
-    { effective: true },
   ),
   "peer-advertise-ip": flag(
     ipOrNone,
     "",
     "Address at which other API servers reach this one to proxy requests of versions they do not serve.",
-    { gate: "UnknownVersionInteroperabilityProxy" },
+    { gate: "UnknownVersionInteroperabilityProxy", inert: noPeers },
   ),
   "peer-advertise-port": flag(portText, "", "Port at which other API servers reach this one to proxy requests.", {
     gate: "UnknownVersionInteroperabilityProxy",
+    inert: noPeers,
   }),
   "peer-ca-file": flag(file, "", "CA that verifies the serving certificates of other API servers.", {
     gate: "UnknownVersionInteroperabilityProxy",
+    inert: noPeers,
   }),
 });

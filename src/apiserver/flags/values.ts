@@ -9,7 +9,7 @@ import { pattern } from "../../flags/types/text.ts";
 
 /** Plugins that are on unless `--disable-admission-plugins` names them. */
 export const defaultAdmissionPlugins: readonly string[] = plugins
-  .filter(({ enabledByDefault: byDefault }) => byDefault)
+  .filter(({ enabledByDefault }) => enabledByDefault)
   .map(({ name }) => name);
 
 const names: readonly string[] = plugins.map(({ name }) => name).sort();

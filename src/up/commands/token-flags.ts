@@ -6,13 +6,12 @@ import { httpsUrl } from "../../flags/types/network.ts";
 import { bool, file } from "../../flags/types/text.ts";
 
 export const tokenFlags = section("Invitation", {
-  svcconfig: flag(file, "/var/lib/svc/admin.svcconfig", "Connection file of an administrator.", { effective: true }),
+  svcconfig: flag(file, "/var/lib/svc/admin.svcconfig", "Connection file of an administrator."),
   server: flag(httpsUrl, "", "Where the machine reaches the API server.", {
-    effective: true,
     defaultNote: "what the cluster says of itself",
   }),
-  ttl: flag(duration({ min: 1 }), 86_400_000, "How long the token can be used.", { effective: true }),
-  help: flag(bool, false, "Print help.", { short: "h", effective: true }),
+  ttl: flag(duration({ min: 1 }), 86_400_000, "How long the token can be used."),
+  help: flag(bool, false, "Print help.", { short: "h" }),
 });
 
 export const tokenProgram: Program<typeof tokenFlags> = {

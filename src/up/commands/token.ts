@@ -10,8 +10,8 @@ import { networkTransport } from "../../client/transport/transport.ts";
 import type { ParsedFlags } from "../../flags/flag.ts";
 import { invoke } from "../../flags/program.ts";
 import { parseYaml } from "../../schema/yaml/yaml.ts";
-import { systemClock } from "../../std/time/clock.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import { GIT_VERSION } from "../../std/version.ts";
 import { type tokenFlags, tokenProgram } from "./token-flags.ts";
 

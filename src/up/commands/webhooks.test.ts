@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import t from "tap";
-import { systemClock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log/logger.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import { openStore } from "../../storage/open.ts";
 import { testServer } from "../../testing/apiserver/server-fixture.ts";
 import { answer } from "./webhooks.ts";

@@ -6,14 +6,14 @@ import { existsSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { SUSPENDED } from "../../admission/webhooks/hook.ts";
 import { mutatingWebhookConfigurationKind } from "../../api/admissionregistration/webhook-configuration/mutating-kind.ts";
-import { validatingWebhookConfigurationKind } from "../../api/admissionregistration/webhook-configuration/validating-kind.ts";
 import type {
   MutatingWebhookConfiguration,
   ValidatingWebhookConfiguration,
 } from "../../api/admissionregistration/webhook-configuration/schema.ts";
+import { validatingWebhookConfigurationKind } from "../../api/admissionregistration/webhook-configuration/validating-kind.ts";
 import type { Kind } from "../../api/kind.ts";
-import { systemClock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log/logger.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import { ObjectStore } from "../../storage/object-store.ts";
 import { openStore } from "../../storage/open.ts";
 import { type Store, StoreError } from "../../storage/store.ts";

@@ -3,16 +3,16 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
-import { systemClock } from "../../std/time/clock.ts";
-import { silentLogger } from "../../std/log/logger.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
-import { type ContainerdOptions, chooseSnapshotter, startContainerd, withoutServiceManager } from "./containerd.ts";
-import { containerdConfig } from "./config.ts";
+import { silentLogger } from "../../std/log/logger.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import { checkHost, type Host, HostError, thisMachine } from "../host/host.ts";
-import { importImages, listImages, namesIn } from "../images/import.ts";
-import { probeOverlay } from "./overlay-probe.ts";
-import { pauseArchive, pauseImage } from "../images/pause.ts";
 import { runCommand } from "../host/run-command.ts";
+import { importImages, listImages, namesIn } from "../images/import.ts";
+import { pauseArchive, pauseImage } from "../images/pause.ts";
+import { containerdConfig } from "./config.ts";
+import { type ContainerdOptions, chooseSnapshotter, startContainerd, withoutServiceManager } from "./containerd.ts";
+import { probeOverlay } from "./overlay-probe.ts";
 
 const host = ((): Host | undefined => {
   try {

@@ -7,10 +7,10 @@ import { closeSync, openSync, readFileSync, renameSync, rmSync, statSync, writeF
 import { mkdir } from "node:fs/promises";
 import { connect } from "node:net";
 import { dirname, join } from "node:path";
+import type { RandomSource } from "../../std/crypto/random.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import { Backoff } from "../../std/time/backoff.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log/logger.ts";
-import type { RandomSource } from "../../std/crypto/random.ts";
 import { type ContainerdSettings, containerdConfig } from "./config.ts";
 import { leakedShims } from "./leaked-shims.ts";
 

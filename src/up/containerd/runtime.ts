@@ -1,18 +1,18 @@
 /** The container runtime of `svc up`: its own containerd, ready to run pods, or one that is there already. */
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log/logger.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
+import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { writeConflist } from "../cni/conflist.ts";
-import { chooseSnapshotter, startContainerd } from "./containerd.ts";
 import { checkHost, checkPlatform, findProgram, type Machine } from "../host/host.ts";
+import { runCommand } from "../host/run-command.ts";
 import { archivesIn, importImages } from "../images/import.ts";
 import type { Architecture } from "../images/oci-archive.ts";
-import type { UpOptions } from "../options.ts";
-import { probeOverlay } from "./overlay-probe.ts";
 import { pauseArchive, pauseImage } from "../images/pause.ts";
-import { runCommand } from "../host/run-command.ts";
+import type { UpOptions } from "../options.ts";
+import { chooseSnapshotter, startContainerd } from "./containerd.ts";
+import { probeOverlay } from "./overlay-probe.ts";
 
 export interface RuntimeDeps {
   readonly machine: Machine;

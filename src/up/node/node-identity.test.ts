@@ -2,8 +2,8 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
 import { CertificateFiles } from "../../agent/certificates/certificate-files.ts";
-import { writeKeyPair } from "../../auth/pki/key-pair.ts";
 import { issueCertificate, makeCa } from "../../auth/pki/certificate-authority.ts";
+import { writeKeyPair } from "../../auth/pki/key-pair.ts";
 import { loadKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
 import { type NodeIdentityOptions, prepareNodeIdentity } from "./node-identity.ts";
 

@@ -1,8 +1,8 @@
 /** The cluster's keys and the administrator's file: made or looked over at the start, then for as long as it runs. */
 import { join } from "node:path";
 import { writeKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
-import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { localServer, serverNames, type UpOptions } from "../options.ts";
 import { ensurePki, type Pki } from "./pki.ts";
 

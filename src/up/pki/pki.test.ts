@@ -2,8 +2,8 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { chmodSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
-import { writeKeyPair } from "../../auth/pki/key-pair.ts";
 import { issueCertificate, makeCa } from "../../auth/pki/certificate-authority.ts";
+import { writeKeyPair } from "../../auth/pki/key-pair.ts";
 import { ensurePki, type Pki } from "./pki.ts";
 
 const NOW = Date.UTC(2027, 0, 1);

@@ -11,8 +11,8 @@
 import { X509Certificate } from "node:crypto";
 import { chmod, mkdir, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { type KeyPair, type KeyPairFiles, readKeyPair, stillGood, writeKeyPair } from "../../auth/pki/key-pair.ts";
 import type { CertificateRequest } from "../../auth/pki/certificate-authority.ts";
+import { type KeyPair, type KeyPairFiles, readKeyPair, stillGood, writeKeyPair } from "../../auth/pki/key-pair.ts";
 import { MASTERS } from "../../auth/user.ts";
 
 export interface PkiOptions {
