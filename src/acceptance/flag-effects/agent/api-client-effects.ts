@@ -1,0 +1,125 @@
+/** Effects of the flags for API client, events and logging. */
+import { loadAgentConfig } from "../../../agent/config/load.ts";
+import type { AgentFlagName } from "../../../testing/agent/flag-harness.ts";
+import { alpha, type Effect, eventsLimited, limitedRequests, logged } from "./support.ts";
+
+export const apiClientEffects: Partial<Record<AgentFlagName, Effect>> = {
+  "svc-api-qps": {
+    set: { "svc-api-qps": "1", "svc-api-burst": "4" },
+    async shows(t, agent) {
+      await limitedRequests(t, agent, 4);
+    },
+  },
+  "svc-api-burst": {
+    set: { "svc-api-qps": "1", "svc-api-burst": "6" },
+    async shows(t, agent) {
+      await limitedRequests(t, agent, 6);
+    },
+  },
+  "svc-api-content-type": {
+    set: { "svc-api-content-type": "application/vnd.kubernetes.protobuf" },
+    async shows(t, agent) {
+      const types: (string | undefined)[] = [];
+      const { transport } = agent.api;
+      Object.assign(agent.api, {
+        transport: (request: Parameters<typeof transport>[0]) => {
+          if (request.method === "POST") types.push(request.headers["content-type"]);
+          return transport(request);
+        },
+      });
+      await agent.start();
+      await agent.until("it has written something", () => types.length > 1);
+      t.strictSame(types.slice(0, 2), ["application/vnd.kubernetes.protobuf", "application/json"], "and what is taken");
+    },
+  },
+  "event-burst": {
+    set: { "event-qps": "1", "event-burst": "2" },
+    async shows(t, agent) {
+      await eventsLimited(t, agent, 2);
+    },
+  },
+  "event-qps": {
+    set: { "event-qps": "1", "event-burst": "1" },
+    async shows(t, agent) {
+      await eventsLimited(t, agent, 1);
+    },
+  },
+  "logging-format": {
+    set: { "logging-format": "json", "feature-gates": "LoggingBetaOptions=true" },
+    async shows(t, agent) {
+      using log = logged(agent);
+      t.match(JSON.parse(log.err.split("\n")[0]!), { msg: "hello" });
+    },
+  },
+  "log-text-split-stream": {
+    set: { "log-text-split-stream": "true", ...alpha },
+    async shows(t, agent) {
+      using log = logged(agent);
+      t.match(log, { out: /hello/, err: /oh/ });
+    },
+  },
+  "log-json-split-stream": {
+    set: { "log-json-split-stream": "true", "logging-format": "json", ...alpha },
+    async shows(t, agent) {
+      using log = logged(agent);
+      t.match(log, { out: /"hello"/, err: /"oh"/ });
+    },
+  },
+  "log-text-info-buffer-size": {
+    set: { "log-text-info-buffer-size": "4Ki", "log-text-split-stream": "true", ...alpha },
+    async shows(t, agent) {
+      using log = logged(agent);
+      t.equal(log.clock.pending, 1, "a flush is due");
+    },
+  },
+  "log-json-info-buffer-size": {
+    set: {
+      "log-json-info-buffer-size": "4Ki",
+      "log-json-split-stream": "true",
+      "logging-format": "json",
+      ...alpha,
+    },
+    async shows(t, agent) {
+      using log = logged(agent);
+      t.equal(log.clock.pending, 1, "a flush is due");
+    },
+  },
+  "log-flush-frequency": {
+    set: {
+      "log-flush-frequency": "2s",
+      "log-text-info-buffer-size": "4Ki",
+      "log-text-split-stream": "true",
+      ...alpha,
+    },
+    async shows(t, agent) {
+      using log = logged(agent);
+      await log.clock.advance(1999);
+      t.equal(log.flushes(), 0);
+      await log.clock.advance(1);
+      t.ok(log.flushes() > 0);
+    },
+  },
+  v: {
+    set: { v: "3" },
+    async shows(t, agent) {
+      using log = logged(agent);
+      t.match(log.err, /three/);
+      t.notMatch(log.err, /five/);
+    },
+  },
+  vmodule: {
+    set: { vmodule: "store=5" },
+    async shows(t, agent) {
+      using log = logged(agent);
+      t.notMatch(log.err, /three/);
+      t.match(log.err, /five/);
+    },
+  },
+  "feature-gates": {
+    set: { "feature-gates": "LoggingAlphaOptions=true", "log-text-split-stream": "true" },
+    async shows(t, agent) {
+      t.ok(agent.effective.gates.has("LoggingAlphaOptions"));
+      t.throws(() => loadAgentConfig(["--log-text-split-stream"], {}), /needs feature gate LoggingAlphaOptions/);
+    },
+  },
+};

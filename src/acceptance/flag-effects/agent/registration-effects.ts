@@ -1,0 +1,99 @@
+/** Effects of the flags for identity and registration. */
+import { existsSync, readFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { startAgent } from "../../../agent/agent.ts";
+import { writeKubeconfig } from "../../../client/kubeconfig/kubeconfig.ts";
+import { silentLogger } from "../../../std/log/logger.ts";
+import type { AgentFlagName } from "../../../testing/agent/flag-harness.ts";
+import { ca, type Effect, files, freePort, iptables, listening, onNode, port, user } from "./support.ts";
+
+export const registrationEffects: Partial<Record<AgentFlagName, Effect>> = {
+  "hostname-override": { set: { "hostname-override": "Other" }, shows: onNode({ metadata: { name: "other" } }) },
+  "provider-id": { set: { "provider-id": "cloud://7" }, shows: onNode({ spec: { providerID: "cloud://7" } }) },
+  "node-ip": {
+    set: { "node-ip": "192.0.2.9" },
+    shows: onNode({ status: { addresses: [{ type: "InternalIP", address: "192.0.2.9" }] } }),
+  },
+  "node-labels": { set: { "node-labels": "disk=fast" }, shows: onNode({ metadata: { labels: { disk: "fast" } } }) },
+  "register-schedulable": {
+    set: { "register-schedulable": "false" },
+    shows: onNode({ spec: { unschedulable: true } }),
+  },
+  "register-with-taints": {
+    set: { "register-with-taints": "a=b:NoSchedule" },
+    shows: onNode({ spec: { taints: [{ key: "a", value: "b", effect: "NoSchedule" }] } }),
+  },
+  "register-node": {
+    set: { "register-node": "false" },
+    async shows(t, agent) {
+      agent.api.put("/api/v1/nodes/n1", { kind: "Node", metadata: { name: "n1", labels: { by: "hand" } } });
+      await agent.start();
+      t.same(agent.node().metadata.labels, { by: "hand" }, "the node is left as somebody else made it");
+      t.match(agent.node().status, { nodeInfo: { operatingSystem: "linux" } });
+    },
+  },
+  svcconfig: {
+    set: async () => {
+      const file = join(files, "svcconfig");
+      const address = `https://127.0.0.1:${await freePort()}`;
+      await writeKubeconfig(file, { server: address, cluster: "c", context: "c", user: "u", ca: ca.cert, ...user });
+      return { svcconfig: file };
+    },
+    async shows(t, agent) {
+      const { hostname, port } = new URL(/https:\S+/.exec(readFileSync(agent.config.svcconfig ?? "", "utf8"))![0]);
+      const asked = Promise.withResolvers<void>();
+      const api = createServer((socket) => {
+        socket.on("error", () => {}).destroy();
+        asked.resolve();
+      });
+      await listening(api, Number(port), hostname);
+      const running = await startAgent(agent.config, {
+        clock: agent.clock,
+        log: silentLogger,
+        iptables,
+        runtime: agent.fake,
+      });
+      running.ready().catch(() => {});
+      await asked.promise;
+      t.pass("the server that the file names was asked");
+      await running.close();
+      await new Promise((resolve) => api.close(resolve));
+    },
+  },
+  "cert-dir": {
+    set: () => port("port", { "enable-server": "true", address: "127.0.0.1" }),
+    async shows(t, agent) {
+      t.notOk(existsSync(join(agent.directory, "pki")));
+      await agent.start();
+      t.ok(existsSync(join(agent.directory, "pki", "svclet.crt")), "a pair was made and is kept there");
+    },
+  },
+  "root-dir": {
+    set: {},
+    async shows(t, agent) {
+      t.notOk(existsSync(join(agent.directory, "root", "pods")));
+      await agent.start();
+      t.ok(existsSync(join(agent.directory, "root", "pods")));
+    },
+  },
+  "node-status-update-frequency": {
+    set: { "node-status-update-frequency": "1s" },
+    async shows(t, agent) {
+      await agent.start();
+      const asked = () => agent.fake.calls.filter(({ method }) => method === "status").length;
+      const [before, began] = [asked(), agent.clock.now()];
+      await agent.until("it has looked at the runtime five times", () => asked() >= before + 5);
+      t.ok(agent.clock.now() - began < 40_000, "not every ten seconds");
+    },
+  },
+  "node-status-max-images": {
+    set: { "node-status-max-images": "1" },
+    async shows(t, agent) {
+      agent.fake.addImage("other:1", { size: 5000n });
+      await agent.start();
+      t.match(agent.node().status, { images: [{ names: ["other:1"] }] });
+      t.equal((agent.node().status as { images: unknown[] }).images.length, 1);
+    },
+  },
+};

@@ -1,0 +1,310 @@
+/** What the effect tests of flags share. */
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { createServer as createHttpServer, get, type IncomingHttpHeaders } from "node:http";
+import { request } from "node:https";
+import { createServer, type Server } from "node:net";
+import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import t, { type Test } from "tap";
+import { startAgent } from "../../../agent/agent.ts";
+import { logOptions } from "../../../flags/log-options.ts";
+import { createLogger, silentLogger } from "../../../std/log/logger.ts";
+import type { AgentFlagName, Settings, TestAgent } from "../../../testing/agent/flag-harness.ts";
+import { CLIENT_AUTH, makeCertificate, makeServerCertificate } from "../../../testing/http/test-certificates.ts";
+import { FakeClock } from "../../../testing/std/fake-clock.ts";
+import { fileDirectory } from "../../../testing/std/file-directory.ts";
+
+export interface Effect {
+  /** The flags under test, and others that they need. */
+  readonly set: Settings | (() => Promise<Settings>);
+  readonly shows: (t: Test, agent: TestAgent) => Promise<void>;
+}
+
+export const { ca, server } = await makeServerCertificate();
+
+export const user = await makeCertificate({ subject: [{ CN: ["u"] }], issuer: ca, usages: [CLIENT_AUTH] });
+
+export const files = fileDirectory(t, {
+  "ca.crt": ca.cert,
+  "server.crt": server.cert,
+  "server.key": server.key,
+  "resolv.conf": "nameserver 203.0.113.53\nsearch node.example.\n",
+});
+
+export const flexDrivers = join(files, "flex");
+
+export const served: Settings = {
+  "enable-server": "true",
+  address: "127.0.0.1",
+  "tls-cert-file": join(files, "server.crt"),
+  "tls-private-key-file": join(files, "server.key"),
+  "anonymous-auth": "true",
+};
+
+/** Who may, the API server says. */
+export const judged: Settings = { ...served, "authorization-mode": "Webhook" };
+
+/** How many runs the runtime still has of a container that was started four times. */
+export async function runsKept(agent: TestAgent): Promise<number> {
+  agent.fake.programs.set("c", (attempt) => (attempt < 3 ? { exitAfterMs: 100, exitCode: 1 } : {}));
+  await agent.start();
+  agent.pod("p");
+  const starts = () => agent.fake.calls.filter(({ method }) => method === "startContainer").length;
+  await agent.until("the fourth run", () => starts() === 4);
+  return agent.fake.named("c").length;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly protocol: string | null;
+  readonly cipher: string;
+  readonly fingerprint: string;
+}
+
+export function ask(port: number, options: Readonly<Record<string, unknown>> = {}): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const sent = request(
+      { host: "127.0.0.1", port, path: "/pods", rejectUnauthorized: false, agent: false, ...options },
+      (response) => {
+        const socket = response.socket as import("node:tls").TLSSocket;
+        const found = {
+          status: response.statusCode ?? 0,
+          protocol: socket.getProtocol(),
+          cipher: socket.getCipher().standardName,
+          fingerprint: socket.getPeerCertificate().fingerprint256,
+        };
+        response.resume().on("end", () => resolve(found));
+      },
+    );
+    sent.on("error", reject).end();
+  });
+}
+
+export function askPlain(host: string, port: number, path: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    get({ host, port, path, agent: false }, (response) => {
+      response.resume().on("end", () => resolve(response.statusCode ?? 0));
+    }).on("error", reject);
+  });
+}
+
+export async function listening(server: Server, ...where: readonly unknown[]): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(...(where as []), resolve));
+  const address = server.address();
+  return address === null || typeof address === "string" ? 0 : address.port;
+}
+
+/** A port that nothing listens on now. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  const port = await listening(server, 0, "127.0.0.1");
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+export const port = async (name: AgentFlagName, settings: Settings = {}): Promise<Settings> => ({
+  ...settings,
+  [name]: String(await freePort()),
+});
+
+export const onNode =
+  (expected: object) =>
+  async (t: Test, agent: TestAgent): Promise<void> => {
+    await agent.start();
+    t.match(agent.node(), expected);
+  };
+
+export type Call = { readonly config?: Readonly<Record<string, unknown>>; readonly sandboxConfig?: unknown };
+
+/** What the runtime is asked for a pod of one container. */
+export const onRuntime =
+  (method: "createContainer" | "runPodSandbox", expected: object, container: object = {}, spec: object = {}) =>
+  async (t: Test, agent: TestAgent): Promise<void> => {
+    await agent.start();
+    const own = { name: "c", image: "busybox:1", imagePullPolicy: "IfNotPresent" as const, ...container };
+    agent.pod("web", { containers: [own], ...spec });
+    await agent.running("web");
+    const call = agent.fake.calls.find((each) => each.method === method)?.request as Call;
+    t.match(call.config, expected);
+  };
+
+export async function turnOf(agent: TestAgent, milliseconds: number): Promise<void> {
+  await agent.clock.advance(milliseconds);
+  await setTimeout(2);
+}
+
+/** The machine's packet filter stays as it is. */
+export const iptables = async (): Promise<void> => {};
+
+/** How many pulls the runtime has been asked for at once by three pods, with all pulls held up. */
+export async function pulls(agent: TestAgent, expected: number): Promise<number> {
+  await agent.start();
+  const release = agent.fake.hold("pullImage");
+  for (const name of ["a", "b", "c"]) {
+    agent.fake.pullable.set(`${name}:1`, { id: name });
+    agent.pod(name, { containers: [{ name, image: `${name}:1`, imagePullPolicy: "Always" }] });
+  }
+  const begun = () => agent.fake.calls.filter(({ method }) => method === "pullImage").length;
+  // Files of the node are read in between, which takes real time; the clock that the limits go by hardly moves.
+  const isThere = () => agent.fake.sandboxes.size === 3 && begun() >= expected;
+  for (let turn = 0; !isThere() && turn < 1000; turn++) await turnOf(agent, 1);
+  // For a pull too many.
+  for (let turn = 0; turn < 20; turn++) await turnOf(agent, 0);
+  const count = begun();
+  release();
+  return count;
+}
+
+/** Lines that a logger made from the flags writes, by stream, and the timers it leaves. */
+export function logged(agent: TestAgent) {
+  const clock = new FakeClock();
+  const out: string[] = [];
+  const err: string[] = [];
+  let flushes = 0;
+  const sink = (lines: string[]) => ({
+    write: (line: string) => lines.push(line),
+    flushSync: () => {
+      flushes += 1;
+    },
+  });
+  const log = createLogger(logOptions(agent.effective.flags), { clock, stdout: sink(out), stderr: sink(err) });
+  log.info("hello");
+  log.v(3)?.info("three");
+  log.child("store").v(5)?.info("five");
+  log.error("oh");
+  return {
+    clock,
+    out: out.join(""),
+    err: err.join(""),
+    flushes: () => flushes,
+    [Symbol.dispose]: () => log[Symbol.dispose](),
+  };
+}
+
+export const alpha = { "feature-gates": "LoggingAlphaOptions=true" };
+
+/** Four pods begin; their events come one a second after the first `burst`. */
+export async function eventsLimited(t: Test, agent: TestAgent, burst: number): Promise<void> {
+  const began = agent.clock.monotonic();
+  await agent.start();
+  for (let pod = 0; pod < 4; pod++) agent.pod(`web${pod}`);
+  for (let pod = 0; pod < 4; pod++) await agent.running(`web${pod}`);
+  const told = agent.api.under("/api/v1/namespaces/default/events").length;
+  const seconds = (agent.clock.monotonic() - began) / 1000;
+  t.ok(told <= burst + seconds + 1, `${told} events in ${seconds} s`);
+}
+
+/** Lets a container's log grow over its size so many times, and returns how many files there are. */
+export async function rotated(agent: TestAgent, times: number): Promise<() => number> {
+  await agent.start();
+  const made = agent.pod("web");
+  await agent.running("web");
+  const directory = join(agent.config.podLogsDir, `default_web_${made.metadata?.uid}`, "c");
+  mkdirSync(directory, { recursive: true });
+  const rotations = () => agent.fake.calls.filter(({ method }) => method === "reopenContainerLog").length;
+  for (let time = 0; time < times; time++) {
+    writeFileSync(join(directory, "0.log"), "x".repeat(4096));
+    await agent.until("the log is rotated", () => rotations() > time);
+  }
+  return () => readdirSync(directory).length;
+}
+
+export const staticPodJson = JSON.stringify({
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name: "web" },
+  spec: { containers: [{ name: "c", image: "busybox:1", imagePullPolicy: "IfNotPresent" }] },
+});
+
+export const staticPath = join(files, "static");
+
+mkdirSync(staticPath);
+
+writeFileSync(join(staticPath, "web.json"), staticPodJson);
+
+/** Whoever asks for pods is remembered by headers. */
+export const asked: IncomingHttpHeaders[] = [];
+
+export const manifestServer = createHttpServer((request, response) => {
+  asked.push(request.headers);
+  response.end(staticPodJson);
+});
+
+export const manifestUrl = `http://127.0.0.1:${await listening(manifestServer, 0, "127.0.0.1")}/pods`;
+
+t.teardown(() => manifestServer.close());
+
+/** Waits until a file of the control groups says so. */
+export async function says(t: Test, agent: TestAgent, path: string, text: string): Promise<void> {
+  await agent.until(`${path} says ${text}`, () => agent.cgroup(path) === text);
+  t.pass(path);
+}
+
+/** A plugin that answers with what its configuration calls it. */
+export const binDir = join(files, "plugins");
+
+mkdirSync(binDir);
+
+for (const [name, mode] of [
+  ["plug", 0o755],
+  ["plain", 0o644],
+] as const) {
+  const auth = { "r.test": { username: name, password: "x" } };
+  const kind = "CredentialProviderResponse";
+  const answer = { apiVersion: "credentialprovider.svclet.svc.io/v1", kind, cacheKeyType: "Image", auth };
+  writeFileSync(join(binDir, name), `#!/bin/sh\nread -r request; echo '${JSON.stringify(answer)}'\n`, { mode });
+}
+
+export const providerConfig = (name: string): string => {
+  const apiVersion = "credentialprovider.svclet.svc.io/v1";
+  const provider = { name, matchImages: ["*.test"], defaultCacheDuration: "1m", apiVersion };
+  const path = join(files, `${name}.json`);
+  const kind = "CredentialProviderConfig";
+  writeFileSync(path, JSON.stringify({ apiVersion: "svclet.config.svc.io/v1", kind, providers: [provider] }));
+  return path;
+};
+
+/** A start that must not wait longer than it takes to connect. */
+export async function connected(t: Test, agent: TestAgent, endpoint: string): Promise<void> {
+  const asked = Promise.withResolvers<void>();
+  const runtime = createServer((socket) => {
+    socket.on("error", () => {}).destroy();
+    asked.resolve();
+  });
+  const other = agent.config.runtime.endpoint;
+  await listening(runtime, endpoint.slice("unix://".length));
+  const { transport } = agent.api;
+  const running = await startAgent(agent.config, { clock: agent.clock, log: silentLogger, iptables, transport });
+  running.ready().catch(() => {});
+  await asked.promise;
+  t.pass(`${endpoint} was asked${other === endpoint ? "" : ", though the runtime is elsewhere"}`);
+  runtime.close();
+  const closing = running.close();
+  let closed = false;
+  void closing.finally(() => {
+    closed = true;
+  });
+  await agent.until("the agent has stopped", () => closed);
+}
+
+/** Requests for ConfigMaps of pods: at most `burst` before the clock moves, the others a second each. */
+export async function limitedRequests(t: Test, agent: TestAgent, burst: number): Promise<void> {
+  const seen: string[] = [];
+  const { transport } = agent.api;
+  Object.assign(agent.api, {
+    transport: (request: Parameters<typeof transport>[0]) => {
+      if (/\/configmaps/.test(request.path)) seen.push(request.path);
+      return transport(request);
+    },
+  });
+  await agent.start();
+  for (let pod = 0; pod < 8; pod++) {
+    agent.pod(`p${pod}`, { volumes: [{ name: "v", configMap: { name: `m${pod}`, optional: true } }] });
+  }
+  const began = agent.clock.monotonic();
+  for (let turn = 0; turn < 100; turn++) await agent.clock.advance(0);
+  const atOnce = seen.length;
+  t.ok(atOnce <= burst, `${atOnce} requests at once`);
+  await agent.until("the others had their turn", () => seen.length >= 8);
+  t.ok(agent.clock.monotonic() - began >= (8 - burst) * 1000, "seconds later");
+}
