@@ -7,7 +7,7 @@ import { kubernetesGroup } from "../api/scheme.ts";
 import { deepFreeze } from "../schema/value/freeze.ts";
 import { fixture } from "../testing/registry/registry-fixture.ts";
 import { applied } from "./apply.ts";
-import { tracked } from "./field-tracking.ts";
+import { tracked } from "./managed-fields/track-managed-fields.ts";
 
 const shared = process.env.SVC_SHARED ?? fileURLToPath(new URL("../../../shared", import.meta.url));
 const folder = `${shared}/oracles/api-roundtrip/HEAD/`;

@@ -20,7 +20,7 @@ import { deepFreeze } from "../schema/value/freeze.ts";
 import { fixture } from "../testing/registry/registry-fixture.ts";
 import { cpuMicroseconds } from "../testing/std/measure.ts";
 import { applied } from "./apply.ts";
-import { tracked } from "./field-tracking.ts";
+import { tracked } from "./managed-fields/track-managed-fields.ts";
 
 const text = readFileSync(new URL("../api/core/pod/pod.bench.json", import.meta.url));
 const configuration = parseJson(text).value as Readonly<Record<string, unknown>>;

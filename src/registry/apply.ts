@@ -8,16 +8,16 @@ import { IdentityError, shapeOf } from "../schema/apply/shape.ts";
 import { checkShape, ShapeError } from "../schema/apply/typed-validation.ts";
 import { decode } from "../schema/decode/decode.ts";
 import { isPlainObject } from "../schema/value/plain-object.ts";
-import { change, type Next } from "./change.ts";
-import { withConversions } from "./conversions.ts";
+import { change, type Next } from "./write/guaranteed-update.ts";
+import { withConversions } from "./managed-fields/conversions.ts";
 import { createFromApply } from "./create.ts";
-import { afterUpdate, changeOf, formOf, managerOf, withEntries, withOldTimes } from "./field-tracking.ts";
-import { KUBECTL, lastAppliedFields, withLastApplied } from "./last-applied.ts";
-import { identityOf, type Manager, readManagers, versionOf, writeManagers } from "./managed-fields.ts";
+import { afterUpdate, changeOf, formOf, managerOf, withEntries, withOldTimes } from "./managed-fields/track-managed-fields.ts";
+import { KUBECTL, lastAppliedFields, withLastApplied } from "./managed-fields/last-applied.ts";
+import { identityOf, type Manager, readManagers, versionOf, writeManagers } from "./managed-fields/entries.ts";
 import type { Registry, Scope } from "./registry.ts";
-import { revised } from "./revise.ts";
+import { revised } from "./write/pipeline.ts";
 import { named, type UpdateOptions, type UpdateResult } from "./update.ts";
-import { defaulted, inNamespace, metadataOf } from "./write.ts";
+import { defaulted, inNamespace, metadataOf } from "./write/prepare.ts";
 
 export interface ApplyOptions<T extends ApiObject = ApiObject> extends UpdateOptions<T> {
   readonly fieldManager: string;

@@ -3,11 +3,11 @@ import type { ObjectMeta } from "../api/meta/object-meta.ts";
 import { alreadyExists, badRequest, StatusError } from "../api/status.ts";
 import { suffix, uuid } from "../std/crypto/random.ts";
 import type { Revision } from "../storage/store.ts";
-import { mutated, validated } from "./admission.ts";
-import { type Allocate, allocating } from "./allocation.ts";
-import { booked, type Writer } from "./field-tracking.ts";
+import { mutated, validated } from "./write/admission.ts";
+import { type Allocate, allocating } from "./write/allocation.ts";
+import { booked, type Writer } from "./managed-fields/track-managed-fields.ts";
 import type { Registry, Scope, WriteOptions } from "./registry.ts";
-import { AFTER_ADMISSION, checkNew, defaulted, inNamespace, metadataOf, ownersOnce, withMetadata } from "./write.ts";
+import { AFTER_ADMISSION, checkNew, defaulted, inNamespace, metadataOf, ownersOnce, withMetadata } from "./write/prepare.ts";
 
 /** A generated name keeps this much of its prefix, so that the suffix fits a DNS label. */
 const GENERATED_PREFIX_MAX = 58;

@@ -1,11 +1,11 @@
 import type { ApiObject } from "../api/kind.ts";
 import { conflict, forbidden, notFound, StatusError } from "../api/status.ts";
 import { timeOf } from "../schema/value/time.ts";
-import { mayDelete } from "./admission.ts";
-import { waitsForNamespace } from "./change.ts";
+import { mayDelete } from "./write/admission.ts";
+import { waitsForNamespace } from "./write/guaranteed-update.ts";
 import { get } from "./get.ts";
 import type { Registry, Scope, WriteOptions } from "./registry.ts";
-import { metadataOf, withMetadata } from "./write.ts";
+import { metadataOf, withMetadata } from "./write/prepare.ts";
 
 export type PropagationPolicy = "Background" | "Foreground" | "Orphan";
 

@@ -3,11 +3,11 @@ import { badRequest, expired, StatusError } from "../api/status.ts";
 import { type Revision, StoreError } from "../storage/store.ts";
 import type { CachedObject } from "../storage/watch/cache.ts";
 import { Encoded } from "../storage/watch/change.ts";
-import { type Continue, decodeContinue, encodeContinue } from "./continue.ts";
-import { parseRevision } from "./freshness.ts";
+import { type Continue, decodeContinue, encodeContinue } from "./read/continue.ts";
+import { parseRevision } from "./read/freshness.ts";
 import type { Registry, Scope } from "./registry.ts";
-import { type Selection, type Selectors, select } from "./selection.ts";
-import { cacheFor, latest } from "./uncached.ts";
+import { type Selection, type Selectors, select } from "./read/selection.ts";
+import { cacheFor, latest } from "./read/uncached.ts";
 
 export interface ListQuery extends Selectors {
   /** 0 or less: all. */

@@ -4,11 +4,11 @@ import type { ApiObject, Kind, Part } from "../api/kind.ts";
 import type { UserInfo } from "../auth/user.ts";
 import type { Soon } from "../std/async/maybe-promise.ts";
 import type { WatchCache } from "../storage/watch/cache.ts";
-import { change } from "./change.ts";
+import { change } from "./write/guaranteed-update.ts";
 import { create } from "./create.ts";
 import type { Registries } from "./registries.ts";
 import type { Registry, Scope } from "./registry.ts";
-import { updated } from "./write.ts";
+import { updated } from "./write/prepare.ts";
 
 export function lookupIn(registries: Registries): ObjectReader {
   return {

@@ -7,13 +7,13 @@ import { stringify } from "../schema/json/encode.ts";
 import { parseJson } from "../schema/json/parse.ts";
 import { mergePatch } from "../schema/patch/merge-patch.ts";
 import { PatchError, strategicMerge } from "../schema/patch/strategic-merge.ts";
-import { change, type Next } from "./change.ts";
-import { booked, withOldTimes } from "./field-tracking.ts";
+import { change, type Next } from "./write/guaranteed-update.ts";
+import { booked, withOldTimes } from "./managed-fields/track-managed-fields.ts";
 import type { Registry, Scope } from "./registry.ts";
-import { revised } from "./revise.ts";
-import { type Shown, shownPatch } from "./shown-patch.ts";
+import { revised } from "./write/pipeline.ts";
+import { type Shown, shownPatch } from "./write/patch-error.ts";
 import { named, type UpdateOptions } from "./update.ts";
-import { defaulted, inNamespace, mustNameVersion, ownersOnce, sentVersion } from "./write.ts";
+import { defaulted, inNamespace, mustNameVersion, ownersOnce, sentVersion } from "./write/prepare.ts";
 
 export type Patch =
   | { readonly type: "json"; readonly operations: readonly Operation[] }

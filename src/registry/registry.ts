@@ -16,9 +16,9 @@ import type { CacheMemory } from "../storage/watch/cache-memory.ts";
 import { ConvertedFeed } from "../storage/watch/converted-feed.ts";
 import type { Feed, StoreFeed } from "../storage/watch/feed.ts";
 import type { IndexFunctions } from "../storage/watch/indexes.ts";
-import type { Admission } from "./admission.ts";
-import type { Allocator } from "./allocation.ts";
-import { getStored } from "./uncached.ts";
+import type { Admission } from "./write/admission.ts";
+import type { Allocator } from "./write/allocation.ts";
+import { getStored } from "./read/uncached.ts";
 
 export interface RegistryDeps {
   readonly store: Store;

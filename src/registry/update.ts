@@ -1,12 +1,12 @@
 import type { ApiObject, Part } from "../api/kind.ts";
 import { badRequest, conflict, notFound, StatusError } from "../api/status.ts";
 import { preconditionFailed } from "../storage/object-store.ts";
-import { change, type Next } from "./change.ts";
+import { change, type Next } from "./write/guaranteed-update.ts";
 import { type CreateOptions, create } from "./create.ts";
-import { booked, withOldTimes } from "./field-tracking.ts";
+import { booked, withOldTimes } from "./managed-fields/track-managed-fields.ts";
 import type { Registry, Scope } from "./registry.ts";
-import { revised } from "./revise.ts";
-import { defaulted, inNamespace, metadataOf, mustNameVersion, ownersOnce, sentVersion } from "./write.ts";
+import { revised } from "./write/pipeline.ts";
+import { defaulted, inNamespace, metadataOf, mustNameVersion, ownersOnce, sentVersion } from "./write/prepare.ts";
 
 export interface UpdateOptions<T extends ApiObject = ApiObject> extends CreateOptions {
   /** The part that a subresource may change; the whole object when absent. */

@@ -2,10 +2,10 @@ import type { ApiObject } from "../api/kind.ts";
 import { StatusError } from "../api/status.ts";
 import type { CacheEvent } from "../storage/watch/cache.ts";
 import { watchStore } from "../storage/watch/direct.ts";
-import { caughtUp, parseRevision } from "./freshness.ts";
+import { caughtUp, parseRevision } from "./read/freshness.ts";
 import type { Registry, Scope } from "./registry.ts";
-import { type Selectors, select } from "./selection.ts";
-import { latest } from "./uncached.ts";
+import { type Selectors, select } from "./read/selection.ts";
+import { latest } from "./read/uncached.ts";
 
 export interface WatchQuery extends Selectors {
   readonly resourceVersion?: string | undefined;

@@ -10,7 +10,7 @@ import { alwaysAllow } from "../../auth/authz/always.ts";
 import { configMap, pod } from "../../bench/objects.ts";
 import { create } from "../../registry/create.ts";
 import { Registries } from "../../registry/registries.ts";
-import { defaulted } from "../../registry/write.ts";
+import { defaulted } from "../../registry/write/prepare.ts";
 import { decode } from "../../schema/decode/decode.ts";
 import { systemRandom as random } from "../../std/crypto/random.ts";
 import { silentLogger as log } from "../../std/log/logger.ts";

@@ -3,7 +3,7 @@ import { nodeKind } from "../../api/core/node/kind.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
 import { podDisruptionBudgetKind } from "../../api/policy/pod-disruption-budget/kind.ts";
 import { includesController } from "../../controllers/controllers.ts";
-import type { TokenSettings } from "../../registry/token-request.ts";
+import type { TokenSettings } from "../../registry/subresources/token-request.ts";
 import type { Identities } from "../authentication/authenticators.ts";
 import { issuerDiscovery } from "../authentication/issuer-discovery.ts";
 import { escalationCheck } from "../authorization/escalation.ts";

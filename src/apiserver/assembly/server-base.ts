@@ -1,9 +1,9 @@
 /** What the server stands on: the kinds it serves, the store, and the registries over it. */
 import { schemeOf } from "../../api/builtin.ts";
 import { includesController } from "../../controllers/controllers.ts";
-import { withoutPrivileges } from "../../registry/privileges.ts";
+import { withoutPrivileges } from "../../registry/allow-privileged.ts";
 import { Registries } from "../../registry/registries.ts";
-import { uncachedKinds } from "../../registry/uncached.ts";
+import { uncachedKinds } from "../../registry/read/uncached.ts";
 import { type RandomSource, systemRandom } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";

@@ -4,7 +4,7 @@ import { apiServiceKind } from "../../api/apiregistration/api-service/kind.ts";
 import type { APIService } from "../../api/apiregistration/api-service/schema.ts";
 import { serviceKind } from "../../api/core/service/kind.ts";
 import { endpointSliceKind } from "../../api/discovery/endpoint-slice/kind.ts";
-import { change } from "../../registry/change.ts";
+import { change } from "../../registry/write/guaranteed-update.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { systemScope, unlessOvertaken } from "./ensure.ts";
 

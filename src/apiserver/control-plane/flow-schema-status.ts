@@ -3,7 +3,7 @@
 import { flowSchemaKind } from "../../api/flowcontrol/flow-schema/kind.ts";
 import type { FlowSchema } from "../../api/flowcontrol/flow-schema/schema.ts";
 import { priorityLevelConfigurationKind } from "../../api/flowcontrol/priority-level-configuration/kind.ts";
-import { change } from "../../registry/change.ts";
+import { change } from "../../registry/write/guaranteed-update.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { systemScope, unlessOvertaken } from "./ensure.ts";
 

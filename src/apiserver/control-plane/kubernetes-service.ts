@@ -7,7 +7,7 @@ import { ipAddressKind } from "../../api/networking/ip-address/kind.ts";
 import { serviceCIDRKind } from "../../api/networking/service-cidr/kind.ts";
 import type { ServiceCIDR } from "../../api/networking/service-cidr/schema.ts";
 import { StatusError } from "../../api/status.ts";
-import { change } from "../../registry/change.ts";
+import { change } from "../../registry/write/guaranteed-update.ts";
 import { create } from "../../registry/create.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Registry, Scope } from "../../registry/registry.ts";

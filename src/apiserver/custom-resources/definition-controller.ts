@@ -15,8 +15,8 @@ import {
 import { kubernetesGroup, svcGroup } from "../../api/scheme.ts";
 import { StatusError } from "../../api/status.ts";
 import { MASTERS } from "../../auth/user.ts";
-import { change } from "../../registry/change.ts";
-import { tracked } from "../../registry/field-tracking.ts";
+import { change } from "../../registry/write/guaranteed-update.ts";
+import { tracked } from "../../registry/managed-fields/track-managed-fields.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Registry, Scope } from "../../registry/registry.ts";
 import { aborted } from "../../std/async/wait-for-abort.ts";

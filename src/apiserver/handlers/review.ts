@@ -1,8 +1,8 @@
 import type { ApiObject } from "../../api/kind.ts";
 import { invalid } from "../../api/status.ts";
-import { mutated, validated } from "../../registry/admission.ts";
-import { tracked } from "../../registry/field-tracking.ts";
-import { defaulted, inNamespace } from "../../registry/write.ts";
+import { mutated, validated } from "../../registry/write/admission.ts";
+import { tracked } from "../../registry/managed-fields/track-managed-fields.ts";
+import { defaulted, inNamespace } from "../../registry/write/prepare.ts";
 import { renderFieldError } from "../../schema/validation/field-error.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { writtenResponse } from "../responses/object-response.ts";

@@ -1,11 +1,11 @@
 import { tokenRequestKind } from "../../api/authentication/review-kinds.ts";
 import type { TokenRequest } from "../../api/authentication/token-request.ts";
 import { kubernetesGroup } from "../../api/scheme.ts";
-import { mutated } from "../../registry/admission.ts";
-import { tracked } from "../../registry/field-tracking.ts";
+import { mutated } from "../../registry/write/admission.ts";
+import { tracked } from "../../registry/managed-fields/track-managed-fields.ts";
 import type { Registries } from "../../registry/registries.ts";
-import { requestToken, type TokenSettings } from "../../registry/token-request.ts";
-import { defaulted } from "../../registry/write.ts";
+import { requestToken, type TokenSettings } from "../../registry/subresources/token-request.ts";
+import { defaulted } from "../../registry/write/prepare.ts";
 import { writtenResponse } from "../responses/object-response.ts";
 import { admissionOf, objectKindOf } from "./admission.ts";
 import { readObject } from "./body.ts";

@@ -5,10 +5,10 @@ import { deleteOptions as deleteOptionsSchema, type DeleteOptions as SentOptions
 import { create } from "../../registry/create.ts";
 import { type DeleteOptions, type DeleteResult, remove } from "../../registry/delete.ts";
 import { removeCollection } from "../../registry/delete-collection.ts";
-import { removeNamespace } from "../../registry/namespaces.ts";
+import { removeNamespace } from "../../registry/delete-namespace.ts";
 import { patch } from "../../registry/patch.ts";
 import type { Registry, WriteOptions } from "../../registry/registry.ts";
-import type { Shown } from "../../registry/shown-patch.ts";
+import type { Shown } from "../../registry/write/patch-error.ts";
 import { update } from "../../registry/update.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { listResponse, writtenResponse } from "../responses/object-response.ts";

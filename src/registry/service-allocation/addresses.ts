@@ -21,7 +21,7 @@ import type { RandomSource } from "../../std/crypto/random.ts";
 import { create } from "../create.ts";
 import { isMissing, remove } from "../delete.ts";
 import type { Registry, Scope } from "../registry.ts";
-import { metadataOf } from "../write.ts";
+import { metadataOf } from "../write/prepare.ts";
 
 const FAMILY_LABEL = "ipaddress.kubernetes.io/ip-family";
 export const MANAGER_LABEL = "ipaddress.kubernetes.io/managed-by";

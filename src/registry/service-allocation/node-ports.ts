@@ -8,7 +8,7 @@ import { mayHaveNodePorts } from "../../api/core/service/types.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import { type Revision, StoreError } from "../../storage/store.ts";
 import type { Registry, Scope } from "../registry.ts";
-import { metadataOf } from "../write.ts";
+import { metadataOf } from "../write/prepare.ts";
 
 export interface PortRange {
   readonly first: number;

@@ -5,7 +5,7 @@ import type { IPAddress } from "../../api/networking/ip-address/schema.ts";
 import { formatIp, parseIp } from "../../std/net/ip.ts";
 import type { Revision } from "../../storage/store.ts";
 import type { Registry, Scope } from "../registry.ts";
-import { metadataOf } from "../write.ts";
+import { metadataOf } from "../write/prepare.ts";
 import { AddressUnavailable, MANAGER, MANAGER_LABEL, type ServiceAddresses } from "./addresses.ts";
 
 export interface Repaired {

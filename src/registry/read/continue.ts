@@ -1,7 +1,7 @@
 /** The opaque token with which a client asks for the next page of a list. */
-import { badRequest } from "../api/status.ts";
-import { parseJson } from "../schema/json/parse.ts";
-import type { Revision } from "../storage/store.ts";
+import { badRequest } from "../../api/status.ts";
+import { parseJson } from "../../schema/json/parse.ts";
+import type { Revision } from "../../storage/store.ts";
 
 export interface Continue {
   /** Every page shows the cluster as of this revision; undefined when that is past, and what is there now will do. */

@@ -1,12 +1,12 @@
 import t from "tap";
-import { leaseKind } from "../api/coordination/lease/kind.ts";
-import { configMapKind } from "../api/core/config-map/kind.ts";
-import { podKind } from "../api/core/pod/kind.ts";
-import type { ObjectMeta } from "../api/meta/object-meta.ts";
-import { type Fixture, fixture } from "../testing/registry/registry-fixture.ts";
-import { create } from "./create.ts";
-import { patch } from "./patch.ts";
-import { update } from "./update.ts";
+import { leaseKind } from "../../api/coordination/lease/kind.ts";
+import { configMapKind } from "../../api/core/config-map/kind.ts";
+import { podKind } from "../../api/core/pod/kind.ts";
+import type { ObjectMeta } from "../../api/meta/object-meta.ts";
+import { type Fixture, fixture } from "../../testing/registry/registry-fixture.ts";
+import { create } from "../create.ts";
+import { patch } from "../patch.ts";
+import { update } from "../update.ts";
 
 /** `manager operation subresource fields`, a line each. */
 function book(metadata: ObjectMeta | undefined): readonly string[] | undefined {

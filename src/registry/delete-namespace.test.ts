@@ -2,11 +2,11 @@ import t from "tap";
 import { namespaceKind } from "../api/core/namespace/kind.ts";
 import { podKind } from "../api/core/pod/kind.ts";
 import { type Fixture, fixture, refusal } from "../testing/registry/registry-fixture.ts";
-import { bind } from "./binding.ts";
+import { bind } from "./subresources/binding.ts";
 import { create } from "./create.ts";
 import { remove } from "./delete.ts";
 import { get } from "./get.ts";
-import { removeNamespace } from "./namespaces.ts";
+import { removeNamespace } from "./delete-namespace.ts";
 import { update } from "./update.ts";
 
 const finalize = namespaceKind.subresources.find(({ name }) => name === "finalize")?.part;

@@ -1,19 +1,19 @@
 /** What all writes share: defaults, the system's own metadata, validation. */
-import type { ApiObject, Kind, Part, View } from "../api/kind.ts";
-import type { ObjectMeta } from "../api/meta/object-meta.ts";
+import type { ApiObject, Kind, Part, View } from "../../api/kind.ts";
+import type { ObjectMeta } from "../../api/meta/object-meta.ts";
 import {
   validateObjectMeta,
   validateObjectMetaContent,
   validateObjectMetaUpdate,
-} from "../api/meta/validation/object-meta.ts";
-import { badRequest, conflict, invalid, StatusError } from "../api/status.ts";
-import { canonicalJson } from "../schema/json/canonical-json.ts";
-import { applyDefaults } from "../schema/defaults.ts";
-import { type FieldError, invalidBare, renderFieldError } from "../schema/validation/field-error.ts";
-import { validateChange } from "../schema/validation/ratcheting.ts";
-import { validate } from "../schema/validation/validate.ts";
+} from "../../api/meta/validation/object-meta.ts";
+import { badRequest, conflict, invalid, StatusError } from "../../api/status.ts";
+import { canonicalJson } from "../../schema/json/canonical-json.ts";
+import { applyDefaults } from "../../schema/defaults.ts";
+import { type FieldError, invalidBare, renderFieldError } from "../../schema/validation/field-error.ts";
+import { validateChange } from "../../schema/validation/ratcheting.ts";
+import { validate } from "../../schema/validation/validate.ts";
 import type { Allocate } from "./allocation.ts";
-import type { Registry, Scope, WriteOptions } from "./registry.ts";
+import type { Registry, Scope, WriteOptions } from "../registry.ts";
 
 export function metadataOf(object: ApiObject): ObjectMeta {
   return object.metadata ?? {};

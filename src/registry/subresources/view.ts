@@ -1,17 +1,17 @@
 /** Objects read and written in the form of another kind: a Deployment as its Scale. */
-import type { ApiObject, Part, View } from "../api/kind.ts";
-import { formatApiVersion } from "../api/scheme.ts";
-import { badRequest, conflict, invalid } from "../api/status.ts";
-import { renderFieldError } from "../schema/validation/field-error.ts";
-import { type ApplyOptions, apply, type Configuration, checkConfiguration } from "./apply.ts";
-import { change, type Next } from "./change.ts";
-import { booked } from "./field-tracking.ts";
-import { jsonOf, type Patch, patched } from "./patch.ts";
-import type { Registry, Scope } from "./registry.ts";
-import { revised } from "./revise.ts";
-import { type Shown, shownPatch } from "./shown-patch.ts";
-import { named, type UpdateOptions } from "./update.ts";
-import { metadataOf } from "./write.ts";
+import type { ApiObject, Part, View } from "../../api/kind.ts";
+import { formatApiVersion } from "../../api/scheme.ts";
+import { badRequest, conflict, invalid } from "../../api/status.ts";
+import { renderFieldError } from "../../schema/validation/field-error.ts";
+import { type ApplyOptions, apply, type Configuration, checkConfiguration } from "../apply.ts";
+import { change, type Next } from "../write/guaranteed-update.ts";
+import { booked } from "../managed-fields/track-managed-fields.ts";
+import { jsonOf, type Patch, patched } from "../patch.ts";
+import type { Registry, Scope } from "../registry.ts";
+import { revised } from "../write/pipeline.ts";
+import { type Shown, shownPatch } from "../write/patch-error.ts";
+import { named, type UpdateOptions } from "../update.ts";
+import { metadataOf } from "../write/prepare.ts";
 
 export interface ViewOptions<T extends ApiObject> extends Omit<UpdateOptions<T>, "part"> {
   readonly view: View<T>;

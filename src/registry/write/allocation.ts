@@ -1,6 +1,6 @@
 /** Objects that hold something no two may have: a seam for kinds whose objects do, and what a write does with it. */
-import type { ApiObject } from "../api/kind.ts";
-import type { Scope } from "./registry.ts";
+import type { ApiObject } from "../../api/kind.ts";
+import type { Scope } from "../registry.ts";
 
 /** Gives objects of a kind their share of what they cannot have twice: addresses, ports. */
 export interface Allocator<T extends ApiObject = ApiObject> {

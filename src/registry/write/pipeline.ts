@@ -1,8 +1,8 @@
-import type { ApiObject } from "../api/kind.ts";
+import type { ApiObject } from "../../api/kind.ts";
 import { mutated, validated } from "./admission.ts";
 import type { Allocate } from "./allocation.ts";
-import type { Registry, Scope } from "./registry.ts";
-import { AFTER_ADMISSION, ownersOnce, type RevisionOptions, updated } from "./write.ts";
+import type { Registry, Scope } from "../registry.ts";
+import { AFTER_ADMISSION, ownersOnce, type RevisionOptions, updated } from "./prepare.ts";
 
 /**
  * The object to be written where there was `previous`: what plugins make of what the client sent, with what the server

@@ -2,9 +2,9 @@
  * Who manages which fields is reckoned in every version that a manager writes in, and which these are is only known on
  * the way. Where a webhook converts, the reckoning is done again each time something that it lacked is there.
  */
-import type { Converter, JsonObject, Kind } from "../api/kind.ts";
-import { decode } from "../schema/decode/decode.ts";
-import type { Soon } from "../std/async/maybe-promise.ts";
+import type { Converter, JsonObject, Kind } from "../../api/kind.ts";
+import { decode } from "../../schema/decode/decode.ts";
+import type { Soon } from "../../std/async/maybe-promise.ts";
 
 /** What has been converted for one reckoning. */
 export class Conversions {

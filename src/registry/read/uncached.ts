@@ -2,14 +2,14 @@
  * Reads of kinds that have no watch cache (`--watch-cache=false`, `--watch-cache-sizes`), or none at the moment because
  * a webhook fails that converts what would be in it: the store answers.
  */
-import type { ApiObject, Kind } from "../api/kind.ts";
-import { svcGroup } from "../api/scheme.ts";
-import { StatusError } from "../api/status.ts";
-import type { Revision } from "../storage/store.ts";
-import type { WatchCache } from "../storage/watch/cache.ts";
-import { type CachedObject, Encoded } from "../storage/watch/change.ts";
+import type { ApiObject, Kind } from "../../api/kind.ts";
+import { svcGroup } from "../../api/scheme.ts";
+import { StatusError } from "../../api/status.ts";
+import type { Revision } from "../../storage/store.ts";
+import type { WatchCache } from "../../storage/watch/cache.ts";
+import { type CachedObject, Encoded } from "../../storage/watch/change.ts";
 import { caughtUp, parseRevision } from "./freshness.ts";
-import type { Registry, Scope } from "./registry.ts";
+import type { Registry, Scope } from "../registry.ts";
 
 /** `resources`: `events`, `deployments.apps`, in either spelling of the group; or all. */
 export function uncachedKinds(resources: "all" | readonly string[]): (kind: Kind) => boolean {

@@ -1,7 +1,7 @@
 /** What is special about namespaces: they hold other objects, and go after these. */
 import type { Namespace } from "../api/core/namespace/schema.ts";
-import { mayDelete } from "./admission.ts";
-import { change } from "./change.ts";
+import { mayDelete } from "./write/admission.ts";
+import { change } from "./write/guaranteed-update.ts";
 import { type DeleteOptions, type DeleteResult, remove } from "./delete.ts";
 import { get } from "./get.ts";
 import type { Registry, Scope } from "./registry.ts";

@@ -1,25 +1,25 @@
 /** The verbs and the plugins: who is asked when, about what. */
 import t from "tap";
-import { AdmissionChain } from "../admission/chain/chain.ts";
-import type { AdmissionPlugin, Operation } from "../admission/chain/plugin.ts";
-import type { Deployment } from "../api/apps/deployment/schema.ts";
-import { deploymentKind } from "../api/apps/deployment/kind.ts";
-import type { ConfigMap } from "../api/core/config-map/schema.ts";
-import { configMapKind } from "../api/core/config-map/kind.ts";
-import type { ApiObject, Kind } from "../api/kind.ts";
-import { forbidden } from "../api/status.ts";
-import { alice } from "../testing/admission/admission-fixture.ts";
-import { fixture, refusal } from "../testing/registry/registry-fixture.ts";
+import { AdmissionChain } from "../../admission/chain/chain.ts";
+import type { AdmissionPlugin, Operation } from "../../admission/chain/plugin.ts";
+import type { Deployment } from "../../api/apps/deployment/schema.ts";
+import { deploymentKind } from "../../api/apps/deployment/kind.ts";
+import type { ConfigMap } from "../../api/core/config-map/schema.ts";
+import { configMapKind } from "../../api/core/config-map/kind.ts";
+import type { ApiObject, Kind } from "../../api/kind.ts";
+import { forbidden } from "../../api/status.ts";
+import { alice } from "../../testing/admission/admission-fixture.ts";
+import { fixture, refusal } from "../../testing/registry/registry-fixture.ts";
 import type { Admission } from "./admission.ts";
-import { create } from "./create.ts";
-import { remove } from "./delete.ts";
-import { removeCollection } from "./delete-collection.ts";
-import { get } from "./get.ts";
-import { effectsOn, lookupIn } from "./lookup.ts";
-import { patch } from "./patch.ts";
-import { withoutPrivileges } from "./privileges.ts";
-import { update } from "./update.ts";
-import { updateView } from "./view.ts";
+import { create } from "../create.ts";
+import { remove } from "../delete.ts";
+import { removeCollection } from "../delete-collection.ts";
+import { get } from "../get.ts";
+import { effectsOn, lookupIn } from "../lookup.ts";
+import { patch } from "../patch.ts";
+import { withoutPrivileges } from "../allow-privileged.ts";
+import { update } from "../update.ts";
+import { updateView } from "../subresources/view.ts";
 
 function admissionOf(kind: unknown, name: string, ...plugins: readonly AdmissionPlugin[]): Admission {
   const of = kind as Kind;
@@ -49,12 +49,12 @@ function watching(log: string[], ...operations: readonly Operation[]): Admission
   return {
     name: "watching",
     handles: ({ operation }) => operations.includes(operation),
-    mutate: ({ operation, object, oldObject: previous }) => {
-      log.push(`mutate ${operation} ${told(object)} ${told(previous)}`);
+    mutate: ({ operation, object, oldObject }) => {
+      log.push(`mutate ${operation} ${told(object)} ${told(oldObject)}`);
       return undefined;
     },
-    validate: ({ operation, object, oldObject: previous }) => {
-      log.push(`validate ${operation} ${told(object)} ${told(previous)}`);
+    validate: ({ operation, object, oldObject }) => {
+      log.push(`validate ${operation} ${told(object)} ${told(oldObject)}`);
     },
   };
 }
@@ -116,8 +116,8 @@ t.test("remove() and removeCollection() ask about each object", async (t) => {
   const keeping: AdmissionPlugin = {
     name: "keeping",
     handles: () => true,
-    validate: ({ oldObject: previous }) => {
-      if (previous?.metadata?.name === "c") throw forbidden({ group: "", resource: "configmaps", name: "c" }, "kept");
+    validate: ({ oldObject }) => {
+      if (oldObject?.metadata?.name === "c") throw forbidden({ group: "", resource: "configmaps", name: "c" }, "kept");
     },
   };
   const admission = admissionOf(configMapKind, "", watching(log, "DELETE"), keeping);
@@ -145,8 +145,8 @@ t.test("updateView() shows plugins the form that the client sends", async (t) =>
       const { spec } = object as { readonly spec: { readonly replicas: number } };
       return { ...object, spec: { ...spec, replicas: spec.replicas * 2 } } as ApiObject;
     },
-    validate: ({ object, oldObject: previous }) => {
-      seen.push([object, previous].map((one) => (one as { spec?: unknown }).spec));
+    validate: ({ object, oldObject }) => {
+      seen.push([object, oldObject].map((one) => (one as { spec?: unknown }).spec));
     },
   };
   const admission = admissionOf(deploymentKind, "web", doubling);
@@ -201,7 +201,7 @@ t.test("lookupIn() and effectsOn() are the registries as plugins see them", asyn
   t.equal((await lookup.list(configMapKind, "other", signal)).length, 1);
   t.match(lookup.peek(configMapKind, "other", "a"), { metadata: { name: "a" } });
   const at = { namespace: "default", name: "a", subresource: "" };
-  const next = (previous: ConfigMap): ConfigMap => ({ ...previous, data: { x: "y" } });
+  const next = (oldObject: ConfigMap): ConfigMap => ({ ...previous, data: { x: "y" } });
   t.match(await effects.update(configMapKind, at, next, signal), { data: { x: "y" } });
 });
 

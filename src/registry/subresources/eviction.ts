@@ -2,18 +2,18 @@
  * The `eviction` subresource: a pod is deleted as far as its disruption budget allows. What a refusal says, and what
  * is taken from the budget, is as in Kubernetes: 429 where the client may try again.
  */
-import type { Pod, PodStatus } from "../api/core/pod/schema.ts";
-import { validateLabelSelector } from "../api/meta/validation/label-selector.ts";
-import { matchesLabels, requirementsOf } from "../api/meta/selectors/selector.ts";
-import type { Eviction } from "../api/policy/eviction.ts";
-import type { PodDisruptionBudget } from "../api/policy/pod-disruption-budget/schema.ts";
-import { badRequest, forbidden, StatusError } from "../api/status.ts";
-import { validated } from "./admission.ts";
-import { change } from "./change.ts";
-import { type DeleteOptions, remove, removeObject } from "./delete.ts";
-import { get } from "./get.ts";
-import type { Registry, Scope } from "./registry.ts";
-import { metadataOf } from "./write.ts";
+import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
+import { validateLabelSelector } from "../../api/meta/validation/label-selector.ts";
+import { matchesLabels, requirementsOf } from "../../api/meta/selectors/selector.ts";
+import type { Eviction } from "../../api/policy/eviction.ts";
+import type { PodDisruptionBudget } from "../../api/policy/pod-disruption-budget/schema.ts";
+import { badRequest, forbidden, StatusError } from "../../api/status.ts";
+import { validated } from "../write/admission.ts";
+import { change } from "../write/guaranteed-update.ts";
+import { type DeleteOptions, remove, removeObject } from "../delete.ts";
+import { get } from "../get.ts";
+import type { Registry, Scope } from "../registry.ts";
+import { metadataOf } from "../write/prepare.ts";
 
 /** Pods whose eviction a budget's controller has not seen yet. */
 const UNCONFIRMED_MAX = 2000;

@@ -1,12 +1,12 @@
 /** The annotation in which `kubectl apply` without the server's help keeps what it applied. */
-import type { ApiObject } from "../api/kind.ts";
-import { validateAnnotations } from "../api/meta/validation/object-meta.ts";
-import { compare } from "../schema/apply/compare.ts";
-import { difference, type FieldSet } from "../schema/apply/field-set.ts";
-import { IdentityError, type Shape } from "../schema/apply/shape.ts";
-import { toFieldSet } from "../schema/apply/to-field-set.ts";
-import { checkShape, ShapeError } from "../schema/apply/typed-validation.ts";
-import { isPlainObject } from "../schema/value/plain-object.ts";
+import type { ApiObject } from "../../api/kind.ts";
+import { validateAnnotations } from "../../api/meta/validation/object-meta.ts";
+import { compare } from "../../schema/apply/compare.ts";
+import { difference, type FieldSet } from "../../schema/apply/field-set.ts";
+import { IdentityError, type Shape } from "../../schema/apply/shape.ts";
+import { toFieldSet } from "../../schema/apply/to-field-set.ts";
+import { checkShape, ShapeError } from "../../schema/apply/typed-validation.ts";
+import { isPlainObject } from "../../schema/value/plain-object.ts";
 
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 /** The manager for which the annotation is kept: whoever does not want it takes another name. */

@@ -1,13 +1,13 @@
 /** Who manages which fields, kept up with every write that is no apply. */
-import type { ApiObject } from "../api/kind.ts";
-import type { ManagedFieldsEntry } from "../api/meta/object-meta.ts";
-import { formatApiVersion } from "../api/scheme.ts";
-import { isEmptySet, noFields, union } from "../schema/apply/field-set.ts";
-import { jsonForm } from "../schema/apply/json-form.ts";
-import { type Change, type Managers, managersAfterUpdate } from "../schema/apply/managers.ts";
-import { IdentityError } from "../schema/apply/shape.ts";
-import { deepEqual } from "../schema/value/equal.ts";
-import type { Soon } from "../std/async/maybe-promise.ts";
+import type { ApiObject } from "../../api/kind.ts";
+import type { ManagedFieldsEntry } from "../../api/meta/object-meta.ts";
+import { formatApiVersion } from "../../api/scheme.ts";
+import { isEmptySet, noFields, union } from "../../schema/apply/field-set.ts";
+import { jsonForm } from "../../schema/apply/json-form.ts";
+import { type Change, type Managers, managersAfterUpdate } from "../../schema/apply/managers.ts";
+import { IdentityError } from "../../schema/apply/shape.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
+import type { Soon } from "../../std/async/maybe-promise.ts";
 import { type Conversions, withConversions } from "./conversions.ts";
 import {
   identityOf,
@@ -18,9 +18,9 @@ import {
   versionOf,
   withFields,
   writeManagers,
-} from "./managed-fields.ts";
+} from "./entries.ts";
 import { objectVersions } from "./object-versions.ts";
-import type { Registry, Scope } from "./registry.ts";
+import type { Registry, Scope } from "../registry.ts";
 
 /** Who writes, and through what. */
 export interface Writer {

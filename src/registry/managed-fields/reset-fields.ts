@@ -1,7 +1,7 @@
-import type { Kind, Part } from "../api/kind.ts";
-import { difference, type FieldSet, setOf } from "../schema/apply/field-set.ts";
-import { type FieldFilter, only, without } from "../schema/apply/filter.ts";
-import { fieldElement } from "../schema/apply/path-element.ts";
+import type { Kind, Part } from "../../api/kind.ts";
+import { difference, type FieldSet, setOf } from "../../schema/apply/field-set.ts";
+import { type FieldFilter, only, without } from "../../schema/apply/filter.ts";
+import { fieldElement } from "../../schema/apply/path-element.ts";
 
 const filters = new WeakMap<Kind, Map<string, FieldFilter>>();
 

@@ -1,15 +1,15 @@
 import t from "tap";
-import { configMapKind } from "../api/core/config-map/kind.ts";
-import { eventKind } from "../api/core/event/kind.ts";
-import type { CacheEvent } from "../storage/watch/cache.ts";
-import { fixture, refusal } from "../testing/registry/registry-fixture.ts";
-import { create } from "./create.ts";
-import { remove } from "./delete.ts";
-import { get } from "./get.ts";
-import { list } from "./list.ts";
+import { configMapKind } from "../../api/core/config-map/kind.ts";
+import { eventKind } from "../../api/core/event/kind.ts";
+import type { CacheEvent } from "../../storage/watch/cache.ts";
+import { fixture, refusal } from "../../testing/registry/registry-fixture.ts";
+import { create } from "../create.ts";
+import { remove } from "../delete.ts";
+import { get } from "../get.ts";
+import { list } from "../list.ts";
 import { uncachedKinds } from "./uncached.ts";
-import { update } from "./update.ts";
-import { watch } from "./watch.ts";
+import { update } from "../update.ts";
+import { watch } from "../watch.ts";
 
 async function setUp() {
   const parts = fixture({ uncached: (kind) => kind.plural === "configmaps" });

@@ -1,11 +1,11 @@
-import type { Binding } from "../api/core/binding/schema.ts";
-import type { Pod } from "../api/core/pod/schema.ts";
-import { conflict, StatusError } from "../api/status.ts";
-import { type FieldError, notSupported, renderFieldError, requiredField } from "../schema/validation/field-error.ts";
-import { validated } from "./admission.ts";
-import { change } from "./change.ts";
-import type { Registry, Scope, WriteOptions } from "./registry.ts";
-import { metadataOf } from "./write.ts";
+import type { Binding } from "../../api/core/binding/schema.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
+import { conflict, StatusError } from "../../api/status.ts";
+import { type FieldError, notSupported, renderFieldError, requiredField } from "../../schema/validation/field-error.ts";
+import { validated } from "../write/admission.ts";
+import { change } from "../write/guaranteed-update.ts";
+import type { Registry, Scope, WriteOptions } from "../registry.ts";
+import { metadataOf } from "../write/prepare.ts";
 
 /** Gives a pod its node, once. */
 export async function bind(

@@ -1,9 +1,9 @@
 /** How the verbs ask the plugins: they have a word before a kind's own rules see an object, and one after them. */
-import type { AdmissionContext, AdmissionChain } from "../admission/chain/chain.ts";
-import type { ApiObject } from "../api/kind.ts";
-import { readManagers } from "./managed-fields.ts";
-import type { WriteOptions } from "./registry.ts";
-import { metadataOf, withMetadata } from "./write.ts";
+import type { AdmissionContext, AdmissionChain } from "../../admission/chain/chain.ts";
+import type { ApiObject } from "../../api/kind.ts";
+import { readManagers } from "../managed-fields/entries.ts";
+import type { WriteOptions } from "../registry.ts";
+import { metadataOf, withMetadata } from "./prepare.ts";
 
 /** One request's way to the plugins; `about` is what the verbs do not know of it. */
 export interface Admission {

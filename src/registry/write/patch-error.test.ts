@@ -1,5 +1,5 @@
 import t from "tap";
-import { shownPatch } from "./shown-patch.ts";
+import { shownPatch } from "./patch-error.ts";
 
 const NUMBER_FOR_TEXT = "json: cannot unmarshal number into Go struct field ConfigMap.data of type string";
 

@@ -1,15 +1,15 @@
 /** The versions in which the objects of a registry can be read, for those who manage their fields. */
-import type { ApiObject, Kind } from "../api/kind.ts";
-import { svcGroup } from "../api/scheme.ts";
-import type { FieldSet } from "../schema/apply/field-set.ts";
-import { jsonForm } from "../schema/apply/json-form.ts";
-import type { Versions } from "../schema/apply/managers.ts";
-import { type Shape, shapeOf } from "../schema/apply/shape.ts";
-import { decode } from "../schema/decode/decode.ts";
-import { applyDefaults } from "../schema/defaults.ts";
+import type { ApiObject, Kind } from "../../api/kind.ts";
+import { svcGroup } from "../../api/scheme.ts";
+import type { FieldSet } from "../../schema/apply/field-set.ts";
+import { jsonForm } from "../../schema/apply/json-form.ts";
+import type { Versions } from "../../schema/apply/managers.ts";
+import { type Shape, shapeOf } from "../../schema/apply/shape.ts";
+import { decode } from "../../schema/decode/decode.ts";
+import { applyDefaults } from "../../schema/defaults.ts";
 import type { Conversions } from "./conversions.ts";
-import { managedBy, withoutSystemFields } from "./managed-part.ts";
-import type { Registry } from "./registry.ts";
+import { managedBy, withoutSystemFields } from "./reset-fields.ts";
+import type { Registry } from "../registry.ts";
 
 /** `subresource` says through which of them a write goes: each leaves some fields as they are. */
 export function objectVersions<T extends ApiObject>(

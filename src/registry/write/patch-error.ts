@@ -1,7 +1,7 @@
 /** What an error shows of a patched object that is not of its kind: as Kubernetes' own decoders leave it. */
-import { isPlainObject } from "../schema/value/plain-object.ts";
-import { goMap } from "../schema/patch/strategic-merge.ts";
-import type { Patch } from "./patch.ts";
+import { isPlainObject } from "../../schema/value/plain-object.ts";
+import { goMap } from "../../schema/patch/strategic-merge.ts";
+import type { Patch } from "../patch.ts";
 
 export interface Shown {
   readonly text: string;

@@ -1,10 +1,10 @@
 /** `metadata.managedFields` as managers and the fields of each, and back. */
-import type { ManagedFieldsEntry } from "../api/meta/object-meta.ts";
-import { parseApiVersion, svcGroup } from "../api/scheme.ts";
-import { canonical, type FieldSet } from "../schema/apply/field-set.ts";
-import type { Managed, Managers } from "../schema/apply/managers.ts";
-import { parseFields } from "../schema/apply/parse-fields.ts";
-import { sharedSet } from "../schema/value/fields-v1-cache.ts";
+import type { ManagedFieldsEntry } from "../../api/meta/object-meta.ts";
+import { parseApiVersion, svcGroup } from "../../api/scheme.ts";
+import { canonical, type FieldSet } from "../../schema/apply/field-set.ts";
+import type { Managed, Managers } from "../../schema/apply/managers.ts";
+import { parseFields } from "../../schema/apply/parse-fields.ts";
+import { sharedSet } from "../../schema/value/fields-v1-cache.ts";
 
 export type Operation = "Apply" | "Update";
 

@@ -1,10 +1,10 @@
 import t from "tap";
-import { replicaSetKind } from "../api/apps/replica-set/kind.ts";
-import type { Scale } from "../api/autoscaling/scale/schema.ts";
-import { type Fixture, fixture, refusal } from "../testing/registry/registry-fixture.ts";
-import { create } from "./create.ts";
-import { get } from "./get.ts";
-import type { Scope } from "./registry.ts";
+import { replicaSetKind } from "../../api/apps/replica-set/kind.ts";
+import type { Scale } from "../../api/autoscaling/scale/schema.ts";
+import { type Fixture, fixture, refusal } from "../../testing/registry/registry-fixture.ts";
+import { create } from "../create.ts";
+import { get } from "../get.ts";
+import type { Scope } from "../registry.ts";
 import { applyView, patchView, updateView } from "./view.ts";
 
 const view = replicaSetKind.subresources.find(({ name }) => name === "scale")?.view;

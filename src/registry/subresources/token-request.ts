@@ -1,24 +1,24 @@
 /** The `token` subresource: a token that stands for a service account, as long as what it is bound to is there. */
-import type { BoundObjectReference, TokenRequest, TokenRequestSpec } from "../api/authentication/token-request.ts";
-import { nodeKind } from "../api/core/node/kind.ts";
-import type { Pod } from "../api/core/pod/schema.ts";
-import { podKind } from "../api/core/pod/kind.ts";
-import { secretKind } from "../api/core/secret/kind.ts";
-import type { ServiceAccount } from "../api/core/service-account/schema.ts";
-import { serviceAccountKind } from "../api/core/service-account/kind.ts";
-import type { ApiObject, Kind } from "../api/kind.ts";
-import { parseApiVersion } from "../api/scheme.ts";
-import { badRequest, conflict, invalid, StatusError } from "../api/status.ts";
-import type { Issued, Reference } from "../auth/service-account/claims.ts";
-import type { TokenIssuer } from "../auth/service-account/issuer.ts";
-import { type FieldError, invalidField, renderFieldError } from "../schema/validation/field-error.ts";
-import { timeOf } from "../schema/value/time.ts";
-import { uuid } from "../std/crypto/random.ts";
-import { type Admission, validated } from "./admission.ts";
-import { get } from "./get.ts";
-import type { Registries } from "./registries.ts";
-import type { Scope } from "./registry.ts";
-import { metadataOf } from "./write.ts";
+import type { BoundObjectReference, TokenRequest, TokenRequestSpec } from "../../api/authentication/token-request.ts";
+import { nodeKind } from "../../api/core/node/kind.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
+import { podKind } from "../../api/core/pod/kind.ts";
+import { secretKind } from "../../api/core/secret/kind.ts";
+import type { ServiceAccount } from "../../api/core/service-account/schema.ts";
+import { serviceAccountKind } from "../../api/core/service-account/kind.ts";
+import type { ApiObject, Kind } from "../../api/kind.ts";
+import { parseApiVersion } from "../../api/scheme.ts";
+import { badRequest, conflict, invalid, StatusError } from "../../api/status.ts";
+import type { Issued, Reference } from "../../auth/service-account/claims.ts";
+import type { TokenIssuer } from "../../auth/service-account/issuer.ts";
+import { type FieldError, invalidField, renderFieldError } from "../../schema/validation/field-error.ts";
+import { timeOf } from "../../schema/value/time.ts";
+import { uuid } from "../../std/crypto/random.ts";
+import { type Admission, validated } from "../write/admission.ts";
+import { get } from "../get.ts";
+import type { Registries } from "../registries.ts";
+import type { Scope } from "../registry.ts";
+import { metadataOf } from "../write/prepare.ts";
 
 export interface TokenSettings {
   readonly issuer: TokenIssuer;

@@ -1,15 +1,15 @@
 /** Which objects of a resource a request means. */
-import type { ApiObject } from "../api/kind.ts";
+import type { ApiObject } from "../../api/kind.ts";
 import {
   type FieldTerm,
   matchesFields,
   matchesLabels,
   parseFieldSelector,
   parseLabelSelector,
-} from "../api/meta/selectors/selector.ts";
-import type { Matches, Selectable } from "../storage/watch/change.ts";
-import type { IndexValue } from "../storage/watch/watcher.ts";
-import { INDEXED_FIELD, type Registry, type Scope } from "./registry.ts";
+} from "../../api/meta/selectors/selector.ts";
+import type { Matches, Selectable } from "../../storage/watch/change.ts";
+import type { IndexValue } from "../../storage/watch/watcher.ts";
+import { INDEXED_FIELD, type Registry, type Scope } from "../registry.ts";
 
 export interface Selectors {
   readonly labelSelector?: string | undefined;

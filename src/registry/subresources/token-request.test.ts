@@ -1,12 +1,12 @@
 import { generateKeyPairSync } from "node:crypto";
 import t from "tap";
-import type { TokenRequest } from "../api/authentication/token-request.ts";
-import { podKind } from "../api/core/pod/kind.ts";
-import { serviceAccountKind } from "../api/core/service-account/kind.ts";
-import { tokenIssuer } from "../auth/service-account/issuer.ts";
-import { readSigningKey } from "../auth/service-account/keys.ts";
-import { type Fixture, fixture, refusal } from "../testing/registry/registry-fixture.ts";
-import { create } from "./create.ts";
+import type { TokenRequest } from "../../api/authentication/token-request.ts";
+import { podKind } from "../../api/core/pod/kind.ts";
+import { serviceAccountKind } from "../../api/core/service-account/kind.ts";
+import { tokenIssuer } from "../../auth/service-account/issuer.ts";
+import { readSigningKey } from "../../auth/service-account/keys.ts";
+import { type Fixture, fixture, refusal } from "../../testing/registry/registry-fixture.ts";
+import { create } from "../create.ts";
 import { requestToken, type TokenSettings } from "./token-request.ts";
 
 const { privateKey } = generateKeyPairSync("ec", { namedCurve: "prime256v1" });

@@ -1,10 +1,10 @@
 /** A guarded read-modify-write of one object, whatever verb asked for it. */
-import type { ApiObject } from "../api/kind.ts";
-import { notFound } from "../api/status.ts";
-import type { Preconditions } from "../storage/object-store.ts";
+import type { ApiObject } from "../../api/kind.ts";
+import { notFound } from "../../api/status.ts";
+import type { Preconditions } from "../../storage/object-store.ts";
 import { type Allocate, allocating } from "./allocation.ts";
-import type { Registry, Scope, WriteOptions } from "./registry.ts";
-import { metadataOf } from "./write.ts";
+import type { Registry, Scope, WriteOptions } from "../registry.ts";
+import { metadataOf } from "./prepare.ts";
 
 export interface ChangeOptions extends WriteOptions {
   readonly preconditions?: Preconditions | undefined;
