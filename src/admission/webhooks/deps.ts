@@ -11,16 +11,16 @@ import { serviceAddress } from "./service-address.ts";
 /** A longer answer is none: patches are smaller than the objects they change. */
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
 
-export type WebhookDeps = CallDeps & OutcomeDeps & Pick<PluginDeps, "lookup" | "scheme" | "authorizer">;
+export type WebhookDeps = CallDeps & OutcomeDeps & Pick<PluginDeps, "reader" | "scheme" | "authorizer">;
 
 /** Rejects with one sentence for the operator. */
 export async function webhookDeps(deps: PluginDeps, plugin: string): Promise<WebhookDeps> {
-  const { reader: lookup, scheme, authorizer, clock, random, log, stopping, clientCertificate: identity, resolveEndpoints: toEndpoints } = deps;
+  const { reader, scheme, authorizer, clock, random, log, stopping, clientCertificate, resolveEndpoints } = deps;
   const named = await webhookCredentials(deps.configuration, plugin, clock);
   const client = new WebhookClient({
     clock,
-    findService: serviceAddress({ lookup, random, toEndpoints }),
-    credentialsFor: (hostPort) => named?.for(hostPort) ?? identity(),
+    findService: serviceAddress({ reader, random, resolveEndpoints: toEndpoints }),
+    credentialsFor: (hostPort) => named?.for(hostPort) ?? clientCertificate(),
     userAgent: "kube-apiserver-admission",
     answerBytesMax: ANSWER_BYTES_MAX,
   });
@@ -31,7 +31,7 @@ export async function webhookDeps(deps: PluginDeps, plugin: string): Promise<Web
   stopping.addEventListener("abort", close, { once: true });
   const deadlocks = new Deadlocks(deps);
   return {
-    ...{ reader: lookup, scheme, authorizer, clock, random, log, client },
+    ...{ reader, scheme, authorizer, clock, random, log, client },
     metrics: WebhookMetrics.of(deps.metrics),
     failedClosed: (hook, request, error) => deadlocks.look(hook, request, error),
   };

@@ -1,10 +1,10 @@
 /** Where a service that webhooks name is reached from the API server's host. */
 
 import { endpointsKind } from "../../api/core/endpoints/kind.ts";
-import type { Service, ServicePort } from "../../api/core/service/schema.ts";
 import { serviceKind } from "../../api/core/service/kind.ts";
-import type { Endpoint, EndpointSlice } from "../../api/discovery/endpoint-slice/schema.ts";
+import type { Service, ServicePort } from "../../api/core/service/schema.ts";
 import { endpointSliceKind } from "../../api/discovery/endpoint-slice/kind.ts";
+import type { Endpoint, EndpointSlice } from "../../api/discovery/endpoint-slice/schema.ts";
 import { notFound, StatusError } from "../../api/status.ts";
 import type { FindService, HostPort } from "../../client/webhook/webhook-client.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
@@ -12,24 +12,24 @@ import type { RandomSource } from "../../std/crypto/random.ts";
 import type { ObjectReader } from "../chain/plugin.ts";
 
 export interface ServiceAddressDeps {
-  readonly lookup: ObjectReader;
+  readonly reader: ObjectReader;
   readonly random: RandomSource;
   /** To one of the endpoints rather than to the cluster's address, which needs a service proxy on this host. */
-  readonly toEndpoints: boolean;
+  readonly resolveEndpoints: boolean;
 }
 
 const SERVICE_NAME = "kubernetes.io/service-name";
 
-export function serviceAddress({ lookup, random, toEndpoints }: ServiceAddressDeps): FindService {
+export function serviceAddress({ reader, random, resolveEndpoints: toEndpoints }: ServiceAddressDeps): FindService {
   return async ({ namespace, name }, number, signal) => {
-    const service = await lookup.get(serviceKind, namespace, name, signal);
+    const service = await reader.get(serviceKind, namespace, name, signal);
     if (service === undefined) throw notFound({ group: "", resource: "service", name });
     const { type, externalName, clusterIP = "" } = service.spec ?? {};
     if (type === "ExternalName") return { host: externalName ?? "", port: number };
     const port = (service.spec?.ports ?? []).find((one) => one.port === number);
     if (port === undefined) throw unavailable(`no service port ${number} found for service ${goQuote(name)}`);
     if (!toEndpoints && clusterIP !== "None" && clusterIP !== "") return { host: clusterIP, port: number };
-    const found = await endpointsOf(lookup, service, port, signal);
+    const found = await endpointsOf(reader, service, port, signal);
     const chosen = found[Math.floor(random.fraction() * found.length)];
     if (chosen === undefined) throw unavailable(`no endpoints available for service ${goQuote(name)}`);
     return chosen;
@@ -37,16 +37,16 @@ export function serviceAddress({ lookup, random, toEndpoints }: ServiceAddressDe
 }
 
 async function endpointsOf(
-  lookup: ObjectReader,
+  reader: ObjectReader,
   { metadata }: Service,
   port: ServicePort,
   signal: AbortSignal,
 ): Promise<readonly HostPort[]> {
   const { namespace = "", name = "" } = metadata ?? {};
-  const slices = await lookup.list(endpointSliceKind, namespace, signal);
+  const slices = await reader.list(endpointSliceKind, namespace, signal);
   const own = slices.filter((slice) => slice.metadata?.labels?.[SERVICE_NAME] === name);
   if (own.length > 0) return own.flatMap((slice) => addressesOf(slice, port.name ?? ""));
-  const { subsets = [] } = (await lookup.get(endpointsKind, namespace, name, signal)) ?? {};
+  const { subsets = [] } = (await reader.get(endpointsKind, namespace, name, signal)) ?? {};
   return subsets.flatMap(({ addresses = [], ports = [] }) => {
     const number = ports.find((one) => (one.name ?? "") === (port.name ?? ""))?.port;
     return number === undefined ? [] : addresses.map(({ ip }) => ({ host: ip, port: number }));

@@ -31,7 +31,7 @@ export function conversionDeps(
   const lookup = lookupIn(registries);
   const client = new WebhookClient({
     clock,
-    findService: serviceAddress({ lookup, random, toEndpoints: admission.serviceEndpoints }),
+    findService: serviceAddress({ lookup, random, resolveEndpoints: admission.serviceEndpoints }),
     credentialsFor: identity,
     userAgent: "kube-apiserver",
     answerBytesMax: ANSWER_BYTES_MAX,
