@@ -1,7 +1,7 @@
 import type { ApiObject } from "../api/kind.ts";
 import { StatusError } from "../api/status.ts";
 import type { CacheEvent } from "../storage/watch/cache.ts";
-import { watchStore } from "../storage/watch/direct.ts";
+import { watchStore } from "../storage/watch/uncached-watch.ts";
 import { caughtUp, parseRevision } from "./read/freshness.ts";
 import type { Registry, Scope } from "./registry.ts";
 import { type Selectors, select } from "./read/selection.ts";

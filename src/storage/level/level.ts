@@ -24,7 +24,7 @@ import { Database } from "./database.ts";
 import { ttlKey } from "./keys.ts";
 import { type Layout, readLayout, readTtls, type Ttl } from "./layout.ts";
 import { listAt, readAt, readEvents } from "./mvcc.ts";
-import { keepPrivate } from "./privacy.ts";
+import { keepPrivate } from "./permissions.ts";
 import { type Committed, Writer } from "./writer.ts";
 
 export interface LevelStoreOptions {

@@ -2,7 +2,7 @@ import { alreadyExists, conflicting } from "../failures.ts";
 import { type KeyValue, type Revision, StoreError, type WatchEvent } from "../store.ts";
 import type { Database, Operation } from "./database.ts";
 import { headKey, logKey, REVISION_KEY, ttlKey, versionKey } from "./keys.ts";
-import { KnownItems } from "./known.ts";
+import { KnownItems } from "./item-cache.ts";
 import { readHead, readItem } from "./mvcc.ts";
 import { encodeHead, encodeLogEntry, encodeNumber, encodeTtlEntry, encodeVersion } from "./record.ts";
 

@@ -2,7 +2,7 @@
 import { type Evictable, encodingCost, objectCost } from "./change.ts";
 import { HistoryPool } from "./history.ts";
 import { QueuePool } from "./queue-pool.ts";
-import { Residency } from "./residency.ts";
+import { Residency } from "./lru.ts";
 
 export interface MemoryLimits {
   /** Of objects as values, estimated. */

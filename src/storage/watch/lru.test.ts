@@ -1,5 +1,5 @@
 import t from "tap";
-import { Residency } from "./residency.ts";
+import { Residency } from "./lru.ts";
 
 function setUp(bytes: number) {
   const forgotten: string[] = [];

@@ -5,7 +5,7 @@ import { createMemoryStore } from "../memory.ts";
 import { ObjectStore } from "../object-store.ts";
 import type { Revision } from "../store.ts";
 import type { CacheEvent } from "./change.ts";
-import { watchStore } from "./direct.ts";
+import { watchStore } from "./uncached-watch.ts";
 
 function setUp() {
   const clock = new FakeClock();

@@ -1,6 +1,6 @@
 import t from "tap";
 import type { KeyValue, Revision } from "../store.ts";
-import { KnownItems } from "./known.ts";
+import { KnownItems } from "./item-cache.ts";
 
 function item(key: string, bytes = 1, modified = 2): KeyValue {
   return { key, value: new Uint8Array(bytes), modified: modified as Revision, created: 2 as Revision };
