@@ -30,15 +30,15 @@ import { GIT_VERSION } from "../std/version.ts";
 import type { Store } from "../storage/store.ts";
 import { Discovery } from "./discovery/discovery.ts";
 import { versionInfo } from "./discovery/version.ts";
-import { failures } from "./filters/error-responses.ts";
-import { receive } from "./filters/request-info.ts";
+import { withErrorResponses } from "./filters/error-responses.ts";
+import { withRequestInfo } from "./filters/request-info.ts";
 import { addResourceRoutes, type ExtraHandlers, type Route } from "./handlers/routes.ts";
 import type { ResourceHandler, ResourceSettings } from "./handlers/target.ts";
 import { pageNotFound } from "./health/health.ts";
 import { OpenApi } from "./openapi/openapi.ts";
 import type { AgentConnections } from "./proxy/agent-connections.ts";
 import { podLog } from "./proxy/pod-log.ts";
-import { chain, type Respond, type Stage, withUser } from "./request/request-context.ts";
+import { applyFilters, type RequestHandler, type RequestFilter, withUser } from "./request/request-context.ts";
 import { methodNotAllowed, noSuchResource } from "./responses/status-response.ts";
 
 export interface NodeApiOptions {
@@ -125,9 +125,9 @@ export function nodeApi(options: NodeApiOptions): NodeApi {
   const events = new EventBudget({ feed: registries.feed, objects, clock, log });
   const agentUser: UserInfo = { name: `system:node:${options.nodeName}`, uid: "", groups: [NODES], extra: {} };
   return {
-    inside: receive(chain([failures(log), always(agentUser)], respond), random),
+    inside: withRequestInfo(applyFilters([withErrorResponses(log), always(agentUser)], respond), random),
     outside: compression()(
-      receive(chain([failures(log), readers(options.reader), readOnly(refusal)], respond), random),
+      withRequestInfo(applyFilters([withErrorResponses(log), readers(options.reader), readOnly(refusal)], respond), random),
     ),
     async [Symbol.asyncDispose]() {
       stop.abort(new Error("the agent stops"));
@@ -143,11 +143,11 @@ function schemeOf(all: readonly Kind[]): Scheme {
   return scheme;
 }
 
-function always(user: UserInfo): Stage {
+function always(user: UserInfo): RequestFilter {
   return (next) => (context) => next(withUser(context, user));
 }
 
-function readers(reader: NodeApiOptions["reader"]): Stage {
+function readers(reader: NodeApiOptions["reader"]): RequestFilter {
   return (next) => async (context) => {
     const user = reader(context.request.headers.authorization);
     if (user === undefined) throw unauthorized();
@@ -155,14 +155,14 @@ function readers(reader: NodeApiOptions["reader"]): Stage {
   };
 }
 
-function readOnly(refusal: string): Stage {
+function readOnly(refusal: string): RequestFilter {
   return (next) => async (context) => {
     if (READING_METHODS.has(context.request.method)) return await next(context);
     throw new StatusError(405, "MethodNotAllowed", refusal, { details: {} });
   };
 }
 
-function routing(router: Router<Route>, discovery: Discovery): Respond {
+function routing(router: Router<Route>, discovery: Discovery): RequestHandler {
   return async (context) => {
     const { request, info } = context;
     const method = request.method === "HEAD" && !info.isResourceRequest ? "GET" : request.method;

@@ -11,20 +11,20 @@ import { startWork } from "./assembly/post-start.ts";
 import { type ApiServerDeps, type Foundation, layFoundation } from "./assembly/server-base.ts";
 import type { ApiServerConfig } from "./config/config.ts";
 import { Diagnostics } from "./debug/debug-endpoints.ts";
-import { authentication } from "./filters/authentication.ts";
-import { authorization } from "./filters/authorization.ts";
-import { crossOrigin } from "./filters/cors.ts";
-import { failures } from "./filters/error-responses.ts";
-import { strictTransportSecurity } from "./filters/hsts.ts";
-import { impersonation } from "./filters/impersonation.ts";
-import { maxInFlight } from "./filters/max-in-flight.ts";
-import { deadline } from "./filters/request-deadline.ts";
-import { receive } from "./filters/request-info.ts";
+import { withAuthentication } from "./filters/authentication.ts";
+import { withAuthorization } from "./filters/authorization.ts";
+import { withCors } from "./filters/cors.ts";
+import { withErrorResponses } from "./filters/error-responses.ts";
+import { withHsts } from "./filters/hsts.ts";
+import { withImpersonation } from "./filters/impersonation.ts";
+import { withMaxInFlightLimit } from "./filters/max-in-flight.ts";
+import { withRequestDeadline } from "./filters/request-deadline.ts";
+import { withRequestInfo } from "./filters/request-info.ts";
 import type { Readiness } from "./health/readiness.ts";
 import { countingClients } from "./metrics/client-metrics.ts";
 import { measuring } from "./metrics/request-metrics.ts";
 import type { ServerMetrics } from "./metrics/server-metrics.ts";
-import { chain, type Respond } from "./request/request-context.ts";
+import { applyFilters, type RequestHandler } from "./request/request-context.ts";
 import { type BehindDoor, type FrontDoor, isEverywhere, openFrontDoor } from "./serving/secure-serving.ts";
 
 /** The server without its port. */
@@ -121,24 +121,24 @@ export async function assemble(
 }
 
 /** A request's way through the server, from the connection inwards. */
-function handlerOf(foundation: Foundation, { identities, authorizer }: Access, endpoint: Respond): Handler {
+function handlerOf(foundation: Foundation, { identities, authorizer }: Access, endpoint: RequestHandler): Handler {
   const { config, clock, log, random, metrics } = foundation;
-  const stagesInOrder = chain(
+  const stagesInOrder = applyFilters(
     [
       measuring(metrics.requests, clock),
-      failures(log.child("http")),
-      deadline(clock, config.limits.requestTimeoutMs, metrics.requests.terminated),
-      authentication(identities.authenticate, clock, log.child("authentication")),
-      impersonation(authorizer),
-      maxInFlight(config.limits.inFlight, metrics.requests.terminated),
-      authorization(authorizer, config.authorization.selectors),
+      withErrorResponses(log.child("http")),
+      withRequestDeadline(clock, config.limits.requestTimeoutMs, metrics.requests.terminated),
+      withAuthentication(identities.authenticate, clock, log.child("authentication")),
+      withImpersonation(authorizer),
+      withMaxInFlightLimit(config.limits.inFlight, metrics.requests.terminated),
+      withAuthorization(authorizer, config.authorization.selectors),
     ],
     endpoint,
   );
   const filters: readonly Filter[] = [
     compression(),
-    strictTransportSecurity(config.serving.strictTransportSecurity),
-    crossOrigin(config.serving.corsOrigins),
+    withHsts(config.serving.strictTransportSecurity),
+    withCors(config.serving.corsOrigins),
   ];
-  return filters.reduceRight<Handler>((next, filter) => filter(next), receive(stagesInOrder, random));
+  return filters.reduceRight<Handler>((next, filter) => filter(next), withRequestInfo(stagesInOrder, random));
 }

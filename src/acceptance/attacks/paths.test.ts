@@ -1,6 +1,6 @@
 /** Paths that look like others: authorization is asked about what is served, however the path is spelt. */
 import t from "tap";
-import { requestInfo } from "../../apiserver/request/request-info.ts";
+import { parseRequestInfo } from "../../apiserver/request/request-info.ts";
 import { makeRequest } from "../../http/request.ts";
 import { parseTarget } from "../../http/server/request-target.ts";
 import {
@@ -118,7 +118,7 @@ function* spellings(): Generator<string> {
 
 /** What is answered; of a watch, what is there at once. */
 async function ask(server: TestServer, method: string, path: string, asked: Asked = {}): Promise<Said> {
-  if (requestInfo({ method, path, query: "" }).verb !== "watch") return await server.ask(`${method} ${path}`, asked);
+  if (parseRequestInfo({ method, path, query: "" }).verb !== "watch") return await server.ask(`${method} ${path}`, asked);
   const stop = new AbortController();
   const { status, body } = await server.open(`${method} ${path}`, { ...asked, signal: stop.signal });
   let text = "";
@@ -146,7 +146,7 @@ t.test("the server asks about what it serves, however the path is spelt", { time
     const { status, text } = await ask(server, "GET", target.path);
     if (status !== 200 || !text.includes(MARK)) continue;
     served++;
-    const { isResourceRequest, namespace, resource, name, group } = requestInfo({ ...target, method: "GET" });
+    const { isResourceRequest, namespace, resource, name, group } = parseRequestInfo({ ...target, method: "GET" });
     const asked = { isResourceRequest, group, resource };
     t.same(asked, { isResourceRequest: true, group: "", resource: "secrets" }, spelling);
     t.ok(["", "vault"].includes(namespace) && ["", "gold"].includes(name), spelling);

@@ -11,7 +11,7 @@ import { reviews } from "../authorization/reviews.ts";
 import type { ApiServerConfig } from "../config/config.ts";
 import type { Diagnostics } from "../debug/debug-endpoints.ts";
 import { operatorPages } from "../debug/operator-pages.ts";
-import { attributesOf, demand } from "../filters/authorization.ts";
+import { authorizerAttributes, requireAuthorized } from "../filters/authorization.ts";
 import { bindPod, evictPod } from "../handlers/binding-eviction.ts";
 import { tokenHandler } from "../handlers/token-request.ts";
 import { type ComponentChecks, componentStatuses } from "../health/component-statuses.ts";
@@ -20,7 +20,7 @@ import { AgentConnections } from "../proxy/agent-connections.ts";
 import { connectHandlers } from "../proxy/connect.ts";
 import { Forwarding } from "../proxy/forward.ts";
 import { podLog } from "../proxy/pod-log.ts";
-import type { Respond } from "../request/request-context.ts";
+import type { RequestHandler } from "../request/request-context.ts";
 import type { Access } from "./access-control.ts";
 import { type RoutingOptions, routing } from "./router.ts";
 import type { Foundation } from "./server-base.ts";
@@ -35,7 +35,7 @@ export async function openEndpoint(
   foundation: Foundation,
   access: Access,
   { address, diagnostics }: EndpointOptions,
-): Promise<Respond> {
+): Promise<RequestHandler> {
   const { config, clock, random, registries, custom, readiness, metrics, stopping } = foundation;
   const { identities, authorizer, admission } = access;
   const { scheme } = registries;
@@ -52,7 +52,7 @@ export async function openEndpoint(
       cbor: config.cbor,
       stopping,
       admission,
-      mayCreate: (context) => demand(authorizer, { ...attributesOf(context), verb: "create" }),
+      mayCreate: (context) => requireAuthorized(authorizer, { ...authorizerAttributes(context), verb: "create" }),
       confirm: escalationCheck(authorizer, registries),
     },
     readiness,

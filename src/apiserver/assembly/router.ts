@@ -16,7 +16,7 @@ import type { ResourceSettings } from "../handlers/target.ts";
 import { answerHealth, pageNotFound } from "../health/health.ts";
 import type { Readiness } from "../health/readiness.ts";
 import { OpenApi } from "../openapi/openapi.ts";
-import type { RequestContext, Respond } from "../request/request-context.ts";
+import type { RequestContext, RequestHandler } from "../request/request-context.ts";
 import { methodNotAllowed, noSuchResource, notAcceptable } from "../responses/status-response.ts";
 
 export interface RoutingOptions {
@@ -36,7 +36,7 @@ export interface RoutingOptions {
   readonly extra: ExtraHandlers;
 }
 
-export function routing(options: RoutingOptions): Respond {
+export function routing(options: RoutingOptions): RequestHandler {
   const { scheme, registries, custom, settings, aliases, extra } = options;
   const router = new Router<Route>();
   addResourceRoutes(router, scheme, registries, settings, { aliases, extra });

@@ -372,7 +372,7 @@ export const defaultConfig: ApiServerConfig = {
   limits: {
     requestTimeoutMs: 60_000,
     minRequestTimeoutMs: 1_800_000,
-    inFlight: { reading: 400, mutating: 200, shared: true },
+    inFlight: { readOnly: 400, mutating: 200, shared: true },
   },
   shutdown: { delayMs: 0, sendRetryAfter: false, watchGraceMs: 0 },
   livezGraceMs: 0,

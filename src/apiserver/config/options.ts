@@ -103,7 +103,7 @@ export function apiServerOptions(
       requestTimeoutMs: flags["request-timeout"],
       minRequestTimeoutMs: flags["min-request-timeout"] * 1000,
       inFlight: {
-        reading: flags["max-requests-inflight"],
+        readOnly: flags["max-requests-inflight"],
         mutating: flags["max-mutating-requests-inflight"],
         shared: flags["enable-priority-and-fairness"],
       },

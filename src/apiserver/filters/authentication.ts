@@ -4,14 +4,14 @@ import type { Authenticator, Credentials } from "../../auth/user.ts";
 import { type HttpRequest, headerValues } from "../../http/message.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import { type RequestContext, type Stage, withUser } from "../request/request-context.ts";
+import { type RequestContext, type RequestFilter, withUser } from "../request/request-context.ts";
 
 /** Lines a second about those who are turned away: whoever knocks without end must not fill the disk. */
-const LINES_PER_SECOND = 20;
+const LOGGED_FAILURES_PER_SECOND_MAX = 20;
 
 /** Says who asks, or answers 401 and tells the log why. */
-export function authentication(authenticate: Authenticator, clock: Clock, log: Logger): Stage {
-  const refused = refusals(clock, log);
+export function withAuthentication(authenticate: Authenticator, clock: Clock, log: Logger): RequestFilter {
+  const refused = createFailureLogger(clock, log);
   return (next) => async (context) => {
     const { request } = context;
     let user: Awaited<ReturnType<Authenticator>>;
@@ -70,18 +70,18 @@ class RequestCredentials implements Credentials {
   }
 }
 
-function refusals(clock: Clock, log: Logger): (request: HttpRequest, why: string) => void {
+function createFailureLogger(clock: Clock, log: Logger): (request: HttpRequest, why: string) => void {
   let second = 0;
   let lines = 0;
   return ({ method, path, peer }, why) => {
     const now = Math.floor(clock.monotonic() / 1000);
     if (now !== second) {
-      if (lines > LINES_PER_SECOND) log.warn("More could not be authenticated", { times: lines - LINES_PER_SECOND });
+      if (lines > LOGGED_FAILURES_PER_SECOND_MAX) log.warn("More could not be authenticated", { times: lines - LOGGED_FAILURES_PER_SECOND_MAX });
       second = now;
       lines = 0;
     }
     lines++;
-    if (lines <= LINES_PER_SECOND) {
+    if (lines <= LOGGED_FAILURES_PER_SECOND_MAX) {
       log.warn("Unable to authenticate the request", { why, method, path, from: peer.address });
     }
   };

@@ -2,18 +2,18 @@ import { forbidden, StatusError } from "../../api/status.ts";
 import { escaped, refusal } from "../../auth/authz/reason.ts";
 import type { Attributes, Authorizer } from "../../auth/user.ts";
 import { text } from "../../http/respond.ts";
-import { type RequestContext, type Stage, userOf } from "../request/request-context.ts";
+import { type RequestContext, type RequestFilter, userOf } from "../request/request-context.ts";
 
 /**
  * Lets through what is allowed and answers 403 to everything else; 500 where nobody allows and an authorizer could not
  * find out. Authorizers hear of `selectors` unless told otherwise.
  */
-export function authorization(authorizer: Authorizer, selectors = true): Stage {
+export function withAuthorization(authorizer: Authorizer, selectors = true): RequestFilter {
   return (next) => async (context) => {
-    const attributes = attributesOf(context, selectors);
+    const attributes = authorizerAttributes(context, selectors);
     const { decision, reason, error } = await authorizer.authorize(attributes);
     if (decision === "allow") return await next(context);
-    if (error === undefined) throw refused(attributes, reason);
+    if (error === undefined) throw forbiddenError(attributes, reason);
     const { path, query } = context.request;
     const target = query === "" ? path : `${path}?${query}`;
     return text(500, `Internal Server Error: ${escaped(`${JSON.stringify(target)}: ${error}`)}\n`);
@@ -21,19 +21,19 @@ export function authorization(authorizer: Authorizer, selectors = true): Stage {
 }
 
 /** Throws a 403 for what is not allowed. */
-export async function demand(authorizer: Authorizer, attributes: Attributes): Promise<void> {
+export async function requireAuthorized(authorizer: Authorizer, attributes: Attributes): Promise<void> {
   const { decision, reason } = await authorizer.authorize(attributes);
-  if (decision !== "allow") throw refused(attributes, reason);
+  if (decision !== "allow") throw forbiddenError(attributes, reason);
 }
 
 /** What a request selects counts where it reads or deletes many. */
-const SELECTING: ReadonlySet<string> = new Set(["list", "watch", "deletecollection"]);
+const SELECTOR_VERBS: ReadonlySet<string> = new Set(["list", "watch", "deletecollection"]);
 
-export function attributesOf(context: RequestContext, selectors = true): Attributes {
+export function authorizerAttributes(context: RequestContext, selectors = true): Attributes {
   const { info } = context;
-  const selecting = selectors && SELECTING.has(info.verb);
-  const fieldSelector = selecting ? info.query.get("fieldSelector") : null;
-  const labelSelector = selecting ? info.query.get("labelSelector") : null;
+  const usesSelectors = selectors && SELECTOR_VERBS.has(info.verb);
+  const fieldSelector = usesSelectors ? info.query.get("fieldSelector") : null;
+  const labelSelector = usesSelectors ? info.query.get("labelSelector") : null;
   return {
     user: userOf(context),
     verb: info.verb,
@@ -50,7 +50,7 @@ export function attributesOf(context: RequestContext, selectors = true): Attribu
   };
 }
 
-function refused(attributes: Attributes, reason: string): StatusError {
+function forbiddenError(attributes: Attributes, reason: string): StatusError {
   const why = refusal(attributes, reason);
   if (!attributes.isResourceRequest) return new StatusError(403, "Forbidden", `forbidden: ${why}`, { details: {} });
   return forbidden({ group: attributes.apiGroup, resource: attributes.resource, name: attributes.name }, why);

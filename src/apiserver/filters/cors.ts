@@ -1,21 +1,21 @@
 import type { Filter, HttpRequest, HttpResponse } from "../../http/message.ts";
 import { bytes } from "../../http/respond.ts";
 
-const METHODS = "POST, GET, OPTIONS, PUT, DELETE, PATCH";
-const HEADERS =
+const ALLOWED_METHODS = "POST, GET, OPTIONS, PUT, DELETE, PATCH";
+const ALLOWED_HEADERS =
   "Content-Type, Content-Length, Accept-Encoding, X-CSRF-Token, Authorization, X-Requested-With, If-Modified-Since";
 
 /**
  * Lets scripts of the origins that fit one of the regular expressions read answers, and answers their browsers'
  * questions beforehand. Other origins are answered as if nobody had asked. `origins` must be regular expressions.
  */
-export function crossOrigin(origins: readonly string[]): Filter {
+export function withCors(origins: readonly string[]): Filter {
   if (origins.length === 0) return (next) => next;
   const patterns = origins.map((origin) => new RegExp(origin, "u"));
   return (next) => async (request) => {
     const origin = request.headers.origin;
     if (origin === undefined || !patterns.some((pattern) => pattern.test(origin))) return await next(request);
-    return allowed(isPreflight(request) ? bytes(204, "text/plain", new Uint8Array()) : await next(request), origin);
+    return addCorsHeaders(isPreflight(request) ? bytes(204, "text/plain", new Uint8Array()) : await next(request), origin);
   };
 }
 
@@ -23,12 +23,12 @@ function isPreflight({ method }: HttpRequest): boolean {
   return method === "OPTIONS";
 }
 
-function allowed(response: HttpResponse, origin: string): HttpResponse {
+function addCorsHeaders(response: HttpResponse, origin: string): HttpResponse {
   const headers = {
     ...response.headers,
     "access-control-allow-origin": origin,
-    "access-control-allow-methods": METHODS,
-    "access-control-allow-headers": HEADERS,
+    "access-control-allow-methods": ALLOWED_METHODS,
+    "access-control-allow-headers": ALLOWED_HEADERS,
     "access-control-expose-headers": "Date",
     "access-control-allow-credentials": "true",
   };

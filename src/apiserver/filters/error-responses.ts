@@ -3,17 +3,17 @@ import { HttpError } from "../../http/http-error.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { StoreError } from "../../storage/store.ts";
-import type { Stage } from "../request/request-context.ts";
+import type { RequestFilter } from "../request/request-context.ts";
 import { statusResponse } from "../responses/status-response.ts";
 
 /** Whatever is thrown behind this stage becomes a `Status` in the form the client asked for. */
-export function failures(log: Logger): Stage {
+export function withErrorResponses(log: Logger): RequestFilter {
   return (next) => async (context) => {
     try {
       return await next(context);
     } catch (error) {
       const { request } = context;
-      const status = statusOf(error);
+      const status = toStatus(error);
       if (status.code >= 500 && !request.signal.aborted) {
         log.error("Could not answer a request", error, { method: request.method, path: request.path });
       }
@@ -23,7 +23,7 @@ export function failures(log: Logger): Stage {
 }
 
 /** What the client is told. Only what was meant for it: other errors may carry secrets. */
-export function statusOf(error: unknown): Status {
+export function toStatus(error: unknown): Status {
   if (error instanceof StatusError) return error.status;
   if (error instanceof HttpError) return new StatusError(error.code, error.reason, error.message).status;
   if (error instanceof StoreError) return storeStatus(error);

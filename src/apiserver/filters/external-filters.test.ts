@@ -4,10 +4,10 @@ import type { Filter, Handler, HttpResponse, Peer } from "../../http/message.ts"
 import { makeRequest } from "../../http/request.ts";
 import { bytes, text } from "../../http/respond.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { goaway } from "./goaway.ts";
-import { TurnAway } from "./retry-after.ts";
-import { throttle } from "./throttle.ts";
-import { LongRunning } from "./watch-termination.ts";
+import { withProbabilisticGoaway } from "./goaway.ts";
+import { RetryAfterOnShutdown } from "./retry-after.ts";
+import { withThrottle } from "./throttle.ts";
+import { WatchTermination } from "./watch-termination.ts";
 
 const peer = (protocol: Peer["protocol"]): Peer => ({
   address: "",
@@ -33,19 +33,19 @@ function streamOf(response: HttpResponse): AsyncIterator<Uint8Array> {
 t.test("goaway() ends one connection in so many, of HTTP/2 only", async (t) => {
   const fractions = [0.019, 0.02, 0.001];
   const random = { bytes: () => new Uint8Array(), fraction: () => fractions.shift() ?? 0 };
-  const handler = goaway(0.02, random)(async () => text(200, "x"));
+  const handler = withProbabilisticGoaway(0.02, random)(async () => text(200, "x"));
   const closes = async (from: Peer) => (await handler(request("/", from))).headers.connection === "close";
   t.equal(await closes(peer("h2")), true);
   t.equal(await closes(peer("h2")), false);
   t.equal(await closes(peer("http/1.1")), false);
   t.equal(await closes(peer("h2")), true);
   const never: Handler = async () => text(200, "x");
-  t.equal(goaway(0, random)(never), never);
+  t.equal(withProbabilisticGoaway(0, random)(never), never);
 });
 
 t.test("throttle() holds the streams of one connection to their rate together, and no other answers", async (t) => {
   const clock = new FakeClock();
-  const handler = throttle(
+  const handler = withThrottle(
     1000,
     clock,
   )(async ({ path }) =>
@@ -73,7 +73,7 @@ t.test("throttle() holds the streams of one connection to their rate together, a
 
 t.test("LongRunning.end() ends answers in their order, spread over the time that it has", async (t) => {
   const clock = new FakeClock();
-  const longRunning = new LongRunning(clock);
+  const longRunning = new WatchTermination(clock);
   const never = new Promise<never>(() => {});
   let returned = 0;
   const silent = (): AsyncIterable<Uint8Array> => ({
@@ -91,7 +91,7 @@ t.test("LongRunning.end() ends answers in their order, spread over the time that
     const stream = streamOf(await handler(request("/watch")));
     void stream.next().then(({ done }) => done === true && ended.push(index));
   }
-  const ending = longRunning.end(10_000);
+  const ending = longRunning.terminate(10_000);
   await clock.advance(100);
   t.equal(ended.length, 30, "at least 200 a second");
   await clock.advance(1000);
@@ -100,12 +100,12 @@ t.test("LongRunning.end() ends answers in their order, spread over the time that
   t.equal(ended.length, 100);
   t.equal(returned, 100, "their sources are let go");
   for (let index = 0; index < 5; index++) await handler(request("/watch"));
-  await longRunning.end(0);
+  await longRunning.terminate(0);
   t.equal(returned, 105);
 });
 
 t.test("LongRunning hands on what its sources say, their failures too, and forgets what has ended", async (t) => {
-  const longRunning = new LongRunning(new FakeClock());
+  const longRunning = new WatchTermination(new FakeClock());
   let ended = 0;
   const answer = (body: AsyncIterable<Uint8Array>) =>
     longRunning.filter(async () => bytes(200, "x", body))(request("/"));
@@ -128,11 +128,11 @@ t.test("LongRunning hands on what its sources say, their failures too, and forge
   );
   await t.rejects(broken.next(), /broken/);
   t.equal(ended, 2);
-  await longRunning.end(0);
+  await longRunning.terminate(0);
 });
 
 t.test("TurnAway.begin() sends new requests elsewhere, all but the pages about the server, and waits", async (t) => {
-  const turnAway = new TurnAway();
+  const turnAway = new RetryAfterOnShutdown();
   const release = Promise.withResolvers<void>();
   const filter: Filter = turnAway.filter;
   const handler = filter(async ({ path }) => {
@@ -153,5 +153,5 @@ t.test("TurnAway.begin() sends new requests elsewhere, all but the pages about t
   release.resolve();
   t.match(await slow, { status: 200 });
   await beginning;
-  await new TurnAway().begin();
+  await new RetryAfterOnShutdown().begin();
 });

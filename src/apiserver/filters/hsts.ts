@@ -1,7 +1,7 @@
 import type { Filter } from "../../http/message.ts";
 
 /** Tells browsers to come over TLS only, as the directives (`max-age=31536000`, …) say. */
-export function strictTransportSecurity(directives: readonly string[]): Filter {
+export function withHsts(directives: readonly string[]): Filter {
   if (directives.length === 0) return (next) => next;
   const value = directives.join("; ");
   return (next) => async (request) => {

@@ -3,8 +3,8 @@ import { AuditAnnotations } from "../../admission/chain/audit-annotations.ts";
 import { makeRequest } from "../../http/request.ts";
 import { text } from "../../http/respond.ts";
 import type { RequestContext } from "../request/request-context.ts";
-import { requestInfo } from "../request/request-info.ts";
-import { type InFlightLimits, maxInFlight } from "./max-in-flight.ts";
+import { parseRequestInfo } from "../request/request-info.ts";
+import { type InFlightLimits, withMaxInFlightLimit } from "./max-in-flight.ts";
 
 function context(line: string, groups: readonly string[] = []): RequestContext {
   const [method = "", target = ""] = line.split(" ");
@@ -13,7 +13,7 @@ function context(line: string, groups: readonly string[] = []): RequestContext {
   const user = { name: "jo", uid: "", groups, extra: {} };
   return {
     request,
-    info: requestInfo(request),
+    info: parseRequestInfo(request),
     user,
     signal: request.signal,
     warnings: [],
@@ -25,7 +25,7 @@ function context(line: string, groups: readonly string[] = []): RequestContext {
 async function admitted(limits: InFlightLimits, lines: readonly (readonly [string, string?])[]): Promise<string> {
   const release = Promise.withResolvers<void>();
   let entered = 0;
-  const stage = maxInFlight(limits)(async () => {
+  const stage = withMaxInFlightLimit(limits)(async () => {
     entered++;
     await release.promise;
     return text(200, "");
@@ -55,9 +55,9 @@ t.test("maxInFlight() counts what reads and what changes apart, and lets masters
   const limits = { reading: 2, mutating: 1, shared: false };
   t.equal(await admitted(limits, [read, read, read, write, write, watch, masterRead, masterWrite, probe]), "++-+-+++-");
   t.equal(await admitted(limits, [masterRead, read, read]), "++-", "masters take places while there are some");
-  t.equal(await admitted({ ...limits, reading: 0 }, [read, read, read, write, write]), "++++-", "0 is no limit");
+  t.equal(await admitted({ ...limits, readOnly: 0 }, [read, read, read, write, write]), "++++-", "0 is no limit");
   t.equal(await admitted({ ...limits, mutating: 0 }, [write, write, read, read, read]), "++++-");
-  t.equal(await admitted({ reading: 0, mutating: 0, shared: false }, [write, write, read, read]), "++++");
+  t.equal(await admitted({ readOnly: 0, mutating: 0, shared: false }, [write, write, read, read]), "++++");
 });
 
 t.test("maxInFlight() has one limit for both where they are shared, beside masters and probes", async (t) => {
@@ -68,7 +68,7 @@ t.test("maxInFlight() has one limit for both where they are shared, beside maste
 t.test("maxInFlight() refuses as Kubernetes does, and gives places back", async (t) => {
   const release = Promise.withResolvers<void>();
   let fails = true;
-  const stage = maxInFlight({ reading: 1, mutating: 0, shared: false })(async () => {
+  const stage = withMaxInFlightLimit({ readOnly: 1, mutating: 0, shared: false })(async () => {
     await release.promise;
     if (fails) throw new Error("oh");
     return text(200, "");

@@ -1,24 +1,24 @@
 import { badRequest, StatusError } from "../../api/status.ts";
 import type { Clock, Timer } from "../../std/time/clock.ts";
 import { parseGoDuration } from "../request/go-duration.ts";
-import type { RequestContext, Stage } from "../request/request-context.ts";
+import type { RequestContext, RequestFilter } from "../request/request-context.ts";
 import { isLongRunning } from "../request/request-info.ts";
 
 /** Hears of requests that the server ends to look after itself, with the code that they are answered. */
 export type OnTermination = (context: RequestContext, code: number) => void;
 
 /** Gives up a request after `timeoutMs`, or earlier where its query says so; those that may last are left alone. */
-export function deadline(clock: Clock, timeoutMs: number, onEnd: OnTermination = () => {}): Stage {
-  const usual = new Deadlines(clock, timeoutMs);
+export function withRequestDeadline(clock: Clock, timeoutMs: number, onEnd: OnTermination = () => {}): RequestFilter {
+  const defaultDeadlines = new DeadlineQueue(clock, timeoutMs);
   return (next) => (context) => {
     if (isLongRunning(context.info)) return next(context);
-    const asked = askedFor(context);
+    const asked = requestedTimeoutMs(context);
     return new Promise((resolve, reject) => {
-      const limit = new Limit(context, (reason) => {
+      const limit = new DeadlineContext(context, (reason) => {
         onEnd(context, 504);
         reject(reason);
       });
-      const deadlines = asked === undefined || asked >= timeoutMs ? usual : new Deadlines(clock, asked);
+      const deadlines = asked === undefined || asked >= timeoutMs ? defaultDeadlines : new DeadlineQueue(clock, asked);
       deadlines.add(limit);
       next(limit).then(
         (response) => {
@@ -35,10 +35,10 @@ export function deadline(clock: Clock, timeoutMs: number, onEnd: OnTermination =
 }
 
 /** Requests that have equally long: they are due in the order in which they came, so that one timer is enough. */
-class Deadlines {
+class DeadlineQueue {
   readonly #clock: Clock;
   readonly #timeoutMs: number;
-  readonly #waiting = new Set<Limit>();
+  readonly #waiting = new Set<DeadlineContext>();
   #timer: Timer | undefined;
 
   constructor(clock: Clock, timeoutMs: number) {
@@ -46,13 +46,13 @@ class Deadlines {
     this.#timeoutMs = timeoutMs;
   }
 
-  add(limit: Limit): void {
+  add(limit: DeadlineContext): void {
     limit.due = this.#clock.monotonic() + this.#timeoutMs;
     this.#waiting.add(limit);
     this.#timer ??= this.#clock.timer(this.#timeoutMs, () => this.#expire());
   }
 
-  remove(limit: Limit): void {
+  remove(limit: DeadlineContext): void {
     limit.end();
     this.#waiting.delete(limit);
     if (this.#waiting.size > 0) return;
@@ -65,21 +65,21 @@ class Deadlines {
     const now = this.#clock.monotonic();
     for (const limit of this.#waiting) {
       // The host's timers may fire a fraction of a millisecond early.
-      const left = limit.due - now;
-      if (left >= 1) {
-        this.#timer = this.#clock.timer(left, () => this.#expire());
+      const remainingMs = limit.due - now;
+      if (remainingMs >= 1) {
+        this.#timer = this.#clock.timer(remainingMs, () => this.#expire());
         return;
       }
       this.#waiting.delete(limit);
-      limit.abort(new StatusError(504, "Timeout", TIMED_OUT));
+      limit.abort(new StatusError(504, "Timeout", TIMEOUT_MESSAGE));
     }
   }
 }
 
-const TIMED_OUT = "Timeout: request did not complete within requested timeout - context deadline exceeded";
+const TIMEOUT_MESSAGE = "Timeout: request did not complete within requested timeout - context deadline exceeded";
 
 /** Milliseconds; undefined when the query does not say. */
-function askedFor({ info }: RequestContext): number | undefined {
+function requestedTimeoutMs({ info }: RequestContext): number | undefined {
   const text = info.query.get("timeout");
   if (text === null || text === "") return undefined;
   const parsed = parseGoDuration(text);
@@ -88,7 +88,7 @@ function askedFor({ info }: RequestContext): number | undefined {
 }
 
 /** The client's going away and the deadline in one signal, made only when somebody asks for it. */
-class Limit implements RequestContext {
+class DeadlineContext implements RequestContext {
   readonly request: RequestContext["request"];
   readonly info: RequestContext["info"];
   readonly user: RequestContext["user"];
@@ -97,11 +97,11 @@ class Limit implements RequestContext {
   /** By the clock's monotonic time. */
   due = 0;
   readonly #outer: RequestContext;
-  readonly #late: (reason: unknown) => void;
+  readonly #onDeadline: (reason: unknown) => void;
   #signal: AbortSignal | undefined;
   #controller: AbortController | undefined;
   #reason: unknown;
-  #gone: (() => void) | undefined;
+  #onOuterAbort: (() => void) | undefined;
 
   /** `late` hears of the deadline's passing. */
   constructor(outer: RequestContext, late: (reason: unknown) => void) {
@@ -111,34 +111,34 @@ class Limit implements RequestContext {
     this.warnings = outer.warnings;
     this.annotations = outer.annotations;
     this.#outer = outer;
-    this.#late = late;
+    this.#onDeadline = late;
   }
 
   get signal(): AbortSignal {
-    this.#signal ??= this.#made(this.#outer.signal);
+    this.#signal ??= this.#createSignal(this.#outer.signal);
     return this.#signal;
   }
 
   /** The request has been answered: nobody waits for the signal any more. */
   end(): void {
-    if (this.#gone !== undefined) this.#outer.signal.removeEventListener("abort", this.#gone);
+    if (this.#onOuterAbort !== undefined) this.#outer.signal.removeEventListener("abort", this.#onOuterAbort);
   }
 
   abort(reason: unknown): void {
     this.#reason = reason;
     this.#controller?.abort(reason);
-    this.#late(reason);
+    this.#onDeadline(reason);
   }
 
-  #made(outer: AbortSignal): AbortSignal {
+  #createSignal(outer: AbortSignal): AbortSignal {
     const controller = new AbortController();
     this.#controller = controller;
     if (this.#reason !== undefined) controller.abort(this.#reason);
     else if (outer.aborted) controller.abort(outer.reason);
     else {
       // Not `AbortSignal.any`, which costs several times as much and is let go of by the garbage collector only.
-      this.#gone = () => controller.abort(outer.reason);
-      outer.addEventListener("abort", this.#gone);
+      this.#onOuterAbort = () => controller.abort(outer.reason);
+      outer.addEventListener("abort", this.#onOuterAbort);
     }
     return controller.signal;
   }

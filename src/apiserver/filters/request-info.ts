@@ -1,17 +1,17 @@
 import { AuditAnnotations } from "../../admission/chain/audit-annotations.ts";
 import type { Handler, HttpResponse } from "../../http/message.ts";
 import { type RandomSource, uuid } from "../../std/crypto/random.ts";
-import type { Respond } from "../request/request-context.ts";
-import { requestInfo } from "../request/request-info.ts";
+import type { RequestHandler } from "../request/request-context.ts";
+import { parseRequestInfo } from "../request/request-info.ts";
 import { warningHeaders } from "../responses/warning-headers.ts";
 
 /** Turns an HTTP request into a context, and gives every answer the headers that all answers have. */
-export function receive(next: Respond, random: RandomSource): Handler {
+export function withRequestInfo(next: RequestHandler, random: RandomSource): Handler {
   return async (request) => {
     const warnings: string[] = [];
     const context = {
       request,
-      info: requestInfo(request),
+      info: parseRequestInfo(request),
       user: undefined,
       get signal() {
         return request.signal;
@@ -20,11 +20,11 @@ export function receive(next: Respond, random: RandomSource): Handler {
       annotations: new AuditAnnotations(),
     };
     const response = await next(context);
-    return withHeaders(response, warnings, request.headers["audit-id"] ?? uuid(random));
+    return addStandardHeaders(response, warnings, request.headers["audit-id"] ?? uuid(random));
   };
 }
 
-function withHeaders(response: HttpResponse, warnings: readonly string[], auditId: string): HttpResponse {
+function addStandardHeaders(response: HttpResponse, warnings: readonly string[], auditId: string): HttpResponse {
   const headers: Record<string, string | readonly string[]> = {
     "audit-id": auditId,
     "cache-control": "no-cache, private",

@@ -7,16 +7,16 @@ import { answerHealth, type HealthEndpoint } from "../health/health.ts";
  * While the server starts, health is all that it answers: nobody may take what has not been read yet for gone. There
  * are no rules yet either by which to tell who may ask, so that who asks hears no more than yes or no.
  */
-export function starting(hasStarted: () => boolean, health: readonly HealthEndpoint[], log: Logger): Filter {
+export function withStartupRejection(hasStarted: () => boolean, health: readonly HealthEndpoint[], log: Logger): Filter {
   const pages = new Map(health.map((endpoint) => [`/${endpoint.name}`, endpoint]));
-  const answer: Handler = async (request) => {
+  const respond: Handler = async (request) => {
     const page = pages.get(request.path);
     if (page !== undefined) return await answerHealth(page, "", NO_QUERY, log);
     return statusJson(503, "ServiceUnavailable", "the server is starting, please try again later", {
       "retry-after": "1",
     });
   };
-  return (next) => (request) => (hasStarted() ? next(request) : answer(request));
+  return (next) => (request) => (hasStarted() ? next(request) : respond(request));
 }
 
 const NO_QUERY = new URLSearchParams();

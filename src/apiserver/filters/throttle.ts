@@ -3,42 +3,42 @@ import { isStreamed } from "../../http/server/write-body.ts";
 import type { Clock } from "../../std/time/clock.ts";
 
 /** Holds what a connection's long-running requests (watches, logs) are sent to so many bytes a second; 0: no limit. */
-export function throttle(bytesPerSecond: number, clock: Clock): Filter {
+export function withThrottle(bytesPerSecond: number, clock: Clock): Filter {
   if (bytesPerSecond <= 0) return (next) => next;
-  const connections = new WeakMap<Peer, Allowance>();
+  const connections = new WeakMap<Peer, ByteRateLimiter>();
   return (next) => async (request) => {
     const response = await next(request);
     if (!isStreamed(response.body)) return response;
-    let allowance = connections.get(request.peer);
-    if (allowance === undefined) {
-      allowance = new Allowance(bytesPerSecond, clock);
-      connections.set(request.peer, allowance);
+    let limiter = connections.get(request.peer);
+    if (limiter === undefined) {
+      limiter = new ByteRateLimiter(bytesPerSecond, clock);
+      connections.set(request.peer, limiter);
     }
-    return { ...response, body: paced(response.body, allowance, request.signal) };
+    return { ...response, body: throttleBody(response.body, limiter, request.signal) };
   };
 }
 
-async function* paced(
+async function* throttleBody(
   body: AsyncIterable<Uint8Array>,
-  allowance: Allowance,
+  allowance: ByteRateLimiter,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
   for await (const piece of body) {
     for (let at = 0; at < piece.length; at += allowance.bytesPerSecond) {
-      const part = piece.subarray(at, at + allowance.bytesPerSecond);
+      const chunk = piece.subarray(at, at + allowance.bytesPerSecond);
       try {
-        await allowance.take(part.length, signal);
+        await allowance.take(chunk.length, signal);
       } catch {
         // The client went away while it had to wait.
         return;
       }
-      yield part;
+      yield chunk;
     }
   }
 }
 
 /** What is taken delays what is taken next. */
-class Allowance {
+class ByteRateLimiter {
   readonly bytesPerSecond: number;
   readonly #clock: Clock;
   #freeAt = 0;

@@ -3,23 +3,23 @@ import { isStreamed } from "../../http/server/write-body.ts";
 import type { Clock } from "../../std/time/clock.ts";
 
 /** However few there are, they are not ended more slowly than this; Kubernetes' figure. */
-const PER_SECOND_MIN = 200;
+const TERMINATIONS_PER_SECOND_MIN = 200;
 const STEP_MS = 50;
 
 /** Knows the answers that go on for as long as their clients like, so that a server that stops can end them. */
-export class LongRunning {
+export class WatchTermination {
   readonly #clock: Clock;
-  readonly #open = new Set<Endable>();
+  readonly #open = new Set<TerminableBody>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  readonly filter: Filter = (next) => (request) => next(request).then(this.#known);
+  readonly filter: Filter = (next) => (request) => next(request).then(this.#track);
 
-  readonly #known = (response: HttpResponse): HttpResponse => {
+  readonly #track = (response: HttpResponse): HttpResponse => {
     if (!isStreamed(response.body)) return response;
-    const body = new Endable(response.body, () => this.#open.delete(body));
+    const body = new TerminableBody(response.body, () => this.#open.delete(body));
     this.#open.add(body);
     return { ...response, body };
   };
@@ -28,8 +28,8 @@ export class LongRunning {
    * Ends all, spread over `graceMs`, those first that began first: their clients come again, to other servers, and not
    * all of them at once. Without grace at once.
    */
-  async end(graceMs: number): Promise<void> {
-    const perSecond = Math.max(PER_SECOND_MIN, this.#open.size / (graceMs / 1000));
+  async terminate(graceMs: number): Promise<void> {
+    const perSecond = Math.max(TERMINATIONS_PER_SECOND_MIN, this.#open.size / (graceMs / 1000));
     const perStep = graceMs > 0 ? Math.ceil((perSecond * STEP_MS) / 1000) : Number.POSITIVE_INFINITY;
     for (;;) {
       let ended = 0;
@@ -44,15 +44,15 @@ export class LongRunning {
 }
 
 /** A body that can be brought to its end from outside. */
-class Endable implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array, undefined> {
+class TerminableBody implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array, undefined> {
   readonly #source: AsyncIterator<Uint8Array>;
-  readonly #over: () => void;
+  readonly #onClose: () => void;
   #ended = false;
-  #waiting: ((step: IteratorReturnResult<undefined>) => void) | undefined;
+  #pendingRead: ((step: IteratorReturnResult<undefined>) => void) | undefined;
 
-  constructor(source: AsyncIterable<Uint8Array>, over: () => void) {
+  constructor(source: AsyncIterable<Uint8Array>, onClose: () => void) {
     this.#source = source[Symbol.asyncIterator]();
-    this.#over = over;
+    this.#onClose = onClose;
   }
 
   [Symbol.asyncIterator](): this {
@@ -60,17 +60,17 @@ class Endable implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array, un
   }
 
   next(): Promise<IteratorResult<Uint8Array, undefined>> {
-    if (this.#ended) return Promise.resolve(END);
+    if (this.#ended) return Promise.resolve(DONE);
     return new Promise((resolve, reject) => {
-      this.#waiting = resolve;
+      this.#pendingRead = resolve;
       this.#source.next().then(
         (step) => {
-          this.#waiting = undefined;
+          this.#pendingRead = undefined;
           if (step.done === true) this.#close();
-          resolve(step.done === true ? END : step);
+          resolve(step.done === true ? DONE : step);
         },
         (error: unknown) => {
-          this.#waiting = undefined;
+          this.#pendingRead = undefined;
           this.#close();
           reject(error);
         },
@@ -81,21 +81,21 @@ class Endable implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array, un
   /** The reader has had enough. */
   return(): Promise<IteratorReturnResult<undefined>> {
     this.end();
-    return Promise.resolve(END);
+    return Promise.resolve(DONE);
   }
 
   end(): void {
     if (this.#ended) return;
     this.#close();
-    this.#waiting?.(END);
-    this.#waiting = undefined;
+    this.#pendingRead?.(DONE);
+    this.#pendingRead = undefined;
     this.#source.return?.()?.catch(() => {});
   }
 
   #close(): void {
     this.#ended = true;
-    this.#over();
+    this.#onClose();
   }
 }
 
-const END: IteratorReturnResult<undefined> = { done: true, value: undefined };
+const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined };

@@ -7,7 +7,7 @@ import { text } from "../../http/respond.ts";
 import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import type { RequestContext } from "../request/request-context.ts";
-import { requestInfo } from "../request/request-info.ts";
+import { parseRequestInfo } from "../request/request-info.ts";
 import { measuredAuthenticator, measuredAuthorizer } from "./auth-metrics.ts";
 import { measuring, RequestMetrics } from "./request-metrics.ts";
 
@@ -20,7 +20,7 @@ const { signal } = new AbortController();
 const user = { name: "admin", uid: "", groups: [], extra: {} };
 const context: RequestContext = {
   request,
-  info: requestInfo(request),
+  info: parseRequestInfo(request),
   user,
   signal,
   warnings: [],

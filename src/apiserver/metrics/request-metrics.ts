@@ -14,7 +14,7 @@ import type {
   MetricRegistry,
 } from "../../std/metrics/metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { RequestContext, Stage } from "../request/request-context.ts";
+import type { RequestContext, RequestFilter } from "../request/request-context.ts";
 import { isLongRunning, type RequestInfo } from "../request/request-info.ts";
 import { Inflight } from "./in-flight-gauge.ts";
 import { MeasuredStream } from "./measured-stream.ts";
@@ -54,7 +54,7 @@ const METHODS: ReadonlySet<string> = new Set(["get", "head", "post", "put", "pat
 const COMPONENT = "apiserver";
 
 /** The stage around all others: it sees each request come and each answer go. */
-export function measuring(metrics: RequestMetrics, clock: Clock): Stage {
+export function measuring(metrics: RequestMetrics, clock: Clock): RequestFilter {
   return (next) => async (context) => {
     const began = clock.monotonic();
     const series = metrics.seriesOf(context);

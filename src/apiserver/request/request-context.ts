@@ -18,11 +18,11 @@ export interface RequestContext {
   readonly annotations: AuditAnnotations;
 }
 
-export type Respond = (context: RequestContext) => Promise<HttpResponse>;
-export type Stage = (next: Respond) => Respond;
+export type RequestHandler = (context: RequestContext) => Promise<HttpResponse>;
+export type RequestFilter = (next: RequestHandler) => RequestHandler;
 
 /** The stages in request order around the handler. */
-export function chain(stages: readonly Stage[], handler: Respond): Respond {
+export function applyFilters(stages: readonly RequestFilter[], handler: RequestHandler): RequestHandler {
   return stages.reduceRight((next, stage) => stage(next), handler);
 }
 

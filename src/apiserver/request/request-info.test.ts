@@ -1,11 +1,11 @@
 import t from "tap";
 import { parseGoDuration } from "./go-duration.ts";
-import { isLongRunning, requestInfo } from "./request-info.ts";
+import { isLongRunning, parseRequestInfo } from "./request-info.ts";
 
 const info = (line: string) => {
   const [method = "", target = ""] = line.split(" ");
   const [path = "", query = ""] = target.split("?");
-  return requestInfo({ method, path, query });
+  return parseRequestInfo({ method, path, query });
 };
 
 t.test("requestInfo() reads what a request asks for", async (t) => {

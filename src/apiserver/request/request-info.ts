@@ -28,7 +28,7 @@ const VERBS: Readonly<Record<string, string>> = {
 /** Subresources of a namespace, which a path would otherwise read as resources in it. */
 const NAMESPACE_SUBRESOURCES: ReadonlySet<string> = new Set(["status", "finalize"]);
 
-export function requestInfo(request: Pick<HttpRequest, "method" | "path" | "query">): RequestInfo {
+export function parseRequestInfo(request: Pick<HttpRequest, "method" | "path" | "query">): RequestInfo {
   const query = new URLSearchParams(request.query);
   const other = {
     isResourceRequest: false,
@@ -42,7 +42,7 @@ export function requestInfo(request: Pick<HttpRequest, "method" | "path" | "quer
     name: "",
     query,
   };
-  const parts = withoutEmpty(request.path.split("/").map(decoded));
+  const parts = dropEmptySegments(request.path.split("/").map(decodeSegment));
   const prefix = parts.shift();
   const group = prefix === "apis" ? parts.shift() : "";
   const version = parts.shift();
@@ -53,11 +53,11 @@ export function requestInfo(request: Pick<HttpRequest, "method" | "path" | "quer
 }
 
 /** An empty name of a namespace stands for all of them; any other empty segment for nothing. */
-function withoutEmpty(segments: readonly string[]): string[] {
+function dropEmptySegments(segments: readonly string[]): string[] {
   const parts: string[] = [];
   for (let at = 0; at < segments.length; at++) {
-    const isEverywhere = segments[at] === "namespaces" && segments[at + 1] === "" && at + 2 < segments.length;
-    if (isEverywhere && segments[at + 2] !== "") at++;
+    const isAllNamespaces = segments[at] === "namespaces" && segments[at + 1] === "" && at + 2 < segments.length;
+    if (isAllNamespaces && segments[at + 2] !== "") at++;
     else if (segments[at] !== "") parts.push(segments[at] ?? "");
   }
   return parts;
@@ -74,16 +74,16 @@ function resourceInfo(method: string, path: readonly string[], query: URLSearchP
   }
   const [resource = "", name = "", subresource = ""] = rest;
   const verb = VERBS[method] ?? "";
-  if (old) askForWatch(query, name);
+  if (old) rewriteLegacyWatch(query, name);
   else if (name !== "") return { verb, namespace, resource, name, subresource };
   if (verb === "delete") return { verb: "deletecollection", namespace, resource, name, subresource };
   if (verb !== "get") return { verb, namespace, resource, name, subresource };
-  const only = nameSelected(query.get("fieldSelector") ?? "");
-  return { verb: isTrue(query.get("watch")) ? "watch" : "list", namespace, resource, name: only, subresource };
+  const exactName = selectedName(query.get("fieldSelector") ?? "");
+  return { verb: isTrue(query.get("watch")) ? "watch" : "list", namespace, resource, name: exactName, subresource };
 }
 
 /** `/api/v1/watch/pods/web` asks in its path for what lists are asked for in their query. */
-function askForWatch(query: URLSearchParams, name: string): void {
+function rewriteLegacyWatch(query: URLSearchParams, name: string): void {
   query.set("watch", "true");
   if (name === "") return;
   const selector = query.get("fieldSelector") ?? "";
@@ -91,7 +91,7 @@ function askForWatch(query: URLSearchParams, name: string): void {
 }
 
 /** `metadata.name=x` makes a list a request for one object, in the eyes of authorization. */
-function nameSelected(selector: string): string {
+function selectedName(selector: string): string {
   for (const term of selector.split(",")) {
     const match = /^metadata\.name==?([^=].*)$/.exec(term.trim());
     if (match !== null) return match[1] ?? "";
@@ -104,19 +104,19 @@ export function isTrue(value: string | null): boolean {
   return value !== null && value !== "false" && value !== "0";
 }
 
-const STREAMS: ReadonlySet<string> = new Set(["attach", "exec", "portforward", "proxy"]);
+const STREAMING_SUBRESOURCES: ReadonlySet<string> = new Set(["attach", "exec", "portforward", "proxy"]);
 
 /** Requests that may last: they have no deadline of the server's. */
 export function isLongRunning(info: RequestInfo): boolean {
   if (!info.isResourceRequest) return info.path.startsWith("/debug/pprof/");
   return (
     info.verb === "watch" ||
-    STREAMS.has(info.subresource) ||
+    STREAMING_SUBRESOURCES.has(info.subresource) ||
     (info.subresource === "log" && isTrue(info.query.get("follow")))
   );
 }
 
-function decoded(part: string): string {
+function decodeSegment(part: string): string {
   if (!part.includes("%")) return part;
   try {
     return decodeURIComponent(part);

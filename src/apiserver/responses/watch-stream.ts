@@ -2,7 +2,7 @@
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { CacheEvent } from "../../storage/watch/cache.ts";
-import { statusOf } from "../filters/error-responses.ts";
+import { toStatus } from "../filters/error-responses.ts";
 import { cborEvent, cborOf } from "./cbor.ts";
 import type { Answering } from "./object-response.ts";
 import { protobufFrame, protobufMetadata, protobufObject, protobufStatus } from "./protobuf.ts";
@@ -52,7 +52,7 @@ export async function* watchValues<T extends ApiObject>(
       else yield { type: event.type, object: { metadata: bookmarkMetadata(event) } };
     }
   } catch (error) {
-    yield { type: "ERROR", object: statusOf(error) };
+    yield { type: "ERROR", object: toStatus(error) };
   }
 }
 
@@ -146,7 +146,7 @@ class Framing<T extends ApiObject> {
 
   /** The last frame of a watch that cannot go on. */
   failure(error: unknown): Uint8Array {
-    const status = statusOf(error);
+    const status = toStatus(error);
     const { representation } = this.#answering;
     if (representation.format === "protobuf") {
       return protobufFrame("ERROR", protobufStatus(representation.magic, status));

@@ -2,8 +2,8 @@
 import type { Listener } from "../../http/server/listener.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { TurnAway } from "../filters/retry-after.ts";
-import type { LongRunning } from "../filters/watch-termination.ts";
+import type { RetryAfterOnShutdown } from "../filters/retry-after.ts";
+import type { WatchTermination } from "../filters/watch-termination.ts";
 
 export interface ShutdownConfig {
   /** How long the server goes on serving, not ready, after it was told to stop. */
@@ -18,8 +18,8 @@ export interface ShutdownParts {
   readonly clock: Clock;
   readonly log: Logger;
   readonly listener: Listener;
-  readonly longRunning: LongRunning;
-  readonly turnAway: TurnAway;
+  readonly longRunning: WatchTermination;
+  readonly turnAway: RetryAfterOnShutdown;
   /** `/readyz` fails from now on. */
   readonly notReady: () => void;
   /** How long requests in flight may go on. */
@@ -37,7 +37,7 @@ export async function shutDown(config: ShutdownConfig, parts: ShutdownParts): Pr
     log.info("Shutting down: not ready, and serving on", { milliseconds: config.delayMs });
     await clock.sleep(config.delayMs);
   }
-  const watchesEnd = longRunning.end(config.watchGraceMs);
+  const watchesEnd = longRunning.terminate(config.watchGraceMs);
   const patienceMs = Math.max(requestTimeoutMs, config.watchGraceMs);
   if (!config.sendRetryAfter) {
     log.info("Shutting down: no new requests", { milliseconds: patienceMs });

@@ -9,11 +9,11 @@ import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Authorities } from "../authentication/authenticators.ts";
 import type { ApiServerConfig } from "../config/config.ts";
-import { goaway } from "../filters/goaway.ts";
-import { TurnAway } from "../filters/retry-after.ts";
-import { starting } from "../filters/startup.ts";
-import { throttle } from "../filters/throttle.ts";
-import { LongRunning } from "../filters/watch-termination.ts";
+import { withProbabilisticGoaway } from "../filters/goaway.ts";
+import { RetryAfterOnShutdown } from "../filters/retry-after.ts";
+import { withStartupRejection } from "../filters/startup.ts";
+import { withThrottle } from "../filters/throttle.ts";
+import { WatchTermination } from "../filters/watch-termination.ts";
 import type { Readiness } from "../health/readiness.ts";
 import { shutDown } from "./graceful-shutdown.ts";
 import { servingCertificates } from "./serving-certificates.ts";
@@ -47,13 +47,13 @@ export async function openFrontDoor(
   const { bindAddress, serving, limits } = config;
   const { readiness } = behind;
   const certificates = await servingCertificates(serving, bindAddress, clock, log);
-  const longRunning = new LongRunning(clock);
-  const turnAway = new TurnAway();
+  const longRunning = new WatchTermination(clock);
+  const turnAway = new RetryAfterOnShutdown();
   const fromOutside: readonly Filter[] = [
     ...(config.shutdown.sendRetryAfter ? [turnAway.filter] : []),
-    starting(() => readiness.hasStarted, readiness.endpoints(), log.child("health")),
-    goaway(serving.goawayChance, random),
-    throttle(serving.bytesPerSecond, clock),
+    withStartupRejection(() => readiness.hasStarted, readiness.endpoints(), log.child("health")),
+    withProbabilisticGoaway(serving.goawayChance, random),
+    withThrottle(serving.bytesPerSecond, clock),
     longRunning.filter,
   ];
   const { authorities } = behind;
