@@ -6,13 +6,13 @@ import { readFileSync } from "node:fs";
 import { podKind } from "../api/core/pod/kind.ts";
 import { type Pod, pod } from "../api/core/pod/schema.ts";
 import { compare } from "../schema/apply/compare.ts";
-import { canonical, difference, union } from "../schema/apply/field-set.ts";
-import { jsonForm } from "../schema/apply/json-form.ts";
+import { canonicalize, difference, union } from "../schema/apply/field-set.ts";
+import { toJsonValue } from "../schema/apply/json-form.ts";
 import { merge } from "../schema/apply/merge.ts";
 import { parseFields } from "../schema/apply/parse-fields.ts";
 import { shapeOf } from "../schema/apply/shape.ts";
 import { toFieldSet } from "../schema/apply/to-field-set.ts";
-import { checkShape } from "../schema/apply/typed-validation.ts";
+import { validateTyped } from "../schema/apply/typed-validation.ts";
 import { decode } from "../schema/decode/decode.ts";
 import { applyDefaults } from "../schema/defaults.ts";
 import { parseJson } from "../schema/json/parse.ts";
@@ -51,17 +51,17 @@ const touched = { ...update, metadata: { ...update.metadata, labels: { ...update
 const writer = { fieldManager: "controller" };
 
 const operations: Readonly<Record<string, () => unknown>> = {
-  jsonForm: () => jsonForm(pod, live),
-  checkShape: () => checkShape(shape, configuration),
+  jsonForm: () => toJsonValue(pod, live),
+  checkShape: () => validateTyped(shape, configuration),
   toFieldSet: () => toFieldSet(shape, configuration),
-  canonical: () => canonical({ ...fields }),
+  canonical: () => canonicalize({ ...fields }),
   parseFields: () => parseFields(structuredClone(fields)),
   "structuredClone of the set": () => structuredClone(fields),
   "compare, nothing shared": () => compare(shape, live, update),
   "compare with nothing": () => compare(shape, {}, live),
   merge: () => merge(shape, live, configuration),
-  union: () => union(fields, canonical(fields)),
-  difference: () => difference(fields, canonical(fields)),
+  union: () => union(fields, canonicalize(fields)),
+  difference: () => difference(fields, canonicalize(fields)),
   "apply that creates": () => applied(registry, scope, name, configuration, undefined, options),
   "apply again, nothing changes": () => applied(registry, scope, name, configuration, live, options),
   "apply of a changed member": () => applied(registry, scope, name, changed, live, options),

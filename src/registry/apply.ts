@@ -1,11 +1,11 @@
 import type { ApiObject, Kind } from "../api/kind.ts";
 import { formatApiVersion, parseApiVersion } from "../api/scheme.ts";
 import { badRequest, conflict, StatusError } from "../api/status.ts";
-import { difference, isEmptySet, setOf } from "../schema/apply/field-set.ts";
-import { apply as applyFields, type Conflict, ConflictError, type Managers } from "../schema/apply/managers.ts";
-import { pathText } from "../schema/apply/path-element.ts";
+import { difference, isEmptySet, setOfPaths } from "../schema/apply/field-set.ts";
+import { apply as applyFields, type Conflict, ConflictError, type ManagedFields } from "../schema/apply/managers.ts";
+import { formatPath } from "../schema/apply/path-element.ts";
 import { IdentityError, shapeOf } from "../schema/apply/shape.ts";
-import { checkShape, ShapeError } from "../schema/apply/typed-validation.ts";
+import { validateTyped, ShapeError } from "../schema/apply/typed-validation.ts";
 import { decode } from "../schema/decode/decode.ts";
 import { isPlainObject } from "../schema/value/plain-object.ts";
 import { change, type Next } from "./write/guaranteed-update.ts";
@@ -99,7 +99,7 @@ export function checkConfiguration(wanted: Kind, group: string, configuration: C
     throw badRequest("metadata.managedFields must be nil");
   }
   try {
-    checkShape(shapeOf(wanted.schema), configuration);
+    validateTyped(shapeOf(wanted.schema), configuration);
   } catch (error) {
     if (!(error instanceof ShapeError)) throw error;
     const { name = "", namespace = "" } = isPlainObject(metadata) ? metadata : {};
@@ -115,7 +115,7 @@ function managersOf<T extends ApiObject>(
   scope: Scope,
   live: T,
   { subresource = "", conversions }: ApplyOptions<T>,
-): Managers<Manager> {
+): ManagedFields<Manager> {
   const managers = readManagers(metadataOf(live).managedFields);
   if (managers === undefined) throw new StatusError(500, "", "failed to decode managed fields");
   if (managers.size > 0) return managers;
@@ -132,9 +132,9 @@ function merged<T extends ApiObject>(
   scope: Scope,
   configuration: Configuration,
   live: T,
-  managers: Managers<Manager>,
+  managers: ManagedFields<Manager>,
   { fieldManager, force, subresource = "", conversions }: ApplyOptions<T>,
-): { readonly value: unknown; readonly managers: Managers<Manager> } {
+): { readonly value: unknown; readonly managers: ManagedFields<Manager> } {
   const manager = managerOf(registry, scope, "Apply", fieldManager, subresource);
   const change = changeOf(registry, managers, live, manager, conversions);
   // Objects in memory do not say what they are.
@@ -161,7 +161,7 @@ function notLastApplied<T extends ApiObject>(
   const form = { ...(formOf(registry, live) as object), apiVersion, kind: registry.kind.kind };
   const own = lastAppliedFields(shape, form, metadataOf(live).annotations, apiVersion);
   if (own === undefined) return conflicts;
-  return conflicts.filter(({ path }) => !isEmptySet(difference(setOf(path), own)));
+  return conflicts.filter(({ path }) => !isEmptySet(difference(setOfPaths(path), own)));
 }
 
 function fromForm<T extends ApiObject>(registry: Registry<T>, value: unknown): T {
@@ -176,10 +176,10 @@ function fromForm<T extends ApiObject>(registry: Registry<T>, value: unknown): T
 function stamped<T extends ApiObject>(
   registry: Registry<T>,
   scope: Scope,
-  managers: Managers<Manager>,
-  unchanged: Managers<Manager> | undefined,
+  managers: ManagedFields<Manager>,
+  unchanged: ManagedFields<Manager> | undefined,
   { fieldManager, subresource = "" }: ApplyOptions<T>,
-): Managers<Manager> {
+): ManagedFields<Manager> {
   const identity = identityOf(managerOf(registry, scope, "Apply", fieldManager, subresource));
   const own = managers.get(identity);
   if (own === undefined) return managers;
@@ -188,24 +188,24 @@ function stamped<T extends ApiObject>(
 }
 
 /** Causes by manager, then by field. */
-function applyConflict(conflicts: readonly Conflict[], managers: Managers<Manager>): StatusError {
+function applyConflict(conflicts: readonly Conflict[], managers: ManagedFields<Manager>): StatusError {
   const causes = conflicts.map(({ manager, path }) => ({
     reason: "FieldManagerConflict",
     message: `conflict with ${managerText(managers.get(manager))}`,
-    field: pathText(path),
+    field: formatPath(path),
   }));
   return new StatusError(409, "Conflict", conflictText(conflicts, managers), { details: { causes } });
 }
 
-function conflictText(conflicts: readonly Conflict[], managers: Managers<Manager>): string {
+function conflictText(conflicts: readonly Conflict[], managers: ManagedFields<Manager>): string {
   const [first] = conflicts;
   if (conflicts.length === 1 && first !== undefined) {
     const who = managerText(managers.get(first.manager));
-    return `Apply failed with 1 conflict: conflict with ${who}: ${pathText(first.path)}`;
+    return `Apply failed with 1 conflict: conflict with ${who}: ${formatPath(first.path)}`;
   }
   const byManager = Map.groupBy(conflicts, ({ manager }) => manager);
   const texts = [...byManager.keys()].sort().map((manager) => {
-    const paths = byManager.get(manager)!.map(({ path }) => `- ${pathText(path)}`);
+    const paths = byManager.get(manager)!.map(({ path }) => `- ${formatPath(path)}`);
     return [`conflicts with ${managerText(managers.get(manager))}:`, ...paths].join("\n");
   });
   return `Apply failed with ${conflicts.length} conflicts: ${texts.join("\n")}`;

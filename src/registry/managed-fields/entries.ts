@@ -1,15 +1,15 @@
 /** `metadata.managedFields` as managers and the fields of each, and back. */
 import type { ManagedFieldsEntry } from "../../api/meta/object-meta.ts";
 import { parseApiVersion, svcGroup } from "../../api/scheme.ts";
-import { canonical, type FieldSet } from "../../schema/apply/field-set.ts";
-import type { Managed, Managers } from "../../schema/apply/managers.ts";
+import { canonicalize, type FieldSet } from "../../schema/apply/field-set.ts";
+import type { VersionedSet, ManagedFields } from "../../schema/apply/managers.ts";
 import { parseFields } from "../../schema/apply/parse-fields.ts";
 import { sharedSet } from "../../schema/value/fields-v1-cache.ts";
 
 export type Operation = "Apply" | "Update";
 
 /** One manager of an object: who it is, and what it manages. */
-export interface Manager extends Managed {
+export interface Manager extends VersionedSet {
   readonly manager: string;
   readonly operation: Operation;
   /** In the spelling of the request; `version` is the same for both spellings of a group. */
@@ -38,7 +38,7 @@ export function withFields(manager: Manager, fields: FieldSet): Manager {
 }
 
 /** Undefined when one of the entries cannot be read. */
-export function readManagers(entries: readonly ManagedFieldsEntry[] = []): Managers<Manager> | undefined {
+export function readManagers(entries: readonly ManagedFieldsEntry[] = []): ManagedFields<Manager> | undefined {
   const managers = new Map<string, Manager>();
   for (const entry of entries) {
     const manager = readManager(entry);
@@ -73,7 +73,7 @@ function readManager(entry: ManagedFieldsEntry): Manager | undefined {
 }
 
 /** Oldest first, updates after applies. Entries that are as they were are the same. */
-export function writeManagers(managers: Managers<Manager>): readonly ManagedFieldsEntry[] | undefined {
+export function writeManagers(managers: ManagedFields<Manager>): readonly ManagedFieldsEntry[] | undefined {
   if (managers.size === 0) return undefined;
   return [...managers.values()].sort(inOrder).map(writeManager);
 }
@@ -86,7 +86,7 @@ function writeManager({ manager, operation, apiVersion, time, fields, subresourc
     apiVersion,
     ...(time === undefined ? {} : { time }),
     fieldsType: "FieldsV1",
-    fieldsV1: sharedSet(canonical(fields)),
+    fieldsV1: sharedSet(canonicalize(fields)),
     ...(subresource === "" ? {} : { subresource }),
   };
 }

@@ -5,7 +5,7 @@ import { compare } from "../../schema/apply/compare.ts";
 import { difference, type FieldSet } from "../../schema/apply/field-set.ts";
 import { IdentityError, type Shape } from "../../schema/apply/shape.ts";
 import { toFieldSet } from "../../schema/apply/to-field-set.ts";
-import { checkShape, ShapeError } from "../../schema/apply/typed-validation.ts";
+import { validateTyped, ShapeError } from "../../schema/apply/typed-validation.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
@@ -51,7 +51,7 @@ export function lastAppliedFields(
   try {
     const applied: unknown = JSON.parse(text);
     if (!isPlainObject(applied) || applied.apiVersion !== apiVersion) return undefined;
-    checkShape(shape, applied);
+    validateTyped(shape, applied);
     const { modified, added, removed } = compare(shape, applied, live);
     return difference(difference(difference(toFieldSet(shape, applied), modified), added), removed);
   } catch (error) {

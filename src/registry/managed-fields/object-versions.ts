@@ -2,7 +2,7 @@
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { svcGroup } from "../../api/scheme.ts";
 import type { FieldSet } from "../../schema/apply/field-set.ts";
-import { jsonForm } from "../../schema/apply/json-form.ts";
+import { toJsonValue } from "../../schema/apply/json-form.ts";
 import type { Versions } from "../../schema/apply/managers.ts";
 import { type Shape, shapeOf } from "../../schema/apply/shape.ts";
 import { decode } from "../../schema/decode/decode.ts";
@@ -49,15 +49,15 @@ class ObjectVersions implements Versions {
     const target = this.#kindOf(to);
     if (source === undefined || target === undefined) throw new Error(`Cannot convert from ${from} to ${to}`);
     if (this.#conversions !== undefined) {
-      return jsonForm(target.schema, this.#conversions.convert(value ?? {}, source, target));
+      return toJsonValue(target.schema, this.#conversions.convert(value ?? {}, source, target));
     }
     const object = decode(source.schema, value ?? {}).value as ApiObject;
     const stored = source.conversion?.toStored(object) ?? object;
     const converted = target.conversion?.fromStored(stored) ?? stored;
-    return jsonForm(target.schema, applyDefaults(target.schema, converted));
+    return toJsonValue(target.schema, applyDefaults(target.schema, converted));
   }
 
-  withoutSystem(fields: FieldSet): FieldSet {
+  stripMeta(fields: FieldSet): FieldSet {
     return withoutSystemFields(fields);
   }
 

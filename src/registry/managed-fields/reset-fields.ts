@@ -1,6 +1,6 @@
 import type { Kind, Part } from "../../api/kind.ts";
-import { difference, type FieldSet, setOf } from "../../schema/apply/field-set.ts";
-import { type FieldFilter, only, without } from "../../schema/apply/filter.ts";
+import { difference, type FieldSet, setOfPaths } from "../../schema/apply/field-set.ts";
+import { type FieldFilter, includeFields, excludeFields } from "../../schema/apply/filter.ts";
 import { fieldElement } from "../../schema/apply/path-element.ts";
 
 const filters = new WeakMap<Kind, Map<string, FieldFilter>>();
@@ -18,7 +18,7 @@ const SYSTEM_MEMBERS = [
 ];
 
 /** What nobody manages: it is the system's. */
-const systemFields = setOf(
+const systemFields = setOfPaths(
   [fieldElement("apiVersion")],
   [fieldElement("kind")],
   [fieldElement("metadata")],
@@ -47,7 +47,7 @@ export function managedBy(kind: Kind, subresource: string): FieldFilter {
 function filterOf(kind: Kind, subresource: string): FieldFilter {
   if (subresource === "") return withoutPaths(kind.strategy.resetFields ?? (hasStatus(kind) ? [["status"]] : []));
   const part = kind.subresources.find(({ name }) => name === subresource)?.part as Part | undefined;
-  if (part?.managed !== undefined) return only(...part.managed);
+  if (part?.managed !== undefined) return includeFields(...part.managed);
   return withoutPaths(part?.resetFields ?? []);
 }
 
@@ -58,5 +58,5 @@ function hasStatus(kind: Kind): boolean {
 
 function withoutPaths(paths: readonly (readonly string[])[]): FieldFilter {
   if (paths.length === 0) return (fields) => fields;
-  return without(setOf(...paths.map((path) => path.map(fieldElement))));
+  return excludeFields(setOfPaths(...paths.map((path) => path.map(fieldElement))));
 }

@@ -3,8 +3,8 @@ import type { ApiObject } from "../../api/kind.ts";
 import type { ManagedFieldsEntry } from "../../api/meta/object-meta.ts";
 import { formatApiVersion } from "../../api/scheme.ts";
 import { isEmptySet, noFields, union } from "../../schema/apply/field-set.ts";
-import { jsonForm } from "../../schema/apply/json-form.ts";
-import { type Change, type Managers, managersAfterUpdate } from "../../schema/apply/managers.ts";
+import { toJsonValue } from "../../schema/apply/json-form.ts";
+import { type ManagerContext, type ManagedFields, updateManagers } from "../../schema/apply/managers.ts";
 import { IdentityError } from "../../schema/apply/shape.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import type { Soon } from "../../std/async/maybe-promise.ts";
@@ -97,7 +97,7 @@ function untracked<T extends ApiObject>(next: T, previous: T | undefined): T {
  * A client may send the book changed, or reset it by an empty list or a single empty entry. One that does not send it,
  * or sends one that cannot be read, leaves it as it is.
  */
-function managersBefore(next: ApiObject, previous: ApiObject | undefined, subresource: string): Managers<Manager> {
+function managersBefore(next: ApiObject, previous: ApiObject | undefined, subresource: string): ManagedFields<Manager> {
   const sent = next.metadata?.managedFields;
   const live = previous?.metadata?.managedFields;
   if (subresource === "" && sent !== undefined) {
@@ -132,14 +132,14 @@ export function withEntries<T extends ApiObject>(object: T, entries: readonly Ma
 export function afterUpdate<T extends ApiObject>(
   registry: Registry<T>,
   scope: Scope,
-  managers: Managers<Manager>,
+  managers: ManagedFields<Manager>,
   live: T,
   next: T,
   { fieldManager = "", subresource = "", untimed = false, conversions }: Writer,
-): Managers<Manager> {
+): ManagedFields<Manager> {
   const manager = managerOf(registry, scope, "Update", fieldManager, subresource);
   const change = { ...changeOf(registry, managers, live, manager, conversions), name: CURRENT };
-  const after = new Map(managersAfterUpdate(change, formOf(registry, next)));
+  const after = new Map(updateManagers(change, formOf(registry, next)));
   const fields = after.get(CURRENT)?.fields ?? noFields;
   after.delete(CURRENT);
   if (!isEmptySet(fields)) {
@@ -173,11 +173,11 @@ export function managerOf<T extends ApiObject>(
 
 export function changeOf<T extends ApiObject>(
   registry: Registry<T>,
-  managers: Managers<Manager>,
+  managers: ManagedFields<Manager>,
   live: T,
   manager: Manager,
   conversions: Conversions | undefined,
-): Change<Manager> {
+): ManagerContext<Manager> {
   return {
     versions: objectVersions(registry, manager.subresource, conversions),
     live: formOf(registry, live),
@@ -190,11 +190,11 @@ export function changeOf<T extends ApiObject>(
 
 /** The object as its fields are counted: in JSON's form, without its own book. */
 export function formOf<T extends ApiObject>(registry: Registry<T>, object: T): unknown {
-  return jsonForm(registry.kind.schema, object.metadata?.managedFields ? withEntries(object, undefined) : object);
+  return toJsonValue(registry.kind.schema, object.metadata?.managedFields ? withEntries(object, undefined) : object);
 }
 
 /** The oldest updaters of a version become one when there are too many. */
-function capped(managers: Managers<Manager>): Managers<Manager> {
+function capped(managers: ManagedFields<Manager>): ManagedFields<Manager> {
   const updaters = [...managers].filter(([, manager]) => !manager.applied);
   if (updaters.length <= UPDATERS_MAX) return managers;
   updaters.sort(([a, one], [b, other]) => secondsOf(one) - secondsOf(other) || (a < b ? -1 : 1));

@@ -2,14 +2,14 @@ import t from "tap";
 import { anything, example } from "../../testing/schema/apply-fixture.ts";
 import { compare } from "./compare.ts";
 import { pathsOf } from "./field-set.ts";
-import { pathText } from "./path-element.ts";
+import { formatPath } from "./path-element.ts";
 import { shapeOf } from "./shape.ts";
 
 const shape = shapeOf(example);
 
 function changes(before: unknown, after: unknown, of = shape) {
   const { removed, modified, added } = compare(of, before, after);
-  const texts = (set: typeof added): readonly string[] => [...pathsOf(set)].map(pathText);
+  const texts = (set: typeof added): readonly string[] => [...pathsOf(set)].map(formatPath);
   return { removed: texts(removed), modified: texts(modified), added: texts(added) };
 }
 

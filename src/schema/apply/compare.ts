@@ -1,7 +1,7 @@
 import { deepEqual } from "../value/equal.ts";
 import { isPlainObject } from "../value/plain-object.ts";
 import {
-  belowOf,
+  composeSubtree,
   childrenOf,
   type FieldSet,
   isEmptySet,
@@ -12,7 +12,7 @@ import {
   union,
 } from "./field-set.ts";
 import { fieldElement } from "./path-element.ts";
-import { type ItemsShape, type MembersShape, resolved, type Shape } from "./shape.ts";
+import { type ItemsShape, type MembersShape, resolveShape, type Shape } from "./shape.ts";
 
 /** What became of the fields of a value. No field is in more than one of the sets. */
 export interface Comparison {
@@ -43,49 +43,49 @@ interface Sets {
 function compareInto(sets: Sets, shape: Shape, before: unknown, after: unknown): void {
   if (before === after) return;
   // Null takes the form of the other value.
-  const was = resolved(shape, before ?? after);
-  const is = resolved(shape, after ?? before);
-  if (after === undefined) visit(sets, was, before, after);
-  else if (before === undefined || was === is) visit(sets, is, before, after);
+  const was = resolveShape(shape, before ?? after);
+  const is = resolveShape(shape, after ?? before);
+  if (after === undefined) compareContainer(sets, was, before, after);
+  else if (before === undefined || was === is) compareContainer(sets, is, before, after);
   else {
-    visit(sets, was, before, after);
-    visit(sets, is, before, after);
+    compareContainer(sets, was, before, after);
+    compareContainer(sets, is, before, after);
   }
 }
 
-function visit(sets: Sets, shape: Exclude<Shape, { form: "deduced" }>, before: unknown, after: unknown): void {
+function compareContainer(sets: Sets, shape: Exclude<Shape, { form: "deduced" }>, before: unknown, after: unknown): void {
   switch (shape.form) {
     case "members":
       if (isFilledMap(before) || isFilledMap(after)) {
-        members(sets, shape, before, after);
+        compareMembers(sets, shape, before, after);
         break;
       }
-      leaf(sets, before, after);
+      compareLeaf(sets, before, after);
       return;
     case "items":
       if (shape.elementOf !== undefined && (isFilledList(before) || isFilledList(after))) {
-        items(sets, shape, shape.elementOf, before, after);
+        compareItems(sets, shape, shape.elementOf, before, after);
         break;
       }
-      leaf(sets, before, after);
+      compareLeaf(sets, before, after);
       return;
     default:
-      leaf(sets, before, after);
+      compareLeaf(sets, before, after);
       return;
   }
   // A container that comes or goes is a field as well.
-  if (before === undefined) sets.added = itself(sets.added);
-  else if (after === undefined) sets.removed = itself(sets.removed);
+  if (before === undefined) sets.added = withSelf(sets.added);
+  else if (after === undefined) sets.removed = withSelf(sets.removed);
 }
 
-function leaf(sets: Sets, before: unknown, after: unknown): void {
-  if (before === undefined) sets.added = itself(sets.added);
-  else if (after === undefined) sets.removed = itself(sets.removed);
-  else if (!deepEqual(before, after)) sets.modified = itself(sets.modified);
+function compareLeaf(sets: Sets, before: unknown, after: unknown): void {
+  if (before === undefined) sets.added = withSelf(sets.added);
+  else if (after === undefined) sets.removed = withSelf(sets.removed);
+  else if (!deepEqual(before, after)) sets.modified = withSelf(sets.modified);
 }
 
-function itself(below: FieldSet | undefined): FieldSet {
-  return below === undefined ? LEAF : belowOf(true, childrenOf(below))!;
+function withSelf(below: FieldSet | undefined): FieldSet {
+  return below === undefined ? LEAF : composeSubtree(true, childrenOf(below))!;
 }
 
 function isFilledMap(value: unknown): value is Readonly<Record<string, unknown>> {
@@ -100,32 +100,32 @@ function isFilledList(value: unknown): value is readonly unknown[] {
 
 const NOTHING: Members = {};
 
-function members(sets: Sets, shape: MembersShape, before: unknown, after: unknown): void {
+function compareMembers(sets: Sets, shape: MembersShape, before: unknown, after: unknown): void {
   const old = isPlainObject(before) ? before : NOTHING;
   const now = isPlainObject(after) ? after : NOTHING;
-  const found = new Found();
-  if (shape.rest === undefined) declaredMembers(found, shape, old, now);
-  else anyMembers(found, shape, old, now);
+  const found = new ComparisonBuilder();
+  if (shape.rest === undefined) compareDeclaredMembers(found, shape, old, now);
+  else compareAnyMembers(found, shape, old, now);
   found.addTo(sets);
 }
 
 type Members = Readonly<Record<string, unknown>>;
 
 /** In the order in which sets are written, which saves putting them into it. */
-function declaredMembers(found: Found, { ordered }: MembersShape, old: Members, now: Members): void {
+function compareDeclaredMembers(found: ComparisonBuilder, { ordered }: MembersShape, old: Members, now: Members): void {
   for (const { name, element, shape } of ordered) {
     const was = old[name];
     const is = now[name];
-    if (was !== is) found.member(element, shape, own(old, name, was), own(now, name, is));
+    if (was !== is) found.member(element, shape, ownMember(old, name, was), ownMember(now, name, is));
   }
 }
 
 /** What every object inherits is no member of it. */
-function own(members: Members, name: string, value: unknown): unknown {
+function ownMember(members: Members, name: string, value: unknown): unknown {
   return value === undefined || Object.hasOwn(members, name) ? value : undefined;
 }
 
-function anyMembers(found: Found, { declared, rest }: MembersShape, old: Members, now: Members): void {
+function compareAnyMembers(found: ComparisonBuilder, { declared, rest }: MembersShape, old: Members, now: Members): void {
   for (const name in old) {
     if (old[name] === undefined || old[name] === now[name]) continue;
     const shape = declared.get(name) ?? rest;
@@ -139,22 +139,22 @@ function anyMembers(found: Found, { declared, rest }: MembersShape, old: Members
   }
 }
 
-function items(
+function compareItems(
   sets: Sets,
   shape: ItemsShape,
   elementOf: (item: unknown) => string,
   before: unknown,
   after: unknown,
 ): void {
-  const old = byElement(elementOf, before);
-  const now = byElement(elementOf, after);
-  const found = new Found();
+  const old = groupByElement(elementOf, before);
+  const now = groupByElement(elementOf, after);
+  const found = new ComparisonBuilder();
   for (const [element, were] of old) found.items(element, shape.items, were, now.get(element) ?? []);
   for (const [element, are] of now) if (!old.has(element)) found.items(element, shape.items, [], are);
   found.addTo(sets);
 }
 
-function byElement(elementOf: (item: unknown) => string, value: unknown): ReadonlyMap<string, readonly unknown[]> {
+function groupByElement(elementOf: (item: unknown) => string, value: unknown): ReadonlyMap<string, readonly unknown[]> {
   const found = new Map<string, unknown[]>();
   if (!Array.isArray(value)) return found;
   for (const item of value) {
@@ -167,7 +167,7 @@ function byElement(elementOf: (item: unknown) => string, value: unknown): Readon
 }
 
 /** The sets of a container, gathered from what stands under its elements. */
-class Found {
+class ComparisonBuilder {
   #removed: MutableFieldSet | undefined;
   #modified: MutableFieldSet | undefined;
   #added: MutableFieldSet | undefined;
@@ -188,33 +188,33 @@ class Found {
       if (!deepEqual(before, after)) sets.modified = LEAF;
     } else if (before.length > 1) {
       if (after.length > 0) compareInto(sets, shape, undefined, after[0]);
-      sets.removed = itself(sets.removed);
+      sets.removed = withSelf(sets.removed);
     } else {
       if (before.length > 0) compareInto(sets, shape, before[0], undefined);
-      sets.added = itself(sets.added);
+      sets.added = withSelf(sets.added);
     }
     this.#put(element, sets);
   }
 
   #put(element: string, { removed, modified, added }: Sets): void {
-    if (removed !== undefined) this.#removed = put(this.#removed, element, removed);
-    if (modified !== undefined) this.#modified = put(this.#modified, element, modified);
-    if (added !== undefined) this.#added = put(this.#added, element, added);
+    if (removed !== undefined) this.#removed = putElement(this.#removed, element, removed);
+    if (modified !== undefined) this.#modified = putElement(this.#modified, element, modified);
+    if (added !== undefined) this.#added = putElement(this.#added, element, added);
   }
 
   addTo(sets: Sets): void {
-    sets.removed = joined(sets.removed, this.#removed);
-    sets.modified = joined(sets.modified, this.#modified);
-    sets.added = joined(sets.added, this.#added);
+    sets.removed = joinSets(sets.removed, this.#removed);
+    sets.modified = joinSets(sets.modified, this.#modified);
+    sets.added = joinSets(sets.added, this.#added);
   }
 }
 
-function put(set: MutableFieldSet = {}, element: string, below: FieldSet): MutableFieldSet {
+function putElement(set: MutableFieldSet = {}, element: string, below: FieldSet): MutableFieldSet {
   set[element] = below;
   return set;
 }
 
-function joined(below: FieldSet | undefined, found: FieldSet | undefined): FieldSet | undefined {
+function joinSets(below: FieldSet | undefined, found: FieldSet | undefined): FieldSet | undefined {
   if (found === undefined) return below;
   if (below === undefined) return found;
   return isEmptySet(below) ? { [SELF]: LEAF, ...found } : union(below, found);

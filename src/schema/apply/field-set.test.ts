@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import t from "tap";
 import {
-  canonical,
+  canonicalize,
   difference,
-  equalSets,
+  setsEqual,
   type FieldSet,
   hasField,
   intersection,
@@ -12,16 +12,16 @@ import {
   noFields,
   pathsOf,
   recursiveDifference,
-  setOf,
+  setOfPaths,
   sizeOf,
   union,
 } from "./field-set.ts";
 import { parseFields } from "./parse-fields.ts";
-import { pathText } from "./path-element.ts";
+import { formatPath } from "./path-element.ts";
 
 const of = (...paths: readonly string[]): FieldSet =>
-  setOf(...paths.map((path) => path.split(".").map((p) => `f:${p}`)));
-const texts = (set: FieldSet): readonly string[] => [...pathsOf(set)].map((path) => pathText(path).slice(1));
+  setOfPaths(...paths.map((path) => path.split(".").map((p) => `f:${p}`)));
+const texts = (set: FieldSet): readonly string[] => [...pathsOf(set)].map((path) => formatPath(path).slice(1));
 
 const operations = [
   ["union", union, ["a", "a.b"], ["a.b", "c.d"], ["a", "a.b", "c.d"]],
@@ -38,7 +38,7 @@ for (const [name, operation, a, b, expected] of operations) {
   t.test(`${name}() of ${a.join(" ")} and ${b.join(" ")}`, (t) => {
     const result = operation(of(...a), of(...b));
     t.same(texts(result), expected);
-    t.ok(equalSets(result, of(...expected)));
+    t.ok(setsEqual(result, of(...expected)));
     t.equal(isEmptySet(result), expected.length === 0);
     t.end();
   });
@@ -62,9 +62,9 @@ t.test("canonical() puts names before keys, keys before values, values before pl
     ),
   );
   const sorted = `{"f:a":{},"f:b":{".":{},"f:z":{}},"k:{\\"p\\":9}":{},"k:{\\"p\\":80}":{},"v:2":{},"v:\\"b\\"":{},"i:1":{}}`;
-  t.equal(JSON.stringify(canonical(unsorted)), sorted);
-  const set = canonical(unsorted);
-  t.equal(canonical(set), set, "what is in order stays the same");
+  t.equal(JSON.stringify(canonicalize(unsorted)), sorted);
+  const set = canonicalize(unsorted);
+  t.equal(canonicalize(set), set, "what is in order stays the same");
   t.end();
 });
 
@@ -74,7 +74,7 @@ const element = fc.oneof(
 );
 const set = fc
   .array(fc.array(element, { minLength: 1, maxLength: 4 }), { maxLength: 8 })
-  .map((paths) => setOf(...paths));
+  .map((paths) => setOfPaths(...paths));
 
 const plain = (fields: FieldSet): readonly string[] => [...pathsOf(fields)].map((path) => path.join("\0"));
 
@@ -108,11 +108,11 @@ t.test("the operations are those of sets of paths", (t) => {
 });
 
 t.test("the operations obey the laws of sets", (t) => {
-  fc.assert(fc.property(set, set, (a, b) => equalSets(union(a, b), union(b, a))));
-  fc.assert(fc.property(set, set, set, (a, b, c) => equalSets(union(union(a, b), c), union(a, union(b, c)))));
-  fc.assert(fc.property(set, set, (a, b) => equalSets(intersection(a, b), difference(a, difference(a, b)))));
-  fc.assert(fc.property(set, (a) => isEmptySet(difference(a, a)) && equalSets(union(a, noFields), a)));
-  fc.assert(fc.property(set, (a) => equalSets(parseFields(JSON.parse(JSON.stringify(canonical(a)))), a)));
-  fc.assert(fc.property(set, (a) => equalSets(canonical(a), a)));
+  fc.assert(fc.property(set, set, (a, b) => setsEqual(union(a, b), union(b, a))));
+  fc.assert(fc.property(set, set, set, (a, b, c) => setsEqual(union(union(a, b), c), union(a, union(b, c)))));
+  fc.assert(fc.property(set, set, (a, b) => setsEqual(intersection(a, b), difference(a, difference(a, b)))));
+  fc.assert(fc.property(set, (a) => isEmptySet(difference(a, a)) && setsEqual(union(a, noFields), a)));
+  fc.assert(fc.property(set, (a) => setsEqual(parseFields(JSON.parse(JSON.stringify(canonicalize(a)))), a)));
+  fc.assert(fc.property(set, (a) => setsEqual(canonicalize(a), a)));
   t.end();
 });

@@ -47,7 +47,7 @@ export function childrenOf(below: FieldSet): FieldSet {
 }
 
 /** What stands under an element: undefined when that is nothing at all. */
-export function belowOf(member: boolean, children: FieldSet): FieldSet | undefined {
+export function composeSubtree(member: boolean, children: FieldSet): FieldSet | undefined {
   if (isEmptySet(children)) return member ? LEAF : undefined;
   return member ? { [SELF]: LEAF, ...children } : children;
 }
@@ -66,8 +66,8 @@ export function union(a: FieldSet, b: FieldSet): FieldSet {
 }
 
 function unionBelow(a: FieldSet, b: FieldSet): FieldSet {
-  if (isEmptySet(a)) return belowOf(true, childrenOf(b))!;
-  if (isEmptySet(b)) return belowOf(true, childrenOf(a))!;
+  if (isEmptySet(a)) return composeSubtree(true, childrenOf(b))!;
+  if (isEmptySet(b)) return composeSubtree(true, childrenOf(a))!;
   return union(a, b);
 }
 
@@ -80,7 +80,7 @@ export function intersection(a: FieldSet, b: FieldSet): FieldSet {
     if (element === SELF || theirs === undefined) continue;
     const mine = a[element]!;
     const member = isMember(mine) && isMember(theirs);
-    const below = belowOf(member, isEmptySet(mine) || isEmptySet(theirs) ? LEAF : intersection(mine, theirs));
+    const below = composeSubtree(member, isEmptySet(mine) || isEmptySet(theirs) ? LEAF : intersection(mine, theirs));
     if (below !== undefined) result[element] = below;
   }
   return result;
@@ -98,7 +98,7 @@ export function difference(a: FieldSet, b: FieldSet): FieldSet {
     const below =
       theirs === undefined
         ? mine
-        : belowOf(isMember(mine) && !isMember(theirs), isEmptySet(mine) ? LEAF : childrenOf(difference(mine, theirs)));
+        : composeSubtree(isMember(mine) && !isMember(theirs), isEmptySet(mine) ? LEAF : childrenOf(difference(mine, theirs)));
     if (below !== undefined) result[element] = below;
   }
   return result;
@@ -116,7 +116,7 @@ export function recursiveDifference(a: FieldSet, b: FieldSet): FieldSet {
     const below =
       theirs === undefined
         ? mine
-        : belowOf(isMember(mine), isEmptySet(mine) ? LEAF : recursiveDifference(mine, theirs));
+        : composeSubtree(isMember(mine), isEmptySet(mine) ? LEAF : recursiveDifference(mine, theirs));
     if (below !== undefined) result[element] = below;
   }
   return result;
@@ -144,18 +144,18 @@ export function sizeOf(set: FieldSet): number {
   return size;
 }
 
-export function equalSets(a: FieldSet, b: FieldSet): boolean {
+export function setsEqual(a: FieldSet, b: FieldSet): boolean {
   if (a === b) return true;
   for (const element in a) {
     const theirs = b[element];
-    if (theirs === undefined || !equalSets(a[element]!, theirs)) return false;
+    if (theirs === undefined || !setsEqual(a[element]!, theirs)) return false;
   }
   for (const element in b) if (a[element] === undefined) return false;
   return true;
 }
 
 /** A set of the fields that the paths name; what leads to them is not in it. */
-export function setOf(...paths: readonly (readonly string[])[]): FieldSet {
+export function setOfPaths(...paths: readonly (readonly string[])[]): FieldSet {
   let result: FieldSet = noFields;
   for (const path of paths) {
     result = union(
@@ -174,7 +174,7 @@ export function* pathsOf(set: FieldSet, prefix: readonly string[] = []): Generat
 }
 
 /** The set with its elements in the order in which Kubernetes writes them; itself when they are. */
-export function canonical(set: FieldSet): FieldSet {
+export function canonicalize(set: FieldSet): FieldSet {
   const elements = Object.keys(set);
   let result: MutableFieldSet | undefined;
   if (elements.length > 1 && !isSorted(elements)) {
@@ -183,15 +183,15 @@ export function canonical(set: FieldSet): FieldSet {
   }
   for (const element of elements) {
     const below = set[element]!;
-    const next = isEmptySet(below) ? below : canonical(below);
-    if (result === undefined && next !== below) result = before(set, element);
+    const next = isEmptySet(below) ? below : canonicalize(below);
+    if (result === undefined && next !== below) result = elementsBefore(set, element);
     if (result !== undefined) result[element] = next;
   }
   return result ?? set;
 }
 
 /** The elements in front of one. */
-function before(set: FieldSet, end: string): MutableFieldSet {
+function elementsBefore(set: FieldSet, end: string): MutableFieldSet {
   const result: MutableFieldSet = {};
   for (const element in set) {
     if (element === end) break;
@@ -201,7 +201,7 @@ function before(set: FieldSet, end: string): MutableFieldSet {
 }
 
 /** The same for a set of which all that lies below is in order. */
-export function canonicalMembers(set: FieldSet): FieldSet {
+export function sortMembers(set: FieldSet): FieldSet {
   const elements = Object.keys(set);
   if (elements.length < 2 || isSorted(elements)) return set;
   const result: MutableFieldSet = {};

@@ -1,5 +1,5 @@
 import {
-  belowOf,
+  composeSubtree,
   childrenOf,
   type FieldSet,
   isMember,
@@ -13,7 +13,7 @@ import { fieldElement } from "./path-element.ts";
 export type FieldFilter = (fields: FieldSet) => FieldSet;
 
 /** All but these and what lies below them. */
-export function without(fields: FieldSet): FieldFilter {
+export function excludeFields(fields: FieldSet): FieldFilter {
   return (set) => recursiveDifference(set, fields);
 }
 
@@ -21,12 +21,12 @@ export function without(fields: FieldSet): FieldFilter {
 export type Pattern = readonly string[];
 
 /** These, and what lies below them; what leads to them as well. */
-export function only(...patterns: readonly Pattern[]): FieldFilter {
+export function includeFields(...patterns: readonly Pattern[]): FieldFilter {
   const steps = patterns.map((pattern) => pattern.map((step) => (step === "*" ? step : fieldElement(step))));
-  return (set) => matching(set, steps);
+  return (set) => includeMatching(set, steps);
 }
 
-function matching(set: FieldSet, patterns: readonly Pattern[]): FieldSet {
+function includeMatching(set: FieldSet, patterns: readonly Pattern[]): FieldSet {
   const result: MutableFieldSet = {};
   for (const element in set) {
     if (element === SELF) continue;
@@ -34,7 +34,7 @@ function matching(set: FieldSet, patterns: readonly Pattern[]): FieldSet {
     if (fitting.length === 0) continue;
     const below = set[element]!;
     const whole = fitting.some((rest) => rest.length === 0);
-    const left = whole ? below : belowOf(isMember(below), matching(childrenOf(below), fitting));
+    const left = whole ? below : composeSubtree(isMember(below), includeMatching(childrenOf(below), fitting));
     if (left !== undefined) result[element] = left;
   }
   return result;

@@ -1,6 +1,6 @@
 import t from "tap";
 import { int32, list, map, object, optional, pointer, required, string, time } from "../define.ts";
-import { jsonForm } from "./json-form.ts";
+import { toJsonValue } from "./json-form.ts";
 
 const inner = object("test.Inner", { name: optional(1, string), made: optional(2, time), size: pointer(3, int32) });
 const outer = object("test.Outer", {
@@ -12,8 +12,8 @@ const outer = object("test.Outer", {
 });
 
 t.test("jsonForm() fills in what JSON always has and leaves out what it never has", (t) => {
-  t.same(jsonForm(outer, {}), { inner: { made: null }, names: null });
-  t.same(jsonForm(outer, { inner: { name: "" }, inners: [{ size: 0 }], byName: { a: {} }, names: [], label: "" }), {
+  t.same(toJsonValue(outer, {}), { inner: { made: null }, names: null });
+  t.same(toJsonValue(outer, { inner: { name: "" }, inners: [{ size: 0 }], byName: { a: {} }, names: [], label: "" }), {
     inner: { made: null },
     inners: [{ size: 0, made: null }],
     byName: { a: { made: null } },
@@ -24,8 +24,8 @@ t.test("jsonForm() fills in what JSON always has and leaves out what it never ha
 
 t.test("jsonForm() gives back what reads the same as it is", (t) => {
   const value = { inner: { name: "a", made: "2026-01-01T00:00:00Z" }, names: ["a"], label: "x" };
-  t.equal(jsonForm(outer, value), value);
-  const changed = jsonForm(outer, { ...value, label: "" }) as typeof value;
+  t.equal(toJsonValue(outer, value), value);
+  const changed = toJsonValue(outer, { ...value, label: "" }) as typeof value;
   t.equal(changed.inner, value.inner);
   t.end();
 });

@@ -9,34 +9,34 @@ import type { ObjectSchema, Schema } from "../schema.ts";
 import { deepFreeze } from "../value/freeze.ts";
 
 /** The value itself when it reads the same; it shares with the value what does not change. */
-export function jsonForm(schema: Schema, value: unknown): unknown {
-  return formerOf(schema)(value);
+export function toJsonValue(schema: Schema, value: unknown): unknown {
+  return converterOf(schema)(value);
 }
 
-type Former = (value: unknown) => unknown;
+type Converter = (value: unknown) => unknown;
 
-const formers = new WeakMap<Schema, Former>();
-const asItIs: Former = (value) => value;
+const converters = new WeakMap<Schema, Converter>();
+const keepValue: Converter = (value) => value;
 
-function formerOf(schema: Schema): Former {
-  let former = formers.get(schema);
+function converterOf(schema: Schema): Converter {
+  let former = converters.get(schema);
   if (former === undefined) {
     former = compile(schema);
-    formers.set(schema, former);
+    converters.set(schema, former);
   }
   return former;
 }
 
-function compile(schema: Schema): Former {
+function compile(schema: Schema): Converter {
   switch (schema.type) {
     case "object":
-      return schema.unstructured === true ? asItIs : object(schema);
+      return schema.unstructured === true ? keepValue : objectConverter(schema);
     case "list":
-      return containsObjects(schema.items) ? list(() => formerOf(schema.items)) : asItIs;
+      return containsObjects(schema.items) ? listConverter(() => converterOf(schema.items)) : keepValue;
     case "map":
-      return containsObjects(schema.values) ? map(() => formerOf(schema.values)) : asItIs;
+      return containsObjects(schema.values) ? mapConverter(() => converterOf(schema.values)) : keepValue;
     default:
-      return asItIs;
+      return keepValue;
   }
 }
 
@@ -47,20 +47,20 @@ function containsObjects(schema: Schema): boolean {
 
 interface Slot {
   readonly name: string;
-  readonly form: Former;
+  readonly convert: Converter;
   /** Whether an empty value is written. */
   readonly always: boolean;
   /** What is written for a member that is absent; undefined is nothing. */
   readonly absent: () => unknown;
 }
 
-function object(schema: ObjectSchema): Former {
+function objectConverter(schema: ObjectSchema): Converter {
   let slots: readonly Slot[] | undefined;
   return (value) => {
     if (typeof value !== "object" || value === null) return value;
     slots ??= membersOf(schema).map((member) => ({
       name: member.name,
-      form: formerOf(member.schema),
+      form: converterOf(member.schema),
       always: isWrittenEmpty(member),
       absent: absentValue(member),
     }));
@@ -68,7 +68,7 @@ function object(schema: ObjectSchema): Former {
     let result: Record<string, unknown> | undefined;
     for (const slot of slots) {
       const member = members[slot.name];
-      const next = formed(slot, member);
+      const next = convertMember(slot, member);
       if (next === member) continue;
       result ??= { ...members };
       if (next === undefined) delete result[slot.name];
@@ -92,13 +92,13 @@ function absentValue(member: Member): () => unknown {
   };
 }
 
-function formed({ form, always, absent }: Slot, member: unknown): unknown {
+function convertMember({ convert: form, always, absent }: Slot, member: unknown): unknown {
   if (member === undefined || member === null) return absent();
   return always || !isEmptyValue(member) ? form(member) : undefined;
 }
 
-function list(items: () => Former): Former {
-  let item: Former | undefined;
+function listConverter(items: () => Converter): Converter {
+  let item: Converter | undefined;
   return (value) => {
     if (!Array.isArray(value)) return value;
     item ??= items();
@@ -113,8 +113,8 @@ function list(items: () => Former): Former {
   };
 }
 
-function map(values: () => Former): Former {
-  let member: Former | undefined;
+function mapConverter(values: () => Converter): Converter {
+  let member: Converter | undefined;
   return (value) => {
     if (typeof value !== "object" || value === null) return value;
     member ??= values();

@@ -4,13 +4,13 @@ import { anything, example, Story } from "../../testing/schema/apply-fixture.ts"
 import { isPlainObject } from "../value/plain-object.ts";
 import {
   difference,
-  equalSets,
+  setsEqual,
   type FieldSet,
   intersection,
   isEmptySet,
   noFields,
   recursiveDifference,
-  setOf,
+  setOfPaths,
   union,
 } from "./field-set.ts";
 import { shapeOf } from "./shape.ts";
@@ -125,7 +125,7 @@ t.test("an applier may go on in another version", (t) => {
 });
 
 t.test("fields that a write leaves as they are have no managers", (t) => {
-  const story = new Story(example, ["v1"], (_, fields) => recursiveDifference(fields, setOf(["f:map"])));
+  const story = new Story(example, ["v1"], (_, fields) => recursiveDifference(fields, setOfPaths(["f:map"])));
   t.same(story.apply("a", { text: "1", map: { x: "1" } }), []);
   t.same(story.owned(), { a: { "f:text": {} } });
   story.update("u", { text: "1", map: { x: "2" } });
@@ -136,7 +136,7 @@ t.test("fields that a write leaves as they are have no managers", (t) => {
 t.test("members that became atomic since are one field of those who had some of them", (t) => {
   const story = new Story(example);
   story.apply("a", { text: "1" });
-  const old = setOf(["f:atomicMap", "f:x"], ["f:atomicList", 'v:"1"'], ["f:atomicList"]);
+  const old = setOfPaths(["f:atomicMap", "f:x"], ["f:atomicList", 'v:"1"'], ["f:atomicList"]);
   story.managers = new Map([["a", { version: "v1", applied: true, fields: old }]]);
   story.value = { atomicMap: { x: "1" }, atomicList: ["1"] };
   story.update("u", { atomicMap: { x: "1" }, atomicList: ["1"], text: "2" });
@@ -225,7 +225,7 @@ t.test("any story: who forces has what it applies, and the object is as it wants
       const story = new Story(example);
       play(story, steps);
       story.apply("a", wanted, { force: true });
-      t.ok(equalSets(story.managers.get("a")?.fields ?? noFields, fieldsOf(wanted)));
+      t.ok(setsEqual(story.managers.get("a")?.fields ?? noFields, fieldsOf(wanted)));
       const again = new Story(example);
       again.value = story.value;
       again.apply("b", wanted, { force: true });
@@ -281,5 +281,5 @@ function containersOf(value: object): FieldSet {
     [`f:${name}`],
     ...(name === "anything" ? Object.keys(member as object).map((inner) => ["f:anything", `f:${inner}`]) : []),
   ]);
-  return setOf(...paths);
+  return setOfPaths(...paths);
 }

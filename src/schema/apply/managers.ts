@@ -7,20 +7,20 @@ import { sharedSet } from "../value/fields-v1-cache.ts";
 import { type Comparison, compare } from "./compare.ts";
 import { difference, type FieldSet, intersection, isEmptySet, noFields, pathsOf, union } from "./field-set.ts";
 import { merge } from "./merge.ts";
-import { withNamedMembers } from "./named-members.ts";
-import { reconcile } from "./reconcile.ts";
+import { ensureNamedFieldsAreMembers } from "./named-members.ts";
+import { reconcileFieldSet } from "./reconcile.ts";
 import { removeItems } from "./remove.ts";
 import type { Shape } from "./shape.ts";
 import { toFieldSet } from "./to-field-set.ts";
 
 /** The fields of one manager, as they are called in one version of the object. */
-export interface Managed {
+export interface VersionedSet {
   readonly version: string;
   readonly applied: boolean;
   readonly fields: FieldSet;
 }
 
-export type Managers<M extends Managed = Managed> = ReadonlyMap<string, M>;
+export type ManagedFields<M extends VersionedSet = VersionedSet> = ReadonlyMap<string, M>;
 
 /** The versions in which an object can be looked at. */
 export interface Versions {
@@ -30,7 +30,7 @@ export interface Versions {
   /** Leaves out the fields that a write cannot change, and so cannot manage. */
   filter(version: string, fields: FieldSet): FieldSet;
   /** Leaves out the fields that are nobody's, though everybody writes them: names, versions. */
-  withoutSystem(fields: FieldSet): FieldSet;
+  stripMeta(fields: FieldSet): FieldSet;
 }
 
 export interface Conflict {
@@ -49,95 +49,95 @@ export class ConflictError extends Error {
 }
 
 /** Makes a new `M` of an old one that has other fields now. */
-type With<M> = (managed: M, fields: FieldSet) => M;
+type WithFields<M> = (managed: M, fields: FieldSet) => M;
 
-export interface Change<M extends Managed> {
+export interface ManagerContext<M extends VersionedSet> {
   readonly versions: Versions;
   /** Both in the version of `manager.version`. */
   readonly live: unknown;
-  readonly managers: Managers<M>;
+  readonly managers: ManagedFields<M>;
   /** Under which name, and with nothing managed yet. */
   readonly name: string;
   readonly manager: M;
-  readonly withFields: With<M>;
+  readonly withFields: WithFields<M>;
 }
 
 /** Who manages what once `next` has replaced `live`. */
-export function managersAfterUpdate<M extends Managed>(change: Change<M>, next: unknown): Managers<M> {
+export function updateManagers<M extends VersionedSet>(change: ManagerContext<M>, next: unknown): ManagedFields<M> {
   const { versions, live, manager, name, withFields } = change;
   const { version } = manager;
-  const reconciled = reconciledManagers(change);
-  const { managers, comparison } = settled(change, reconciled, live, next, true);
+  const reconciled = reconcileManagers(change);
+  const { managers, comparison } = resolveConflicts(change, reconciled, live, next, true);
   const own = managers.get(name)?.fields ?? noFields;
   const { removed, modified, added } = comparison;
   const changed = union(union(difference(own, removed), modified), added);
-  const fields = versions.withoutSystem(versions.filter(version, changed));
+  const fields = versions.stripMeta(versions.filter(version, changed));
   const result = new Map(managers);
   if (isEmptySet(fields)) result.delete(name);
   else result.set(name, withFields(manager, fields));
   return result;
 }
 
-export interface Applied<M extends Managed> {
+export interface ApplyResult<M extends VersionedSet> {
   /** Undefined when the object stays as it is. */
   readonly value: unknown;
-  readonly managers: Managers<M>;
+  readonly managers: ManagedFields<M>;
 }
 
 /**
  * The object with `configuration` applied, and who manages what then. What the manager applied the last time, does not
  * apply now and nobody else manages is removed. Throws a `ConflictError` unless `force` is true.
  */
-export function apply<M extends Managed>(change: Change<M>, configuration: unknown, force: boolean): Applied<M> {
+export function apply<M extends VersionedSet>(change: ManagerContext<M>, configuration: unknown, force: boolean): ApplyResult<M> {
   const { versions, live, manager, name, withFields } = change;
   const { version } = manager;
-  const shape = servedShape(versions, version);
-  const managers = new Map(reconciledManagers(change));
+  const shape = requireShape(versions, version);
+  const managers = new Map(reconcileManagers(change));
   const last = managers.get(name);
   const named = versions.filter(version, toFieldSet(shape, configuration));
-  const fields = sharedSet(versions.withoutSystem(named));
+  const fields = sharedSet(versions.stripMeta(named));
   managers.set(name, withFields(manager, named));
   const merged = merge(shape, live, configuration);
   // Nothing goes where all that was applied is applied again.
   const again = last?.version === version && last.fields === fields;
-  const value = again ? merged : pruned(versions, merged, managers, name, last);
-  const after = new Map(settled(change, managers, live, value, force).managers);
+  const value = again ? merged : prune(versions, merged, managers, name, last);
+  const after = new Map(resolveConflicts(change, managers, live, value, force).managers);
   if (isEmptySet(fields)) after.delete(name);
   else after.set(name, withFields(manager, fields));
   return { value: deepEqual(live, value) ? undefined : value, managers: after };
 }
 
-function servedShape(versions: Versions, version: string): Shape {
+function requireShape(versions: Versions, version: string): Shape {
   const shape = versions.shapeOf(version);
   if (shape === undefined) throw new Error(`Cannot apply in version ${version}: it is not served`);
   return shape;
 }
 
-function reconciledManagers<M extends Managed>({ versions, managers, withFields }: Change<M>): Managers<M> {
+function reconcileManagers<M extends VersionedSet>({ versions, managers, withFields }: ManagerContext<M>): ManagedFields<M> {
   const result = new Map<string, M>();
   for (const [name, managed] of managers) {
     const shape = versions.shapeOf(managed.version);
     if (shape === undefined) continue;
-    const fields = reconcile(shape, managed.fields);
+    const fields = reconcileFieldSet(shape, managed.fields);
     result.set(name, fields === managed.fields ? managed : withFields(managed, fields));
   }
   return result;
 }
 
 /** Takes from the managers what the change from `live` to `next` takes from them. Throws a `ConflictError`. */
-function settled<M extends Managed>(
-  { versions, name: own, manager, withFields }: Change<M>,
-  managers: Managers<M>,
+function resolveConflicts<M extends VersionedSet>(
+  { versions, name: own, manager, withFields }: ManagerContext<M>,
+  managers: ManagedFields<M>,
   live: unknown,
   next: unknown,
   force: boolean,
-): { readonly managers: Managers<M>; readonly comparison: Comparison } {
+): { readonly managers: ManagedFields<M>; readonly comparison: Comparison } {
   const { version } = manager;
   const comparisons = new Map<string, Comparison>();
   const comparisonIn = (wanted: string): Comparison => {
     let comparison = comparisons.get(wanted);
     if (comparison === undefined) {
-      comparison = comparedIn(versions, wanted, version, live, next);
+      comparison = compareInVersion(versions, wanted, version, live, next);
       comparisons.set(wanted, comparison);
     }
     return comparison;
@@ -161,8 +161,8 @@ function settled<M extends Managed>(
   return { managers: result, comparison };
 }
 
-function comparedIn(versions: Versions, version: string, from: string, live: unknown, next: unknown): Comparison {
-  const shape = servedShape(versions, version);
+function compareInVersion(versions: Versions, version: string, from: string, live: unknown, next: unknown): Comparison {
+  const shape = requireShape(versions, version);
   const old = versions.convert(live, from, version);
   const { removed, modified, added } = compare(shape, old, versions.convert(next, from, version));
   return {
@@ -173,10 +173,10 @@ function comparedIn(versions: Versions, version: string, from: string, live: unk
 }
 
 /** Removes what `name` applied the last time and nobody applies or manages now. */
-function pruned<M extends Managed>(
+function prune<M extends VersionedSet>(
   versions: Versions,
   merged: unknown,
-  managers: Managers<M>,
+  managers: ManagedFields<M>,
   name: string,
   last: M | undefined,
 ): unknown {
@@ -187,19 +187,19 @@ function pruned<M extends Managed>(
   const shape = versions.shapeOf(last.version);
   if (shape === undefined) return merged;
   const converted = versions.convert(merged, version, last.version);
-  const bare = removeItems(shape, converted, withNamedMembers(shape, last.fields));
-  const owned = withOwnedItems(versions, converted, bare, last.version, managers);
-  const complete = withDanglingItems(shape, converted, owned, last.fields);
+  const bare = removeItems(shape, converted, ensureNamedFieldsAreMembers(shape, last.fields));
+  const owned = addBackOwnedItems(versions, converted, bare, last.version, managers);
+  const complete = addBackDanglingItems(shape, converted, owned, last.fields);
   return versions.convert(complete, last.version, version);
 }
 
 /** Adds back what was removed and somebody manages, the version that it was removed in first. */
-function withOwnedItems<M extends Managed>(
+function addBackOwnedItems<M extends VersionedSet>(
   versions: Versions,
   merged: unknown,
   bare: unknown,
   version: string,
-  managers: Managers<M>,
+  managers: ManagedFields<M>,
 ): unknown {
   const byVersion = new Map<string, FieldSet>([[version, noFields]]);
   for (const managed of managers.values()) {
@@ -211,18 +211,18 @@ function withOwnedItems<M extends Managed>(
     if (shape === undefined) continue;
     const whole = versions.convert(merged, version, other);
     const left = versions.convert(result, version, other);
-    const wanted = union(namedFields(shape, left), withNamedMembers(shape, fields));
+    const wanted = union(namedFields(shape, left), ensureNamedFieldsAreMembers(shape, fields));
     result = versions.convert(removeItems(shape, whole, difference(namedFields(shape, whole), wanted)), other, version);
   }
   return result;
 }
 
 function namedFields(shape: Shape, value: unknown): FieldSet {
-  return withNamedMembers(shape, toFieldSet(shape, value));
+  return ensureNamedFieldsAreMembers(shape, toFieldSet(shape, value));
 }
 
 /** Adds back what the manager did not apply the last time: it is nobody's, or an updater's. */
-function withDanglingItems(shape: Shape, merged: unknown, left: unknown, last: FieldSet): unknown {
+function addBackDanglingItems(shape: Shape, merged: unknown, left: unknown, last: FieldSet): unknown {
   const removed = difference(namedFields(shape, merged), namedFields(shape, left));
-  return removeItems(shape, merged, intersection(removed, withNamedMembers(shape, last)));
+  return removeItems(shape, merged, intersection(removed, ensureNamedFieldsAreMembers(shape, last)));
 }

@@ -1,6 +1,6 @@
 import { deepEqual } from "../value/equal.ts";
 import { isPlainObject, setMember } from "../value/plain-object.ts";
-import { type ItemsShape, type MembersShape, resolved, type Shape } from "./shape.ts";
+import { type ItemsShape, type MembersShape, resolveShape, type Shape } from "./shape.ts";
 
 /**
  * The live value with what is applied merged into it: nothing is removed, lists keep their order where both agree and
@@ -10,7 +10,7 @@ export function merge(shape: Shape, live: unknown, applied: unknown): unknown {
   if (applied === undefined || applied === live) return live;
   if (live === undefined) return applied;
   // Null takes the form of the live value.
-  const form = resolved(shape, applied ?? live);
+  const form = resolveShape(shape, applied ?? live);
   switch (form.form) {
     case "members":
       return mergeMembers(form, live, applied);
@@ -46,14 +46,14 @@ function mergeItems(shape: ItemsShape, elementOf: (item: unknown) => string, liv
   const oldElements = old.map(elementOf);
   const newElements = applied.map(elementOf);
   const newPlaces = new Map(newElements.map((element, place) => [element, place]));
-  const oldPlaces = uniquePlaces(oldElements);
+  const oldPlaces = uniqueIndexes(oldElements);
   const merged = (element: string): unknown => {
     const place = oldPlaces.get(element);
     // Of several live items of one identity none is merged with.
     const was = place === undefined || place < 0 ? undefined : old[place];
     return merge(shape.items, was, applied[newPlaces.get(element)!]);
   };
-  const result = ordered(oldElements, newElements, oldPlaces, newPlaces).map((step) =>
+  const result = mergeOrder(oldElements, newElements, oldPlaces, newPlaces).map((step) =>
     typeof step === "number" ? old[step] : merged(step),
   );
   const unchanged = result.length === old.length && result.every((item, place) => item === old[place]);
@@ -61,7 +61,7 @@ function mergeItems(shape: ItemsShape, elementOf: (item: unknown) => string, liv
 }
 
 /** Where each element is; -1 for those that are there more than once. */
-function uniquePlaces(elements: Elements): ReadonlyMap<string, number> {
+function uniqueIndexes(elements: Elements): ReadonlyMap<string, number> {
   const places = new Map<string, number>();
   for (const [place, element] of elements.entries()) places.set(element, places.has(element) ? -1 : place);
   return places;
@@ -71,7 +71,7 @@ function uniquePlaces(elements: Elements): ReadonlyMap<string, number> {
  * The order of a merged list: a number is the place of a live item that is not applied, a text the element of an
  * applied one. Live items stay behind the live items they followed; applied ones come in the order they are applied.
  */
-function ordered(
+function mergeOrder(
   old: Elements,
   applied: Elements,
   oldPlaces: ReadonlyMap<string, number>,

@@ -1,14 +1,14 @@
 import t from "tap";
 import { example } from "../../testing/schema/apply-fixture.ts";
-import { pathsOf, setOf } from "./field-set.ts";
-import { withNamedMembers } from "./named-members.ts";
-import { pathText } from "./path-element.ts";
+import { pathsOf, setOfPaths } from "./field-set.ts";
+import { ensureNamedFieldsAreMembers } from "./named-members.ts";
+import { formatPath } from "./path-element.ts";
 import { shapeOf } from "./shape.ts";
 
 t.test("withNamedMembers() adds the members that the schema names, and no others that lead to fields", (t) => {
   const item = 'k:{"kind":"K","name":"a"}';
-  const set = setOf(["f:object", "f:text"], ["f:map", "f:x"], ["f:list", item, "f:name"], ["f:anything", "f:a", "f:b"]);
-  const named = [...pathsOf(withNamedMembers(shapeOf(example), set))].map(pathText);
+  const set = setOfPaths(["f:object", "f:text"], ["f:map", "f:x"], ["f:list", item, "f:name"], ["f:anything", "f:a", "f:b"]);
+  const named = [...pathsOf(ensureNamedFieldsAreMembers(shapeOf(example), set))].map(formatPath);
   t.same(named.sort(), [
     ".anything",
     ".anything.a.b",
@@ -19,6 +19,6 @@ t.test("withNamedMembers() adds the members that the schema names, and no others
     ".object",
     ".object.text",
   ]);
-  t.same([...pathsOf(withNamedMembers(undefined, set))], [...pathsOf(set)]);
+  t.same([...pathsOf(ensureNamedFieldsAreMembers(undefined, set))], [...pathsOf(set)]);
   t.end();
 });

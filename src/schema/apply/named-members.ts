@@ -1,11 +1,11 @@
 import { type FieldSet, isEmptySet, isMember, LEAF, type MutableFieldSet, SELF } from "./field-set.ts";
-import { below as belowShape, type Shape } from "./shape.ts";
+import { shapeBelow as belowShape, type Shape } from "./shape.ts";
 
 /**
  * The set with the members that the schema names and that lead to others of the set: one that has `a.b.c` gets `a` when
  * `a` is a member of an object, and not `a.b` when `a` is a map.
  */
-export function withNamedMembers(shape: Shape | undefined, set: FieldSet): FieldSet {
+export function ensureNamedFieldsAreMembers(shape: Shape | undefined, set: FieldSet): FieldSet {
   const result: MutableFieldSet = {};
   for (const element in set) {
     const below = set[element]!;
@@ -13,7 +13,7 @@ export function withNamedMembers(shape: Shape | undefined, set: FieldSet): Field
       result[element] = below;
       continue;
     }
-    const inner = withNamedMembers(belowShape(shape, element), below);
+    const inner = ensureNamedFieldsAreMembers(belowShape(shape, element), below);
     const named = !isMember(below) && isNamed(shape, element);
     result[element] = named ? { [SELF]: LEAF, ...inner } : inner;
   }

@@ -4,13 +4,13 @@ import { fileURLToPath } from "node:url";
 import t, { type Test } from "tap";
 import { Story, schemaTypes, yaml } from "../../testing/schema/apply-fixture.ts";
 import { compare } from "./compare.ts";
-import { canonical, equalSets, isEmptySet, noFields, pathsOf, sizeOf } from "./field-set.ts";
+import { canonicalize, setsEqual, isEmptySet, noFields, pathsOf, sizeOf } from "./field-set.ts";
 import { merge } from "./merge.ts";
 import { parseFields } from "./parse-fields.ts";
-import { pathText } from "./path-element.ts";
+import { formatPath } from "./path-element.ts";
 import { shapeOf } from "./shape.ts";
 import { toFieldSet } from "./to-field-set.ts";
-import { checkShape } from "./typed-validation.ts";
+import { validateTyped } from "./typed-validation.ts";
 
 const shared = process.env.SVC_SHARED ?? fileURLToPath(new URL("../../../../shared", import.meta.url));
 const folder = `${shared}/oracles/structured-merge-diff/`;
@@ -39,13 +39,13 @@ for (const [schema, type, object, set] of sets) {
   oracle(`compare() with nothing adds the fields of ${set}, in this order`, (t) => {
     const shape = shapeOf(schemaTypes(read(schema))(type));
     const value = yaml(read(object));
-    checkShape(shape, value);
+    validateTyped(shape, value);
     const { added, modified, removed } = compare(shape, {}, value);
-    t.equal(JSON.stringify(canonical(added)), read(set).trim());
+    t.equal(JSON.stringify(canonicalize(added)), read(set).trim());
     t.ok(isEmptySet(modified) && isEmptySet(removed));
     const parsed = parseFields(JSON.parse(read(set)));
-    t.ok(equalSets(parsed, added));
-    t.equal(JSON.stringify(canonical(parsed)), read(set).trim());
+    t.ok(setsEqual(parsed, added));
+    t.equal(JSON.stringify(canonicalize(parsed)), read(set).trim());
   });
 }
 
@@ -67,7 +67,7 @@ for (const [schema, type, object] of stories) {
     const story = new Story(known(type), ["v1", "v2"]);
     t.same(story.apply("controller", value), []);
     t.same(story.apply("other", value), []);
-    const fields = canonical(toFieldSet(shape, value));
+    const fields = canonicalize(toFieldSet(shape, value));
     t.ok(sizeOf(fields) > 3);
     t.same(story.owned(), { controller: fields, other: fields });
     story.update("updater", story.value);
@@ -81,8 +81,8 @@ for (const [schema, type, object] of stories) {
 
 oracle("checkShape() accepts the schema's own schema and names what is wrong with a bad one", (t) => {
   const shape = shapeOf(schemaTypes(read("schema.yaml"))("schema"));
-  for (const file of ["schema.yaml", "struct.yaml", "list.yaml", "scalar.yaml"]) checkShape(shape, yaml(read(file)));
-  t.throws(() => checkShape(shape, yaml(read("bad-schema.yaml"))), /omits key field "name"/);
+  for (const file of ["schema.yaml", "struct.yaml", "list.yaml", "scalar.yaml"]) validateTyped(shape, yaml(read(file)));
+  t.throws(() => validateTyped(shape, yaml(read("bad-schema.yaml"))), /omits key field "name"/);
 });
 
 oracle("merge() adds types, and replaces one by another of its name", (t) => {
@@ -99,5 +99,5 @@ oracle("compare() tells that a scalar's type changed", (t) => {
   const { added, modified, removed } = compare(shape, yaml(read("scalar.yaml")), yaml(read("bad-scalar.yaml")));
   t.same([added, removed], [noFields, noFields]);
   const [, expected] = read("scalar-compare-output.txt").trim().split("\n");
-  t.same([...pathsOf(modified)].map(pathText), [expected]);
+  t.same([...pathsOf(modified)].map(formatPath), [expected]);
 });

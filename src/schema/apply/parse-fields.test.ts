@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import t from "tap";
 import { sharedSet } from "../value/fields-v1-cache.ts";
-import { canonical, setOf } from "./field-set.ts";
+import { canonicalize, setOfPaths } from "./field-set.ts";
 import { parseFields } from "./parse-fields.ts";
 
 t.test("parseFields() reads sets however they are spelled", (t) => {
@@ -17,7 +17,7 @@ t.test("parseFields() reads sets however they are spelled", (t) => {
 });
 
 t.test("sharedSet() gives one object for equal sets, as does parseFields()", (t) => {
-  const set = canonical(setOf(["f:a", "f:b"], ["f:c"]));
+  const set = canonicalize(setOfPaths(["f:a", "f:b"], ["f:c"]));
   const one = sharedSet(set);
   t.equal(sharedSet(structuredClone(set)), one);
   t.equal(parseFields(JSON.parse(JSON.stringify(set))), one);
@@ -44,7 +44,7 @@ t.test("parseFields() takes any JSON for a set in order, or refuses it", (t) => 
         return error instanceof SyntaxError;
       }
       const text = JSON.stringify(set);
-      return canonical(set) === set && JSON.stringify(parseFields(JSON.parse(text))) === text;
+      return canonicalize(set) === set && JSON.stringify(parseFields(JSON.parse(text))) === text;
     }),
   );
   t.end();

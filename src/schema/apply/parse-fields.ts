@@ -1,10 +1,10 @@
 import { sharedSet } from "../value/fields-v1-cache.ts";
 import { isPlainObject } from "../value/plain-object.ts";
-import { canonical, type FieldSet, isEmptySet, LEAF, type MutableFieldSet, SELF } from "./field-set.ts";
+import { canonicalize, type FieldSet, isEmptySet, LEAF, type MutableFieldSet, SELF } from "./field-set.ts";
 import { canonicalElement } from "./path-element.ts";
 
 /** What became of sets that are shared, and so are read again and again. */
-const known = new WeakMap<object, FieldSet>();
+const parsedSets = new WeakMap<object, FieldSet>();
 
 /**
  * FieldsV1 that somebody else wrote, as a set. Elements of kinds unknown here are dropped. Throws a `SyntaxError` for
@@ -14,15 +14,15 @@ export function parseFields(fields: unknown): FieldSet {
   if (fields === null || fields === undefined) return LEAF;
   if (!isPlainObject(fields)) throw new SyntaxError("fields are an object");
   const written = sharedSet(fields);
-  let set = known.get(written);
+  let set = parsedSets.get(written);
   if (set === undefined) {
-    set = sharedSet(canonical(parsed(written)));
-    known.set(written, set);
+    set = sharedSet(canonicalize(parseSet(written)));
+    parsedSets.set(written, set);
   }
   return set;
 }
 
-function parsed(fields: Readonly<Record<string, unknown>>): FieldSet {
+function parseSet(fields: Readonly<Record<string, unknown>>): FieldSet {
   let changed = false;
   const result: MutableFieldSet = {};
   for (const text of Object.keys(fields)) {
@@ -30,7 +30,7 @@ function parsed(fields: Readonly<Record<string, unknown>>): FieldSet {
     const below = fields[text];
     const next = element === SELF || below === null ? LEAF : below;
     if (!isPlainObject(next)) throw new SyntaxError(`${text} leads to no object`);
-    const set = isEmptySet(next as FieldSet) ? LEAF : parsed(next);
+    const set = isEmptySet(next as FieldSet) ? LEAF : parseSet(next);
     if (element === undefined) changed = true;
     else result[element] = isOnlySelf(set) ? LEAF : set;
     if (element !== text || result[element] !== below) changed = true;

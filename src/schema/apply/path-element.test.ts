@@ -2,7 +2,7 @@ import t from "tap";
 import {
   canonicalElement,
   compareElements,
-  elementText,
+  formatElement,
   fieldElement,
   keyElement,
   valueElement,
@@ -34,7 +34,7 @@ const spellings = [
 t.test("canonicalElement() gives each element one spelling, elementText() one for people", (t) => {
   for (const [text, canonical, people] of spellings) {
     t.equal(canonicalElement(text), canonical);
-    t.equal(elementText(canonical), people);
+    t.equal(formatElement(canonical), people);
   }
   t.equal(canonicalElement("x:later"), undefined, "of a kind yet to come");
   for (const text of ["", "f", "ab", "__proto__", "k:[]", "k:{", "v:{", "i:x", "i:"]) {

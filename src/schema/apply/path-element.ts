@@ -28,17 +28,17 @@ const PLAIN = /^[\x20\x21\x23-\x25\x27-\x3b\x3d\x3f-\x5b\x5d-\x7e]*$/;
 /** JSON as Go writes it: what HTML gives a meaning is escaped. */
 function goJson(value: unknown): string {
   if (typeof value === "string" && PLAIN.test(value)) return `"${value}"`;
-  return (JSON.stringify(sorted(value)) ?? "null").replace(
+  return (JSON.stringify(sortMembersDeep(value)) ?? "null").replace(
     /[<>&\u2028\u2029]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
 }
 
 /** Members of objects by name. */
-function sorted(value: unknown): unknown {
+function sortMembersDeep(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
-  if (Array.isArray(value)) return value.map(sorted);
-  const entries = Object.entries(value).map(([name, member]) => [name, sorted(member)] as const);
+  if (Array.isArray(value)) return value.map(sortMembersDeep);
+  const entries = Object.entries(value).map(([name, member]) => [name, sortMembersDeep(member)] as const);
   return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
@@ -48,21 +48,21 @@ function sorted(value: unknown): unknown {
  */
 export function canonicalElement(text: string): string | undefined {
   if (text.startsWith("f:")) return text;
-  let element = spelled.get(text);
+  let element = canonicalElements.get(text);
   if (element === undefined) {
-    element = spellAnew(text);
+    element = canonicalize(text);
     if (element === undefined) return undefined;
-    if (spelled.size >= SPELLED_MAX) spelled.clear();
-    spelled.set(text, element);
+    if (canonicalElements.size >= CACHED_ELEMENTS_MAX) canonicalElements.clear();
+    canonicalElements.set(text, element);
   }
   return element;
 }
 
 /** The same few items are met again and again. */
-const spelled = new Map<string, string>();
-const SPELLED_MAX = 10_000;
+const canonicalElements = new Map<string, string>();
+const CACHED_ELEMENTS_MAX = 10_000;
 
-function spellAnew(text: string): string | undefined {
+function canonicalize(text: string): string | undefined {
   if (text.length < 2) throw new SyntaxError("key must be 2 characters long:");
   if (text[1] !== ":") throw new SyntaxError(`missing colon: ${text}`);
   const content = text.slice(2);
@@ -88,7 +88,7 @@ function keysOf(content: string): Keys {
   let known = keys.get(content);
   if (known === undefined) {
     known = parseKeys(content);
-    if (keys.size >= SPELLED_MAX) keys.clear();
+    if (keys.size >= CACHED_ELEMENTS_MAX) keys.clear();
     keys.set(content, known);
   }
   return known;
@@ -103,7 +103,7 @@ function parseKeys(content: string): Keys {
 }
 
 /** For people: `.name`, `[name="c"]`, `[="a"]`, `[0]`. */
-export function elementText(element: string): string {
+export function formatElement(element: string): string {
   const content = element.slice(2);
   switch (element[0]) {
     case "f":
@@ -119,8 +119,8 @@ export function elementText(element: string): string {
   }
 }
 
-export function pathText(path: readonly string[]): string {
-  return path.map(elementText).join("");
+export function formatPath(path: readonly string[]): string {
+  return path.map(formatElement).join("");
 }
 
 /** Sorts in place, reading each element's keys but once. */
@@ -147,7 +147,7 @@ export function compareElements(a: string, b: string): number {
       return compareKeys(keysOf(a.slice(2)), keysOf(b.slice(2)));
     case "v":
       // Sets may be long, and mostly hold texts without escapes.
-      if (isPlainValue(a) && isPlainValue(b)) return compareText(a.slice(3, -1), b.slice(3, -1));
+      if (isUnescapedValue(a) && isUnescapedValue(b)) return compareText(a.slice(3, -1), b.slice(3, -1));
       return compareValues(JSON.parse(a.slice(2)), JSON.parse(b.slice(2)));
     case "i":
       return Number(a.slice(2)) - Number(b.slice(2));
@@ -158,7 +158,7 @@ export function compareElements(a: string, b: string): number {
   }
 }
 
-function isPlainValue(element: string): boolean {
+function isUnescapedValue(element: string): boolean {
   return element[2] === '"' && !element.includes("\\");
 }
 

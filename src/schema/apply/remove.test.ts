@@ -1,6 +1,6 @@
 import t from "tap";
 import { example } from "../../testing/schema/apply-fixture.ts";
-import { setOf } from "./field-set.ts";
+import { setOfPaths } from "./field-set.ts";
 import { extractItems, removeItems } from "./remove.ts";
 import { shapeOf } from "./shape.ts";
 
@@ -42,20 +42,20 @@ const cases = [
 
 for (const [title, paths, expected] of cases) {
   t.test(`removeItems() takes away ${title}`, (t) => {
-    t.same(removeItems(shape, value, setOf(...paths)), JSON.parse(JSON.stringify(expected)));
+    t.same(removeItems(shape, value, setOfPaths(...paths)), JSON.parse(JSON.stringify(expected)));
     t.end();
   });
 }
 
 t.test("removeItems() gives back what it leaves as it is", (t) => {
   t.equal(removeItems(shape, value, {}), value);
-  const { list } = removeItems(shape, value, setOf(["f:text"])) as typeof value;
+  const { list } = removeItems(shape, value, setOfPaths(["f:text"])) as typeof value;
   t.equal(list, value.list);
   t.end();
 });
 
 t.test("extractItems() keeps only what the set has", (t) => {
-  const wanted = setOf(["f:text"], ["f:map", "f:a"], ["f:list", item], ["f:list", item, "f:name"], ["f:atomicMap"]);
+  const wanted = setOfPaths(["f:text"], ["f:map", "f:a"], ["f:list", item], ["f:list", item, "f:name"], ["f:atomicMap"]);
   t.same(extractItems(shape, value, wanted), {
     text: "a",
     map: { a: "1" },

@@ -1,6 +1,6 @@
 import { isPlainObject, setMember } from "../value/plain-object.ts";
 import { type FieldSet, isMember } from "./field-set.ts";
-import { deduced, type ItemsShape, type MembersShape, resolved, type Shape } from "./shape.ts";
+import { deduced, type ItemsShape, type MembersShape, resolveShape, type Shape } from "./shape.ts";
 
 /** The value without the fields of the set. A container that loses all it had becomes null. */
 export function removeItems(shape: Shape, value: unknown, fields: FieldSet): unknown {
@@ -13,12 +13,12 @@ export function extractItems(shape: Shape, value: unknown, fields: FieldSet): un
 }
 
 function walk(shape: Shape, value: unknown, fields: FieldSet, extract: boolean): unknown {
-  const form = resolved(shape, value);
+  const form = resolveShape(shape, value);
   switch (form.form) {
     case "members":
-      return isPlainObject(value) ? members(form, value, fields, extract) : null;
+      return isPlainObject(value) ? walkMembers(form, value, fields, extract) : null;
     case "items":
-      return Array.isArray(value) ? items(form, value, fields, extract) : null;
+      return Array.isArray(value) ? walkItems(form, value, fields, extract) : null;
     case "atomic":
       return extract ? value : null;
     default:
@@ -26,7 +26,7 @@ function walk(shape: Shape, value: unknown, fields: FieldSet, extract: boolean):
   }
 }
 
-function members(
+function walkMembers(
   { declared, rest }: MembersShape,
   value: Readonly<Record<string, unknown>>,
   fields: FieldSet,
@@ -39,7 +39,7 @@ function members(
     const member = value[name];
     if (member === undefined) continue;
     const shape = declared.get(name) ?? rest;
-    const next = one(shape, member, fields[`f:${name}`], extract);
+    const next = walkOne(shape, member, fields[`f:${name}`], extract);
     if (next !== member) changed = true;
     if (next === undefined) continue;
     setMember(result, name, next);
@@ -49,12 +49,12 @@ function members(
   return changed ? result : value;
 }
 
-function items(shape: ItemsShape, value: readonly unknown[], fields: FieldSet, extract: boolean): unknown {
+function walkItems(shape: ItemsShape, value: readonly unknown[], fields: FieldSet, extract: boolean): unknown {
   const { elementOf } = shape;
   if (elementOf === undefined) return extract ? value : null;
   const result: unknown[] = [];
   for (const item of value) {
-    const next = one(shape.items, item, fields[elementOf(item)], extract);
+    const next = walkOne(shape.items, item, fields[elementOf(item)], extract);
     if (next !== undefined) result.push(next);
   }
   if (result.length === 0) return null;
@@ -62,7 +62,7 @@ function items(shape: ItemsShape, value: readonly unknown[], fields: FieldSet, e
 }
 
 /** Undefined when nothing of it is left. `below` is what the set says of it. */
-function one(shape: Shape | undefined, value: unknown, below: FieldSet | undefined, extract: boolean): unknown {
+function walkOne(shape: Shape | undefined, value: unknown, below: FieldSet | undefined, extract: boolean): unknown {
   if (below === undefined) return extract ? undefined : value;
   if (isMember(below) && !extract) return undefined;
   return walk(shape ?? deduced, value, below, extract);

@@ -69,13 +69,13 @@ const shapes = new WeakMap<Schema, Shape>();
 export function shapeOf(schema: Schema): Shape {
   let shape = shapes.get(schema);
   if (shape === undefined) {
-    shape = make(schema);
+    shape = buildShape(schema);
     shapes.set(schema, shape);
   }
   return shape;
 }
 
-function make(schema: Schema): Shape {
+function buildShape(schema: Schema): Shape {
   switch (schema.type) {
     case "object": {
       const content = object(schema);
@@ -83,7 +83,7 @@ function make(schema: Schema): Shape {
     }
     case "map": {
       const form = { form: "members" as const, declared: nothingDeclared, ordered: [] };
-      const content = lazily(form, "rest", () => shapeOf(schema.values));
+      const content = defineLazily(form, "rest", () => shapeOf(schema.values));
       return schema.atomic === true ? { form: "atomic", container: "map", content } : content;
     }
     case "list": {
@@ -113,7 +113,7 @@ function make(schema: Schema): Shape {
 }
 
 /** Schemas refer to themselves: what a shape holds is made when it is first looked at. */
-function lazily<S extends object, K extends string, V>(shape: S, name: K, of: () => V): S & { readonly [P in K]: V } {
+function defineLazily<S extends object, K extends string, V>(shape: S, name: K, of: () => V): S & { readonly [P in K]: V } {
   let made: V | undefined;
   Object.defineProperty(shape, name, {
     enumerable: true,
@@ -124,7 +124,7 @@ function lazily<S extends object, K extends string, V>(shape: S, name: K, of: ()
 
 function object(schema: ObjectSchema): MembersShape {
   const rest = schema.preserveUnknown === true ? deduced : undefined;
-  const named = lazily({ form: "members" as const, rest }, "declared", () => {
+  const named = defineLazily({ form: "members" as const, rest }, "declared", () => {
     const declared = new Map<string, Shape>();
     if (schema.embeddedResource === true) {
       declared.set("apiVersion", { form: "scalar", type: "string" });
@@ -137,7 +137,7 @@ function object(schema: ObjectSchema): MembersShape {
     }
     return declared;
   });
-  return lazily(named, "ordered", () =>
+  return defineLazily(named, "ordered", () =>
     [...named.declared]
       .map(([name, shape]) => ({ name, element: fieldElement(name), shape }))
       .sort((a, b) => compareElements(a.element, b.element)),
@@ -146,7 +146,7 @@ function object(schema: ObjectSchema): MembersShape {
 
 function list(schema: ListSchema): ItemsShape {
   const form = { form: "items" as const, elementOf: elementOf(schema) };
-  return lazily(form, "items", () => shapeOf(schema.items));
+  return defineLazily(form, "items", () => shapeOf(schema.items));
 }
 
 function elementOf(schema: ListSchema): ItemsShape["elementOf"] {
@@ -156,7 +156,7 @@ function elementOf(schema: ListSchema): ItemsShape["elementOf"] {
     case "set":
       return setElement;
     default:
-      return keyed(schema);
+      return keyedElementOf(schema);
   }
 }
 
@@ -171,7 +171,7 @@ function setElement(item: unknown): string {
   return valueElement(item);
 }
 
-function keyed({ items, mapKeys = [] }: ListSchema): (item: unknown) => string {
+function keyedElementOf({ items, mapKeys = [] }: ListSchema): (item: unknown) => string {
   const names = [...mapKeys].sort();
   let defaults: ReadonlyMap<string, unknown> | undefined;
   return (item) => {
@@ -201,14 +201,14 @@ function defaultsOf(items: Schema): ReadonlyMap<string, unknown> {
 }
 
 /** What a shape makes of a value: one that no schema tells of is told by the value itself. */
-export function resolved(shape: Shape, value: unknown): Exclude<Shape, DeducedShape> {
+export function resolveShape(shape: Shape, value: unknown): Exclude<Shape, DeducedShape> {
   if (shape.form !== "deduced") return shape;
   if (Array.isArray(value)) return deducedList;
   return isPlainObject(value) ? deducedMembers : scalar;
 }
 
 /** What stands below an element of a set. */
-export function below(shape: Shape | undefined, element: string): Shape | undefined {
+export function shapeBelow(shape: Shape | undefined, element: string): Shape | undefined {
   if (shape === undefined) return undefined;
   const inner = shape.form === "atomic" ? shape.content : shape;
   if (inner.form === "deduced") return element.startsWith("f:") ? deduced : undefined;

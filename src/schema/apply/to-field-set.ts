@@ -1,7 +1,7 @@
 import { isPlainObject } from "../value/plain-object.ts";
-import { canonicalMembers, type FieldSet, LEAF, type MutableFieldSet, noFields, SELF } from "./field-set.ts";
+import { sortMembers, type FieldSet, LEAF, type MutableFieldSet, noFields, SELF } from "./field-set.ts";
 import { compareElements, fieldElement } from "./path-element.ts";
-import { type ItemsShape, type MembersShape, resolved, type Shape } from "./shape.ts";
+import { type ItemsShape, type MembersShape, resolveShape, type Shape } from "./shape.ts";
 
 /**
  * The fields that a value names: its scalars, its atomic and its empty members, the items of its lists. Throws an
@@ -16,13 +16,13 @@ export function toFieldSet(shape: Shape, value: unknown): FieldSet {
  * element is one in any case.
  */
 function fieldsOf(shape: Shape, value: unknown, self: boolean): FieldSet | undefined {
-  const form = resolved(shape, value);
+  const form = resolveShape(shape, value);
   switch (form.form) {
     case "members":
       if (!isPlainObject(value)) return self ? LEAF : undefined;
-      return form.rest === undefined ? ofDeclared(form, value, self) : ofMembers(form, value, self);
+      return form.rest === undefined ? fieldsOfDeclared(form, value, self) : fieldsOfMembers(form, value, self);
     case "items":
-      return Array.isArray(value) ? ofItems(form, value, self) : self ? LEAF : undefined;
+      return Array.isArray(value) ? fieldsOfItems(form, value, self) : self ? LEAF : undefined;
     default:
       return LEAF;
   }
@@ -30,7 +30,7 @@ function fieldsOf(shape: Shape, value: unknown, self: boolean): FieldSet | undef
 
 type Members = Readonly<Record<string, unknown>>;
 
-function ofDeclared({ ordered }: MembersShape, value: Members, self: boolean): FieldSet | undefined {
+function fieldsOfDeclared({ ordered }: MembersShape, value: Members, self: boolean): FieldSet | undefined {
   let result: MutableFieldSet | undefined;
   for (const { name, element, shape } of ordered) {
     const member = value[name];
@@ -44,7 +44,7 @@ function ofDeclared({ ordered }: MembersShape, value: Members, self: boolean): F
 }
 
 /** Members that the schema does not name are always fields themselves. */
-function ofMembers({ declared, rest }: MembersShape, value: Members, self: boolean): FieldSet | undefined {
+function fieldsOfMembers({ declared, rest }: MembersShape, value: Members, self: boolean): FieldSet | undefined {
   let result: MutableFieldSet | undefined;
   for (const name in value) {
     const member = value[name];
@@ -56,7 +56,7 @@ function ofMembers({ declared, rest }: MembersShape, value: Members, self: boole
     result[fieldElement(name)] = set;
   }
   if (result === undefined) return self ? LEAF : undefined;
-  return canonicalMembers(result);
+  return sortMembers(result);
 }
 
 function isEmptyMap(value: unknown): boolean {
@@ -66,7 +66,7 @@ function isEmptyMap(value: unknown): boolean {
 }
 
 /** Items that share an identity are one field, whatever they hold. */
-function ofItems({ items, elementOf }: ItemsShape, value: readonly unknown[], self: boolean): FieldSet | undefined {
+function fieldsOfItems({ items, elementOf }: ItemsShape, value: readonly unknown[], self: boolean): FieldSet | undefined {
   if (elementOf === undefined) return LEAF;
   if (value.length === 0) return self ? LEAF : undefined;
   const result = emptySet(self);
@@ -78,7 +78,7 @@ function ofItems({ items, elementOf }: ItemsShape, value: readonly unknown[], se
     if (last !== "" && compareElements(last, element) > 0) sorted = false;
     last = element;
   }
-  return sorted ? result : canonicalMembers(result);
+  return sorted ? result : sortMembers(result);
 }
 
 function emptySet(self: boolean): MutableFieldSet {

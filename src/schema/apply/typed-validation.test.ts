@@ -1,7 +1,7 @@
 import t from "tap";
 import { anything, example } from "../../testing/schema/apply-fixture.ts";
 import { shapeOf } from "./shape.ts";
-import { checkShape } from "./typed-validation.ts";
+import { validateTyped } from "./typed-validation.ts";
 
 const cases = [
   [{ nothing: 1 }, ".nothing: field not declared in schema"],
@@ -30,12 +30,12 @@ const cases = [
 
 t.test("checkShape() says in Kubernetes' words what cannot be applied", (t) => {
   for (const [value, message] of cases)
-    t.throws(() => checkShape(shapeOf(example), value), { message, name: "ShapeError" });
+    t.throws(() => validateTyped(shapeOf(example), value), { message, name: "ShapeError" });
   t.end();
 });
 
 t.test("checkShape() takes null everywhere, and anything where no schema tells", (t) => {
-  t.doesNotThrow(() => checkShape(shapeOf(example), { text: null, map: null, list: null, set: ["a"], count: 1 }));
-  t.doesNotThrow(() => checkShape(shapeOf(anything), { a: [1, { b: true }], c: { d: null } }));
+  t.doesNotThrow(() => validateTyped(shapeOf(example), { text: null, map: null, list: null, set: ["a"], count: 1 }));
+  t.doesNotThrow(() => validateTyped(shapeOf(anything), { a: [1, { b: true }], c: { d: null } }));
   t.end();
 });

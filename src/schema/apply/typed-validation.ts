@@ -1,6 +1,6 @@
 import { isPlainObject } from "../value/plain-object.ts";
-import { elementText, fieldElement } from "./path-element.ts";
-import { IdentityError, type ItemsShape, type MembersShape, resolved, type Shape } from "./shape.ts";
+import { formatElement, fieldElement } from "./path-element.ts";
+import { IdentityError, type ItemsShape, type MembersShape, resolveShape, type Shape } from "./shape.ts";
 
 /** What keeps a value from being applied; several are listed as Kubernetes lists them. */
 export class ShapeError extends Error {
@@ -12,105 +12,105 @@ export class ShapeError extends Error {
 }
 
 /** Throws a `ShapeError` for members nobody declared, values of other types, and items of one identity. */
-export function checkShape(shape: Shape, value: unknown): void {
+export function validateTyped(shape: Shape, value: unknown): void {
   const walk = new Walk();
-  check(shape, value, walk);
-  if (walk.findings.length > 0) throw new ShapeError(walk.findings);
+  checkValue(shape, value, walk);
+  if (walk.errors.length > 0) throw new ShapeError(walk.errors);
 }
 
 class Walk {
-  readonly findings: string[] = [];
+  readonly errors: string[] = [];
   /** What leads to the value: names of members, places or elements of items. */
   readonly steps: (string | number)[] = [];
 
-  found(what: string): void {
-    const path = this.steps.map((step) => (typeof step === "number" ? `[${step}]` : elementText(step))).join("");
-    this.findings.push(path === "" ? what : `${path}: ${what}`);
+  report(what: string): void {
+    const path = this.steps.map((step) => (typeof step === "number" ? `[${step}]` : formatElement(step))).join("");
+    this.errors.push(path === "" ? what : `${path}: ${what}`);
   }
 }
 
-function check(shape: Shape, value: unknown, walk: Walk): void {
+function checkValue(shape: Shape, value: unknown, walk: Walk): void {
   if (value === null || value === undefined) return;
-  const form = resolved(shape, value);
+  const form = resolveShape(shape, value);
   switch (form.form) {
     case "scalar":
-      scalar(form.type, value, walk);
+      checkScalar(form.type, value, walk);
       break;
     case "atomic":
-      container(form.content, value, walk);
+      checkContainer(form.content, value, walk);
       break;
     default:
-      container(form, value, walk);
+      checkContainer(form, value, walk);
   }
 }
 
-function container(form: MembersShape | ItemsShape, value: unknown, walk: Walk): void {
+function checkContainer(form: MembersShape | ItemsShape, value: unknown, walk: Walk): void {
   if (form.form === "members") {
-    if (isPlainObject(value)) members(form, value, walk);
-    else walk.found(`expected map, got ${goValue(value)}`);
-  } else if (Array.isArray(value)) items(form, value, walk);
-  else walk.found(`expected list, got ${goValue(value)}`);
+    if (isPlainObject(value)) checkMembers(form, value, walk);
+    else walk.report(`expected map, got ${goValue(value)}`);
+  } else if (Array.isArray(value)) checkItems(form, value, walk);
+  else walk.report(`expected list, got ${goValue(value)}`);
 }
 
 /** The first unknown member ends the walk over an object. */
-function members({ declared, rest }: MembersShape, value: Readonly<Record<string, unknown>>, walk: Walk): void {
+function checkMembers({ declared, rest }: MembersShape, value: Readonly<Record<string, unknown>>, walk: Walk): void {
   for (const name of Object.keys(value)) {
     const shape = declared.get(name) ?? rest;
     const member = value[name];
     // Most members are texts that are to be texts.
     if (typeof member === "string" && shape?.form === "scalar" && shape.type === "string") continue;
     walk.steps.push(fieldElement(name));
-    if (shape === undefined) walk.found("field not declared in schema");
-    else check(shape, member, walk);
+    if (shape === undefined) walk.report("field not declared in schema");
+    else checkValue(shape, member, walk);
     walk.steps.pop();
     if (shape === undefined) return;
   }
 }
 
-function items({ items, elementOf }: ItemsShape, value: readonly unknown[], walk: Walk): void {
+function checkItems({ items, elementOf }: ItemsShape, value: readonly unknown[], walk: Walk): void {
   const seen = new Set<string>();
   for (const [place, item] of value.entries()) {
     let step: string | number = place;
     if (elementOf !== undefined) {
-      const element = identity(elementOf, item, place, walk);
+      const element = identifyItem(elementOf, item, place, walk);
       if (element === undefined) return;
-      if (seen.has(element)) walk.found(`duplicate entries for key ${elementText(element)}`);
+      if (seen.has(element)) walk.report(`duplicate entries for key ${formatElement(element)}`);
       seen.add(element);
       step = element;
     }
     walk.steps.push(step);
-    check(items, item, walk);
+    checkValue(items, item, walk);
     walk.steps.pop();
   }
 }
 
-function identity(elementOf: (item: unknown) => string, item: unknown, place: number, walk: Walk): string | undefined {
+function identifyItem(elementOf: (item: unknown) => string, item: unknown, place: number, walk: Walk): string | undefined {
   try {
     return elementOf(item);
   } catch (error) {
     if (!(error instanceof IdentityError)) throw error;
-    walk.found(`element ${place}: ${error.message}`);
+    walk.report(`element ${place}: ${error.message}`);
     return undefined;
   }
 }
 
-function scalar(type: string, value: unknown, walk: Walk): void {
+function checkScalar(type: string, value: unknown, walk: Walk): void {
   switch (type) {
     case "numeric":
       if (typeof value !== "number" && typeof value !== "bigint") {
-        walk.found(`expected numeric (int or float), got ${goType(value)}`);
+        walk.report(`expected numeric (int or float), got ${goType(value)}`);
       }
       break;
     case "string":
       if (typeof value !== "string") {
-        walk.found(`expected string, got &value.valueUnstructured{Value:${goSyntax(value)}}`);
+        walk.report(`expected string, got &value.valueUnstructured{Value:${goSyntax(value)}}`);
       }
       break;
     case "boolean":
-      if (typeof value !== "boolean") walk.found(`expected boolean, got ${goValue(value)}`);
+      if (typeof value !== "boolean") walk.report(`expected boolean, got ${goValue(value)}`);
       break;
     case "untyped":
-      if (typeof value === "object") walk.found(`expected any scalar, got ${goValue(value)}`);
+      if (typeof value === "object") walk.report(`expected any scalar, got ${goValue(value)}`);
   }
 }
 

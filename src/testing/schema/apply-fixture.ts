@@ -1,8 +1,8 @@
 /** For tests of this room: schemas as structured-merge-diff writes them, and stories of who applies what. */
 
-import { canonical, type FieldSet, noFields } from "../../schema/apply/field-set.ts";
-import { apply, ConflictError, type Managed, managersAfterUpdate, type Versions } from "../../schema/apply/managers.ts";
-import { pathText } from "../../schema/apply/path-element.ts";
+import { canonicalize, type FieldSet, noFields } from "../../schema/apply/field-set.ts";
+import { apply, ConflictError, type VersionedSet, updateManagers, type Versions } from "../../schema/apply/managers.ts";
+import { formatPath } from "../../schema/apply/path-element.ts";
 import { shapeOf } from "../../schema/apply/shape.ts";
 import { int32, list, listMap, listSet, map, object, pointer, rawExtension, string } from "../../schema/define.ts";
 import type { Field, ListSchema, Schema } from "../../schema/schema.ts";
@@ -130,7 +130,7 @@ export function yaml(text: string): unknown {
 /** An object of one schema, in as many versions as are named, all alike; managers write to it in turn. */
 export class Story {
   value: unknown = {};
-  managers: ReadonlyMap<string, Managed> = new Map();
+  managers: ReadonlyMap<string, VersionedSet> = new Map();
   readonly #versions: Versions;
 
   constructor(schema: Schema, served: readonly string[] = ["v1"], filter: Versions["filter"] = (_, fields) => fields) {
@@ -139,7 +139,7 @@ export class Story {
       shapeOf: (version) => (served.includes(version) ? shape : undefined),
       convert: (value) => value ?? {},
       filter,
-      withoutSystem: (fields) => fields,
+      stripMeta: (fields) => fields,
     };
   }
 
@@ -153,18 +153,18 @@ export class Story {
       return [];
     } catch (error) {
       if (!(error instanceof ConflictError)) throw error;
-      return error.conflicts.map(({ manager, path }) => `${manager}: ${pathText(path)}`);
+      return error.conflicts.map(({ manager, path }) => `${manager}: ${formatPath(path)}`);
     }
   }
 
   update(name: string, value: unknown, { version = "v1" } = {}): void {
-    this.managers = managersAfterUpdate(this.#change(name, version, false), value);
+    this.managers = updateManagers(this.#change(name, version, false), value);
     this.value = value;
   }
 
   /** What each manages, in Kubernetes' order. */
   owned(): Readonly<Record<string, FieldSet>> {
-    return Object.fromEntries([...this.managers].map(([name, { fields }]) => [name, canonical(fields)]));
+    return Object.fromEntries([...this.managers].map(([name, { fields }]) => [name, canonicalize(fields)]));
   }
 
   #change(name: string, version: string, applied: boolean) {
@@ -174,7 +174,7 @@ export class Story {
       managers: this.managers,
       name,
       manager: { version, applied, fields: noFields },
-      withFields: (managed: Managed, fields: FieldSet): Managed => ({ ...managed, fields }),
+      withFields: (managed: VersionedSet, fields: FieldSet): VersionedSet => ({ ...managed, fields }),
     };
   }
 }
