@@ -3,7 +3,7 @@ import { logOptions } from "../flags/log-options.ts";
 import { systemClock } from "../std/time/clock.ts";
 import { createLogger, type Logger } from "../std/log/logger.ts";
 import { createNotifier } from "../std/process/sd-notify.ts";
-import { tidyMemory } from "../std/memory/collect-when-idle.ts";
+import { collectGarbageWhenIdle } from "../std/memory/collect-when-idle.ts";
 import { KUBERNETES_VERSION } from "../std/version.ts";
 import { type AgentInvocation, agentCommandLine } from "./config/command-line.ts";
 import { joined } from "./api-server/join.ts";
@@ -26,7 +26,7 @@ export async function run(argv: readonly string[], deps: RunDeps = {}): Promise<
   const { effective } = invocation;
   using log = createLogger(logOptions(effective.flags));
   for (const warning of effective.warnings) log.warn(warning);
-  using _memory = tidyMemory({ clock: systemClock });
+  using _memory = collectGarbageWhenIdle({ clock: systemClock });
   await using notifier = createNotifier({ env: process.env, clock: systemClock, log });
   const asked = Promise.withResolvers<string>();
   const stop = new AbortController();

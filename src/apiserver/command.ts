@@ -2,7 +2,7 @@
 import { logOptions } from "../flags/log-options.ts";
 import { invoke } from "../flags/program.ts";
 import { createLogger } from "../std/log/logger.ts";
-import { tidyMemory } from "../std/memory/collect-when-idle.ts";
+import { collectGarbageWhenIdle } from "../std/memory/collect-when-idle.ts";
 import { createNotifier } from "../std/process/sd-notify.ts";
 import { systemClock } from "../std/time/clock.ts";
 import { GIT_VERSION } from "../std/version.ts";
@@ -31,7 +31,7 @@ export async function run(argv: readonly string[]): Promise<number> {
       },
     );
   }
-  using _memory = tidyMemory({ clock: systemClock });
+  using _memory = collectGarbageWhenIdle({ clock: systemClock });
   await using notifier = createNotifier({ env: process.env, clock: systemClock, log });
   const first = Promise.withResolvers<string>();
   const second = Promise.withResolvers<number>();

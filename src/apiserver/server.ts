@@ -4,7 +4,7 @@ import type { UserInfo } from "../auth/user.ts";
 import type { Filter, Handler } from "../http/message.ts";
 import { compression } from "../http/respond.ts";
 import { systemRandom } from "../std/crypto/random.ts";
-import { hostAddress } from "../std/net/host-addresses.ts";
+import { readHostAddress } from "../std/net/host-addresses.ts";
 import { type Access, openAccess } from "./assembly/access-control.ts";
 import { openEndpoint } from "./assembly/api-handler.ts";
 import { startWork } from "./assembly/post-start.ts";
@@ -47,7 +47,7 @@ export interface RunningApiServer extends ApiServer {
 export async function startApiServer(config: ApiServerConfig, deps: ApiServerDeps): Promise<RunningApiServer> {
   const { clock, log, random = systemRandom } = deps;
   const address = { host: config.bindAddress, port: config.securePort };
-  const ownAddress = isEverywhere(config.bindAddress) ? await hostAddress() : undefined;
+  const ownAddress = isEverywhere(config.bindAddress) ? await readHostAddress() : undefined;
   const external = (): string =>
     externalAddress(config.serving.advertisedHost ?? ownAddress ?? address.host, address.port);
   let door: FrontDoor | undefined;

@@ -1,6 +1,6 @@
 /** Who asks, what for, and the two interfaces that answer: `Authenticator` and `Authorizer`. */
 import type { PolicyRule } from "../api/rbac/policy-rule.ts";
-import type { Soon } from "../std/async/maybe-promise.ts";
+import type { MaybePromise } from "../std/async/maybe-promise.ts";
 
 export interface UserInfo {
   readonly name: string;
@@ -31,7 +31,7 @@ export interface Credentials {
 }
 
 /** Undefined: these credentials mean nothing to it. Throws a `Refusal` for credentials it knows to be bad. */
-export type Authenticator = (credentials: Credentials) => Soon<UserInfo | undefined>;
+export type Authenticator = (credentials: Credentials) => MaybePromise<UserInfo | undefined>;
 
 export interface Attributes {
   readonly user: UserInfo;

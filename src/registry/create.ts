@@ -1,7 +1,7 @@
 import type { ApiObject } from "../api/kind.ts";
 import type { ObjectMeta } from "../api/meta/object-meta.ts";
 import { alreadyExists, badRequest, StatusError } from "../api/status.ts";
-import { suffix, uuid } from "../std/crypto/random.ts";
+import { randomSuffix, randomUuid } from "../std/crypto/random.ts";
 import type { Revision } from "../storage/store.ts";
 import { mutated, validated } from "./write/admission.ts";
 import { type Allocate, allocating } from "./write/allocation.ts";
@@ -137,7 +137,7 @@ function systemMetadata<T extends ApiObject>(registry: Registry<T>, object: T): 
   return {
     ...metadata,
     ...chosenName(registry, metadata),
-    uid: uuid(random),
+    uid: randomUuid(random),
     creationTimestamp: registry.timestamp(),
   };
 }
@@ -145,8 +145,8 @@ function systemMetadata<T extends ApiObject>(registry: Registry<T>, object: T): 
 function chosenName<T extends ApiObject>(registry: Registry<T>, { name, generateName }: ObjectMeta): ObjectMeta {
   const { random } = registry.deps;
   if (name) return {};
-  if (generateName) return { name: generateName.slice(0, GENERATED_PREFIX_MAX) + suffix(random) };
-  return registry.kind.strategy.namesItself === true ? { name: uuid(random) } : {};
+  if (generateName) return { name: generateName.slice(0, GENERATED_PREFIX_MAX) + randomSuffix(random) };
+  return registry.kind.strategy.namesItself === true ? { name: randomUuid(random) } : {};
 }
 
 async function store<T extends ApiObject>(

@@ -2,7 +2,7 @@
 import type { ObjectWriter, ObjectReader, SignalSource } from "../admission/chain/plugin.ts";
 import type { ApiObject, Kind, Part } from "../api/kind.ts";
 import type { UserInfo } from "../auth/user.ts";
-import type { Soon } from "../std/async/maybe-promise.ts";
+import type { MaybePromise } from "../std/async/maybe-promise.ts";
 import type { WatchCache } from "../storage/watch/cache.ts";
 import { change } from "./write/guaranteed-update.ts";
 import { create } from "./create.ts";
@@ -36,7 +36,7 @@ function onceFresh<T extends ApiObject, R>(
   registry: Registry<T>,
   waiting: SignalSource,
   read: (cache: WatchCache<T>) => R,
-): Soon<R> {
+): MaybePromise<R> {
   if (registry.isFresh) return read(registry.cache);
   return registry.fresh(waiting instanceof AbortSignal ? { signal: waiting } : waiting).then(read);
 }

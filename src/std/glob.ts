@@ -7,10 +7,10 @@ export function matchesGlob(pattern: string, text: string): boolean {
 }
 
 /** Throws a SyntaxError that says what is wrong with the pattern. */
-export function checkGlob(pattern: string): void {
+export function validateGlob(pattern: string): void {
   let i = 0;
   while (i < pattern.length) {
-    const token = tokenAt(pattern, i);
+    const token = parseToken(pattern, i);
     if (token === undefined) throw new SyntaxError(`Cannot parse pattern "${pattern}": "[" or "\\" is not closed`);
     i = token.end;
   }
@@ -26,7 +26,7 @@ function matches(pattern: string, p: number, text: string, t: number): boolean {
   let star = -1;
   let retry = -1;
   while (t < text.length || p < pattern.length) {
-    const token = p < pattern.length ? tokenAt(pattern, p) : undefined;
+    const token = p < pattern.length ? parseToken(pattern, p) : undefined;
     if (token?.accepts === "run") {
       star = token.end;
       retry = t;
@@ -45,11 +45,11 @@ function matches(pattern: string, p: number, text: string, t: number): boolean {
   return true;
 }
 
-function tokenAt(pattern: string, at: number): Token | undefined {
+function parseToken(pattern: string, at: number): Token | undefined {
   const character = pattern[at];
   if (character === "*") return { end: at + 1, accepts: "run" };
   if (character === "?") return { end: at + 1, accepts: () => true };
-  if (character === "[") return setAt(pattern, at);
+  if (character === "[") return parseSet(pattern, at);
   if (character === "\\") {
     const literal = pattern[at + 1];
     return literal === undefined ? undefined : { end: at + 2, accepts: (c) => c === literal };
@@ -57,7 +57,7 @@ function tokenAt(pattern: string, at: number): Token | undefined {
   return { end: at + 1, accepts: (c) => c === character };
 }
 
-function setAt(pattern: string, at: number): Token | undefined {
+function parseSet(pattern: string, at: number): Token | undefined {
   const negated = pattern[at + 1] === "^";
   const ranges: [string, string][] = [];
   let i = at + (negated ? 2 : 1);

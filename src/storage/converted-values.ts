@@ -11,7 +11,7 @@ import { formatApiVersion } from "../api/scheme.ts";
 import { decode } from "../schema/decode/decode.ts";
 import { applyDefaults } from "../schema/defaults.ts";
 import { stringify } from "../schema/json/encode.ts";
-import { ownMemory } from "../std/memory/unpooled-buffer.ts";
+import { toUnpooledBuffer } from "../std/memory/unpooled-buffer.ts";
 import { type Codec, parseValue, plainCodec, type StorageMediaType } from "./codec.ts";
 import type { KeyValue } from "./store.ts";
 
@@ -62,7 +62,7 @@ export class ConvertedValues<T extends ApiObject> {
     for (const [i, place] of others.entries()) {
       const bytes = this.#encoded(converted[i]!);
       const value = versions[place] === storage ? bytes : Buffer.concat([bytes, OUTDATED]);
-      shown[place] = { ...items[place]!, value: ownMemory(value) };
+      shown[place] = { ...items[place]!, value: toUnpooledBuffer(value) };
     }
     return shown;
   }
@@ -114,7 +114,7 @@ class RecentWrites {
   add(stored: Uint8Array, shown: Uint8Array): void {
     const key = keyOf(stored);
     this.take(stored);
-    this.#shown.set(key, ownMemory(shown));
+    this.#shown.set(key, toUnpooledBuffer(shown));
     this.#bytes += key.length + shown.length;
     for (const [oldest, value] of this.#shown) {
       if (this.#bytes <= RECENT_BYTES_MAX) return;

@@ -1,8 +1,8 @@
 import type { ApiObject, Kind } from "../api/kind.ts";
 import { alreadyExists, conflict, notFound, type Subject } from "../api/status.ts";
 import { deepFreeze } from "../schema/value/freeze.ts";
-import { ownMemory } from "../std/memory/unpooled-buffer.ts";
-import { andThen, type Soon } from "../std/async/maybe-promise.ts";
+import { toUnpooledBuffer } from "../std/memory/unpooled-buffer.ts";
+import { andThen, type MaybePromise } from "../std/async/maybe-promise.ts";
 import { type Codec, codecOf, type StorageMediaType } from "./codec.ts";
 import { ConvertedValues } from "./converted-values.ts";
 import { KeySpace } from "./keys.ts";
@@ -101,7 +101,7 @@ export class ObjectStore<T extends ApiObject> {
     try {
       const bytes = this.#codec.encode(object);
       const { stored, shown } = this.#converted ? await this.#written(bytes) : { stored: bytes, shown: object };
-      return versioned(shown, await this.#store.create(key, ownMemory(stored), options));
+      return versioned(shown, await this.#store.create(key, toUnpooledBuffer(stored), options));
     } catch (error) {
       if (isCode(error, "exists")) throw alreadyExists(this.#subject(key, options));
       throw error;
@@ -119,7 +119,7 @@ export class ObjectStore<T extends ApiObject> {
   }
 
   /** What lies in the store, as `decode` takes it. Rejects with a `StatusError` where it cannot be converted. */
-  shown(items: readonly KeyValue[]): Soon<readonly KeyValue[]> {
+  shown(items: readonly KeyValue[]): MaybePromise<readonly KeyValue[]> {
     return this.#converted?.shown(items) ?? items;
   }
 
@@ -142,7 +142,7 @@ export class ObjectStore<T extends ApiObject> {
       }
       const ttlSeconds = options.ttlSeconds?.(next);
       const { stored, shown } = this.#converted ? await this.#written(bytes) : { stored: bytes, shown: next };
-      return versioned(shown, await this.#store.update(key, ownMemory(stored), state.revision, { ttlSeconds }));
+      return versioned(shown, await this.#store.update(key, toUnpooledBuffer(stored), state.revision, { ttlSeconds }));
     });
   }
 
@@ -197,7 +197,7 @@ export class ObjectStore<T extends ApiObject> {
     }
   }
 
-  #state(item: KeyValue): Soon<State<T>> {
+  #state(item: KeyValue): MaybePromise<State<T>> {
     return andThen(this.shown([item]), ([shown = item]) => {
       return { object: this.decode(shown), revision: item.modified, bytes: item.value, seen: shown.value };
     });

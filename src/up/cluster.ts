@@ -10,7 +10,7 @@ import { type ApiServerConfig, defaultConfig } from "../apiserver/config/config.
 import { type RunningApiServer, startApiServer } from "../apiserver/server.ts";
 import { makeRequest } from "../http/request.ts";
 import { listening } from "../http/server/address-in-use.ts";
-import { aborted } from "../std/async/wait-for-abort.ts";
+import { waitForAbort } from "../std/async/wait-for-abort.ts";
 import { makeDirectory } from "../std/fs/make-directory.ts";
 import { type PodRuntime, type RuntimeDeps, startRuntime } from "./containerd/runtime.ts";
 import { lockDataDir } from "./host/data-dir-lock.ts";
@@ -80,7 +80,7 @@ export async function startCluster(
 async function unlessAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
   const stop = new AbortController();
   try {
-    await Promise.race([work, aborted(AbortSignal.any([signal, stop.signal]))]);
+    await Promise.race([work, waitForAbort(AbortSignal.any([signal, stop.signal]))]);
     signal.throwIfAborted();
   } finally {
     stop.abort();

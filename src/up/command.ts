@@ -3,10 +3,10 @@ import { hostname, networkInterfaces } from "node:os";
 import { expandControllerNames } from "../controllers/controllers.ts";
 import { logOptions } from "../flags/log-options.ts";
 import { invoke } from "../flags/program.ts";
-import { aborted } from "../std/async/wait-for-abort.ts";
+import { waitForAbort } from "../std/async/wait-for-abort.ts";
 import { systemRandom } from "../std/crypto/random.ts";
 import { createLogger, type Logger } from "../std/log/logger.ts";
-import { tidyMemory } from "../std/memory/collect-when-idle.ts";
+import { collectGarbageWhenIdle } from "../std/memory/collect-when-idle.ts";
 import { createNotifier } from "../std/process/sd-notify.ts";
 import { systemClock } from "../std/time/clock.ts";
 import { GIT_VERSION } from "../std/version.ts";
@@ -52,7 +52,7 @@ async function runCluster(options: UpOptions, deps: ClusterDeps): Promise<number
   const { clock, log } = deps;
   const controllers = expandControllerNames(options.controllers);
   const began = clock.monotonic();
-  using _memory = tidyMemory({ clock });
+  using _memory = collectGarbageWhenIdle({ clock });
   await using notifier = createNotifier({ env: process.env, clock, log });
   const signals = new Signals(log);
   try {
@@ -122,7 +122,7 @@ class Signals implements Disposable {
   }
 
   get first(): Promise<void> {
-    return aborted(this.#first.signal);
+    return waitForAbort(this.#first.signal);
   }
 
   get second(): Promise<undefined> {

@@ -1,11 +1,18 @@
 /** The admission chain: all plugins mutate an object in order, then all validate it. */
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { UserInfo } from "../../auth/user.ts";
+import { andThen, type MaybePromise } from "../../std/async/maybe-promise.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import { andThen, type Soon } from "../../std/async/maybe-promise.ts";
-import { runSteps, Stopwatch, observe } from "./stopwatch.ts";
-import { type AdmissionMetrics, type DurationObserver, type StepType, noopObserver } from "./metrics.ts";
-import type { AdmissionPlugin, AdmissionRequest, ObjectKind, Operation, AdmissionAttributes, ReinvocationContext } from "./plugin.ts";
+import { type AdmissionMetrics, type DurationObserver, noopObserver, type StepType } from "./metrics.ts";
+import type {
+  AdmissionAttributes,
+  AdmissionPlugin,
+  AdmissionRequest,
+  ObjectKind,
+  Operation,
+  ReinvocationContext,
+} from "./plugin.ts";
+import { observe, runSteps, Stopwatch } from "./stopwatch.ts";
 
 /** What all admission calls of one request have in common. */
 export interface AdmissionContext {
@@ -67,18 +74,18 @@ export class AdmissionChain {
    * requests reinvocation, all run once more. Throws or rejects with the error of the first plugin that rejects the
    * request.
    */
-  mutate<T extends ApiObject>(context: AdmissionContext, operation: Operation, object: T, previous?: T): Soon<T>;
-  mutate(about: AdmissionContext, operation: "DELETE", object: undefined, previous: ApiObject): Soon<undefined>;
+  mutate<T extends ApiObject>(context: AdmissionContext, operation: Operation, object: T, previous?: T): MaybePromise<T>;
+  mutate(about: AdmissionContext, operation: "DELETE", object: undefined, previous: ApiObject): MaybePromise<undefined>;
   mutate(
     about: AdmissionContext,
     operation: Operation,
     object: ApiObject | undefined,
     previous?: ApiObject,
-  ): Soon<ApiObject | undefined> {
+  ): MaybePromise<ApiObject | undefined> {
     const { mutators, mutatingObserver: mutating } = this.#pluginsFor(about, operation);
     if (mutators.length === 0) return object;
     const request = new Request(about, operation, object, previous);
-    const run = ({ plugin }: Step<"mutate">): Soon<void> =>
+    const run = ({ plugin }: Step<"mutate">): MaybePromise<void> =>
       andThen(plugin.mutate(request), (next) => request.replaceObject(next));
     return observe(mutating, new Stopwatch(this.#clock), (laps) => {
       const firstRun = runSteps(mutators, 0, laps, run);
@@ -90,11 +97,16 @@ export class AdmissionChain {
   }
 
   /** Runs the validating plugins. Throws or rejects with the error of the first plugin that rejects the request. */
-  validate(context: AdmissionContext, operation: Operation, object: ApiObject | undefined, previous?: ApiObject): Soon<void> {
+  validate(
+    context: AdmissionContext,
+    operation: Operation,
+    object: ApiObject | undefined,
+    previous?: ApiObject,
+  ): MaybePromise<void> {
     const { validators, validatingObserver: validating } = this.#pluginsFor(context, operation);
     if (validators.length === 0) return;
     const request = new Request(context, operation, object, previous);
-    const run = ({ plugin }: Step<"validate">): Soon<void> => plugin.validate(request);
+    const run = ({ plugin }: Step<"validate">): MaybePromise<void> => plugin.validate(request);
     return observe(validating, new Stopwatch(this.#clock), (laps) => runSteps(validators, 0, laps, run));
   }
 
@@ -106,7 +118,11 @@ export class AdmissionChain {
     const chosen = subresources.get(subresource);
     if (chosen !== undefined) return chosen;
     const { objectKind } = context;
-    return setAndReturn(subresources, subresource, this.#selectPlugins({ operation, kind, group, subresource, objectKind }));
+    return setAndReturn(
+      subresources,
+      subresource,
+      this.#selectPlugins({ operation, kind, group, subresource, objectKind }),
+    );
   }
 
   #selectPlugins(attributes: AdmissionAttributes): HandlingPlugins {
@@ -147,7 +163,12 @@ class Request implements AdmissionRequest {
   /** As the previous plugin left it. */
   object: ApiObject | undefined;
 
-  constructor(about: AdmissionContext, operation: Operation, object: ApiObject | undefined, previous: ApiObject | undefined) {
+  constructor(
+    about: AdmissionContext,
+    operation: Operation,
+    object: ApiObject | undefined,
+    previous: ApiObject | undefined,
+  ) {
     this.#context = about;
     this.operation = operation;
     this.object = object;

@@ -2,7 +2,7 @@
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { UserInfo } from "../../auth/user.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
-import type { Soon } from "../../std/async/maybe-promise.ts";
+import type { MaybePromise } from "../../std/async/maybe-promise.ts";
 
 export type Operation = "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
 
@@ -40,7 +40,7 @@ export interface AdmissionRequest extends AdmissionAttributes {
   readonly oldObject: ApiObject | undefined;
   /** `CreateOptions`, `UpdateOptions` (of patches too) or `DeleteOptions`; undefined for CONNECT. */
   readonly options: ApiObject | undefined;
-  /** With a dry run, nothing is stored and a plugin must not have side effects. */
+  /** With a dry run, nothing is stored and a plugin must not have side writer. */
   readonly dryRun: boolean;
   readonly user: UserInfo;
   readonly signal: AbortSignal;
@@ -67,9 +67,9 @@ export interface AdmissionPlugin {
   /** Whether the plugin handles such requests. The result is cached, so it must not change. */
   handles(attributes: AdmissionAttributes): boolean;
   /** Returns the mutated object; undefined if it is unchanged. Throws a `StatusError` to reject the request. */
-  mutate?(request: AdmissionRequest): Soon<ApiObject | undefined>;
+  mutate?(request: AdmissionRequest): MaybePromise<ApiObject | undefined>;
   /** Validates the object that will be stored. Throws a `StatusError` to reject the request. */
-  validate?(request: AdmissionRequest): Soon<void>;
+  validate?(request: AdmissionRequest): MaybePromise<void>;
 }
 
 /** A signal, or a request that has one: a request creates its signal only when a reader has to wait. */
@@ -77,8 +77,8 @@ export type SignalSource = AbortSignal | Pick<AdmissionRequest, "signal">;
 
 /** Reads from the watch caches, which are as fresh as the last acknowledged write. */
 export interface ObjectReader {
-  get<T extends ApiObject>(kind: Kind<T>, namespace: string, name: string, signal: SignalSource): Soon<T | undefined>;
-  list<T extends ApiObject>(kind: Kind<T>, namespace: string, signal: SignalSource): Soon<readonly T[]>;
+  get<T extends ApiObject>(kind: Kind<T>, namespace: string, name: string, signal: SignalSource): MaybePromise<T | undefined>;
+  list<T extends ApiObject>(kind: Kind<T>, namespace: string, signal: SignalSource): MaybePromise<readonly T[]>;
   /** Returns what the cache has now, which may be stale. Undefined also while the cache is being filled. */
   peek<T extends ApiObject>(kind: Kind<T>, namespace: string, name: string): T | undefined;
 }

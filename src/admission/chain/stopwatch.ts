@@ -1,6 +1,7 @@
 /** Runs the steps of the admission chain and measures how long each takes. */
+
+import type { MaybePromise } from "../../std/async/maybe-promise.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Soon } from "../../std/async/maybe-promise.ts";
 import type { DurationObserver } from "./metrics.ts";
 
 /** Measures consecutive intervals: the end of one is the start of the next, so the clock is read once for each. */
@@ -29,7 +30,11 @@ export class Stopwatch {
 }
 
 /** Records the duration of `work`. */
-export function observe<T>(observer: DurationObserver, stopwatch: Stopwatch, work: (laps: Stopwatch) => Soon<T>): Soon<T> {
+export function observe<T>(
+  observer: DurationObserver,
+  stopwatch: Stopwatch,
+  work: (laps: Stopwatch) => MaybePromise<T>,
+): MaybePromise<T> {
   const reject = (error: unknown): never => {
     observer.rejected(stopwatch.total);
     throw error;
@@ -38,7 +43,7 @@ export function observe<T>(observer: DurationObserver, stopwatch: Stopwatch, wor
     observer.admitted(stopwatch.total);
     return result;
   };
-  let result: Soon<T>;
+  let result: MaybePromise<T>;
   try {
     result = work(stopwatch);
   } catch (error) {
@@ -55,12 +60,12 @@ export function runSteps<S extends { readonly note: DurationObserver }>(
   steps: readonly S[],
   first: number,
   stopwatch: Stopwatch,
-  run: (step: S) => Soon<void>,
-): Soon<void> {
+  run: (step: S) => MaybePromise<void>,
+): MaybePromise<void> {
   for (let i = first; i < steps.length; i++) {
     const step = steps[i]!;
     const { note: observer } = step;
-    let result: Soon<void>;
+    let result: MaybePromise<void>;
     try {
       result = run(step);
     } catch (error) {
@@ -77,7 +82,7 @@ async function continueSteps<S extends { readonly note: DurationObserver }>(
   steps: readonly S[],
   index: number,
   stopwatch: Stopwatch,
-  run: (step: S) => Soon<void>,
+  run: (step: S) => MaybePromise<void>,
 ): Promise<void> {
   const { note: observer } = steps[index]!;
   try {

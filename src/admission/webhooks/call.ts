@@ -1,18 +1,18 @@
-/** One question to one webhook. */
+/** Calls one webhook with an AdmissionReview. */
 import { badRequest, StatusError } from "../../api/status.ts";
 import type { WebhookClient } from "../../client/webhook/webhook-client.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
+import { type RandomSource, randomUuid } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import { type RandomSource, uuid } from "../../std/crypto/random.ts";
-import type { EquivalentResource } from "../matching/versioned-object.ts";
 import type { AdmissionRequest } from "../chain/plugin.ts";
+import type { EquivalentResource } from "../matching/versioned-object.ts";
 import type { Hook } from "./hook.ts";
 import { denial, describe, type Objects, type Review, readReview, reviewText, reviewVersion } from "./review.ts";
 
-/** The webhook could not be asked, or its answer is none: its failure policy says what becomes of the request. */
+/** The call failed or the response is invalid; the webhook's failure policy applies. */
 export class CallFailed extends Error {
   override readonly name = "CallFailed";
-  /** What Kubernetes counts it as. */
+  /** The code for the metrics. */
   readonly code: number;
 
   constructor(webhook: string, reason: string, code: number, options?: ErrorOptions) {
@@ -30,7 +30,10 @@ export interface CallDeps {
 const SECONDS = 10;
 const HARMLESS = ["None", "NoneOnDryRun"];
 
-/** Resolves with what an allowing webhook answers. Rejects with `CallFailed` or the `StatusError` of a refusal. */
+/**
+ * Returns the response of a webhook that allows the request. Rejects with a `WebhookCallError`, or with the
+ * `StatusError` of a webhook that denies it.
+ */
 export async function callWebhook(
   { webhook }: Hook,
   request: AdmissionRequest,
@@ -43,7 +46,7 @@ export async function callWebhook(
   if (request.dryRun && !HARMLESS.includes(sideEffects ?? "")) {
     throw badRequest(`admission webhook ${goQuote(name)} does not support dry run`);
   }
-  const uid = uuid(deps.random);
+  const uid = randomUuid(deps.random);
   const version = attempt(name, "could not create admission objects", BAD_REQUEST, () =>
     reviewVersion(webhook.admissionReviewVersions),
   );

@@ -10,7 +10,7 @@ import { writeFileDurably } from "../../auth/pki/key-pair.ts";
 import { readAll } from "../../client/response.ts";
 import { type ClusterAccess, loadKubeconfig, writeKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
 import { parseYaml } from "../../schema/yaml/yaml.ts";
-import { sameSecret } from "../../std/crypto/constant-time-equal.ts";
+import { constantTimeEqual } from "../../std/crypto/constant-time-equal.ts";
 import type { AgentConfig } from "../agent-config.ts";
 
 export interface Invitation {
@@ -57,7 +57,7 @@ async function writeBootstrap(path: string, { server, token }: Invitation, ca: s
 async function keepToken(path: string, invitation: Invitation): Promise<void> {
   const { server, token, ca } = await loadKubeconfig(path).catch((): Partial<ClusterAccess> => ({}));
   if (ca === undefined || hashOf(ca) !== invitation.caHash.toLowerCase()) return;
-  if (!sameSecret(token ?? "", invitation.token) || server !== invitation.server)
+  if (!constantTimeEqual(token ?? "", invitation.token) || server !== invitation.server)
     await writeBootstrap(path, invitation, ca);
 }
 

@@ -4,7 +4,7 @@ import { duration, map, object, optional, pointer, required, string } from "../.
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 import { parseDuration } from "../../schema/value/time.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import { converse } from "../../std/process/run-with-stdin.ts";
+import { runWithStdin } from "../../std/process/run-with-stdin.ts";
 import type { RegistryAuths } from "./docker-config.ts";
 
 const response = object("credentialprovider.svclet.svc.io/v1.CredentialProviderResponse", {
@@ -58,7 +58,7 @@ export async function runPlugin(
   const asked = `${JSON.stringify({ kind: "CredentialProviderRequest", apiVersion, ...request })}\n`;
   try {
     const limits = { timeoutMs: TIMEOUT_MS, bytesMax: OUTPUT_BYTES_MAX };
-    return answerOf(await converse({ command, args, env }, asked, limits, clock, signal), apiVersion);
+    return answerOf(await runWithStdin({ command, args, env }, asked, limits, clock, signal), apiVersion);
   } catch (cause) {
     const why = (cause as Error).message;
     throw new Error(`error execing credential provider plugin ${command} for image ${request.image}: ${why}`, {

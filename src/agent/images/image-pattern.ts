@@ -2,7 +2,7 @@
  * What registry credentials are for: a host, whose labels may be shell patterns, perhaps a port, and the beginning of a
  * path. `*.example.com` is for `a.example.com/x`, not for `example.com` or `a.b.example.com`.
  */
-import { checkGlob, matchesGlob } from "../../std/glob.ts";
+import { validateGlob, matchesGlob } from "../../std/glob.ts";
 
 interface Location {
   readonly labels: readonly string[];
@@ -33,7 +33,7 @@ export function imagePatternProblem(pattern: string): string | undefined {
   const port = /:([^\]]*)$/.exec(host)?.[1] ?? "";
   if (!/^\d*$/.test(port)) return `invalid port ":${port}" after host`;
   try {
-    checkGlob(host);
+    validateGlob(host);
     return undefined;
   } catch (error) {
     return (error as Error).message;

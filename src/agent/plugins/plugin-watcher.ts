@@ -5,7 +5,7 @@
  */
 import { mkdir, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { aborted } from "../../std/async/wait-for-abort.ts";
+import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import { Backoff } from "../../std/time/backoff.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
@@ -71,7 +71,7 @@ export async function watchPlugins(options: PluginWatcherOptions): Promise<void>
   // Watching starts before looking, so that nothing falls between the two.
   using _watch = watchFiles([join(directory, "*")], clock, look);
   look();
-  await aborted(signal);
+  await waitForAbort(signal);
   await turn;
   for (const { gone } of known.values()) gone.abort();
   await Promise.all([...known.values()].map(({ done }) => done));
@@ -123,7 +123,7 @@ async function serve(options: PluginWatcherOptions, path: string, gone: AbortSig
       await clock.sleep(backoff.next(), either).catch(() => undefined);
     }
   }
-  await aborted(either);
+  await waitForAbort(either);
   if (plugin === undefined || signal.aborted) return;
   log.info("Plugin is gone", { type: plugin.type, name: plugin.name });
   await options.handlers[plugin.type]

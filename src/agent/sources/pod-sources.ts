@@ -1,7 +1,7 @@
 /** All sources of pods: what they want goes to the pod manager; once all have told, what else runs is ended. */
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Client } from "../../client/client.ts";
-import { aborted } from "../../std/async/wait-for-abort.ts";
+import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
@@ -133,7 +133,7 @@ export class PodSources {
       for (const uid of restored) if (!known.has(uid)) this.#leave(uid);
       this.#apiSynced = true;
       this.#noteComplete();
-      await aborted(signal);
+      await waitForAbort(signal);
     } catch {
       // Ends with the signal.
     }
@@ -187,7 +187,7 @@ export class PodSources {
 
   async #sweepOften(): Promise<void> {
     const { config, clock, log, signal, objects, pods } = this.#options;
-    await Promise.race([this.#complete.promise, aborted(signal)]);
+    await Promise.race([this.#complete.promise, waitForAbort(signal)]);
     while (!signal.aborted) {
       await this.#sweep().catch((error: unknown) => {
         if (!signal.aborted) log.warn("Cannot sweep orphaned pods", { error: String(error) });

@@ -14,7 +14,7 @@ import { StatusError } from "../../api/status.ts";
 import { timeOf } from "../../schema/value/time.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import { type RandomSource, uuid } from "../../std/crypto/random.ts";
+import { type RandomSource, randomUuid } from "../../std/crypto/random.ts";
 import { WorkQueue } from "../../std/async/work-queue.ts";
 import { ObjectStore } from "../../storage/object-store.ts";
 import type { Store } from "../../storage/store.ts";
@@ -121,7 +121,7 @@ export class ShownObjects implements AsyncDisposable {
   #namespace(name: string): void {
     if (this.#known.has(name)) return;
     this.#known.add(name);
-    const metadata = { name, uid: uuid(this.#options.random), creationTimestamp: this.#now() };
+    const metadata = { name, uid: randomUuid(this.#options.random), creationTimestamp: this.#now() };
     const made = { metadata, spec: { finalizers: ["kubernetes"] }, status: { phase: "Active" } };
     const object = namespaceKind.strategy.setDefaults?.(made as never) ?? made;
     this.#want(this.#namespaces.key(undefined, name), { objects: this.#namespaces, object: object as ApiObject });

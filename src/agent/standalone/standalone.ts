@@ -13,7 +13,7 @@ import { listen } from "../../http/server/server.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
-import { sameSecret } from "../../std/crypto/constant-time-equal.ts";
+import { constantTimeEqual } from "../../std/crypto/constant-time-equal.ts";
 import { createMemoryStore } from "../../storage/memory.ts";
 import type { Store } from "../../storage/store.ts";
 import type { AgentConfig } from "../agent-config.ts";
@@ -145,7 +145,7 @@ function holderOf(token: string): WhoReads {
   const reader = { name: "system:standalone-reader", uid: "", groups: ["system:authenticated"], extra: {} };
   return (authorization = "") => {
     const [, given] = /^bearer (\S+)$/i.exec(authorization) ?? [];
-    return given !== undefined && sameSecret(given, token) ? reader : undefined;
+    return given !== undefined && constantTimeEqual(given, token) ? reader : undefined;
   };
 }
 

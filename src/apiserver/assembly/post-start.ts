@@ -3,7 +3,7 @@ import { eventKind } from "../../api/core/event/kind.ts";
 import { includesController } from "../../controllers/controllers.ts";
 import type { Handler } from "../../http/message.ts";
 import { EventBudget } from "../../registry/event-budget.ts";
-import { hostAddress } from "../../std/net/host-addresses.ts";
+import { readHostAddress } from "../../std/net/host-addresses.ts";
 import { withTimeout } from "../../std/time/with-timeout.ts";
 import { feedNodeGraph } from "../authorization/node-graph-feed.ts";
 import type { ApiServerConfig } from "../config/config.ts";
@@ -117,7 +117,7 @@ async function ownEndpoints({
 }: ApiServerConfig): Promise<OwnEndpointsOptions | undefined> {
   const { endpointReconciler: type, advertiseAddress } = services;
   const isBound = !isEverywhere(bindAddress) && !isLoopback(bindAddress);
-  const address = advertiseAddress ?? (isBound ? bindAddress : await hostAddress());
+  const address = advertiseAddress ?? (isBound ? bindAddress : await readHostAddress());
   return isLoopback(address) ? undefined : { type, address, port: securePort === 0 ? SECURE_PORT : securePort };
 }
 

@@ -5,7 +5,7 @@ import type { Lease } from "../../api/coordination/lease/schema.ts";
 import { remove } from "../../registry/delete.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { microTimeOf } from "../../schema/value/time.ts";
-import { uuid } from "../../std/crypto/random.ts";
+import { randomUuid } from "../../std/crypto/random.ts";
 import { ensure, systemScope, unlessOvertaken } from "./ensure.ts";
 
 const NAMESPACE = "kube-system";
@@ -35,7 +35,7 @@ export class IdentityLease {
     this.#registries = registries;
     this.#signal = signal;
     this.#host = host;
-    this.#holder = `${identityOf(host)}_${uuid(registries.deps.random)}`;
+    this.#holder = `${identityOf(host)}_${randomUuid(registries.deps.random)}`;
   }
 
   async renew(): Promise<void> {

@@ -1,4 +1,4 @@
-import { aborted } from "../../std/async/wait-for-abort.ts";
+import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import { Wakeup } from "../../std/async/wakeup.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
@@ -38,7 +38,7 @@ export interface Keeper {
 export function keep(chores: readonly Chore[], options: KeepOptions): Keeper {
   for (const chore of chores) void repeat(chore, options);
   // A store that does not answer does not keep the server from stopping.
-  return { ended: aborted(options.signal) };
+  return { ended: waitForAbort(options.signal) };
 }
 
 /** Resolves whatever comes of it. */

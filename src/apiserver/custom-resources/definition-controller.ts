@@ -19,7 +19,7 @@ import { change } from "../../registry/write/guaranteed-update.ts";
 import { tracked } from "../../registry/managed-fields/track-managed-fields.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Registry, Scope } from "../../registry/registry.ts";
-import { aborted } from "../../std/async/wait-for-abort.ts";
+import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { registerCustomApis } from "./custom-api-services.ts";
@@ -100,7 +100,7 @@ class DefinitionController {
 
   async #watch(): Promise<void> {
     const { cache, objects } = this.#registry;
-    await Promise.race([cache.ready(), aborted(this.#deps.signal)]);
+    await Promise.race([cache.ready(), waitForAbort(this.#deps.signal)]);
     for (const name of this.#deps.custom.names()) if (this.#find(name) === undefined) this.#deps.custom.withdraw(name);
     const prefix = objects.prefix();
     let started = false;

@@ -1,6 +1,6 @@
 import { AuditAnnotations } from "../../admission/chain/audit-annotations.ts";
 import type { Handler, HttpResponse } from "../../http/message.ts";
-import { type RandomSource, uuid } from "../../std/crypto/random.ts";
+import { type RandomSource, randomUuid } from "../../std/crypto/random.ts";
 import type { RequestHandler } from "../request/request-context.ts";
 import { parseRequestInfo } from "../request/request-info.ts";
 import { warningHeaders } from "../responses/warning-headers.ts";
@@ -20,7 +20,7 @@ export function withRequestInfo(next: RequestHandler, random: RandomSource): Han
       annotations: new AuditAnnotations(),
     };
     const response = await next(context);
-    return addStandardHeaders(response, warnings, request.headers["audit-id"] ?? uuid(random));
+    return addStandardHeaders(response, warnings, request.headers["audit-id"] ?? randomUuid(random));
   };
 }
 

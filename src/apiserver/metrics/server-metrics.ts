@@ -3,7 +3,7 @@ import type { Scheme } from "../../api/scheme.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { MetricRegistry } from "../../std/metrics/metrics.ts";
-import { type QueueMetrics, queueMetrics } from "../../std/metrics/queue-metrics.ts";
+import { type QueueMetrics, createQueueMetrics } from "../../std/metrics/queue-metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { MeasuredStore } from "../../storage/measured-store.ts";
 import type { Store } from "../../storage/store.ts";
@@ -50,7 +50,7 @@ export class ServerMetrics implements AsyncDisposable {
     this.registry = registry;
     this.slis = slis;
     this.requests = new RequestMetrics(registry, () => this.#scheme);
-    this.queues = queueMetrics(registry);
+    this.queues = createQueueMetrics(registry);
     this.observeHealth = healthMetrics(slis);
     this.#process = processMetrics(registry);
     buildMetrics(registry, versionInfo(config.gitVersion, config.apis.emulatedVersion), config.observe.features);

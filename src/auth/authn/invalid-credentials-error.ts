@@ -1,5 +1,5 @@
 import { StatusError } from "../../api/status.ts";
-import type { Soon } from "../../std/async/maybe-promise.ts";
+import type { MaybePromise } from "../../std/async/maybe-promise.ts";
 
 /** Credentials that are known to be bad. Clients learn nothing but 401; the message is for logs and reviewers. */
 export class Refusal extends StatusError {
@@ -17,9 +17,9 @@ export function refusedBy(refusals: readonly Refusal[]): Refusal {
 }
 
 /** The first answer of those asked in order. Without one, throws or rejects with every refusal there was. */
-export function firstFound<A, R>(all: readonly A[], ask: (one: A) => Soon<R | undefined>): Soon<R | undefined> {
+export function firstFound<A, R>(all: readonly A[], ask: (one: A) => MaybePromise<R | undefined>): MaybePromise<R | undefined> {
   for (let place = 0; place < all.length; place++) {
-    let found: Soon<R | undefined>;
+    let found: MaybePromise<R | undefined>;
     try {
       found = ask(all[place]!);
     } catch (error) {
@@ -34,7 +34,7 @@ export function firstFound<A, R>(all: readonly A[], ask: (one: A) => Soon<R | un
 async function firstLater<A, R>(
   first: Promise<R | undefined>,
   rest: readonly A[],
-  ask: (one: A) => Soon<R | undefined>,
+  ask: (one: A) => MaybePromise<R | undefined>,
 ): Promise<R | undefined> {
   const refusals: Refusal[] = [];
   const questions = [() => first, ...rest.map((one) => () => ask(one))];

@@ -5,9 +5,9 @@
  */
 import type { ServiceAccount } from "../../api/core/service-account/schema.ts";
 import type { ApiObject } from "../../api/kind.ts";
+import { andThen, type MaybePromise } from "../../std/async/maybe-promise.ts";
+import { constantTimeEqual } from "../../std/crypto/constant-time-equal.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import { sameSecret } from "../../std/crypto/constant-time-equal.ts";
-import { andThen, type Soon } from "../../std/async/maybe-promise.ts";
 import { Refusal } from "../authn/invalid-credentials-error.ts";
 import type { BearerToken, Identified, TokenAuthenticator } from "../authn/token/bearer-token.ts";
 import type { UserInfo } from "../user.ts";
@@ -29,7 +29,7 @@ export interface BoundReference extends Reference {
 }
 
 /** The stored object; one that has the uid, if any has. */
-export type FindBound = (reference: BoundReference) => Soon<ApiObject | undefined>;
+export type FindBound = (reference: BoundReference) => MaybePromise<ApiObject | undefined>;
 
 export interface AccountTokenOptions {
   readonly issuers: readonly string[];
@@ -105,7 +105,7 @@ function judge(
   token: BearerToken,
   asked: readonly string[],
   options: AccountTokenOptions,
-): Soon<Identified> {
+): MaybePromise<Identified> {
   const { claims, user, bound } = known;
   const { clock, count } = options;
   if (claims.audiences.length === 0) {
@@ -194,7 +194,7 @@ function boundTo(claims: Verified["claims"]): readonly BoundReference[] {
 }
 
 /** Those from `first` on, without a promise as long as caches know them. */
-function checkBound(bound: readonly BoundReference[], first: number, find: FindBound, now: number): Soon<void> {
+function checkBound(bound: readonly BoundReference[], first: number, find: FindBound, now: number): MaybePromise<void> {
   for (let i = first; i < bound.length; i++) {
     const reference = bound[i]!;
     const found = find(reference);
@@ -231,7 +231,7 @@ async function checkLegacy(
     throw new Refusal("service account token has been invalidated");
   }
   const kept = Buffer.from(holder.data?.token ?? "", "base64");
-  if (!sameSecret(kept, token.text)) {
+  if (!constantTimeEqual(kept, token.text)) {
     throw new Refusal("service account token does not match server's copy");
   }
   const owner: ServiceAccount | undefined = await find({ kind: "ServiceAccount", namespace, ...account });

@@ -1,5 +1,5 @@
 /** `ip('10.0.0.1')` and `cidr('10.0.0.0/8')`: addresses and blocks of them, read strictly. */
-import { bitsOf, formatIp, type IpFamily, parseIp } from "../../std/net/ip.ts";
+import { addressBits, formatIp, type IpFamily, parseIp } from "../../std/net/ip.ts";
 import { type FunctionDeclaration, functionOf, type Library, method, overload } from "../functions.ts";
 import { boolType, intType, opaqueType, stringType, type Type } from "../values/types.ts";
 import { fail, Opaque, type Value } from "../values/value.ts";
@@ -24,12 +24,12 @@ class IpValue extends Opaque {
   }
 
   override costSize(): number {
-    return bitsOf(this.family) / 8;
+    return addressBits(this.family) / 8;
   }
 
   /** Whether the first bits are those of `block`, a number of as many bits. */
   startsWith(family: IpFamily, block: bigint, bits: number): boolean {
-    return this.family === family && this.value >> BigInt(bitsOf(family) - bits) === block;
+    return this.family === family && this.value >> BigInt(addressBits(family) - bits) === block;
   }
 }
 
@@ -54,13 +54,13 @@ class CidrValue extends Opaque {
 
   masked(): CidrValue {
     const { family, value } = this.address;
-    const host = BigInt(bitsOf(family) - this.prefixLength);
+    const host = BigInt(addressBits(family) - this.prefixLength);
     return new CidrValue(new IpValue(family, (value >> host) << host), this.prefixLength);
   }
 
   contains(address: IpValue): boolean {
     const { family } = this.address;
-    const host = BigInt(bitsOf(family) - this.prefixLength);
+    const host = BigInt(addressBits(family) - this.prefixLength);
     return address.family === family && address.value >> host === this.address.value >> host;
   }
 
@@ -73,10 +73,10 @@ class CidrValue extends Opaque {
 function readIp(text: string): IpValue | string {
   if (text.includes("%")) return `IP address ${JSON.stringify(text)} with zone value is not allowed`;
   const ip = parseIp(text);
-  if (ip === undefined || ip.form === "leadingZeros") {
+  if (ip === undefined || ip.notation === "leadingZeros") {
     return `IP Address ${JSON.stringify(text)} parse error during conversion from string: unable to parse IP`;
   }
-  if (ip.form === "mapped") return `IPv4-mapped IPv6 address ${JSON.stringify(text)} is not allowed`;
+  if (ip.notation === "mapped") return `IPv4-mapped IPv6 address ${JSON.stringify(text)} is not allowed`;
   return new IpValue(ip.family, ip.value);
 }
 
@@ -87,7 +87,7 @@ function readCidr(text: string): CidrValue | string {
   const wrong = "network address parse error during conversion from string: ";
   if (typeof address === "string") return `${wrong}${wrong}netip.ParsePrefix(${JSON.stringify(text)}): ${address}`;
   const length = Number(bits);
-  if (!/^(?:0|[1-9]\d{0,2})$/.test(bits) || length > bitsOf(address.family)) {
+  if (!/^(?:0|[1-9]\d{0,2})$/.test(bits) || length > addressBits(address.family)) {
     return `${wrong}${wrong}netip.ParsePrefix(${JSON.stringify(text)}): bad bits after slash: ${JSON.stringify(bits)}`;
   }
   return new CidrValue(address, length);

@@ -5,7 +5,7 @@ import { StatusError } from "../../api/status.ts";
 import { formatInstant } from "../../schema/value/time.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import { type RandomSource, suffix } from "../../std/crypto/random.ts";
+import { type RandomSource, randomSuffix } from "../../std/crypto/random.ts";
 import type { Client } from "../client.ts";
 import { EventCorrelator, type Occurrence, type Tally } from "./event-correlator.ts";
 import { TokenBucket } from "../../std/time/token-bucket.ts";
@@ -63,7 +63,7 @@ class Recorder implements EventRecorder {
     const { clock, random, qps = DEFAULT_QPS, burst = DEFAULT_BURST } = options;
     this.#correlator = new EventCorrelator(
       clock,
-      ({ name = "" }) => `${name}.${clock.now().toString(16)}${suffix(random)}`,
+      ({ name = "" }) => `${name}.${clock.now().toString(16)}${randomSuffix(random)}`,
     );
     this.#bucket = qps === 0 ? undefined : new TokenBucket(clock, qps, Math.max(burst, 1));
   }
@@ -137,7 +137,7 @@ class Recorder implements EventRecorder {
       } catch (error) {
         // The server forgets events after a while; then the count goes on under a new name.
         if (!(error instanceof StatusError) || error.status.code !== 404) throw error;
-        tally.name = `${occurrence.about.name ?? ""}.${this.#options.clock.now().toString(16)}${suffix(this.#options.random)}`;
+        tally.name = `${occurrence.about.name ?? ""}.${this.#options.clock.now().toString(16)}${randomSuffix(this.#options.random)}`;
       }
     }
     await client.create(eventKind, this.#event(occurrence, tally, namespace), signal);

@@ -1,6 +1,6 @@
 /** Credentials that a program tells, as `kubectl` has them made: kept until they expire, or are not believed. */
 import type { Clock } from "../../std/time/clock.ts";
-import { converse } from "../../std/process/run-with-stdin.ts";
+import { runWithStdin } from "../../std/process/run-with-stdin.ts";
 import type { ExecUser } from "./webhook-kubeconfig.ts";
 
 export interface ExecCredential {
@@ -54,7 +54,7 @@ export class ExecCredentials implements Disposable {
     const info = JSON.stringify({ kind: "ExecCredential", apiVersion, spec });
     const program = { command, args, env: { ...env, KUBERNETES_EXEC_INFO: info } };
     try {
-      const text = await converse(program, "", LIMITS, this.#clock, this.#stop.signal);
+      const text = await runWithStdin(program, "", LIMITS, this.#clock, this.#stop.signal);
       this.#kept = credentialIn(text, apiVersion);
       return this.#kept;
     } catch (cause) {

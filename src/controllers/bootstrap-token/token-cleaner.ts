@@ -1,11 +1,12 @@
 /** Deletes bootstrap tokens whose time is over. */
-import type { Secret } from "../../api/core/secret/schema.ts";
+
 import { secretKind } from "../../api/core/secret/kind.ts";
+import type { Secret } from "../../api/core/secret/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import { BOOTSTRAP_NAMESPACES, expiryOf, isBootstrapToken } from "../../auth/authn/token/bootstrap-token.ts";
 import { type ReflectorEvent, reflect } from "../../client/informer/reflector.ts";
-import { DueTimes } from "../../std/time/key-timers.ts";
 import { WorkQueue } from "../../std/async/work-queue.ts";
+import { KeyTimers } from "../../std/time/key-timers.ts";
 import type { ControllerDeps } from "../controller.ts";
 
 export async function runTokenCleaner(deps: ControllerDeps): Promise<void> {
@@ -24,7 +25,7 @@ async function clean(namespace: string, deps: ControllerDeps): Promise<void> {
     onError: (name, error) => log.error("Cannot delete a bootstrap token; trying again", error, { namespace, name }),
   });
   // Of each token nothing is kept but its name and its time.
-  using due = new DueTimes(clock, (name) => queue.add(name));
+  using due = new KeyTimers(clock, (name) => queue.add(name));
 
   async function expire(name: string, stopping: AbortSignal): Promise<void> {
     try {

@@ -1,12 +1,12 @@
 /** Gives cluster roles with an `aggregationRule` the rules of all cluster roles that it selects. */
 import { matchesLabels, requirementsOf } from "../../api/meta/selectors/selector.ts";
-import type { ClusterRole } from "../../api/rbac/cluster-role/schema.ts";
 import { clusterRoleKind } from "../../api/rbac/cluster-role/kind.ts";
+import type { ClusterRole } from "../../api/rbac/cluster-role/schema.ts";
 import type { PolicyRule } from "../../api/rbac/policy-rule.ts";
 import { StatusError } from "../../api/status.ts";
 import { type Informer, startInformer } from "../../client/informer/informer.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
-import { aborted } from "../../std/async/wait-for-abort.ts";
+import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import { WorkQueue } from "../../std/async/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";
 
@@ -42,7 +42,7 @@ export async function runClusterRoleAggregation(deps: ControllerDeps): Promise<v
     }
   };
   roles.subscribe({ put: changed, delete: changed });
-  await aborted(signal);
+  await waitForAbort(signal);
 }
 
 /** In the order of names, each rule once. */

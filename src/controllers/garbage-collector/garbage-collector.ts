@@ -9,7 +9,7 @@
 import { schemeOf } from "../../api/builtin.ts";
 import { formatApiVersion } from "../../api/scheme.ts";
 import { createEventRecorder, type EventRecorder } from "../../client/events/event-recorder.ts";
-import { aborted } from "../../std/async/wait-for-abort.ts";
+import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import { WorkQueue } from "../../std/async/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { collect } from "./collect.ts";
@@ -45,7 +45,7 @@ export async function runGarbageCollector(deps: ControllerDeps): Promise<void> {
     },
   });
   watches.start();
-  await aborted(signal);
+  await waitForAbort(signal);
   watches.stop();
 }
 

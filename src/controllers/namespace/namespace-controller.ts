@@ -2,8 +2,9 @@
  * Empties namespaces that are being deleted and then lets them go: deletes what they hold, pods before all else, says
  * in the namespace's conditions what is left, and takes its finalizer away when nothing is.
  */
-import type { Namespace } from "../../api/core/namespace/schema.ts";
+
 import { namespaceKind } from "../../api/core/namespace/kind.ts";
+import type { Namespace } from "../../api/core/namespace/schema.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { kubernetesGroup } from "../../api/scheme.ts";
@@ -12,9 +13,9 @@ import type { Client } from "../../client/client.ts";
 import { startInformer } from "../../client/informer/informer.ts";
 import { metadataOnly } from "../../client/metadata-only.ts";
 import { timeOf } from "../../schema/value/time.ts";
-import { aborted } from "../../std/async/wait-for-abort.ts";
-import { Backoff } from "../../std/time/backoff.ts";
+import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import { WorkQueue } from "../../std/async/work-queue.ts";
+import { Backoff } from "../../std/time/backoff.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { builtinContentKinds, customContentKinds } from "./content-kinds.ts";
 import { conditionsAfter, type Progress, type Remains } from "./deletion-conditions.ts";
@@ -62,7 +63,7 @@ export async function runNamespaceController(deps: ControllerDeps): Promise<void
       queue.forget(metadata?.name ?? "");
     },
   });
-  await aborted(signal);
+  await waitForAbort(signal);
 }
 
 function isTerminating(namespace: Namespace): boolean {

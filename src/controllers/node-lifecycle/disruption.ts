@@ -5,7 +5,7 @@
  */
 import type { Node } from "../../api/core/node/schema.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import { DueTimes } from "../../std/time/key-timers.ts";
+import { KeyTimers } from "../../std/time/key-timers.ts";
 import { readyStatus } from "./condition-taints.ts";
 
 /** Kubernetes' defaults: nodes a second, and what counts as most of a zone, and as a large one. */
@@ -30,7 +30,7 @@ export class Disruption implements Disposable {
   readonly #clock: Clock;
   readonly #onTurn: (node: string) => void;
   readonly #zones = new Map<string, Zone>();
-  readonly #turns: DueTimes;
+  readonly #turns: KeyTimers;
   readonly #admitted = new Set<string>();
   #allDown = false;
 
@@ -38,7 +38,7 @@ export class Disruption implements Disposable {
   constructor(clock: Clock, onTurn: (node: string) => void) {
     this.#clock = clock;
     this.#onTurn = onTurn;
-    this.#turns = new DueTimes(clock, (zone) => this.#pump(zone));
+    this.#turns = new KeyTimers(clock, (zone) => this.#pump(zone));
   }
 
   /** No node of any zone is ready: nobody's pods are to be driven off. */

@@ -2,7 +2,7 @@
 import type { Lease } from "../../api/coordination/lease/schema.ts";
 import type { Node, NodeCondition } from "../../api/core/node/schema.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import { DueTimes } from "../../std/time/key-timers.ts";
+import { KeyTimers } from "../../std/time/key-timers.ts";
 
 /** How long a node may be silent, and a new one that has never said anything. */
 const GRACE_MS = 50_000;
@@ -14,7 +14,7 @@ const STARTUP_GRACE_MS = 60_000;
  */
 export class Heartbeats implements Disposable {
   readonly #clock: Clock;
-  readonly #due: DueTimes;
+  readonly #due: KeyTimers;
   /** The last heartbeat in each node's status; empty for a node that has never said whether it is ready. */
   readonly #heartbeats = new Map<string, string>();
   readonly #renewals = new Map<string, string>();
@@ -22,7 +22,7 @@ export class Heartbeats implements Disposable {
   /** `onSilent` is told of a node that has been silent too long; once, until it is heard of again. */
   constructor(clock: Clock, onSilent: (node: string) => void) {
     this.#clock = clock;
-    this.#due = new DueTimes(clock, onSilent);
+    this.#due = new KeyTimers(clock, onSilent);
   }
 
   isSilent(node: string): boolean {

@@ -2,17 +2,18 @@
  * Drives pods off nodes with `NoExecute` taints that they do not tolerate, or tolerate for a time only. Pods are
  * watched only of nodes that have such taints.
  */
-import type { Toleration } from "../../api/core/pod-spec/affinity.ts";
+
 import type { Node, Taint } from "../../api/core/node/schema.ts";
-import type { Pod } from "../../api/core/pod/schema.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
+import type { Toleration } from "../../api/core/pod-spec/affinity.ts";
 import { StatusError } from "../../api/status.ts";
 import type { EventRecorder } from "../../client/events/event-recorder.ts";
 import { type Informer, startInformer } from "../../client/informer/informer.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import { timeOf } from "../../schema/value/time.ts";
-import { DueTimes } from "../../std/time/key-timers.ts";
 import { WorkQueue } from "../../std/async/work-queue.ts";
+import { KeyTimers } from "../../std/time/key-timers.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { tolerates } from "../scheduler/filters/taints.ts";
 
@@ -33,7 +34,7 @@ export class TaintEvictions implements AsyncDisposable {
   readonly #recorder: EventRecorder;
   readonly #nodes = new Map<string, TaintedNode>();
   readonly #planned = new Map<string, Planned>();
-  readonly #due: DueTimes;
+  readonly #due: KeyTimers;
   readonly #queue: WorkQueue;
   readonly #closing = new Set<Promise<void>>();
 
@@ -41,7 +42,7 @@ export class TaintEvictions implements AsyncDisposable {
     const { clock, random, log } = deps;
     this.#deps = deps;
     this.#recorder = recorder;
-    this.#due = new DueTimes(clock, (key) => this.#queue.add(key));
+    this.#due = new KeyTimers(clock, (key) => this.#queue.add(key));
     this.#queue = new WorkQueue({
       clock,
       random,

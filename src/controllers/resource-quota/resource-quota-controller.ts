@@ -2,13 +2,14 @@
  * Keeps in the status of every quota what is used in its namespace. The API server charges what is made; what goes is
  * counted out here, and what was charged for nothing.
  */
-import { type Amounts, amountsOf, listOf, pick } from "../../api/core/resources/quantities.ts";
-import type { ResourceQuota } from "../../api/core/resource-quota/schema.ts";
+
 import { resourceQuotaKind } from "../../api/core/resource-quota/kind.ts";
+import type { ResourceQuota } from "../../api/core/resource-quota/schema.ts";
+import { type Amounts, amountsOf, listOf, pick } from "../../api/core/resources/quantities.ts";
 import { StatusError } from "../../api/status.ts";
 import { startInformer } from "../../client/informer/informer.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
-import { aborted } from "../../std/async/wait-for-abort.ts";
+import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import { WorkQueue } from "../../std/async/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { type CountedKind, countedBuiltin, kindsOf, usageOf } from "./counted-kinds.ts";
@@ -70,7 +71,7 @@ export async function runResourceQuota(deps: ControllerDeps): Promise<void> {
   });
   using _ = { [Symbol.dispose]: unsubscribe };
   while (!signal.aborted) {
-    await Promise.race([clock.sleep(RESYNC_MS, signal), aborted(signal)]).catch(() => {});
+    await Promise.race([clock.sleep(RESYNC_MS, signal), waitForAbort(signal)]).catch(() => {});
     if (signal.aborted) break;
     // Custom kinds may have come since.
     queue.add(ALL);

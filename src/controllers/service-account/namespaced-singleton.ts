@@ -1,10 +1,11 @@
 /** Keeps one object of a certain name in every namespace that is not on its way out. */
-import type { Namespace } from "../../api/core/namespace/schema.ts";
+
 import { namespaceKind } from "../../api/core/namespace/kind.ts";
+import type { Namespace } from "../../api/core/namespace/schema.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import { startInformer } from "../../client/informer/informer.ts";
-import { aborted } from "../../std/async/wait-for-abort.ts";
+import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import { WorkQueue } from "../../std/async/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";
 
@@ -52,7 +53,7 @@ export async function keepInEveryNamespace<T extends ApiObject>(
   namespaces.subscribe({ put: ({ metadata }) => queue.add(metadata?.name ?? "") });
   const changed = ({ metadata }: T): void => queue.add(metadata?.namespace ?? "");
   objects.subscribe({ put: changed, delete: changed });
-  await aborted(signal);
+  await waitForAbort(signal);
 }
 
 function isActive({ status }: Namespace): boolean {

@@ -1,8 +1,9 @@
 /** Puts the authority of the cluster's serving certificates into every namespace, for pods to mount beside a token. */
-import type { ConfigMap } from "../../api/core/config-map/schema.ts";
+
 import { configMapKind } from "../../api/core/config-map/kind.ts";
+import type { ConfigMap } from "../../api/core/config-map/schema.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
-import { aborted } from "../../std/async/wait-for-abort.ts";
+import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { keepInEveryNamespace } from "./namespaced-singleton.ts";
 
@@ -16,7 +17,7 @@ export async function runRootCaPublisher(deps: ControllerDeps): Promise<void> {
   const { clusterCa, log, signal } = deps;
   if (clusterCa === undefined) {
     log.info("Publishes no authority: the server was not told of one");
-    await aborted(signal);
+    await waitForAbort(signal);
     return;
   }
   const data = { "ca.crt": clusterCa };

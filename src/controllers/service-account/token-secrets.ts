@@ -2,13 +2,14 @@
  * Fills in the tokens of secrets that ask for one, and deletes those whose account is gone. Accounts that list a secret
  * which is deleted list it no more.
  */
-import type { Secret } from "../../api/core/secret/schema.ts";
+
 import { secretKind } from "../../api/core/secret/kind.ts";
-import type { ServiceAccount } from "../../api/core/service-account/schema.ts";
+import type { Secret } from "../../api/core/secret/schema.ts";
 import { serviceAccountKind } from "../../api/core/service-account/kind.ts";
+import type { ServiceAccount } from "../../api/core/service-account/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import { startInformer } from "../../client/informer/informer.ts";
-import { aborted } from "../../std/async/wait-for-abort.ts";
+import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import { WorkQueue } from "../../std/async/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";
 
@@ -21,7 +22,7 @@ export async function runTokenSecrets(deps: ControllerDeps): Promise<void> {
   const { client, observer, clock, random, log, signal, signLegacy } = deps;
   if (signLegacy === undefined) {
     log.info("Makes no tokens in secrets: somebody else signs tokens");
-    await aborted(signal);
+    await waitForAbort(signal);
     return;
   }
   const shared = { client: observer, clock, random, log };
@@ -107,7 +108,7 @@ export async function runTokenSecrets(deps: ControllerDeps): Promise<void> {
     }
   };
   accounts.subscribe({ put: ofAccount, delete: ofAccount });
-  await aborted(signal);
+  await waitForAbort(signal);
 }
 
 /** The name of the account that the secret is for. */

@@ -1,10 +1,11 @@
 /** Deletes jobs, with what they own, when the time that they ask for after their end is over. */
-import type { Job } from "../../api/batch/job/schema.ts";
+
 import { jobKind } from "../../api/batch/job/kind.ts";
+import type { Job } from "../../api/batch/job/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import { reflect } from "../../client/informer/reflector.ts";
-import { DueTimes } from "../../std/time/key-timers.ts";
 import { WorkQueue } from "../../std/async/work-queue.ts";
+import { KeyTimers } from "../../std/time/key-timers.ts";
 import type { ControllerDeps } from "../controller.ts";
 
 export async function runTtlAfterFinished(deps: ControllerDeps): Promise<void> {
@@ -19,7 +20,7 @@ export async function runTtlAfterFinished(deps: ControllerDeps): Promise<void> {
     onError: (key, error) => log.error("Cannot delete a job whose time is over; trying again", error, { key }),
   });
   // Of each job that waits nothing but its name and its time is kept.
-  using due = new DueTimes(clock, (key) => queue.add(key));
+  using due = new KeyTimers(clock, (key) => queue.add(key));
 
   async function expire(key: string, stopping: AbortSignal): Promise<void> {
     const [namespace = "", name = ""] = key.split("/");

@@ -1,15 +1,16 @@
 /** Lets deleted claims and volumes go once nobody uses them: takes away the finalizer that held them. */
-import type { PersistentVolume } from "../../api/core/persistent-volume/schema.ts";
-import type { PersistentVolumeClaim } from "../../api/core/persistent-volume-claim/schema.ts";
-import { persistentVolumeClaimKind } from "../../api/core/persistent-volume-claim/kind.ts";
+
 import { persistentVolumeKind } from "../../api/core/persistent-volume/kind.ts";
-import type { Pod } from "../../api/core/pod/schema.ts";
+import type { PersistentVolume } from "../../api/core/persistent-volume/schema.ts";
+import { persistentVolumeClaimKind } from "../../api/core/persistent-volume-claim/kind.ts";
+import type { PersistentVolumeClaim } from "../../api/core/persistent-volume-claim/schema.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client, WatchQuery } from "../../client/client.ts";
 import { startInformer } from "../../client/informer/informer.ts";
-import { aborted } from "../../std/async/wait-for-abort.ts";
+import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import { WorkQueue } from "../../std/async/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";
 
@@ -122,7 +123,7 @@ async function letGo<T extends ApiObject>(deps: ControllerDeps, protection: Prot
     },
     delete: (object) => watched.get(keyOf(object))?.abort(),
   });
-  await aborted(signal);
+  await waitForAbort(signal);
 }
 
 function keyOf({ metadata }: ApiObject): string {

@@ -4,7 +4,7 @@
  */
 import type { Converter, JsonObject, Kind } from "../../api/kind.ts";
 import { decode } from "../../schema/decode/decode.ts";
-import type { Soon } from "../../std/async/maybe-promise.ts";
+import type { MaybePromise } from "../../std/async/maybe-promise.ts";
 
 /** What has been converted for one reckoning. */
 export class Conversions {
@@ -55,7 +55,7 @@ class Unconverted extends Error {
 export function withConversions<T>(
   { converter }: Pick<Kind, "converter">,
   work: (conversions: Conversions | undefined) => T,
-): Soon<T> {
+): MaybePromise<T> {
   return converter === undefined ? work(undefined) : repeated(new Conversions(converter), work);
 }
 

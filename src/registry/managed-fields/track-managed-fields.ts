@@ -7,7 +7,7 @@ import { toJsonValue } from "../../schema/apply/json-form.ts";
 import { type ManagerContext, type ManagedFields, updateManagers } from "../../schema/apply/managers.ts";
 import { IdentityError } from "../../schema/apply/shape.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
-import type { Soon } from "../../std/async/maybe-promise.ts";
+import type { MaybePromise } from "../../std/async/maybe-promise.ts";
 import { type Conversions, withConversions } from "./conversions.ts";
 import {
   identityOf,
@@ -75,7 +75,7 @@ export function booked<T extends ApiObject>(
   next: T,
   previous: T | undefined,
   writer: Writer,
-): Soon<T> {
+): MaybePromise<T> {
   if (registry.kind.converter === undefined) return tracked(registry, scope, next, previous, writer);
   const object = withConversions(registry.kind, (conversions) => {
     return tracked(registry, scope, next, previous, { ...writer, conversions });

@@ -7,7 +7,7 @@ import type { IPAddress } from "../../api/networking/ip-address/schema.ts";
 import type { ServiceCIDR } from "../../api/networking/service-cidr/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import {
-  bitsOf,
+  addressBits,
   type Cidr,
   contains,
   formatCidr,
@@ -81,7 +81,7 @@ export class ServiceAddresses {
     for (const block of await this.#usable(scope, family)) {
       // Who asks twice what would be is told the same.
       for (const value of candidates(block, dryRun ? undefined : this.#random)) {
-        const ip: Ip = { family, value, form: "standard" };
+        const ip: Ip = { family, value, notation: "standard" };
         const text = formatIp(ip);
         if (cache.get(this.#addresses.objects.key(undefined, text)) !== undefined) continue;
         if (dryRun || (await this.#create(scope, service, ip))) return text;
@@ -156,7 +156,7 @@ function isReady({ metadata, status }: ServiceCIDR): boolean {
 
 /** The part that is left to those who name their address grows with the block: a sixteenth, from 16 to 256. */
 export function usableOf(block: Cidr): Usable {
-  const size = 1n << BigInt(bitsOf(block.family) - block.prefixLength);
+  const size = 1n << BigInt(addressBits(block.family) - block.prefixLength);
   const first = block.network + 1n;
   const last = block.network + size - (block.family === "IPv4" ? 2n : 1n);
   const sixteenth = size / 16n;

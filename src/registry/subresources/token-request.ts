@@ -13,7 +13,7 @@ import type { Issued, Reference } from "../../auth/service-account/claims.ts";
 import type { TokenIssuer } from "../../auth/service-account/issuer.ts";
 import { type FieldError, invalidField, renderFieldError } from "../../schema/validation/field-error.ts";
 import { timeOf } from "../../schema/value/time.ts";
-import { uuid } from "../../std/crypto/random.ts";
+import { randomUuid } from "../../std/crypto/random.ts";
 import { type Admission, validated } from "../write/admission.ts";
 import { get } from "../get.ts";
 import type { Registries } from "../registries.ts";
@@ -74,7 +74,7 @@ export async function requestToken(
     seconds === AGENT_SECONDS &&
     audiences.every((audience) => settings.audiences.includes(audience));
   const token = await settings.issuer.issue({
-    id: uuid(random),
+    id: randomUuid(random),
     audiences,
     now,
     expires: now + (isExtended ? Math.min(EXTENDED_SECONDS, settings.extendedSecondsMax ?? EXTENDED_SECONDS) : seconds),

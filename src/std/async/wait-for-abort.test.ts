@@ -1,10 +1,10 @@
 import t from "tap";
-import { aborted } from "./wait-for-abort.ts";
+import { waitForAbort } from "./wait-for-abort.ts";
 
 t.test("aborted() resolves when the signal aborts, and at once when it has", async (t) => {
   const stop = new AbortController();
   let over = false;
-  const waiting = aborted(stop.signal).then(() => {
+  const waiting = waitForAbort(stop.signal).then(() => {
     over = true;
   });
   await Promise.resolve();
@@ -12,5 +12,5 @@ t.test("aborted() resolves when the signal aborts, and at once when it has", asy
   stop.abort();
   await waiting;
   t.ok(over);
-  await aborted(stop.signal);
+  await waitForAbort(stop.signal);
 });

@@ -2,7 +2,7 @@ import t from "tap";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { seededRandom } from "../crypto/random.ts";
 import { MetricRegistry } from "../metrics/metrics.ts";
-import { queueMetrics } from "../metrics/queue-metrics.ts";
+import { createQueueMetrics } from "../metrics/queue-metrics.ts";
 import { WorkQueue, type WorkQueueOptions } from "./work-queue.ts";
 
 /** Work that finishes when the test says so. */
@@ -134,7 +134,7 @@ t.test("WorkQueue disposal aborts running work and takes no more", async (t) => 
 
 t.test("WorkQueue tells how many keys wait, how long, and how often they are tried again", async (t) => {
   const clock = new FakeClock();
-  const metrics = queueMetrics(new MetricRegistry())("q");
+  const metrics = createQueueMetrics(new MetricRegistry())("q");
   let fails = true;
   await using queue = new WorkQueue({
     clock,
@@ -159,6 +159,6 @@ t.test("WorkQueue tells how many keys wait, how long, and how often they are tri
   await clock.advance(2000);
   t.equal(metrics.depth.value, 0);
   t.equal(metrics.adds.value, 3, "a once more");
-  t.equal(Number(metrics.worked.sum.toFixed(3)), 0.6);
-  t.equal(Number(metrics.waited.sum.toFixed(3)), 0.2, "b waited for a");
+  t.equal(Number(metrics.workDuration.sum.toFixed(3)), 0.6);
+  t.equal(Number(metrics.queueDuration.sum.toFixed(3)), 0.2, "b waited for a");
 });

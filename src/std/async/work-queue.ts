@@ -44,7 +44,7 @@ export class WorkQueue implements AsyncDisposable {
       return;
     }
     this.#queue(key);
-    this.#start();
+    this.#startNext();
   }
 
   /** Like `add`, later. A key that already waits for an earlier time keeps it. */
@@ -108,13 +108,13 @@ export class WorkQueue implements AsyncDisposable {
     metrics?.depth.set(this.#ready.size);
   }
 
-  #start(): void {
+  #startNext(): void {
     const { clock, metrics } = this.#options;
     for (const [key, since] of this.#ready) {
       if (this.#running.size >= this.#options.concurrency) return;
       this.#ready.delete(key);
       metrics?.depth.set(this.#ready.size);
-      metrics?.waited.observe((clock.monotonic() - since) / 1000);
+      metrics?.queueDuration.observe((clock.monotonic() - since) / 1000);
       void this.#run(key);
     }
   }
@@ -132,7 +132,7 @@ export class WorkQueue implements AsyncDisposable {
       if (!this.#abort.signal.aborted) this.#options.onError(key, error);
     }
     this.#running.delete(key);
-    metrics?.worked.observe((clock.monotonic() - began) / 1000);
+    metrics?.workDuration.observe((clock.monotonic() - began) / 1000);
     if (!failed) this.#backoffs.delete(key);
     if (!this.#abort.signal.aborted) {
       if (failed && !state.forgotten) {
@@ -141,7 +141,7 @@ export class WorkQueue implements AsyncDisposable {
       }
       // A change that came while the work failed waits for the back-off too: it is the same work.
       else if (state.again) this.#queue(key);
-      this.#start();
+      this.#startNext();
     }
     this.#settle();
   }

@@ -1,16 +1,16 @@
 import t from "tap";
-import { seededRandom, suffix, systemRandom, uuid } from "./random.ts";
+import { seededRandom, randomSuffix, systemRandom, randomUuid } from "./random.ts";
 
 t.test("uuid() is a version 4 UUID", async (t) => {
   for (const random of [systemRandom, seededRandom(3)]) {
-    t.match(uuid(random), /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    t.match(randomUuid(random), /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
   }
-  t.not(uuid(systemRandom), uuid(systemRandom));
+  t.not(randomUuid(systemRandom), randomUuid(systemRandom));
 });
 
 t.test("suffix() uses Kubernetes' alphabet", async (t) => {
-  t.match(suffix(systemRandom), /^[bcdfghjklmnpqrstvwxz2456789]{5}$/);
-  t.equal(suffix(systemRandom, 12).length, 12);
+  t.match(randomSuffix(systemRandom), /^[bcdfghjklmnpqrstvwxz2456789]{5}$/);
+  t.equal(randomSuffix(systemRandom, 12).length, 12);
 });
 
 t.test("seededRandom() repeats itself", async (t) => {

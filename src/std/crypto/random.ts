@@ -13,7 +13,7 @@ const POOL_BYTES = 4096;
 let pool: Buffer = Buffer.alloc(0);
 
 /** Nothing handed out stays behind in the pool. */
-function pooled(count: number): Uint8Array {
+function takePooledBytes(count: number): Uint8Array {
   if (count > POOL_BYTES / 8) return randomBytes(count);
   if (pool.length < count) pool = randomBytes(POOL_BYTES);
   const taken = Uint8Array.from(pool.subarray(0, count));
@@ -23,7 +23,7 @@ function pooled(count: number): Uint8Array {
 }
 
 export const systemRandom: RandomSource = {
-  bytes: pooled,
+  bytes: takePooledBytes,
   fraction: () => randomInt(0x1_0000_0000) / 0x1_0000_0000,
 };
 
@@ -44,7 +44,7 @@ export function seededRandom(seed: number): RandomSource {
 }
 
 /** A version 4 UUID in its usual text form. */
-export function uuid(random: RandomSource): string {
+export function randomUuid(random: RandomSource): string {
   const bytes = Buffer.from(random.bytes(16));
   bytes[6] = (bytes[6]! & 0x0f) | 0x40;
   bytes[8] = (bytes[8]! & 0x3f) | 0x80;
@@ -56,7 +56,7 @@ export function uuid(random: RandomSource): string {
 const SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
 
 /** `length` characters to append to a generateName or a pod template's name; Kubernetes uses 5. */
-export function suffix(random: RandomSource, length = 5): string {
+export function randomSuffix(random: RandomSource, length = 5): string {
   let text = "";
   while (text.length < length) {
     for (const byte of random.bytes(length)) {

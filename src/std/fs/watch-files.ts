@@ -6,31 +6,31 @@ import type { Clock, Timer } from "../time/clock.ts";
 /** A certificate and its key are two files: who hears of one waits for the other. */
 const SETTLE_MS = 100;
 /** Some file systems tell nothing, and a directory may be replaced as a whole. */
-const LOOK_MS = 60_000;
+const CHECK_INTERVAL_MS = 60_000;
 
 /**
  * Calls `look` soon after something happened in the directories of the files, and once a minute anyway; `look` finds
  * out for itself whether what it reads has changed. (Directories, because a watched file is one inode: when `..data` is
  * exchanged beneath it, nothing happens to it.)
  */
-export function watchFiles(files: readonly string[], clock: Clock, look: () => void): Disposable {
-  return new Watch(new Set(files.map((file) => dirname(file))), clock, look);
+export function watchFiles(files: readonly string[], clock: Clock, check: () => void): Disposable {
+  return new Watch(new Set(files.map((file) => dirname(file))), clock, check);
 }
 
 class Watch implements Disposable {
   readonly #directories: ReadonlySet<string>;
   readonly #clock: Clock;
-  readonly #look: () => void;
+  readonly #check: () => void;
   #watchers: readonly FSWatcher[];
   #settle: Timer | undefined;
   #next: Timer;
 
-  constructor(directories: ReadonlySet<string>, clock: Clock, look: () => void) {
+  constructor(directories: ReadonlySet<string>, clock: Clock, check: () => void) {
     this.#directories = directories;
     this.#clock = clock;
-    this.#look = look;
+    this.#check = check;
     this.#watchers = this.#open();
-    this.#next = this.#later();
+    this.#next = this.#schedule();
   }
 
   [Symbol.dispose](): void {
@@ -40,12 +40,12 @@ class Watch implements Disposable {
     this.#watchers = [];
   }
 
-  #later(): Timer {
-    return this.#clock.timer(LOOK_MS, () => {
+  #schedule(): Timer {
+    return this.#clock.timer(CHECK_INTERVAL_MS, () => {
       for (const watcher of this.#watchers) watcher.close();
       this.#watchers = this.#open();
-      this.#next = this.#later();
-      this.#look();
+      this.#next = this.#schedule();
+      this.#check();
     });
   }
 
@@ -65,7 +65,7 @@ class Watch implements Disposable {
   #changed(): void {
     this.#settle ??= this.#clock.timer(SETTLE_MS, () => {
       this.#settle = undefined;
-      this.#look();
+      this.#check();
     });
   }
 }

@@ -1,6 +1,6 @@
 import t from "tap";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { tidyMemory } from "./collect-when-idle.ts";
+import { collectGarbageWhenIdle } from "./collect-when-idle.ts";
 
 t.test("tidyMemory() collects twice each time that a busy process has become calm", async (t) => {
   const clock = new FakeClock();
@@ -10,7 +10,7 @@ t.test("tidyMemory() collects twice each time that a busy process has become cal
     collections++;
     cpu += 300;
   };
-  using _tidying = tidyMemory({ clock, collect, cpuMs: () => cpu });
+  using _tidying = collectGarbageWhenIdle({ clock, collect, cpuMs: () => cpu });
   cpu += 2_000;
   await clock.advance(10_000);
   t.equal(collections, 0, "it works");
@@ -28,12 +28,12 @@ t.test("tidyMemory() collects twice each time that a busy process has become cal
 
 t.test("tidyMemory() leaves no timer behind, nor does it need one where it cannot collect", (t) => {
   const clock = new FakeClock();
-  tidyMemory({ clock, collect: () => undefined, cpuMs: () => 0 })[Symbol.dispose]();
+  collectGarbageWhenIdle({ clock, collect: () => undefined, cpuMs: () => 0 })[Symbol.dispose]();
   t.equal(clock.pending, 0);
   const { gc } = globalThis;
   delete (globalThis as { gc?: unknown }).gc;
   t.teardown(() => Object.assign(globalThis, { gc }));
-  using _nothing = tidyMemory({ clock });
+  using _nothing = collectGarbageWhenIdle({ clock });
   t.equal(clock.pending, 0);
   t.end();
 });

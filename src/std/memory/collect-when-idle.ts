@@ -1,7 +1,7 @@
 /** Gives back the memory that busy times took: V8 itself collects only when somebody asks for more. */
 import type { Clock, Timer } from "../time/clock.ts";
 
-export interface TidyMemoryOptions {
+export interface IdleCollectionOptions {
   readonly clock: Clock;
   /** Collects all garbage; undefined: Node was started without `--expose-gc`, and nothing is done. */
   readonly collect?: (() => void) | undefined;
@@ -9,34 +9,34 @@ export interface TidyMemoryOptions {
   readonly cpuMs?: () => number;
 }
 
-const LOOK_MS = 10_000;
+const CHECK_INTERVAL_MS = 10_000;
 /** A process that takes more of a processor has other things to do, and collects while it does them. */
-const CALM_SHARE = 0.02;
+const IDLE_CPU_SHARE = 0.02;
 /** What is only kept by what one collection frees, the next one frees. */
 const COLLECTIONS = 2;
 
 /** Until it is disposed of: collects garbage twice, one look after the other, once the process has become calm. */
-export function tidyMemory(options: TidyMemoryOptions): Disposable {
-  const { clock, collect = globalThis.gc, cpuMs = cpuOfProcess } = options;
+export function collectGarbageWhenIdle(options: IdleCollectionOptions): Disposable {
+  const { clock, collect = globalThis.gc, cpuMs = processCpuMs } = options;
   let before = cpuMs();
   let left = COLLECTIONS;
   let timer: Timer | undefined;
-  const look = (): void => {
-    const isCalm = cpuMs() - before < LOOK_MS * CALM_SHARE;
-    if (!isCalm) left = COLLECTIONS;
+  const check = (): void => {
+    const isIdle = cpuMs() - before < CHECK_INTERVAL_MS * IDLE_CPU_SHARE;
+    if (!isIdle) left = COLLECTIONS;
     else if (left > 0) {
       left -= 1;
       collect?.();
     }
     // What the collection took is no work.
     before = cpuMs();
-    timer = clock.timer(LOOK_MS, look);
+    timer = clock.timer(CHECK_INTERVAL_MS, check);
   };
-  if (collect !== undefined) timer = clock.timer(LOOK_MS, look);
+  if (collect !== undefined) timer = clock.timer(CHECK_INTERVAL_MS, check);
   return { [Symbol.dispose]: () => timer?.cancel() };
 }
 
-function cpuOfProcess(): number {
+function processCpuMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;
 }

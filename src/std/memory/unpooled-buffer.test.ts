@@ -1,10 +1,10 @@
 import { Buffer } from "node:buffer";
 import t from "tap";
-import { ownMemory } from "./unpooled-buffer.ts";
+import { toUnpooledBuffer } from "./unpooled-buffer.ts";
 
 t.test("ownMemory() keeps nothing alive but the bytes", async (t) => {
   for (const bytes of [Buffer.from("cut from a pool"), new Uint8Array(100).subarray(5, 9), Buffer.alloc(0)]) {
-    const own = ownMemory(bytes);
+    const own = toUnpooledBuffer(bytes);
     t.same(own, Buffer.from(bytes));
     t.equal(own.buffer.byteLength, bytes.length);
   }
@@ -12,5 +12,5 @@ t.test("ownMemory() keeps nothing alive but the bytes", async (t) => {
 
 t.test("ownMemory() copies nothing that is by itself already", async (t) => {
   const alone = Buffer.allocUnsafeSlow(5000);
-  t.equal(ownMemory(alone).buffer, alone.buffer);
+  t.equal(toUnpooledBuffer(alone).buffer, alone.buffer);
 });

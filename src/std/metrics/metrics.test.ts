@@ -1,6 +1,6 @@
 import t from "tap";
 import { type MetricPolicy, MetricRegistry, SHOW_ALL } from "./metrics.ts";
-import { metricsText, numberText } from "./text-format.ts";
+import { formatMetrics, formatNumber } from "./text-format.ts";
 
 const registryWith = (policy: Partial<MetricPolicy> = {}) => new MetricRegistry({ ...SHOW_ALL, ...policy });
 
@@ -13,7 +13,7 @@ t.test("metricsText() prints each type as Prometheus reads it", async (t) => {
   for (const value of [0.5, 0.6, 2e6]) seconds.with("y").observe(value);
   registry.counter({ name: "never", help: "Nobody has asked." });
   t.equal(
-    metricsText([registry], "prometheus"),
+    formatMetrics([registry], "prometheus"),
     `# HELP a One.
 # TYPE a gauge
 a 1.5e+06
@@ -36,7 +36,7 @@ t.test("metricsText() speaks OpenMetrics", async (t) => {
   registry.counter({ name: "a_total", help: "One." }).with().inc();
   registry.counter({ name: "attempts", help: "Two." }).with().inc();
   t.equal(
-    metricsText([registry], "openmetrics"),
+    formatMetrics([registry], "openmetrics"),
     `# HELP a One.
 # TYPE a counter
 a_total 1.0
@@ -61,7 +61,7 @@ t.test("numberText() prints numbers as Go does", async (t) => {
     [Number.NEGATIVE_INFINITY, "-Inf"],
     [Number.NaN, "NaN"],
   ];
-  for (const [value, expected] of cases) t.equal(numberText(value), expected);
+  for (const [value, expected] of cases) t.equal(formatNumber(value), expected);
 });
 
 t.test("MetricRegistry shows what the policy lets it", async (t) => {

@@ -77,11 +77,11 @@ export abstract class Family<S extends Series> {
 
   protected abstract create(values: readonly string[]): S;
 
-  #make(key: string, given: readonly string[]): S {
-    if (given.length !== this.labels.length) {
-      throw new Error(`Cannot record ${this.options.name}: it has ${this.labels.length} labels, not ${given.length}`);
+  #make(key: string, labelValues: readonly string[]): S {
+    if (labelValues.length !== this.labels.length) {
+      throw new Error(`Cannot record ${this.options.name}: it has ${this.labels.length} labels, not ${labelValues.length}`);
     }
-    const values = given.map((value, place) => (this.#allowed[place]?.has(value) === false ? UNEXPECTED : value));
+    const values = labelValues.map((value, index) => (this.#allowed[index]?.has(value) === false ? UNEXPECTED : value));
     if (this.#series.size >= SERIES_MAX) return this.create(values);
     const shared = values.join("\xff");
     const series = this.#series.get(shared) ?? this.create(values);
@@ -138,9 +138,9 @@ export class Histogram implements Series {
 
   observe(value: number): void {
     const { bounds, counts } = this;
-    let place = 0;
-    while (place < bounds.length && value > bounds[place]!) place++;
-    counts[place]!++;
+    let index = 0;
+    while (index < bounds.length && value > bounds[index]!) index++;
+    counts[index]!++;
     this.sum += value;
   }
 
@@ -250,8 +250,8 @@ export class MetricRegistry {
 }
 
 function compareLists(a: readonly string[], b: readonly string[]): number {
-  for (const [place, value] of a.entries()) {
-    const other = b[place] ?? "";
+  for (const [index, value] of a.entries()) {
+    const other = b[index] ?? "";
     if (value !== other) return value < other ? -1 : 1;
   }
   return 0;

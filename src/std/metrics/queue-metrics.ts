@@ -6,16 +6,16 @@ export interface QueueMetrics {
   readonly adds: Counter;
   readonly retries: Counter;
   /** How long keys waited for their turn. */
-  readonly waited: Histogram;
+  readonly queueDuration: Histogram;
   /** How long the work took. */
-  readonly worked: Histogram;
+  readonly workDuration: Histogram;
 }
 
 /** Ten times as much from one to the next, multiplied as Kubernetes does it: `le` is compared as text. */
 const SECONDS = Array.from({ length: 9 }).reduce<number[]>((bounds) => [...bounds, bounds.at(-1)! * 10], [1e-8]);
 
 /** Makes them for queues by name. The families have the names that Kubernetes' controllers give theirs. */
-export function queueMetrics(registry: MetricRegistry): (name: string) => QueueMetrics {
+export function createQueueMetrics(registry: MetricRegistry): (name: string) => QueueMetrics {
   const stability = "ALPHA" as const;
   const labels = ["name"];
   const depth = registry.gauge({ name: "workqueue_depth", help: "Keys that wait for their turn.", stability, labels });
@@ -53,7 +53,7 @@ export function queueMetrics(registry: MetricRegistry): (name: string) => QueueM
     depth: depth.with(name),
     adds: adds.with(name),
     retries: retries.with(name),
-    waited: waited.with(name),
-    worked: worked.with(name),
+    queueDuration: waited.with(name),
+    workDuration: worked.with(name),
   });
 }

@@ -9,7 +9,7 @@ export const METRIC_MEDIA_TYPES: Readonly<Record<MetricFormat, string>> = {
 };
 
 /** The families of all registries, by name. */
-export function metricsText(registries: readonly MetricRegistry[], format: MetricFormat): string {
+export function formatMetrics(registries: readonly MetricRegistry[], format: MetricFormat): string {
   const families = registries.flatMap((registry) => registry.collect());
   families.sort((a, b) => (a.options.name < b.options.name ? -1 : 1));
   const lines: string[] = [];
@@ -25,12 +25,12 @@ function addFamily(lines: string[], family: AnyFamily, open: boolean): void {
   const counts = open && family.type === "counter";
   // OpenMetrics knows a counter by its samples' suffix; one without it is of no type.
   const title = counts && name.endsWith("_total") ? name.slice(0, -"_total".length) : name;
-  lines.push(`# HELP ${title} ${escapeHelp(helpOf(family.options), open)}`);
+  lines.push(`# HELP ${title} ${escapeHelp(formatHelp(family.options), open)}`);
   lines.push(`# TYPE ${title} ${counts && title === name ? "unknown" : family.type}`);
   const named = family.labels.map((label, place) => ({ label, place })).sort((a, b) => (a.label < b.label ? -1 : 1));
   for (const one of series) {
     const labels = named.map(({ label, place }) => `${label}="${escapeLabel(one.values[place] ?? "")}"`).join(",");
-    if ("value" in one) lines.push(`${name}${labels === "" ? "" : `{${labels}}`} ${numberText(one.value, open)}`);
+    if ("value" in one) lines.push(`${name}${labels === "" ? "" : `{${labels}}`} ${formatNumber(one.value, open)}`);
     else addHistogram(lines, name, labels, one, open);
   }
 }
@@ -41,15 +41,15 @@ function addHistogram(lines: string[], name: string, labels: string, histogram: 
   for (const [place, some] of histogram.counts.entries()) {
     count += some;
     const bound = histogram.bounds[place];
-    const le = bound === undefined ? "+Inf" : numberText(bound, open);
-    lines.push(`${name}_bucket{${before}le="${le}"} ${numberText(count, false)}`);
+    const le = bound === undefined ? "+Inf" : formatNumber(bound, open);
+    lines.push(`${name}_bucket{${before}le="${le}"} ${formatNumber(count, false)}`);
   }
   const braced = labels === "" ? "" : `{${labels}}`;
-  lines.push(`${name}_sum${braced} ${numberText(histogram.sum, open)}`);
-  lines.push(`${name}_count${braced} ${numberText(count, false)}`);
+  lines.push(`${name}_sum${braced} ${formatNumber(histogram.sum, open)}`);
+  lines.push(`${name}_count${braced} ${formatNumber(count, false)}`);
 }
 
-function helpOf({ help, stability, deprecatedSince }: MetricOptions): string {
+function formatHelp({ help, stability, deprecatedSince }: MetricOptions): string {
   const level = stability === undefined ? "" : `[${stability}] `;
   return deprecatedSince === undefined ? `${level}${help}` : `${level}(Deprecated since ${deprecatedSince}) ${help}`;
 }
@@ -64,7 +64,7 @@ function escapeLabel(text: string): string {
 }
 
 /** As Go prints a number in its shortest form: `1e+06`, `0.005`, `1e-07`. OpenMetrics wants a dot or an exponent. */
-export function numberText(value: number, open = false): string {
+export function formatNumber(value: number, open = false): string {
   if (Number.isNaN(value)) return "NaN";
   if (!Number.isFinite(value)) return value > 0 ? "+Inf" : "-Inf";
   if (value === 0) return open ? "0.0" : "0";

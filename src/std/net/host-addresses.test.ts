@@ -1,5 +1,5 @@
 import t from "tap";
-import { hostAddress, hostAddresses } from "./host-addresses.ts";
+import { readHostAddress, hostAddresses } from "./host-addresses.ts";
 
 type Interfaces = Parameters<typeof hostAddresses>[0];
 
@@ -33,5 +33,5 @@ t.test("hostAddresses() finds nothing on a host that has only loopback", async (
 });
 
 t.test("hostAddress() always has one", async (t) => {
-  t.match(await hostAddress(), /^[0-9a-f.:]+$/);
+  t.match(await readHostAddress(), /^[0-9a-f.:]+$/);
 });

@@ -20,7 +20,7 @@ export function hostAddresses(interfaces: Interfaces, routes: string | undefined
 }
 
 /** The address by which others reach this host; loopback when it has no other. */
-export async function hostAddress(): Promise<string> {
+export async function readHostAddress(): Promise<string> {
   const routes = await readFile("/proc/net/route", "utf8").catch(() => undefined);
   return hostAddresses(networkInterfaces(), routes)[0] ?? "127.0.0.1";
 }

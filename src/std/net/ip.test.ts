@@ -23,7 +23,7 @@ t.test("parseIp() reads what Go's older parser reads, and tells the form", async
   for (const [text, canonical, form] of cases) {
     const ip = parseIp(text);
     t.equal(ip && formatIp(ip), canonical, text);
-    t.equal(ip?.form, form, text);
+    t.equal(ip?.notation, form, text);
   }
 });
 
@@ -47,7 +47,7 @@ t.test("parseCidr() knows the block and the address that named it", async (t) =>
     const block = parseCidr(text);
     t.equal(block && formatCidr(block), canonical, text);
     t.equal(block && formatIp(block.address), address, text);
-    t.equal(block?.form, form, text);
+    t.equal(block?.notation, form, text);
   }
   for (const text of ["", "10.0.0.0", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/", "::/129", "x/8", "10.0.0.0/8/8"]) {
     t.equal(parseCidr(text), undefined, text);
@@ -70,7 +70,7 @@ t.test("parseIp() and Node agree on what an address is, but for leading zeros", 
   fc.assert(
     fc.property(addressLike, (text) => {
       const ip = parseIp(text);
-      return ip?.form === "leadingZeros" || (ip !== undefined) === (isIP(text) !== 0);
+      return ip?.notation === "leadingZeros" || (ip !== undefined) === (isIP(text) !== 0);
     }),
     { numRuns: 3000 },
   );
@@ -82,7 +82,7 @@ t.test("formatIp() writes IPv6 as URLs do, and parseIp() reads it again", async 
       const ip = parseIp(parts.map((part) => part.toString(16)).join(":"))!;
       const text = formatIp(ip);
       const again = parseIp(text)!;
-      const inUrl = ip.form === "mapped" || new URL(`http://[${text}]/`).hostname === `[${text}]`;
+      const inUrl = ip.notation === "mapped" || new URL(`http://[${text}]/`).hostname === `[${text}]`;
       return inUrl && again.value === ip.value && again.family === ip.family;
     }),
   );

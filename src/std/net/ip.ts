@@ -6,12 +6,12 @@
 export type IpFamily = "IPv4" | "IPv6";
 
 /** Whether today's stricter parsers would read the text as well. */
-export type IpForm = "standard" | "leadingZeros" | "mapped";
+export type IpNotation = "standard" | "leadingZeros" | "mapped";
 
 export interface Ip {
   readonly family: IpFamily;
   readonly value: bigint;
-  readonly form: IpForm;
+  readonly notation: IpNotation;
 }
 
 export interface Cidr {
@@ -21,7 +21,7 @@ export interface Cidr {
   /** The address with all bits behind the prefix zero. */
   readonly network: bigint;
   readonly prefixLength: number;
-  readonly form: IpForm;
+  readonly notation: IpNotation;
 }
 
 const MAPPED = 0xffffn;
@@ -29,19 +29,19 @@ const MAPPED = 0xffffn;
 /** Undefined for what is no address; zones (`fe80::1%eth0`) are none. */
 export function parseIp(text: string): Ip | undefined {
   if (!text.includes(":")) return parseIPv4(text);
-  const groups = groupsOf(text);
+  const groups = parseGroups(text);
   if (groups === undefined) return undefined;
   const value = groups.values.reduce((sum, group) => (sum << 16n) | BigInt(group), 0n);
   const mapped = value >> 32n === MAPPED;
   const form = groups.leadingZeros ? "leadingZeros" : mapped ? "mapped" : "standard";
-  return mapped ? { family: "IPv4", value: value & 0xffffffffn, form } : { family: "IPv6", value, form };
+  return mapped ? { family: "IPv4", value: value & 0xffffffffn, notation: form } : { family: "IPv6", value, notation: form };
 }
 
 function parseIPv4(text: string): Ip | undefined {
   const parts = text.split(".");
   if (parts.length !== 4 || !parts.every((part) => /^\d+$/.test(part) && Number(part) <= 255)) return undefined;
   const value = parts.reduce((sum, part) => (sum << 8n) | BigInt(part), 0n);
-  return { family: "IPv4", value, form: parts.some(hasLeadingZero) ? "leadingZeros" : "standard" };
+  return { family: "IPv4", value, notation: parts.some(hasLeadingZero) ? "leadingZeros" : "standard" };
 }
 
 function hasLeadingZero(digits: string): boolean {
@@ -55,10 +55,10 @@ interface Groups {
 }
 
 /** `::` stands for one group of zeros at least; the last 32 bits may be written as IPv4. */
-function groupsOf(text: string): Groups | undefined {
+function parseGroups(text: string): Groups | undefined {
   const sides = text.split("::");
   if (sides.length > 2) return undefined;
-  const [head, tail] = sides.map((side, i) => (side === "" ? emptySide : sideOf(side, i === sides.length - 1)));
+  const [head, tail] = sides.map((side, i) => (side === "" ? emptySide : parseSide(side, i === sides.length - 1)));
   if (head === undefined || (sides.length === 2 && tail === undefined)) return undefined;
   const leadingZeros = head.leadingZeros || tail?.leadingZeros === true;
   if (tail === undefined) return head.values.length === 8 ? head : undefined;
@@ -69,7 +69,7 @@ function groupsOf(text: string): Groups | undefined {
 
 const emptySide: Groups = { values: [], leadingZeros: false };
 
-function sideOf(side: string, mayEndInIPv4: boolean): Groups | undefined {
+function parseSide(side: string, mayEndInIPv4: boolean): Groups | undefined {
   const values: number[] = [];
   let leadingZeros = false;
   const parts = side.split(":");
@@ -78,7 +78,7 @@ function sideOf(side: string, mayEndInIPv4: boolean): Groups | undefined {
       const ip = mayEndInIPv4 && i === parts.length - 1 ? parseIPv4(part) : undefined;
       if (ip === undefined) return undefined;
       values.push(Number(ip.value >> 16n), Number(ip.value & 0xffffn));
-      leadingZeros ||= ip.form === "leadingZeros";
+      leadingZeros ||= ip.notation === "leadingZeros";
       continue;
     }
     if (!/^[0-9a-f]+$/i.test(part) || Number.parseInt(part, 16) > 0xffff) return undefined;
@@ -108,7 +108,7 @@ function longestZeros(groups: readonly string[]): { readonly start: number; read
   return best;
 }
 
-export function bitsOf(family: IpFamily): 32 | 128 {
+export function addressBits(family: IpFamily): 32 | 128 {
   return family === "IPv4" ? 32 : 128;
 }
 
@@ -127,9 +127,9 @@ export function parseCidr(text: string): Cidr | undefined {
   const family = wide ? "IPv6" : address.family;
   const prefixLength = asIPv4 && !wide ? Number(digits) - 96 : Number(digits);
   const value = wide ? (MAPPED << 32n) | address.value : address.value;
-  const host = BigInt(bitsOf(family) - prefixLength);
-  const form = address.form !== "leadingZeros" && hasLeadingZero(digits) ? "leadingZeros" : address.form;
-  return { family, address, network: (value >> host) << host, prefixLength, form };
+  const host = BigInt(addressBits(family) - prefixLength);
+  const form = address.notation !== "leadingZeros" && hasLeadingZero(digits) ? "leadingZeros" : address.notation;
+  return { family, address, network: (value >> host) << host, prefixLength, notation: form };
 }
 
 export function formatCidr({ family, network, prefixLength }: Cidr): string {
@@ -137,6 +137,6 @@ export function formatCidr({ family, network, prefixLength }: Cidr): string {
 }
 
 export function contains(block: Cidr, { family, value }: Pick<Ip, "family" | "value">): boolean {
-  const host = BigInt(bitsOf(block.family) - block.prefixLength);
+  const host = BigInt(addressBits(block.family) - block.prefixLength);
   return family === block.family && value >> host === block.network >> host;
 }

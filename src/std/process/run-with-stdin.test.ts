@@ -1,7 +1,7 @@
 import t from "tap";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { systemClock } from "../time/clock.ts";
-import { converse } from "./run-with-stdin.ts";
+import { runWithStdin } from "./run-with-stdin.ts";
 
 const limits = { timeoutMs: 1000, bytesMax: 100 };
 const never = new AbortController().signal;
@@ -9,10 +9,10 @@ const shell = (script: string) => ({ command: "/bin/sh", args: ["-c", script], e
 
 t.test("converse() asks on the input and has the answer from the output", async (t) => {
   t.equal(
-    await converse(shell('read x; echo "$x $NAME"; echo more >&2'), "hello\n", limits, systemClock, never),
+    await runWithStdin(shell('read x; echo "$x $NAME"; echo more >&2'), "hello\n", limits, systemClock, never),
     "hello jo\n",
   );
-  t.equal(await converse(shell("echo deaf"), "x".repeat(1_000_000), limits, systemClock, never), "deaf\n");
+  t.equal(await runWithStdin(shell("echo deaf"), "x".repeat(1_000_000), limits, systemClock, never), "deaf\n");
 });
 
 t.test("converse() tells why there is no answer", async (t) => {
@@ -22,11 +22,11 @@ t.test("converse() tells why there is no answer", async (t) => {
     ["yes", /^it answered more than 100 bytes$/],
   ];
   for (const [script, message] of cases) {
-    await t.rejects(converse(shell(script), "", limits, systemClock, never), { message }, script);
+    await t.rejects(runWithStdin(shell(script), "", limits, systemClock, never), { message }, script);
   }
-  await t.rejects(converse({ command: "/nowhere", args: [], env: {} }, "", limits, systemClock, never), /ENOENT/);
+  await t.rejects(runWithStdin({ command: "/nowhere", args: [], env: {} }, "", limits, systemClock, never), /ENOENT/);
   const clock = new FakeClock();
-  const late = converse(shell("sleep 60"), "", limits, clock, never);
+  const late = runWithStdin(shell("sleep 60"), "", limits, clock, never);
   const refused = t.rejects(late, { message: "no answer within 1 seconds" });
   await clock.advance(1000);
   await refused;

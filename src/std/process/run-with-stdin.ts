@@ -2,7 +2,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import type { Clock } from "../time/clock.ts";
 
-export interface Program {
+export interface Command {
   /** A path, or a name that is looked for where programs are. */
   readonly command: string;
   readonly args: readonly string[];
@@ -10,20 +10,20 @@ export interface Program {
   readonly env: Readonly<Record<string, string>>;
 }
 
-export interface ConverseLimits {
+export interface RunLimits {
   readonly timeoutMs: number;
   /** A longer answer is none. */
   readonly bytesMax: number;
 }
 
 /** What a program complains about is told, but not at length. */
-const COMPLAINT_CHARS_MAX = 1024;
+const STDERR_CHARS_MAX = 1024;
 
 /** Rejects with why there is no answer, never with what the program wrote to its output. It ends either way. */
-export async function converse(
-  { command, args, env }: Program,
+export async function runWithStdin(
+  { command, args, env }: Command,
   asked: string,
-  { timeoutMs, bytesMax }: ConverseLimits,
+  { timeoutMs, bytesMax }: RunLimits,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<string> {
@@ -33,7 +33,7 @@ export async function converse(
   try {
     // In a process group of its own, which ends as a whole.
     const child = spawn(command, args, { env: { ...process.env, ...env }, detached: true });
-    return await answerOf(child, asked, bytesMax, AbortSignal.any([late.signal, signal]));
+    return await readOutput(child, asked, bytesMax, AbortSignal.any([late.signal, signal]));
   } catch (error) {
     throw late.signal.aborted ? late.signal.reason : error;
   } finally {
@@ -42,7 +42,7 @@ export async function converse(
 }
 
 /** What the child writes until it ends well. It does not outlive the signal. */
-async function answerOf(
+async function readOutput(
   child: ChildProcessWithoutNullStreams,
   asked: string,
   bytesMax: number,
@@ -62,7 +62,7 @@ async function answerOf(
     output.push(chunk);
   });
   child.stderr.on("data", (chunk: Buffer) => {
-    if (complaint.length < COMPLAINT_CHARS_MAX) complaint += chunk.toString("utf8").slice(0, COMPLAINT_CHARS_MAX);
+    if (complaint.length < STDERR_CHARS_MAX) complaint += chunk.toString("utf8").slice(0, STDERR_CHARS_MAX);
   });
   // A program need not listen to the end to know its answer.
   child.stdin.on("error", () => undefined);

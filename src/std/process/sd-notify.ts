@@ -125,7 +125,7 @@ async function sendByChild(socket: string, env: NotifierOptions["env"], assignme
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
     const address = socket.startsWith("@") ? `ABSTRACT-SENDTO:${socket.slice(1)}` : `UNIX-SENDTO:${socket}`;
-    await execute("socat", ["-u", "STDIN", address], env, assignments.join("\n"));
+    await runProgram("socat", ["-u", "STDIN", address], env, assignments.join("\n"));
   }
 }
 
@@ -136,16 +136,16 @@ async function sendByChild(socket: string, env: NotifierOptions["env"], assignme
 async function systemdNotify(env: NotifierOptions["env"], assignments: readonly string[]): Promise<void> {
   if (process.getuid?.() === 0) {
     try {
-      await execute("systemd-notify", ["--no-block", ...assignments], env, "");
+      await runProgram("systemd-notify", ["--no-block", ...assignments], env, "");
       return;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === "ENOENT") throw error;
     }
   }
-  await execute("systemd-notify", assignments, env, "");
+  await runProgram("systemd-notify", assignments, env, "");
 }
 
-function execute(file: string, args: readonly string[], env: NotifierOptions["env"], input: string): Promise<void> {
+function runProgram(file: string, args: readonly string[], env: NotifierOptions["env"], input: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const child = execFile(file, args, { env, timeout: SEND_TIMEOUT_MS }, (error) => {
       if (error === null) resolve();

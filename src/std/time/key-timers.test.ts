@@ -1,12 +1,12 @@
 import t from "tap";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { seededRandom } from "../crypto/random.ts";
-import { DueTimes } from "./key-timers.ts";
+import { KeyTimers } from "./key-timers.ts";
 
 t.test("DueTimes tells of each key at its time, on one timer", async (t) => {
   const clock = new FakeClock();
   const told: string[] = [];
-  using times = new DueTimes(clock, (key) => told.push(`${key} ${clock.monotonic()}`));
+  using times = new KeyTimers(clock, (key) => told.push(`${key} ${clock.monotonic()}`));
   times.set("c", 300);
   times.set("a", 100);
   times.set("b", 200);
@@ -23,7 +23,7 @@ t.test("DueTimes tells of each key at its time, on one timer", async (t) => {
 t.test("DueTimes lets keys be put off, and be called earlier", async (t) => {
   const clock = new FakeClock();
   const told: string[] = [];
-  using times = new DueTimes(clock, (key) => told.push(`${key} ${clock.monotonic()}`));
+  using times = new KeyTimers(clock, (key) => told.push(`${key} ${clock.monotonic()}`));
   times.set("beats", 40);
   for (let beat = 0; beat < 10; beat++) {
     await clock.advance(30);
@@ -40,7 +40,7 @@ t.test("DueTimes keeps the order of any number of keys", async (t) => {
   const clock = new FakeClock();
   const random = seededRandom(7);
   const told: number[] = [];
-  using times = new DueTimes(clock, () => told.push(clock.monotonic()));
+  using times = new KeyTimers(clock, () => told.push(clock.monotonic()));
   const at = new Map<string, number>();
   for (let round = 0; round < 3_000; round++) {
     const key = `k${Math.floor(random.fraction() * 500)}`;

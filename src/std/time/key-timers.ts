@@ -3,7 +3,7 @@ import type { Clock, Timer } from "./clock.ts";
 interface Entry {
   readonly key: string;
   /** When it is due, on the monotonic clock. */
-  at: number;
+  dueAt: number;
   /** When it comes up: never later than `at`. */
   queuedAt: number;
   cancelled: boolean;
@@ -13,7 +13,7 @@ interface Entry {
  * Keys that fall due, each at its own time, on one timer. Putting a key off costs nothing: it comes up at its old time
  * and is queued again then, as with heartbeats that put off an alarm.
  */
-export class DueTimes implements Disposable {
+export class KeyTimers implements Disposable {
   readonly #clock: Clock;
   readonly #onDue: (key: string) => void;
   readonly #entries = new Map<string, Entry>();
@@ -37,12 +37,12 @@ export class DueTimes implements Disposable {
   /** The key falls due after `milliseconds`, whatever was said before. */
   set(key: string, milliseconds: number): void {
     const at = this.#clock.monotonic() + Math.max(0, milliseconds);
-    const known = this.#entries.get(key);
-    if (known !== undefined && at >= known.queuedAt) {
-      known.at = at;
+    const existing = this.#entries.get(key);
+    if (existing !== undefined && at >= existing.queuedAt) {
+      existing.dueAt = at;
       return;
     }
-    if (known !== undefined) known.cancelled = true;
+    if (existing !== undefined) existing.cancelled = true;
     const entry = { key, at, queuedAt: at, cancelled: false };
     this.#entries.set(key, entry);
     this.#push(entry);
@@ -51,9 +51,9 @@ export class DueTimes implements Disposable {
   }
 
   delete(key: string): boolean {
-    const known = this.#entries.get(key);
-    if (known === undefined) return false;
-    known.cancelled = true;
+    const existing = this.#entries.get(key);
+    if (existing === undefined) return false;
+    existing.cancelled = true;
     this.#entries.delete(key);
     this.#dropCancelled();
     if (this.#entries.size === 0) this.clear();
@@ -87,8 +87,8 @@ export class DueTimes implements Disposable {
     for (let first = this.#heap[0]; first !== undefined && first.queuedAt <= now; first = this.#heap[0]) {
       this.#pop();
       if (first.cancelled) continue;
-      if (first.at > now) {
-        first.queuedAt = first.at;
+      if (first.dueAt > now) {
+        first.queuedAt = first.dueAt;
         this.#push(first);
       } else {
         this.#entries.delete(first.key);

@@ -2,7 +2,7 @@
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { ObjectMeta } from "../../api/meta/object-meta.ts";
 import { encodeJson } from "../../schema/json/encode.ts";
-import { ownMemory } from "../../std/memory/unpooled-buffer.ts";
+import { toUnpooledBuffer } from "../../std/memory/unpooled-buffer.ts";
 import { versioned } from "../object-store.ts";
 import type { KeyValue, Revision } from "../store.ts";
 import type { CacheMemory } from "./cache-memory.ts";
@@ -122,7 +122,7 @@ export class Encoded<T extends ApiObject> implements CachedObject<T>, Evictable 
     if (this.#bytes === undefined) {
       // Decoded for this only, it is not kept: a list of all there is would push out what is in use.
       const object = this.#object ?? this.#stored?.decode(this.#stored.item) ?? this.object;
-      this.#bytes = ownMemory(encodeJson(this.#kind.schema, object, { omitTypeMeta: true }));
+      this.#bytes = toUnpooledBuffer(encodeJson(this.#kind.schema, object, { omitTypeMeta: true }));
     }
     this.#stored?.memory.encodings.use(this);
     return this.#bytes;

@@ -1,25 +1,26 @@
 /** Keeps pods and claims within the limit ranges of their namespace, and fills in what those say of defaults. */
-import { type Amounts, amountsOf } from "../../../api/core/resources/quantities.ts";
+
 import type { Container } from "../../../api/core/container/schema.ts";
-import type { LimitRange, LimitRangeItem } from "../../../api/core/limit-range/schema.ts";
 import { limitRangeKind } from "../../../api/core/limit-range/kind.ts";
-import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim/schema.ts";
+import type { LimitRange, LimitRangeItem } from "../../../api/core/limit-range/schema.ts";
 import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim/kind.ts";
+import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim/schema.ts";
+import { podKind } from "../../../api/core/pod/kind.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import { podLimits, podRequests } from "../../../api/core/pod-spec/resources.ts";
-import { podKind } from "../../../api/core/pod/kind.ts";
+import { type Amounts, amountsOf } from "../../../api/core/resources/quantities.ts";
 import type { ResourceList } from "../../../api/core/resources/schema.ts";
-import { andThen, type Soon } from "../../../std/async/maybe-promise.ts";
-import { maximumOf, minimumOf, ratioOf, requestMaximumOf } from "./constraints.ts";
+import { andThen, type MaybePromise } from "../../../std/async/maybe-promise.ts";
 import { matchesResource, metadataOf, newForbidden } from "../../chain/attributes.ts";
 import type { AdmissionPlugin, AdmissionRequest, ObjectReader } from "../../chain/plugin.ts";
+import { maximumOf, minimumOf, ratioOf, requestMaximumOf } from "./constraints.ts";
 
 const ANNOTATION = "kubernetes.io/limit-ranger";
 
-export function limitRanger({ lookup }: { readonly lookup: ObjectReader }): AdmissionPlugin {
-  const rangesFor = (request: AdmissionRequest): Soon<readonly LimitRange[]> => {
+export function limitRanger({ reader }: { readonly reader: ObjectReader }): AdmissionPlugin {
+  const rangesFor = (request: AdmissionRequest): MaybePromise<readonly LimitRange[]> => {
     if (metadataOf(request.oldObject).deletionTimestamp !== undefined) return [];
-    return lookup.list(limitRangeKind, request.namespace, request);
+    return reader.list(limitRangeKind, request.namespace, request);
   };
   return {
     name: "LimitRanger",

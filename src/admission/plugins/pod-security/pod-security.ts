@@ -1,14 +1,15 @@
 /** Pods must be as secure as the labels of their namespace demand: Kubernetes' PodSecurity. */
-import type { Namespace } from "../../../api/core/namespace/schema.ts";
+
 import { namespaceKind } from "../../../api/core/namespace/kind.ts";
-import type { Pod, PodSpec } from "../../../api/core/pod/schema.ts";
+import type { Namespace } from "../../../api/core/namespace/schema.ts";
 import { podKind } from "../../../api/core/pod/kind.ts";
+import type { Pod, PodSpec } from "../../../api/core/pod/schema.ts";
 import type { ObjectMeta } from "../../../api/meta/object-meta.ts";
 import { StatusError } from "../../../api/status.ts";
-import { andThen, type Soon } from "../../../std/async/maybe-promise.ts";
-import type { PluginDeps } from "../../chain/factory.ts";
+import { andThen, type MaybePromise } from "../../../std/async/maybe-promise.ts";
 import { matchesResource, metadataOf, newForbidden } from "../../chain/attributes.ts";
-import type { AdmissionPlugin, AdmissionRequest, AdmissionAttributes } from "../../chain/plugin.ts";
+import type { PluginDeps } from "../../chain/factory.ts";
+import type { AdmissionAttributes, AdmissionPlugin, AdmissionRequest } from "../../chain/plugin.ts";
 import type { CheckedPod } from "./check.ts";
 import { podSecuritySettings } from "./configuration.ts";
 import { detailsText, violationsOf } from "./evaluate.ts";
@@ -23,32 +24,32 @@ const ANNOTATIONS = "pod-security.kubernetes.io/";
 const IGNORED: ReadonlySet<string> = new Set("exec attach binding eviction log portforward proxy status".split(" "));
 
 export function podSecurity(
-  deps: Pick<PluginDeps, "lookup" | "clock" | "metrics" | "isOn" | "configuration">,
+  deps: Pick<PluginDeps, "reader" | "clock" | "metrics" | "isFeatureEnabled" | "configuration">,
 ): AdmissionPlugin {
-  const { reader: lookup, clock, isFeatureEnabled: isOn } = deps;
+  const { reader, clock, isFeatureEnabled } = deps;
   const { defaults, exempt } = podSecuritySettings(deps.configuration);
   const metrics = podSecurityMetrics(deps.metrics);
-  const relaxed = isOn("UserNamespacesPodSecurityStandards");
+  const relaxed = isFeatureEnabled("UserNamespacesPodSecurityStandards");
   const checked = (metadata: ObjectMeta, spec: PodSpec): CheckedPod => ({ metadata, spec, relaxed });
 
   async function validateNamespace(request: AdmissionRequest): Promise<void> {
     const { enforce } = policyOf(metadataOf(request.object).labels, defaults).policy;
     const before = policyOf(metadataOf(request.oldObject).labels, defaults).policy.enforce;
     if (!tightens(enforce, before) || exempt.namespaces.has(request.namespace)) return;
-    const pods = (await lookup.list(podKind, request.namespace, request)).filter(({ spec }) => !isExempt(spec));
+    const pods = (await reader.list(podKind, request.namespace, request)).filter(({ spec }) => !isExempt(spec));
     for (const text of presentViolations(request.namespace, pods, enforce, checked, clock)) request.warn(text);
   }
 
-  function validatePod(request: AdmissionRequest): Soon<void> {
+  function validatePod(request: AdmissionRequest): MaybePromise<void> {
     const sort = exempt.namespaces.has(request.namespace)
       ? "namespace"
       : exempt.usernames.has(request.user.name)
         ? "user"
         : undefined;
     if (sort !== undefined) return exempted(request, sort);
-    return andThen(lookup.get(namespaceKind, "", request.namespace, request), (found) => {
+    return andThen(reader.get(namespaceKind, "", request.namespace, request), (found) => {
       if (found !== undefined) return judgeIn(found, request);
-      throw new StatusError(500, "InternalError", `failed to lookup namespace ${JSON.stringify(request.namespace)}`);
+      throw new StatusError(500, "InternalError", `failed to reader namespace ${JSON.stringify(request.namespace)}`);
     });
   }
 

@@ -1,9 +1,10 @@
 /** A pod's priority is that of the class it names, or else of the default class, of which there is one at most. */
-import type { Pod, PodSpec } from "../../../api/core/pod/schema.ts";
+
 import { podKind } from "../../../api/core/pod/kind.ts";
-import type { PriorityClass } from "../../../api/scheduling/priority-class/schema.ts";
+import type { Pod, PodSpec } from "../../../api/core/pod/schema.ts";
 import { priorityClassKind } from "../../../api/scheduling/priority-class/kind.ts";
-import { andThen, type Soon } from "../../../std/async/maybe-promise.ts";
+import type { PriorityClass } from "../../../api/scheduling/priority-class/schema.ts";
+import { andThen, type MaybePromise } from "../../../std/async/maybe-promise.ts";
 import { matchesResource, newForbidden } from "../../chain/attributes.ts";
 import type { AdmissionPlugin, AdmissionRequest, ObjectReader } from "../../chain/plugin.ts";
 
@@ -13,22 +14,23 @@ const SYSTEM_CLASSES: Readonly<Record<string, number>> = {
   "system-node-critical": 2_000_001_000,
 };
 
-export function priority({ lookup }: { readonly lookup: ObjectReader }): AdmissionPlugin {
+export function priority({ reader }: { readonly reader: ObjectReader }): AdmissionPlugin {
   return {
     name: "Priority",
     handles: (place) =>
-      matchesResource(place, podKind, ["CREATE", "UPDATE"]) || matchesResource(place, priorityClassKind, ["CREATE", "UPDATE"]),
+      matchesResource(place, podKind, ["CREATE", "UPDATE"]) ||
+      matchesResource(place, priorityClassKind, ["CREATE", "UPDATE"]),
     mutate(request) {
       if (request.kind.plural !== podKind.plural) return undefined;
       const pod = request.object as Pod;
       if (pod.spec === undefined) return undefined;
-      return request.operation === "CREATE" ? ranked(request, pod, pod.spec, lookup) : kept(pod, request.oldObject);
+      return request.operation === "CREATE" ? ranked(request, pod, pod.spec, reader) : kept(pod, request.oldObject);
     },
     validate(request) {
       if (request.kind.plural !== priorityClassKind.plural) return;
       const { globalDefault, metadata } = request.object as PriorityClass;
       if (globalDefault !== true) return;
-      return andThen(defaultClass(lookup, request), (found) => {
+      return andThen(defaultClass(reader, request), (found) => {
         const other = found?.metadata?.name;
         if (other === undefined || (request.operation === "UPDATE" && other === metadata?.name)) return;
         throw newForbidden(request, `PriorityClass ${other} is already marked as default. Only one default can exist`);
@@ -37,16 +39,17 @@ export function priority({ lookup }: { readonly lookup: ObjectReader }): Admissi
   };
 }
 
-function ranked(request: AdmissionRequest, pod: Pod, spec: PodSpec, lookup: ObjectReader): Soon<Pod> {
+function ranked(request: AdmissionRequest, pod: Pod, spec: PodSpec, reader: ObjectReader): MaybePromise<Pod> {
   const found = spec.priorityClassName
-    ? named(spec.priorityClassName, lookup, request)
-    : andThen(defaultClass(lookup, request), (found) => rankingOf(found ?? NO_CLASS));
+    ? named(spec.priorityClassName, reader, request)
+    : andThen(defaultClass(reader, request), (found) => rankingOf(found ?? NO_CLASS));
   return andThen(found, (ranking) => withRanking(request, pod, spec, ranking));
 }
 
 /** What the pod says of its rank itself must be the same. */
 function withRanking(request: AdmissionRequest, pod: Pod, spec: PodSpec, found: Ranking | undefined): Pod {
-  if (found === undefined) throw newForbidden(request, `no PriorityClass with name ${spec.priorityClassName} was found`);
+  if (found === undefined)
+    throw newForbidden(request, `no PriorityClass with name ${spec.priorityClassName} was found`);
   const { name, value, preemptionPolicy } = found;
   const differs = (what: string, given: unknown, computed: unknown): Error => {
     const ours = `priority admission controller computed ${computed} from the given PriorityClass name`;
@@ -74,8 +77,8 @@ function rankingOf({ metadata, value, preemptionPolicy = "PreemptLowerPriority" 
   return { name: metadata?.name ?? "", value, preemptionPolicy };
 }
 
-function named(name: string, lookup: ObjectReader, request: AdmissionRequest): Soon<Ranking | undefined> {
-  return andThen(lookup.get(priorityClassKind, "", name, request), (found) => {
+function named(name: string, reader: ObjectReader, request: AdmissionRequest): MaybePromise<Ranking | undefined> {
+  return andThen(reader.get(priorityClassKind, "", name, request), (found) => {
     if (found !== undefined) return rankingOf(found);
     const value = Object.hasOwn(SYSTEM_CLASSES, name) ? SYSTEM_CLASSES[name] : undefined;
     return value === undefined ? undefined : { name, value, preemptionPolicy: "PreemptLowerPriority" };
@@ -83,8 +86,8 @@ function named(name: string, lookup: ObjectReader, request: AdmissionRequest): S
 }
 
 /** Where several classes say they are the default, the least of them is. */
-function defaultClass(lookup: ObjectReader, request: AdmissionRequest): Soon<PriorityClass | undefined> {
-  return andThen(lookup.list(priorityClassKind, "", request), (classes) => {
+function defaultClass(reader: ObjectReader, request: AdmissionRequest): MaybePromise<PriorityClass | undefined> {
+  return andThen(reader.list(priorityClassKind, "", request), (classes) => {
     const [least] = classes.filter(({ globalDefault }) => globalDefault === true).sort((a, b) => a.value - b.value);
     return least;
   });

@@ -3,16 +3,16 @@
  * account: Kubernetes' ServiceAccount.
  */
 import type { VolumeMount } from "../../../api/core/container/schema.ts";
-import type { Pod, PodSpec } from "../../../api/core/pod/schema.ts";
 import { podKind } from "../../../api/core/pod/kind.ts";
-import type { ServiceAccount } from "../../../api/core/service-account/schema.ts";
+import type { Pod, PodSpec } from "../../../api/core/pod/schema.ts";
 import { serviceAccountKind } from "../../../api/core/service-account/kind.ts";
+import type { ServiceAccount } from "../../../api/core/service-account/schema.ts";
 import type { Volume } from "../../../api/core/volume/schema.ts";
 import { podReferences } from "../../../auth/authz/node/node-graph.ts";
 import { deepFreeze } from "../../../schema/value/freeze.ts";
+import { andThen, type MaybePromise } from "../../../std/async/maybe-promise.ts";
+import { type RandomSource, randomSuffix } from "../../../std/crypto/random.ts";
 import type { Clock } from "../../../std/time/clock.ts";
-import { type RandomSource, suffix } from "../../../std/crypto/random.ts";
-import { andThen, type Soon } from "../../../std/async/maybe-promise.ts";
 import { matchesResource, metadataOf, newForbidden } from "../../chain/attributes.ts";
 import type { AdmissionPlugin, AdmissionRequest, ObjectReader } from "../../chain/plugin.ts";
 import { mustNameItsSecrets, unnamedSecret } from "./mountable-secrets.ts";
@@ -28,20 +28,21 @@ const WAIT_MS = 150;
 const WAITS_MAX = 10;
 
 interface Deps {
-  readonly lookup: ObjectReader;
+  readonly reader: ObjectReader;
   readonly clock: Clock;
   readonly random: RandomSource;
 }
 
-export function serviceAccount({ lookup, clock, random }: Deps): AdmissionPlugin {
+export function serviceAccount({ reader, clock, random }: Deps): AdmissionPlugin {
   return {
     name: "ServiceAccount",
-    handles: (place) => matchesResource(place, podKind, ["CREATE"]) || matchesResource(place, podKind, ["UPDATE"], "ephemeralcontainers"),
+    handles: (place) =>
+      matchesResource(place, podKind, ["CREATE"]) || matchesResource(place, podKind, ["UPDATE"], "ephemeralcontainers"),
     mutate(request) {
       const pod = request.object as Pod;
       if (request.operation !== "CREATE" || pod.spec === undefined || isMirror(pod)) return undefined;
       const named = withAccountName(pod.spec, pod.spec.serviceAccountName || DEFAULT);
-      return andThen(accountOf(named, request, { lookup, clock }), (account) => {
+      return andThen(accountOf(named, request, { reader, clock }), (account) => {
         const automount = named.automountServiceAccountToken ?? account.automountServiceAccountToken ?? true;
         return { ...pod, spec: withPullSecrets(automount ? withToken(named, random) : named, account) } as Pod;
       });
@@ -52,10 +53,13 @@ export function serviceAccount({ lookup, clock, random }: Deps): AdmissionPlugin
       if (isMirror(pod)) return refuseMirror(pod, request);
       if (!pod.spec.serviceAccountName) {
         const { namespace, name } = metadataOf(pod);
-        throw newForbidden(request, `no service account specified for pod ${namespace ?? request.namespace}/${name ?? ""}`);
+        throw newForbidden(
+          request,
+          `no service account specified for pod ${namespace ?? request.namespace}/${name ?? ""}`,
+        );
       }
       const { spec } = pod;
-      return andThen(accountOf(spec, request, { lookup, clock }), (account) => {
+      return andThen(accountOf(spec, request, { reader, clock }), (account) => {
         if (!mustNameItsSecrets(account)) return;
         const why = unnamedSecret(spec, account, request.operation === "UPDATE");
         if (why !== undefined) throw newForbidden(request, why);
@@ -88,17 +92,17 @@ function withAccountName(spec: PodSpec, name: string): PodSpec {
 function accountOf(
   { serviceAccountName: name = "" }: PodSpec,
   request: AdmissionRequest,
-  deps: Pick<Deps, "lookup" | "clock">,
-): Soon<ServiceAccount> {
+  deps: Pick<Deps, "reader" | "clock">,
+): MaybePromise<ServiceAccount> {
   const found = deps.lookup.get(serviceAccountKind, request.namespace, name, request);
   return found === undefined || found instanceof Promise ? awaitAccount(name, found, request, deps) : found;
 }
 
 async function awaitAccount(
   name: string,
-  first: Soon<ServiceAccount | undefined>,
+  first: MaybePromise<ServiceAccount | undefined>,
   request: AdmissionRequest,
-  { lookup, clock }: Pick<Deps, "lookup" | "clock">,
+  { reader, clock }: Pick<Deps, "reader" | "clock">,
 ): Promise<ServiceAccount> {
   const { namespace } = request;
   let found = await first;
@@ -108,7 +112,7 @@ async function awaitAccount(
       throw newForbidden(request, `error looking up service account ${namespace}/${name}: ${missing}`);
     }
     await clock.sleep(WAIT_MS, request.signal);
-    found = await lookup.get(serviceAccountKind, namespace, name, request);
+    found = await reader.get(serviceAccountKind, namespace, name, request);
   }
   return found;
 }
@@ -117,7 +121,7 @@ async function awaitAccount(
 function withToken(spec: PodSpec, random: RandomSource): PodSpec {
   const volumes = spec.volumes ?? [];
   const present = volumes.find(({ name }) => name.startsWith(VOLUME_PREFIX))?.name;
-  const name = present ?? VOLUME_PREFIX + suffix(random);
+  const name = present ?? VOLUME_PREFIX + randomSuffix(random);
   const mount: VolumeMount = { name, readOnly: true, mountPath: MOUNT_PATH };
   let isMounted = false;
   const mounted = <C extends { readonly volumeMounts?: readonly VolumeMount[] | undefined }>(container: C): C => {

@@ -1,5 +1,5 @@
 /** The node's addresses: those it was told, or the host's own, which may be others tomorrow. */
-import { hostAddress } from "../../../std/net/host-addresses.ts";
+import { readHostAddress } from "../../../std/net/host-addresses.ts";
 
 /** Where the host is reached when it has no address at all. */
 const NOWHERE = "127.0.0.1";
@@ -15,7 +15,7 @@ export class NodeIps {
     this.#known = known;
   }
 
-  static async open(told: readonly string[], look = hostAddress): Promise<NodeIps> {
+  static async open(told: readonly string[], look = readHostAddress): Promise<NodeIps> {
     return new NodeIps(told, look, told.length > 0 ? told : [await look()]);
   }
 

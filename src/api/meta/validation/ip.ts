@@ -3,7 +3,7 @@
  * on taking what they took, with a warning that names the form to use.
  */
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
-import { bitsOf, type Cidr, contains, formatCidr, formatIp, type Ip, parseCidr, parseIp } from "../../../std/net/ip.ts";
+import { addressBits, type Cidr, contains, formatCidr, formatIp, type Ip, parseCidr, parseIp } from "../../../std/net/ip.ts";
 
 const NO_IP = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 const NO_CIDR = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
@@ -12,8 +12,8 @@ const NO_CIDR = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)
 export function ipProblems(text: string): readonly string[] {
   const ip = parseIp(text);
   if (ip === undefined) return [NO_IP];
-  if (ip.form === "leadingZeros") return ["must not have leading 0s"];
-  return ip.form === "mapped" ? ["must not be an IPv4-mapped IPv6 address"] : [];
+  if (ip.notation === "leadingZeros") return ["must not have leading 0s"];
+  return ip.notation === "mapped" ? ["must not be an IPv4-mapped IPv6 address"] : [];
 }
 
 export function validateIp(text: string, path: string): readonly FieldError[] {
@@ -57,8 +57,8 @@ export function validateCidr(text: string, path: string): readonly FieldError[] 
 }
 
 function problemOf(block: Cidr): string | undefined {
-  if (block.form === "leadingZeros") return "must not have leading 0s in IP or prefix length";
-  if (block.form === "mapped") return "must not have an IPv4-mapped IPv6 address";
+  if (block.notation === "leadingZeros") return "must not have leading 0s in IP or prefix length";
+  if (block.notation === "mapped") return "must not have an IPv4-mapped IPv6 address";
   return block.address.value === block.network ? undefined : "must not have bits set beyond the prefix length";
 }
 
@@ -71,7 +71,7 @@ export function ipWarnings(text: string, path: string): readonly string[] {
   const ip = parseIp(text);
   if (ip === undefined) return [];
   const canonical = formatIp(ip);
-  if (ip.form !== "standard") return [nonStandard("IP address", text, canonical, path)];
+  if (ip.notation !== "standard") return [nonStandard("IP address", text, canonical, path)];
   return isOddIPv6(ip, text, canonical)
     ? [`${path}: IPv6 address "${text}" should be in RFC 5952 canonical format ("${canonical}")`]
     : [];
@@ -83,12 +83,12 @@ export function cidrWarnings(text: string, path: string): readonly string[] {
   const canonical = formatCidr(block);
   const warnings: string[] = [];
   if (block.address.value !== block.network && block.family === block.address.family) {
-    const single = `${formatIp(block.address)}/${bitsOf(block.family)}`;
+    const single = `${formatIp(block.address)}/${addressBits(block.family)}`;
     warnings.push(
       `${path}: CIDR value "${text}" is ambiguous in this context (should be "${canonical}" or "${single}"?)`,
     );
   }
-  if (block.form !== "standard") warnings.push(nonStandard("CIDR value", text, canonical, path));
+  if (block.notation !== "standard") warnings.push(nonStandard("CIDR value", text, canonical, path));
   if (warnings.length === 0 && isOddIPv6(block, text, canonical)) {
     warnings.push(`${path}: IPv6 CIDR value "${text}" should be in RFC 5952 canonical format ("${canonical}")`);
   }

@@ -11,7 +11,7 @@ import type {
 import type { Converter, JsonObject, Kind } from "../../../api/kind.ts";
 import { StatusError } from "../../../api/status.ts";
 import type { WebhookClient } from "../../../client/webhook/webhook-client.ts";
-import { type RandomSource, uuid } from "../../../std/crypto/random.ts";
+import { type RandomSource, randomUuid } from "../../../std/crypto/random.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import type { ConversionFailure, ConversionMetrics } from "./conversion-metrics.ts";
 import { BadAnswer, checkedObject, readReview, reviewText, reviewVersion } from "./conversion-review.ts";
@@ -116,7 +116,7 @@ export class ConversionWebhook implements Converter {
     const { conversionReviewVersions, clientConfig } = this.#webhook;
     const review = reviewVersion(conversionReviewVersions);
     if (review === undefined) throw new Error("no recognized conversion review versions");
-    const uid = uuid(random);
+    const uid = randomUuid(random);
     const apiVersion = this.#apiVersion(to);
     const texts = batch.map(({ object }) => object.text);
     const answer = await client.post(

@@ -1,6 +1,6 @@
 /** What all kinds of bearer tokens have in common: how they arrive, and how they are looked up. */
 import { hash } from "node:crypto";
-import { andThen, type Soon } from "../../../std/async/maybe-promise.ts";
+import { andThen, type MaybePromise } from "../../../std/async/maybe-promise.ts";
 import type { Authenticator, Credentials, UserInfo } from "../../user.ts";
 import { firstFound, Refusal } from "../invalid-credentials-error.ts";
 
@@ -44,7 +44,7 @@ export interface Identified {
  * Undefined for what is no token of this sort, or for none of these audiences. Throws a `Refusal` for one that is not
  * good.
  */
-export type TokenAuthenticator = (token: BearerToken, audiences: readonly string[]) => Soon<Identified | undefined>;
+export type TokenAuthenticator = (token: BearerToken, audiences: readonly string[]) => MaybePromise<Identified | undefined>;
 
 /** No token is as long; parsing longer ones would be work for nothing. */
 const TOKEN_MAX = 65_536;

@@ -1,7 +1,7 @@
 /** Tokens for machines that have nothing else yet: `id.secret`, kept in a secret until it expires. */
 import type { Secret } from "../../../api/core/secret/schema.ts";
+import { constantTimeEqual } from "../../../std/crypto/constant-time-equal.ts";
 import type { Clock } from "../../../std/time/clock.ts";
-import { sameSecret } from "../../../std/crypto/constant-time-equal.ts";
 import { Refusal } from "../invalid-credentials-error.ts";
 import type { TokenAuthenticator } from "./bearer-token.ts";
 
@@ -71,7 +71,7 @@ function check(found: Secret, id: string, secret: string, now: number): readonly
   };
   if (found.metadata?.deletionTimestamp !== undefined) refuse("is being deleted");
   if (!TYPES.has(found.type)) refuse(`lies in a secret of type ${JSON.stringify(found.type)}`);
-  if (!sameSecret(member(found, "token-secret"), secret)) refuse("has another secret");
+  if (!constantTimeEqual(member(found, "token-secret"), secret)) refuse("has another secret");
   if (member(found, "token-id") !== id) refuse("has another token-id in its secret");
   const expiry = expiryOf(found);
   if (Number.isNaN(expiry)) refuse("has an expiration that is no time");
