@@ -6,11 +6,11 @@ import { type RandomSource, randomUuid } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { AdmissionRequest } from "../chain/plugin.ts";
 import type { EquivalentResource } from "../matching/versioned-object.ts";
-import type { Hook } from "./hook.ts";
-import { denial, describe, type Objects, type Review, readReview, reviewText, reviewVersion } from "./review.ts";
+import type { ConfiguredWebhook } from "./hook.ts";
+import { denial, requestFields, type ReviewObjects, type ReviewResponse, decodeReview, encodeReview, selectReviewVersion } from "./review.ts";
 
 /** The call failed or the response is invalid; the webhook's failure policy applies. */
-export class CallFailed extends Error {
+export class WebhookCallError extends Error {
   override readonly name = "CallFailed";
   /** The code for the metrics. */
   readonly code: number;
@@ -27,37 +27,37 @@ export interface CallDeps {
   readonly log: Logger;
 }
 
-const SECONDS = 10;
-const HARMLESS = ["None", "NoneOnDryRun"];
+const DEFAULT_TIMEOUT_SECONDS = 10;
+const DRY_RUN_SAFE = ["None", "NoneOnDryRun"];
 
 /**
  * Returns the response of a webhook that allows the request. Rejects with a `WebhookCallError`, or with the
  * `StatusError` of a webhook that denies it.
  */
 export async function callWebhook(
-  { webhook }: Hook,
+  { webhook }: ConfiguredWebhook,
   request: AdmissionRequest,
-  form: EquivalentResource,
-  objects: Objects,
+  resource: EquivalentResource,
+  objects: ReviewObjects,
   mutating: boolean,
   deps: CallDeps,
-): Promise<Review> {
+): Promise<ReviewResponse> {
   const { name, sideEffects, clientConfig } = webhook;
-  if (request.dryRun && !HARMLESS.includes(sideEffects ?? "")) {
+  if (request.dryRun && !DRY_RUN_SAFE.includes(sideEffects ?? "")) {
     throw badRequest(`admission webhook ${goQuote(name)} does not support dry run`);
   }
   const uid = randomUuid(deps.random);
-  const version = attempt(name, "could not create admission objects", BAD_REQUEST, () =>
-    reviewVersion(webhook.admissionReviewVersions),
+  const version = callOrFail(name, "could not create admission objects", BAD_REQUEST, () =>
+    selectReviewVersion(webhook.admissionReviewVersions),
   );
-  const body = reviewText(version, uid, describe(request, form), objects);
-  const timeoutMs = (webhook.timeoutSeconds ?? SECONDS) * 1000;
-  const answer = await deps.client.post(clientConfig, body, timeoutMs, request.signal).catch((error: Error) => {
+  const body = encodeReview(version, uid, requestFields(request, resource), objects);
+  const timeoutMs = (webhook.timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS) * 1000;
+  const response = await deps.client.post(clientConfig, body, timeoutMs, request.signal).catch((error: Error) => {
     const code = error instanceof StatusError ? error.status.code : UNAVAILABLE;
-    throw new CallFailed(name, `failed to call webhook: ${error.message}`, code, { cause: error });
+    throw new WebhookCallError(name, `failed to call webhook: ${error.message}`, code, { cause: error });
   });
-  const review = attempt(name, "received invalid webhook response", UNAVAILABLE, () =>
-    readReview(answer, version, uid, mutating),
+  const review = callOrFail(name, "received invalid webhook response", UNAVAILABLE, () =>
+    decodeReview(response, version, uid, mutating),
   );
   for (const [key, value] of Object.entries(review.auditAnnotations)) request.annotate(`${name}/${key}`, value);
   for (const text of review.warnings) request.warn(text);
@@ -68,10 +68,10 @@ export async function callWebhook(
 const BAD_REQUEST = 400;
 const UNAVAILABLE = 503;
 
-function attempt<T>(webhook: string, what: string, code: number, work: () => T): T {
+function callOrFail<T>(webhook: string, what: string, code: number, work: () => T): T {
   try {
     return work();
   } catch (error) {
-    throw new CallFailed(webhook, `${what}: ${(error as Error).message}`, code, { cause: error });
+    throw new WebhookCallError(webhook, `${what}: ${(error as Error).message}`, code, { cause: error });
   }
 }

@@ -1,7 +1,7 @@
-/** `WebhookAdmissionConfiguration`: how this server proves to webhooks who it is. */
+/** `WebhookAdmissionConfiguration`: the kubeconfig with the credentials that the API server presents to webhooks. */
 import { isAbsolute } from "node:path";
-import { loadUsers } from "../../client/kubeconfig/webhook-kubeconfig.ts";
 import { FreshCredentials } from "../../client/kubeconfig/credential-source.ts";
+import { loadUsers } from "../../client/kubeconfig/webhook-kubeconfig.ts";
 import type { WebhookCredentials } from "../../client/webhook/webhook-client.ts";
 import { object, optional, string } from "../../schema/define.ts";
 import type { Clock } from "../../std/time/clock.ts";
@@ -19,42 +19,42 @@ const schema = object("apiserver.config.k8s.io/v1.WebhookAdmissionConfiguration"
   kubeConfigFile: optional(0, string),
 });
 
-export interface NamedCredentials extends Disposable {
+export interface CredentialSource extends Disposable {
   for(hostPort: string): WebhookCredentials | undefined;
 }
 
-/** Rejects with one sentence for the operator. */
-export async function webhookCredentials(
+/** Rejects with an error in one sentence, for the operator. */
+export async function createCredentialSource(
   configuration: PluginConfiguration | undefined,
   plugin: string,
   clock: Clock,
-): Promise<NamedCredentials | undefined> {
+): Promise<CredentialSource | undefined> {
   if (configuration === undefined) return undefined;
   const { kubeConfigFile = "" } = decodeConfiguration(configuration, IDENTITY, schema);
   if (kubeConfigFile === "") return undefined;
-  const at = configuration.locationOf("kubeConfigFile");
+  const location = configuration.locationOf("kubeConfigFile");
   if (!isAbsolute(kubeConfigFile)) {
-    throw new Error(`Cannot use ${at}: kubeConfigFile ${JSON.stringify(kubeConfigFile)} must be an absolute path`);
+    throw new Error(`Cannot use ${location}: kubeConfigFile ${JSON.stringify(kubeConfigFile)} must be an absolute path`);
   }
   const users = await loadUsers(kubeConfigFile).catch((cause: unknown) => {
-    throw new Error(`Cannot use ${at} for ${plugin}: ${(cause as Error).message}`, { cause });
+    throw new Error(`Cannot use ${location} for ${plugin}: ${(cause as Error).message}`, { cause });
   });
   const credentials = new Map([...users].map(([name, user]) => [name, new FreshCredentials(user, clock)] as const));
   return {
-    for: (hostPort) => userFor(hostPort, credentials),
+    for: (hostPort) => findUser(hostPort, credentials),
     [Symbol.dispose]() {
       for (const each of credentials.values()) each[Symbol.dispose]();
     },
   };
 }
 
-/** By its name, or else by a star in place of its first labels; with the port, and for 443 without it. */
-function userFor<U>(hostPort: string, users: ReadonlyMap<string, U>): U | undefined {
+/** Looks up the server name, then wildcards for its first labels; with the port, and for 443 also without it. */
+function findUser<U>(hostPort: string, users: ReadonlyMap<string, U>): U | undefined {
   const names = hostPort.endsWith(":443") ? [hostPort, hostPort.slice(0, -":443".length)] : [hostPort];
   for (const name of names) {
     const labels = name.split(".");
-    const stars = labels.slice(1).map((_, i) => `*.${labels.slice(i + 1).join(".")}`);
-    const found = [name, ...stars].find((one) => users.has(one));
+    const wildcards = labels.slice(1).map((_, i) => `*.${labels.slice(i + 1).join(".")}`);
+    const found = [name, ...wildcards].find((one) => users.has(one));
     if (found !== undefined) return users.get(found);
   }
   return users.get("*");

@@ -1,4 +1,4 @@
-/** The webhooks of all configurations, in the order in which they are asked. */
+/** The webhooks of all configurations, in the order in which they are called. */
 import type {
   MutatingWebhook,
   MutatingWebhookConfiguration,
@@ -13,11 +13,11 @@ export type Configuration = MutatingWebhookConfiguration | ValidatingWebhookConf
 
 export type ConfigurationKind = "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration";
 
-export interface Hook {
+export interface ConfiguredWebhook {
   readonly kind: ConfigurationKind;
   readonly webhook: MutatingWebhook | ValidatingWebhook;
   readonly configuration: Configuration;
-  /** Tells it from all others: `CONFIGURATION/WEBHOOK/0`. */
+  /** Unique: `CONFIGURATION/WEBHOOK/INDEX`. */
   readonly id: string;
   readonly namespaces: readonly Requirement[];
   readonly objects: readonly Requirement[];
@@ -25,51 +25,54 @@ export interface Hook {
   readonly failsOpen: boolean;
 }
 
-/** On a configuration: its webhooks are not called, or not those of the value (`a.example.com,b.example.com`). */
+/**
+ * Annotation of a configuration that suspends all its webhooks (`true`) or those of a list
+ * (`a.example.com,b.example.com`).
+ */
 export const SUSPENDED = "webhooks.svc.io/suspended";
 
-interface Known {
+interface CompiledConfiguration {
   readonly resourceVersion: string | undefined;
-  readonly hooks: readonly Hook[];
+  readonly webhooks: readonly ConfiguredWebhook[];
 }
 
-/** Selectors and expressions are read once for each state of a configuration. */
-export class Hooks {
+/** Compiles selectors and expressions once for each version of a configuration. */
+export class WebhookSource {
   readonly #kind: ConfigurationKind;
   readonly #log: Logger;
-  /** By names, those that are there. */
-  #known: ReadonlyMap<string, Known> = new Map();
+  /** By the name of the configuration. */
+  #compiled: ReadonlyMap<string, CompiledConfiguration> = new Map();
   #last: readonly Configuration[] = [];
-  #hooks: readonly Hook[] = [];
+  #webhooks: readonly ConfiguredWebhook[] = [];
 
   constructor(kind: ConfigurationKind, log: Logger) {
     this.#kind = kind;
     this.#log = log;
   }
 
-  of(configurations: readonly Configuration[]): readonly Hook[] {
-    if (isSame(configurations, this.#last)) return this.#hooks;
-    const before = this.#known;
+  webhooksOf(configurations: readonly Configuration[]): readonly ConfiguredWebhook[] {
+    if (isSame(configurations, this.#last)) return this.#webhooks;
+    const before = this.#compiled;
     const sorted = configurations.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
-    this.#known = new Map(sorted.map((one) => [nameOf(one), this.#read(one, before.get(nameOf(one)))]));
-    this.#hooks = [...this.#known.values()].flatMap(({ hooks }) => hooks);
+    this.#compiled = new Map(sorted.map((one) => [nameOf(one), this.#compile(one, before.get(nameOf(one)))]));
+    this.#webhooks = [...this.#compiled.values()].flatMap(({ webhooks: hooks }) => hooks);
     this.#last = configurations;
-    return this.#hooks;
+    return this.#webhooks;
   }
 
-  #read(configuration: Configuration, before: Known | undefined): Known {
+  #compile(configuration: Configuration, before: CompiledConfiguration | undefined): CompiledConfiguration {
     const { resourceVersion } = configuration.metadata ?? {};
     if (before !== undefined && before.resourceVersion === resourceVersion) return before;
-    const all = hooksOf(this.#kind, configuration);
-    const hooks = all.filter(({ webhook }) => !isSuspended(configuration, webhook.name));
-    if (hooks.length < all.length) {
-      this.#log.warn("Webhooks are suspended: requests go past them", {
+    const all = compileWebhooks(this.#kind, configuration);
+    const active = all.filter(({ webhook }) => !isSuspended(configuration, webhook.name));
+    if (active.length < all.length) {
+      this.#log.warn("Webhooks are suspended and not called", {
         configuration: nameOf(configuration),
         annotation: SUSPENDED,
-        webhooks: all.length - hooks.length,
+        webhooks: all.length - active.length,
       });
     }
-    return { resourceVersion, hooks };
+    return { resourceVersion, webhooks: hooks };
   }
 }
 
@@ -77,15 +80,15 @@ function isSame(a: readonly unknown[], b: readonly unknown[]): boolean {
   return a.length === b.length && a.every((one, i) => one === b[i]);
 }
 
-function hooksOf(kind: ConfigurationKind, configuration: Configuration): readonly Hook[] {
-  return (configuration.webhooks ?? []).map((webhook, place) => {
+function compileWebhooks(kind: ConfigurationKind, configuration: Configuration): readonly ConfiguredWebhook[] {
+  return (configuration.webhooks ?? []).map((webhook, index) => {
     const { matchConditions: conditions = [], failurePolicy } = webhook;
     const failsOpen = failurePolicy === "Ignore";
     return {
       kind,
       webhook,
       configuration,
-      id: `${nameOf(configuration)}/${webhook.name}/${place}`,
+      id: `${nameOf(configuration)}/${webhook.name}/${index}`,
       namespaces: requirementsOf(webhook.namespaceSelector ?? {}),
       objects: requirementsOf(webhook.objectSelector ?? {}),
       conditions: conditions.length === 0 ? undefined : matchConditions(conditions, failsOpen),

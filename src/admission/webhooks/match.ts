@@ -1,4 +1,4 @@
-/** Whether a webhook is to be asked about a request, and in which version of its resource. */
+/** Selects the webhooks that apply to a request, and the version of the resource that each one receives. */
 
 import type { RuleWithOperations } from "../../api/admissionregistration/rules.ts";
 import { namespaceKind } from "../../api/core/namespace/kind.ts";
@@ -6,38 +6,45 @@ import type { ApiObject } from "../../api/kind.ts";
 import { matchesLabels, type Requirement } from "../../api/meta/selectors/selector.ts";
 import type { Scheme } from "../../api/scheme.ts";
 import { notFound, type StatusError } from "../../api/status.ts";
-import { type EquivalentResource, equivalentResources, requestedResource } from "../matching/versioned-object.ts";
 import { metadataOf } from "../chain/attributes.ts";
 import type { AdmissionRequest, ObjectReader } from "../chain/plugin.ts";
-import { matchesRule, groupAliasIn } from "../matching/rules.ts";
-import type { Hook } from "./hook.ts";
+import { groupAliasIn, matchesRule } from "../matching/rules.ts";
+import { type EquivalentResource, equivalentResources, requestedResource } from "../matching/versioned-object.ts";
+import type { ConfiguredWebhook } from "./hook.ts";
 
 export interface MatchDeps {
-  readonly lookup: ObjectReader;
+  readonly reader: ObjectReader;
   readonly scheme: Scheme;
 }
 
-/** The form in which the webhook wants to see the objects; undefined where it is not concerned. Throws a 404. */
-export async function formFor(hook: Hook, request: AdmissionRequest, deps: MatchDeps): Promise<EquivalentResource | undefined> {
+/**
+ * The resource, in the version of the webhook's rule; undefined if the webhook does not apply. Throws a 404 if the
+ * namespace does not exist.
+ */
+export async function matchWebhook(
+  hook: ConfiguredWebhook,
+  request: AdmissionRequest,
+  deps: MatchDeps,
+): Promise<EquivalentResource | undefined> {
   const objects = matchesObjects(hook.objects, request);
   if (!objects) return undefined;
-  const form = formByRules(hook, request, deps.scheme);
-  if (form === undefined) return undefined;
-  // Only whoever is concerned otherwise needs the namespace, which may be missing.
-  return (await matchesNamespace(hook.namespaces, request, deps.lookup)) ? form : undefined;
+  const resource = matchRules(hook, request, deps.scheme);
+  if (resource === undefined) return undefined;
+  // Checked last, since a missing namespace is an error.
+  return (await matchesNamespace(hook.namespaces, request, deps.lookup)) ? resource : undefined;
 }
 
-function matchesObjects(selector: readonly Requirement[], { object, oldObject: previous }: AdmissionRequest): boolean {
+function matchesObjects(selector: readonly Requirement[], { object, oldObject }: AdmissionRequest): boolean {
   if (selector.length === 0) return true;
   const matches = (one: ApiObject | undefined): boolean =>
     one?.metadata !== undefined && matchesLabels(selector, one.metadata.labels);
-  return matches(object) || matches(previous);
+  return matches(object) || matches(oldObject);
 }
 
 async function matchesNamespace(
   selector: readonly Requirement[],
   request: AdmissionRequest,
-  lookup: ObjectReader,
+  reader: ObjectReader,
 ): Promise<boolean> {
   const { namespace, kind, subresource, operation, object } = request;
   const isNamespace = kind.group === "" && kind.plural === "namespaces";
@@ -45,36 +52,36 @@ async function matchesNamespace(
   if (isNamespace && subresource === "" && (operation === "CREATE" || operation === "UPDATE")) {
     return matchesLabels(selector, metadataOf(object).labels);
   }
-  const found = await lookup.get(namespaceKind, "", namespace, request);
-  if (found === undefined) throw missing(namespace);
+  const found = await reader.get(namespaceKind, "", namespace, request);
+  if (found === undefined) throw namespaceNotFound(namespace);
   return matchesLabels(selector, found.metadata?.labels);
 }
 
-function missing(name: string): StatusError {
+function namespaceNotFound(name: string): StatusError {
   return notFound({ group: "", resource: "namespaces", name });
 }
 
-function formByRules({ webhook }: Hook, request: AdmissionRequest, scheme: Scheme): EquivalentResource | undefined {
+function matchRules({ webhook }: ConfiguredWebhook, request: AdmissionRequest, scheme: Scheme): EquivalentResource | undefined {
   const { operation, subresource, namespace } = request;
   const { rules = [], matchPolicy } = webhook;
-  const concerns = (rule: RuleWithOperations, { group, version, plural }: EquivalentResource): boolean =>
+  const matches = (rule: RuleWithOperations, { group, version, plural }: EquivalentResource): boolean =>
     matchesRule(rule, { operation, group, version, plural, subresource, namespace });
-  const sent = requestedResource(request);
-  const exact = rules.find((rule) => concerns(rule, sent));
-  if (exact !== undefined) return spelled(sent, exact);
+  const requested = requestedResource(request);
+  const exact = rules.find((rule) => matches(rule, requested));
+  if (exact !== undefined) return withGroupAlias(requested, exact);
   if (matchPolicy === "Exact" || rules.length === 0) return undefined;
   const others = equivalentResources(request, scheme);
   for (const rule of rules) {
-    const form = others.find((other) => concerns(rule, other));
-    if (form !== undefined) return spelled(form, rule);
+    const resource = others.find((other) => matches(rule, other));
+    if (resource !== undefined) return withGroupAlias(resource, rule);
   }
   return undefined;
 }
 
-/** A webhook reads the spelling that its rule uses. */
-function spelled(form: EquivalentResource, rule: RuleWithOperations): EquivalentResource {
-  const group = groupAliasIn(rule, form.group);
-  if (group === form.group) return form;
-  const own = form.objects.group === form.group;
-  return { ...form, group, objects: own ? { ...form.objects, group } : form.objects };
+/** The resource with the group alias that the rule uses. */
+function withGroupAlias(resource: EquivalentResource, rule: RuleWithOperations): EquivalentResource {
+  const group = groupAliasIn(rule, resource.group);
+  if (group === resource.group) return resource;
+  const isSameGroup = resource.objects.group === resource.group;
+  return { ...resource, group, objects: isSameGroup ? { ...resource.objects, group } : resource.objects };
 }

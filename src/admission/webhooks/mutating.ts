@@ -1,127 +1,127 @@
-/** `MutatingAdmissionWebhook`: programs of the cluster's users change objects before they are written. */
+/** `MutatingAdmissionWebhook`: calls the webhooks that change objects before they are stored, in order. */
 import { mutatingWebhookConfigurationKind } from "../../api/admissionregistration/webhook-configuration/mutating-kind.ts";
 import type { MutatingWebhook } from "../../api/admissionregistration/webhook-configuration/schema.ts";
 import type { ApiObject } from "../../api/kind.ts";
-import { deepEqual } from "../../schema/value/equal.ts";
 import { semanticEqual } from "../../schema/semantic-equal.ts";
+import { deepEqual } from "../../schema/value/equal.ts";
 import { andThen } from "../../std/async/maybe-promise.ts";
 import type { PluginDeps } from "../chain/factory.ts";
-import { convertObject, decodeJson } from "../matching/versioned-object.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../chain/plugin.ts";
 import { isExemptConfiguration } from "../matching/rules.ts";
+import { convertObject, decodeJson } from "../matching/versioned-object.ts";
 import { callWebhook } from "./call.ts";
-import { type WebhookDeps, webhookDeps } from "./deps.ts";
-import { type Hook, Hooks, nameOf } from "./hook.ts";
-import { internalError, outcomeOf } from "./outcome.ts";
-import { patchedBy } from "./patch.ts";
-import { type Concerned, Question } from "./question.ts";
+import { type WebhookDeps, createWebhookDeps } from "./deps.ts";
+import { type ConfiguredWebhook, WebhookSource, nameOf } from "./hook.ts";
+import { internalError, callWithFailurePolicy } from "./outcome.ts";
+import { applyWebhookPatch } from "./patch.ts";
+import { type MatchedWebhook, AdmissionReviewRequest } from "./question.ts";
 
 const NAME = "MutatingAdmissionWebhook";
 const MUTATION = "mutation.webhook.admission.k8s.io/";
 
-/** Rejects with one sentence for the operator. */
+/** Rejects with an error in one sentence, for the operator. */
 export async function mutatingAdmissionWebhook(pluginDeps: PluginDeps): Promise<AdmissionPlugin> {
-  const deps = await webhookDeps(pluginDeps, NAME);
-  const hooks = new Hooks("MutatingWebhookConfiguration", deps.log);
+  const deps = await createWebhookDeps(pluginDeps, NAME);
+  const hooks = new WebhookSource("MutatingWebhookConfiguration", deps.log);
   return {
     name: NAME,
     handles: (place) => !isExemptConfiguration(place),
     mutate: (request) =>
       andThen(deps.reader.list(mutatingWebhookConfigurationKind, "", request), (configurations) => {
-        return configurations.length === 0 ? undefined : askInTurn(hooks.of(configurations), request, deps);
+        return configurations.length === 0 ? undefined : dispatch(hooks.webhooksOf(configurations), request, deps);
       }),
   };
 }
 
-/** What is kept between the first time the webhooks are asked and the second. */
-interface Rounds {
-  /** The object as the webhooks left it. */
-  output: ApiObject | undefined;
-  /** Webhooks that want to see what was changed after them, and were called since the last change. */
-  readonly called: Set<string>;
-  /** Those of them after which something was changed. */
-  readonly due: Set<string>;
+/** State of the first run of the webhooks that reinvocation needs. */
+interface WebhookReinvocationState {
+  /** The object that the webhooks returned. */
+  lastOutput: ApiObject | undefined;
+  /** Webhooks with reinvocationPolicy IfNeeded that were called since the last change. */
+  readonly reinvocable: Set<string>;
+  /** Webhooks to call again, since the object changed after them. */
+  readonly reinvoke: Set<string>;
 }
 
-function changedAfter({ called, due }: Rounds): void {
+function requireReinvocation({ reinvocable: called, reinvoke: due }: WebhookReinvocationState): void {
   for (const id of called) due.add(id);
   called.clear();
 }
 
-async function askInTurn(
-  hooks: readonly Hook[],
+async function dispatch(
+  hooks: readonly ConfiguredWebhook[],
   request: AdmissionRequest,
   deps: WebhookDeps,
 ): Promise<ApiObject | undefined> {
   const { reinvocation, objectKind } = request;
-  const rounds = (reinvocation.pluginState.get(NAME) as Rounds | undefined) ?? newRounds();
-  reinvocation.pluginState.set(NAME, rounds);
-  const isChanged = !semanticEqual(objectKind.schema, rounds.output, request.object);
-  if (reinvocation.isReinvocation && isChanged) changedAfter(rounds);
-  let question = new Question(request, deps);
+  const state = (reinvocation.pluginState.get(NAME) as WebhookReinvocationState | undefined) ?? newReinvocationState();
+  reinvocation.pluginState.set(NAME, state);
+  const isChanged = !semanticEqual(objectKind.schema, state.lastOutput, request.object);
+  if (reinvocation.isReinvocation && isChanged) requireReinvocation(state);
+  let review = new AdmissionReviewRequest(request, deps);
   let object: ApiObject | undefined;
-  for (const [place, hook] of hooks.entries()) {
-    const concerned = await question.concerned(hook);
-    if (concerned === undefined || (reinvocation.isReinvocation && !rounds.due.has(hook.id))) continue;
-    const next = await askOne(concerned, place, question, deps);
+  for (const [index, hook] of hooks.entries()) {
+    const matched = await review.match(hook);
+    if (matched === undefined || (reinvocation.isReinvocation && !state.reinvoke.has(hook.id))) continue;
+    const next = await callMutatingWebhook(matched, index, review, deps);
     if (next !== undefined) {
       object = next.object;
-      question = question.about(next.object);
+      review = review.withObject(next.object);
       if (next.changed) {
-        changedAfter(rounds);
+        requireReinvocation(state);
         reinvocation.request();
       }
     }
-    if ((hook.webhook as MutatingWebhook).reinvocationPolicy === "IfNeeded") rounds.called.add(hook.id);
+    if ((hook.webhook as MutatingWebhook).reinvocationPolicy === "IfNeeded") state.reinvocable.add(hook.id);
   }
-  rounds.output = object ?? request.object;
+  state.lastOutput = object ?? request.object;
   return object;
 }
 
-function newRounds(): Rounds {
-  return { output: undefined, called: new Set(), due: new Set() };
+function newReinvocationState(): WebhookReinvocationState {
+  return { lastOutput: undefined, reinvocable: new Set(), reinvoke: new Set() };
 }
 
-interface Answered {
+interface MutationResult {
   readonly object: ApiObject;
   readonly changed: boolean;
 }
 
-/** Undefined where the webhook leaves the object as it is. */
-async function askOne(
-  concerned: Concerned,
-  place: number,
-  question: Question,
+/** Undefined if the webhook leaves the object unchanged. */
+async function callMutatingWebhook(
+  matched: MatchedWebhook,
+  index: number,
+  review: AdmissionReviewRequest,
   deps: WebhookDeps,
-): Promise<Answered | undefined> {
-  const { request } = question;
-  const { hook } = concerned;
+): Promise<MutationResult | undefined> {
+  const { request } = review;
+  const { webhook: hook } = matched;
   const { name } = hook.webhook;
-  const at = `round_${request.reinvocation.isReinvocation ? 1 : 0}_index_${place}`;
-  const failedOpen = (): void => request.annotate(`failed-open.${MUTATION}${at}`, name);
+  const round = `round_${request.reinvocation.isReinvocation ? 1 : 0}_index_${index}`;
+  const failedOpen = (): void => request.annotate(`failed-open.${MUTATION}${round}`, name);
   let mutated = false;
-  const work = async (): Promise<Answered | undefined> => {
-    const answered = await changedBy(concerned, question, deps);
-    mutated = answered?.changed === true;
-    return answered;
+  const call = async (): Promise<MutationResult | undefined> => {
+    const result = await mutate(matched, review, deps);
+    mutated = result?.changed === true;
+    return result;
   };
   try {
-    return await outcomeOf(deps, "admit", hook, request, work, failedOpen);
+    return await callWithFailurePolicy(deps, "admit", hook, request, call, failedOpen);
   } finally {
-    const told = { configuration: nameOf(hook.configuration), webhook: name, mutated };
-    request.annotate(`${MUTATION}${at}`, JSON.stringify(told));
+    const annotation = { configuration: nameOf(hook.configuration), webhook: name, mutated };
+    request.annotate(`${MUTATION}${round}`, JSON.stringify(annotation));
   }
 }
 
-async function changedBy(
-  { hook, form, objects }: Concerned,
-  { request, sent }: Question,
+async function mutate(
+  { webhook: hook, resource: form, objects }: MatchedWebhook,
+  { request, requested: sent }: AdmissionReviewRequest,
   deps: WebhookDeps,
-): Promise<Answered | undefined> {
+): Promise<MutationResult | undefined> {
   const { patch } = await callWebhook(hook, request, form, objects, true, deps);
   if (patch.length === 0) return undefined;
   const { object } = objects;
-  const patched = patchedBy(patch, object, hook.webhook.name);
+  const patched = applyWebhookPatch(patch, object, hook.webhook.name);
   if (patched === undefined || deepEqual(patched, object)) return undefined;
   try {
     const next = await convertObject(decodeJson(form, patched), form, sent, request.signal);

@@ -1,11 +1,11 @@
-/** What becomes of a request whose webhook refused it or could not be asked; and what of it is counted. */
+/** Applies the failure policy of a webhook and records the metrics of the call. */
 import { StatusError } from "../../api/status.ts";
-import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { WebhookMetrics } from "../chain/metrics.ts";
 import type { AdmissionRequest } from "../chain/plugin.ts";
-import { CallFailed } from "./call.ts";
-import type { Hook } from "./hook.ts";
+import { WebhookCallError } from "./call.ts";
+import type { ConfiguredWebhook } from "./hook.ts";
 
 export type WebhookType = "admit" | "validating";
 
@@ -13,68 +13,68 @@ export interface OutcomeDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: WebhookMetrics;
-  /** Hears of a webhook that keeps requests from going on because it cannot be asked. */
-  readonly failedClosed: (hook: Hook, request: AdmissionRequest, error: CallFailed) => void;
+  /** Called when a failed call rejects the request, because the failure policy is Fail. */
+  readonly failedClosed: (hook: ConfiguredWebhook, request: AdmissionRequest, error: WebhookCallError) => void;
 }
 
-/** Codes beyond these are no codes. */
+/** Codes above are not HTTP status codes. */
 const CODE_MAX = 600;
 
 /**
- * Runs one question. Resolves with undefined where the webhook could not be asked and is to be ignored: `failedOpen`
- * hears of that. Throws what the client is told.
+ * Runs one call. Returns undefined if the call failed and the failure policy is Ignore, after calling `failedOpen`.
+ * Throws the error for the client.
  */
-export async function outcomeOf<T>(
+export async function callWithFailurePolicy<T>(
   deps: OutcomeDeps,
   type: WebhookType,
-  hook: Hook,
+  hook: ConfiguredWebhook,
   request: AdmissionRequest,
-  work: () => Promise<T>,
+  call: () => Promise<T>,
   failedOpen: () => void,
 ): Promise<T | undefined> {
   const { clock, metrics, log } = deps;
   const { name } = hook.webhook;
   const { operation } = request;
-  const began = clock.monotonic();
-  const note = (rejected: boolean, code: number): void => {
+  const start = clock.monotonic();
+  const observe = (rejected: boolean, code: number): void => {
     const labels = [name, type, operation] as const;
-    metrics.duration.with(...labels, String(rejected)).observe((clock.monotonic() - began) / 1000);
+    metrics.duration.with(...labels, String(rejected)).observe((clock.monotonic() - start) / 1000);
     metrics.requests.with(...labels, String(Math.min(code, CODE_MAX)), String(rejected)).inc();
   };
-  const refused = (errorType: string, code: number): void => {
+  const countRejection = (errorType: string, code: number): void => {
     metrics.rejections.with(name, type, operation, errorType, String(Math.min(code, CODE_MAX))).inc();
   };
   try {
-    const result = await work();
-    note(false, 200);
+    const result = await call();
+    observe(false, 200);
     return result;
   } catch (error) {
-    if (!(error instanceof CallFailed)) {
+    if (!(error instanceof WebhookCallError)) {
       const internal = isInternal(error);
-      refused(internal ? "apiserver_internal_error" : "no_error", internal ? 0 : codeOf(error));
-      note(true, internal ? 0 : codeOf(error));
+      countRejection(internal ? "apiserver_internal_error" : "no_error", internal ? 0 : codeOf(error));
+      observe(true, internal ? 0 : codeOf(error));
       throw error;
     }
-    note(!hook.failsOpen, error.code);
+    observe(!hook.failsOpen, error.code);
     if (!hook.failsOpen) {
-      refused("calling_webhook_error", error.code);
-      log.warn("Failed calling a webhook, refusing the request", { webhook: name, reason: error.message });
+      countRejection("calling_webhook_error", error.code);
+      log.warn("Failed calling webhook, failing closed", { webhook: name, reason: error.message });
       deps.failedClosed(hook, request, error);
       throw internalError(error.message, error);
     }
-    log.warn("Failed calling a webhook, going on without it", { webhook: name, reason: error.message });
+    log.warn("Failed calling webhook, failing open", { webhook: name, reason: error.message });
     metrics.failedOpen.with(name, type).inc();
     failedOpen();
-    if (request.signal.aborted) throw timedOut();
+    if (request.signal.aborted) throw newTimeout();
     return undefined;
   }
 }
 
-/** A mistake on our side of the question. */
-class Internal extends StatusError {}
+/** A failure of the API server, not of the webhook. */
+class InternalWebhookError extends StatusError {}
 
 function isInternal(error: unknown): boolean {
-  return error instanceof Internal || !(error instanceof StatusError);
+  return error instanceof InternalWebhookError || !(error instanceof StatusError);
 }
 
 function codeOf(error: unknown): number {
@@ -83,10 +83,10 @@ function codeOf(error: unknown): number {
 
 export function internalError(message: string, cause?: unknown): StatusError {
   const details = { causes: [{ message }] };
-  return new Internal(500, "InternalError", `Internal error occurred: ${message}`, { details, cause });
+  return new InternalWebhookError(500, "InternalError", `Internal error occurred: ${message}`, { details, cause });
 }
 
-function timedOut(): StatusError {
+function newTimeout(): StatusError {
   const message = "Timeout: request did not complete within requested timeout";
   return new StatusError(504, "Timeout", message, { details: {} });
 }

@@ -1,4 +1,4 @@
-/** A webhook's JSON patch, applied. */
+/** Applies the JSON patch of a webhook. */
 import type { Operation } from "rfc6902";
 import { jsonPatch } from "../../api/json-patch.ts";
 import { StatusError } from "../../api/status.ts";
@@ -6,11 +6,11 @@ import { goQuote } from "../../schema/value/go-quote.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 import { internalError } from "./outcome.ts";
 
-const KINDS: ReadonlySet<unknown> = new Set(["add", "remove", "replace", "move", "copy", "test"]);
+const OPERATIONS: ReadonlySet<unknown> = new Set(["add", "remove", "replace", "move", "copy", "test"]);
 
-/** Undefined for a patch that says nothing. Throws a 500 for one that cannot be applied. */
-export function patchedBy(bytes: Buffer, object: unknown, webhook: string): unknown {
-  const operations = read(bytes);
+/** Returns undefined for an empty patch. Throws a 500 if the patch is invalid or does not apply. */
+export function applyWebhookPatch(bytes: Buffer, object: unknown, webhook: string): unknown {
+  const operations = parsePatch(bytes);
   if (operations.length === 0) return undefined;
   if (object === null) {
     const why = "attempted to modify the object, which is not supported for this operation";
@@ -26,14 +26,14 @@ export function patchedBy(bytes: Buffer, object: unknown, webhook: string): unkn
       throw internalError(`jsonpatch ${op} operation does not apply: doc is missing path: ${goQuote(path)}`, error);
     }
   }
-  const before = object as Readonly<Record<string, unknown>>;
-  if (!isPlainObject(document) || document.kind !== before.kind || document.apiVersion !== before.apiVersion) {
-    throw internalError(`admission webhook ${goQuote(webhook)} made another kind of the object`);
+  const original = object as Readonly<Record<string, unknown>>;
+  if (!isPlainObject(document) || document.kind !== original.kind || document.apiVersion !== original.apiVersion) {
+    throw internalError(`admission webhook ${goQuote(webhook)} changed the kind of the object`);
   }
   return document;
 }
 
-function read(bytes: Buffer): readonly Operation[] {
+function parsePatch(bytes: Buffer): readonly Operation[] {
   let value: unknown;
   try {
     value = JSON.parse(bytes.toString());
@@ -44,7 +44,7 @@ function read(bytes: Buffer): readonly Operation[] {
   if (!Array.isArray(value)) throw internalError("json: cannot unmarshal the patch: expected a list of operations");
   for (const operation of value) {
     const { op, path } = isPlainObject(operation) ? operation : {};
-    if (!KINDS.has(op) || typeof path !== "string") {
+    if (!OPERATIONS.has(op) || typeof path !== "string") {
       throw internalError(`Unexpected kind: ${typeof op === "string" ? op : "unknown"}`);
     }
   }

@@ -1,9 +1,9 @@
-/** What a webhook is asked, and what its answer says: `AdmissionReview` of either version. */
+/** Encodes and decodes `AdmissionReview` v1 and v1beta1. */
 import type { ApiObject } from "../../api/kind.ts";
 import { type StatusDetails, StatusError } from "../../api/status.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
-import { type EquivalentResource, encodeJson } from "../matching/versioned-object.ts";
 import type { AdmissionRequest } from "../chain/plugin.ts";
+import { type EquivalentResource, encodeJson } from "../matching/versioned-object.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -11,24 +11,24 @@ const GROUP = "admission.k8s.io";
 const VERSIONS = ["v1", "v1beta1"] as const;
 export type ReviewVersion = (typeof VERSIONS)[number];
 
-/** The first one that this server speaks. Throws an `Error` when there is none. */
-export function reviewVersion(accepted: readonly string[]): ReviewVersion {
+/** The first version that this server supports. Throws an `Error` if there is none. */
+export function selectReviewVersion(accepted: readonly string[]): ReviewVersion {
   const found = accepted.find((version): version is ReviewVersion => VERSIONS.some((known) => known === version));
   if (found === undefined) throw new Error("webhook does not accept known AdmissionReview versions (v1, v1beta1)");
   return found;
 }
 
-/** The request without its uid and its objects: of these expressions may speak as well. */
-export function describe(request: AdmissionRequest, form: EquivalentResource): Json {
+/** The request without uid and objects, as match conditions also see it. */
+export function requestFields(request: AdmissionRequest, resource: EquivalentResource): Json {
   const { subresource, name, namespace, operation, user, options } = request;
-  const part = subresource === "" ? {} : { subResource: subresource };
+  const subResource = subresource === "" ? {} : { subResource: subresource };
   const { objectKind, kind, group } = request;
-  const sentKind = { group: objectKind.group, version: objectKind.version, kind: objectKind.kind };
+  const requestKind = { group: objectKind.group, version: objectKind.version, kind: objectKind.kind };
   return {
-    kind: { ...form.objects },
-    resource: { group: form.group, version: form.version, resource: form.plural },
-    ...part,
-    requestKind: sentKind,
+    kind: { ...resource.objects },
+    resource: { group: resource.group, version: resource.version, resource: resource.plural },
+    ...subResource,
+    requestKind: requestKind,
     requestResource: { group, version: kind.version, resource: kind.plural },
     ...(subresource === "" ? {} : { requestSubResource: subresource }),
     ...(name === "" ? {} : { name }),
@@ -45,47 +45,51 @@ export function describe(request: AdmissionRequest, form: EquivalentResource): J
   };
 }
 
-export interface Objects {
-  /** As JSON has them in the form of the webhook; null where there is none. */
+export interface ReviewObjects {
+  /** As JSON in the version that the webhook receives; null if there is none. */
   readonly object: Json | null;
   readonly oldObject: Json | null;
 }
 
-export function objectsIn(form: EquivalentResource, object: ApiObject | undefined, previous: ApiObject | undefined): Objects {
+export function encodeObjects(
+  resource: EquivalentResource,
+  object: ApiObject | undefined,
+  oldObject: ApiObject | undefined,
+): ReviewObjects {
   return {
-    object: object === undefined ? null : encodeJson(form, object),
-    oldObject: previous === undefined ? null : encodeJson(form, previous),
+    object: object === undefined ? null : encodeJson(resource, object),
+    oldObject: oldObject === undefined ? null : encodeJson(resource, oldObject),
   };
 }
 
-export function reviewText(
+export function encodeReview(
   version: ReviewVersion,
   uid: string,
-  described: Json,
-  { object, oldObject }: Objects,
+  fields: Json,
+  { object, oldObject }: ReviewObjects,
 ): string {
-  const { dryRun, options, ...first } = described;
+  const { dryRun, options, ...first } = fields;
   const request = { uid, ...first, object, oldObject, dryRun, options };
   return JSON.stringify({ kind: "AdmissionReview", apiVersion: `${GROUP}/${version}`, request });
 }
 
-export interface Review {
+export interface ReviewResponse {
   readonly allowed: boolean;
-  /** JSON of a JSON patch; empty where there is none. */
+  /** A JSON patch as JSON text; empty if there is none. */
   readonly patch: Buffer;
   readonly status: Json | undefined;
   readonly auditAnnotations: Readonly<Record<string, string>>;
   readonly warnings: readonly string[];
 }
 
-/** Throws an `Error` for an answer that is none. */
-export function readReview(answer: unknown, version: ReviewVersion, uid: string, mutating: boolean): Review {
-  if (!isPlainObject(answer)) throw new Error("webhook response was absent");
-  const { apiVersion, kind, response } = answer;
+/** Throws an `Error` for an invalid response. */
+export function decodeReview(review: unknown, version: ReviewVersion, uid: string, mutating: boolean): ReviewResponse {
+  if (!isPlainObject(review)) throw new Error("webhook response was absent");
+  const { apiVersion, kind, response } = review;
   if (!isPlainObject(response)) throw new Error("webhook response was absent");
-  // The older version never had to say what it answers.
+  // A v1beta1 response may omit kind, apiVersion and uid.
   if (version === "v1") checkIdentity(response, apiVersion, kind, uid);
-  const patch = textIn(response, "patch");
+  const patch = stringIn(response, "patch");
   const patchType = response.patchType ?? undefined;
   if (version === "v1") checkPatch(patch, patchType, mutating);
   const { allowed = false, status, auditAnnotations, warnings } = response;
@@ -97,7 +101,7 @@ export function readReview(answer: unknown, version: ReviewVersion, uid: string,
     allowed,
     patch: mutating ? Buffer.from(patch, "base64") : Buffer.alloc(0),
     status: status ?? undefined,
-    auditAnnotations: textsIn(auditAnnotations),
+    auditAnnotations: stringsIn(auditAnnotations),
     warnings: Array.isArray(warnings) ? warnings.filter((one) => typeof one === "string") : [],
   };
 }
@@ -106,7 +110,7 @@ function checkIdentity(response: Json, apiVersion: unknown, kind: unknown, uid: 
   if (response.uid !== uid) {
     throw new Error(`expected response.uid=${JSON.stringify(uid)}, got ${JSON.stringify(response.uid ?? "")}`);
   }
-  // Whoever uses this project's own spelling means the same.
+  // The alias of the group in this project is accepted too.
   if (kind === "AdmissionReview" && (apiVersion === `${GROUP}/v1` || apiVersion === "admission.svc.io/v1")) return;
   const found = typeof apiVersion === "string" && apiVersion !== "" ? apiVersion : "/";
   const expected = `${GROUP}/v1, Kind=AdmissionReview`;
@@ -128,13 +132,13 @@ function checkPatch(patch: string, patchType: unknown, mutating: boolean): void 
   if (patchType !== "JSONPatch") throw new Error(`unsupported patch type ${JSON.stringify(patchType)}`);
 }
 
-function textIn(response: Json, name: string): string {
+function stringIn(response: Json, name: string): string {
   const value = response[name] ?? "";
   if (typeof value !== "string") throw new Error(`response.${name}: expected text`);
   return value;
 }
 
-function textsIn(value: unknown): Readonly<Record<string, string>> {
+function stringsIn(value: unknown): Readonly<Record<string, string>> {
   if (!isPlainObject(value)) return {};
   return Object.fromEntries(
     Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
@@ -143,7 +147,7 @@ function textsIn(value: unknown): Readonly<Record<string, string>> {
 
 const BAD_REQUEST = 400;
 
-/** What the client is told of a refusal: the webhook's own status, which never claims success. */
+/** The error for the client: the webhook's status, whose code is at least 400. */
 export function denial(webhook: string, status: Json = {}): StatusError {
   const { code, reason, message, details, metadata } = status;
   const denied = `admission webhook ${JSON.stringify(webhook)} denied the request`;

@@ -1,4 +1,4 @@
-/** Where a service that webhooks name is reached from the API server's host. */
+/** Resolves the service of a webhook to an address that the API server's host can reach. */
 
 import { endpointsKind } from "../../api/core/endpoints/kind.ts";
 import { serviceKind } from "../../api/core/service/kind.ts";
@@ -14,13 +14,13 @@ import type { ObjectReader } from "../chain/plugin.ts";
 export interface ServiceAddressDeps {
   readonly reader: ObjectReader;
   readonly random: RandomSource;
-  /** To one of the endpoints rather than to the cluster's address, which needs a service proxy on this host. */
+  /** To one of the endpoints instead of the cluster IP, which needs a service proxy on this host. */
   readonly resolveEndpoints: boolean;
 }
 
 const SERVICE_NAME = "kubernetes.io/service-name";
 
-export function serviceAddress({ reader, random, resolveEndpoints: toEndpoints }: ServiceAddressDeps): FindService {
+export function createServiceResolver({ reader, random, resolveEndpoints }: ServiceAddressDeps): FindService {
   return async ({ namespace, name }, number, signal) => {
     const service = await reader.get(serviceKind, namespace, name, signal);
     if (service === undefined) throw notFound({ group: "", resource: "service", name });
@@ -28,7 +28,7 @@ export function serviceAddress({ reader, random, resolveEndpoints: toEndpoints }
     if (type === "ExternalName") return { host: externalName ?? "", port: number };
     const port = (service.spec?.ports ?? []).find((one) => one.port === number);
     if (port === undefined) throw unavailable(`no service port ${number} found for service ${goQuote(name)}`);
-    if (!toEndpoints && clusterIP !== "None" && clusterIP !== "") return { host: clusterIP, port: number };
+    if (!resolveEndpoints && clusterIP !== "None" && clusterIP !== "") return { host: clusterIP, port: number };
     const found = await endpointsOf(reader, service, port, signal);
     const chosen = found[Math.floor(random.fraction() * found.length)];
     if (chosen === undefined) throw unavailable(`no endpoints available for service ${goQuote(name)}`);

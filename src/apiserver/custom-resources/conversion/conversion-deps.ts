@@ -1,5 +1,5 @@
 /** How conversion webhooks are reached: as admission webhooks are. */
-import { serviceAddress } from "../../../admission/webhooks/service-address.ts";
+import { createServiceResolver } from "../../../admission/webhooks/service-address.ts";
 import type { KeyPair } from "../../../auth/pki/key-pair.ts";
 import { WebhookClient } from "../../../client/webhook/webhook-client.ts";
 import { lookupIn } from "../../../registry/lookup.ts";
@@ -31,7 +31,7 @@ export function conversionDeps(
   const lookup = lookupIn(registries);
   const client = new WebhookClient({
     clock,
-    findService: serviceAddress({ lookup, random, resolveEndpoints: admission.serviceEndpoints }),
+    findService: createServiceResolver({ lookup, random, resolveEndpoints: admission.serviceEndpoints }),
     credentialsFor: identity,
     userAgent: "kube-apiserver",
     answerBytesMax: ANSWER_BYTES_MAX,
