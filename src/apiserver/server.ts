@@ -47,16 +47,16 @@ export interface RunningApiServer extends ApiServer {
 export async function startApiServer(config: ApiServerConfig, deps: ApiServerDeps): Promise<RunningApiServer> {
   const { clock, log, random = systemRandom } = deps;
   const address = { host: config.bindAddress, port: config.securePort };
-  const ownAddress = isEverywhere(config.bindAddress) ? await readHostAddress() : undefined;
-  const external = (): string =>
-    externalAddress(config.serving.advertisedHost ?? ownAddress ?? address.host, address.port);
-  let door: FrontDoor | undefined;
+  const hostIp = isEverywhere(config.bindAddress) ? await readHostAddress() : undefined;
+  const externalHostPort = (): string =>
+    externalAddress(config.serving.advertisedHost ?? hostIp ?? address.host, address.port);
+  let secureServing: FrontDoor | undefined;
   const open = async (behind: BehindDoor): Promise<void> => {
-    door = await openFrontDoor(config, { clock, log, random }, behind);
-    Object.assign(address, door.address);
+    secureServing = await openFrontDoor(config, { clock, log, random }, behind);
+    Object.assign(address, secureServing.address);
   };
-  const { server, readiness } = await assemble(config, deps, external, open).catch(async (error: unknown) => {
-    await door?.[Symbol.asyncDispose]();
+  const { server, readiness } = await createApiServer(config, deps, externalHostPort, open).catch(async (error: unknown) => {
+    await secureServing?.[Symbol.asyncDispose]();
     throw error;
   });
   readiness.started();
@@ -64,7 +64,7 @@ export async function startApiServer(config: ApiServerConfig, deps: ApiServerDep
   let closing: Promise<void> | undefined;
   const close = (): Promise<void> => {
     closing ??= (async () => {
-      await door?.close();
+      await secureServing?.close();
       await server[Symbol.asyncDispose]();
     })();
     return closing;
@@ -78,7 +78,7 @@ function externalAddress(host: string, port: number): string {
   return /:\d+$/.test(host) ? host : `${host}:${port}`;
 }
 
-export interface Parts {
+export interface ApiServerParts {
   readonly server: ApiServer;
   readonly readiness: Readiness;
   readonly metrics: ServerMetrics;
@@ -90,24 +90,24 @@ export interface Parts {
  * Everything but the port. `address` is what clients are told. `open` is called when requests can be answered, before
  * the store has been read.
  */
-export async function assemble(
+export async function createApiServer(
   config: ApiServerConfig,
   deps: ApiServerDeps,
   address: () => string,
   open: (behind: BehindDoor) => Promise<void> = async () => {},
-): Promise<Parts> {
+): Promise<ApiServerParts> {
   const { clock, log } = deps;
-  const ending = new AbortController();
-  const stop = (): void => ending.abort(new Error("the server is stopping"));
-  await using stack = new AsyncDisposableStack();
-  const foundation = await layFoundation(config, deps, { stopping: ending.signal, stack });
+  const stopping = new AbortController();
+  const stop = (): void => stopping.abort(new Error("the server is stopping"));
+  await using resources = new AsyncDisposableStack();
+  const foundation = await layFoundation(config, deps, { stopping: stopping.signal, stack: resources });
   const { readiness, metrics } = foundation;
   const access = await openAccess(foundation);
   const { loopbackToken, authorities } = access.identities;
   const debugging = { clock, log: log.child("debug"), setVerbosity: deps.setVerbosity ?? (() => {}) };
-  const diagnostics = stack.use(new Diagnostics(config.observe, debugging));
+  const diagnostics = resources.use(new Diagnostics(config.observe, debugging));
   const endpoint = await openEndpoint(foundation, access, { address, diagnostics });
-  const handler = handlerOf(foundation, access, endpoint);
+  const handler = buildHandlerChain(foundation, access, endpoint);
   // Before anything that may take long, which is when somebody wants to look.
   const { debugSocket } = config.observe;
   if (debugSocket !== undefined) await diagnostics.openSocket(debugSocket, debugging);
@@ -115,15 +115,15 @@ export async function assemble(
   await open({ handler, readiness, authorities });
   const counted = countingClients(handler, metrics.registry, address);
   await startWork(foundation, access, { address, handler: counted, stop });
-  const parts = stack.move();
+  const parts = resources.move();
   const server = { handler, loopbackToken, [Symbol.asyncDispose]: () => parts.disposeAsync() };
   return { server, readiness, metrics, endWatches: stop };
 }
 
 /** A request's way through the server, from the connection inwards. */
-function handlerOf(foundation: Foundation, { identities, authorizer }: Access, endpoint: RequestHandler): Handler {
+function buildHandlerChain(foundation: Foundation, { identities, authorizer }: Access, endpoint: RequestHandler): Handler {
   const { config, clock, log, random, metrics } = foundation;
-  const stagesInOrder = applyFilters(
+  const filtered = applyFilters(
     [
       measuring(metrics.requests, clock),
       withErrorResponses(log.child("http")),
@@ -140,5 +140,5 @@ function handlerOf(foundation: Foundation, { identities, authorizer }: Access, e
     withHsts(config.serving.strictTransportSecurity),
     withCors(config.serving.corsOrigins),
   ];
-  return filters.reduceRight<Handler>((next, filter) => filter(next), withRequestInfo(stagesInOrder, random));
+  return filters.reduceRight<Handler>((next, filter) => filter(next), withRequestInfo(filtered, random));
 }

@@ -5,7 +5,7 @@ import { podKind } from "../../api/core/pod/kind.ts";
 import { secretKind } from "../../api/core/secret/kind.ts";
 import { serviceAccountKind } from "../../api/core/service-account/kind.ts";
 import { defaultConfig } from "../../apiserver/config/config.ts";
-import { type ApiServer, assemble } from "../../apiserver/server.ts";
+import { type ApiServer, createApiServer } from "../../apiserver/server.ts";
 import { parseJws } from "../../auth/service-account/jws.ts";
 import { DAY_MS, INVALID_SINCE_LABEL, LEGACY_TRACKING } from "../../auth/service-account/legacy-tokens.ts";
 import { createClient } from "../../client/api-client.ts";
@@ -99,7 +99,7 @@ function cleanLater(server: ApiServer, ms: number) {
 
 t.test("tokens that controllers made and nobody uses are marked, and deleted a year later", async (t) => {
   const config = { ...defaultConfig, authorizationModes: ["Node", "RBAC"] };
-  const { server } = await assemble(config, { clock: systemClock, log: silentLogger }, () => "");
+  const { server } = await createApiServer(config, { clock: systemClock, log: silentLogger }, () => "");
   t.teardown(() => server[Symbol.asyncDispose]());
   const token = server.loopbackToken({ name: "admin", uid: "", groups: ["system:masters"], extra: {} });
   const client = createClient({ transport: server.handler, headers: { authorization: `Bearer ${token}` } });

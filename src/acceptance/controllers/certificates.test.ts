@@ -6,7 +6,7 @@ import type { CertificateSigningRequest } from "../../api/certificates/certifica
 import { nodeKind } from "../../api/core/node/kind.ts";
 import { defaultConfig } from "../../apiserver/config/config.ts";
 import { JOINING_GROUP } from "../../apiserver/control-plane/node-bootstrap.ts";
-import { assemble } from "../../apiserver/server.ts";
+import { createApiServer } from "../../apiserver/server.ts";
 import { makeCa } from "../../auth/pki/certificate-authority.ts";
 import { makeRequest, type RequestSubject } from "../../auth/pki/certificate-signing.ts";
 import { writeKeyPair } from "../../auth/pki/key-pair.ts";
@@ -33,7 +33,7 @@ const files = { certFile: join(directory, "ca.crt"), keyFile: join(directory, "c
 const ca = await makeCa("test-ca", 10, Date.now());
 await writeKeyPair(files, ca);
 
-const { server } = await assemble(
+const { server } = await createApiServer(
   {
     ...defaultConfig,
     authorizationModes: ["Node", "RBAC"],

@@ -10,7 +10,7 @@ import type { ApiObject } from "../../api/kind.ts";
 import { clusterRoleKind } from "../../api/rbac/cluster-role/kind.ts";
 import type { ClusterRole } from "../../api/rbac/cluster-role/schema.ts";
 import { defaultConfig } from "../../apiserver/config/config.ts";
-import { assemble } from "../../apiserver/server.ts";
+import { createApiServer } from "../../apiserver/server.ts";
 import { createClient } from "../../client/api-client.ts";
 import type { Client } from "../../client/client.ts";
 import { startControllers } from "../../controllers/controllers.ts";
@@ -42,7 +42,7 @@ async function observed(t: Test, instances: number, clock: Clock = systemClock):
     embeddedControllers: [],
     garbageCollector: true,
   };
-  const { server } = await assemble(config, { clock, log: silentLogger }, () => "");
+  const { server } = await createApiServer(config, { clock, log: silentLogger }, () => "");
   const asked: string[] = [];
   const errors: string[] = [];
   const log: Logger = {

@@ -3,7 +3,7 @@ import { persistentVolumeKind } from "../../api/core/persistent-volume/kind.ts";
 import { persistentVolumeClaimKind } from "../../api/core/persistent-volume-claim/kind.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
 import { defaultConfig } from "../../apiserver/config/config.ts";
-import { assemble } from "../../apiserver/server.ts";
+import { createApiServer } from "../../apiserver/server.ts";
 import { createClient } from "../../client/api-client.ts";
 import type { Client } from "../../client/client.ts";
 import { silentLogger } from "../../std/log/logger.ts";
@@ -28,7 +28,7 @@ t.test("claims and volumes go when they are deleted and nobody uses them, not be
     authorizationModes: ["Node", "RBAC"],
     embeddedControllers: ["pv-protection", "pvc-protection"],
   };
-  const { server } = await assemble(config, { clock: systemClock, log: silentLogger }, () => "");
+  const { server } = await createApiServer(config, { clock: systemClock, log: silentLogger }, () => "");
   t.teardown(() => server[Symbol.asyncDispose]());
   const token = server.loopbackToken({ name: "admin", uid: "", groups: ["system:masters"], extra: {} });
   const headers = { authorization: `Bearer ${token}` };

@@ -13,7 +13,7 @@ import { systemClock as clock } from "../../std/time/clock.ts";
 import { createMemoryStore } from "../../storage/memory.ts";
 import { readAnswer } from "../../testing/apiserver/server-fixture.ts";
 import { type ApiServerConfig, defaultConfig } from "../config/config.ts";
-import { type ApiServer, assemble } from "../server.ts";
+import { type ApiServer, createApiServer } from "../server.ts";
 
 const CALLS = 4000;
 const ROUNDS = 12;
@@ -86,7 +86,7 @@ async function cpuUs({ server, headers, certificates }: Way): Promise<number> {
 
 async function server(config: Partial<ApiServerConfig>): Promise<ApiServer> {
   const store = createMemoryStore({ clock });
-  const { server, readiness } = await assemble(
+  const { server, readiness } = await createApiServer(
     { ...defaultConfig, ...config },
     { clock, log, store },
     () => "192.0.2.1",

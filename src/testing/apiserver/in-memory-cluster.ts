@@ -2,7 +2,7 @@
 import type { Test } from "tap";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { type ApiServerConfig, defaultConfig } from "../../apiserver/config/config.ts";
-import { assemble } from "../../apiserver/server.ts";
+import { createApiServer } from "../../apiserver/server.ts";
 import { createClient } from "../../client/api-client.ts";
 import type { Client } from "../../client/client.ts";
 import { silentLogger } from "../../std/log/logger.ts";
@@ -15,7 +15,7 @@ export async function cluster(
   clock: Clock = systemClock,
 ): Promise<Client> {
   const whole = { ...defaultConfig, authorizationModes: ["Node", "RBAC"], embeddedControllers: ["*"], ...config };
-  const { server } = await assemble(whole, { clock, log: silentLogger }, () => "");
+  const { server } = await createApiServer(whole, { clock, log: silentLogger }, () => "");
   t.teardown(() => server[Symbol.asyncDispose]());
   const token = server.loopbackToken({ name: "admin", uid: "", groups: ["system:masters"], extra: {} });
   return createClient({ transport: server.handler, headers: { authorization: `Bearer ${token}` } });

@@ -2,7 +2,7 @@
 
 import type { ApiServerDeps } from "../../apiserver/assembly/server-base.ts";
 import { type ApiServerConfig, defaultConfig } from "../../apiserver/config/config.ts";
-import { assemble } from "../../apiserver/server.ts";
+import { createApiServer } from "../../apiserver/server.ts";
 import type { UserInfo } from "../../auth/user.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { makeRequest } from "../../http/request.ts";
@@ -31,7 +31,7 @@ export interface Answer {
 
 export interface TestServer extends AsyncDisposable {
   readonly clock: FakeClock;
-  readonly parts: Awaited<ReturnType<typeof assemble>>;
+  readonly parts: Awaited<ReturnType<typeof createApiServer>>;
   /** Lets the store forget its history before a revision. */
   compact(revision: number): Promise<void>;
   /** `GET /api/v1/pods?limit=1` */
@@ -48,7 +48,7 @@ export async function testServer(
   const clock = new FakeClock();
   const store = more.store ?? createMemoryStore({ clock });
   const deps = { clock, log: silentLogger, random: seededRandom(1), ...more, store };
-  const parts = await assemble({ ...defaultConfig, ...config }, deps, () => address);
+  const parts = await createApiServer({ ...defaultConfig, ...config }, deps, () => address);
   parts.readiness.started();
   const tokens = new Map<string, string>();
   const tokenOf = (name: string): string => {
