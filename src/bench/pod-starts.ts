@@ -6,7 +6,7 @@ import { makeContainerConfig } from "../agent/pods/containers/container-config.t
 import { makeSandboxConfig } from "../agent/pods/sandbox/sandbox-config.ts";
 import type { ContainerConfig } from "../agent/runtime/cri/container.ts";
 import type { PodSandboxConfig } from "../agent/runtime/cri/sandbox.ts";
-import { type CriClient, createCriClient } from "../agent/runtime/cri.ts";
+import { type CriClient, createCriClient } from "../agent/runtime/cri-client.ts";
 import { systemClock } from "../std/time/clock.ts";
 import type { PrivateContainerd } from "../testing/agent/private-containerd.ts";
 import { until } from "../testing/std/until.ts";

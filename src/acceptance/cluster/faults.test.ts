@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import t from "tap";
 import { findPodCgroups } from "../../agent/pods/resources/pod-cgroups.ts";
-import { createCriClient } from "../../agent/runtime/cri.ts";
+import { createCriClient } from "../../agent/runtime/cri-client.ts";
 import { systemMounter } from "../../agent/volumes/mount/mounter.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { type CriMethod, ScriptedCri } from "../../testing/agent/scripted-cri.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import t from "tap";
 import { CredentialProviders, openPlugins } from "../../agent/images/credential-providers.ts";
 import { ImageManager, type ImageManagerOptions } from "../../agent/images/image-manager.ts";
-import { createCriClient } from "../../agent/runtime/cri.ts";
+import { createCriClient } from "../../agent/runtime/cri-client.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { missing, startPrivateContainerd } from "../../testing/agent/private-containerd.ts";

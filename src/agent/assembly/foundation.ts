@@ -16,7 +16,7 @@ import { type NodeCapacity, nodeCapacity } from "../node/status/capacity.ts";
 import { type Iptables, systemIptables } from "../node/network/iptables-chains.ts";
 import { type MachineInfo, readMachine, readUsage } from "../node/machine/machine.ts";
 import { NodeIps } from "../node/network/node-ips.ts";
-import { type CriClient, createCriClient } from "../runtime/cri.ts";
+import { type CriClient, createCriClient } from "../runtime/cri-client.ts";
 import { type MakeNodeApi, Standalone } from "../standalone/standalone.ts";
 
 export interface AgentDeps {

@@ -7,7 +7,7 @@ import { storageExcess } from "../node/local-storage.ts";
 import { tellOfMachine } from "../node/node-events.ts";
 import { watchOom } from "../node/machine/oom-watch.ts";
 import { rotateLogs } from "../pods/containers/log-rotation.ts";
-import { followEvents } from "../runtime/event-stream.ts";
+import { followEvents } from "../runtime/container-events.ts";
 import { diskUsage, enforceSizeLimits } from "../volumes/local/size-limits.ts";
 import type { Foundation } from "./foundation.ts";
 import type { NodeParts } from "./node.ts";

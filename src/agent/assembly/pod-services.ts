@@ -26,7 +26,7 @@ import { isStatic, podName, podNamespace, podUid } from "../pods/pod-fields.ts";
 import { isCpuBusy, StartLimiter } from "../pods/worker/start-limiter.ts";
 import { readHostIdRange, UserNamespaces } from "../pods/sandbox/user-namespaces.ts";
 import { ProbeManager } from "../probes/probe-manager.ts";
-import type { CriClient } from "../runtime/cri.ts";
+import type { CriClient } from "../runtime/cri-client.ts";
 import type { RuntimeClasses } from "../pod-objects/runtime-classes.ts";
 import type { ClaimSource } from "../volumes/claims.ts";
 import type { DriverVolumes } from "../volumes/drivers/driver-volumes.ts";

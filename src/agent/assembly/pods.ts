@@ -7,7 +7,7 @@ import type { PodServices } from "../pods/pod-context.ts";
 import { podUid } from "../pods/pod-fields.ts";
 import { PodManager } from "../pods/pod-manager.ts";
 import { RunOnce } from "../standalone/run-once.ts";
-import { Relister } from "../runtime/events.ts";
+import { Relister } from "../runtime/relister.ts";
 import { RuntimeClasses } from "../pod-objects/runtime-classes.ts";
 import { PodSources } from "../sources/pod-sources.ts";
 import { StaticPods } from "../sources/static-pods.ts";

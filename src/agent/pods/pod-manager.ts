@@ -1,6 +1,6 @@
 /** Which pods are wanted, and a worker for each; ends what runs and nobody wants. */
 import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
-import type { RuntimePod } from "../runtime/events.ts";
+import type { RuntimePod } from "../runtime/relister.ts";
 import { removeOrphanedPodFiles } from "./orphaned-pod-files.ts";
 import type { PodServices, Termination } from "./pod-context.ts";
 import { isStatic, podName, podNamespace, podUid } from "./pod-fields.ts";

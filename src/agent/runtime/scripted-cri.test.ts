@@ -7,7 +7,7 @@ import { FakeRuntime } from "../../testing/agent/fake-runtime.ts";
 import { runtimeConformance } from "../../testing/agent/runtime-conformance.ts";
 import { failing, lost, ScriptedCri } from "../../testing/agent/scripted-cri.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { createCriClient } from "./cri.ts";
+import { createCriClient } from "./cri-client.ts";
 
 async function scripted(stack: AsyncDisposableStack) {
   const directory = await mkdtemp(join(tmpdir(), "svc-cri-"));

@@ -10,7 +10,7 @@ import type { Checkpoint } from "../checkpoint/checkpoint.ts";
 import type { NodeObjects } from "../checkpoint/node-objects.ts";
 import { podUid } from "../pods/pod-fields.ts";
 import type { PodManager } from "../pods/pod-manager.ts";
-import type { Relister } from "../runtime/events.ts";
+import type { Relister } from "../runtime/relister.ts";
 import type { StatusManager } from "../status/status-manager.ts";
 import { startApiSource } from "./api-source.ts";
 import { followFiles } from "./file-source.ts";

@@ -1,6 +1,6 @@
 /** For tests: the node of `fake-node.ts` over real containerd, in real time. What programs are to do, a shell does. */
 
-import { createCriClient } from "../../agent/runtime/cri.ts";
+import { createCriClient } from "../../agent/runtime/cri-client.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import type { NodeRuntime } from "./fake-node.ts";
 import type { Program } from "./fake-runtime.ts";

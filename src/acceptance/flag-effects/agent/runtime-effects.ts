@@ -77,7 +77,7 @@ export const runtimeEffects: Partial<Record<AgentFlagName, Effect>> = {
   "runtime-request-timeout": {
     set: { "runtime-request-timeout": "40ms" },
     async shows(t, agent) {
-      const { createCriClient } = await import("../../../agent/runtime/cri.ts");
+      const { createCriClient } = await import("../../../agent/runtime/cri-client.ts");
       const { systemClock } = await import("../../../std/time/clock.ts");
       const { endpoint, requestTimeoutMs } = agent.config.runtime;
       const silent = createServer((socket) => void socket.on("error", () => {}).unref());

@@ -9,8 +9,8 @@ import { silentLogger } from "../../std/log/logger.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { runtimeService } from "./cri/services.ts";
-import { type ContainerEvents, createCriClient } from "./cri.ts";
-import { followEvents } from "./event-stream.ts";
+import { type ContainerEvents, createCriClient } from "./cri-client.ts";
+import { followEvents } from "./container-events.ts";
 import { RuntimeError } from "./runtime.ts";
 
 const event = { containerId: "c1", containerEventType: "CONTAINER_STOPPED_EVENT" as const };

@@ -6,7 +6,7 @@ import { Backoff } from "../../std/time/backoff.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
-import type { ContainerEvents } from "./cri.ts";
+import type { ContainerEvents } from "./cri-client.ts";
 import { RuntimeError } from "./runtime.ts";
 
 export interface EventStreamOptions {
