@@ -5,10 +5,10 @@ import type { Filter, Handler } from "../http/message.ts";
 import { compression } from "../http/respond.ts";
 import { systemRandom } from "../std/crypto/random.ts";
 import { readHostAddress } from "../std/net/host-addresses.ts";
-import { type Access, openAccess } from "./assembly/access-control.ts";
-import { openEndpoint } from "./assembly/api-handler.ts";
-import { startWork } from "./assembly/post-start.ts";
-import { type ApiServerDeps, type Foundation, layFoundation } from "./assembly/server-base.ts";
+import { type AccessControl, createAccessControl } from "./assembly/access-control.ts";
+import { createApiHandler } from "./assembly/api-handler.ts";
+import { runPostStartHooks } from "./assembly/post-start.ts";
+import { type ApiServerDeps, type ServerBase, createServerBase } from "./assembly/server-base.ts";
 import type { ApiServerConfig } from "./config/config.ts";
 import { Diagnostics } from "./debug/debug-endpoints.ts";
 import { withAuthentication } from "./filters/authentication.ts";
@@ -25,7 +25,7 @@ import { countingClients } from "./metrics/client-metrics.ts";
 import { measuring } from "./metrics/request-metrics.ts";
 import type { ServerMetrics } from "./metrics/server-metrics.ts";
 import { applyFilters, type RequestHandler } from "./request/request-context.ts";
-import { type BehindDoor, type FrontDoor, isEverywhere, openFrontDoor } from "./serving/secure-serving.ts";
+import { type SecureServingParts, type SecureServing, isUnspecifiedAddress, startSecureServing } from "./serving/secure-serving.ts";
 
 /** The server without its port. */
 export interface ApiServer extends AsyncDisposable {
@@ -47,19 +47,19 @@ export interface RunningApiServer extends ApiServer {
 export async function startApiServer(config: ApiServerConfig, deps: ApiServerDeps): Promise<RunningApiServer> {
   const { clock, log, random = systemRandom } = deps;
   const address = { host: config.bindAddress, port: config.securePort };
-  const hostIp = isEverywhere(config.bindAddress) ? await readHostAddress() : undefined;
+  const hostIp = isUnspecifiedAddress(config.bindAddress) ? await readHostAddress() : undefined;
   const externalHostPort = (): string =>
     externalAddress(config.serving.advertisedHost ?? hostIp ?? address.host, address.port);
-  let secureServing: FrontDoor | undefined;
-  const open = async (behind: BehindDoor): Promise<void> => {
-    secureServing = await openFrontDoor(config, { clock, log, random }, behind);
+  let secureServing: SecureServing | undefined;
+  const open = async (behind: SecureServingParts): Promise<void> => {
+    secureServing = await startSecureServing(config, { clock, log, random }, behind);
     Object.assign(address, secureServing.address);
   };
   const { server, readiness } = await createApiServer(config, deps, externalHostPort, open).catch(async (error: unknown) => {
     await secureServing?.[Symbol.asyncDispose]();
     throw error;
   });
-  readiness.started();
+  readiness.markStarted();
   log.info("Serving securely", { address: `${address.host}:${address.port}` });
   let closing: Promise<void> | undefined;
   const close = (): Promise<void> => {
@@ -69,7 +69,7 @@ export async function startApiServer(config: ApiServerConfig, deps: ApiServerDep
     })();
     return closing;
   };
-  return { ...server, address, healthy: () => readiness.alive(), close, [Symbol.asyncDispose]: close };
+  return { ...server, address, healthy: () => readiness.isAlive(), close, [Symbol.asyncDispose]: close };
 }
 
 /** What clients are told. An external host name may come with a port of its own. */
@@ -94,34 +94,34 @@ export async function createApiServer(
   config: ApiServerConfig,
   deps: ApiServerDeps,
   address: () => string,
-  open: (behind: BehindDoor) => Promise<void> = async () => {},
+  open: (behind: SecureServingParts) => Promise<void> = async () => {},
 ): Promise<ApiServerParts> {
   const { clock, log } = deps;
   const stopping = new AbortController();
   const stop = (): void => stopping.abort(new Error("the server is stopping"));
   await using resources = new AsyncDisposableStack();
-  const foundation = await layFoundation(config, deps, { stopping: stopping.signal, stack: resources });
+  const foundation = await createServerBase(config, deps, { stopping: stopping.signal, stack: resources });
   const { readiness, metrics } = foundation;
-  const access = await openAccess(foundation);
+  const access = await createAccessControl(foundation);
   const { loopbackToken, authorities } = access.identities;
   const debugging = { clock, log: log.child("debug"), setVerbosity: deps.setVerbosity ?? (() => {}) };
   const diagnostics = resources.use(new Diagnostics(config.observe, debugging));
-  const endpoint = await openEndpoint(foundation, access, { address, diagnostics });
+  const endpoint = await createApiHandler(foundation, access, { address, diagnostics });
   const handler = buildHandlerChain(foundation, access, endpoint);
   // Before anything that may take long, which is when somebody wants to look.
   const { debugSocket } = config.observe;
   if (debugSocket !== undefined) await diagnostics.openSocket(debugSocket, debugging);
-  readiness.done("handlers");
+  readiness.markDone("handlers");
   await open({ handler, readiness, authorities });
   const counted = countingClients(handler, metrics.registry, address);
-  await startWork(foundation, access, { address, handler: counted, stop });
+  await runPostStartHooks(foundation, access, { address, handler: counted, stop });
   const parts = resources.move();
   const server = { handler, loopbackToken, [Symbol.asyncDispose]: () => parts.disposeAsync() };
   return { server, readiness, metrics, endWatches: stop };
 }
 
 /** A request's way through the server, from the connection inwards. */
-function buildHandlerChain(foundation: Foundation, { identities, authorizer }: Access, endpoint: RequestHandler): Handler {
+function buildHandlerChain(foundation: ServerBase, { identities, authorizer }: AccessControl, endpoint: RequestHandler): Handler {
   const { config, clock, log, random, metrics } = foundation;
   const filtered = applyFilters(
     [

@@ -12,9 +12,9 @@ import { authorizationDecisions, measuredAuthenticator, measuredAuthorizer } fro
 import { authenticationObserver } from "../metrics/authentication-metrics.ts";
 import { authorizerEvents } from "../metrics/authorizer-metrics.ts";
 import { measuredNodeGraph } from "../metrics/node-graph-metrics.ts";
-import type { Foundation } from "./server-base.ts";
+import type { ServerBase } from "./server-base.ts";
 
-export interface Access {
+export interface AccessControl {
   readonly identities: Identities;
   readonly authorizer: Authorizer;
   readonly policy: StoredPolicy;
@@ -23,10 +23,10 @@ export interface Access {
   readonly admission: AdmissionChain;
 }
 
-export async function openAccess(foundation: Foundation): Promise<Access> {
+export async function createAccessControl(foundation: ServerBase): Promise<AccessControl> {
   const { config, registries, clock, random, stopping, stack, outbound } = foundation;
   const { registry: metrics } = foundation.metrics;
-  const identities = stack.use(await openIdentities(foundation));
+  const identities = stack.use(await createAuthenticators(foundation));
   const policy = storedPolicy(registries);
   const graph = createNodeGraph();
   const authorizers = stack.use(
@@ -54,7 +54,7 @@ export async function openAccess(foundation: Foundation): Promise<Access> {
   };
 }
 
-async function openIdentities(foundation: Foundation): Promise<Identities> {
+async function createAuthenticators(foundation: ServerBase): Promise<Identities> {
   const { config, clock, random, registries, stopping } = foundation;
   const { registry: metrics } = foundation.metrics;
   const log = foundation.log.child("authentication");

@@ -21,25 +21,25 @@ import { connectHandlers } from "../proxy/connect.ts";
 import { Forwarding } from "../proxy/forward.ts";
 import { podLog } from "../proxy/pod-log.ts";
 import type { RequestHandler } from "../request/request-context.ts";
-import type { Access } from "./access-control.ts";
-import { type RoutingOptions, routing } from "./router.ts";
-import type { Foundation } from "./server-base.ts";
+import type { AccessControl } from "./access-control.ts";
+import { type RouterOptions, createRouter } from "./router.ts";
+import type { ServerBase } from "./server-base.ts";
 
-export interface EndpointOptions {
+export interface ApiHandlerOptions {
   /** What clients are told. */
   readonly address: () => string;
   readonly diagnostics: Diagnostics;
 }
 
-export async function openEndpoint(
-  foundation: Foundation,
-  access: Access,
-  { address, diagnostics }: EndpointOptions,
+export async function createApiHandler(
+  foundation: ServerBase,
+  access: AccessControl,
+  { address, diagnostics }: ApiHandlerOptions,
 ): Promise<RequestHandler> {
   const { config, clock, random, registries, custom, readiness, metrics, stopping } = foundation;
   const { identities, authorizer, admission } = access;
   const { scheme } = registries;
-  return routing({
+  return createRouter({
     scheme,
     registries,
     custom,
@@ -67,25 +67,25 @@ export async function openEndpoint(
       keys: identities.serviceAccounts.keys,
       address,
     }),
-    extra: await openSpecial(foundation, access),
+    extraHandlers: await createExtraHandlers(foundation, access),
   });
 }
 
 /** What is more than a verb on a kind. */
-async function openSpecial(
-  foundation: Foundation,
-  { identities, authorizer }: Access,
-): Promise<RoutingOptions["extra"]> {
+async function createExtraHandlers(
+  foundation: ServerBase,
+  { identities, authorizer }: AccessControl,
+): Promise<RouterOptions["extraHandlers"]> {
   const { config, clock, log, random, registries, readiness, stack } = foundation;
   const agents = stack.use(await AgentConnections.open(config.agents, { clock, log: log.child("agents") }));
   const forwarding = stack.use(new Forwarding());
   return {
     bindPod: bindPod(registries.of(podKind)),
     evictPod: evictPod(registries.of(podDisruptionBudgetKind)),
-    requestToken: tokenHandler(registries, tokenSettings(config, identities), config.groupAliases),
+    requestToken: tokenHandler(registries, tokenRequestSettings(config, identities), config.groupAliases),
     connect: connectHandlers({ registries, agents, forwarding, random }),
     podLog: podLog(registries.of(nodeKind), agents),
-    componentStatuses: componentStatuses(componentChecks(readiness, config.embeddedControllers)),
+    componentStatuses: componentStatuses(componentStatusChecks(readiness, config.embeddedControllers)),
     reviews: reviews({
       reviewToken: identities.reviewToken,
       authorizer,
@@ -95,17 +95,17 @@ async function openSpecial(
   };
 }
 
-function tokenSettings({ authentication }: ApiServerConfig, { serviceAccounts }: Identities): TokenSettings {
+function tokenRequestSettings({ authentication }: ApiServerConfig, { serviceAccounts }: Identities): TokenSettings {
   const { maxTokenMs, extendTokens } = authentication.serviceAccounts;
-  const { issuer, audiences, maxSeconds: most } = serviceAccounts;
-  const maxSeconds = maxTokenMs === 0 ? (most ?? 0) : Math.floor(maxTokenMs / 1000);
-  return { issuer, audiences, maxSeconds, extend: extendTokens, extendedSecondsMax: most };
+  const { issuer, audiences, maxSeconds: signerMaxSeconds } = serviceAccounts;
+  const maxSeconds = maxTokenMs === 0 ? (signerMaxSeconds ?? 0) : Math.floor(maxTokenMs / 1000);
+  return { issuer, audiences, maxSeconds, extend: extendTokens, extendedSecondsMax: signerMaxSeconds };
 }
 
 /** Parts that run elsewhere are not known of. */
-function componentChecks(readiness: Readiness, controllers: readonly string[]): ComponentChecks {
-  const running = async (): Promise<void> => {};
-  const embedded = controllers.length === 0 ? {} : { "controller-manager": running };
-  const scheduling = includesController(controllers, "scheduler") ? { scheduler: running } : {};
-  return { "etcd-0": () => readiness.storeAnswers(), ...embedded, ...scheduling };
+function componentStatusChecks(readiness: Readiness, controllers: readonly string[]): ComponentChecks {
+  const healthy = async (): Promise<void> => {};
+  const controllerManager = controllers.length === 0 ? {} : { "controller-manager": healthy };
+  const scheduler = includesController(controllers, "scheduler") ? { scheduler: healthy } : {};
+  return { "etcd-0": () => readiness.probeStore(), ...controllerManager, ...scheduler };
 }

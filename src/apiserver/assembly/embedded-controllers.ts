@@ -11,7 +11,7 @@ import type { Logger } from "../../std/log/logger.ts";
 import type { QueueMetrics } from "../../std/metrics/queue-metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";
 
-export interface EmbeddedDeps {
+export interface EmbeddedControllerDeps {
   readonly handler: Handler;
   readonly loopbackToken: (user: UserInfo) => string;
   readonly clock: Clock;
@@ -29,7 +29,7 @@ export interface EmbeddedDeps {
 }
 
 /** Throws, naming it, for a controller there is not. Disposing stops them all. */
-export async function startEmbedded(names: readonly string[], deps: EmbeddedDeps): Promise<AsyncDisposable> {
+export async function runEmbeddedControllers(names: readonly string[], deps: EmbeddedControllerDeps): Promise<AsyncDisposable> {
   if (names.length === 0) return { [Symbol.asyncDispose]: async () => {} };
   const { startControllers } = await import("../../controllers/controllers.ts");
   const { handler, loopbackToken, clock, random, log, clusterCa, signing, signLegacy, kinds, queueMetrics } = deps;

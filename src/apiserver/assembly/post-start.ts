@@ -15,13 +15,13 @@ import { SECURE_PORT, startServices } from "../control-plane/kubernetes-service.
 import { allowNodesToJoin } from "../control-plane/node-bootstrap.ts";
 import { serveDefinitions } from "../custom-resources/definition-controller.ts";
 import { registerLocalApis } from "../discovery/local-api-services.ts";
-import { isEverywhere } from "../serving/secure-serving.ts";
-import { servedAuthority } from "../serving/serving-ca.ts";
-import type { Access } from "./access-control.ts";
-import { startEmbedded } from "./embedded-controllers.ts";
-import type { Foundation } from "./server-base.ts";
+import { isUnspecifiedAddress } from "../serving/secure-serving.ts";
+import { servingCa } from "../serving/serving-ca.ts";
+import type { AccessControl } from "./access-control.ts";
+import { runEmbeddedControllers } from "./embedded-controllers.ts";
+import type { ServerBase } from "./server-base.ts";
 
-export interface WorkOptions {
+export interface PostStartOptions {
   /** What clients are told. */
   readonly address: () => string;
   /** How parts of this process ask. */
@@ -30,7 +30,7 @@ export interface WorkOptions {
 }
 
 /** Resolves when the server is ready. Rejects with one sentence for an operator. */
-export async function startWork(foundation: Foundation, access: Access, options: WorkOptions): Promise<void> {
+export async function runPostStartHooks(foundation: ServerBase, access: AccessControl, options: PostStartOptions): Promise<void> {
   const { config, clock, stack } = foundation;
   const ending: Promise<unknown>[] = [];
   stack.defer(async () => {
@@ -38,22 +38,22 @@ export async function startWork(foundation: Foundation, access: Access, options:
     await Promise.all(ending);
   });
   const failure = `Cannot use the store ${config.storage.url}: it does not answer`;
-  const started = takeUpStore(foundation, access, ending);
+  const started = startRequiredControllers(foundation, access, ending);
   await withTimeout(clock, config.storage.initializationTimeoutMs, started, failure);
   const { registries, log, stopping } = foundation;
   const events = registries.of(eventKind).objects;
   stack.use(new EventBudget({ feed: registries.feed, objects: events, clock, log: log.child("events") }));
   if (access.graph !== undefined) ending.push(feedNodeGraph(registries, access.graph, clock, log, stopping));
-  await startControllers(foundation, access, options);
+  await startEmbeddedControllers(foundation, access, options);
 }
 
 /** What every answer rests on: policy, the kinds of definitions, services, the server's own objects. */
-async function takeUpStore(foundation: Foundation, access: Access, ending: Promise<unknown>[]): Promise<void> {
+async function startRequiredControllers(foundation: ServerBase, access: AccessControl, ending: Promise<unknown>[]): Promise<void> {
   const { config, clock, log, registries, custom, readiness, metrics, stopping } = foundation;
   const { authorities } = access.identities;
   await bootstrap(registries, stopping);
   await access.policy.ready();
-  readiness.done("bootstrap");
+  readiness.markDone("bootstrap");
   const definitions = serveDefinitions({
     registries,
     custom,
@@ -64,29 +64,29 @@ async function takeUpStore(foundation: Foundation, access: Access, ending: Promi
   });
   ending.push(definitions.ended);
   await definitions.ready();
-  readiness.done("definitions");
+  readiness.markDone("definitions");
   const settings = { ...config.services, securePort: config.securePort };
   const service = await startServices(settings, { registries, log: log.child("services"), signal: stopping });
   ending.push(service.repaired);
   const own = await startOwnObjects({
     registries,
     service,
-    endpoints: await ownEndpoints(config),
+    endpoints: await endpointReconcilerOptions(config),
     authorities,
     clock,
     log: log.child("own-objects"),
     signal: stopping,
   });
   ending.push(own.ended);
-  readiness.done("services");
+  readiness.markDone("services");
   await registerLocalApis(registries, config.groupAliases, stopping);
-  readiness.done("apis");
+  readiness.markDone("apis");
   metrics.started(registries);
 }
 
-async function startControllers(foundation: Foundation, { identities }: Access, options: WorkOptions): Promise<void> {
+async function startEmbeddedControllers(foundation: ServerBase, { identities }: AccessControl, options: PostStartOptions): Promise<void> {
   const { config, clock, log, random, apis, registries, metrics, stopping, stack } = foundation;
-  const clusterCa = config.clusterCa ?? (await servedAuthority(config.serving, identities.authorities.clients()));
+  const clusterCa = config.clusterCa ?? (await servingCa(config.serving, identities.authorities.clients()));
   if (includesController(config.embeddedControllers, "csrapproving")) {
     const { certificateAuthorityFile: file } = config.agents;
     const agentCa = file === undefined ? undefined : await flagFile("--svclet-certificate-authority", file);
@@ -94,7 +94,7 @@ async function startControllers(foundation: Foundation, { identities }: Access, 
       clusterCa === undefined ? undefined : { server: `https://${options.address()}`, ca: clusterCa, agentCa };
     await allowNodesToJoin(registries, info, stopping);
   }
-  const embedded = await startEmbedded(config.embeddedControllers, {
+  const embedded = await runEmbeddedControllers(config.embeddedControllers, {
     handler: options.handler,
     loopbackToken: identities.loopbackToken,
     clock,
@@ -110,14 +110,14 @@ async function startControllers(foundation: Foundation, { identities }: Access, 
 }
 
 /** Loopback means another host to everybody else. */
-async function ownEndpoints({
+async function endpointReconcilerOptions({
   bindAddress,
   securePort,
   services,
 }: ApiServerConfig): Promise<OwnEndpointsOptions | undefined> {
   const { endpointReconciler: type, advertiseAddress } = services;
-  const isBound = !isEverywhere(bindAddress) && !isLoopback(bindAddress);
-  const address = advertiseAddress ?? (isBound ? bindAddress : await readHostAddress());
+  const isSpecific = !isUnspecifiedAddress(bindAddress) && !isLoopback(bindAddress);
+  const address = advertiseAddress ?? (isSpecific ? bindAddress : await readHostAddress());
   return isLoopback(address) ? undefined : { type, address, port: securePort === 0 ? SECURE_PORT : securePort };
 }
 

@@ -13,13 +13,13 @@ import { Discovery } from "../discovery/discovery.ts";
 import { versionInfo } from "../discovery/version.ts";
 import { addResourceRoutes, type ExtraHandlers, type Route } from "../handlers/routes.ts";
 import type { ResourceSettings } from "../handlers/target.ts";
-import { answerHealth, pageNotFound } from "../health/health.ts";
+import { respondHealth, pageNotFound } from "../health/health.ts";
 import type { Readiness } from "../health/readiness.ts";
 import { OpenApi } from "../openapi/openapi.ts";
 import type { RequestContext, RequestHandler } from "../request/request-context.ts";
 import { methodNotAllowed, noSuchResource, notAcceptable } from "../responses/status-response.ts";
 
-export interface RoutingOptions {
+export interface RouterOptions {
   readonly scheme: Scheme;
   readonly registries: Registries;
   readonly custom: CustomResources;
@@ -33,16 +33,16 @@ export interface RoutingOptions {
   readonly emulatedVersion: string;
   readonly address: () => string;
   readonly issuerDiscovery: IssuerDiscovery | undefined;
-  readonly extra: ExtraHandlers;
+  readonly extraHandlers: ExtraHandlers;
 }
 
-export function routing(options: RoutingOptions): RequestHandler {
-  const { scheme, registries, custom, settings, aliases, extra } = options;
+export function createRouter(options: RouterOptions): RequestHandler {
+  const { scheme, registries, custom, settings, aliases, extraHandlers: extra } = options;
   const router = new Router<Route>();
   addResourceRoutes(router, scheme, registries, settings, { aliases, extra });
   const discovery = new Discovery(scheme, aliases, options.address);
-  addPlainRoutes(router, options, discovery);
-  const answerCustom = customRoutes({ custom, settings, aliases, extra });
+  addNonResourceRoutes(router, options, discovery);
+  const respondCustom = customRoutes({ custom, settings, aliases, extra });
   const groups = new Set(discovery.paths().map((path) => path.split("/").slice(0, 3).join("/")));
   return async (context) => {
     const { request } = context;
@@ -52,9 +52,9 @@ export function routing(options: RoutingOptions): RequestHandler {
     if (match !== undefined && "value" in match) return await match.value(context, match.params);
     if (match !== undefined) throw methodNotAllowed();
     const page = request.path.replace(/\/$/, "");
-    if ((method === "GET" || GROUPS.test(page)) && discovery.has(page)) return discovery.answer(page, context);
-    const answered = await answerCustom(context);
-    if (answered !== undefined) return answered;
+    if ((method === "GET" || GROUP_DISCOVERY_PATH.test(page)) && discovery.has(page)) return discovery.answer(page, context);
+    const customResponse = await respondCustom(context);
+    if (customResponse !== undefined) return customResponse;
     // Inside the API a missing page is a Status; outside it is a page.
     const group = request.path.split("/").slice(0, 3).join("/");
     if (request.path.startsWith("/api/") || groups.has(group)) throw noSuchResource();
@@ -62,15 +62,15 @@ export function routing(options: RoutingOptions): RequestHandler {
   };
 }
 
-const GROUPS = /^\/apis(?:\/[^/]+)?$/;
+const GROUP_DISCOVERY_PATH = /^\/apis(?:\/[^/]+)?$/;
 const ANY_METHOD = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"];
 
-function addPlainRoutes(router: Router<Route>, options: RoutingOptions, discovery: Discovery): void {
+function addNonResourceRoutes(router: Router<Route>, options: RouterOptions, discovery: Discovery): void {
   const { readiness } = options;
   const get = (path: string, answer: Route): void => router.add("GET", path, answer);
   for (const path of discovery.paths()) {
     // Lists of groups, and groups, are told whatever the method.
-    const methods = GROUPS.test(path) ? ANY_METHOD : ["GET"];
+    const methods = GROUP_DISCOVERY_PATH.test(path) ? ANY_METHOD : ["GET"];
     for (const method of methods) router.add(method, path, async (context) => discovery.answer(path, context));
   }
   const openApi = new OpenApi(options.scheme, options.aliases, options.gitVersion, options.settings.clock);
@@ -85,12 +85,12 @@ function addPlainRoutes(router: Router<Route>, options: RoutingOptions, discover
   get("/version", async ({ request }) => {
     if (!namesOne(request.headers.accept, [{ mediaType: "application/json" }]))
       throw notAcceptable(["application/json"]);
-    return indented(version);
+    return prettyJson(version);
   });
   for (const endpoint of readiness.endpoints()) {
     const answer: Route = async ({ request, info }, { check = "" }) => {
       if (check === "" && request.path.endsWith("/")) return pageNotFound();
-      return await answerHealth(endpoint, check, info.query, readiness.log);
+      return await respondHealth(endpoint, check, info.query, readiness.log);
     };
     for (const method of ANY_METHOD) router.add(method, `/${endpoint.name}/{check*}`, answer);
   }
@@ -102,20 +102,20 @@ function addPlainRoutes(router: Router<Route>, options: RoutingOptions, discover
     get(CONFIGURATION_PATH, configuration);
     get(JWKS_PATH, jwks);
   }
-  get("/", async (context) => paths(context, options, discovery));
+  get("/", async (context) => rootPaths(context, options, discovery));
 }
 
 /** For people whoever asks, as in Kubernetes. */
-function indented(value: unknown): HttpResponse {
+function prettyJson(value: unknown): HttpResponse {
   return bytes(200, "application/json", Buffer.from(JSON.stringify(value, undefined, 2)));
 }
 
 /** The paths there are, for people who look around. */
-function paths(_context: RequestContext, { readiness, pages }: RoutingOptions, discovery: Discovery): HttpResponse {
+function rootPaths(_context: RequestContext, { readiness, pages }: RouterOptions, discovery: Discovery): HttpResponse {
   const health = readiness
     .endpoints()
     .flatMap(({ name, checks }) => [`/${name}`, ...checks.map((check) => `/${name}/${check.name}`)]);
   const listed = pages.filter((page) => page.listed).map((page) => page.path);
   const all = [...discovery.paths(), ...health, ...listed, "/openapi/v2", "/openapi/v3", "/version"];
-  return indented({ paths: all.sort() });
+  return prettyJson({ paths: all.sort() });
 }

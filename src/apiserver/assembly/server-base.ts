@@ -28,12 +28,12 @@ export interface ApiServerDeps {
 }
 
 /** How long it lasts, and who ends what is opened meanwhile: the last first. */
-export interface Life {
+export interface ServerLifetime {
   readonly stopping: AbortSignal;
   readonly stack: AsyncDisposableStack;
 }
 
-export interface Foundation extends Life {
+export interface ServerBase extends ServerLifetime {
   readonly config: ApiServerConfig;
   readonly clock: Clock;
   readonly log: Logger;
@@ -46,22 +46,22 @@ export interface Foundation extends Life {
   readonly readiness: Readiness;
 }
 
-export async function layFoundation(config: ApiServerConfig, deps: ApiServerDeps, life: Life): Promise<Foundation> {
+export async function createServerBase(config: ApiServerConfig, deps: ApiServerDeps, life: ServerLifetime): Promise<ServerBase> {
   const { clock, log, random = systemRandom } = deps;
   const { stack, stopping } = life;
   const { storage } = config;
   const apis = servedApis(config.apis);
   for (const warning of apis.warnings) log.warn(warning);
   const metrics = stack.use(await ServerMetrics.create(config, clock, log.child("metrics")));
-  const opened = stack.use(deps.store ?? (await openStore({ ...storage, clock, log: log.child("store") })));
-  const store = metrics.measured(opened);
-  const registries = stack.use(openRegistries(config, { apis, store, clock, log, random }));
+  const openedStore = stack.use(deps.store ?? (await openStore({ ...storage, clock, log: log.child("store") })));
+  const store = metrics.measured(openedStore);
+  const registries = stack.use(createRegistries(config, { apis, store, clock, log, random }));
   metrics.serve(registries);
   const outbound = stack.use(
     await OutboundIdentity.open(config.outboundCertificate, { clock, log: log.child("webhooks") }),
   );
-  const reach = { registries, clock, random, metrics: metrics.registry, stopping, identity: () => outbound.pair };
-  const conversion = conversionDeps(config, reach);
+  const webhookClient = { registries, clock, random, metrics: metrics.registry, stopping, identity: () => outbound.pair };
+  const conversion = conversionDeps(config, webhookClient);
   const custom = stack.use(new CustomResources({ registries, conversion, log: log.child("extensions") }));
   const readiness = new Readiness(store, registries, log.child("health"), {
     clock,
@@ -73,11 +73,11 @@ export async function layFoundation(config: ApiServerConfig, deps: ApiServerDeps
   return { ...life, config, clock, log, random, apis, metrics, registries, custom, outbound, readiness };
 }
 
-interface RegistriesDeps extends Pick<Foundation, "apis" | "clock" | "log" | "random"> {
+interface RegistriesDeps extends Pick<ServerBase, "apis" | "clock" | "log" | "random"> {
   readonly store: Store;
 }
 
-function openRegistries(config: ApiServerConfig, { apis, store, clock, log, random }: RegistriesDeps): Registries {
+function createRegistries(config: ApiServerConfig, { apis, store, clock, log, random }: RegistriesDeps): Registries {
   const { storage, observe } = config;
   return new Registries(schemeOf(apis.kinds), {
     store,

@@ -91,7 +91,7 @@ async function server(config: Partial<ApiServerConfig>): Promise<ApiServer> {
     { clock, log, store },
     () => "192.0.2.1",
   );
-  readiness.started();
+  readiness.markStarted();
   return server;
 }
 

@@ -1,7 +1,7 @@
 import type { Filter, Handler } from "../../http/message.ts";
 import { statusJson } from "../../http/respond.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import { answerHealth, type HealthEndpoint } from "../health/health.ts";
+import { respondHealth, type HealthEndpoint } from "../health/health.ts";
 
 /**
  * While the server starts, health is all that it answers: nobody may take what has not been read yet for gone. There
@@ -11,7 +11,7 @@ export function withStartupRejection(hasStarted: () => boolean, health: readonly
   const pages = new Map(health.map((endpoint) => [`/${endpoint.name}`, endpoint]));
   const respond: Handler = async (request) => {
     const page = pages.get(request.path);
-    if (page !== undefined) return await answerHealth(page, "", NO_QUERY, log);
+    if (page !== undefined) return await respondHealth(page, "", NO_QUERY, log);
     return statusJson(503, "ServiceUnavailable", "the server is starting, please try again later", {
       "retry-after": "1",
     });

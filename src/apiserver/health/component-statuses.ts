@@ -24,19 +24,19 @@ export function componentStatuses(checks: ComponentChecks): ComponentStatuses {
       const name = params.name ?? "";
       const check = Object.hasOwn(checks, name) ? checks[name] : undefined;
       if (check === undefined) throw notFound({ group: "", resource: componentStatusKind.singular, name });
-      return objectResponse(200, componentStatusKind, rowOf(await statusOf(name, check)), answering);
+      return objectResponse(200, componentStatusKind, encodedRow(await componentStatus(name, check)), answering);
     },
     list: async (target, context) => {
       const answering = answeringOf(target, context, "list");
-      const objects = await Promise.all(names.map((name) => statusOf(name, checks[name]!)));
+      const objects = await Promise.all(names.map((name) => componentStatus(name, checks[name]!)));
       const revision = 0 as Revision;
-      const items = objects.map((object) => ({ key: "", revision, labels: undefined, ...rowOf(object) }));
+      const items = objects.map((object) => ({ key: "", revision, labels: undefined, ...encodedRow(object) }));
       return listResponse(componentStatusKind, { items, revision }, answering);
     },
   };
 }
 
-async function statusOf(name: string, check: () => Promise<void>): Promise<ComponentStatus> {
+async function componentStatus(name: string, check: () => Promise<void>): Promise<ComponentStatus> {
   const condition: ComponentCondition = await check().then(
     () => ({ type: "Healthy", status: "True", message: "ok" }),
     (error: unknown) => ({
@@ -48,6 +48,6 @@ async function statusOf(name: string, check: () => Promise<void>): Promise<Compo
   return { metadata: { name }, conditions: [condition] };
 }
 
-function rowOf(object: ComponentStatus) {
+function encodedRow(object: ComponentStatus) {
   return { object, bytes: encodeObject(componentStatusKind, object) };
 }

@@ -2,8 +2,8 @@ import t from "tap";
 import { silentLogger } from "../../std/log/logger.ts";
 import { testServer } from "../../testing/apiserver/server-fixture.ts";
 import { fixture } from "../../testing/registry/registry-fixture.ts";
-import { answerHealth } from "./health.ts";
-import { startHooks } from "./post-start-hooks.ts";
+import { respondHealth } from "./health.ts";
+import { postStartHooks } from "./post-start-hooks.ts";
 import { Readiness } from "./readiness.ts";
 
 const text = async (path: string, server: Awaited<ReturnType<typeof testServer>>) => {
@@ -36,15 +36,15 @@ t.test("checks of what is done at the start succeed once it is done", async (t) 
   const options = { clock, healthTimeoutMs: 1, readyTimeoutMs: 1, hooks, livezGraceMs: 0 };
   const readiness = new Readiness(store, registries, silentLogger, options);
   const [healthz] = readiness.endpoints();
-  const ask = async (name: string) => (await answerHealth(healthz!, name, new URLSearchParams(), silentLogger)).status;
+  const ask = async (name: string) => (await respondHealth(healthz!, name, new URLSearchParams(), silentLogger)).status;
   t.equal(await ask("autoregister-completion"), 500);
-  readiness.done("apis");
+  readiness.markDone("apis");
   t.equal(await ask("autoregister-completion"), 200);
   t.equal(await ask("poststarthook/rbac/bootstrap-roles"), 500, "another step");
 });
 
 t.test("startHooks() names the filter that is at work", async (t) => {
-  const names = (fairness: boolean) => startHooks({ fairness }).map(({ name }) => name);
+  const names = (fairness: boolean) => postStartHooks({ fairness }).map(({ name }) => name);
   t.ok(names(true).includes("poststarthook/priority-and-fairness-filter"));
   t.ok(names(false).includes("poststarthook/max-in-flight-filter"));
   t.notOk(names(false).some((name) => name.includes("fairness")));
@@ -52,21 +52,21 @@ t.test("startHooks() names the filter that is at work", async (t) => {
 
 t.test("a server that stops is alive and not ready", async (t) => {
   await using server = await testServer();
-  server.parts.readiness.stopping();
+  server.parts.readiness.markStopping();
   const [status, body] = await text("/readyz", server);
   t.equal(status, 500);
   t.match(body, /\[-\]shutdown failed: reason withheld\nreadyz check failed\n$/);
   t.same(await text("/livez", server), [200, "ok"]);
-  t.equal(await server.parts.readiness.alive(), true);
+  t.equal(await server.parts.readiness.isAlive(), true);
 });
 
 t.test("answerHealth() keeps the reason for itself", async (t) => {
   const failing = { name: "disk", check: () => Promise.reject(new Error("secret path")) };
   const endpoint = { name: "livez", checks: [failing] };
-  const all = await answerHealth(endpoint, "", new URLSearchParams(), silentLogger);
+  const all = await respondHealth(endpoint, "", new URLSearchParams(), silentLogger);
   t.equal(all.status, 500);
   t.equal(String(all.body), "[-]disk failed: reason withheld\nlivez check failed\n");
-  const one = await answerHealth(endpoint, "disk", new URLSearchParams(), silentLogger);
+  const one = await respondHealth(endpoint, "disk", new URLSearchParams(), silentLogger);
   t.equal(String(one.body), "internal server error: reason withheld\n");
 });
 
@@ -75,5 +75,5 @@ t.test("a store that is gone makes the server unhealthy", async (t) => {
   await server.ask("GET /healthz");
   await server.parts.server[Symbol.asyncDispose]();
   t.equal((await server.ask("GET /livez")).status, 500);
-  t.equal(await server.parts.readiness.alive(), false);
+  t.equal(await server.parts.readiness.isAlive(), false);
 });

@@ -22,24 +22,24 @@ export interface HealthEndpoint {
 const NOSNIFF = { "x-content-type-options": "nosniff" };
 
 /** `check` is empty for all. The reason of a failure is for the log, not for whoever asks. */
-export async function answerHealth(
+export async function respondHealth(
   endpoint: HealthEndpoint,
   check: string,
   query: URLSearchParams,
   log: Logger,
 ): Promise<HttpResponse> {
-  if (check !== "") return await answerOne(endpoint, check, log);
+  if (check !== "") return await respondSingleCheck(endpoint, check, log);
   const excluded = new Set(query.getAll("exclude").filter((name) => name !== ""));
   const lines: string[] = [];
   const failed: string[] = [];
   for (const check of endpoint.checks) {
     const { name, alias } = check;
-    const leftOut = [name, alias ?? name].filter((one) => excluded.delete(one));
-    if (leftOut.length > 0) {
+    const excludedNames = [name, alias ?? name].filter((one) => excluded.delete(one));
+    if (excludedNames.length > 0) {
       lines.push(`[+]${name} excluded: ok`);
       continue;
     }
-    const error = await failureOf(endpoint, check);
+    const error = await runCheck(endpoint, check);
     lines.push(error === undefined ? `[+]${name} ok` : `[-]${name} failed: reason withheld`);
     if (error === undefined) continue;
     failed.push(name);
@@ -57,16 +57,16 @@ export async function answerHealth(
   return text(200, `${[...lines, `${endpoint.name} check passed`].join("\n")}\n`, NOSNIFF);
 }
 
-async function answerOne(endpoint: HealthEndpoint, name: string, log: Logger): Promise<HttpResponse> {
+async function respondSingleCheck(endpoint: HealthEndpoint, name: string, log: Logger): Promise<HttpResponse> {
   const found = endpoint.checks.find((check) => check.name === name || check.alias === name);
   if (found === undefined) return pageNotFound();
-  const error = await failureOf(endpoint, found);
+  const error = await runCheck(endpoint, found);
   if (error === undefined) return text(200, "ok", NOSNIFF);
   log.warn("Health check failed", { endpoint: endpoint.name, check: name, reason: error.message });
   return text(500, "internal server error: reason withheld\n", NOSNIFF);
 }
 
-async function failureOf(endpoint: HealthEndpoint, check: HealthCheck): Promise<Error | undefined> {
+async function runCheck(endpoint: HealthEndpoint, check: HealthCheck): Promise<Error | undefined> {
   try {
     await check.check();
     endpoint.observe?.(check.name, true);

@@ -4,21 +4,21 @@
  */
 
 /** The steps of a start. */
-export type StartStep = "handlers" | "bootstrap" | "definitions" | "services" | "apis";
+export type StartupStep = "handlers" | "bootstrap" | "definitions" | "services" | "apis";
 
-export interface StartHook {
+export interface PostStartHook {
   /** As the check is named: `poststarthook/rbac/bootstrap-roles`. */
   readonly name: string;
-  readonly step: StartStep;
+  readonly step: StartupStep;
 }
 
-export interface StartHookOptions {
+export interface PostStartHookOptions {
   /** `--enable-priority-and-fairness` */
   readonly fairness: boolean;
 }
 
-export function startHooks({ fairness }: StartHookOptions): readonly StartHook[] {
-  const hook = (step: StartStep, ...names: readonly string[]): StartHook[] =>
+export function postStartHooks({ fairness }: PostStartHookOptions): readonly PostStartHook[] {
+  const hook = (step: StartupStep, ...names: readonly string[]): PostStartHook[] =>
     names.map((name) => ({ name: `poststarthook/${name}`, step }));
   return [
     ...hook("handlers", "start-apiserver-admission-initializer", "generic-apiserver-start-informers"),

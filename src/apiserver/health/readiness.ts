@@ -5,7 +5,7 @@ import type { Clock } from "../../std/time/clock.ts";
 import { withTimeout } from "../../std/time/with-timeout.ts";
 import { prefixRange, type Store } from "../../storage/store.ts";
 import type { HealthCheck, HealthEndpoint } from "./health.ts";
-import { type StartHookOptions, type StartStep, startHooks } from "./post-start-hooks.ts";
+import { type PostStartHookOptions, type StartupStep, postStartHooks } from "./post-start-hooks.ts";
 
 export interface ReadinessLimits {
   readonly clock: Clock;
@@ -13,7 +13,7 @@ export interface ReadinessLimits {
   readonly healthTimeoutMs: number;
   /** The same where readiness is. */
   readonly readyTimeoutMs: number;
-  readonly hooks: StartHookOptions;
+  readonly hooks: PostStartHookOptions;
   /** How long after the start `/livez` takes what is not finished for finished. */
   readonly livezGraceMs: number;
   /** Hears what came of each check that somebody asked for. */
@@ -25,8 +25,8 @@ export class Readiness {
   readonly #store: Store;
   readonly #registries: Registries;
   readonly #limits: ReadinessLimits;
-  readonly #hooks: ReturnType<typeof startHooks>;
-  readonly #done = new Set<StartStep>();
+  readonly #hooks: ReturnType<typeof postStartHooks>;
+  readonly #done = new Set<StartupStep>();
   readonly #graceEnds: number;
   #state: "starting" | "started" | "stopping" = "starting";
 
@@ -35,7 +35,7 @@ export class Readiness {
     this.#limits = limits;
     this.#registries = registries;
     this.log = log;
-    this.#hooks = startHooks(limits.hooks);
+    this.#hooks = postStartHooks(limits.hooks);
     this.#graceEnds = limits.clock.monotonic() + limits.livezGraceMs;
   }
 
@@ -43,57 +43,57 @@ export class Readiness {
     return this.#state !== "starting";
   }
 
-  started(): void {
+  markStarted(): void {
     this.#state = "started";
   }
 
-  stopping(): void {
+  markStopping(): void {
     this.#state = "stopping";
   }
 
   /** A step of the start is over: the checks that wait for it succeed from now on. */
-  done(step: StartStep): void {
+  markDone(step: StartupStep): void {
     this.#done.add(step);
   }
 
   endpoints(): readonly HealthEndpoint[] {
-    const first: readonly HealthCheck[] = [
+    const base: readonly HealthCheck[] = [
       { name: "ping", check: () => {} },
       { name: "log", check: () => {} },
     ];
-    const hooks = this.#hooks.map(({ name, step }): HealthCheck => ({ name, check: () => this.#checkDone(step) }));
-    const patient = hooks.map(({ name, check }): HealthCheck => ({ name, check: () => this.#afterGrace(check) }));
-    const store: HealthCheck = { name: "etcd", alias: "kvstore", check: () => this.storeAnswers() };
+    const hooks = this.#hooks.map(({ name, step }): HealthCheck => ({ name, check: () => this.#checkStep(step) }));
+    const livezHooks = hooks.map(({ name, check }): HealthCheck => ({ name, check: () => this.#checkAfterGrace(check) }));
+    const store: HealthCheck = { name: "etcd", alias: "kvstore", check: () => this.probeStore() };
     const ready: readonly HealthCheck[] = [
-      ...first,
+      ...base,
       { name: "informer-sync", check: () => this.#checkInformers() },
       ...hooks,
-      { name: "shutdown", check: () => this.#checkRunning() },
+      { name: "shutdown", check: () => this.#checkNotStopping() },
     ];
     const endpoint = (name: string, checks: readonly HealthCheck[]): HealthEndpoint => {
       return { name, checks, observe: (check, ok) => this.#limits.observe?.(name, check, ok) };
     };
     return [
-      endpoint("healthz", [...first, store, ...hooks]),
-      endpoint("livez", [...first, store, ...patient]),
+      endpoint("healthz", [...base, store, ...hooks]),
+      endpoint("livez", [...base, store, ...livezHooks]),
       endpoint("readyz", ready),
     ];
   }
 
   /** Whether the process can still do its work: what the service manager's watchdog asks. */
-  async alive(): Promise<boolean> {
-    return await this.storeAnswers().then(
+  async isAlive(): Promise<boolean> {
+    return await this.probeStore().then(
       () => true,
       () => false,
     );
   }
 
   /** Rejects when the store does not answer in time. */
-  async storeAnswers(): Promise<void> {
-    await this.#askStore(this.#limits.healthTimeoutMs);
+  async probeStore(): Promise<void> {
+    await this.#probeStore(this.#limits.healthTimeoutMs);
   }
 
-  async #askStore(timeoutMs: number): Promise<void> {
+  async #probeStore(timeoutMs: number): Promise<void> {
     const answer = this.#store.list(prefixRange("/health/"), { limit: 1 });
     await withTimeout(this.#limits.clock, timeoutMs, answer, "the store does not answer");
   }
@@ -101,18 +101,18 @@ export class Readiness {
   /** Reads are answered from caches, which are worth as much as the store that they follow. */
   async #checkInformers(): Promise<void> {
     await this.#registries.ready();
-    await this.#askStore(this.#limits.readyTimeoutMs);
+    await this.#probeStore(this.#limits.readyTimeoutMs);
   }
 
-  #checkDone(step: StartStep): void {
+  #checkStep(step: StartupStep): void {
     if (!this.#done.has(step)) throw new Error("not finished");
   }
 
-  #afterGrace(check: HealthCheck["check"]): void | Promise<void> {
+  #checkAfterGrace(check: HealthCheck["check"]): void | Promise<void> {
     if (this.#limits.clock.monotonic() >= this.#graceEnds) return check();
   }
 
-  #checkRunning(): void {
+  #checkNotStopping(): void {
     if (this.#state === "stopping") throw new Error("the process is shutting down");
   }
 }

@@ -18,8 +18,8 @@ export interface ShutdownParts {
   readonly clock: Clock;
   readonly log: Logger;
   readonly listener: Listener;
-  readonly longRunning: WatchTermination;
-  readonly turnAway: RetryAfterOnShutdown;
+  readonly watchTermination: WatchTermination;
+  readonly retryAfter: RetryAfterOnShutdown;
   /** `/readyz` fails from now on. */
   readonly notReady: () => void;
   /** How long requests in flight may go on. */
@@ -27,27 +27,27 @@ export interface ShutdownParts {
 }
 
 /** Once clients have been told to go, how long their connections may take to end. */
-const FAREWELL_MS = 2000;
+const CONNECTION_CLOSE_MS = 2000;
 
 /** Resolves when no connection is left. */
 export async function shutDown(config: ShutdownConfig, parts: ShutdownParts): Promise<void> {
-  const { clock, log, listener, longRunning, turnAway, requestTimeoutMs } = parts;
+  const { clock, log, listener, watchTermination: longRunning, retryAfter: turnAway, requestTimeoutMs } = parts;
   parts.notReady();
   if (config.delayMs > 0) {
     log.info("Shutting down: not ready, and serving on", { milliseconds: config.delayMs });
     await clock.sleep(config.delayMs);
   }
-  const watchesEnd = longRunning.terminate(config.watchGraceMs);
-  const patienceMs = Math.max(requestTimeoutMs, config.watchGraceMs);
+  const watchesTerminated = longRunning.terminate(config.watchGraceMs);
+  const drainMs = Math.max(requestTimeoutMs, config.watchGraceMs);
   if (!config.sendRetryAfter) {
-    log.info("Shutting down: no new requests", { milliseconds: patienceMs });
-    await Promise.all([watchesEnd, listener.close(patienceMs)]);
+    log.info("Shutting down: no new requests", { milliseconds: drainMs });
+    await Promise.all([watchesTerminated, listener.close(drainMs)]);
     return;
   }
-  log.info("Shutting down: new requests are sent elsewhere", { milliseconds: patienceMs });
+  log.info("Shutting down: new requests are sent elsewhere", { milliseconds: drainMs });
   const over = new AbortController();
-  const late = clock.sleep(patienceMs, over.signal).catch(() => {});
-  await Promise.race([Promise.all([watchesEnd, turnAway.begin()]), late]);
+  const timeout = clock.sleep(drainMs, over.signal).catch(() => {});
+  await Promise.race([Promise.all([watchesTerminated, turnAway.begin()]), timeout]);
   over.abort();
-  await listener.close(FAREWELL_MS);
+  await listener.close(CONNECTION_CLOSE_MS);
 }

@@ -18,45 +18,45 @@ import type { Readiness } from "../health/readiness.ts";
 import { shutDown } from "./graceful-shutdown.ts";
 import { servingCertificates } from "./serving-certificates.ts";
 
-export interface FrontDoorDeps {
+export interface SecureServingDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly random: RandomSource;
 }
 
-export interface BehindDoor {
+export interface SecureServingParts {
   readonly handler: Handler;
   readonly readiness: Readiness;
   /** Named to clients that are asked for a certificate, who choose theirs by them. */
   readonly authorities: Authorities;
 }
 
-export interface FrontDoor extends AsyncDisposable {
+export interface SecureServing extends AsyncDisposable {
   readonly address: { readonly host: string; readonly port: number };
   /** Stops as SIGTERM would, disposing at once; resolves when no connection is left. */
   close(): Promise<void>;
 }
 
 /** Rejects with one sentence for an operator. */
-export async function openFrontDoor(
+export async function startSecureServing(
   config: ApiServerConfig,
-  deps: FrontDoorDeps,
-  behind: BehindDoor,
-): Promise<FrontDoor> {
+  deps: SecureServingDeps,
+  parts: SecureServingParts,
+): Promise<SecureServing> {
   const { clock, log, random } = deps;
   const { bindAddress, serving, limits } = config;
-  const { readiness } = behind;
+  const { readiness } = parts;
   const certificates = await servingCertificates(serving, bindAddress, clock, log);
   const longRunning = new WatchTermination(clock);
   const turnAway = new RetryAfterOnShutdown();
-  const fromOutside: readonly Filter[] = [
+  const externalFilters: readonly Filter[] = [
     ...(config.shutdown.sendRetryAfter ? [turnAway.filter] : []),
     withStartupRejection(() => readiness.hasStarted, readiness.endpoints(), log.child("health")),
     withProbabilisticGoaway(serving.goawayChance, random),
     withThrottle(serving.bytesPerSecond, clock),
     longRunning.filter,
   ];
-  const { authorities } = behind;
+  const { authorities } = parts;
   const tls = () => ({
     requestCert: true,
     ca: [authorities.clients(), authorities.proxies()?.ca].filter((ca) => ca !== undefined).join("\n") || undefined,
@@ -64,18 +64,18 @@ export async function openFrontDoor(
     minVersion: serving.minVersion,
     ciphers: serving.ciphers,
   });
-  const opened = listen({
-    handler: fromOutside.reduceRight<Handler>((next, filter) => filter(next), behind.handler),
+  const starting = listen({
+    handler: externalFilters.reduceRight<Handler>((next, filter) => filter(next), parts.handler),
     log: log.child("http"),
     clock,
-    ...(isEverywhere(bindAddress) ? {} : { host: bindAddress }),
+    ...(isUnspecifiedAddress(bindAddress) ? {} : { host: bindAddress }),
     port: config.securePort,
     tls: tls(),
     limits: serving.streamsPerConnection > 0 ? { streamsPerConnection: serving.streamsPerConnection } : {},
     http2: !serving.disableHttp2,
     sharePort: serving.sharePort,
   });
-  const listener: Listener = await listening("--secure-port", opened);
+  const listener: Listener = await listening("--secure-port", starting);
   certificates.follow((next) => listener.reloadTls({ ...tls(), ...next }));
   authorities.follow(() => listener.reloadTls(tls()));
   return {
@@ -85,9 +85,9 @@ export async function openFrontDoor(
         clock,
         log,
         listener,
-        longRunning,
-        turnAway,
-        notReady: () => readiness.stopping(),
+        watchTermination: longRunning,
+        retryAfter: turnAway,
+        notReady: () => readiness.markStopping(),
         requestTimeoutMs: limits.requestTimeoutMs,
       });
       certificates[Symbol.dispose]();
@@ -99,6 +99,6 @@ export async function openFrontDoor(
   };
 }
 
-export function isEverywhere(address: string): boolean {
+export function isUnspecifiedAddress(address: string): boolean {
   return address === "" || address === "0.0.0.0" || address === "::";
 }

@@ -1,15 +1,15 @@
 import t from "tap";
 import { issueCertificate, makeCa } from "../../auth/pki/certificate-authority.ts";
-import { authorityOf } from "./serving-ca.ts";
+import { rootOf } from "./serving-ca.ts";
 
 t.test("authorityOf() finds who signed what the server shows", async (t) => {
   const now = Date.now();
   const [ca, other] = [await makeCa("one", 10, now), await makeCa("two", 10, now)];
   const leaf = await issueCertificate(ca, { commonName: "x", usages: ["server"], days: 1 }, now);
-  t.equal(authorityOf(leaf.cert + ca.cert, ""), ca.cert, "sent along");
-  t.equal(authorityOf(leaf.cert, other.cert + ca.cert), ca.cert, "known otherwise");
-  t.equal(authorityOf(leaf.cert, other.cert), undefined);
-  t.equal(authorityOf(ca.cert, other.cert), ca.cert, "its own");
-  t.equal(authorityOf("", ca.cert), undefined);
-  t.equal(authorityOf("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----", ca.cert), undefined);
+  t.equal(rootOf(leaf.cert + ca.cert, ""), ca.cert, "sent along");
+  t.equal(rootOf(leaf.cert, other.cert + ca.cert), ca.cert, "known otherwise");
+  t.equal(rootOf(leaf.cert, other.cert), undefined);
+  t.equal(rootOf(ca.cert, other.cert), ca.cert, "its own");
+  t.equal(rootOf("", ca.cert), undefined);
+  t.equal(rootOf("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----", ca.cert), undefined);
 });

@@ -7,16 +7,16 @@ import type { ServingConfig } from "../config/config.ts";
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
 /** PEM; undefined when neither the served chain nor `others` has it. `others` is a bundle of known authorities. */
-export async function servedAuthority(
+export async function servingCa(
   { certificate, certDir }: ServingConfig,
   others: string | undefined,
 ): Promise<string | undefined> {
   const path = certificate?.certFile ?? join(certDir, "apiserver.crt");
   const chain = await readFile(path, "utf8").catch(() => "");
-  return authorityOf(chain, others ?? "");
+  return rootOf(chain, others ?? "");
 }
 
-export function authorityOf(chain: string, others: string): string | undefined {
+export function rootOf(chain: string, others: string): string | undefined {
   const served = certificatesOf(chain);
   const roots = [...served, ...certificatesOf(others)].filter((one) => isIssuedBy(one, one));
   const root = roots.find((candidate) => served.some((one) => isIssuedBy(one, candidate)));

@@ -30,7 +30,7 @@ export async function servingCertificates(
   clock: Clock,
   log: Logger,
 ): Promise<ServingCertificates> {
-  const files = config.certificate ?? (await selfSigned(config.certDir, bindAddress, clock, log));
+  const files = config.certificate ?? (await selfSignedFiles(config.certDir, bindAddress, clock, log));
   const certificates = new ServingCertificates(files, config.named, clock, log);
   await certificates.load();
   return certificates;
@@ -42,10 +42,10 @@ class ServingCertificates implements Disposable {
   readonly #clock: Clock;
   readonly #log: Logger;
   #current: TlsCertificates | undefined;
-  #watching: Disposable | undefined;
-  #looking = Promise.resolve();
+  #fileWatch: Disposable | undefined;
+  #reloading = Promise.resolve();
   /** What is wrong with the files, as it was last logged. */
-  #complaint = "";
+  #lastError = "";
 
   constructor(files: KeyPairFiles, named: ServingConfig["named"], clock: Clock, log: Logger) {
     this.#files = files;
@@ -66,17 +66,17 @@ class ServingCertificates implements Disposable {
   /** From now on hands over what the files hold whenever that has changed and is usable; `apply` may throw. */
   follow(apply: (certificates: TlsCertificates) => void): void {
     const paths = [this.#files, ...this.#named].flatMap(({ certFile, keyFile }) => [certFile, keyFile]);
-    this.#watching = watchFiles(paths, this.#clock, () => {
-      this.#looking = this.#looking.then(() => this.#look(apply));
+    this.#fileWatch = watchFiles(paths, this.#clock, () => {
+      this.#reloading = this.#reloading.then(() => this.#reload(apply));
     });
   }
 
   [Symbol.dispose](): void {
-    this.#watching?.[Symbol.dispose]();
+    this.#fileWatch?.[Symbol.dispose]();
   }
 
   /** Bad files change nothing and are complained of once. */
-  async #look(apply: (certificates: TlsCertificates) => void): Promise<void> {
+  async #reload(apply: (certificates: TlsCertificates) => void): Promise<void> {
     try {
       const next = await this.#read();
       if (JSON.stringify(next) !== JSON.stringify(this.#current)) {
@@ -84,11 +84,11 @@ class ServingCertificates implements Disposable {
         this.#current = next;
         this.#log.info("Reloaded the serving certificates", { file: this.#files.certFile });
       }
-      this.#complaint = "";
+      this.#lastError = "";
     } catch (error) {
-      const complaint = error instanceof Error ? error.message : String(error);
-      if (complaint === this.#complaint) return;
-      this.#complaint = complaint;
+      const message = error instanceof Error ? error.message : String(error);
+      if (message === this.#lastError) return;
+      this.#lastError = message;
       this.#log.error("Cannot reload the serving certificates, and goes on with those it has", error);
     }
   }
@@ -107,15 +107,15 @@ async function readPair(files: KeyPairFiles): Promise<KeyPair> {
 }
 
 /** The files of a pair in `directory` that is good for this host; made when there is none, or none that will do. */
-async function selfSigned(directory: string, bindAddress: string, clock: Clock, log: Logger): Promise<KeyPairFiles> {
+async function selfSignedFiles(directory: string, bindAddress: string, clock: Clock, log: Logger): Promise<KeyPairFiles> {
   const files = { certFile: join(directory, "apiserver.crt"), keyFile: join(directory, "apiserver.key") };
   const local = ["localhost", "127.0.0.1", "::1", hostname().toLowerCase()];
-  const names = [...new Set([...local, ...SERVICE_NAMES, ...addressOf(bindAddress)])];
-  const kept = await readKeyPair(files);
+  const names = [...new Set([...local, ...SERVICE_NAMES, ...specificAddress(bindAddress)])];
+  const existing = await readKeyPair(files);
   // The file holds the leaf and behind it the authority that signed it and nothing else.
-  const authority = kept?.cert.split(/(?<=-----END CERTIFICATE-----\n)/)[1];
-  if (kept !== undefined && authority !== undefined) {
-    if (stillGood(kept, authority, names, clock.now(), REMAINING_DAYS_MIN)) return files;
+  const authority = existing?.cert.split(/(?<=-----END CERTIFICATE-----\n)/)[1];
+  if (existing !== undefined && authority !== undefined) {
+    if (stillGood(existing, authority, names, clock.now(), REMAINING_DAYS_MIN)) return files;
   }
   // Loaded by the one start that needs it.
   const { issueCertificate, makeCa } = await import("../../auth/pki/certificate-authority.ts");
@@ -131,6 +131,6 @@ async function selfSigned(directory: string, bindAddress: string, clock: Clock, 
   return files;
 }
 
-function addressOf(bindAddress: string): readonly string[] {
+function specificAddress(bindAddress: string): readonly string[] {
   return bindAddress === "" || bindAddress === "0.0.0.0" || bindAddress === "::" ? [] : [bindAddress];
 }

@@ -49,7 +49,7 @@ export async function testServer(
   const store = more.store ?? createMemoryStore({ clock });
   const deps = { clock, log: silentLogger, random: seededRandom(1), ...more, store };
   const parts = await createApiServer({ ...defaultConfig, ...config }, deps, () => address);
-  parts.readiness.started();
+  parts.readiness.markStarted();
   const tokens = new Map<string, string>();
   const tokenOf = (name: string): string => {
     let token = tokens.get(name);
