@@ -89,7 +89,7 @@ async function live(at: Harness, containerd: PrivateContainerd, cri: CriClient):
       pods: () => pods.active,
     }),
     probes: new ProbeManager({ runtime, clock, events, userAgent: "test", onResult: (uid) => pods.runtimeChanged(uid) }),
-    expectChange: () => relister.poke(),
+    expectChange: () => relister.requestRelist(),
     onFinished: (pod) => void finished.push(pod.metadata?.name ?? ""),
   };
   const pods: PodManager = new PodManager({

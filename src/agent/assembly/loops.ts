@@ -7,7 +7,7 @@ import { storageExcess } from "../node/local-storage.ts";
 import { tellOfMachine } from "../node/node-events.ts";
 import { watchOom } from "../node/machine/oom-watch.ts";
 import { rotateLogs } from "../pods/containers/log-rotation.ts";
-import { followEvents } from "../runtime/container-events.ts";
+import { watchContainerEvents } from "../runtime/container-events.ts";
 import { diskUsage, enforceSizeLimits } from "../volumes/local/size-limits.ts";
 import type { Foundation } from "./foundation.ts";
 import type { NodeParts } from "./node.ts";
@@ -50,8 +50,8 @@ function rotate({ config, cri, clock, log, signal }: Foundation, { pods }: PodPa
 
 function listen({ cri, clock, log, signal }: Foundation, { relister }: PodParts): Promise<void> | undefined {
   const { events } = cri;
-  const onEvent = (): void => relister.poke();
-  return events && followEvents({ events, clock, random: systemRandom, log, onEvent, signal });
+  const onEvent = (): void => relister.requestRelist();
+  return events && watchContainerEvents({ events, clock, random: systemRandom, log, onEvent, signal });
 }
 
 function limitStorage({ config, cri, clock, log, signal }: Foundation, parts: PodParts): Promise<void> {

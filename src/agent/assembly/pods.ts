@@ -58,7 +58,7 @@ export function openPods(at: Foundation, reporting: Reporting, node: NodeParts):
       accounts: reader,
       runtimeName: () => runtimeName,
       changed,
-      expectChange: () => relister.poke(),
+      expectChange: () => relister.requestRelist(),
       finished: (pod) => status?.finished(pod),
       active: () => pods.active,
       terminate: (uid, termination) => pods.terminate(uid, termination),
@@ -69,7 +69,7 @@ export function openPods(at: Foundation, reporting: Reporting, node: NodeParts):
   const once = new RunOnce();
   const pods = new PodManager({
     services,
-    isAbsentFromRuntime: (uid) => relister.isUnknown(uid),
+    isAbsentFromRuntime: (uid) => relister.isAbsent(uid),
     onStatus(pod, state) {
       if (config.sources.runOnce) once.note(pod, state);
       const uid = podUid(pod);

@@ -4,7 +4,7 @@ import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { ImageManager, PresentImage } from "../images/image-manager.ts";
 import type { ProbeManager } from "../probes/probe-manager.ts";
-import type { Made, Observation, ObservedSandbox } from "../runtime/observation.ts";
+import type { CreatedIds, Observation, ObservedSandbox } from "../runtime/observation.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { Mounter } from "../volumes/mount/mounter.ts";
 import type { VolumeManager } from "../volumes/volume-manager.ts";
@@ -132,7 +132,7 @@ export interface PodContext {
   /** Looks at the runtime now, or at what was made since the last look where nothing else was done. */
   refresh(): Promise<Observation>;
   /** Has the runtime make something, which is all that the next look is about; undefined: it is about everything. */
-  create(work: () => Promise<Made | undefined>): Promise<void>;
+  create(work: () => Promise<CreatedIds | undefined>): Promise<void>;
   /** Until the machine has room for a pod to start; the turn lasts until the pod waits or pauses. */
   acquireStartSlot(): Promise<void>;
   /** Until something changed, but no longer than that many milliseconds. */

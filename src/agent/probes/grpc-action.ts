@@ -5,7 +5,7 @@ import type { GRPCAction } from "../../api/core/container/probe.ts";
 import { int32, message, optional, string } from "../../schema/define.ts";
 import { decodeProtobuf } from "../../schema/protobuf/decode.ts";
 import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
-import { goCode } from "../runtime/runtime.ts";
+import { toGoCode } from "../runtime/runtime.ts";
 import { joinHostPort, type NetworkOptions, OUTPUT_BYTES_MAX, type Outcome } from "./actions.ts";
 
 const healthCheckRequest = message("grpc.health.v1.HealthCheckRequest", { service: optional(1, string) });
@@ -201,6 +201,6 @@ function verdict({ code, message: text, status }: Answer): Outcome {
     const output = `error: this server does not implement the grpc health protocol (grpc.health.v1.Health): ${text}`;
     return { result: "failure", output };
   }
-  const output = `error: health rpc probe failed: rpc error: code = ${goCode(code)} desc = ${text}`;
+  const output = `error: health rpc probe failed: rpc error: code = ${toGoCode(code)} desc = ${text}`;
   return { result: "failure", output };
 }

@@ -1,7 +1,7 @@
 import t from "tap";
 import type { Timer } from "../../std/time/clock.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { observedContainer } from "../runtime/observation.ts";
+import { toObservedContainer } from "../runtime/observation.ts";
 import { type ProbeKind, Prober } from "./prober.ts";
 
 /** Timers of the machine go off up to a millisecond early, by the clock that measures intervals. */
@@ -22,7 +22,7 @@ for (const [kind, times] of [
 ] as const satisfies readonly (readonly [ProbeKind, number])[]) {
   t.test(`Prober asks once in each period, however early timers go off: ${kind}`, async (t) => {
     const clock = new EarlyClock();
-    const container = observedContainer({ id: "c1", startedAt: BigInt(clock.now()) * 1_000_000n }, "s1");
+    const container = toObservedContainer({ id: "c1", startedAt: BigInt(clock.now()) * 1_000_000n }, "s1");
     const at: number[] = [];
     const runtime = {
       execSync: async () => {

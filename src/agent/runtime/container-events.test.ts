@@ -9,8 +9,8 @@ import { silentLogger } from "../../std/log/logger.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { runtimeService } from "./cri/services.ts";
-import { type ContainerEvents, createCriClient } from "./cri-client.ts";
-import { followEvents } from "./container-events.ts";
+import { type WatchContainerEvents, createCriClient } from "./cri-client.ts";
+import { watchContainerEvents } from "./container-events.ts";
 import { RuntimeError } from "./runtime.ts";
 
 const event = { containerId: "c1", containerEventType: "CONTAINER_STOPPED_EVENT" as const };
@@ -74,13 +74,13 @@ t.test("followEvents() listens again when the runtime comes back, and seldom whe
   const clock = new FakeClock();
   const stop = new AbortController();
   let heard = 0;
-  const ways: ContainerEvents[] = [
+  const ways: WatchContainerEvents[] = [
     async (tell) => tell(event),
     async () => Promise.reject(new RuntimeError("UNAVAILABLE", "away")),
     async () => Promise.reject(new RuntimeError("UNIMPLEMENTED", "unknown method GetContainerEvents")),
   ];
   let calls = 0;
-  const running = followEvents({
+  const running = watchContainerEvents({
     events: async (...listener) => await ways[Math.min(calls++, ways.length - 1)]?.(...listener),
     clock,
     random: systemRandom,

@@ -6,11 +6,11 @@ import { Backoff } from "../../std/time/backoff.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
-import type { ContainerEvents } from "./cri-client.ts";
+import type { WatchContainerEvents } from "./cri-client.ts";
 import { RuntimeError } from "./runtime.ts";
 
-export interface EventStreamOptions {
-  readonly events: ContainerEvents;
+export interface ContainerEventsOptions {
+  readonly events: WatchContainerEvents;
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly log: Logger;
@@ -21,10 +21,10 @@ export interface EventStreamOptions {
 const RETRY_MIN_MS = 500;
 const RETRY_MAX_MS = 30_000;
 /** A runtime that tells nothing may be replaced by one that does. */
-const ASK_AGAIN_MS = 300_000;
+const UNSUPPORTED_RETRY_MS = 300_000;
 
 /** Until the signal aborts. Never rejects. */
-export async function followEvents(options: EventStreamOptions): Promise<void> {
+export async function watchContainerEvents(options: ContainerEventsOptions): Promise<void> {
   const { events, clock, random, log, onEvent, signal } = options;
   const backoff = new Backoff({ initialMs: RETRY_MIN_MS, maxMs: RETRY_MAX_MS }, random);
   while (!signal.aborted) {
@@ -36,7 +36,7 @@ export async function followEvents(options: EventStreamOptions): Promise<void> {
       }, signal);
     } catch (error) {
       if (signal.aborted) return;
-      if (error instanceof RuntimeError && error.code === "UNIMPLEMENTED") delayMs = ASK_AGAIN_MS;
+      if (error instanceof RuntimeError && error.code === "UNIMPLEMENTED") delayMs = UNSUPPORTED_RETRY_MS;
       log.v(2)?.info("The container runtime tells nothing of its containers", { error: String(error) });
     }
     await clock.sleep(delayMs ?? backoff.next(), signal).catch(() => undefined);

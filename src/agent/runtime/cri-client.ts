@@ -19,11 +19,11 @@ export interface CriOptions {
 export interface CriClient extends Disposable {
   readonly runtime: Runtime;
   readonly images: ImageService;
-  readonly events: ContainerEvents;
+  readonly events: WatchContainerEvents;
 }
 
 /** Tells of containers as long as the runtime does; resolves when it stops, rejects with its `RuntimeError`. */
-export type ContainerEvents = (tell: (event: ContainerEventResponse) => void, signal: AbortSignal) => Promise<void>;
+export type WatchContainerEvents = (tell: (event: ContainerEventResponse) => void, signal: AbortSignal) => Promise<void>;
 
 /** Lists of images of a busy node exceed gRPC's 4 MiB. */
 const MESSAGE_BYTES_MAX = 16 * 1024 * 1024;
@@ -54,18 +54,18 @@ export function createCriClient(options: CriOptions): CriClient {
     "grpc.max_reconnect_backoff_ms": 3_000,
     "grpc.service_config_disable_resolution": 1,
   });
-  const call = unary(client, options);
+  const call = createUnaryCall(client, options);
   return {
-    runtime: runtimeOver(call),
-    images: imagesOver(call),
-    events: eventsOf(client),
+    runtime: createRuntime(call),
+    images: createImageService(call),
+    events: createEventWatcher(client),
     [Symbol.dispose]: () => client.close(),
   };
 }
 
 type UnaryCall = (path: string, method: Method, request: unknown, options: CallOptions) => Promise<never>;
 
-function unary(client: grpc.Client, options: CriOptions): UnaryCall {
+function createUnaryCall(client: grpc.Client, options: CriOptions): UnaryCall {
   return (path, method, request, { extraMs, signal }) =>
     new Promise((resolve, reject) => {
       if (signal?.aborted === true) {
@@ -101,7 +101,7 @@ function unary(client: grpc.Client, options: CriOptions): UnaryCall {
     });
 }
 
-function eventsOf(client: grpc.Client): ContainerEvents {
+function createEventWatcher(client: grpc.Client): WatchContainerEvents {
   const { request, response } = runtimeService.GetContainerEvents;
   return (tell, signal) =>
     new Promise((resolve, reject) => {
@@ -124,12 +124,12 @@ function eventsOf(client: grpc.Client): ContainerEvents {
 }
 
 function fromServiceError(error: grpc.ServiceError): RuntimeError {
-  const details = error.code === grpc.status.UNAVAILABLE ? asGoTells(error.details) : error.details;
+  const details = error.code === grpc.status.UNAVAILABLE ? toGoMessage(error.details) : error.details;
   return new RuntimeError(grpc.status[error.code] ?? "UNKNOWN", details, { cause: error });
 }
 
 /** People and their tools know what is said of a broken connection from Kubernetes' events. */
-function asGoTells(details: string): string {
+function toGoMessage(details: string): string {
   if (details === "Connection dropped") return "error reading from server: EOF";
   const path = /connect (?:ECONNREFUSED|ENOENT) (\S+?)\.?(?: Resolution note|$)/.exec(details)?.[1];
   if (path === undefined) return details;
@@ -137,7 +137,7 @@ function asGoTells(details: string): string {
   return `connection error: desc = "transport: Error while dialing: dial unix ${path}: connect: ${why}"`;
 }
 
-function runtimeOver(call: UnaryCall): Runtime {
+function createRuntime(call: UnaryCall): Runtime {
   const plain =
     (name: keyof typeof runtimeService) =>
     (request: unknown, signal?: AbortSignal): Promise<never> =>
@@ -181,7 +181,7 @@ function runtimeOver(call: UnaryCall): Runtime {
   };
 }
 
-function imagesOver(call: UnaryCall): ImageService {
+function createImageService(call: UnaryCall): ImageService {
   const plain =
     (name: keyof typeof imageService, extraMs = 0) =>
     (request: unknown, signal?: AbortSignal): Promise<never> =>

@@ -1,7 +1,7 @@
 /** What runs, in the agent's own terms: CRI's answers with absent zero values resolved and times in milliseconds. */
 import type { ContainerStatus } from "./cri/container-status.ts";
 import type { PodSandbox, PodSandboxStatus } from "./cri/sandbox.ts";
-import { isAway, isNotFound, type Runtime, RuntimeError } from "./runtime.ts";
+import { isUnreachable, isNotFound, type Runtime, RuntimeError } from "./runtime.ts";
 
 /** Labels and annotations that Kubernetes' tools (crictl, log collectors) read. */
 export const labels = {
@@ -66,27 +66,27 @@ export interface Observation {
   readonly containers: readonly ObservedContainer[];
 }
 
-export const nothing: Observation = { sandboxes: [], containers: [] };
+export const emptyObservation: Observation = { sandboxes: [], containers: [] };
 
 /** What of an observation a listing shows as well: the same text means that there is nothing new to be seen. */
 export function digestOf({ sandboxes, containers }: Observation): string {
   const parts = [
-    ...sandboxes.map(({ id, ready }) => sandboxPart(id, ready)),
-    ...containers.map(({ id, state }) => containerPart(id, state)),
+    ...sandboxes.map(({ id, ready }) => sandboxDigest(id, ready)),
+    ...containers.map(({ id, state }) => containerDigest(id, state)),
   ];
   return parts.sort().join(" ");
 }
 
-export function sandboxPart(id: string, ready: boolean): string {
+export function sandboxDigest(id: string, ready: boolean): string {
   return `${id}=${ready ? "ready" : "stopped"}`;
 }
 
-export function containerPart(id: string, state: ObservedContainer["state"]): string {
+export function containerDigest(id: string, state: ObservedContainer["state"]): string {
   return `${id}=${state}`;
 }
 
 /** Nanoseconds to milliseconds. Some runtimes answer Go's zero time, which is before 1970. */
-function milliseconds(nanoseconds: bigint | undefined): number {
+function toMilliseconds(nanoseconds: bigint | undefined): number {
   return nanoseconds === undefined || nanoseconds <= 0n ? 0 : Number(nanoseconds / 1_000_000n);
 }
 
@@ -97,16 +97,16 @@ export const containerStates = {
   CONTAINER_UNKNOWN: "unknown",
 } as const;
 
-export function observedContainer(status: ContainerStatus, sandboxId: string): ObservedContainer {
+export function toObservedContainer(status: ContainerStatus, sandboxId: string): ObservedContainer {
   const notes = status.annotations ?? {};
   return {
     id: status.id ?? "",
     name: status.labels?.[labels.containerName] ?? status.metadata?.name ?? "",
     sandboxId,
     state: containerStates[status.state ?? "CONTAINER_CREATED"] ?? "unknown",
-    createdAt: milliseconds(status.createdAt),
-    startedAt: milliseconds(status.startedAt),
-    finishedAt: milliseconds(status.finishedAt),
+    createdAt: toMilliseconds(status.createdAt),
+    startedAt: toMilliseconds(status.startedAt),
+    finishedAt: toMilliseconds(status.finishedAt),
     exitCode: status.exitCode ?? 0,
     reason: status.reason ?? "",
     message: status.message ?? "",
@@ -128,7 +128,7 @@ export function observedContainer(status: ContainerStatus, sandboxId: string): O
   };
 }
 
-export function observedSandbox(status: PodSandboxStatus): ObservedSandbox {
+export function toObservedSandbox(status: PodSandboxStatus): ObservedSandbox {
   const network = status.network;
   const ips =
     network?.ip === undefined ? [] : [network.ip, ...(network.additionalIps ?? []).map((each) => each.ip ?? "")];
@@ -136,7 +136,7 @@ export function observedSandbox(status: PodSandboxStatus): ObservedSandbox {
     id: status.id ?? "",
     attempt: status.metadata?.attempt ?? 0,
     ready: (status.state ?? "SANDBOX_READY") === "SANDBOX_READY",
-    createdAt: milliseconds(status.createdAt),
+    createdAt: toMilliseconds(status.createdAt),
     hostNetwork: status.linux?.namespaces?.options?.network === "NODE",
     ips: ips.filter((ip) => ip !== ""),
   };
@@ -149,7 +149,7 @@ export function observedSandbox(status: PodSandboxStatus): ObservedSandbox {
 export async function observe(
   runtime: Runtime,
   uid: string,
-  known: Observation = nothing,
+  known: Observation = emptyObservation,
   signal?: AbortSignal,
 ): Promise<Observation> {
   const filter = { labelSelector: { [labels.podUid]: uid } };
@@ -167,8 +167,8 @@ export async function observe(
       if (before !== undefined) {
         return before;
       }
-      const answer = await absentAsUndefined(runtime.containerStatus({ containerId: item.id }, signal));
-      return answer?.status === undefined ? undefined : observedContainer(answer.status, item.podSandboxId ?? "");
+      const answer = await undefinedIfNotFound(runtime.containerStatus({ containerId: item.id }, signal));
+      return answer?.status === undefined ? undefined : toObservedContainer(answer.status, item.podSandboxId ?? "");
     }),
   );
   return {
@@ -178,15 +178,15 @@ export async function observe(
 }
 
 /** What the runtime has made of a pod: a sandbox, or a container in one. */
-export interface Made {
+export interface CreatedIds {
   readonly sandboxId: string;
   readonly containerId?: string;
 }
 
 /** What was known, and what was made since; nothing else is asked for. */
-export async function observeMade(
+export async function observeCreated(
   runtime: Runtime,
-  made: readonly Made[],
+  made: readonly CreatedIds[],
   known: Observation,
   signal?: AbortSignal,
 ): Promise<Observation> {
@@ -195,14 +195,14 @@ export async function observeMade(
   const [newSandboxes, newContainers] = await Promise.all([
     Promise.all(
       sandboxes.map(async ({ sandboxId }) => {
-        const answer = await absentAsUndefined(runtime.podSandboxStatus({ podSandboxId: sandboxId }, signal));
-        return answer?.status && observedSandbox(answer.status);
+        const answer = await undefinedIfNotFound(runtime.podSandboxStatus({ podSandboxId: sandboxId }, signal));
+        return answer?.status && toObservedSandbox(answer.status);
       }),
     ),
     Promise.all(
       containers.map(async ({ sandboxId, containerId = "" }) => {
-        const answer = await absentAsUndefined(runtime.containerStatus({ containerId }, signal));
-        return answer?.status && observedContainer(answer.status, sandboxId);
+        const answer = await undefinedIfNotFound(runtime.containerStatus({ containerId }, signal));
+        return answer?.status && toObservedContainer(answer.status, sandboxId);
       }),
     ),
   ]);
@@ -227,24 +227,24 @@ async function inspectSandbox(
   }
   let now: ObservedSandbox;
   try {
-    const answer = await absentAsUndefined(runtime.podSandboxStatus({ podSandboxId: item.id }, signal));
+    const answer = await undefinedIfNotFound(runtime.podSandboxStatus({ podSandboxId: item.id }, signal));
     if (answer?.status === undefined) return undefined;
-    now = observedSandbox(answer.status);
+    now = toObservedSandbox(answer.status);
   } catch (error) {
     // Runtimes may fail to tell of one that has stopped, for want of its network say; it can be removed all the same.
-    if (ready || !(error instanceof RuntimeError) || isAway(error)) throw error;
-    now = { ...listedSandbox(item), hostNetwork: before?.hostNetwork ?? false };
+    if (ready || !(error instanceof RuntimeError) || isUnreachable(error)) throw error;
+    now = { ...fromListing(item), hostNetwork: before?.hostNetwork ?? false };
   }
   // A stopped sandbox has lost its addresses, but the pod's status keeps them.
   return now.ips.length === 0 && before !== undefined ? { ...now, ips: before.ips } : now;
 }
 
 /** What the listing says of one that has stopped. */
-function listedSandbox({ id = "", metadata, createdAt }: PodSandbox): Omit<ObservedSandbox, "hostNetwork"> {
-  return { id, attempt: metadata?.attempt ?? 0, ready: false, createdAt: milliseconds(createdAt), ips: [] };
+function fromListing({ id = "", metadata, createdAt }: PodSandbox): Omit<ObservedSandbox, "hostNetwork"> {
+  return { id, attempt: metadata?.attempt ?? 0, ready: false, createdAt: toMilliseconds(createdAt), ips: [] };
 }
 
-async function absentAsUndefined<T>(call: Promise<T>): Promise<T | undefined> {
+async function undefinedIfNotFound<T>(call: Promise<T>): Promise<T | undefined> {
   try {
     return await call;
   } catch (error) {

@@ -2,7 +2,7 @@
 import type { RuntimeCondition, StatusResponse } from "./cri/runtime-status.ts";
 
 /** In Kubernetes' words, as far as the conditions are chosen; empty when nothing does. */
-export function unreadiness(
+export function findUnreadyConditions(
   status: StatusResponse | undefined,
   chosen: (condition: RuntimeCondition) => boolean = () => true,
 ): readonly string[] {
@@ -15,6 +15,6 @@ export function unreadiness(
 }
 
 /** Why pods can have no network; undefined when they can. */
-export function networkProblem(status: StatusResponse | undefined): string | undefined {
-  return unreadiness(status, ({ type }) => type === "NetworkReady")[0];
+export function getNetworkProblem(status: StatusResponse | undefined): string | undefined {
+  return findUnreadyConditions(status, ({ type }) => type === "NetworkReady")[0];
 }

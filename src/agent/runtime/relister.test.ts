@@ -55,7 +55,7 @@ t.test("Relister lists soon when a change is expected, however often that is sai
   await at.clock.advance(60_000);
   const before = at.listings();
   for (let times = 0; times < 20; times++) {
-    at.relister.poke();
+    at.relister.requestRelist();
     await at.clock.advance(0);
   }
   t.equal(at.listings(), before, "all of them together");
@@ -79,17 +79,17 @@ t.test("Relister tells of each pod that changed what the runtime has of it", asy
 
 t.test("Relister tells again, with the next listing, what was not to be heard at first", async (t) => {
   await using at = watched();
-  t.equal(at.relister.isUnknown("1"), false, "before the first listing nobody knows");
+  t.equal(at.relister.isAbsent("1"), false, "before the first listing nobody knows");
   await at.clock.advance(1_000);
-  t.equal(at.relister.isUnknown("1"), true);
+  t.equal(at.relister.isAbsent("1"), true);
   at.listens = false;
   const metadata = { name: "web", uid: "1", namespace: "default", attempt: 0 };
   await at.fake.runtime.runPodSandbox({ config: { metadata, labels: { [labels.podUid]: "1" } } });
-  at.relister.poke();
+  at.relister.requestRelist();
   await at.clock.advance(100);
   at.listens = true;
   t.same(at.told, ["1: sandbox=ready"]);
-  t.equal(at.relister.isUnknown("1"), false);
+  t.equal(at.relister.isAbsent("1"), false);
   await at.clock.advance(10_000);
   t.same(at.told, ["1: sandbox=ready", "1: sandbox=ready"]);
 });

@@ -4,10 +4,10 @@
  */
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import { containerPart, containerStates, labels, sandboxPart } from "./observation.ts";
+import { containerDigest, containerStates, labels, sandboxDigest } from "./observation.ts";
 import type { Runtime } from "./runtime.ts";
 
-export interface RelistOptions {
+export interface RelisterOptions {
   readonly runtime: Runtime;
   readonly clock: Clock;
   readonly log: Logger;
@@ -29,28 +29,28 @@ export interface RuntimePod {
   readonly digest: string;
 }
 
-const QUICK_MS = 100;
-const CALM_MS = 1_000;
-const EMPTY_MS = 10_000;
+const FAST_PERIOD_MS = 100;
+const NORMAL_PERIOD_MS = 1_000;
+const EMPTY_PERIOD_MS = 10_000;
 /** Of the time, a listing takes no more than this part: a runtime that is slow has enough to do. */
-const SHARE = 0.1;
+const LISTING_TIME_SHARE = 0.1;
 /** A runtime that answers no listing for so long is called down. */
 export const relistThresholdMs = 180_000;
 
 export class Relister {
-  readonly #options: RelistOptions;
+  readonly #options: RelisterOptions;
   #pods: ReadonlyMap<string, RuntimePod> = new Map();
   #hasListed = false;
   /** Pods whose change nobody wanted to hear of yet. */
   #unheard: ReadonlySet<string> = new Set();
-  #delay = QUICK_MS;
+  #delay = FAST_PERIOD_MS;
   /** No two listings are closer together. */
-  #paceMs = QUICK_MS;
+  #paceMs = FAST_PERIOD_MS;
   #wake: AbortController = new AbortController();
   #lastSuccess: number;
   #failing = false;
 
-  constructor(options: RelistOptions) {
+  constructor(options: RelisterOptions) {
     this.#options = options;
     this.#lastSuccess = options.clock.monotonic();
   }
@@ -61,7 +61,7 @@ export class Relister {
   }
 
   /** At the last listing the runtime had nothing of the pod. */
-  isUnknown(uid: string): boolean {
+  isAbsent(uid: string): boolean {
     return this.#hasListed && !this.#pods.has(uid);
   }
 
@@ -71,8 +71,8 @@ export class Relister {
   }
 
   /** Says that a change is expected: lists soon, however often this is said, and quickens for a while. */
-  poke(): void {
-    this.#delay = QUICK_MS;
+  requestRelist(): void {
+    this.#delay = FAST_PERIOD_MS;
     this.#wake.abort();
   }
 
@@ -82,13 +82,13 @@ export class Relister {
     const began = clock.monotonic();
     const pods = await listPods(runtime, signal);
     this.#lastSuccess = clock.monotonic();
-    this.#paceMs = Math.max(QUICK_MS, Math.min((this.#lastSuccess - began) / SHARE, CALM_MS));
+    this.#paceMs = Math.max(FAST_PERIOD_MS, Math.min((this.#lastSuccess - began) / LISTING_TIME_SHARE, NORMAL_PERIOD_MS));
     const before = this.#pods;
     this.#pods = pods;
     this.#hasListed = true;
     const changed = changedPods(before, pods);
     if (changed.length > 0) {
-      this.#delay = QUICK_MS;
+      this.#delay = FAST_PERIOD_MS;
     }
     const told = [...new Set([...changed, ...this.#unheard])];
     this.#unheard = new Set(told.filter((uid) => !this.#options.onChange(uid, pods.get(uid)?.digest ?? "", began)));
@@ -113,9 +113,9 @@ export class Relister {
           this.#failing = true;
           log.error("Cannot list pods of the container runtime", error);
         }
-        this.#delay = CALM_MS;
+        this.#delay = NORMAL_PERIOD_MS;
       }
-      const calm = this.#pods.size === 0 ? EMPTY_MS : CALM_MS;
+      const calm = this.#pods.size === 0 ? EMPTY_PERIOD_MS : NORMAL_PERIOD_MS;
       const delay = this.#delay;
       this.#delay = Math.min(this.#delay * 2, calm);
       this.#wake = new AbortController();
@@ -146,11 +146,11 @@ async function listPods(runtime: Runtime, signal: AbortSignal): Promise<Readonly
   };
   for (const item of sandboxes.items ?? []) {
     const state = item.state ?? "SANDBOX_READY";
-    add(item.labels, state === "SANDBOX_READY", sandboxPart(item.id ?? "", state === "SANDBOX_READY"));
+    add(item.labels, state === "SANDBOX_READY", sandboxDigest(item.id ?? "", state === "SANDBOX_READY"));
   }
   for (const item of containers.containers ?? []) {
     const state = item.state ?? "CONTAINER_CREATED";
-    add(item.labels, state === "CONTAINER_RUNNING", containerPart(item.id ?? "", containerStates[state] ?? "unknown"));
+    add(item.labels, state === "CONTAINER_RUNNING", containerDigest(item.id ?? "", containerStates[state] ?? "unknown"));
   }
   return new Map(
     [...pods.values()].map(({ parts, ...pod }) => [pod.uid, { ...pod, digest: parts.sort().join(" ") }] as const),

@@ -58,22 +58,22 @@ export class RuntimeError extends Error {
   readonly detail: string;
 
   constructor(code: string, detail: string, options?: { readonly cause?: unknown }) {
-    super(`rpc error: code = ${goCode(code)} desc = ${detail}`, options);
+    super(`rpc error: code = ${toGoCode(code)} desc = ${detail}`, options);
     this.code = code;
     this.detail = detail;
   }
 }
 
 /** Codes of a runtime that cannot be reached, or that nobody waits for any more. */
-const AWAY: ReadonlySet<string> = new Set(["UNAVAILABLE", "CANCELLED"]);
+const UNREACHABLE: ReadonlySet<string> = new Set(["UNAVAILABLE", "CANCELLED"]);
 
 /** Whether it says nothing of what was asked, only of the way there. */
-export function isAway(error: RuntimeError): boolean {
-  return AWAY.has(error.code);
+export function isUnreachable(error: RuntimeError): boolean {
+  return UNREACHABLE.has(error.code);
 }
 
 /** `NOT_FOUND` → `NotFound`, as Go spells codes. */
-export function goCode(code: string): string {
+export function toGoCode(code: string): string {
   if (code === "CANCELLED") {
     return "Canceled";
   }

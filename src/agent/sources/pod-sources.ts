@@ -96,7 +96,7 @@ export class PodSources {
 
   #update(kind: "file" | "http", texts: readonly ManifestText[]): void {
     this.#options.statics.update(kind, texts);
-    this.#options.relister.poke();
+    this.#options.relister.requestRelist();
     this.#noteComplete();
   }
 
@@ -117,7 +117,7 @@ export class PodSources {
         pods.put(pod);
         objects.keep(pods.pods);
         status.observed(pod);
-        relister.poke();
+        relister.requestRelist();
       },
       onDelete: (pod) => {
         if (isMirror(pod)) return mirrors.gone(pod);
@@ -165,7 +165,7 @@ export class PodSources {
       pods.put(pod);
     }
     objects.keep(pods.pods);
-    relister.poke();
+    relister.requestRelist();
     if (restored.length > 0)
       log.info("API server does not answer: pods go on from the checkpoint", { pods: restored.length });
     return restored;

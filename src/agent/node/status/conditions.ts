@@ -1,7 +1,7 @@
 /** The node's conditions, computed from what was measured. */
 import type { NodeCondition, NodeStatus } from "../../../api/core/node/schema.ts";
 import type { StatusResponse } from "../../runtime/cri/runtime-status.ts";
-import { unreadiness } from "../../runtime/readiness.ts";
+import { findUnreadyConditions } from "../../runtime/readiness.ts";
 import { thresholdValue } from "./capacity.ts";
 import type { MachineInfo, Usage } from "../machine/machine.ts";
 
@@ -87,7 +87,7 @@ function calm(type: string, reason: string, message: string): Verdict {
 function ready({ runtime, relistHealthy }: ConditionInput): Verdict {
   const problems: string[] = [];
   if (runtime === undefined || !relistHealthy) problems.push("container runtime is down");
-  problems.push(...unreadiness(runtime));
+  problems.push(...findUnreadyConditions(runtime));
   return problems.length === 0
     ? { type: "Ready", status: "True", reason: "KubeletReady", message: "kubelet is posting ready status" }
     : { type: "Ready", status: "False", reason: "KubeletNotReady", message: problems.join(", ") };

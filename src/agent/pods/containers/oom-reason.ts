@@ -4,7 +4,7 @@
  */
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Clock } from "../../../std/time/clock.ts";
-import { type ObservedContainer, observedContainer } from "../../runtime/observation.ts";
+import { type ObservedContainer, toObservedContainer } from "../../runtime/observation.ts";
 import { type Runtime, RuntimeError } from "../../runtime/runtime.ts";
 import { allContainers, isDeleted } from "../pod-fields.ts";
 
@@ -34,5 +34,5 @@ export async function awaitFinalReason(
     if (error instanceof RuntimeError) return undefined;
     throw error;
   });
-  return answer?.status === undefined ? container : observedContainer(answer.status, container.sandboxId);
+  return answer?.status === undefined ? container : toObservedContainer(answer.status, container.sandboxId);
 }

@@ -1,7 +1,7 @@
 /** Makes a pod's sandbox. */
 import { mkdir } from "node:fs/promises";
 import type { PodSandboxConfig } from "../../runtime/cri/sandbox.ts";
-import { networkProblem } from "../../runtime/readiness.ts";
+import { getNetworkProblem } from "../../runtime/readiness.ts";
 import { podDir, podLogDir } from "../directories.ts";
 import { type DnsWarning, makePodDns } from "./dns.ts";
 import type { Plan } from "../worker/plan.ts";
@@ -45,7 +45,7 @@ export async function createSandbox(pod: PodContext, plan: Plan): Promise<void> 
 /** A node without a network yet is no fault of the pod's. */
 async function recordFailure({ pod, services, signal }: PodContext, error: unknown): Promise<void> {
   const status = pod.spec?.hostNetwork === true ? undefined : await services.runtime.status({}, signal).catch(() => {});
-  const problem = networkProblem(status ?? undefined);
+  const problem = getNetworkProblem(status ?? undefined);
   if (problem !== undefined) {
     services.events.recordPodEvent(pod, "Warning", "NetworkNotReady", `network is not ready: ${problem}`);
     return;

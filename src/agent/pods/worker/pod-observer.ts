@@ -1,8 +1,8 @@
 /** Looks at what the runtime has of one pod. */
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Clock } from "../../../std/time/clock.ts";
-import { digestOf, type Made, nothing, type Observation, observe, observeMade } from "../../runtime/observation.ts";
-import { isAway, type Runtime, RuntimeError } from "../../runtime/runtime.ts";
+import { digestOf, type CreatedIds, emptyObservation, type Observation, observe, observeCreated } from "../../runtime/observation.ts";
+import { isUnreachable, type Runtime, RuntimeError } from "../../runtime/runtime.ts";
 import { mayBeOomKilled, awaitFinalReason } from "../containers/oom-reason.ts";
 import { allContainers, podUid } from "../pod-fields.ts";
 import { addTerminationMessage } from "../containers/termination-message.ts";
@@ -22,9 +22,9 @@ export class PodObserver {
   /** Nothing was done since the last look: the next `refresh` makes none. */
   isCurrent = false;
   readonly #options: PodObserverOptions;
-  #observation: Observation = nothing;
+  #observation: Observation = emptyObservation;
   /** Of the observation. */
-  #digest = digestOf(nothing);
+  #digest = digestOf(emptyObservation);
   /** The observation is not older, on the monotonic clock. */
   #asOf = Number.NEGATIVE_INFINITY;
   /** Looks follow each other, so that an older answer never replaces a newer one. */
@@ -33,7 +33,7 @@ export class PodObserver {
   #isUnknown = false;
   #isMaking = false;
   /** What was made since the last look; undefined: more was done than that. */
-  #made: readonly Made[] | undefined = [];
+  #made: readonly CreatedIds[] | undefined = [];
 
   constructor(options: PodObserverOptions) {
     this.#options = options;
@@ -60,7 +60,7 @@ export class PodObserver {
   }
 
   /** Listings that see it half made are no news. Rejects as the work does. */
-  async create(work: () => Promise<Made | undefined>): Promise<void> {
+  async create(work: () => Promise<CreatedIds | undefined>): Promise<void> {
     const before = this.#made;
     this.isCurrent = false;
     this.#made = undefined;
@@ -85,7 +85,7 @@ export class PodObserver {
     return this.#lookAt(undefined);
   }
 
-  #lookAt(made: readonly Made[] | undefined): Promise<Observation> {
+  #lookAt(made: readonly CreatedIds[] | undefined): Promise<Observation> {
     this.#waiting += 1;
     const look = this.#looks.then(async () => {
       const began = this.#options.clock.monotonic();
@@ -110,19 +110,19 @@ export class PodObserver {
 
   #noteUnknown(error: unknown): void {
     // Of a runtime that is away the node tells.
-    if (this.#isUnknown || !(error instanceof RuntimeError) || isAway(error)) return;
+    if (this.#isUnknown || !(error instanceof RuntimeError) || isUnreachable(error)) return;
     this.#isUnknown = true;
     this.#options.onStatusError(error);
   }
 
-  async #see(made: readonly Made[] | undefined): Promise<Observation> {
+  async #see(made: readonly CreatedIds[] | undefined): Promise<Observation> {
     const { runtime, clock, signal } = this.#options;
     const pod = this.#options.pod();
     const known = this.#observation;
     const { sandboxes, containers } =
       made === undefined
         ? await observe(runtime, podUid(pod), known, signal)
-        : await observeMade(runtime, made, known, signal);
+        : await observeCreated(runtime, made, known, signal);
     const count = allContainers(pod).length;
     const read = containers.map(async (each) => {
       if (known.containers.includes(each)) return each;
