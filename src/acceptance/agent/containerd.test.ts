@@ -88,7 +88,7 @@ async function live(at: Harness, containerd: PrivateContainerd, cri: CriClient):
       settings: { ...at.services.settings.cgroups, ...at.services.settings.cpu, podMaxPids: -1 },
       pods: () => pods.active,
     }),
-    probes: new ProbeManager({ runtime, clock, events, userAgent: "test", onResult: (uid) => pods.runtimeChanged(uid) }),
+    probes: new ProbeManager({ runtime, clock, events, userAgent: "test", onChange: (uid) => pods.runtimeChanged(uid) }),
     expectChange: () => relister.requestRelist(),
     onFinished: (pod) => void finished.push(pod.metadata?.name ?? ""),
   };

@@ -139,7 +139,7 @@ export function makeServices(at: Basis, links: ServiceLinks): PodServices {
       events,
     }),
     mounter: systemMounter,
-    probes: new ProbeManager({ runtime, clock, events, userAgent, onResult: links.changed }),
+    probes: new ProbeManager({ runtime, clock, events, userAgent, onChange: links.changed }),
     events,
     environment: objects.text,
     manifestEnvironment: objects.ofManifests.text,

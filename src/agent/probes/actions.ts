@@ -5,7 +5,7 @@ import type { TCPSocketAction } from "../../api/core/container/probe.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { type Runtime, RuntimeError } from "../runtime/runtime.ts";
 
-export interface Outcome {
+export interface ProbeResult {
   readonly result: "success" | "warning" | "failure" | "unknown";
   /** At most `OUTPUT_BYTES_MAX`. */
   readonly output: string;
@@ -21,7 +21,7 @@ export interface ExecOptions {
   readonly signal: AbortSignal;
 }
 
-export async function execAction(options: ExecOptions): Promise<Outcome> {
+export async function runExec(options: ExecOptions): Promise<ProbeResult> {
   const { runtime, containerId, command, timeoutSeconds, signal } = options;
   try {
     const answer = await runtime.execSync(
@@ -47,7 +47,7 @@ export async function execAction(options: ExecOptions): Promise<Outcome> {
 }
 
 /** Number or the name of one of the container's ports. Throws as Go would for a name that is neither. */
-export function portNumber(port: number | string, container: Container): number {
+export function resolvePort(port: number | string, container: Container): number {
   if (typeof port === "number") return port;
   const named = (container.ports ?? []).find((each) => each.name === port);
   if (named !== undefined) return named.containerPort;
@@ -57,7 +57,7 @@ export function portNumber(port: number | string, container: Container): number 
   return parsed;
 }
 
-export interface NetworkOptions {
+export interface NetworkProbeOptions {
   readonly container: Container;
   readonly podIp: string;
   readonly timeoutMs: number;
@@ -68,17 +68,17 @@ export interface NetworkOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-export function tcpAction(action: TCPSocketAction, options: NetworkOptions): Promise<Outcome> {
+export function connectTcp(action: TCPSocketAction, options: NetworkProbeOptions): Promise<ProbeResult> {
   let port: number;
   try {
-    port = portNumber(action.port, options.container);
+    port = resolvePort(action.port, options.container);
   } catch (error) {
     return Promise.resolve({ result: "unknown", output: error instanceof Error ? error.message : String(error) });
   }
-  const host = hostOf(action, options);
-  const { promise, resolve } = Promise.withResolvers<Outcome>();
+  const host = resolveHost(action, options);
+  const { promise, resolve } = Promise.withResolvers<ProbeResult>();
   const socket = connect({ host, port });
-  const end = (outcome: Outcome): void => {
+  const end = (outcome: ProbeResult): void => {
     timer.cancel();
     socket.destroy();
     resolve(outcome);
@@ -88,7 +88,7 @@ export function tcpAction(action: TCPSocketAction, options: NetworkOptions): Pro
   );
   options.signal.addEventListener("abort", () => end({ result: "unknown", output: "probe cancelled" }), { once: true });
   socket.on("connect", () => end({ result: "success", output: "" }));
-  socket.on("error", (error) => end({ result: "failure", output: dialText(error, host, port) }));
+  socket.on("error", (error) => end({ result: "failure", output: describeDialError(error, host, port) }));
   return promise;
 }
 
@@ -100,7 +100,7 @@ const dialReasons: Readonly<Record<string, string>> = {
 };
 
 /** In the words that people search for. */
-export function dialText(error: Error, host: string, port: number): string {
+export function describeDialError(error: Error, host: string, port: number): string {
   const code = (error as NodeJS.ErrnoException).code ?? "";
   const reason = dialReasons[code];
   if (reason !== undefined) return `dial tcp ${joinHostPort(host, port)}: ${reason}`;
@@ -108,7 +108,7 @@ export function dialText(error: Error, host: string, port: number): string {
 }
 
 /** The host that is named, else the pod. */
-export function hostOf(action: { readonly host?: string | undefined }, { podIp }: NetworkOptions): string {
+export function resolveHost(action: { readonly host?: string | undefined }, { podIp }: NetworkProbeOptions): string {
   return action.host === undefined || action.host === "" ? podIp : action.host;
 }
 

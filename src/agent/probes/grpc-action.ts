@@ -6,7 +6,7 @@ import { int32, message, optional, string } from "../../schema/define.ts";
 import { decodeProtobuf } from "../../schema/protobuf/decode.ts";
 import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
 import { toGoCode } from "../runtime/runtime.ts";
-import { joinHostPort, type NetworkOptions, OUTPUT_BYTES_MAX, type Outcome } from "./actions.ts";
+import { joinHostPort, type NetworkProbeOptions, OUTPUT_BYTES_MAX, type ProbeResult } from "./actions.ts";
 
 const healthCheckRequest = message("grpc.health.v1.HealthCheckRequest", { service: optional(1, string) });
 const healthCheckResponse = message("grpc.health.v1.HealthCheckResponse", { status: optional(1, int32) });
@@ -17,10 +17,10 @@ const servingStatuses = ["UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN"]
 /** Between two attempts to connect, as gRPC's clients wait. */
 const RECONNECT_MS = 1_000;
 /** The client that servers have come to know probes by. */
-const CLIENT = "grpc-go/1.68.1";
+const GRPC_CLIENT = "grpc-go/1.68.1";
 
 /** By number. */
-const codes = [
+const GRPC_CODES = [
   "OK",
   "CANCELLED",
   "UNKNOWN",
@@ -40,7 +40,7 @@ const codes = [
   "UNAUTHENTICATED",
 ];
 
-export async function grpcAction(action: GRPCAction, options: NetworkOptions): Promise<Outcome> {
+export async function checkGrpcHealth(action: GRPCAction, options: NetworkProbeOptions): Promise<ProbeResult> {
   const { clock, timeoutMs } = options;
   const address = joinHostPort(options.podIp, action.port);
   const within = `${timeoutMs / 1000}s`;
@@ -51,8 +51,8 @@ export async function grpcAction(action: GRPCAction, options: NetworkOptions): P
   let session: ClientHttp2Session | undefined;
   try {
     session = await dial(address, options, signal);
-    const answer = await check(session, address, action.service ?? "", options, deadline - clock.monotonic(), signal);
-    return verdict(answer);
+    const answer = await callCheck(session, address, action.service ?? "", options, deadline - clock.monotonic(), signal);
+    return toResult(answer);
   } catch (error) {
     options.signal.throwIfAborted();
     const why = error instanceof Error ? error.message : String(error);
@@ -62,7 +62,7 @@ export async function grpcAction(action: GRPCAction, options: NetworkOptions): P
     if (limit.signal.aborted) {
       return { result: "failure", output: `timeout: health rpc did not complete within ${within}` };
     }
-    return verdict({ code: "UNAVAILABLE", message: why, status: 0 });
+    return toResult({ code: "UNAVAILABLE", message: why, status: 0 });
   } finally {
     timer.cancel();
     session?.destroy();
@@ -70,16 +70,16 @@ export async function grpcAction(action: GRPCAction, options: NetworkOptions): P
 }
 
 /** Tries until the server has spoken HTTP/2, or the signal aborts. */
-async function dial(address: string, { clock }: NetworkOptions, signal: AbortSignal): Promise<ClientHttp2Session> {
+async function dial(address: string, { clock }: NetworkProbeOptions, signal: AbortSignal): Promise<ClientHttp2Session> {
   for (;;) {
-    const session = await settled(connect(`http://${address}`), signal);
+    const session = await waitForSettings(connect(`http://${address}`), signal);
     if (session !== undefined) return session;
     await clock.sleep(RECONNECT_MS, signal);
   }
 }
 
 /** Undefined when the connection failed; rejects when the signal aborted. */
-function settled(session: ClientHttp2Session, signal: AbortSignal): Promise<ClientHttp2Session | undefined> {
+function waitForSettings(session: ClientHttp2Session, signal: AbortSignal): Promise<ClientHttp2Session | undefined> {
   const { promise, resolve, reject } = Promise.withResolvers<ClientHttp2Session | undefined>();
   const abort = (): void => {
     session.destroy();
@@ -93,7 +93,7 @@ function settled(session: ClientHttp2Session, signal: AbortSignal): Promise<Clie
   return promise.finally(() => signal.removeEventListener("abort", abort));
 }
 
-interface Answer {
+interface HealthResponse {
   /** gRPC's name of the code. */
   readonly code: string;
   readonly message: string;
@@ -101,14 +101,14 @@ interface Answer {
   readonly status: number;
 }
 
-async function check(
+async function callCheck(
   session: ClientHttp2Session,
   address: string,
   service: string,
-  { userAgent }: NetworkOptions,
+  { userAgent }: NetworkProbeOptions,
   leftMs: number,
   signal: AbortSignal,
-): Promise<Answer> {
+): Promise<HealthResponse> {
   const stream = session.request(
     {
       ":method": "POST",
@@ -116,7 +116,7 @@ async function check(
       ":path": PATH,
       ":authority": address,
       "content-type": "application/grpc",
-      "user-agent": `${userAgent} ${CLIENT}`,
+      "user-agent": `${userAgent} ${GRPC_CLIENT}`,
       te: "trailers",
       "grpc-accept-encoding": "gzip",
       "grpc-timeout": `${Math.max(1, Math.floor(leftMs * 1000))}u`,
@@ -132,29 +132,29 @@ async function check(
     trailers = received;
   });
   const body = Buffer.from(encodeProtobuf(healthCheckRequest, { service }));
-  stream.end(Buffer.concat([prefix(body.length), body]));
+  stream.end(Buffer.concat([makeMessagePrefix(body.length), body]));
   let received = Buffer.alloc(0);
   for await (const chunk of stream) received = Buffer.concat([received, chunk as Buffer]).subarray(0, OUTPUT_BYTES_MAX);
-  return answerOf(headers, trailers, received);
+  return parseResponse(headers, trailers, received);
 }
 
 /** A message is preceded by whether it is compressed, and its length. */
-function prefix(length: number): Buffer {
+function makeMessagePrefix(length: number): Buffer {
   const start = Buffer.alloc(5);
   start.writeUInt32BE(length, 1);
   return start;
 }
 
-function answerOf(headers: IncomingHttpHeaders, trailers: IncomingHttpHeaders, body: Buffer): Answer {
+function parseResponse(headers: IncomingHttpHeaders, trailers: IncomingHttpHeaders, body: Buffer): HealthResponse {
   const number = trailers["grpc-status"] ?? headers["grpc-status"];
   const http = headers[":status"];
-  if (number === undefined) return { code: codeOf(http), message: unexpected(headers), status: 0 };
-  const code = codes[Number(number)] ?? "UNKNOWN";
+  if (number === undefined) return { code: httpStatusToCode(http), message: describeUnexpected(headers), status: 0 };
+  const code = GRPC_CODES[Number(number)] ?? "UNKNOWN";
   const text = String(trailers["grpc-message"] ?? headers["grpc-message"] ?? "");
-  return { code, message: decoded(text), status: code === "OK" ? statusOf(body) : 0 };
+  return { code, message: decodeMessage(text), status: code === "OK" ? parseStatus(body) : 0 };
 }
 
-function statusOf(body: Buffer): number {
+function parseStatus(body: Buffer): number {
   const content = body.subarray(5, 5 + (body.length < 5 ? 0 : body.readUInt32BE(1)));
   const plain = body[0] === 1 ? gunzipSync(content, { maxOutputLength: OUTPUT_BYTES_MAX }) : content;
   const { status = 0 } = decodeProtobuf(healthCheckResponse, plain) as { readonly status?: number };
@@ -162,7 +162,7 @@ function statusOf(body: Buffer): number {
 }
 
 /** Of an answer that is none of gRPC's. */
-function codeOf(http: unknown): string {
+function httpStatusToCode(http: unknown): string {
   const known: Readonly<Record<string, string>> = {
     400: "INTERNAL",
     401: "UNAUTHENTICATED",
@@ -176,14 +176,14 @@ function codeOf(http: unknown): string {
   return known[String(http)] ?? "UNKNOWN";
 }
 
-function unexpected(headers: IncomingHttpHeaders): string {
+function describeUnexpected(headers: IncomingHttpHeaders): string {
   const type = headers["content-type"];
   const about =
     type === undefined ? "missing HTTP content-type" : `received unexpected content-type ${JSON.stringify(type)}`;
   return `unexpected HTTP status code received from server: ${headers[":status"]}; malformed header: ${about}`;
 }
 
-function decoded(text: string): string {
+function decodeMessage(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
@@ -191,7 +191,7 @@ function decoded(text: string): string {
   }
 }
 
-function verdict({ code, message: text, status }: Answer): Outcome {
+function toResult({ code, message: text, status }: HealthResponse): ProbeResult {
   if (code === "OK") {
     if (status === SERVING) return { result: "success", output: "service healthy" };
     const name = servingStatuses[status] ?? String(status);

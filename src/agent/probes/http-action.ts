@@ -4,13 +4,13 @@ import { request as httpsRequest } from "node:https";
 import { isIP } from "node:net";
 import type { HTTPGetAction } from "../../api/core/container/probe.ts";
 import {
-  dialText,
-  hostOf,
+  describeDialError,
+  resolveHost,
   joinHostPort,
-  type NetworkOptions,
+  type NetworkProbeOptions,
   OUTPUT_BYTES_MAX,
-  type Outcome,
-  portNumber,
+  type ProbeResult,
+  resolvePort,
 } from "./actions.ts";
 
 /** Requests in all, the first one among them. */
@@ -18,52 +18,52 @@ const REQUESTS_MAX = 10;
 /** How a server without TLS answers a request that expects it. */
 export const NO_TLS = "http: server gave HTTP response to HTTPS client";
 const PROBE_HEADERS = { connection: "close" };
-const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+const REDIRECT_STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-export async function httpAction(action: HTTPGetAction, options: NetworkOptions): Promise<Outcome> {
-  const found = await ask(action, options);
-  return "result" in found ? found : verdict(found);
+export async function probeHttp(action: HTTPGetAction, options: NetworkProbeOptions): Promise<ProbeResult> {
+  const found = await followRedirects(action, options);
+  return "result" in found ? found : toResult(found);
 }
 
 /** The same for whom any answer will do, whatever its status. */
-export async function httpAnswer(action: HTTPGetAction, options: NetworkOptions): Promise<Outcome> {
-  const found = await ask(action, options);
+export async function sendHttpHook(action: HTTPGetAction, options: NetworkProbeOptions): Promise<ProbeResult> {
+  const found = await followRedirects(action, options);
   return "result" in found ? found : { result: "success", output: found.body };
 }
 
-async function ask(action: HTTPGetAction, options: NetworkOptions): Promise<Outcome | Answer> {
+async function followRedirects(action: HTTPGetAction, options: NetworkProbeOptions): Promise<ProbeResult | HttpResponse> {
   let start: URL;
   try {
-    const port = portNumber(action.port, options.container);
+    const port = resolvePort(action.port, options.container);
     const path = action.path ?? "/";
-    const authority = joinHostPort(hostOf(action, options), port);
+    const authority = joinHostPort(resolveHost(action, options), port);
     start = new URL(
       `${(action.scheme ?? "HTTP").toLowerCase()}://${authority}${path.startsWith("/") ? "" : "/"}${path}`,
     );
   } catch (error) {
     return { result: "unknown", output: error instanceof Error ? error.message : String(error) };
   }
-  const headers = headersOf(action, options);
+  const headers = makeHeaders(action, options);
   let url = start;
   for (let requests = 1; ; requests++) {
     const answer = await get(url, headers, options);
-    const failed = (text: string): Outcome => ({ result: "failure", output: `Get "${shown(url, start)}": ${text}` });
+    const failed = (text: string): ProbeResult => ({ result: "failure", output: `Get "${formatUrl(url, start)}": ${text}` });
     if (answer.error !== undefined) return failed(answer.error);
-    const next = nextUrl(answer, url);
+    const next = resolveRedirect(answer, url);
     if (next === undefined || next.hostname !== start.hostname) return answer;
     if (requests === REQUESTS_MAX) return failed(`stopped after ${REQUESTS_MAX} redirects`);
-    if (url.protocol !== "https:" || next.protocol === "https:") headers.referer = [shown(url, start)];
+    if (url.protocol !== "https:" || next.protocol === "https:") headers.referer = [formatUrl(url, start)];
     url = next;
   }
 }
 
 /** Where to go on; undefined when the answer is the last word. */
-function nextUrl({ status, location }: Answer, url: URL): URL | undefined {
-  if (!redirects.has(status) || location === undefined || location === "") return undefined;
+function resolveRedirect({ status, location }: HttpResponse, url: URL): URL | undefined {
+  if (!REDIRECT_STATUSES.has(status) || location === undefined || location === "") return undefined;
   return URL.parse(location, url) ?? undefined;
 }
 
-function verdict({ status, body }: Answer): Outcome {
+function toResult({ status, body }: HttpResponse): ProbeResult {
   if (status < 200 || status >= 400)
     return { result: "failure", output: `HTTP probe failed with statuscode: ${status}` };
   if (status < 300) return { result: "success", output: body };
@@ -71,13 +71,13 @@ function verdict({ status, body }: Answer): Outcome {
 }
 
 /** As it was given: with the port, also when it is the scheme's own. */
-function shown(url: URL, start: URL): string {
+function formatUrl(url: URL, start: URL): string {
   const port = url.port === "" && url.origin === start.origin ? (url.protocol === "https:" ? ":443" : ":80") : "";
   return port === "" ? url.href : url.href.replace(url.host, `${url.host}${port}`);
 }
 
 /** Of a header that is given twice both are sent; one that is given empty is not sent at all. */
-function headersOf(action: HTTPGetAction, options: NetworkOptions): Record<string, string[]> {
+function makeHeaders(action: HTTPGetAction, options: NetworkProbeOptions): Record<string, string[]> {
   const headers: Record<string, string[]> = {};
   for (const { name, value } of action.httpHeaders ?? []) {
     const key = name.toLowerCase();
@@ -88,22 +88,22 @@ function headersOf(action: HTTPGetAction, options: NetworkOptions): Record<strin
   return Object.fromEntries(Object.entries(headers).filter(([, values]) => values.some((value) => value !== "")));
 }
 
-interface Answer {
+interface HttpResponse {
   readonly status: number;
   readonly location: string | undefined;
   readonly body: string;
   readonly error: string | undefined;
 }
 
-function get(url: URL, headers: Readonly<Record<string, string[]>>, options: NetworkOptions): Promise<Answer> {
+function get(url: URL, headers: Readonly<Record<string, string[]>>, options: NetworkProbeOptions): Promise<HttpResponse> {
   const limit = new AbortController();
   const timer = options.clock.timer(options.timeoutMs, () =>
     limit.abort(new Error("context deadline exceeded (Client.Timeout exceeded while awaiting headers)")),
   );
   const signal = AbortSignal.any([options.signal, limit.signal]);
-  const { promise, resolve } = Promise.withResolvers<Answer>();
+  const { promise, resolve } = Promise.withResolvers<HttpResponse>();
   const fail = (error: Error): void => {
-    const text = limit.signal.aborted ? (limit.signal.reason as Error).message : httpText(error, url);
+    const text = limit.signal.aborted ? (limit.signal.reason as Error).message : describeHttpError(error, url);
     resolve({ status: 0, location: undefined, body: "", error: text });
   };
   // A probe asks whether the server answers, not who it is: certificates are not verified, as in Kubernetes.
@@ -146,11 +146,11 @@ function get(url: URL, headers: Readonly<Record<string, string[]>>, options: Net
   return promise.finally(() => timer.cancel());
 }
 
-function httpText(error: Error, url: URL): string {
+function describeHttpError(error: Error, url: URL): string {
   const code = (error as NodeJS.ErrnoException).code ?? "";
   if (code === "ERR_SSL_WRONG_VERSION_NUMBER" || code === "ERR_SSL_PACKET_LENGTH_TOO_LONG" || code === "EPROTO") {
     return NO_TLS;
   }
   const port = url.port === "" ? (url.protocol === "https:" ? 443 : 80) : Number(url.port);
-  return dialText(error, url.hostname.replace(/^\[|\]$/g, ""), port);
+  return describeDialError(error, url.hostname.replace(/^\[|\]$/g, ""), port);
 }

@@ -3,11 +3,11 @@ import { createServer as createHttp2, type Http2Server, type ServerHttp2Stream }
 import { type AddressInfo, createServer as createTcp, type Server, type Socket } from "node:net";
 import t from "tap";
 import { systemClock } from "../../std/time/clock.ts";
-import { type NetworkOptions, type Outcome, tcpAction } from "./actions.ts";
-import { grpcAction } from "./grpc-action.ts";
-import { httpAction } from "./http-action.ts";
+import { type NetworkProbeOptions, type ProbeResult, connectTcp } from "./actions.ts";
+import { checkGrpcHealth } from "./grpc-action.ts";
+import { probeHttp } from "./http-action.ts";
 
-const options: NetworkOptions = {
+const options: NetworkProbeOptions = {
   container: { name: "c" },
   podIp: "127.0.0.1",
   timeoutMs: 1000,
@@ -62,9 +62,9 @@ t.test("grpcAction() tells what a health service answers, in the words of Kubern
     });
   });
   await using at = await listening(server);
-  const failed = (output: string): Outcome => ({ result: "failure", output });
-  const rpc = (code: string): Outcome => failed(`error: health rpc probe failed: rpc error: code = ${code}`);
-  const cases: readonly (readonly [string, Outcome])[] = [
+  const failed = (output: string): ProbeResult => ({ result: "failure", output });
+  const rpc = (code: string): ProbeResult => failed(`error: health rpc probe failed: rpc error: code = ${code}`);
+  const cases: readonly (readonly [string, ProbeResult])[] = [
     ["1", { result: "success", output: "service healthy" }],
     ["2", failed('service unhealthy (responded with "NOT_SERVING")')],
     ["0", failed('service unhealthy (responded with "UNKNOWN")')],
@@ -79,9 +79,9 @@ t.test("grpcAction() tells what a health service answers, in the words of Kubern
     ["silent", failed("timeout: health rpc did not complete within 1s")],
   ];
   for (const [service, expected] of cases) {
-    t.strictSame(await grpcAction({ port: at.port, service }, options), expected, service);
+    t.strictSame(await checkGrpcHealth({ port: at.port, service }, options), expected, service);
   }
-  t.match(await grpcAction({ port: at.port, service: "http/503" }, options), {
+  t.match(await checkGrpcHealth({ port: at.port, service: "http/503" }, options), {
     result: "failure",
     output: /code = Unavailable desc = unexpected HTTP status code received from server: 503/,
   });
@@ -99,7 +99,7 @@ t.test("grpcAction() keeps connecting until its time is over", async (t) => {
   await using plain = await listening(createHttp1((_, response) => void response.end()));
   await using mute = await listening(createTcp());
   for (const { port } of [closed, plain, mute]) {
-    t.strictSame(await grpcAction({ port, service: "" }, { ...options, timeoutMs: 300 }), {
+    t.strictSame(await checkGrpcHealth({ port, service: "" }, { ...options, timeoutMs: 300 }), {
       result: "failure",
       output: `timeout: failed to connect service "127.0.0.1:${port}" within 0.3s: context deadline exceeded`,
     });
@@ -115,7 +115,7 @@ t.test("httpAction() follows redirects of the host that it asked, and warns abou
     response.writeHead(Number(url.pathname.slice(1)), location === null ? {} : { location }).end("body");
   });
   await using at = await listening(server);
-  const ask = (path: string) => httpAction({ port: at.port, path }, options);
+  const ask = (path: string) => probeHttp({ port: at.port, path }, options);
   const base = `http://127.0.0.1:${at.port}`;
   const warning = { result: "warning", output: "Probe terminated redirects, Response body: body" };
   t.strictSame(await ask("/204"), { result: "success", output: "" });
@@ -138,7 +138,7 @@ t.test("httpAction() gives up on a server that sends it in circles", async (t) =
   );
   const url = `http://127.0.0.1:${at.port}/again`;
   const expected = { result: "failure", output: `Get "${url}": stopped after 10 redirects` };
-  t.strictSame(await httpAction({ port: at.port, path: "/" }, options), expected);
+  t.strictSame(await probeHttp({ port: at.port, path: "/" }, options), expected);
   t.equal(count, 10);
 });
 
@@ -156,7 +156,7 @@ t.test("httpAction() sends the headers that it is given, Host among them", async
     { name: "X-A", value: "2" },
     { name: "Accept", value: "" },
   ];
-  t.match(await httpAction({ port: at.port, path: "/a b", httpHeaders }, options), { result: "success" });
+  t.match(await probeHttp({ port: at.port, path: "/a b", httpHeaders }, options), { result: "success" });
   const usual = { "user-agent": ["kube-probe/1.33"], connection: ["close"] };
   t.strictSame(headers, { host: ["example.test"], "x-a": ["1", "2"], ...usual });
 });
@@ -168,16 +168,16 @@ t.test("httpAction(), tcpAction() say as Go does why there is no answer", async 
   await using mute = await listening(createTcp());
   const { port } = closed;
   const refused = `dial tcp 127.0.0.1:${port}: connect: connection refused`;
-  t.equal((await tcpAction({ port }, options)).output, refused);
-  t.equal((await httpAction({ port, path: "/" }, options)).output, `Get "http://127.0.0.1:${port}/": ${refused}`);
+  t.equal((await connectTcp({ port }, options)).output, refused);
+  t.equal((await probeHttp({ port, path: "/" }, options)).output, `Get "http://127.0.0.1:${port}/": ${refused}`);
   t.equal(
-    (await httpAction({ port: plain.port, scheme: "HTTPS" }, options)).output,
+    (await probeHttp({ port: plain.port, scheme: "HTTPS" }, options)).output,
     `Get "https://127.0.0.1:${plain.port}/": http: server gave HTTP response to HTTPS client`,
   );
   t.equal(
-    (await httpAction({ port: mute.port }, { ...options, timeoutMs: 200 })).output,
+    (await probeHttp({ port: mute.port }, { ...options, timeoutMs: 200 })).output,
     `Get "http://127.0.0.1:${mute.port}/": context deadline exceeded (Client.Timeout exceeded while awaiting headers)`,
   );
-  const named = await httpAction({ port: "nope" }, options);
+  const named = await probeHttp({ port: "nope" }, options);
   t.strictSame(named, { result: "unknown", output: 'strconv.Atoi: parsing "nope": invalid syntax' });
 });

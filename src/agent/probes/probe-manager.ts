@@ -7,7 +7,7 @@ import type { PodEventRecorder } from "../pods/pod-events.ts";
 import { allContainers, isSidecar, podUid } from "../pods/pod-fields.ts";
 import type { Observation } from "../runtime/observation.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { type ProbeKind, Prober, type Target } from "./prober.ts";
+import { type ProbeKind, Prober, type ProbeTarget } from "./prober.ts";
 
 export interface ProbeManagerOptions {
   readonly runtime: Runtime;
@@ -15,10 +15,10 @@ export interface ProbeManagerOptions {
   readonly events: PodEventRecorder;
   readonly userAgent: string;
   /** Called when a verdict changed. */
-  readonly onResult: (uid: string) => void;
+  readonly onChange: (uid: string) => void;
 }
 
-const kinds = ["startup", "liveness", "readiness"] as const;
+const PROBE_KINDS = ["startup", "liveness", "readiness"] as const;
 
 export class ProbeManager {
   readonly #options: ProbeManagerOptions;
@@ -43,8 +43,8 @@ export class ProbeManager {
     for (const { spec, role } of allContainers(pod)) {
       const container = running.get(spec.name);
       if (container === undefined || (role === "initContainers" && !isSidecar(spec))) continue;
-      for (const kind of kinds) {
-        const probe = probeOf(spec, kind);
+      for (const kind of PROBE_KINDS) {
+        const probe = getProbe(spec, kind);
         if (probe === undefined) continue;
         const key = `${container.id}/${kind}`;
         wanted.add(key);
@@ -57,7 +57,7 @@ export class ProbeManager {
   }
 
   /** Ends a pod's probes; `readiness` goes on while the pod terminates. */
-  stop(uid: string, which: readonly ProbeKind[] = kinds): void {
+  stop(uid: string, which: readonly ProbeKind[] = PROBE_KINDS): void {
     for (const [key, prober] of this.#probers) {
       if (prober.uid !== uid || !which.includes(prober.kind)) continue;
       prober.stop();
@@ -66,11 +66,11 @@ export class ProbeManager {
     if (which.includes("readiness")) this.#began.delete(uid);
   }
 
-  started(container: Container, id: string): boolean {
+  hasStarted(container: Container, id: string): boolean {
     return container.startupProbe === undefined || this.#probers.get(`${id}/startup`)?.passed === true;
   }
 
-  ready(container: Container, id: string): boolean {
+  isReady(container: Container, id: string): boolean {
     return container.readinessProbe === undefined || this.#probers.get(`${id}/readiness`)?.passed === true;
   }
 
@@ -85,18 +85,18 @@ export class ProbeManager {
     this.#probers.delete(key);
   }
 
-  #start(key: string, target: Target): void {
-    const { runtime, clock, events, userAgent, onResult } = this.#options;
+  #start(key: string, target: ProbeTarget): void {
+    const { runtime, clock, events, userAgent, onChange: onResult } = this.#options;
     const { spec, container, kind } = target;
     const prober = new Prober(target, {
       runtime,
       clock,
       events,
       userAgent,
-      mayProbe: () => kind === "startup" || this.started(spec, container.id),
-      onResult: () => {
+      mayProbe: () => kind === "startup" || this.hasStarted(spec, container.id),
+      onChange: () => {
         // What the readiness probe waited for.
-        if (kind === "startup") this.#probers.get(`${container.id}/readiness`)?.hurry();
+        if (kind === "startup") this.#probers.get(`${container.id}/readiness`)?.probeNow();
         onResult(podUid(target.pod));
       },
     });
@@ -104,7 +104,7 @@ export class ProbeManager {
   }
 }
 
-function probeOf(spec: Container, kind: ProbeKind): Probe | undefined {
+function getProbe(spec: Container, kind: ProbeKind): Probe | undefined {
   if (kind === "startup") return spec.startupProbe;
   return kind === "liveness" ? spec.livenessProbe : spec.readinessProbe;
 }

@@ -50,7 +50,7 @@ for (const [kind, times] of [
         events: { recordPodEvent: () => undefined, recordContainerEvent: () => undefined },
         userAgent: "test",
         mayProbe: () => true,
-        onResult: () => undefined,
+        onChange: () => undefined,
       },
     );
     stack.defer(() => prober.stop());

@@ -7,13 +7,13 @@ import type { PodEventRecorder } from "../pods/pod-events.ts";
 import { type ContainerRole, podUid } from "../pods/pod-fields.ts";
 import type { Observation, ObservedContainer } from "../runtime/observation.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { execAction, type NetworkOptions, type Outcome, tcpAction } from "./actions.ts";
-import { grpcAction } from "./grpc-action.ts";
-import { httpAction } from "./http-action.ts";
+import { runExec, type NetworkProbeOptions, type ProbeResult, connectTcp } from "./actions.ts";
+import { checkGrpcHealth } from "./grpc-action.ts";
+import { probeHttp } from "./http-action.ts";
 
 export type ProbeKind = "startup" | "liveness" | "readiness";
 
-export interface Target {
+export interface ProbeTarget {
   readonly pod: Pod;
   readonly spec: Container;
   readonly role: ContainerRole;
@@ -33,15 +33,15 @@ export interface ProberOptions {
   /** False as long as another probe has to pass first. */
   readonly mayProbe: () => boolean;
   /** Called when the verdict changed. */
-  readonly onResult: () => void;
+  readonly onChange: () => void;
 }
 
 /** What has just started is given this long to open its ports; Kubernetes' agent sees it as late as that. */
-const SETTLE_MS = 500;
+const INITIAL_DELAY_MS = 500;
 /** A container that is not ready at first is soon asked again. */
-const SECOND_MS = 1_000;
+const SECOND_PROBE_MS = 1_000;
 /** So often is asked when there is no answer, before it is told. */
-const TRIES_MAX = 3;
+const ATTEMPTS_MAX = 3;
 
 /**
  * Startup and liveness probes come at multiples of their period since the pod was first seen. The readiness probe comes
@@ -52,17 +52,17 @@ export class Prober {
   readonly kind: ProbeKind;
   /** Undefined until enough outcomes agree. */
   passed: boolean | undefined;
-  readonly #target: Target;
+  readonly #target: ProbeTarget;
   readonly #options: ProberOptions;
   readonly #stop = new AbortController();
   #wake: (() => void) | undefined;
 
-  constructor(target: Target, options: ProberOptions) {
+  constructor(target: ProbeTarget, options: ProberOptions) {
     this.uid = podUid(target.pod);
     this.kind = target.kind;
     this.#target = target;
     this.#options = options;
-    this.passed = earlierVerdict(target);
+    this.passed = restoreResult(target);
     this.#run().catch(() => undefined);
   }
 
@@ -71,7 +71,7 @@ export class Prober {
   }
 
   /** Does not wait for the next time. */
-  hurry(): void {
+  probeNow(): void {
     this.#wake?.();
   }
 
@@ -87,17 +87,17 @@ export class Prober {
     let again = kind === "readiness";
     let due = first.at;
     await this.#sleepUntil(due);
-    let run: Run = { success: undefined, count: 0 };
+    let run: ResultRun = { success: undefined, count: 0 };
     while (!signal.aborted) {
       // Timers may go off a little early: the tick that they were set for is over all the same.
       const at = Math.max(clock.monotonic(), due);
-      let next = tickAfter(at, anchor, periodMs);
+      let next = nextTick(at, anchor, periodMs);
       if (mayProbe()) {
-        run = counted(run, await this.#ask(signal));
+        run = appendResult(run, await this.#ask(signal));
         this.#conclude(run);
         if (kind === "startup" ? this.passed !== undefined : kind === "liveness" && this.passed === false) return;
         if (again && this.passed !== true) {
-          next = at + Math.min(SECOND_MS, periodMs);
+          next = at + Math.min(SECOND_PROBE_MS, periodMs);
           anchor = next;
         }
         again = false;
@@ -118,13 +118,13 @@ export class Prober {
     const now = clock.monotonic();
     // Less than nothing when the clock was set back.
     const age = Math.max(0, clock.now() - container.startedAt);
-    const settled = now + Math.max(0, SETTLE_MS - age);
+    const settled = now + Math.max(0, INITIAL_DELAY_MS - age);
     const allowed = now + Math.max(0, (probe.initialDelaySeconds ?? 0) * 1000 - age);
     // Containers that an agent finds when it starts are spread over the period.
     const spread = age > periodMs ? (Number.parseInt(container.id.slice(0, 8), 16) || 0) / 2 ** 32 : 0;
     const anchor = kind === "readiness" ? settled : began + spread * periodMs;
     const earliest = Math.max(settled, allowed);
-    const onTick = tickAfter(earliest - 1, anchor, periodMs);
+    const onTick = nextTick(earliest - 1, anchor, periodMs);
     return { at: kind === "readiness" && allowed <= settled ? settled : onTick, anchor };
   }
 
@@ -143,19 +143,19 @@ export class Prober {
     return cut.signal.aborted;
   }
 
-  #conclude(run: Run): void {
+  #conclude(run: ResultRun): void {
     const { probe } = this.#target;
     if (run.success === undefined || this.passed === run.success) return;
     const threshold = run.success ? (probe.successThreshold ?? 1) : (probe.failureThreshold ?? 3);
     if (run.count < threshold) return;
     this.passed = run.success;
-    this.#options.onResult();
+    this.#options.onChange();
   }
 
-  async #ask(signal: AbortSignal): Promise<Outcome> {
+  async #ask(signal: AbortSignal): Promise<ProbeResult> {
     const { pod, spec, role, kind } = this.#target;
     let outcome = await this.#act(signal);
-    for (let tries = 1; tries < TRIES_MAX && outcome.result === "unknown" && !signal.aborted; tries++) {
+    for (let tries = 1; tries < ATTEMPTS_MAX && outcome.result === "unknown" && !signal.aborted; tries++) {
       outcome = await this.#act(signal);
     }
     signal.throwIfAborted();
@@ -168,16 +168,16 @@ export class Prober {
     return outcome;
   }
 
-  #act(signal: AbortSignal): Promise<Outcome> {
+  #act(signal: AbortSignal): Promise<ProbeResult> {
     const { probe, container, spec, observation } = this.#target;
     const { runtime, clock, userAgent } = this.#options;
     const timeoutSeconds = probe.timeoutSeconds ?? 1;
     if (probe.exec !== undefined) {
       const command = probe.exec.command ?? [];
-      return execAction({ runtime, containerId: container.id, command, timeoutSeconds, signal });
+      return runExec({ runtime, containerId: container.id, command, timeoutSeconds, signal });
     }
     const podIp = observation.sandboxes[0]?.ips[0] ?? "127.0.0.1";
-    const network: NetworkOptions = {
+    const network: NetworkProbeOptions = {
       container: spec,
       podIp,
       timeoutMs: timeoutSeconds * 1000,
@@ -185,33 +185,33 @@ export class Prober {
       signal,
       userAgent,
     };
-    if (probe.httpGet !== undefined) return httpAction(probe.httpGet, network);
-    if (probe.tcpSocket !== undefined) return tcpAction(probe.tcpSocket, network);
-    if (probe.grpc !== undefined) return grpcAction(probe.grpc, network);
+    if (probe.httpGet !== undefined) return probeHttp(probe.httpGet, network);
+    if (probe.tcpSocket !== undefined) return connectTcp(probe.tcpSocket, network);
+    if (probe.grpc !== undefined) return checkGrpcHealth(probe.grpc, network);
     return Promise.resolve({ result: "unknown", output: "missing probe handler" });
   }
 }
 
 /** How many outcomes of the same sort came last. */
-interface Run {
+interface ResultRun {
   readonly success: boolean | undefined;
   readonly count: number;
 }
 
 /** No answer changes nothing. */
-function counted(run: Run, { result }: Outcome): Run {
+function appendResult(run: ResultRun, { result }: ProbeResult): ResultRun {
   if (result === "unknown") return run;
   const success = result !== "failure";
   return { success, count: run.success === success ? run.count + 1 : 1 };
 }
 
 /** The first multiple of the period since `anchor` that is later than `at`, whatever fractions come to. */
-function tickAfter(at: number, anchor: number, periodMs: number): number {
+function nextTick(at: number, anchor: number, periodMs: number): number {
   return anchor + (Math.floor((at - anchor + 0.5) / periodMs) + 1) * periodMs;
 }
 
 /** What an earlier agent found out about this very container, and told the server. */
-function earlierVerdict({ pod, kind, container }: Target): true | undefined {
+function restoreResult({ pod, kind, container }: ProbeTarget): true | undefined {
   const { initContainerStatuses = [], containerStatuses = [] } = pod.status ?? {};
   const all = [...initContainerStatuses, ...containerStatuses];
   const status = all.find(({ containerID }) => containerID?.endsWith(`//${container.id}`));

@@ -124,7 +124,7 @@ export async function podHarness(): Promise<Harness> {
       clock,
       events: recorder,
       userAgent: "test",
-      onResult: (uid) => current.runtimeChanged(uid),
+      onChange: (uid) => current.runtimeChanged(uid),
     }),
     events: recorder,
     environment: {

@@ -3,8 +3,8 @@ import type { Container } from "../../../api/core/container/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { HTTPGetAction, LifecycleHandler } from "../../../api/core/container/probe.ts";
 import type { Clock } from "../../../std/time/clock.ts";
-import { execAction, type NetworkOptions, type Outcome } from "../../probes/actions.ts";
-import { httpAnswer, NO_TLS } from "../../probes/http-action.ts";
+import { runExec, type NetworkProbeOptions, type ProbeResult } from "../../probes/actions.ts";
+import { sendHttpHook, NO_TLS } from "../../probes/http-action.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { PodEventRecorder } from "../pod-events.ts";
 
@@ -34,11 +34,11 @@ export async function runHook(hook: LifecycleHandler, options: HookOptions): Pro
   }
 }
 
-async function runHandler(hook: LifecycleHandler, options: HookOptions): Promise<Outcome> {
+async function runHandler(hook: LifecycleHandler, options: HookOptions): Promise<ProbeResult> {
   const { runtime, containerId, timeoutMs, signal } = options;
   if (hook.exec !== undefined) {
     const command = hook.exec.command ?? [];
-    return execAction({ runtime, containerId, command, timeoutSeconds: timeoutMs / 1000, signal });
+    return runExec({ runtime, containerId, command, timeoutSeconds: timeoutMs / 1000, signal });
   }
   if (hook.httpGet !== undefined) return sendHttpGet(hook.httpGet, options);
   // tcpSocket is kept in the API for old objects and fails at run time, as in Kubernetes.
@@ -46,13 +46,13 @@ async function runHandler(hook: LifecycleHandler, options: HookOptions): Promise
 }
 
 /** Before Kubernetes 1.26 hooks spoke no TLS whatever they were told; servers from then are still served. */
-async function sendHttpGet(action: HTTPGetAction, options: HookOptions): Promise<Outcome> {
-  const network: NetworkOptions = { ...options, headers: { "accept-encoding": "gzip" } };
-  const outcome = await httpAnswer(action, network);
+async function sendHttpGet(action: HTTPGetAction, options: HookOptions): Promise<ProbeResult> {
+  const network: NetworkProbeOptions = { ...options, headers: { "accept-encoding": "gzip" } };
+  const outcome = await sendHttpHook(action, network);
   if (outcome.result === "success" || !outcome.output.endsWith(NO_TLS)) return outcome;
   // Not what is secret, where everybody may read along.
   const httpHeaders = (action.httpHeaders ?? []).filter(({ name }) => name.toLowerCase() !== "authorization");
-  const second = await httpAnswer({ ...action, scheme: "HTTP", httpHeaders }, network);
+  const second = await sendHttpHook({ ...action, scheme: "HTTP", httpHeaders }, network);
   if (second.result !== "success") return outcome;
   const text = "request to HTTPS lifecycle hook got HTTP response, retry with HTTP succeeded";
   options.events.recordPodEvent(options.pod, "Warning", "LifecycleHTTPFallback", text);

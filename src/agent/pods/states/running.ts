@@ -77,7 +77,7 @@ function makePlan(pod: PodContext): Plan {
     backoff: memory.backoff,
     retryAt: memory.retryAt,
     health: (id) => services.probes.health(id),
-    started: (container, id) => services.probes.started(container, id),
+    started: (container, id) => services.probes.hasStarted(container, id),
     toRestart: memory.toRestart,
     needsResizeRestart: (container) => memory.resources.requiredResize(container) === "restart",
   });
