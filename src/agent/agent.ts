@@ -62,7 +62,7 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
       once.done({
         clock: at.clock,
         signal: at.signal,
-        pods: () => (sources.isComplete ? statics.pods : undefined),
+        pods: () => (sources.isReady ? statics.pods : undefined),
         problems: () => statics.problems,
       }),
     close: (options = {}) => {

@@ -112,7 +112,7 @@ function openStatics(at: Foundation, { mirrors, tellOfNode }: Reporting, pods: (
     clock: at.clock,
     log: at.log.child("manifests"),
     onPut(pod) {
-      mirrors?.want(pod);
+      mirrors?.put(pod);
       pods().put(pod);
     },
     onDelete: (pod) => pods().delete(podUid(pod)),

@@ -51,11 +51,11 @@ export function openReporting(at: Foundation): Reporting {
       standalone?.show(pod, state);
       if (!isStatic(pod)) status?.set(pod, state);
       // The last that is told of a static pod that goes is how its containers stopped.
-      else if (!isOver) mirrors?.report(pod, state);
+      else if (!isOver) mirrors?.setStatus(pod, state);
     },
     podIsGone(pod) {
       standalone?.hide(pod);
-      if (isStatic(pod)) mirrors?.release(pod);
+      if (isStatic(pod)) mirrors?.delete(pod);
       else status?.forget(podUid(pod));
     },
   };

@@ -29,7 +29,7 @@ export function startApiSource(options: ApiSourceOptions): Informer<Pod> {
     put(pod, previous) {
       // Deleted and made again under the same name while nobody watched.
       if (previous !== undefined && podUid(previous) !== podUid(pod)) options.onDelete(previous);
-      options.onPut(fromApi(pod));
+      options.onPut(clearStaticSource(pod));
     },
     delete: (pod) => options.onDelete(pod),
   });
@@ -37,7 +37,7 @@ export function startApiSource(options: ApiSourceOptions): Informer<Pod> {
 }
 
 /** Who may create pods may not pass one off as static, which is trusted with more. Mirrors are told by their own. */
-function fromApi(pod: Pod): Pod {
+function clearStaticSource(pod: Pod): Pod {
   if (!isStatic(pod) || isMirror(pod)) return pod;
   return {
     ...pod,

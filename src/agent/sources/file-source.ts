@@ -18,17 +18,17 @@ export interface FileSourceOptions {
 const SETTLE_MS = 50;
 
 /** Backups and swap files of editors, half-written files of package managers. */
-const ignored = /^\.|^#.*#$|~$|\.(sw[a-z]|bak|backup|old|orig|rej|tmp|dpkg-(old|new|dist|tmp)|rpm(save|new|orig))$/i;
+const IGNORED_NAMES = /^\.|^#.*#$|~$|\.(sw[a-z]|bak|backup|old|orig|rej|tmp|dpkg-(old|new|dist|tmp)|rpm(save|new|orig))$/i;
 
 /** Runs until the signal aborts. Never rejects. */
-export async function followFiles(options: FileSourceOptions): Promise<void> {
+export async function watchFiles(options: FileSourceOptions): Promise<void> {
   const { path, periodMs, clock, signal } = options;
   while (!signal.aborted) {
     const changed = new AbortController();
     // Watching starts before reading, so that nothing falls between the two.
-    const watchers = [path, dirname(path)].flatMap((each) => watching(each, path, () => changed.abort()));
+    const watchers = [path, dirname(path)].flatMap((each) => startWatching(each, path, () => changed.abort()));
     try {
-      const texts = await manifestFiles(path);
+      const texts = await readManifestFiles(path);
       if (!signal.aborted) options.onTexts(texts);
       await clock.sleep(periodMs, AbortSignal.any([signal, changed.signal])).catch(() => undefined);
       if (!signal.aborted && changed.signal.aborted) await clock.sleep(SETTLE_MS, signal).catch(() => undefined);
@@ -39,10 +39,10 @@ export async function followFiles(options: FileSourceOptions): Promise<void> {
 }
 
 /** None where there is nothing to watch yet: the next reading finds out. */
-function watching(directory: string, path: string, onChange: () => void): readonly FSWatcher[] {
+function startWatching(directory: string, path: string, onChange: () => void): readonly FSWatcher[] {
   try {
     const watcher = watch(directory, { persistent: false }, (_event, name) => {
-      if (directory === path ? !ignored.test(name ?? "") : name === basename(path)) onChange();
+      if (directory === path ? !IGNORED_NAMES.test(name ?? "") : name === basename(path)) onChange();
     });
     watcher.on("error", () => watcher.close());
     return [watcher];
@@ -52,17 +52,17 @@ function watching(directory: string, path: string, onChange: () => void): readon
 }
 
 /** What is there, in the order of names. Never rejects: what cannot be read says why. */
-export async function manifestFiles(path: string): Promise<readonly ManifestText[]> {
+export async function readManifestFiles(path: string): Promise<readonly ManifestText[]> {
   try {
-    if (!(await stat(path)).isDirectory()) return [await read(path)];
-    const names = (await readdir(path)).filter((name) => !ignored.test(name)).sort();
+    if (!(await stat(path)).isDirectory()) return [await readFileText(path)];
+    const names = (await readdir(path)).filter((name) => !IGNORED_NAMES.test(name)).sort();
     const texts: ManifestText[] = [];
     for (const name of names) {
       const file = join(path, name);
       const stats = await stat(file).catch(() => undefined);
       // Directories within are none of ours; a dangling link is a mistake worth telling.
       if (stats?.isDirectory() === true) continue;
-      if (stats !== undefined || (await lstat(file).catch(() => undefined)) !== undefined) texts.push(await read(file));
+      if (stats !== undefined || (await lstat(file).catch(() => undefined)) !== undefined) texts.push(await readFileText(file));
     }
     return texts;
   } catch (error) {
@@ -71,7 +71,7 @@ export async function manifestFiles(path: string): Promise<readonly ManifestText
   }
 }
 
-async function read(file: string): Promise<ManifestText> {
+async function readFileText(file: string): Promise<ManifestText> {
   try {
     const stats = await stat(file);
     if (!stats.isFile()) return { name: file, content: { problem: "is not a regular file" } };

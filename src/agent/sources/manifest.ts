@@ -45,29 +45,29 @@ export interface Manifest {
 export const manifestBytesMax = 10 * 1024 * 1024;
 
 /** `source` is what messages say. Never throws. */
-export function readManifest(bytes: Uint8Array, source: string): Manifest {
-  const draft: Draft = { pods: [], configMaps: [], secrets: [], problems: [] };
-  for (const document of documentsIn(bytes, source, draft)) {
+export function parseManifest(bytes: Uint8Array, source: string): Manifest {
+  const draft: ManifestDraft = { pods: [], configMaps: [], secrets: [], problems: [] };
+  for (const document of parseDocuments(bytes, source, draft)) {
     readObject(document.value, { document, source, prefix: "" }, draft);
   }
   return draft;
 }
 
-interface Draft {
+interface ManifestDraft {
   readonly pods: ManifestItem<Pod>[];
   readonly configMaps: ManifestItem<ConfigMap>[];
   readonly secrets: ManifestItem<Secret>[];
   readonly problems: ManifestProblem[];
 }
 
-interface Place {
+interface SourceLocation {
   readonly document: YamlDocument;
   readonly source: string;
   /** `items[3].` in a list. */
   readonly prefix: string;
 }
 
-function documentsIn(bytes: Uint8Array, source: string, { problems }: Draft): readonly YamlDocument[] {
+function parseDocuments(bytes: Uint8Array, source: string, { problems }: ManifestDraft): readonly YamlDocument[] {
   const whole = (message: string, line?: number): readonly YamlDocument[] => {
     problems.push({ source, line, field: "", message });
     return [];
@@ -85,12 +85,12 @@ function documentsIn(bytes: Uint8Array, source: string, { problems }: Draft): re
   } catch (error) {
     const { message } = error as Error;
     // JSON may be indented by tabs, which YAML forbids.
-    const json = jsonDocument(text);
+    const json = parseJsonDocument(text);
     return json === undefined ? whole(message, Number(/\bline (\d+)/.exec(message)?.[1]) || undefined) : [json];
   }
 }
 
-function jsonDocument(text: string): YamlDocument | undefined {
+function parseJsonDocument(text: string): YamlDocument | undefined {
   try {
     return { value: JSON.parse(text), line: () => undefined, duplicates: [] };
   } catch {
@@ -98,10 +98,10 @@ function jsonDocument(text: string): YamlDocument | undefined {
   }
 }
 
-function readObject(value: unknown, place: Place, draft: Draft): void {
+function readObject(value: unknown, place: SourceLocation, draft: ManifestDraft): void {
   const { problems } = draft;
   if (!isPlainObject(value)) {
-    problems.push(problemAt(place, "", "must be an object with apiVersion and kind"));
+    problems.push(makeProblem(place, "", "must be an object with apiVersion and kind"));
     return;
   }
   const { apiVersion, kind } = value;
@@ -115,30 +115,30 @@ function readObject(value: unknown, place: Place, draft: Draft): void {
     return;
   }
   if (apiVersion !== "v1") {
-    problems.push(problemAt(place, "apiVersion", `must be v1, not ${JSON.stringify(apiVersion ?? "")}`));
-  } else if (kind === "Pod") take(pod, value, place, draft, draft.pods);
-  else if (kind === "ConfigMap") take(configMap, value, place, draft, draft.configMaps);
-  else if (kind === "Secret") take(secret, value, place, draft, draft.secrets);
-  else problems.push(problemAt(place, "kind", `must be Pod, ConfigMap or Secret, not ${JSON.stringify(kind ?? "")}`));
+    problems.push(makeProblem(place, "apiVersion", `must be v1, not ${JSON.stringify(apiVersion ?? "")}`));
+  } else if (kind === "Pod") decodeObject(pod, value, place, draft, draft.pods);
+  else if (kind === "ConfigMap") decodeObject(configMap, value, place, draft, draft.configMaps);
+  else if (kind === "Secret") decodeObject(secret, value, place, draft, draft.secrets);
+  else problems.push(makeProblem(place, "kind", `must be Pod, ConfigMap or Secret, not ${JSON.stringify(kind ?? "")}`));
 }
 
-function take<T>(
+function decodeObject<T>(
   schema: ObjectSchema,
   raw: Readonly<Record<string, unknown>>,
-  place: Place,
-  { problems }: Draft,
+  place: SourceLocation,
+  { problems }: ManifestDraft,
   into: ManifestItem<T>[],
 ): void {
   const { value, unknown, errors } = decode(schema, raw);
-  for (const field of unknown) problems.push(problemAt(place, field, "unknown field"));
-  for (const field of place.document.duplicates) problems.push(problemAt(place, field, "is set twice"));
-  for (const { path, message } of errors) problems.push(problemAt(place, path, plainMessage(message)));
+  for (const field of unknown) problems.push(makeProblem(place, field, "unknown field"));
+  for (const field of place.document.duplicates) problems.push(makeProblem(place, field, "is set twice"));
+  for (const { path, message } of errors) problems.push(makeProblem(place, path, simplifyMessage(message)));
   if (errors.length > 0) return;
-  into.push({ object: value as T, raw, problem: (field, message) => problemAt(place, field, message) });
+  into.push({ object: value as T, raw, problem: (field, message) => makeProblem(place, field, message) });
 }
 
 /** At the line of the field, or of the nearest field around it. */
-function problemAt({ document, source, prefix }: Place, field: string, message: string): ManifestProblem {
+function makeProblem({ document, source, prefix }: SourceLocation, field: string, message: string): ManifestProblem {
   let line: number | undefined;
   for (let path = `${prefix}${field}`; path !== "" && line === undefined; path = path.replace(/(^|[.[])[^.[]*$/, "")) {
     line = document.line(path.replace(/\.$/, ""));
@@ -147,12 +147,12 @@ function problemAt({ document, source, prefix }: Place, field: string, message: 
 }
 
 /** Go's decoders speak of Go: `cannot unmarshal string into Go struct field X.maxPods of type int32`. */
-function plainMessage(message: string): string {
+function simplifyMessage(message: string): string {
   const match = /cannot unmarshal (.+) into Go .* of type (\S+)$/.exec(message);
   return match === null ? `cannot be read: ${message}` : `must be of type ${match[2]}, not ${match[1]}`;
 }
 
 /** `/etc/pods/web.yaml:7: spec.containers[0].image: Required value` */
-export function problemText({ source, line, field, message }: ManifestProblem): string {
+export function formatProblem({ source, line, field, message }: ManifestProblem): string {
   return [line === undefined ? source : `${source}:${line}`, field, message].filter((part) => part !== "").join(": ");
 }

@@ -31,7 +31,7 @@ export function isMirror(pod: Pod): boolean {
   return pod.metadata?.annotations?.[MIRROR] !== undefined;
 }
 
-interface Wanted {
+interface MirroredPod {
   readonly pod: Pod;
   status: PodStatus | undefined;
 }
@@ -39,7 +39,7 @@ interface Wanted {
 export class MirrorPods implements AsyncDisposable {
   readonly #options: MirrorPodsOptions;
   /** By namespace and name; bounded by the manifests. */
-  readonly #wanted = new Map<string, Wanted>();
+  readonly #wanted = new Map<string, MirroredPod>();
   /** What the server has, by the same; bounded by the pods of the node. */
   readonly #mirrors = new Map<string, Pod>();
   readonly #queue: WorkQueue;
@@ -58,45 +58,45 @@ export class MirrorPods implements AsyncDisposable {
   }
 
   /** Every source and the server have told what they have: mirrors of no static pod go now. */
-  complete(): void {
+  setSourcesReady(): void {
     if (this.#complete) return;
     this.#complete = true;
     for (const key of [...this.#wanted.keys(), ...this.#mirrors.keys()]) this.#queue.add(key);
   }
 
   /** A static pod is to run; it takes the place of an earlier one of its name. */
-  want(pod: Pod): void {
-    const key = keyOf(pod);
+  put(pod: Pod): void {
+    const key = fullName(pod);
     if (podUid(this.#wanted.get(key)?.pod ?? {}) !== podUid(pod)) this.#wanted.set(key, { pod, status: undefined });
     if (this.#complete) this.#queue.add(key);
   }
 
   /** All of the static pod has stopped. */
-  release(pod: Pod): void {
-    const key = keyOf(pod);
+  delete(pod: Pod): void {
+    const key = fullName(pod);
     if (podUid(this.#wanted.get(key)?.pod ?? {}) !== podUid(pod)) return;
     this.#wanted.delete(key);
     if (this.#complete) this.#queue.add(key);
   }
 
-  report(pod: Pod, status: PodStatus): void {
-    const wanted = this.#wanted.get(keyOf(pod));
+  setStatus(pod: Pod, status: PodStatus): void {
+    const wanted = this.#wanted.get(fullName(pod));
     if (wanted === undefined || podUid(wanted.pod) !== podUid(pod)) return;
     wanted.status = status;
-    this.#write(keyOf(pod));
+    this.#write(fullName(pod));
   }
 
   /** The server told of a mirror pod. */
-  observed(mirror: Pod): void {
-    const key = keyOf(mirror);
+  mirrorPut(mirror: Pod): void {
+    const key = fullName(mirror);
     this.#mirrors.set(key, mirror);
     this.#options.status.observed(mirror);
     this.#write(key);
     if (this.#complete) this.#queue.add(key);
   }
 
-  gone(mirror: Pod): void {
-    const key = keyOf(mirror);
+  mirrorDeleted(mirror: Pod): void {
+    const key = fullName(mirror);
     this.#forget(key, mirror);
     if (this.#complete) this.#queue.add(key);
   }
@@ -136,14 +136,14 @@ export class MirrorPods implements AsyncDisposable {
     }
     if (wanted === undefined || this.#mirrors.has(key) || this.#wanted.get(key) !== wanted) return;
     const node = await client.get(nodeKind, { name: this.#options.nodeName }, signal);
-    const made = await client.create(podKind, mirrorOf(wanted.pod, node), signal);
+    const made = await client.create(podKind, makeMirror(wanted.pod, node), signal);
     // The watch may have told of it, or of its end, in the meantime.
     if (!this.#mirrors.has(key)) this.#mirrors.set(key, made);
     this.#write(key);
   }
 }
 
-function keyOf(pod: Pod): string {
+function fullName(pod: Pod): string {
   return `${podNamespace(pod)}/${podName(pod)}`;
 }
 
@@ -153,7 +153,7 @@ function isCurrent(mirror: Pod, pod: Pod): boolean {
   return deletionTimestamp === undefined && annotations?.[MIRROR] === pod.metadata?.annotations?.[HASH];
 }
 
-function mirrorOf(pod: Pod, node: Node): Pod {
+function makeMirror(pod: Pod, node: Node): Pod {
   const { uid: _uid, annotations, ...metadata } = pod.metadata ?? {};
   const owner = {
     apiVersion: "v1",

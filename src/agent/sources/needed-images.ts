@@ -3,7 +3,7 @@ import type { Pod } from "../../api/core/pod/schema.ts";
 import { allContainers } from "../pods/pod-fields.ts";
 
 /** As the pods name them, those of image volumes included. */
-export function neededImages(pods: Iterable<Pod>): ReadonlySet<string> {
+export function findNeededImages(pods: Iterable<Pod>): ReadonlySet<string> {
   const names = new Set<string>();
   for (const pod of pods) {
     for (const { spec } of allContainers(pod)) if (spec.image) names.add(spec.image);

@@ -13,12 +13,12 @@ import type { PodManager } from "../pods/pod-manager.ts";
 import type { Relister } from "../runtime/relister.ts";
 import type { StatusManager } from "../status/status-manager.ts";
 import { startApiSource } from "./api-source.ts";
-import { followFiles } from "./file-source.ts";
+import { watchFiles } from "./file-source.ts";
 import type { ManifestText } from "./manifest.ts";
 import { isMirror, type MirrorPods } from "./mirror-pods.ts";
-import { neededImages } from "./needed-images.ts";
+import { findNeededImages } from "./needed-images.ts";
 import type { StaticPods } from "./static-pods.ts";
-import { followUrl } from "./url-source.ts";
+import { pollUrl } from "./url-source.ts";
 
 export interface PodSourcesOptions {
   readonly config: AgentConfig;
@@ -42,7 +42,7 @@ export interface PodSourcesOptions {
 }
 
 /** How long the API server gets to answer before pods are started from the checkpoint. */
-const PATIENCE_MS = 5_000;
+const API_SERVER_TIMEOUT_MS = 5_000;
 
 export class PodSources {
   readonly #options: PodSourcesOptions;
@@ -56,7 +56,7 @@ export class PodSources {
   }
 
   /** Whether every source has told what it has. */
-  get isComplete(): boolean {
+  get isReady(): boolean {
     return this.#isComplete;
   }
 
@@ -64,15 +64,15 @@ export class PodSources {
    * Images that pods of any source need, checkpointed ones included. Undefined until every source has told what it has:
    * nothing may be collected before.
    */
-  async neededImages(): Promise<ReadonlySet<string> | undefined> {
+  async findNeededImages(): Promise<ReadonlySet<string> | undefined> {
     if (!this.#isComplete) return undefined;
     const { api, pods, statics } = this.#options;
     const checkpointed: Pod[] = [];
-    for (const key of api?.checkpoint.keys(podKey("")) ?? []) {
+    for (const key of api?.checkpoint.keys(checkpointKey("")) ?? []) {
       const pod = (await api?.checkpoint.recall(key)) as Pod | undefined;
       if (pod !== undefined) checkpointed.push(pod);
     }
-    return neededImages([...pods.pods, ...statics.pods, ...checkpointed]);
+    return findNeededImages([...pods.pods, ...statics.pods, ...checkpointed]);
   }
 
   /** Runs until the signal aborts. Never rejects. */
@@ -82,12 +82,12 @@ export class PodSources {
     const loops: Promise<unknown>[] = [this.#sweepOften()];
     if (manifestPath !== "") {
       const onTexts = (texts: readonly ManifestText[]): void => this.#update("file", texts);
-      loops.push(followFiles({ path: manifestPath, periodMs: fileCheckMs, clock, onTexts, signal }));
+      loops.push(watchFiles({ path: manifestPath, periodMs: fileCheckMs, clock, onTexts, signal }));
     }
     if (manifestUrl !== "") {
       const onTexts = (texts: readonly ManifestText[]): void => this.#update("http", texts);
       const headers = manifestUrlHeaders;
-      loops.push(followUrl({ url: manifestUrl, headers, periodMs: httpCheckMs, clock, onTexts, signal }));
+      loops.push(pollUrl({ url: manifestUrl, headers, periodMs: httpCheckMs, clock, onTexts, signal }));
     }
     if (this.#options.api !== undefined) loops.push(this.#followApi(this.#options.api));
     this.#noteComplete();
@@ -111,16 +111,16 @@ export class PodSources {
       random,
       log: log.child("api-source"),
       onPut(pod) {
-        if (isMirror(pod)) return mirrors.observed(pod);
+        if (isMirror(pod)) return mirrors.mirrorPut(pod);
         known.add(podUid(pod));
-        checkpoint.remember(podKey(podUid(pod)), lasting(pod));
+        checkpoint.remember(checkpointKey(podUid(pod)), withoutServerMetadata(pod));
         pods.put(pod);
         objects.keep(pods.pods);
         status.observed(pod);
         relister.requestRelist();
       },
       onDelete: (pod) => {
-        if (isMirror(pod)) return mirrors.gone(pod);
+        if (isMirror(pod)) return mirrors.mirrorDeleted(pod);
         known.delete(podUid(pod));
         this.#leave(podUid(pod));
       },
@@ -142,7 +142,7 @@ export class PodSources {
   /** The API has the pod no more. */
   #leave(uid: string): void {
     const { pods, api } = this.#options;
-    api?.checkpoint.forget(podKey(uid));
+    api?.checkpoint.forget(checkpointKey(uid));
     api?.status.gone(uid);
     pods.delete(uid);
   }
@@ -151,13 +151,13 @@ export class PodSources {
   async #restored(synced: Promise<void>, known: ReadonlySet<string>): Promise<readonly string[]> {
     const { api, clock, signal, pods, objects, relister, log } = this.#options;
     const patience = new AbortController();
-    const waited = clock.sleep(PATIENCE_MS, AbortSignal.any([signal, patience.signal])).then(() => true);
+    const waited = clock.sleep(API_SERVER_TIMEOUT_MS, AbortSignal.any([signal, patience.signal])).then(() => true);
     const isAway = await Promise.race([synced.then(() => false), waited]).finally(() => patience.abort());
     waited.catch(() => undefined);
     if (!isAway || api === undefined) return [];
     const restored: string[] = [];
     objects.away = true;
-    for (const key of api.checkpoint.keys(podKey(""))) {
+    for (const key of api.checkpoint.keys(checkpointKey(""))) {
       const pod = (await api.checkpoint.recall(key)) as Pod | undefined;
       // The server may have answered in the meantime.
       if (pod === undefined || signal.aborted || known.has(podUid(pod))) continue;
@@ -180,7 +180,7 @@ export class PodSources {
       (manifestPath === "" || statics.isRead("file")) &&
       (manifestUrl === "" || statics.isRead("http"));
     if (!known) return;
-    api?.mirrors.complete();
+    api?.mirrors.setSourcesReady();
     this.#isComplete = true;
     this.#complete.resolve();
   }
@@ -206,12 +206,12 @@ export class PodSources {
   }
 }
 
-function podKey(uid: string): string {
+function checkpointKey(uid: string): string {
   return `pod/${uid}`;
 }
 
 /** Without what only the server cares for. */
-function lasting(pod: Pod): Pod {
+function withoutServerMetadata(pod: Pod): Pod {
   const { managedFields: _managed, resourceVersion: _revision, ...metadata } = pod.metadata ?? {};
   return { ...pod, metadata };
 }

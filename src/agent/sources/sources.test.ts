@@ -9,10 +9,10 @@ import { FakeApi } from "../../testing/agent/fake-api.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { podUid } from "../pods/pod-fields.ts";
 import { startApiSource } from "./api-source.ts";
-import { manifestFiles } from "./file-source.ts";
-import { problemText, readManifest } from "./manifest.ts";
+import { readManifestFiles } from "./file-source.ts";
+import { formatProblem, parseManifest } from "./manifest.ts";
 import { isMirror, MirrorPods } from "./mirror-pods.ts";
-import { neededImages } from "./needed-images.ts";
+import { findNeededImages } from "./needed-images.ts";
 import { StaticPods } from "./static-pods.ts";
 
 const yaml = (name: string, image = "busybox:1") => `apiVersion: v1
@@ -25,8 +25,8 @@ spec:
     image: ${image}
 `;
 const text = (content: string, name = "/m/a.yaml") => ({ name, content: Buffer.from(content) });
-const read = (content: string) => readManifest(Buffer.from(content), "/m/a.yaml");
-const problems = (content: string) => read(content).problems.map(problemText);
+const read = (content: string) => parseManifest(Buffer.from(content), "/m/a.yaml");
+const problems = (content: string) => read(content).problems.map(formatProblem);
 
 t.test("readManifest() takes YAML and JSON, several documents, and lists", (t) => {
   const json = JSON.stringify({ apiVersion: "v1", kind: "Pod", metadata: { name: "j" }, spec: { containers: [] } });
@@ -52,7 +52,7 @@ t.test("readManifest() names file, line and field of what is wrong", (t) => {
   t.match(problems("apiVersion: v1\nkind: Service\n"), [/^\/m\/a.yaml:2: kind: must be Pod, ConfigMap or Secret/]);
   t.match(problems(`${yaml("a")}    ports: 7\n`), [/^\/m\/a.yaml:9: spec.containers\[0\].ports: must be of type/]);
   t.match(problems(`${yaml("a")}    prots: []\n`), [/^\/m\/a.yaml:9: spec.containers\[0\].prots: unknown field/]);
-  t.match(readManifest(Buffer.from([0xff, 0xfe]), "x").problems, [{ message: "not UTF-8 text" }]);
+  t.match(parseManifest(Buffer.from([0xff, 0xfe]), "x").problems, [{ message: "not UTF-8 text" }]);
   t.end();
 });
 
@@ -149,7 +149,7 @@ t.test("StaticPods tells what changed, and a problem once", (t) => {
 
 t.test("manifestFiles() reads a directory or a file, and leaves out what editors leave", async (t) => {
   const directory = t.testdir();
-  const names = async (path = directory) => (await manifestFiles(path)).map(({ name }) => name.slice(directory.length));
+  const names = async (path = directory) => (await readManifestFiles(path)).map(({ name }) => name.slice(directory.length));
   for (const name of [
     ".hidden",
     "a.yaml~",
@@ -166,7 +166,7 @@ t.test("manifestFiles() reads a directory or a file, and leaves out what editors
   mkdirSync(join(directory, "sub"));
   symlinkSync("nowhere", join(directory, "dangling"));
   t.same(await names(), ["/a.yaml", "/b.json", "/dangling"]);
-  t.match((await manifestFiles(directory))[2]?.content, { problem: /^cannot be read: ENOENT/ });
+  t.match((await readManifestFiles(directory))[2]?.content, { problem: /^cannot be read: ENOENT/ });
   t.same(await names(join(directory, "a.yaml")), ["/a.yaml"]);
   rmSync(directory, { recursive: true });
   t.same(await names(), []);
@@ -203,11 +203,11 @@ t.test("MirrorPods makes, remakes, replaces and removes mirrors, and writes the 
     return statics.pods[0] as Pod;
   };
   const first = podOf(yaml("a"));
-  mirrors.want(first);
-  mirrors.report(first, { phase: "Running" });
+  mirrors.put(first);
+  mirrors.setStatus(first, { phase: "Running" });
   await settle();
   t.equal(made(), undefined, "not before the server has told what it has");
-  mirrors.complete();
+  mirrors.setSourcesReady();
   await settle();
   const annotations = { "kubernetes.io/config.mirror": podUid(first), "kubernetes.io/config.hash": podUid(first) };
   const owner = { kind: "Node", name: "n1", uid: "node-uid", controller: true };
@@ -217,23 +217,23 @@ t.test("MirrorPods makes, remakes, replaces and removes mirrors, and writes the 
 
   const deleted = made() as Pod;
   api.delete(path);
-  mirrors.gone(deleted);
+  mirrors.mirrorDeleted(deleted);
   await settle();
   t.ok(made(), "a mirror that was deleted comes back");
-  mirrors.observed({ ...made(), metadata: { ...made()?.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } });
+  mirrors.mirrorPut({ ...made(), metadata: { ...made()?.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } });
   await settle();
   t.notOk(made()?.metadata?.deletionTimestamp, "one that is about to go is replaced");
 
   const second = podOf(yaml("a", "busybox:2"));
-  mirrors.want(second);
-  mirrors.report(first, { phase: "Failed" });
+  mirrors.put(second);
+  mirrors.setStatus(first, { phase: "Failed" });
   await settle();
   t.equal(made()?.metadata?.annotations?.["kubernetes.io/config.mirror"], podUid(second));
   t.notOk(statuses.includes("a-n1 Failed"), "the status of what was replaced is nobody's");
-  mirrors.release(first);
+  mirrors.delete(first);
   await settle();
   t.ok(made());
-  mirrors.release(second);
+  mirrors.delete(second);
   await settle();
   t.equal(made(), undefined);
 });
@@ -252,6 +252,6 @@ t.test("neededImages() names the images of all containers and image volumes of p
       ],
     },
   };
-  t.same([...neededImages([pod, {}])].sort(), ["app:1", "data:1", "init:1"]);
+  t.same([...findNeededImages([pod, {}])].sort(), ["app:1", "data:1", "init:1"]);
   t.end();
 });

@@ -25,13 +25,13 @@ export const sourceAnnotation = "kubernetes.io/config.source";
  * As Kubernetes' agents make it: named after the node, bound to it, and with a uid that is a hash of where it stands
  * and what it says, so that it stays the same for as long as the manifest does. `seen` is RFC 3339.
  */
-export function staticPod(
+export function makeStaticPod(
   { object, raw, problem }: ManifestItem<Pod>,
   source: StaticSource,
   seen: string,
 ): { readonly pod: Pod } | { readonly problems: readonly ManifestProblem[] } {
   const { kind, nodeName } = source;
-  const uid = object.metadata?.uid ?? identity(raw, source);
+  const uid = object.metadata?.uid ?? makeUid(raw, source);
   const own = object.metadata?.name ?? "";
   const tolerations = object.spec?.tolerations ?? [];
   const tolerant =
@@ -69,20 +69,20 @@ export function staticPod(
   };
 }
 
-function identity(raw: unknown, { kind, name, nodeName }: StaticSource): string {
+function makeUid(raw: unknown, { kind, name, nodeName }: StaticSource): string {
   const where = kind === "file" ? `host:${nodeName}file:${name}` : `url:${name}`;
   return createHash("md5").update(canonicalJson(raw)).update(where).digest("hex");
 }
 
-export function configMapBytes({ data, binaryData }: ConfigMap): Readonly<Record<string, Uint8Array>> {
-  return { ...encoded(data, "utf8"), ...encoded(binaryData, "base64") };
+export function decodeConfigMap({ data, binaryData }: ConfigMap): Readonly<Record<string, Uint8Array>> {
+  return { ...decodeData(data, "utf8"), ...decodeData(binaryData, "base64") };
 }
 
-export function secretBytes({ data, stringData }: Secret): Readonly<Record<string, Uint8Array>> {
-  return { ...encoded(data, "base64"), ...encoded(stringData, "utf8") };
+export function decodeSecret({ data, stringData }: Secret): Readonly<Record<string, Uint8Array>> {
+  return { ...decodeData(data, "base64"), ...decodeData(stringData, "utf8") };
 }
 
-function encoded(
+function decodeData(
   data: Readonly<Record<string, string>> | undefined,
   encoding: "utf8" | "base64",
 ): Readonly<Record<string, Uint8Array>> {

@@ -9,8 +9,8 @@ import { timeOf } from "../../schema/value/time.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { podName, podNamespace, podUid } from "../pods/pod-fields.ts";
-import { type ManifestItem, type ManifestProblem, type ManifestText, problemText, readManifest } from "./manifest.ts";
-import { configMapBytes, secretBytes, staticPod } from "./static-pod.ts";
+import { type ManifestItem, type ManifestProblem, type ManifestText, formatProblem, parseManifest } from "./manifest.ts";
+import { decodeConfigMap, decodeSecret, makeStaticPod } from "./static-pod.ts";
 
 type Bytes = Readonly<Record<string, Uint8Array>>;
 
@@ -32,7 +32,7 @@ export interface StaticObjects {
 }
 
 /** What was made of one text. */
-interface Reading extends StaticObjects {
+interface ParsedManifest extends StaticObjects {
   readonly pods: readonly Pod[];
   readonly objects: ReadonlyMap<string, Bytes>;
   readonly problems: readonly ManifestProblem[];
@@ -42,7 +42,7 @@ interface Reading extends StaticObjects {
 
 type SourceKind = "file" | "http";
 
-const empty: Pick<Reading, "pods" | "objects" | keyof StaticObjects> = {
+const empty: Pick<ParsedManifest, "pods" | "objects" | keyof StaticObjects> = {
   pods: [],
   objects: new Map(),
   configMaps: [],
@@ -52,7 +52,7 @@ const empty: Pick<Reading, "pods" | "objects" | keyof StaticObjects> = {
 export class StaticPods {
   readonly #options: StaticPodsOptions;
   /** By kind of source, then by name of the text; bounded by what the operator put there. */
-  readonly #readings = new Map<SourceKind, ReadonlyMap<string, Reading>>();
+  readonly #readings = new Map<SourceKind, ReadonlyMap<string, ParsedManifest>>();
   #pods: ReadonlyMap<string, Pod> = new Map();
   #objects: ReadonlyMap<string, Bytes> = new Map();
   #problems: readonly string[] = [];
@@ -83,7 +83,7 @@ export class StaticPods {
 
   /** All texts that a source has now. A text that cannot be read any more keeps the pods it had until it is gone. */
   update(kind: SourceKind, texts: readonly ManifestText[]): void {
-    const before = this.#readings.get(kind) ?? new Map<string, Reading>();
+    const before = this.#readings.get(kind) ?? new Map<string, ParsedManifest>();
     const seen = timeOf(this.#options.clock.now());
     this.#readings.set(
       kind,
@@ -94,24 +94,24 @@ export class StaticPods {
     this.#tell();
   }
 
-  #read(kind: SourceKind, { name, content }: ManifestText, before: Reading | undefined, seen: string): Reading {
+  #read(kind: SourceKind, { name, content }: ManifestText, before: ParsedManifest | undefined, seen: string): ParsedManifest {
     const { nodeName } = this.#options;
     if (!(content instanceof Uint8Array)) {
       const problem = { source: name, line: undefined, field: "", message: content.problem };
       return { ...empty, ...before, content: undefined, problems: [problem] };
     }
     if (before?.content !== undefined && Buffer.compare(before.content, content) === 0) return before;
-    const manifest = readManifest(content, name);
+    const manifest = parseManifest(content, name);
     const problems = [...manifest.problems];
     const pods = manifest.pods.flatMap((item) => {
-      const made = staticPod(item, { kind, name, nodeName }, seen);
+      const made = makeStaticPod(item, { kind, name, nodeName }, seen);
       if ("pod" in made) return [this.#same(made.pod)];
       problems.push(...made.problems);
       return [];
     });
     const objects = new Map([
-      ...manifest.configMaps.map((each) => [objectKey("configMap", each), configMapBytes(each.object)] as const),
-      ...manifest.secrets.map((each) => [objectKey("secret", each), secretBytes(each.object)] as const),
+      ...manifest.configMaps.map((each) => [objectKey("configMap", each), decodeConfigMap(each.object)] as const),
+      ...manifest.secrets.map((each) => [objectKey("secret", each), decodeSecret(each.object)] as const),
     ]);
     const found = {
       configMaps: manifest.configMaps.map(({ object }) => object),
@@ -136,7 +136,7 @@ export class StaticPods {
   #tell(): void {
     const { onPut, onDelete, onProblem, log } = this.#options;
     const readings = [...this.#readings.values()].flatMap((texts) => [...texts]);
-    const problems = readings.flatMap(([, reading]) => reading.problems.map(problemText));
+    const problems = readings.flatMap(([, reading]) => reading.problems.map(formatProblem));
     const pods = new Map<string, Pod>();
     const names = new Map<string, string>();
     for (const [source, reading] of readings) {

@@ -17,10 +17,10 @@ export interface UrlSourceOptions {
 const TIMEOUT_MS = 10_000;
 
 /** Runs until the signal aborts. Never rejects. */
-export async function followUrl(options: UrlSourceOptions): Promise<void> {
+export async function pollUrl(options: UrlSourceOptions): Promise<void> {
   const { periodMs, clock, signal } = options;
   while (!signal.aborted) {
-    const text = await manifestAt(options);
+    const text = await fetchManifest(options);
     if (signal.aborted) return;
     options.onTexts([text]);
     await clock.sleep(periodMs, signal).catch(() => undefined);
@@ -28,11 +28,11 @@ export async function followUrl(options: UrlSourceOptions): Promise<void> {
 }
 
 /** Never rejects: what cannot be had says why. */
-export async function manifestAt(
+export async function fetchManifest(
   options: Pick<UrlSourceOptions, "url" | "headers" | "clock" | "signal">,
 ): Promise<ManifestText> {
   // Messages and uids must not hold what a URL may hold of passwords.
-  const name = withoutPassword(options.url);
+  const name = removePassword(options.url);
   const limit = new AbortController();
   const timer = options.clock.timer(TIMEOUT_MS, () => limit.abort(new Error("no answer in 10 seconds")));
   try {
@@ -46,7 +46,7 @@ export async function manifestAt(
   }
 }
 
-export function withoutPassword(text: string): string {
+export function removePassword(text: string): string {
   const url = new URL(text);
   url.username = "";
   url.password = "";

@@ -18,7 +18,7 @@ import { createMemoryStore } from "../../storage/memory.ts";
 import type { Store } from "../../storage/store.ts";
 import type { AgentConfig } from "../agent-config.ts";
 import type { StaticObjects } from "../sources/static-pods.ts";
-import { withoutPassword } from "../sources/url-source.ts";
+import { removePassword } from "../sources/url-source.ts";
 import { type Access, LOOPBACK, openAccess } from "./access.ts";
 import { ShownObjects } from "./shown-objects.ts";
 
@@ -150,7 +150,7 @@ function holderOf(token: string): WhoReads {
 }
 
 function refusal({ sources }: AgentConfig): string {
-  const places = [sources.manifestPath, sources.manifestUrl === "" ? "" : withoutPassword(sources.manifestUrl)];
+  const places = [sources.manifestPath, sources.manifestUrl === "" ? "" : removePassword(sources.manifestUrl)];
   const where = places.filter((place) => place !== "").join(" and ");
   const change = where === "" ? "it has no source of pods" : `change the manifests at ${where} instead`;
   return `this node runs without an API server and answers reading requests only: ${change}`;
