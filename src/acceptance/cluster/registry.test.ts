@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
-import { CredentialProviders, openPlugins } from "../../agent/images/credential-providers.ts";
+import { CredentialProviders, loadPlugins } from "../../agent/images/credential-providers.ts";
 import { ImageManager, type ImageManagerOptions } from "../../agent/images/image-manager.ts";
 import { createCriClient } from "../../agent/runtime/cri-client.ts";
 import { systemClock } from "../../std/time/clock.ts";
@@ -60,7 +60,7 @@ if (lacking.length > 0) {
       const provider = `{name: plug, matchImages: ["${registry.host}/team"], defaultCacheDuration: 1m`;
       const head = "apiVersion: kubelet.config.k8s.io/v1\nkind: CredentialProviderConfig\nproviders:\n";
       writeFileSync(config, `${head}- ${provider}, apiVersion: ${V1}}\n`);
-      const plugins = await openPlugins({ config, binDir, tokens: false });
+      const plugins = await loadPlugins({ config, binDir, tokens: false });
       if (plugins === undefined) throw new Error("there is a plugin");
       const accounts = { account: async () => undefined, token: async () => "", forget: () => undefined };
       using providers = new CredentialProviders({ ...plugins, accounts, clock: systemClock, log: silentLogger });

@@ -10,7 +10,7 @@ import { openConnection } from "../api-server/bootstrap.ts";
 import { CgroupTree } from "../cgroups/cgroup-tree.ts";
 import { type CallSystemd, SystemdSlices } from "../cgroups/systemd-slices.ts";
 import { Checkpoint } from "../checkpoint/checkpoint.ts";
-import { openPlugins, type Plugins } from "../images/credential-providers.ts";
+import { loadPlugins, type CredentialPlugins } from "../images/credential-providers.ts";
 import { limitedTransport } from "../api-server/limited-transport.ts";
 import { type NodeCapacity, nodeCapacity } from "../node/status/capacity.ts";
 import { type Iptables, systemIptables } from "../node/network/iptables-chains.ts";
@@ -60,7 +60,7 @@ export interface Foundation extends Life {
   /** Undefined: the tree is not systemd's. */
   readonly slices: SystemdSlices | undefined;
   /** Undefined: no plugin knows credentials. */
-  readonly plugins: Plugins | undefined;
+  readonly plugins: CredentialPlugins | undefined;
   /** Undefined: there is no API server. */
   readonly client: Client | undefined;
   /** Undefined: there is no API server. */
@@ -82,7 +82,7 @@ export async function openFoundation(config: AgentConfig, deps: AgentDeps, life:
   const isUnified = await tree.isUnified();
   const slices = isSystemd ? new SystemdSlices(isUnified, deps.callSystemd) : undefined;
   const oomGroup = isUnified && config.runtime.singleProcessOomKill !== true;
-  const plugins = await openPlugins(config.runtime.credentialProviders);
+  const plugins = await loadPlugins(config.runtime.credentialProviders);
   const client = await connect(config, deps, life);
   const directory = join(config.rootDir, "checkpoint");
   const checkpoint = client && stack.use(await Checkpoint.open({ directory, clock, log: log.child("checkpoint") }));

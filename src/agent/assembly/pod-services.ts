@@ -11,7 +11,7 @@ import { type AgentConfig, agentVersion } from "../agent-config.ts";
 import type { CgroupTree } from "../cgroups/cgroup-tree.ts";
 import type { SystemdSlices } from "../cgroups/systemd-slices.ts";
 import type { NodeObjects } from "../checkpoint/node-objects.ts";
-import { CredentialProviders, type Plugins } from "../images/credential-providers.ts";
+import { CredentialProviders, type CredentialPlugins } from "../images/credential-providers.ts";
 import { ImageManager } from "../images/image-manager.ts";
 import { nodeCredentials } from "../images/node-credentials.ts";
 import type { NodeCapacity } from "../node/status/capacity.ts";
@@ -55,7 +55,7 @@ export interface Basis {
   readonly cri: Pick<CriClient, "runtime">;
   readonly images: Pick<CriClient, "images">;
   /** Undefined: no plugin knows credentials. */
-  readonly plugins: Plugins | undefined;
+  readonly plugins: CredentialPlugins | undefined;
   /** Ends what is made here. */
   readonly stack: AsyncDisposableStack;
 }
@@ -177,7 +177,7 @@ export function makeServices(at: Basis, links: ServiceLinks): PodServices {
   };
 }
 
-function credentialProviders({ clock, log }: Basis, plugins: Plugins, links: ServiceLinks): CredentialProviders {
+function credentialProviders({ clock, log }: Basis, plugins: CredentialPlugins, links: ServiceLinks): CredentialProviders {
   // Apart from those of volumes, which are renewed for as long as the pod lives.
   const tokens = new TokenManager({ source: links.objects, clock });
   return new CredentialProviders({

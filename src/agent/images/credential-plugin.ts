@@ -37,7 +37,7 @@ export interface PluginRequest {
   readonly serviceAccountAnnotations?: Readonly<Record<string, string>>;
 }
 
-export interface PluginAnswer {
+export interface PluginResponse {
   readonly cacheKeyType: "Image" | "Registry" | "Global";
   /** Undefined: as long as the configuration says. */
   readonly cacheMs: number | undefined;
@@ -53,12 +53,12 @@ export async function runPlugin(
   request: PluginRequest,
   clock: Clock,
   signal: AbortSignal,
-): Promise<PluginAnswer> {
+): Promise<PluginResponse> {
   const { path: command, args, env, apiVersion } = program;
   const asked = `${JSON.stringify({ kind: "CredentialProviderRequest", apiVersion, ...request })}\n`;
   try {
     const limits = { timeoutMs: TIMEOUT_MS, bytesMax: OUTPUT_BYTES_MAX };
-    return answerOf(await runWithStdin({ command, args, env }, asked, limits, clock, signal), apiVersion);
+    return parseResponse(await runWithStdin({ command, args, env }, asked, limits, clock, signal), apiVersion);
   } catch (cause) {
     const why = (cause as Error).message;
     throw new Error(`error execing credential provider plugin ${command} for image ${request.image}: ${why}`, {
@@ -68,8 +68,8 @@ export async function runPlugin(
 }
 
 /** Throws when the plugin did not answer in the version that it was asked in. */
-export function answerOf(text: string, expected: string): PluginAnswer {
-  const value = parsed(text);
+export function parseResponse(text: string, expected: string): PluginResponse {
+  const value = parseJson(text);
   const { apiVersion = "", kind = "", ...members } = value;
   if (kind !== "CredentialProviderResponse") {
     throw new Error(`failed to decode ${JSON.stringify(kind)} (wrong Kind)`);
@@ -96,7 +96,7 @@ export function answerOf(text: string, expected: string): PluginAnswer {
 }
 
 /** The answer holds secrets: what is wrong is said without quoting it. */
-function parsed(text: string): Readonly<Record<string, unknown>> {
+function parseJson(text: string): Readonly<Record<string, unknown>> {
   let value: unknown;
   try {
     value = JSON.parse(text);

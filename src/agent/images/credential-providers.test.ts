@@ -5,8 +5,8 @@ import type { Pod } from "../../api/core/pod/schema.ts";
 import { createLogger } from "../../std/log/logger.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { type CredentialProvider, parseCredentialProviders } from "../config/credential-providers.ts";
-import { answerOf } from "./credential-plugin.ts";
-import { CredentialProviders, openPlugins } from "./credential-providers.ts";
+import { parseResponse } from "./credential-plugin.ts";
+import { CredentialProviders, loadPlugins } from "./credential-providers.ts";
 
 const V1 = "credentialprovider.kubelet.k8s.io/v1";
 const pod: Pod = {
@@ -70,10 +70,10 @@ function plugin(binDir: string, name: string, script: string): void {
 t.test("CredentialProviders.credentials() asks the plugins whose images it is", async (t) => {
   const env = [{ name: "PLUGIN_MODE", value: "edge" }];
   const { providers, asked, called } = setUp(t, { args: ["--region", "north"], env });
-  t.same(await providers.credentials(pod, "other.test/x"), []);
-  const [found] = await providers.credentials(pod, "r.test/team/app");
+  t.same(await providers.getCredentials(pod, "other.test/x"), []);
+  const [found] = await providers.getCredentials(pod, "r.test/team/app");
   t.match([...(found?.auths ?? [])], [["r.test", { username: "u" }]]);
-  t.equal(found?.ofAccount, false);
+  t.equal(found?.isForAccount, false);
   t.same(asked(), [{ kind: "CredentialProviderRequest", apiVersion: V1, image: "r.test/team/app" }]);
   t.same(called(), ["edge --region north"]);
 });
@@ -87,7 +87,7 @@ t.test("CredentialProviders.credentials() remembers by image, by registry, or fo
   ] as const) {
     const { providers, say, asked } = setUp(t, {});
     say(answer({ cacheKeyType }));
-    for (const image of images) t.equal((await providers.credentials(pod, image)).length, 1);
+    for (const image of images) t.equal((await providers.getCredentials(pod, image)).length, 1);
     t.equal(asked().length, runs, cacheKeyType);
   }
 });
@@ -96,7 +96,7 @@ t.test(
   "CredentialProviders.credentials() remembers as long as the plugin says, else as the configuration",
   async (t) => {
     const { providers, say, asked, clock } = setUp(t);
-    const ask = () => providers.credentials(pod, "r.test/a");
+    const ask = () => providers.getCredentials(pod, "r.test/a");
     await Promise.all([ask(), ask()]);
     t.equal(asked().length, 1, "asked for twice at once");
     await clock.advance(59_000);
@@ -118,7 +118,7 @@ t.test("CredentialProviders.credentials() goes on without a plugin that fails, a
   const { providers, say, lines, binDir } = setUp(t);
   const fails = async (why: RegExp) => {
     lines.length = 0;
-    t.same(await providers.credentials(pod, "r.test/a"), []);
+    t.same(await providers.getCredentials(pod, "r.test/a"), []);
     t.match(lines.join(""), why);
     t.notMatch(lines.join(""), /secret-word/);
   };
@@ -136,7 +136,7 @@ t.test("CredentialProviders ends a plugin that does not answer within a minute, 
   const { providers, clock, binDir, lines } = setUp(t);
   plugin(binDir, "plug", `#!/bin/sh\necho $$ > ${binDir}/pid; sleep 1000`);
   const runs = async (image: string) => {
-    const asking = providers.credentials(pod, image);
+    const asking = providers.getCredentials(pod, image);
     while (!existsSync(join(binDir, "pid")) || readFileSync(join(binDir, "pid"), "utf8") === "") {
       await new Promise((resolve) => setImmediate(resolve));
     }
@@ -164,31 +164,31 @@ t.test(
     };
     const { providers, asked, annotations } = setUp(t, { tokenAttributes });
     const image = "r.test/a";
-    t.same(await providers.credentials(pod, image), [], "the account lacks an annotation");
-    t.same(await providers.credentials({ ...pod, spec: { containers: [] } }, image), [], "the pod has no account");
+    t.same(await providers.getCredentials(pod, image), [], "the account lacks an annotation");
+    t.same(await providers.getCredentials({ ...pod, spec: { containers: [] } }, image), [], "the pod has no account");
     annotations["domain.test/role"] = "reader";
     annotations.other = "not told";
-    const [found] = await providers.credentials(pod, image);
-    t.equal(found?.ofAccount, true);
+    const [found] = await providers.getCredentials(pod, image);
+    t.equal(found?.isForAccount, true);
     t.match(asked(), [
       { serviceAccountToken: "token-for-registry", serviceAccountAnnotations: { "domain.test/role": "reader" } },
     ]);
     t.notMatch(asked(), [{ serviceAccountAnnotations: { other: String } }]);
-    await providers.credentials(pod, image);
+    await providers.getCredentials(pod, image);
     t.equal(asked().length, 1);
     annotations["domain.test/role"] = "writer";
-    await providers.credentials(pod, image);
+    await providers.getCredentials(pod, image);
     t.equal(asked().length, 2, "an account that changed is another one");
   },
 );
 
 t.test("answerOf() reads what plugins answer", async (t) => {
-  const read = answerOf(answer({ cacheDuration: "1h30m", more: 1 }), V1);
+  const read = parseResponse(answer({ cacheDuration: "1h30m", more: 1 }), V1);
   t.match(read, { cacheKeyType: "Image", cacheMs: 5_400_000 });
-  t.equal(answerOf(answer(), V1).cacheMs, undefined);
-  t.throws(() => answerOf("[]", V1), /it is no object/);
-  t.throws(() => answerOf(answer({ kind: "Pod" }), V1), /wrong Kind/);
-  t.throws(() => answerOf(answer({ auth: "x" }), V1), /field auth/);
+  t.equal(parseResponse(answer(), V1).cacheMs, undefined);
+  t.throws(() => parseResponse("[]", V1), /it is no object/);
+  t.throws(() => parseResponse(answer({ kind: "Pod" }), V1), /wrong Kind/);
+  t.throws(() => parseResponse(answer({ auth: "x" }), V1), /field auth/);
 });
 
 const file = (providers: string, version = "kubelet.config.k8s.io/v1") =>
@@ -217,11 +217,11 @@ t.test("parseCredentialProviders() reads every version strictly", async (t) => {
 t.test("openPlugins() says everything that is wrong before the agent starts", async (t) => {
   const open = (text: string, tokens = false) => {
     const directory = t.testdir({ "config.yaml": text, bin: { a: "", "b.txt": "" } });
-    return openPlugins({ config: join(directory, "config.yaml"), binDir: join(directory, "bin"), tokens });
+    return loadPlugins({ config: join(directory, "config.yaml"), binDir: join(directory, "bin"), tokens });
   };
   const fails = (text: string, ...expected: RegExp[]) =>
     t.rejects(open(text), { message: new RegExp(expected.map((each) => each.source).join(".*"), "s") });
-  t.equal(await openPlugins(undefined), undefined);
+  t.equal(await loadPlugins(undefined), undefined);
   await fails(file("[]\n").replace("providers:\n", "providers: "), /providers: Required value: at least 1 item/);
   await fails(file(good("../x")), /name: Invalid value: "\.\.\/x": provider name cannot contain path separators/);
   await fails(file(good("..")), /provider name cannot be '\.\.'/);
@@ -237,7 +237,7 @@ t.test("openPlugins() says everything that is wrong before the agent starts", as
   await fails(file(good("a").replace("*.r.test", "r.test:x")), /match image is invalid: invalid port/);
   await fails(file(good("none")), /plugin binary executable .*bin\/none did not exist/);
   await fails(file(good("a")), /plugin binary .*bin\/a is not executable/);
-  await t.rejects(openPlugins({ config: "/nowhere", binDir: "/", tokens: false }), /unable to access path/);
+  await t.rejects(loadPlugins({ config: "/nowhere", binDir: "/", tokens: false }), /unable to access path/);
 });
 
 t.test("openPlugins() lets tokens be given only under their gate, and only when all is said", async (t) => {
@@ -245,7 +245,7 @@ t.test("openPlugins() lets tokens be given only under their gate, and only when 
   const open = (attributes: string, tokens: boolean) => {
     const directory = t.testdir({ "config.yaml": withTokens(attributes), bin: { a: "" } });
     chmodSync(join(directory, "bin/a"), 0o755);
-    return openPlugins({ config: join(directory, "config.yaml"), binDir: join(directory, "bin"), tokens });
+    return loadPlugins({ config: join(directory, "config.yaml"), binDir: join(directory, "bin"), tokens });
   };
   const whole = "{serviceAccountTokenAudience: x, requireServiceAccount: true}";
   t.match(await open(whole, true), { providers: [{ tokenAttributes: { requireServiceAccount: true } }] });
@@ -268,13 +268,13 @@ t.test("openPlugins() puts the files of a directory together, by name", async (t
   for (const name of ["a", "b"]) chmodSync(join(directory, "bin", name), 0o755);
   mkdirSync(join(directory, "config", "sub"));
   const binDir = join(directory, "bin");
-  const found = await openPlugins({ config: join(directory, "config"), binDir, tokens: false });
+  const found = await loadPlugins({ config: join(directory, "config"), binDir, tokens: false });
   t.same(
     found?.providers.map(({ name }) => name),
     ["a", "b"],
   );
   const empty = { config: join(directory, "empty"), binDir, tokens: false };
-  await t.rejects(openPlugins(empty), /no configuration files found in directory/);
+  await t.rejects(loadPlugins(empty), /no configuration files found in directory/);
 });
 
 function providersJson(): object {

@@ -17,12 +17,12 @@ import {
   type TokenAttributes,
 } from "../config/credential-providers.ts";
 import { podNamespace } from "../pods/pod-fields.ts";
-import { type PluginAnswer, type PluginProgram, type PluginRequest, runPlugin } from "./credential-plugin.ts";
+import { type PluginResponse, type PluginProgram, type PluginRequest, runPlugin } from "./credential-plugin.ts";
 import type { RegistryAuths } from "./docker-config.ts";
 import { matchesImage } from "./image-pattern.ts";
 
 /** Of the pods whose images are pulled. */
-export interface AccountSource {
+export interface ServiceAccountSource {
   /** Undefined when there is none of the name. */
   account(namespace: string, name: string): Promise<ServiceAccount | undefined>;
   /** A token for the pod's account. */
@@ -32,13 +32,13 @@ export interface AccountSource {
 }
 
 /** What is configured, read and checked. */
-export interface Plugins {
+export interface CredentialPlugins {
   readonly providers: readonly CredentialProvider[];
   readonly binDir: string;
 }
 
-export interface CredentialProvidersOptions extends Plugins {
-  readonly accounts: AccountSource;
+export interface CredentialProvidersOptions extends CredentialPlugins {
+  readonly accounts: ServiceAccountSource;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -46,7 +46,7 @@ export interface CredentialProvidersOptions extends Plugins {
 export interface ProvidedCredentials {
   readonly auths: RegistryAuths;
   /** They were given to the pod's account, not to the node. */
-  readonly ofAccount: boolean;
+  readonly isForAccount: boolean;
 }
 
 interface Cached {
@@ -57,7 +57,7 @@ interface Cached {
 }
 
 /** Whom the plugin is asked for. */
-interface Asker {
+interface CredentialSubject {
   readonly key: string;
   readonly request: Partial<PluginRequest>;
 }
@@ -66,15 +66,15 @@ interface Asker {
 const CACHED_MAX = 1024;
 
 /** Rejects with a `CredentialProvidersError` when the configuration is wrong, or a plugin's program not there. */
-export async function openPlugins(settings: CredentialProvidersConfig | undefined): Promise<Plugins | undefined> {
+export async function loadPlugins(settings: CredentialProvidersConfig | undefined): Promise<CredentialPlugins | undefined> {
   if (settings === undefined) return undefined;
   const { config, binDir, tokens } = settings;
   const providers = await readCredentialProviders(config, { tokens });
-  await checkPrograms(providers, binDir);
+  await verifyPrograms(providers, binDir);
   return { providers, binDir };
 }
 
-async function checkPrograms(providers: readonly CredentialProvider[], binDir: string): Promise<void> {
+async function verifyPrograms(providers: readonly CredentialProvider[], binDir: string): Promise<void> {
   const isThere = await stat(binDir).then(
     (found) => found.isDirectory(),
     () => false,
@@ -101,9 +101,9 @@ export class CredentialProviders implements Disposable {
   }
 
   /** What the plugins give for a repository, in their order. A plugin that fails gives nothing, and that is logged. */
-  async credentials(pod: Pod, repository: string): Promise<readonly ProvidedCredentials[]> {
-    const asked = this.#plugins.filter((plugin) => plugin.isFor(repository));
-    const found = await Promise.all(asked.map((plugin) => plugin.credentials(pod, repository)));
+  async getCredentials(pod: Pod, repository: string): Promise<readonly ProvidedCredentials[]> {
+    const asked = this.#plugins.filter((plugin) => plugin.matches(repository));
+    const found = await Promise.all(asked.map((plugin) => plugin.getCredentials(pod, repository)));
     return found.filter((each) => each !== undefined);
   }
 
@@ -124,7 +124,7 @@ class Plugin {
   readonly #signal: AbortSignal;
   readonly #cache = new Map<string, Cached>();
   /** Runs under way, by who asks and for what: at most one a pull. */
-  readonly #running = new Map<string, Promise<PluginAnswer>>();
+  readonly #running = new Map<string, Promise<PluginResponse>>();
 
   constructor(provider: CredentialProvider, options: CredentialProvidersOptions, signal: AbortSignal) {
     this.#provider = provider;
@@ -138,17 +138,17 @@ class Plugin {
     };
   }
 
-  isFor(repository: string): boolean {
+  matches(repository: string): boolean {
     return this.#provider.matchImages.some((pattern) => matchesImage(pattern, repository));
   }
 
-  async credentials(pod: Pod, repository: string): Promise<ProvidedCredentials | undefined> {
+  async getCredentials(pod: Pod, repository: string): Promise<ProvidedCredentials | undefined> {
     const { tokenAttributes } = this.#provider;
     try {
-      const asker = tokenAttributes === undefined ? nobody : await this.#asker(pod, tokenAttributes);
+      const asker = tokenAttributes === undefined ? NO_SUBJECT : await this.#asker(pod, tokenAttributes);
       if (asker === undefined) return undefined;
       const auths = this.#cached(repository, asker.key) ?? (await this.#ask(pod, repository, asker));
-      return { auths, ofAccount: asker.key !== nobody.key };
+      return { auths, isForAccount: asker.key !== NO_SUBJECT.key };
     } catch (error) {
       this.#signal.throwIfAborted();
       this.#options.log.error("Cannot get credentials from provider", error, { provider: this.#provider.name });
@@ -169,7 +169,7 @@ class Plugin {
     return clock.now() >= until || clock.monotonic() >= untilTick;
   }
 
-  async #ask(pod: Pod, repository: string, asker: Asker): Promise<RegistryAuths> {
+  async #ask(pod: Pod, repository: string, asker: CredentialSubject): Promise<RegistryAuths> {
     const key = cacheKey("Image", repository, asker.key);
     const running = this.#running.get(key) ?? this.#run(pod, repository, asker);
     this.#running.set(key, running);
@@ -178,16 +178,16 @@ class Plugin {
     return answer.auths;
   }
 
-  async #run(pod: Pod, image: string, { request }: Asker): Promise<PluginAnswer> {
+  async #run(pod: Pod, image: string, { request }: CredentialSubject): Promise<PluginResponse> {
     const { clock, accounts } = this.#options;
     const audience = this.#provider.tokenAttributes?.serviceAccountTokenAudience;
     const isTrusted = audience !== undefined && request.serviceAccountAnnotations !== undefined;
     const serviceAccountToken = isTrusted ? await accounts.token(pod, audience) : undefined;
-    const whole = { image, ...(serviceAccountToken === undefined ? {} : { serviceAccountToken }), ...trimmed(request) };
+    const whole = { image, ...(serviceAccountToken === undefined ? {} : { serviceAccountToken }), ...omitEmptyAnnotations(request) };
     return await runPlugin(this.#program, whole, clock, this.#signal);
   }
 
-  #remember(answer: PluginAnswer, repository: string, asker: string): void {
+  #remember(answer: PluginResponse, repository: string, asker: string): void {
     const { clock } = this.#options;
     const usual = Number((parseDuration(this.#provider.defaultCacheDuration ?? "0s") ?? 0n) / 1_000_000n);
     const lifeMs = answer.cacheMs ?? usual;
@@ -200,9 +200,9 @@ class Plugin {
   }
 
   /** Undefined: the plugin is not asked for this pod, because its account lacks what the plugin needs. */
-  async #asker(pod: Pod, wanted: TokenAttributes): Promise<Asker | undefined> {
+  async #asker(pod: Pod, wanted: TokenAttributes): Promise<CredentialSubject | undefined> {
     const name = pod.spec?.serviceAccountName ?? "";
-    if (name === "") return wanted.requireServiceAccount === true ? undefined : nobody;
+    if (name === "") return wanted.requireServiceAccount === true ? undefined : NO_SUBJECT;
     const namespace = podNamespace(pod);
     const account = await this.#options.accounts.account(namespace, name);
     if (account === undefined) throw new Error(`service account ${namespace}/${name} not found`);
@@ -221,15 +221,15 @@ class Plugin {
   }
 }
 
-const nobody: Asker = { key: "", request: {} };
+const NO_SUBJECT: CredentialSubject = { key: "", request: {} };
 
 /** Every part is told apart, so that no image reads like another's registry. */
-function cacheKey(type: PluginAnswer["cacheKeyType"], repository: string, asker: string): string {
+function cacheKey(type: PluginResponse["cacheKeyType"], repository: string, asker: string): string {
   const of = type === "Global" ? "" : type === "Registry" ? repository.split("/")[0] : repository;
   return JSON.stringify([type, of, asker]);
 }
 
 /** Plugins see no empty annotations. */
-function trimmed({ serviceAccountAnnotations = {} }: Partial<PluginRequest>): Partial<PluginRequest> {
+function omitEmptyAnnotations({ serviceAccountAnnotations = {} }: Partial<PluginRequest>): Partial<PluginRequest> {
   return Object.keys(serviceAccountAnnotations).length === 0 ? {} : { serviceAccountAnnotations };
 }

@@ -55,9 +55,9 @@ t.test("ImageManager.ensure() tries the pod's credentials, then the node's, then
   const { fake, pulls, ensure } = setUp({
     nodeCredentials: async () => new Map(Object.entries(auths("node"))),
     providers: {
-      credentials: async (_pod, repository) => {
+      getCredentials: async (_pod, repository) => {
         t.equal(repository, "r.test/team/app");
-        return [{ auths: new Map(Object.entries(auths("plugin"))), ofAccount: false }];
+        return [{ auths: new Map(Object.entries(auths("plugin"))), isForAccount: false }];
       },
       forget: () => undefined,
     },
@@ -78,7 +78,7 @@ function reasonOf(work: Promise<unknown>): Promise<string | undefined> {
 
 function setUpAgain(fake: FakeRuntime): ImageManager {
   const { images } = fake;
-  const events = { pod: () => undefined, container: () => undefined };
+  const events = { recordPodEvent: () => undefined, recordContainerEvent: () => undefined };
   const secret = async () => undefined;
   return new ImageManager({ images, clock: new FakeClock(), events, secret, serialize: true, qps: 0, burst: 0 });
 }

@@ -221,7 +221,7 @@ export class ImageManager {
     const nodes = new Keyring();
     if (nodeCredentials !== undefined) nodes.add(await nodeCredentials(), { kind: "node" });
     const provided = new Keyring();
-    for (const { auths, ofAccount } of (await providers?.credentials(pod, repository)) ?? []) {
+    for (const { auths, isForAccount: ofAccount } of (await providers?.getCredentials(pod, repository)) ?? []) {
       provided.add(auths, { kind: ofAccount ? "account" : "node" });
     }
     return [own, nodes, provided].flatMap((keyring) => keyring.lookup(repository));
