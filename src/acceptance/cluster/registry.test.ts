@@ -46,7 +46,7 @@ if (lacking.length > 0) {
       const pod = { metadata: { name: "p", namespace: "ns", uid: "u1" }, spec: { containers: [] } };
       const container = { name: "c", image, imagePullPolicy: "Always" } as const;
       const pull = (by: ImageManager, ofPod: object = pod) =>
-        by.ensure(ofPod, container, "containers", new AbortController().signal);
+        by.ensureImage(ofPod, container, "containers", new AbortController().signal);
       await t.rejects(pull(manager({})), /authorization failed|401/, "without credentials");
 
       const auth = { username: "puller", password: "open sesame" };

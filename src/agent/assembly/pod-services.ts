@@ -13,7 +13,7 @@ import type { SystemdSlices } from "../cgroups/systemd-slices.ts";
 import type { NodeObjects } from "../checkpoint/node-objects.ts";
 import { CredentialProviders, type CredentialPlugins } from "../images/credential-providers.ts";
 import { ImageManager } from "../images/image-manager.ts";
-import { nodeCredentials } from "../images/node-credentials.ts";
+import { readNodeCredentials } from "../images/node-credentials.ts";
 import type { NodeCapacity } from "../node/status/capacity.ts";
 import type { MachineInfo } from "../node/machine/machine.ts";
 import type { NodeIps } from "../node/network/node-ips.ts";
@@ -123,7 +123,7 @@ export function makeServices(at: Basis, links: ServiceLinks): PodServices {
       qps: config.runtime.registryQps,
       burst: config.runtime.registryBurst,
       parallel: config.runtime.parallelImagePulls,
-      nodeCredentials: () => nodeCredentials({ rootDir: config.rootDir, home: process.env.HOME, log }),
+      nodeCredentials: () => readNodeCredentials({ rootDir: config.rootDir, home: process.env.HOME, log }),
       providers: at.plugins && at.stack.use(credentialProviders(at, at.plugins, links)),
     }),
     volumes: new VolumeManager({

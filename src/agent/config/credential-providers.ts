@@ -18,7 +18,7 @@ import { isPlainObject } from "../../schema/value/plain-object.ts";
 import type { Infer } from "../../schema/schema.ts";
 import { parseDuration } from "../../schema/value/time.ts";
 import { parseYaml } from "../../schema/yaml/yaml.ts";
-import { imagePatternProblem } from "../images/image-pattern.ts";
+import { findImagePatternProblem } from "../images/image-pattern.ts";
 
 const execEnvVar = object("svclet.config.svc.io/v1.ExecEnvVar", {
   name: required(0, string),
@@ -183,7 +183,7 @@ function checkVersion(field: string, version: string): readonly FieldError[] {
 function checkImages(field: string, patterns: readonly string[]): readonly FieldError[] {
   if (patterns.length === 0) return [requiredField(field, "at least 1 item in matchImages is required")];
   return patterns.flatMap((pattern) => {
-    const problem = imagePatternProblem(pattern);
+    const problem = findImagePatternProblem(pattern);
     return problem === undefined ? [] : [invalidField(field, pattern, `match image is invalid: ${problem}`)];
   });
 }

@@ -6,33 +6,33 @@ import type { AuthConfig } from "../runtime/cri/image.ts";
 export type RegistryAuths = ReadonlyMap<string, AuthConfig>;
 
 /** `data` is a Secret's decoded data. Throws when the document in it cannot be read. */
-export function credentialsIn(data: Readonly<Record<string, string>>): RegistryAuths {
+export function parsePullSecret(data: Readonly<Record<string, string>>): RegistryAuths {
   const modern = data[".dockerconfigjson"];
   const legacy = data[".dockercfg"];
-  if (modern !== undefined) return authsOf(modern);
-  return legacy === undefined ? new Map() : legacyAuthsOf(legacy);
+  if (modern !== undefined) return parseDockerConfig(modern);
+  return legacy === undefined ? new Map() : parseLegacyDockerConfig(legacy);
 }
 
 /** Of a `config.json`. Throws when it cannot be read. */
-export function authsOf(text: string): RegistryAuths {
-  return entries(asObject(asObject(JSON.parse(text)).auths ?? {}));
+export function parseDockerConfig(text: string): RegistryAuths {
+  return parseEntries(asObject(asObject(JSON.parse(text)).auths ?? {}));
 }
 
 /** Of a `.dockercfg`. Throws when it cannot be read. */
-export function legacyAuthsOf(text: string): RegistryAuths {
-  return entries(asObject(JSON.parse(text)));
+export function parseLegacyDockerConfig(text: string): RegistryAuths {
+  return parseEntries(asObject(JSON.parse(text)));
 }
 
-function entries(auths: Readonly<Record<string, unknown>>): RegistryAuths {
-  return new Map(Object.entries(auths).map(([key, value]) => [key, authOf(asObject(value))]));
+function parseEntries(auths: Readonly<Record<string, unknown>>): RegistryAuths {
+  return new Map(Object.entries(auths).map(([key, value]) => [key, parseAuth(asObject(value))]));
 }
 
 /** `auth` counts for more than the name and the password beside it. */
-function authOf(entry: Readonly<Record<string, unknown>>): AuthConfig {
-  const own = textOf(entry.auth) === "" ? [textOf(entry.username), textOf(entry.password)] : pairOf(textOf(entry.auth));
+function parseAuth(entry: Readonly<Record<string, unknown>>): AuthConfig {
+  const own = toText(entry.auth) === "" ? [toText(entry.username), toText(entry.password)] : splitAuth(toText(entry.auth));
   const [username = "", password = ""] = own;
-  const identityToken = textOf(entry.identitytoken);
-  const registryToken = textOf(entry.registrytoken);
+  const identityToken = toText(entry.identitytoken);
+  const registryToken = toText(entry.registrytoken);
   return {
     ...(username === "" ? {} : { username }),
     ...(password === "" ? {} : { password }),
@@ -42,14 +42,14 @@ function authOf(entry: Readonly<Record<string, unknown>>): AuthConfig {
 }
 
 /** What is wrong is said without what it says: it is a secret. */
-function pairOf(auth: string): readonly string[] {
+function splitAuth(auth: string): readonly string[] {
   const plain = Buffer.from(auth, "base64").toString("utf8");
   const colon = plain.indexOf(":");
   if (colon < 0) throw new Error("unable to parse auth field, must be formatted as base64(username:password)");
   return [plain.slice(0, colon), plain.slice(colon + 1)];
 }
 
-function textOf(value: unknown): string {
+function toText(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 

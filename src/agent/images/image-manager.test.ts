@@ -7,7 +7,7 @@ import { FakeRuntime } from "../../testing/agent/fake-runtime.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { RuntimeError } from "../runtime/runtime.ts";
 import { type ImageError, ImageManager, type ImageManagerOptions } from "./image-manager.ts";
-import { nodeCredentials } from "./node-credentials.ts";
+import { readNodeCredentials } from "./node-credentials.ts";
 import { PullQueue } from "./pull-queue.ts";
 
 const NAME = "r.test/team/app:1";
@@ -47,7 +47,7 @@ function setUp(more: Partial<ImageManagerOptions> = {}) {
   });
   const pulls = () => fake.calls.filter(({ method }) => method === "pullImage").map(({ request }) => request);
   const ensure = (policy: "Always" | "IfNotPresent" = "Always") =>
-    manager.ensure(pod, container(policy), "containers", never);
+    manager.ensureImage(pod, container(policy), "containers", never);
   return { clock, fake, events, manager, pulls, ensure };
 }
 
@@ -66,7 +66,7 @@ t.test("ImageManager.ensure() tries the pod's credentials, then the node's, then
   const tried = pulls().map((each) => (each as { auth?: { username?: string } }).auth?.username);
   t.same(tried, ["one", "two", "node", "plugin"]);
   fake.pullable.set(NAME, { id: "sha256:app", size: 5n });
-  t.match(await setUpAgain(fake).ensure(pod, container("Always"), "containers", never), { ref: "sha256:app" });
+  t.match(await setUpAgain(fake).ensureImage(pod, container("Always"), "containers", never), { ref: "sha256:app" });
 });
 
 function reasonOf(work: Promise<unknown>): Promise<string | undefined> {
@@ -154,7 +154,7 @@ t.test("PullQueue.inTurn() lets as many pull at once as it may, and whoever give
     const begun: number[] = [];
     const stop = new AbortController();
     const runs = gates.map(({ promise }, index) =>
-      queue.inTurn(
+      queue.run(
         async () => {
           begun.push(index);
           await promise;
@@ -173,11 +173,11 @@ t.test("PullQueue.inTurn() lets as many pull at once as it may, and whoever give
 t.test("PullQueue.take() throws beyond the rate", async (t) => {
   const clock = new FakeClock();
   const queue = new PullQueue({ serialize: true, qps: 1, burst: 2 }, clock);
-  queue.take();
-  queue.take();
-  t.throws(() => queue.take(), /^pull QPS exceeded$/);
+  queue.takeToken();
+  queue.takeToken();
+  t.throws(() => queue.takeToken(), /^pull QPS exceeded$/);
   await clock.advance(1000);
-  t.doesNotThrow(() => queue.take());
+  t.doesNotThrow(() => queue.takeToken());
 });
 
 t.test("nodeCredentials() reads the first file that can be read", async (t) => {
@@ -185,7 +185,7 @@ t.test("nodeCredentials() reads the first file that can be read", async (t) => {
   const [rootDir, home] = [join(directory, "root"), join(directory, "home")];
   mkdirSync(join(home, ".docker"), { recursive: true });
   mkdirSync(rootDir);
-  const read = async () => [...(await nodeCredentials({ rootDir, home, log: silentLogger })).values()];
+  const read = async () => [...(await readNodeCredentials({ rootDir, home, log: silentLogger })).values()];
   writeFileSync(join(home, ".docker/config.json"), JSON.stringify({ auths: auths("home") }));
   t.match(await read(), [{ username: "home" }]);
   writeFileSync(join(rootDir, "config.json"), "{");

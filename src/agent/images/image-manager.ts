@@ -7,7 +7,7 @@ import { type ContainerRole, podNamespace, podUid } from "../pods/pod-fields.ts"
 import type { Image } from "../runtime/cri/image.ts";
 import { type ImageService, RuntimeError } from "../runtime/runtime.ts";
 import type { CredentialProviders } from "./credential-providers.ts";
-import { credentialsIn, type RegistryAuths } from "./docker-config.ts";
+import { parsePullSecret, type RegistryAuths } from "./docker-config.ts";
 import { type Credential, Keyring } from "./keyring.ts";
 import { type PullLimits, PullQueue } from "./pull-queue.ts";
 import { type ImageReference, parseImageReference } from "./reference.ts";
@@ -48,22 +48,22 @@ export class ImageError extends Error {
   }
 }
 
-interface Failure {
+interface PullFailure {
   readonly delayMs: number;
   readonly at: number;
   /** With its reason before it. */
   readonly text: string;
 }
 
-type Say = (type: "Normal" | "Warning", reason: string, message: string) => void;
+type RecordEvent = (type: "Normal" | "Warning", reason: string, message: string) => void;
 
 /** One image for one container. */
-interface Wanted {
+interface PullTarget {
   readonly pod: Pod;
   /** As the spec has it. */
   readonly name: string;
   readonly reference: ImageReference;
-  readonly say: Say;
+  readonly say: RecordEvent;
   readonly signal: AbortSignal;
 }
 
@@ -72,13 +72,13 @@ const BACKOFF_MAX_MS = 300_000;
 /** So long after a failure it no longer counts. */
 const BACKOFF_MEMORY_MS = 2 * BACKOFF_MAX_MS;
 /** After the first failed pull the back-off is noticed this soon. */
-const NOTICE_MS = 1_000;
+const FIRST_RETRY_MS = 1_000;
 const RETRY_MS = 10_000;
 
 export class ImageManager {
   readonly #options: ImageManagerOptions;
   /** By pod and image; dropped with the pod, so bounded by the pods of the node. */
-  readonly #failures = new Map<string, Failure>();
+  readonly #failures = new Map<string, PullFailure>();
   readonly #queue: PullQueue;
 
   constructor(options: ImageManagerOptions) {
@@ -87,10 +87,10 @@ export class ImageManager {
   }
 
   /** Resolves when the container's image is there; rejects with an `ImageError`, having said so in events. */
-  async ensure(pod: Pod, container: Container, role: ContainerRole, signal: AbortSignal): Promise<PresentImage> {
+  async ensureImage(pod: Pod, container: Container, role: ContainerRole, signal: AbortSignal): Promise<PresentImage> {
     const { events } = this.#options;
     const name = container.image ?? "";
-    const say: Say = (type, reason, message) =>
+    const say: RecordEvent = (type, reason, message) =>
       events.recordContainerEvent(pod, { role, name: container.name }, type, reason, message);
     const reference = parseImageReference(name);
     if (reference === undefined) {
@@ -98,7 +98,7 @@ export class ImageManager {
       say("Warning", "InspectFailed", text);
       throw new ImageError("InvalidImageName", text, RETRY_MS);
     }
-    const wanted: Wanted = { pod, name, reference, say, signal };
+    const wanted: PullTarget = { pod, name, reference, say, signal };
     const policy = container.imagePullPolicy ?? (reference.withTag.endsWith(":latest") ? "Always" : "IfNotPresent");
     const present = policy === "Always" ? undefined : await this.#inspect(wanted);
     if (present !== undefined) {
@@ -135,7 +135,7 @@ export class ImageManager {
     this.#options.providers?.forget(uid);
   }
 
-  async #inspect({ name, reference, say, signal }: Wanted): Promise<Image | undefined> {
+  async #inspect({ name, reference, say, signal }: PullTarget): Promise<Image | undefined> {
     try {
       return (await this.#options.images.imageStatus({ image: { image: reference.withTag } }, signal)).image;
     } catch (error) {
@@ -146,7 +146,7 @@ export class ImageManager {
     }
   }
 
-  #holdBack({ pod, name, say }: Wanted): void {
+  #holdBack({ pod, name, say }: PullTarget): void {
     const failure = this.#failures.get(`${podUid(pod)}/${name}`);
     if (failure === undefined) return;
     const left = failure.at + failure.delayMs - this.#options.clock.monotonic();
@@ -155,13 +155,13 @@ export class ImageManager {
     throw new ImageError("ImagePullBackOff", `Back-off pulling image "${name}": ${failure.text}`, left);
   }
 
-  async #pull(wanted: Wanted, credentials: readonly Credential[]): Promise<PresentImage> {
+  async #pull(wanted: PullTarget, credentials: readonly Credential[]): Promise<PresentImage> {
     const { clock, images } = this.#options;
     const { name, reference, say, signal } = wanted;
     say("Normal", "Pulling", `Pulling image "${name}"`);
     const asked = clock.monotonic();
     try {
-      const { ref, began } = await this.#queue.inTurn(async () => {
+      const { ref, began } = await this.#queue.run(async () => {
         const began = clock.monotonic();
         return { ref: await this.#pullWith(reference.withTag, credentials, signal), began };
       }, signal);
@@ -170,39 +170,39 @@ export class ImageManager {
         (found) => found.image,
         () => undefined,
       );
-      const spent = `${span(ended - began)} (${span(ended - asked)} including waiting)`;
+      const spent = `${formatDuration(ended - began)} (${formatDuration(ended - asked)} including waiting)`;
       const size = image?.size ?? 0n;
       say("Normal", "Pulled", `Successfully pulled image "${name}" in ${spent}. Image size: ${size} bytes.`);
       return { ref: image?.id ?? ref, image };
     } catch (error) {
       signal.throwIfAborted();
-      throw this.#failed(wanted, textOf(error));
+      throw this.#failed(wanted, describeError(error));
     }
   }
 
-  #failed({ pod, name, say }: Wanted, text: string): ImageError {
+  #failed({ pod, name, say }: PullTarget, text: string): ImageError {
     const key = `${podUid(pod)}/${name}`;
     const at = this.#options.clock.monotonic();
     const before = this.#failures.get(key);
     const counts = before !== undefined && at - before.at <= BACKOFF_MEMORY_MS;
     const delayMs = counts ? Math.min(before.delayMs * 2, BACKOFF_MAX_MS) : BACKOFF_INITIAL_MS;
     say("Warning", "Failed", `Failed to pull image "${name}": ${text}`);
-    const { reason, message } = explained(name, text);
+    const { reason, message } = explainFailure(name, text);
     this.#failures.set(key, { delayMs, at, text: `${reason}: ${message}` });
-    return new ImageError(reason, message, counts ? RETRY_MS : NOTICE_MS);
+    return new ImageError(reason, message, counts ? RETRY_MS : FIRST_RETRY_MS);
   }
 
   /** With one after the other; the registry decides which will do. */
   async #pullWith(image: string, credentials: readonly Credential[], signal: AbortSignal): Promise<string> {
     const failures: string[] = [];
     for (const auth of credentials.length === 0 ? [undefined] : credentials.map((each) => each.auth)) {
-      this.#queue.take();
+      this.#queue.takeToken();
       try {
         const request = { image: { image }, ...(auth === undefined ? {} : { auth }) };
         return (await this.#options.images.pullImage(request, signal)).imageRef ?? image;
       } catch (error) {
         signal.throwIfAborted();
-        failures.push(textOf(error));
+        failures.push(describeError(error));
       }
     }
     const different = [...new Set(failures)];
@@ -210,7 +210,7 @@ export class ImageManager {
   }
 
   /** The pod's own first, then the node's, then what plugins give. */
-  async #credentials({ pod, reference }: Wanted): Promise<readonly Credential[]> {
+  async #credentials({ pod, reference }: PullTarget): Promise<readonly Credential[]> {
     const { nodeCredentials, providers } = this.#options;
     const repository = `${reference.registry}/${reference.repository}`;
     const own = new Keyring();
@@ -231,7 +231,7 @@ export class ImageManager {
   async #secret(pod: Pod, name: string): Promise<RegistryAuths | undefined> {
     try {
       const data = await this.#options.secret(podNamespace(pod), name, pod);
-      return data && credentialsIn(data);
+      return data && parsePullSecret(data);
     } catch {
       return undefined;
     }
@@ -239,13 +239,13 @@ export class ImageManager {
 }
 
 /** What runtimes say first when it is not about the image. */
-const special = {
+const RUNTIME_REASONS = {
   RegistryUnavailable: "the registry is unavailable",
   SignatureValidationFailed: "the signature validation failed",
 } as const;
 
-function explained(name: string, text: string): { readonly reason: string; readonly message: string } {
-  for (const [reason, why] of Object.entries(special)) {
+function explainFailure(name: string, text: string): { readonly reason: string; readonly message: string } {
+  for (const [reason, why] of Object.entries(RUNTIME_REASONS)) {
     if (!text.startsWith(reason)) continue;
     return { reason, message: `image pull failed for ${name} because ${why}${text.slice(reason.length)}` };
   }
@@ -253,12 +253,12 @@ function explained(name: string, text: string): { readonly reason: string; reado
 }
 
 /** A code that says nothing is left out. */
-function textOf(error: unknown): string {
+function describeError(error: unknown): string {
   if (error instanceof RuntimeError && error.code === "UNKNOWN") return error.detail;
   return error instanceof Error ? error.message : String(error);
 }
 
 /** `812ms`, `1.204s` */
-function span(milliseconds: number): string {
+function formatDuration(milliseconds: number): string {
   return milliseconds < 1000 ? `${Math.round(milliseconds)}ms` : `${Math.round(milliseconds) / 1000}s`;
 }

@@ -12,8 +12,8 @@ interface Location {
 
 /** Whether credentials for `pattern` are for an image, or a repository, given without a scheme. */
 export function matchesImage(pattern: string, image: string): boolean {
-  const wanted = locationOf(pattern);
-  const given = locationOf(image);
+  const wanted = parseLocation(pattern);
+  const given = parseLocation(image);
   return (
     wanted.port === given.port &&
     wanted.labels.length === given.labels.length &&
@@ -23,7 +23,7 @@ export function matchesImage(pattern: string, image: string): boolean {
 }
 
 /** Why nothing could ever match the pattern; undefined when it is one. */
-export function imagePatternProblem(pattern: string): string | undefined {
+export function findImagePatternProblem(pattern: string): string | undefined {
   const host = hostOf(pattern);
   if (/^https?:\/\//.test(pattern)) return "a host without a scheme is expected";
   if (host === "") return "there is no host";
@@ -40,7 +40,7 @@ export function imagePatternProblem(pattern: string): string | undefined {
   }
 }
 
-function locationOf(text: string): Location {
+function parseLocation(text: string): Location {
   const host = hostOf(text);
   const path = text.slice(host.length).replace(/[?#].*$/s, "");
   const [, name = host, port = ""] = /^(.*):(\d*)$/s.exec(host) ?? [];

@@ -1,6 +1,6 @@
 import t from "tap";
-import { authsOf, credentialsIn } from "./docker-config.ts";
-import { imagePatternProblem, matchesImage } from "./image-pattern.ts";
+import { parseDockerConfig, parsePullSecret } from "./docker-config.ts";
+import { findImagePatternProblem, matchesImage } from "./image-pattern.ts";
 import { Keyring } from "./keyring.ts";
 import { parseImageReference } from "./reference.ts";
 
@@ -47,12 +47,12 @@ t.test("matchesImage() wants the labels of the host, the port, and the beginning
 });
 
 t.test("imagePatternProblem() says what can match nothing", async (t) => {
-  for (const good of ["r.io", "*.r.io/x", "r.io:5000/a", "[::1]:5000/a"]) t.equal(imagePatternProblem(good), undefined);
-  t.match(imagePatternProblem("https://r.io"), /without a scheme/);
-  t.match(imagePatternProblem(""), /no host/);
-  t.match(imagePatternProblem("a b"), /invalid character " "/);
-  t.match(imagePatternProblem("r.io:http/x"), /invalid port ":http"/);
-  t.match(imagePatternProblem("r[.io"), /not closed/);
+  for (const good of ["r.io", "*.r.io/x", "r.io:5000/a", "[::1]:5000/a"]) t.equal(findImagePatternProblem(good), undefined);
+  t.match(findImagePatternProblem("https://r.io"), /without a scheme/);
+  t.match(findImagePatternProblem(""), /no host/);
+  t.match(findImagePatternProblem("a b"), /invalid character " "/);
+  t.match(findImagePatternProblem("r.io:http/x"), /invalid port ":http"/);
+  t.match(findImagePatternProblem("r[.io"), /not closed/);
 });
 
 t.test("Keyring.lookup() prefers the more specific entry, and knows Docker's own registry", async (t) => {
@@ -63,7 +63,7 @@ t.test("Keyring.lookup() prefers the more specific entry, and knows Docker's own
     "*.test": { auth },
   };
   const keyring = new Keyring();
-  keyring.add(credentialsIn({ ".dockerconfigjson": JSON.stringify({ auths }) }), { kind: "node" });
+  keyring.add(parsePullSecret({ ".dockerconfigjson": JSON.stringify({ auths }) }), { kind: "node" });
   const find = (repository: string) => keyring.lookup(repository).map((each) => each.auth);
   t.same(find("r.example.org/team/x"), [
     { username: "t", password: "q" },
@@ -74,15 +74,15 @@ t.test("Keyring.lookup() prefers the more specific entry, and knows Docker's own
   t.equal(find("a.b.test/x").length, 0);
   t.equal(find("docker.io/library/busybox").length, 0);
   const legacy = { "https://index.docker.io/v1/": { auth } };
-  keyring.add(credentialsIn({ ".dockercfg": JSON.stringify(legacy) }), { kind: "node" });
+  keyring.add(parsePullSecret({ ".dockercfg": JSON.stringify(legacy) }), { kind: "node" });
   t.equal(find("docker.io/library/busybox").length, 1);
   t.equal(find("quay.test/x").length, 1);
 });
 
 t.test("credentialsIn() does not quote what it cannot read", async (t) => {
-  t.throws(() => credentialsIn({ ".dockerconfigjson": "[]" }), /not a JSON object/);
+  t.throws(() => parsePullSecret({ ".dockerconfigjson": "[]" }), /not a JSON object/);
   const auths = { "r.io": { auth: Buffer.from("secret").toString("base64") } };
-  t.throws(() => authsOf(JSON.stringify({ auths })), /^unable to parse auth field.*username:password\)$/);
-  t.same(credentialsIn({}), new Map());
-  t.same(authsOf('{"credHelpers":{}}'), new Map());
+  t.throws(() => parseDockerConfig(JSON.stringify({ auths })), /^unable to parse auth field.*username:password\)$/);
+  t.same(parsePullSecret({}), new Map());
+  t.same(parseDockerConfig('{"credHelpers":{}}'), new Map());
 });

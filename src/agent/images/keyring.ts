@@ -22,7 +22,7 @@ export class Keyring {
 
   add(auths: RegistryAuths, source: CredentialSource): void {
     for (const [location, auth] of auths) {
-      const pattern = patternOf(location);
+      const pattern = toPattern(location);
       this.#byPattern.set(pattern, [...(this.#byPattern.get(pattern) ?? []), { auth, source }]);
     }
   }
@@ -33,18 +33,18 @@ export class Keyring {
     const found = patterns
       .filter((pattern) => matchesImage(pattern, repository))
       .flatMap((pattern) => this.#byPattern.get(pattern) ?? []);
-    if (found.length > 0 || !isDockers(repository)) return found;
+    if (found.length > 0 || !isDockerHub(repository)) return found;
     return this.#byPattern.get(DEFAULT_REGISTRY) ?? [];
   }
 }
 
 /** Without what Docker's clients put around a host: a scheme, and the version of the registry's API. */
-function patternOf(location: string): string {
+function toPattern(location: string): string {
   const [, host = "", path = ""] = /^(?:https?:\/\/)?([^/?#]*)([^?#]*)/.exec(location) ?? [];
   const own = /^\/v[12]\//.test(path) ? path.slice("/v1".length) : path;
   return own === "/" ? host : `${host}${own}`;
 }
 
-function isDockers(repository: string): boolean {
+function isDockerHub(repository: string): boolean {
   return /^(?:index\.)?docker\.io\//.test(repository);
 }

@@ -25,12 +25,12 @@ export class PullQueue {
   }
 
   /** Throws when the registries have been asked too often; nobody waits for that. */
-  take(): void {
+  takeToken(): void {
     if (this.#bucket?.take() === false) throw new Error("pull QPS exceeded");
   }
 
   /** Does the work when it is its turn; whoever gives up loses the turn. */
-  async inTurn<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  async run<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
     if (this.#pulling >= this.#places) await this.#turn(signal);
     else this.#pulling += 1;
     try {

@@ -13,7 +13,7 @@ export async function pullImageVolumes(pod: PodContext, { spec, role }: PlannedS
     const { imagePullPolicy: _, ...container } = spec;
     const policy = pullPolicy === undefined ? {} : { imagePullPolicy: pullPolicy };
     const wanted = { ...container, image: reference, ...policy };
-    const { ref } = await images.ensure(pod.pod, wanted, role, pod.signal);
+    const { ref } = await images.ensureImage(pod.pod, wanted, role, pod.signal);
     pod.memory.imageRefs.set(reference, ref);
   }
 }

@@ -15,7 +15,7 @@ export function pulling(start: PlannedStart, sandbox: ObservedSandbox): PodState
       const { spec, role } = start;
       try {
         await services.images.checkSecrets(pod.pod);
-        const image = await services.images.ensure(pod.pod, spec, role, pod.signal);
+        const image = await services.images.ensureImage(pod.pod, spec, role, pod.signal);
         await pullImageVolumes(pod, start);
         return { to: "starting", start, sandbox, image };
       } catch (error) {
