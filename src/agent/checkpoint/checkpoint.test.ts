@@ -14,18 +14,18 @@ const sealed = (directory: string) => readdirSync(directory).filter((name) => na
 t.test("Checkpoint keeps values over a restart, encrypted, for nobody else to read", async (t) => {
   const directory = t.testdir();
   const first = await open(directory);
-  first.remember("pod/1", { secret: "hunter2" });
-  first.remember("pod/2", { name: "b" });
+  first.set("pod/1", { secret: "hunter2" });
+  first.set("pod/2", { name: "b" });
   await first[Symbol.asyncDispose]();
   const [file = "", other = ""] = sealed(directory);
   for (const name of [file, other, "key"]) t.equal(statSync(join(directory, name)).mode & 0o777, 0o600, name);
   t.notMatch(readFileSync(join(directory, file), "latin1") + readFileSync(join(directory, other), "latin1"), /hunter2/);
   const second = await open(directory);
   t.same([...second.keys("pod/")].sort(), ["pod/1", "pod/2"]);
-  t.same(await second.recall("pod/1"), { secret: "hunter2" });
-  second.forget("pod/1");
+  t.same(await second.get("pod/1"), { secret: "hunter2" });
+  second.delete("pod/1");
   t.same(second.keys("pod/"), ["pod/2"]);
-  t.equal(await second.recall("pod/3"), undefined);
+  t.equal(await second.get("pod/3"), undefined);
   await second.flush();
   t.equal(sealed(directory).length, 1);
 });
@@ -33,13 +33,13 @@ t.test("Checkpoint keeps values over a restart, encrypted, for nobody else to re
 t.test("Checkpoint writes nothing when nothing changed", async (t) => {
   const directory = t.testdir();
   const first = await open(directory);
-  first.remember("a", { x: 1, y: [2] });
+  first.set("a", { x: 1, y: [2] });
   await first.flush();
   const before = sealed(directory).map((name) => readFileSync(join(directory, name)));
-  first.remember("a", { y: [2], x: 1 });
+  first.set("a", { y: [2], x: 1 });
   await first.flush();
   const second = await open(directory);
-  second.remember("a", { x: 1, y: [2] });
+  second.set("a", { x: 1, y: [2] });
   await second.flush();
   t.same(
     sealed(directory).map((name) => readFileSync(join(directory, name))),
@@ -52,7 +52,7 @@ t.test("Checkpoint leaves out what was damaged or moved, and says so in one line
   const lines: unknown[] = [];
   const log = { ...silentLogger, warn: (text: string, values: unknown) => void lines.push([text, values]) };
   const first = await open(directory);
-  for (const key of ["a", "b", "c"]) first.remember(key, key);
+  for (const key of ["a", "b", "c"]) first.set(key, key);
   await first.flush();
   const [one = "", two = "", three = ""] = sealed(directory);
   writeFileSync(join(directory, one), readFileSync(join(directory, two)));
@@ -60,14 +60,14 @@ t.test("Checkpoint leaves out what was damaged or moved, and says so in one line
   const second = await Checkpoint.open({ directory, clock: new FakeClock(), log });
   t.equal(second.keys("").length, 1);
   t.match(lines, [[/Cannot read all of the checkpoint/, { directory, unreadable: 2, readable: 1 }]]);
-  await second.sweep();
+  await second.removeUnreadable();
   t.equal(sealed(directory).length, 1, "once the server has told what there is, it goes");
   writeFileSync(join(directory, "key"), "torn");
   const third = await Checkpoint.open({ directory, clock: new FakeClock(), log });
   t.same(third.keys(""), []);
   t.match(lines, [[], [/Cannot read all/, { unreadable: 1, readable: 0 }]], "a key that is none");
-  third.remember("a", "new");
-  await third.sweep();
+  third.set("a", "new");
+  await third.removeUnreadable();
   t.same((await open(directory)).keys(""), ["a"]);
 });
 

@@ -42,7 +42,7 @@ export class Checkpoint implements AsyncDisposable {
   /** Rejects when the directory cannot be used. */
   static async open(options: CheckpointOptions): Promise<Checkpoint> {
     await mkdir(options.directory, { recursive: true, mode: 0o700 });
-    const checkpoint = new Checkpoint(options, await nodeKey(options.directory));
+    const checkpoint = new Checkpoint(options, await readOrCreateKey(options.directory));
     for (const [key, text] of await checkpoint.#readAll()) checkpoint.#written.set(key, digest(text));
     return checkpoint;
   }
@@ -56,31 +56,31 @@ export class Checkpoint implements AsyncDisposable {
   }
 
   /** Undefined when there is none, or when it cannot be read any more. */
-  async recall(key: string): Promise<unknown> {
+  async get(key: string): Promise<unknown> {
     const pending = this.#pending.get(key);
     if (pending !== undefined) return JSON.parse(canonicalJson(pending.value));
     if (!this.#written.has(key)) return undefined;
-    const text = (await this.#read(fileOf(key)))?.text;
+    const text = (await this.#read(toFileName(key)))?.text;
     return text === undefined ? undefined : JSON.parse(text);
   }
 
   /** Notes the value, which must not change any more; it is written soon, when it is another than before. */
-  remember(key: string, value: unknown): void {
+  set(key: string, value: unknown): void {
     this.#pending.set(key, { value });
     this.#later(SETTLE_MS);
   }
 
-  forget(key: string): void {
+  delete(key: string): void {
     if (this.#written.has(key)) this.#pending.set(key, undefined);
     else this.#pending.delete(key);
     this.#later(SETTLE_MS);
   }
 
   /** Removes what could not be read; what of it is still wanted must have been noted again. */
-  async sweep(): Promise<void> {
+  async removeUnreadable(): Promise<void> {
     if (this.#unreadable.length === 0) return;
     await this.flush();
-    const held = new Set([...this.#written.keys()].map(fileOf));
+    const held = new Set([...this.#written.keys()].map(toFileName));
     for (const file of this.#unreadable) if (!held.has(file)) await rm(this.#path(file), { force: true });
     this.#unreadable = [];
   }
@@ -107,7 +107,7 @@ export class Checkpoint implements AsyncDisposable {
     for (const [key, pending] of [...this.#pending]) {
       const text = pending && canonicalJson(pending.value);
       try {
-        if (text === undefined) await rm(this.#path(fileOf(key)), { force: true });
+        if (text === undefined) await rm(this.#path(toFileName(key)), { force: true });
         else if (this.#written.get(key) !== digest(text)) await this.#write(key, text);
       } catch (error) {
         this.#options.log.error("Cannot write checkpoint", error, { key });
@@ -121,9 +121,9 @@ export class Checkpoint implements AsyncDisposable {
   }
 
   async #write(key: string, text: string): Promise<void> {
-    const file = fileOf(key);
+    const file = toFileName(key);
     const sealed = seal(this.#key, file, Buffer.from(JSON.stringify([key, text])));
-    await writeWhole(this.#path(file), sealed);
+    await writeAtomically(this.#path(file), sealed);
   }
 
   #path(file: string): string {
@@ -169,13 +169,13 @@ export class Checkpoint implements AsyncDisposable {
   /** Rejects for what was damaged, moved, or sealed with another key. */
   async #readOne(file: string): Promise<{ readonly key: string; readonly text: string }> {
     const [key, text] = JSON.parse(unseal(this.#key, file, await readFile(this.#path(file))).toString("utf8"));
-    if (typeof key === "string" && typeof text === "string" && fileOf(key) === file) return { key, text };
+    if (typeof key === "string" && typeof text === "string" && toFileName(key) === file) return { key, text };
     throw new Error("it holds something else");
   }
 }
 
 /** Names of pods and Secrets are nobody's business either. */
-function fileOf(key: string): string {
+function toFileName(key: string): string {
   return `${createHash("sha256").update(key).digest("hex").slice(0, 40)}${SUFFIX}`;
 }
 
@@ -183,7 +183,7 @@ function digest(text: string): string {
   return createHash("sha256").update(text).digest("base64");
 }
 
-async function nodeKey(directory: string): Promise<Buffer> {
+async function readOrCreateKey(directory: string): Promise<Buffer> {
   const path = join(directory, KEY_FILE);
   const found = await readFile(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return undefined;
@@ -191,12 +191,12 @@ async function nodeKey(directory: string): Promise<Buffer> {
   });
   if (found?.length === KEY_BYTES) return found;
   const made = randomBytes(KEY_BYTES);
-  await writeWhole(path, made);
+  await writeAtomically(path, made);
   return made;
 }
 
 /** As a whole, and lasting, even when the power goes. */
-async function writeWhole(path: string, bytes: Uint8Array): Promise<void> {
+async function writeAtomically(path: string, bytes: Uint8Array): Promise<void> {
   const temporary = `${path}.tmp`;
   const file = await open(temporary, "w", 0o600);
   try {

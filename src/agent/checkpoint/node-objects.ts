@@ -31,7 +31,7 @@ const SERVICES = "services";
 export class NodeObjects implements VolumeObjects, TokenRequestSource {
   readonly #options: NodeObjectsOptions;
   /** Set while the node lives on its checkpoint. */
-  away = false;
+  isApiServerAway = false;
 
   constructor(options: NodeObjectsOptions) {
     this.#options = options;
@@ -50,15 +50,15 @@ export class NodeObjects implements VolumeObjects, TokenRequestSource {
     const { text } = this.#options.reader;
     return {
       configMap: (namespace, name) =>
-        this.#kept(`text/configMap/${namespace}/${name}`, () => text.configMap(namespace, name), same, same<Texts>),
+        this.#kept(`text/configMap/${namespace}/${name}`, () => text.configMap(namespace, name), identity, identity<Texts>),
       secret: (namespace, name) =>
-        this.#kept(`text/secret/${namespace}/${name}`, () => text.secret(namespace, name), same, same<Texts>),
+        this.#kept(`text/secret/${namespace}/${name}`, () => text.secret(namespace, name), identity, identity<Texts>),
       services: () => this.#services(text),
     };
   }
 
   /** The same for static pods, which see nothing but what lies beside them. */
-  get ofManifests(): VolumeObjects & { readonly text: EnvironmentSources } {
+  get forStaticPods(): VolumeObjects & { readonly text: EnvironmentSources } {
     const { reader, statics, checkpoint } = this.#options;
     const find = async (kind: ObjectKind, namespace: string, name: string): Promise<Bytes | undefined> => {
       const found = statics.object(kind, namespace, name);
@@ -70,8 +70,8 @@ export class NodeObjects implements VolumeObjects, TokenRequestSource {
       configMap: (namespace, name) => find("configMap", namespace, name),
       secret: (namespace, name) => find("secret", namespace, name),
       text: {
-        configMap: async (namespace, name) => asText(await find("configMap", namespace, name)),
-        secret: async (namespace, name) => asText(await find("secret", namespace, name)),
+        configMap: async (namespace, name) => decodeText(await find("configMap", namespace, name)),
+        secret: async (namespace, name) => decodeText(await find("secret", namespace, name)),
         services: () => this.#services(reader.text),
       },
     };
@@ -82,49 +82,49 @@ export class NodeObjects implements VolumeObjects, TokenRequestSource {
     const { reader, checkpoint } = this.#options;
     const { audiences = [], boundObjectRef } = request.spec ?? {};
     const key = `token/${boundObjectRef?.uid ?? ""}/${namespace}/${account}/${audiences.join(" ")}`;
-    const last = this.away ? await checkpoint?.recall(key) : undefined;
+    const last = this.isApiServerAway ? await checkpoint?.get(key) : undefined;
     if (last !== undefined) return last as TokenRequest;
     try {
       const answer = await reader.requestToken(namespace, account, request);
       // Renewals are not written: any token will do, and disks of nodes wear out.
-      if (checkpoint?.keys(key).length === 0) checkpoint.remember(key, answer);
+      if (checkpoint?.keys(key).length === 0) checkpoint.set(key, answer);
       return answer;
     } catch (error) {
-      const known = isAnswer(error) ? undefined : await checkpoint?.recall(key);
+      const known = isDefinitive(error) ? undefined : await checkpoint?.get(key);
       if (known === undefined) throw error;
       return known as TokenRequest;
     }
   }
 
   /** Watches what these pods refer to. */
-  keep(pods: readonly Pod[]): void {
+  watchReferenced(pods: readonly Pod[]): void {
     this.#options.reader.keep(pods);
   }
 
   /** Forgets for good what none of these pods refers to; they have to be all. */
-  prune(pods: readonly Pod[]): void {
+  pruneCheckpoint(pods: readonly Pod[]): void {
     const { checkpoint } = this.#options;
-    this.keep(pods);
+    this.watchReferenced(pods);
     const wanted = new Set<string>();
     for (const key of referencedObjects(pods)) wanted.add(`text/${key}`).add(`bytes/${key}`);
     const uids = new Set(pods.map(podUid));
     const isWanted = (key: string): boolean =>
       key.startsWith("token/") ? uids.has(key.split("/")[1] ?? "") : wanted.has(key);
     for (const prefix of ["text/", "bytes/", "token/"]) {
-      for (const key of checkpoint?.keys(prefix) ?? []) if (!isWanted(key)) checkpoint?.forget(key);
+      for (const key of checkpoint?.keys(prefix) ?? []) if (!isWanted(key)) checkpoint?.delete(key);
     }
   }
 
   #bytes(kind: ObjectKind, namespace: string, name: string): Promise<Bytes | undefined> {
     const { reader } = this.#options;
-    return this.#kept(`bytes/${kind}/${namespace}/${name}`, () => reader[kind](namespace, name), asBase64, asBytes);
+    return this.#kept(`bytes/${kind}/${namespace}/${name}`, () => reader[kind](namespace, name), encodeBase64, decodeBase64);
   }
 
   async #services(text: EnvironmentSources): Promise<Iterable<Service>> {
     const { checkpoint } = this.#options;
-    if (this.away) return ((await checkpoint?.recall(SERVICES)) as readonly Service[] | undefined) ?? [];
+    if (this.isApiServerAway) return ((await checkpoint?.get(SERVICES)) as readonly Service[] | undefined) ?? [];
     const found = [...(await text.services())];
-    checkpoint?.remember(SERVICES, found.map(forEnvironment));
+    checkpoint?.set(SERVICES, found.map(trimService));
     return found;
   }
 
@@ -137,15 +137,15 @@ export class NodeObjects implements VolumeObjects, TokenRequestSource {
   ): Promise<T | undefined> {
     const { checkpoint } = this.#options;
     // A network that swallows everything would hold the pod up.
-    const last = this.away ? await checkpoint?.recall(key) : undefined;
+    const last = this.isApiServerAway ? await checkpoint?.get(key) : undefined;
     if (last !== undefined) return restored(last as Texts);
     try {
       const found = await read();
-      if (found === undefined) checkpoint?.forget(key);
-      else checkpoint?.remember(key, written(found));
+      if (found === undefined) checkpoint?.delete(key);
+      else checkpoint?.set(key, written(found));
       return found;
     } catch (error) {
-      const known = isAnswer(error) ? undefined : await checkpoint?.recall(key);
+      const known = isDefinitive(error) ? undefined : await checkpoint?.get(key);
       if (known === undefined) throw error;
       return restored(known as Texts);
     }
@@ -153,31 +153,31 @@ export class NodeObjects implements VolumeObjects, TokenRequestSource {
 }
 
 /** Whether the server itself refused; what is between, or a server in trouble, does not count. */
-function isAnswer(error: unknown): boolean {
+function isDefinitive(error: unknown): boolean {
   return error instanceof StatusError && error.status.code < 500 && error.status.code !== 429;
 }
 
 /** Without what changes from one moment to the next and no variable tells of. */
-function forEnvironment({ metadata, spec }: Service): Service {
+function trimService({ metadata, spec }: Service): Service {
   return {
     metadata: { name: metadata?.name ?? "", namespace: metadata?.namespace ?? "" },
     ...(spec === undefined ? {} : { spec }),
   };
 }
 
-function same<T>(value: T): T {
+function identity<T>(value: T): T {
   return value;
 }
 
-function asBase64(bytes: Bytes): Texts {
+function encodeBase64(bytes: Bytes): Texts {
   return Object.fromEntries(Object.entries(bytes).map(([key, value]) => [key, Buffer.from(value).toString("base64")]));
 }
 
-function asBytes(texts: Texts): Bytes {
+function decodeBase64(texts: Texts): Bytes {
   return Object.fromEntries(Object.entries(texts).map(([key, value]) => [key, Buffer.from(value, "base64")]));
 }
 
-function asText(bytes: Bytes | undefined): Texts | undefined {
+function decodeText(bytes: Bytes | undefined): Texts | undefined {
   return (
     bytes && Object.fromEntries(Object.entries(bytes).map(([key, value]) => [key, Buffer.from(value).toString("utf8")]))
   );

@@ -69,7 +69,7 @@ export class PodSources {
     const { api, pods, statics } = this.#options;
     const checkpointed: Pod[] = [];
     for (const key of api?.checkpoint.keys(checkpointKey("")) ?? []) {
-      const pod = (await api?.checkpoint.recall(key)) as Pod | undefined;
+      const pod = (await api?.checkpoint.get(key)) as Pod | undefined;
       if (pod !== undefined) checkpointed.push(pod);
     }
     return findNeededImages([...pods.pods, ...statics.pods, ...checkpointed]);
@@ -113,9 +113,9 @@ export class PodSources {
       onPut(pod) {
         if (isMirror(pod)) return mirrors.mirrorPut(pod);
         known.add(podUid(pod));
-        checkpoint.remember(checkpointKey(podUid(pod)), withoutServerMetadata(pod));
+        checkpoint.set(checkpointKey(podUid(pod)), withoutServerMetadata(pod));
         pods.put(pod);
-        objects.keep(pods.pods);
+        objects.watchReferenced(pods.pods);
         status.observed(pod);
         relister.requestRelist();
       },
@@ -129,7 +129,7 @@ export class PodSources {
     try {
       const restored = await this.#restored(informer.synced, known);
       await informer.synced;
-      objects.away = false;
+      objects.isApiServerAway = false;
       for (const uid of restored) if (!known.has(uid)) this.#leave(uid);
       this.#apiSynced = true;
       this.#noteComplete();
@@ -142,7 +142,7 @@ export class PodSources {
   /** The API has the pod no more. */
   #leave(uid: string): void {
     const { pods, api } = this.#options;
-    api?.checkpoint.forget(checkpointKey(uid));
+    api?.checkpoint.delete(checkpointKey(uid));
     api?.status.gone(uid);
     pods.delete(uid);
   }
@@ -156,15 +156,15 @@ export class PodSources {
     waited.catch(() => undefined);
     if (!isAway || api === undefined) return [];
     const restored: string[] = [];
-    objects.away = true;
+    objects.isApiServerAway = true;
     for (const key of api.checkpoint.keys(checkpointKey(""))) {
-      const pod = (await api.checkpoint.recall(key)) as Pod | undefined;
+      const pod = (await api.checkpoint.get(key)) as Pod | undefined;
       // The server may have answered in the meantime.
       if (pod === undefined || signal.aborted || known.has(podUid(pod))) continue;
       restored.push(podUid(pod));
       pods.put(pod);
     }
-    objects.keep(pods.pods);
+    objects.watchReferenced(pods.pods);
     relister.requestRelist();
     if (restored.length > 0)
       log.info("API server does not answer: pods go on from the checkpoint", { pods: restored.length });
@@ -192,8 +192,8 @@ export class PodSources {
       await this.#sweep().catch((error: unknown) => {
         if (!signal.aborted) log.warn("Cannot sweep orphaned pods", { error: String(error) });
       });
-      objects.prune(pods.pods);
-      await this.#options.api?.checkpoint.sweep();
+      objects.pruneCheckpoint(pods.pods);
+      await this.#options.api?.checkpoint.removeUnreadable();
       await clock.sleep(config.pods.syncMs, signal).catch(() => undefined);
     }
   }
