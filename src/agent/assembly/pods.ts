@@ -59,7 +59,7 @@ export function openPods(at: Foundation, reporting: Reporting, node: NodeParts):
       runtimeName: () => runtimeName,
       changed,
       expectChange: () => relister.requestRelist(),
-      finished: (pod) => status?.finished(pod),
+      finished: (pod) => status?.podFinished(pod),
       active: () => pods.active,
       terminate: (uid, termination) => pods.terminate(uid, termination),
       node: () => node.own.read(),

@@ -49,14 +49,14 @@ export function openReporting(at: Foundation): Reporting {
     mirrors,
     podIs(pod, state, isOver) {
       standalone?.show(pod, state);
-      if (!isStatic(pod)) status?.set(pod, state);
+      if (!isStatic(pod)) status?.setStatus(pod, state);
       // The last that is told of a static pod that goes is how its containers stopped.
       else if (!isOver) mirrors?.setStatus(pod, state);
     },
     podIsGone(pod) {
       standalone?.hide(pod);
       if (isStatic(pod)) mirrors?.delete(pod);
-      else status?.forget(podUid(pod));
+      else status?.removePod(podUid(pod));
     },
   };
 }

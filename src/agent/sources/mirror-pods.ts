@@ -90,7 +90,7 @@ export class MirrorPods implements AsyncDisposable {
   mirrorPut(mirror: Pod): void {
     const key = fullName(mirror);
     this.#mirrors.set(key, mirror);
-    this.#options.status.observed(mirror);
+    this.#options.status.podObserved(mirror);
     this.#write(key);
     if (this.#complete) this.#queue.add(key);
   }
@@ -108,8 +108,8 @@ export class MirrorPods implements AsyncDisposable {
   #forget(key: string, mirror: Pod): void {
     const uid = podUid(mirror);
     if (podUid(this.#mirrors.get(key) ?? {}) === uid) this.#mirrors.delete(key);
-    this.#options.status.gone(uid);
-    this.#options.status.forget(uid);
+    this.#options.status.podDeleted(uid);
+    this.#options.status.removePod(uid);
   }
 
   /** The status of the static pod becomes that of its mirror. */
@@ -117,7 +117,7 @@ export class MirrorPods implements AsyncDisposable {
     const wanted = this.#wanted.get(key);
     const mirror = this.#mirrors.get(key);
     if (wanted?.status === undefined || mirror === undefined || !isCurrent(mirror, wanted.pod)) return;
-    this.#options.status.set(mirror, wanted.status);
+    this.#options.status.setStatus(mirror, wanted.status);
   }
 
   async #sync(key: string, signal: AbortSignal): Promise<void> {

@@ -116,7 +116,7 @@ export class PodSources {
         checkpoint.set(checkpointKey(podUid(pod)), withoutServerMetadata(pod));
         pods.put(pod);
         objects.watchReferenced(pods.pods);
-        status.observed(pod);
+        status.podObserved(pod);
         relister.requestRelist();
       },
       onDelete: (pod) => {
@@ -143,7 +143,7 @@ export class PodSources {
   #leave(uid: string): void {
     const { pods, api } = this.#options;
     api?.checkpoint.delete(checkpointKey(uid));
-    api?.status.gone(uid);
+    api?.status.podDeleted(uid);
     pods.delete(uid);
   }
 

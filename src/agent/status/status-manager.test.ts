@@ -30,9 +30,9 @@ const pod: Pod = {
 t.test("StatusManager writes what differs once, and nothing when it agrees", async (t) => {
   const server: Server = { calls: [], answer: () => ({ status: { phase: "Running" } }) };
   await using status = manager(server);
-  status.set(pod, { phase: "Running" });
+  status.setStatus(pod, { phase: "Running" });
   await status.flush(1000);
-  status.set(pod, { phase: "Running" });
+  status.setStatus(pod, { phase: "Running" });
   await status.flush(1000);
   t.same(server.calls, ["patch"]);
 });
@@ -40,11 +40,11 @@ t.test("StatusManager writes what differs once, and nothing when it agrees", asy
 t.test("StatusManager removes a deleted pod once all of it has stopped, and is then done with it", async (t) => {
   const server: Server = { calls: [], answer: () => ({ status: { phase: "Succeeded" } }) };
   await using status = manager(server);
-  status.set(pod, { phase: "Succeeded" });
-  status.finished(pod);
+  status.setStatus(pod, { phase: "Succeeded" });
+  status.podFinished(pod);
   await status.flush(1000);
   t.same(server.calls, ["patch", "delete"]);
-  status.set(pod, { phase: "Failed" });
+  status.setStatus(pod, { phase: "Failed" });
   await status.flush(1000);
   t.same(server.calls, ["patch", "delete"], "no word about a pod that is gone");
 });
@@ -53,12 +53,12 @@ t.test("StatusManager lets go of a pod that left the API while a write was under
   const server: Server = { calls: [], answer: () => undefined };
   await using status = manager(server);
   server.answer = () => {
-    status.gone("u1");
+    status.podDeleted("u1");
     throw new StatusError(403, "Forbidden", "no relationship found");
   };
-  status.set(pod, { phase: "Running" });
+  status.setStatus(pod, { phase: "Running" });
   await status.flush(1000);
-  status.set(pod, { phase: "Failed" });
+  status.setStatus(pod, { phase: "Failed" });
   await status.flush(1000);
   t.same(server.calls, ["patch"]);
 });

@@ -12,7 +12,7 @@ import type { Logger } from "../../std/log/logger.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import { WorkQueue } from "../../std/async/work-queue.ts";
 import { podName, podNamespace, podUid } from "../pods/pod-fields.ts";
-import { statusPatch } from "./status-patch.ts";
+import { makeStatusPatch } from "./status-patch.ts";
 
 export interface StatusManagerOptions {
   readonly client: Client;
@@ -56,7 +56,7 @@ export class StatusManager implements AsyncDisposable {
   }
 
   /** A worker's view. */
-  set(pod: Pod, status: PodStatus): void {
+  setStatus(pod: Pod, status: PodStatus): void {
     const uid = podUid(pod);
     const entry = this.#entries.get(uid);
     if (entry === undefined) {
@@ -70,16 +70,16 @@ export class StatusManager implements AsyncDisposable {
   }
 
   /** The pod as the server told it; what is there may have been changed by others. */
-  observed(pod: Pod): void {
+  podObserved(pod: Pod): void {
     const entry = this.#entries.get(podUid(pod));
     if (entry === undefined) return;
     entry.pod = pod;
     entry.server = pod.status;
-    if (entry.status !== undefined && statusPatch(pod.status, entry.status) !== undefined) this.#queue.add(podUid(pod));
+    if (entry.status !== undefined && makeStatusPatch(pod.status, entry.status) !== undefined) this.#queue.add(podUid(pod));
   }
 
   /** Everything of the deleted pod has stopped. */
-  finished(pod: Pod): void {
+  podFinished(pod: Pod): void {
     const entry = this.#entries.get(podUid(pod));
     if (entry === undefined || entry.finished) return;
     entry.finished = true;
@@ -87,12 +87,12 @@ export class StatusManager implements AsyncDisposable {
   }
 
   /** The pod has left the API; its worker may go on reporting until all has stopped. */
-  gone(uid: string): void {
+  podDeleted(uid: string): void {
     const entry = this.#entries.get(uid);
     if (entry !== undefined) entry.gone = true;
   }
 
-  forget(uid: string): void {
+  removePod(uid: string): void {
     this.#entries.delete(uid);
     this.#queue.forget(uid);
   }
@@ -115,7 +115,7 @@ export class StatusManager implements AsyncDisposable {
     const name = { name: podName(entry.pod), namespace: podNamespace(entry.pod) };
     try {
       const { status } = entry;
-      const patch = status === undefined ? undefined : statusPatch(entry.server, status);
+      const patch = status === undefined ? undefined : makeStatusPatch(entry.server, status);
       if (patch !== undefined) {
         // The uid makes the server refuse when another pod of that name has taken the place.
         const body = { metadata: { uid }, status: patch };
@@ -131,7 +131,7 @@ export class StatusManager implements AsyncDisposable {
       }
     } catch (error) {
       // A pod that went while this was under way is none of the node's any more, which the server may call forbidden.
-      if (!isGone(error) && !entry.gone) throw error;
+      if (!isNotFoundOrReplaced(error) && !entry.gone) throw error;
       this.#options.log.v(3)?.info("Pod is gone from the API", { pod: name.name });
       entry.gone = true;
     }
@@ -139,6 +139,6 @@ export class StatusManager implements AsyncDisposable {
 }
 
 /** Not there any more, or replaced by another of the same name. */
-function isGone(error: unknown): boolean {
+function isNotFoundOrReplaced(error: unknown): boolean {
   return error instanceof StatusError && (error.status.code === 404 || error.status.code === 409);
 }

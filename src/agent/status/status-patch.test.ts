@@ -1,12 +1,12 @@
 import t from "tap";
 import type { PodStatus } from "../../api/core/pod/schema.ts";
-import { statusPatch } from "./status-patch.ts";
+import { makeStatusPatch } from "./status-patch.ts";
 
 const ready = (status: string, extra = {}) => ({ type: "Ready", status, lastTransitionTime: "t", ...extra });
 
 t.test("statusPatch() is undefined when nothing differs", async (t) => {
   const status: PodStatus = { phase: "Running", conditions: [ready("True")], podIPs: [{ ip: "10.0.0.1" }] };
-  t.equal(statusPatch(status, { ...status }), undefined);
+  t.equal(makeStatusPatch(status, { ...status }), undefined);
 });
 
 t.test("statusPatch() leaves other people's conditions and fields alone", async (t) => {
@@ -14,21 +14,21 @@ t.test("statusPatch() leaves other people's conditions and fields alone", async 
     nominatedNodeName: "n",
     conditions: [ready("True"), { type: "example.org/x", status: "True" }],
   };
-  t.equal(statusPatch(before, { conditions: [ready("True")] }), undefined);
+  t.equal(makeStatusPatch(before, { conditions: [ready("True")] }), undefined);
 });
 
 t.test("statusPatch() takes away a reason that no longer holds", async (t) => {
   const before: PodStatus = { conditions: [ready("False", { reason: "ContainersNotReady", message: "m" })] };
-  t.same(statusPatch(before, { conditions: [ready("True")] }), {
+  t.same(makeStatusPatch(before, { conditions: [ready("True")] }), {
     conditions: [{ ...ready("True"), reason: null, message: null }],
   });
 });
 
 t.test("statusPatch() removes what went, and replaces addresses as a whole", async (t) => {
   const before: PodStatus = { reason: "x", podIPs: [{ ip: "10.0.0.1" }] };
-  t.same(statusPatch(before, { podIPs: [{ ip: "10.0.0.2" }] }), {
+  t.same(makeStatusPatch(before, { podIPs: [{ ip: "10.0.0.2" }] }), {
     reason: null,
     podIPs: [{ ip: "10.0.0.2" }, { $patch: "replace" }],
   });
-  t.same(statusPatch(undefined, { podIPs: [{ ip: "10.0.0.2" }] }), { podIPs: [{ ip: "10.0.0.2" }] });
+  t.same(makeStatusPatch(undefined, { podIPs: [{ ip: "10.0.0.2" }] }), { podIPs: [{ ip: "10.0.0.2" }] });
 });

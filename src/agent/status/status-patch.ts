@@ -3,7 +3,7 @@ import type { PodCondition, PodStatus } from "../../api/core/pod/schema.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 
 /** Conditions that the agent owns; others belong to controllers and are left alone. */
-const owned: ReadonlySet<string> = new Set([
+const OWNED_CONDITIONS: ReadonlySet<string> = new Set([
   "PodReadyToStartContainers",
   "Initialized",
   "Ready",
@@ -14,13 +14,13 @@ const owned: ReadonlySet<string> = new Set([
 ]);
 
 /** Lists that the server would merge by key, where ours is the whole truth. */
-const replaced: ReadonlySet<string> = new Set(["podIPs", "hostIPs"]);
+const REPLACED_LISTS: ReadonlySet<string> = new Set(["podIPs", "hostIPs"]);
 
 /** Fields that the agent never writes. */
-const foreign: ReadonlySet<string> = new Set(["nominatedNodeName", "resize", "resourceClaimStatuses"]);
+const UNOWNED_FIELDS: ReadonlySet<string> = new Set(["nominatedNodeName", "resize", "resourceClaimStatuses"]);
 
 /** A strategic merge patch of the `status` member; undefined when nothing differs. */
-export function statusPatch(
+export function makeStatusPatch(
   before: PodStatus | undefined,
   after: PodStatus,
 ): Readonly<Record<string, unknown>> | undefined {
@@ -28,13 +28,13 @@ export function statusPatch(
   const old = (before ?? {}) as Readonly<Record<string, unknown>>;
   const next = after as Readonly<Record<string, unknown>>;
   for (const key of new Set([...Object.keys(old), ...Object.keys(next)])) {
-    if (foreign.has(key) || deepEqual(old[key], next[key])) continue;
+    if (UNOWNED_FIELDS.has(key) || deepEqual(old[key], next[key])) continue;
     if (key === "conditions") {
-      const conditions = conditionPatch(before?.conditions ?? [], after.conditions ?? []);
+      const conditions = makeConditionPatches(before?.conditions ?? [], after.conditions ?? []);
       if (conditions.length > 0) patch[key] = conditions;
     } else if (next[key] === undefined) {
       patch[key] = null;
-    } else if (replaced.has(key) && old[key] !== undefined) {
+    } else if (REPLACED_LISTS.has(key) && old[key] !== undefined) {
       patch[key] = [...(next[key] as readonly unknown[]), { $patch: "replace" }];
     } else {
       patch[key] = next[key];
@@ -43,11 +43,11 @@ export function statusPatch(
   return Object.keys(patch).length === 0 ? undefined : patch;
 }
 
-function conditionPatch(before: readonly PodCondition[], after: readonly PodCondition[]): readonly unknown[] {
+function makeConditionPatches(before: readonly PodCondition[], after: readonly PodCondition[]): readonly unknown[] {
   const changes: unknown[] = [];
   for (const condition of after) {
     const found = before.find((each) => each.type === condition.type);
-    if (found !== undefined && same(found, condition)) continue;
+    if (found !== undefined && isSameCondition(found, condition)) continue;
     // A reason that no longer holds has to be taken away by name.
     const cleared = Object.fromEntries(
       (["reason", "message"] as const)
@@ -58,12 +58,12 @@ function conditionPatch(before: readonly PodCondition[], after: readonly PodCond
   }
   const types = new Set(after.map((each) => each.type));
   for (const { type } of before) {
-    if (owned.has(type) && !types.has(type)) changes.push({ type, $patch: "delete" });
+    if (OWNED_CONDITIONS.has(type) && !types.has(type)) changes.push({ type, $patch: "delete" });
   }
   return changes;
 }
 
-function same(a: PodCondition, b: PodCondition): boolean {
+function isSameCondition(a: PodCondition, b: PodCondition): boolean {
   return (
     a.status === b.status &&
     (a.reason ?? "") === (b.reason ?? "") &&
