@@ -7,7 +7,7 @@ import { podKind } from "../api/core/pod/kind.ts";
 import { type Pod, pod } from "../api/core/pod/schema.ts";
 import { compare } from "../schema/apply/compare.ts";
 import { canonicalize, difference, union } from "../schema/apply/field-set.ts";
-import { toJsonValue } from "../schema/apply/json-form.ts";
+import { toJsonValue } from "../schema/apply/json-value.ts";
 import { merge } from "../schema/apply/merge.ts";
 import { parseFields } from "../schema/apply/parse-fields.ts";
 import { shapeOf } from "../schema/apply/shape.ts";

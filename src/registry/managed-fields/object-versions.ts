@@ -2,7 +2,7 @@
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { svcGroup } from "../../api/scheme.ts";
 import type { FieldSet } from "../../schema/apply/field-set.ts";
-import { toJsonValue } from "../../schema/apply/json-form.ts";
+import { toJsonValue } from "../../schema/apply/json-value.ts";
 import type { Versions } from "../../schema/apply/managers.ts";
 import { type Shape, shapeOf } from "../../schema/apply/shape.ts";
 import { decode } from "../../schema/decode/decode.ts";

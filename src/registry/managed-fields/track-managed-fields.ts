@@ -3,7 +3,7 @@ import type { ApiObject } from "../../api/kind.ts";
 import type { ManagedFieldsEntry } from "../../api/meta/object-meta.ts";
 import { formatApiVersion } from "../../api/scheme.ts";
 import { isEmptySet, noFields, union } from "../../schema/apply/field-set.ts";
-import { toJsonValue } from "../../schema/apply/json-form.ts";
+import { toJsonValue } from "../../schema/apply/json-value.ts";
 import { type ManagerContext, type ManagedFields, updateManagers } from "../../schema/apply/managers.ts";
 import { IdentityError } from "../../schema/apply/shape.ts";
 import { deepEqual } from "../../schema/value/equal.ts";

@@ -1,6 +1,6 @@
 import t from "tap";
 import { int32, list, map, object, optional, pointer, required, string, time } from "../define.ts";
-import { toJsonValue } from "./json-form.ts";
+import { toJsonValue } from "./json-value.ts";
 
 const inner = object("test.Inner", { name: optional(1, string), made: optional(2, time), size: pointer(3, int32) });
 const outer = object("test.Outer", {
