@@ -5,8 +5,8 @@ import { formatApiVersion } from "../api/scheme.ts";
 import { badRequest, StatusError } from "../api/status.ts";
 import { stringify } from "../schema/json/encode.ts";
 import { parseJson } from "../schema/json/parse.ts";
-import { mergePatch } from "../schema/patch/merge-patch.ts";
-import { PatchError, strategicMerge } from "../schema/patch/strategic-merge.ts";
+import { jsonMergePatch } from "../schema/patch/merge-patch.ts";
+import { PatchError, strategicMergePatch } from "../schema/patch/strategic-merge.ts";
 import { change, type Next } from "./write/guaranteed-update.ts";
 import { booked, withOldTimes } from "./managed-fields/track-managed-fields.ts";
 import type { Registry, Scope } from "./registry.ts";
@@ -60,7 +60,7 @@ export function patched(kind: Kind, current: unknown, patch: Patch): unknown {
     case "json":
       return jsonPatch(current, patch.operations);
     case "merge":
-      return mergePatch(current, patch.value);
+      return jsonMergePatch(current, patch.value);
     case "strategic":
       return strategically(kind, current, patch.value);
     default:
@@ -70,7 +70,7 @@ export function patched(kind: Kind, current: unknown, patch: Patch): unknown {
 
 function strategically(kind: Kind, current: unknown, patch: unknown): unknown {
   try {
-    return strategicMerge(kind.schema, current, patch);
+    return strategicMergePatch(kind.schema, current, patch);
   } catch (error) {
     if (!(error instanceof PatchError)) throw error;
     // Kubernetes blames the client for the form of its directives alone.

@@ -3,7 +3,7 @@ import t from "tap";
 import { arbitraryOf } from "../testing/schema/arbitrary.ts";
 import { everything } from "../testing/schema/fuzz-harness.ts";
 import { decode } from "./decode/decode.ts";
-import { mergePatch } from "./patch/merge-patch.ts";
+import { jsonMergePatch } from "./patch/merge-patch.ts";
 import { decodeProtobuf } from "./protobuf/decode.ts";
 import { encodeProtobuf } from "./protobuf/encode.ts";
 import { deepEqual } from "./value/equal.ts";
@@ -29,8 +29,8 @@ t.test("encodeProtobuf() writes equal values in equal bytes, and what it wrote i
 t.test("mergePatch() applied twice does what it does once, and an empty patch nothing", async () => {
   fc.assert(
     fc.property(decoded, decoded, (object, patch) => {
-      const once = mergePatch(object, patch);
-      return deepEqual(mergePatch(once, patch), once) && deepEqual(mergePatch(object, {}), object);
+      const once = jsonMergePatch(object, patch);
+      return deepEqual(jsonMergePatch(once, patch), once) && deepEqual(jsonMergePatch(object, {}), object);
     }),
   );
 });

@@ -1,6 +1,6 @@
 /** What an error shows of a patched object that is not of its kind: as Kubernetes' own decoders leave it. */
 import { isPlainObject } from "../../schema/value/plain-object.ts";
-import { goMap } from "../../schema/patch/strategic-merge.ts";
+import { formatGoValue } from "../../schema/patch/strategic-merge.ts";
 import type { Patch } from "../patch.ts";
 
 export interface Shown {
@@ -25,7 +25,7 @@ export function shownPatch(patch: Patch, before: unknown, after: unknown, why: s
     case "merge":
       return { text: JSON.stringify(sortedWhereMerged(after, patch.value, before)), detail: why };
     case "strategic":
-      return { text: goMap(withoutNewNulls(patch.value, before)), detail: restored(why) };
+      return { text: formatGoValue(withoutNewNulls(patch.value, before)), detail: restored(why) };
     default:
       return patch satisfies never;
   }

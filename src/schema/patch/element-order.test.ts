@@ -1,5 +1,5 @@
 import t from "tap";
-import { orderItems, sameItem } from "./element-order.ts";
+import { orderItems, isSameItem } from "./element-order.ts";
 
 t.test("orderItems() puts patched items in the patch's order and the others where they stood", async (t) => {
   const letters = (text: string) => [...text];
@@ -15,8 +15,8 @@ t.test("orderItems() puts patched items in the patch's order and the others wher
 });
 
 t.test("sameItem() compares merge keys, or values where there is none", async (t) => {
-  t.ok(sameItem({ name: "a", x: 1 }, { name: "a", x: 2 }, "name"));
-  t.notOk(sameItem({ name: "a" }, { name: "b" }, "name"));
-  t.notOk(sameItem("a", { name: "a" }, "name"));
-  t.ok(sameItem(1, 1, ""));
+  t.ok(isSameItem({ name: "a", x: 1 }, { name: "a", x: 2 }, "name"));
+  t.notOk(isSameItem({ name: "a" }, { name: "b" }, "name"));
+  t.notOk(isSameItem("a", { name: "a" }, "name"));
+  t.ok(isSameItem(1, 1, ""));
 });

@@ -5,13 +5,13 @@ import { isPlainObject } from "../value/plain-object.ts";
 type Items = readonly unknown[];
 
 /** Whether two items are the same one: by their merge key, or by value where there is none. */
-export function sameItem(a: unknown, b: unknown, mergeKey: string): boolean {
+export function isSameItem(a: unknown, b: unknown, mergeKey: string): boolean {
   if (mergeKey === "") return deepEqual(a, b);
   return isPlainObject(a) && isPlainObject(b) && deepEqual(a[mergeKey], b[mergeKey]);
 }
 
-function placeIn(order: Items, item: unknown, mergeKey: string): number {
-  return order.findIndex((candidate) => sameItem(candidate, item, mergeKey));
+function indexIn(order: Items, item: unknown, mergeKey: string): number {
+  return order.findIndex((candidate) => isSameItem(candidate, item, mergeKey));
 }
 
 /**
@@ -20,13 +20,13 @@ function placeIn(order: Items, item: unknown, mergeKey: string): number {
  * `a b c d` patched in the order `c a` becomes `b c a d`.
  */
 export function orderItems(merged: Items, patchOrder: Items, liveOrder: Items, mergeKey: string): unknown[] {
-  const patched = merged.filter((item) => placeIn(patchOrder, item, mergeKey) >= 0);
-  const others = merged.filter((item) => placeIn(patchOrder, item, mergeKey) < 0);
-  return interleave(sorted(others, liveOrder, mergeKey), sorted(patched, patchOrder, mergeKey), liveOrder, mergeKey);
+  const patched = merged.filter((item) => indexIn(patchOrder, item, mergeKey) >= 0);
+  const others = merged.filter((item) => indexIn(patchOrder, item, mergeKey) < 0);
+  return interleave(sortItems(others, liveOrder, mergeKey), sortItems(patched, patchOrder, mergeKey), liveOrder, mergeKey);
 }
 
 /** Insertion sort; an item that `order` does not name moves to the front, as in Kubernetes. */
-function sorted(items: Items, order: Items, mergeKey: string): unknown[] {
+function sortItems(items: Items, order: Items, mergeKey: string): unknown[] {
   const result: unknown[] = [];
   for (const item of items) {
     let at = result.length;
@@ -37,8 +37,8 @@ function sorted(items: Items, order: Items, mergeKey: string): unknown[] {
 }
 
 function precedes(a: unknown, b: unknown, order: Items, mergeKey: string): boolean {
-  const placeA = placeIn(order, a, mergeKey);
-  const placeB = placeIn(order, b, mergeKey);
+  const placeA = indexIn(order, a, mergeKey);
+  const placeB = indexIn(order, b, mergeKey);
   return placeA >= 0 && placeB >= 0 ? placeA < placeB : true;
 }
 
@@ -47,8 +47,8 @@ function interleave(left: Items, right: Items, liveOrder: Items, mergeKey: strin
   let l = 0;
   let r = 0;
   while (l < left.length && r < right.length) {
-    const placeL = placeIn(liveOrder, left[l], mergeKey);
-    const placeR = placeIn(liveOrder, right[r], mergeKey);
+    const placeL = indexIn(liveOrder, left[l], mergeKey);
+    const placeR = indexIn(liveOrder, right[r], mergeKey);
     if (placeL >= 0 && placeR >= 0 && placeL < placeR) result.push(left[l++]);
     else result.push(right[r++]);
   }

@@ -2,8 +2,8 @@ import fc from "fast-check";
 import t from "tap";
 import { mergeItem as item, mergeCases } from "../../testing/schema/strategic-merge-cases.ts";
 import { deepEqual } from "../value/equal.ts";
-import { strategicDiff, strategicDiffOf } from "./strategic-diff.ts";
-import { PatchError, strategicMerge } from "./strategic-merge.ts";
+import { createTwoWayMergePatch, createThreeWayMergePatch } from "./strategic-diff.ts";
+import { PatchError, strategicMergePatch } from "./strategic-merge.ts";
 
 t.test("strategicDiff() and strategicDiffOf() make the patches that Kubernetes makes", async (t) => {
   const tables = [
@@ -16,11 +16,11 @@ t.test("strategicDiff() and strategicDiffOf() make the patches that Kubernetes m
     const { description, original, modified, current, twoWay, threeWay } = one;
     if (one.twoWayResult === undefined) {
       checked++;
-      const patch = strategicDiff(item, original, modified);
+      const patch = createTwoWayMergePatch(item, original, modified);
       if (!deepEqual(patch, twoWay)) t.strictSame(patch, twoWay, `${description}: two ways`);
     }
     checked++;
-    const patch = strategicDiffOf(item, { original, modified, current });
+    const patch = createThreeWayMergePatch(item, { original, modified, current });
     if (!deepEqual(patch, threeWay)) t.strictSame(patch, threeWay, `${description}: three ways`);
   }
   if (checked === 0) t.comment("shared/ is not present: 229 checks left out");
@@ -32,12 +32,12 @@ t.test("strategicDiff() tells of a new order by order alone, and the patch bring
   let patches = 0;
   for (const { description, original, sorted } of cases) {
     if (isUnkeyed(original)) {
-      t.throws(() => strategicDiff(item, original, sorted), /does not contain declared merge key: name/, description);
+      t.throws(() => createTwoWayMergePatch(item, original, sorted), /does not contain declared merge key: name/, description);
       continue;
     }
-    const patch = strategicDiff(item, original, sorted);
+    const patch = createTwoWayMergePatch(item, original, sorted);
     patches++;
-    t.strictSame(strategicMerge(item, original, patch), sorted, description);
+    t.strictSame(strategicMergePatch(item, original, patch), sorted, description);
     t.notMatch(JSON.stringify(patch), /\$patch|\$deleteFrom/, `${description}: nothing is deleted for it`);
     if (deepEqual(original, sorted)) t.strictSame(patch, {}, `${description}: no patch`);
   }
@@ -52,9 +52,9 @@ function isUnkeyed(original: unknown): boolean {
 }
 
 t.test("strategicDiff() refuses what has no differences to speak of", async (t) => {
-  t.throws(() => strategicDiff(item, [], {}), PatchError);
-  t.throws(() => strategicDiff(item, { mergingList: [{ value: "x" }] }, { mergingList: [{ name: "a" }] }), PatchError);
-  t.same(strategicDiff(item, undefined, { name: "x" }), { name: "x" });
+  t.throws(() => createTwoWayMergePatch(item, [], {}), PatchError);
+  t.throws(() => createTwoWayMergePatch(item, { mergingList: [{ value: "x" }] }, { mergingList: [{ name: "a" }] }), PatchError);
+  t.same(createTwoWayMergePatch(item, undefined, { name: "x" }), { name: "x" });
 });
 
 const text = fc.constantFrom("a", "b", "c");
@@ -82,8 +82,8 @@ const { thing } = fc.letrec<{ thing: Record<string, unknown> }>((tie) => ({
 t.test("strategicMerge() of a difference makes what was wanted", async () => {
   fc.assert(
     fc.property(thing, thing, (original, modified) => {
-      const patch = strategicDiff(item, original, modified);
-      return deepEqual(withoutEmpty(strategicMerge(item, original, patch)), withoutEmpty(modified));
+      const patch = createTwoWayMergePatch(item, original, modified);
+      return deepEqual(withoutEmpty(strategicMergePatch(item, original, patch)), withoutEmpty(modified));
     }),
     { numRuns: 500 },
   );
@@ -92,8 +92,8 @@ t.test("strategicMerge() of a difference makes what was wanted", async () => {
 t.test("strategicDiffOf() of what has not changed meanwhile is strategicDiff()", async () => {
   fc.assert(
     fc.property(thing, thing, (original, modified) => {
-      const patch = strategicDiffOf(item, { original, modified, current: original });
-      return deepEqual(withoutEmpty(strategicMerge(item, original, patch)), withoutEmpty(modified));
+      const patch = createThreeWayMergePatch(item, { original, modified, current: original });
+      return deepEqual(withoutEmpty(strategicMergePatch(item, original, patch)), withoutEmpty(modified));
     }),
     { numRuns: 500 },
   );

@@ -8,35 +8,35 @@
 import type { ObjectSchema, Schema } from "../schema.ts";
 import { deepEqual } from "../value/equal.ts";
 import { isPlainObject, setMember } from "../value/plain-object.ts";
-import { orderItems, sameItem } from "./element-order.ts";
+import { orderItems, isSameItem } from "./element-order.ts";
 import {
   deletePrefix,
-  directive,
+  patchDirective,
   type Items,
   type Members,
   type MergeStrategy,
   orderPrefix,
   PatchError,
   retainKeys,
-  strategyOf,
+  mergeStrategyOf,
 } from "./strategic-merge.ts";
 
 /** What a difference speaks of: an apply leaves alone what others added, and removes what it once set itself. */
-interface Wanted {
+interface DiffOptions {
   readonly changes: boolean;
   readonly deletions: boolean;
 }
 
 /** The patch that makes `modified` of `original`; empty when they are the same. */
-export function strategicDiff(schema: ObjectSchema, original: unknown, modified: unknown): Members {
-  return diffObjects(membersOf(original), membersOf(modified), schema, { changes: true, deletions: true }, false);
+export function createTwoWayMergePatch(schema: ObjectSchema, original: unknown, modified: unknown): Members {
+  return diffObjects(asMembers(original), asMembers(modified), schema, { changes: true, deletions: true }, false);
 }
 
 /**
  * The patch that makes of `current` what is wanted: what `modified` says and `current` does not, without what
  * `original` said and `modified` does not. What only `current` says is left alone.
  */
-export function strategicDiffOf(
+export function createThreeWayMergePatch(
   schema: ObjectSchema,
   {
     original,
@@ -44,13 +44,13 @@ export function strategicDiffOf(
     current,
   }: { readonly original: unknown; readonly modified: unknown; readonly current: unknown },
 ): Members {
-  const wanted = membersOf(modified);
-  const changes = diffObjects(membersOf(current), wanted, schema, { changes: true, deletions: false }, false);
-  const deletions = diffObjects(membersOf(original), wanted, schema, { changes: false, deletions: true }, false);
-  return joinObjects(deletions, changes, schema);
+  const wanted = asMembers(modified);
+  const changes = diffObjects(asMembers(current), wanted, schema, { changes: true, deletions: false }, false);
+  const deletions = diffObjects(asMembers(original), wanted, schema, { changes: false, deletions: true }, false);
+  return mergePatches(deletions, changes, schema);
 }
 
-function membersOf(value: unknown): Members {
+function asMembers(value: unknown): Members {
   if (value === null || value === undefined) return {};
   if (!isPlainObject(value)) throw new PatchError("only objects have strategic differences");
   return value;
@@ -60,20 +60,20 @@ function diffObjects(
   from: Members,
   to: Members,
   schema: Schema | undefined,
-  wanted: Wanted,
+  options: DiffOptions,
   retains: boolean,
 ): Members {
   const patch: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(to)) {
     const old = Object.hasOwn(from, name) ? from[name] : undefined;
     if (isPlainObject(old) && isPlainObject(value))
-      diffMember(patch, name, old, value, strategyOf(schema, name), wanted);
+      diffMember(patch, name, old, value, mergeStrategyOf(schema, name), options);
     else if (Array.isArray(old) && Array.isArray(value)) {
-      diffList(patch, name, old, value, strategyOf(schema, name), wanted);
-    } else if (wanted.changes && !deepEqual(old, value)) setMember(patch, name, value);
+      diffList(patch, name, old, value, mergeStrategyOf(schema, name), options);
+    } else if (options.changes && !deepEqual(old, value)) setMember(patch, name, value);
   }
   const gone = Object.keys(from).filter((name) => !Object.hasOwn(to, name));
-  if (wanted.deletions) for (const name of gone) setMember(patch, name, null);
+  if (options.deletions) for (const name of gone) setMember(patch, name, null);
   const kept = Object.keys(to).filter((name) => to[name] !== null);
   const changed = gone.length > 0 || Object.keys(patch).length > 0;
   return retains && changed && kept.length > 0 ? { ...patch, [retainKeys]: kept.sort() } : patch;
@@ -85,13 +85,13 @@ function diffMember(
   from: Members,
   to: Members,
   strategy: MergeStrategy,
-  wanted: Wanted,
+  options: DiffOptions,
 ): void {
   if (strategy.replace) {
-    if (wanted.changes && !deepEqual(from, to)) setMember(patch, name, to);
+    if (options.changes && !deepEqual(from, to)) setMember(patch, name, to);
     return;
   }
-  const nested = diffObjects(from, to, strategy.schema, wanted, strategy.retains);
+  const nested = diffObjects(from, to, strategy.schema, options, strategy.retainKeys);
   if (Object.keys(nested).length > 0) setMember(patch, name, nested);
 }
 
@@ -101,21 +101,21 @@ function diffList(
   from: Items,
   to: Items,
   strategy: MergeStrategy,
-  wanted: Wanted,
+  options: DiffOptions,
 ): void {
   if (!strategy.merge || from.length === 0) {
-    if (wanted.changes && !deepEqual(from, to)) setMember(patch, name, to);
+    if (options.changes && !deepEqual(from, to)) setMember(patch, name, to);
     return;
   }
   const objects = isPlainObject(from[0] ?? to[0]);
   const key = objects ? mergeKeyOf(strategy, name) : "";
   const { items, deleted } = objects
-    ? { items: diffItems(from, to, key, strategy, wanted), deleted: [] }
-    : diffScalars(from, to, wanted);
+    ? { items: diffItems(from, to, key, strategy, options), deleted: [] }
+    : diffScalars(from, to, options);
   if (items.length > 0) setMember(patch, name, items);
   if (deleted.length > 0) patch[deletePrefix + name] = deleted;
-  const sameOrder = from.length === to.length && from.every((item, place) => sameItem(item, to[place], key));
-  if (to.length > 0 && (items.length > 0 || deleted.length > 0 || (wanted.changes && !sameOrder))) {
+  const sameOrder = from.length === to.length && from.every((item, place) => isSameItem(item, to[place], key));
+  if (to.length > 0 && (items.length > 0 || deleted.length > 0 || (options.changes && !sameOrder))) {
     patch[orderPrefix + name] = objects ? to.map((item) => onlyKey(item, key)) : to;
   }
 }
@@ -136,24 +136,24 @@ function onlyKey(item: unknown, key: string): Members {
  * Items of the patch, in the order of `to`, and behind them those that are to go. Where a key comes twice, against the
  * rule, the first stands for the first.
  */
-function diffItems(from: Items, to: Items, key: string, strategy: MergeStrategy, wanted: Wanted): Items {
+function diffItems(from: Items, to: Items, key: string, strategy: MergeStrategy, options: DiffOptions): Items {
   const left = [...from];
   const items: Members[] = [];
   for (const item of to) {
     const named = onlyKey(item, key);
-    const place = left.findIndex((candidate) => sameItem(candidate, item, key));
+    const place = left.findIndex((candidate) => isSameItem(candidate, item, key));
     const [old] = place < 0 ? [] : left.splice(place, 1);
     if (isPlainObject(old)) {
-      const nested = diffObjects(old, item as Members, strategy.schema, wanted, strategy.retains);
+      const nested = diffObjects(old, item as Members, strategy.schema, options, strategy.retainKeys);
       if (Object.keys(nested).length > 0) items.push({ ...nested, ...named });
-    } else if (wanted.changes) items.push(item as Members);
+    } else if (options.changes) items.push(item as Members);
   }
-  if (wanted.deletions) items.push(...left.map((item) => ({ [directive]: "delete", ...onlyKey(item, key) })));
+  if (options.deletions) items.push(...left.map((item) => ({ [patchDirective]: "delete", ...onlyKey(item, key) })));
   return items;
 }
 
 /** Lists of scalars may hold a value more than once: only what is there too often or too seldom is a difference. */
-function diffScalars(from: Items, to: Items, wanted: Wanted): { readonly items: Items; readonly deleted: Items } {
+function diffScalars(from: Items, to: Items, options: DiffOptions): { readonly items: Items; readonly deleted: Items } {
   const surplus = (list: Items, other: Items): Items => {
     const left = [...other];
     return list.filter((item) => {
@@ -162,41 +162,41 @@ function diffScalars(from: Items, to: Items, wanted: Wanted): { readonly items: 
       return place < 0;
     });
   };
-  const deleted = wanted.deletions ? surplus(from, to) : [];
-  return { items: wanted.changes ? surplus(to, from) : [], deleted: distinct(deleted) };
+  const deleted = options.deletions ? surplus(from, to) : [];
+  return { items: options.changes ? surplus(to, from) : [], deleted: deduplicate(deleted) };
 }
 
-function distinct(items: Items): Items {
+function deduplicate(items: Items): Items {
   return items.filter((item, place) => items.findIndex((other) => deepEqual(other, item)) === place);
 }
 
 /** One patch of two that speak of different things: nothing of either is lost, and changes go before deletions. */
-function joinObjects(deletions: Members, changes: Members, schema: Schema | undefined): Members {
+function mergePatches(deletions: Members, changes: Members, schema: Schema | undefined): Members {
   const joined: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(deletions)) setMember(joined, name, value);
   for (const [name, value] of Object.entries(changes)) {
     const other = Object.hasOwn(joined, name) ? joined[name] : undefined;
-    const strategy = strategyOf(schema, name);
+    const strategy = mergeStrategyOf(schema, name);
     if (isPlainObject(other) && isPlainObject(value))
-      setMember(joined, name, joinObjects(other, value, strategy.schema));
+      setMember(joined, name, mergePatches(other, value, strategy.schema));
     else if (Array.isArray(other) && Array.isArray(value) && !name.startsWith("$") && strategy.merge) {
       const order = changes[orderPrefix + name] ?? deletions[orderPrefix + name];
-      setMember(joined, name, joinLists(other, value, Array.isArray(order) ? order : value, strategy));
+      setMember(joined, name, mergeListPatches(other, value, Array.isArray(order) ? order : value, strategy));
     } else setMember(joined, name, Array.isArray(value) ? withoutDeletions(value) : value);
   }
   return joined;
 }
 
-function joinLists(deletions: Items, changes: Items, order: Items, { schema, mergeKey }: MergeStrategy): Items {
+function mergeListPatches(deletions: Items, changes: Items, order: Items, { schema, mergeKey }: MergeStrategy): Items {
   const joined = changes.map((item) => {
-    const other = deletions.find((candidate) => mergeKey !== "" && sameItem(candidate, item, mergeKey));
-    return isPlainObject(other) && isPlainObject(item) ? joinObjects(other, item, schema) : item;
+    const other = deletions.find((candidate) => mergeKey !== "" && isSameItem(candidate, item, mergeKey));
+    return isPlainObject(other) && isPlainObject(item) ? mergePatches(other, item, schema) : item;
   });
-  const others = deletions.filter((item) => !changes.some((other) => sameItem(other, item, mergeKey)));
+  const others = deletions.filter((item) => !changes.some((other) => isSameItem(other, item, mergeKey)));
   return orderItems([...joined, ...others], order, deletions, mergeKey);
 }
 
 /** Items of `modified` that are directives themselves have nothing to delete in a list that is new. */
 function withoutDeletions(items: Items): Items {
-  return items.filter((item) => !(isPlainObject(item) && item[directive] === "delete"));
+  return items.filter((item) => !(isPlainObject(item) && item[patchDirective] === "delete"));
 }

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import t from "tap";
 import { mergeItem as item, mergeCases, oracles } from "../../testing/schema/strategic-merge-cases.ts";
 import { deepEqual } from "../value/equal.ts";
-import { PatchError, strategicMerge } from "./strategic-merge.ts";
+import { PatchError, strategicMergePatch } from "./strategic-merge.ts";
 
 t.test("strategicMerge() merges lists by key, replaces others, and obeys directives", async (t) => {
   const a = { name: "a", value: "1" };
@@ -43,7 +43,7 @@ t.test("strategicMerge() merges lists by key, replaces others, and obeys directi
   ];
   for (const [title, current, patch, result] of cases) {
     const before = JSON.stringify([current, patch]);
-    t.strictSame(strategicMerge(item, current, patch), result, title);
+    t.strictSame(strategicMergePatch(item, current, patch), result, title);
     t.equal(JSON.stringify([current, patch]), before, `${title}: inputs stay as they are`);
   }
 });
@@ -62,11 +62,11 @@ t.test("strategicMerge() refuses patches that make no sense", async (t) => {
     { $retainKeys: "name" },
     { $retainKeys: ["value"], name: "x" },
   ];
-  for (const patch of bad) t.throws(() => strategicMerge(item, current, patch), PatchError, JSON.stringify(patch));
+  for (const patch of bad) t.throws(() => strategicMergePatch(item, current, patch), PatchError, JSON.stringify(patch));
 });
 
 t.test("strategicMerge() cannot reach a prototype", async (t) => {
-  const merged = strategicMerge(item, {}, JSON.parse('{"__proto__":{"x":1},"simpleMap":{"__proto__":"y"}}')) as object;
+  const merged = strategicMergePatch(item, {}, JSON.parse('{"__proto__":{"x":1},"simpleMap":{"__proto__":"y"}}')) as object;
   t.equal(Object.getPrototypeOf(merged), Object.prototype);
 });
 
@@ -92,11 +92,11 @@ t.test("strategicMerge() answers Kubernetes' own cases", async (t) => {
       if (one.expectedError !== undefined && patch !== undefined) {
         checked++;
         const message = new RegExp(one.expectedError);
-        t.throws(() => strategicMerge(item, current, patch), { name: "PatchError", message }, one.description);
+        t.throws(() => strategicMergePatch(item, current, patch), { name: "PatchError", message }, one.description);
       }
       if (current === undefined || patch === undefined || wanted === undefined) continue;
       checked++;
-      const result = strategicMerge(item, current, patch);
+      const result = strategicMergePatch(item, current, patch);
       if (!deepEqual(result, wanted)) t.strictSame(result, wanted, one.description);
     }
   }

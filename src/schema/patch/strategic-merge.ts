@@ -7,7 +7,7 @@ import { memberOf } from "../members.ts";
 import type { ObjectSchema, Schema } from "../schema.ts";
 import { deepEqual } from "../value/equal.ts";
 import { isPlainObject, setMember } from "../value/plain-object.ts";
-import { orderItems, sameItem } from "./element-order.ts";
+import { orderItems, isSameItem } from "./element-order.ts";
 
 /** The patch contradicts itself or its schema (`content`), or a directive is not of the form it has to have. */
 export class PatchError extends Error {
@@ -19,7 +19,7 @@ export class PatchError extends Error {
   }
 }
 
-export const directive = "$patch";
+export const patchDirective = "$patch";
 export const retainKeys = "$retainKeys";
 export const orderPrefix = "$setElementOrder/";
 export const deletePrefix = "$deleteFromPrimitiveList/";
@@ -28,7 +28,7 @@ export type Members = Readonly<Record<string, unknown>>;
 export type Items = readonly unknown[];
 
 /** Returns the merged object; neither input is changed. Throws a `PatchError` when the patch is not valid. */
-export function strategicMerge(schema: ObjectSchema, current: unknown, patch: unknown): unknown {
+export function strategicMergePatch(schema: ObjectSchema, current: unknown, patch: unknown): unknown {
   if (!isPlainObject(patch)) throw new PatchError("the patch must be an object");
   return mergeObjects(isPlainObject(current) ? current : {}, patch, schema);
 }
@@ -39,13 +39,13 @@ export interface MergeStrategy {
   readonly merge: boolean;
   readonly replace: boolean;
   /** Patches say which members stay. */
-  readonly retains: boolean;
+  readonly retainKeys: boolean;
   readonly mergeKey: string;
 }
 
-export function strategyOf(schema: Schema | undefined, name: string): MergeStrategy {
+export function mergeStrategyOf(schema: Schema | undefined, name: string): MergeStrategy {
   if (schema?.type === "map") {
-    return { schema: schema.values, merge: false, replace: false, retains: false, mergeKey: "" };
+    return { schema: schema.values, merge: false, replace: false, retainKeys: false, mergeKey: "" };
   }
   const member = schema?.type === "object" ? memberOf(schema, name) : undefined;
   const words = member?.field.patchStrategy?.split(",") ?? [];
@@ -53,26 +53,26 @@ export function strategyOf(schema: Schema | undefined, name: string): MergeStrat
     schema: member?.schema.type === "list" ? member.schema.items : member?.schema,
     merge: words.includes("merge"),
     replace: words.includes("replace"),
-    retains: words.includes("retainKeys"),
+    retainKeys: words.includes("retainKeys"),
     mergeKey: member?.field.patchMergeKey ?? "",
   };
 }
 
 function mergeObjects(current: Members, patch: Members, schema: Schema | undefined): Members {
-  const asked = patch[directive];
-  if (asked !== undefined) {
-    const { [directive]: _, ...rest } = patch;
-    if (asked === "replace") return withoutDirectives(rest) as Members;
-    if (asked === "delete") return {};
-    if (asked !== "merge") throw badDirective(asked, patch);
+  const directive = patch[patchDirective];
+  if (directive !== undefined) {
+    const { [patchDirective]: _, ...rest } = patch;
+    if (directive === "replace") return withoutDirectives(rest) as Members;
+    if (directive === "delete") return {};
+    if (directive !== "merge") throw unknownDirective(directive, patch);
   }
-  const result = retained(current, patch);
-  const rest = new Map(Object.entries(patch).filter(([name]) => name !== directive && name !== retainKeys));
+  const result = retainMembers(current, patch);
+  const rest = new Map(Object.entries(patch).filter(([name]) => name !== patchDirective && name !== retainKeys));
   for (const [name, order] of [...rest]) {
     if (!name.startsWith(orderPrefix)) continue;
     rest.delete(name);
     const field = name.slice(orderPrefix.length);
-    const ordered = orderedList(result[field], rest.get(field), order, strategyOf(schema, field));
+    const ordered = mergeOrderedList(result[field], rest.get(field), order, mergeStrategyOf(schema, field));
     rest.delete(field);
     if (ordered !== undefined) setMember(result, field, ordered);
   }
@@ -81,19 +81,19 @@ function mergeObjects(current: Members, patch: Members, schema: Schema | undefin
 }
 
 /** A copy of `current` with only the members that `$retainKeys` lets live. */
-function retained(current: Members, patch: Members): Record<string, unknown> {
+function retainMembers(current: Members, patch: Members): Record<string, unknown> {
   const keep = patch[retainKeys];
-  if (keep === undefined) return copyOf(current);
+  if (keep === undefined) return copyMembers(current);
   if (!Array.isArray(keep)) throw new PatchError("invalid patch format of retainKeys", "form");
   for (const name of Object.keys(patch)) {
     if (!name.startsWith("$") && patch[name] !== null && !keep.includes(name)) {
       throw new PatchError("patch content doesn't match retainKeys list");
     }
   }
-  return copyOf(current, (name) => keep.includes(name));
+  return copyMembers(current, (name) => keep.includes(name));
 }
 
-function copyOf(members: Members, keep: (name: string) => boolean = () => true): Record<string, unknown> {
+function copyMembers(members: Members, keep: (name: string) => boolean = () => true): Record<string, unknown> {
   const copy: Record<string, unknown> = {};
   for (const name of Object.keys(members)) if (keep(name)) setMember(copy, name, members[name]);
   return copy;
@@ -118,7 +118,7 @@ function applyMember(result: Record<string, unknown>, name: string, value: unkno
     return;
   }
   const old = Object.hasOwn(result, name) ? result[name] : undefined;
-  const strategy = strategyOf(schema, name);
+  const strategy = mergeStrategyOf(schema, name);
   if (isPlainObject(old) && isPlainObject(value) && !strategy.replace) {
     setMember(result, name, mergeObjects(old, value, strategy.schema));
   } else if (Array.isArray(old) && Array.isArray(value) && strategy.merge) {
@@ -151,10 +151,10 @@ function mergeLists(current: Items, patch: Items, strategy: MergeStrategy): Merg
   }
   const { mergeKey } = strategy;
   if (mergeKey === "") throw new PatchError("cannot merge lists of objects without a merge key");
-  const { live, items } = obeyItems(current, patch, mergeKey);
+  const { live, items } = applyItemDirectives(current, patch, mergeKey);
   const merged: unknown[] = [...live];
   for (const item of items) {
-    const place = merged.findIndex((candidate) => sameItem(candidate, item, mergeKey));
+    const place = merged.findIndex((candidate) => isSameItem(candidate, item, mergeKey));
     if (place < 0) merged.push(withoutDirectives(item));
     else merged[place] = mergeObjects(merged[place] as Members, item, strategy.schema);
   }
@@ -162,25 +162,25 @@ function mergeLists(current: Items, patch: Items, strategy: MergeStrategy): Merg
 }
 
 /** Carries out the items that are directives; what is left are the items to merge and the list to merge them into. */
-function obeyItems(current: Items, patch: Items, mergeKey: string): { live: Items; items: readonly Members[] } {
+function applyItemDirectives(current: Items, patch: Items, mergeKey: string): { live: Items; items: readonly Members[] } {
   let live = current;
   let replaced = false;
   const items: Members[] = [];
   for (const item of patch) {
     if (!isPlainObject(item)) throw new PatchError("the items of a list must all be objects or none");
-    const asked = item[directive];
+    const asked = item[patchDirective];
     if (asked === "replace") replaced = true;
-    else if (asked !== undefined && asked !== "delete") throw badDirective(asked, item);
+    else if (asked !== undefined && asked !== "delete") throw unknownDirective(asked, item);
     else if (item[mergeKey] === undefined) {
-      throw new PatchError(`map: ${goMap(item)} does not contain declared merge key: ${mergeKey}`);
-    } else if (asked === "delete") live = live.filter((candidate) => !sameItem(candidate, item, mergeKey));
+      throw new PatchError(`map: ${formatGoValue(item)} does not contain declared merge key: ${mergeKey}`);
+    } else if (asked === "delete") live = live.filter((candidate) => !isSameItem(candidate, item, mergeKey));
     else items.push(item);
   }
   return replaced ? { live: items.map((item) => withoutDirectives(item)), items: [] } : { live, items };
 }
 
 /** The list `field` with the patch merged in and put into the order the patch wants; undefined when there is none. */
-function orderedList(current: unknown, patch: unknown, order: unknown, strategy: MergeStrategy): Items | undefined {
+function mergeOrderedList(current: unknown, patch: unknown, order: unknown, strategy: MergeStrategy): Items | undefined {
   if (!Array.isArray(order)) throw new PatchError("invalid patch format of setElementOrder list", "form");
   const live: Items = Array.isArray(current) ? current : [];
   if (!Array.isArray(patch)) {
@@ -196,10 +196,10 @@ function orderedList(current: unknown, patch: unknown, order: unknown, strategy:
 function checkOrder(patch: Items, order: Items, mergeKey: string): void {
   let place = 0;
   for (const item of patch) {
-    if (isPlainObject(item) && item[directive] === "delete") continue;
-    while (place < order.length && !sameItem(order[place], item, mergeKey)) place++;
+    if (isPlainObject(item) && item[patchDirective] === "delete") continue;
+    while (place < order.length && !isSameItem(order[place], item, mergeKey)) place++;
     if (place++ >= order.length) {
-      const lists = `${goMap(patch)}\n doesn't match $setElementOrder list:\n${goMap(order)}`;
+      const lists = `${formatGoValue(patch)}\n doesn't match $setElementOrder list:\n${formatGoValue(order)}`;
       throw new PatchError(`The order in patch list:\n${lists}\n`);
     }
   }
@@ -211,11 +211,11 @@ function withoutDirectives(value: unknown): unknown {
     return value.map((item) => (item === null ? null : withoutDirectives(item))).filter((item) => item !== undefined);
   }
   if (!isPlainObject(value)) return value;
-  if (value[directive] === "delete") return undefined;
+  if (value[patchDirective] === "delete") return undefined;
   const result: Record<string, unknown> = {};
   for (const name of Object.keys(value)) {
     const isDirective =
-      name === directive || name === retainKeys || name.startsWith(orderPrefix) || name.startsWith(deletePrefix);
+      name === patchDirective || name === retainKeys || name.startsWith(orderPrefix) || name.startsWith(deletePrefix);
     if (isDirective || value[name] === null) continue;
     const member = withoutDirectives(value[name]);
     if (member !== undefined) setMember(result, name, member);
@@ -223,14 +223,14 @@ function withoutDirectives(value: unknown): unknown {
   return result;
 }
 
-function badDirective(asked: unknown, where: unknown): PatchError {
-  return new PatchError(`unknown patch type: ${String(asked)} in map: ${goMap(where)}`);
+function unknownDirective(asked: unknown, where: unknown): PatchError {
+  return new PatchError(`unknown patch type: ${String(asked)} in map: ${formatGoValue(where)}`);
 }
 
 /** As Go prints a value: `map[$patch:frob a:[1 2]]`. */
-export function goMap(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(goMap).join(" ")}]`;
+export function formatGoValue(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(formatGoValue).join(" ")}]`;
   if (!isPlainObject(value)) return value === null ? "<nil>" : String(value);
   const names = Object.keys(value).sort();
-  return `map[${names.map((name) => `${name}:${goMap(value[name])}`).join(" ")}]`;
+  return `map[${names.map((name) => `${name}:${formatGoValue(value[name])}`).join(" ")}]`;
 }
