@@ -5,7 +5,7 @@ import { qualifiedName } from "../../api/meta/validation/names.ts";
 import { decode } from "../../schema/decode/decode.ts";
 import { boolean, duration, list, object, optional, pointer, required, string } from "../../schema/define.ts";
 import {
-  bare,
+  unquoted,
   duplicateField,
   type FieldError,
   forbiddenField,
@@ -191,7 +191,7 @@ function checkImages(field: string, patterns: readonly string[]): readonly Field
 function checkDuration(field: string, text: string | undefined): readonly FieldError[] {
   if (text === undefined) return [requiredField(field, "defaultCacheDuration is required")];
   const isNegative = (parseDuration(text) ?? 0n) < 0n;
-  return isNegative ? [invalidField(field, bare(text), "must be greater than or equal to 0")] : [];
+  return isNegative ? [invalidField(field, unquoted(text), "must be greater than or equal to 0")] : [];
 }
 
 function checkTokens(field: string, asked: TokenAttributes, version: string, allowed: boolean): readonly FieldError[] {

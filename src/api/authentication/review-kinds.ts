@@ -1,4 +1,4 @@
-import { bare, type FieldError, invalidField } from "../../schema/validation/field-error.ts";
+import { unquoted, type FieldError, invalidField } from "../../schema/validation/field-error.ts";
 import type { Kind } from "../kind.ts";
 import { reviewKind } from "../review-kind.ts";
 import { type SelfSubjectReview, selfSubjectReview } from "./self-subject-review.ts";
@@ -41,7 +41,7 @@ export const tokenRequestKind: Kind<TokenRequest> = {
 
 function validateSeconds(seconds: number): readonly FieldError[] {
   const wrong = (why: string): readonly FieldError[] => [
-    invalidField("spec.expirationSeconds", bare(String(seconds)), why),
+    invalidField("spec.expirationSeconds", unquoted(String(seconds)), why),
   ];
   if (seconds < SECONDS_MIN) return wrong("may not specify a duration less than 10 minutes");
   return seconds > SECONDS_MAX ? wrong("may not specify a duration larger than 2^32 seconds") : [];

@@ -6,7 +6,7 @@ import { badRequest, invalid } from "../../api/status.ts";
 import type { DeleteOptions, PropagationPolicy } from "../../registry/delete.ts";
 import type { ListQuery } from "../../registry/list.ts";
 import {
-  bare,
+  unquoted,
   type FieldError,
   forbiddenField,
   invalidField,
@@ -173,7 +173,7 @@ function preconditionsOf(
 function dryRunErrors(values: readonly string[]): FieldError[] {
   if (values.every((value) => value === "All")) return [];
   const list = `[]string{${values.map((value) => goQuote(value)).join(", ")}}`;
-  return [{ ...notSupported("dryRun", "", ["All"]), badValue: bare(list) }];
+  return [{ ...notSupported("dryRun", "", ["All"]), badValue: unquoted(list) }];
 }
 
 function matchErrors(match: string | undefined, version: string | undefined, token: string): FieldError[] {

@@ -1,6 +1,6 @@
 /** Regular expressions with the semantics of RE2: time linear in the text, whatever the pattern. */
 import type { RE2JS } from "re2js";
-import { compileExpression, workOf } from "../../schema/validation/pattern.ts";
+import { compileExpression, matchCost } from "../../schema/validation/pattern.ts";
 import { functionOf, type Library, method, overload } from "../functions.ts";
 import { boolType, intType, listType, stringType } from "../values/types.ts";
 import { ArrayList, fail } from "../values/value.ts";
@@ -27,7 +27,7 @@ export function pattern(text: string): RE2JS {
 /** Fails where the text is too long for the pattern. */
 function matcherOf(text: string, regex: string): ReturnType<RE2JS["matcher"]> {
   const compiled = pattern(regex);
-  return workOf(compiled, text.length) > 1 ? tooLong() : compiled.matcher(text);
+  return matchCost(compiled, text.length) > 1 ? tooLong() : compiled.matcher(text);
 }
 
 function tooLong(): never {
@@ -50,7 +50,7 @@ function findAll(text: string, regex: string, limit = -1n): ArrayList {
   // Each may look as far as the end before it is content with less; few do.
   let work = 0;
   for (let at = 0; (limit < 0n || found.length < limit) && matcher.find(); at = matcher.end()) {
-    work += workOf(compiled, text.length - at);
+    work += matchCost(compiled, text.length - at);
     if (work > SEARCHES_MAX) return tooLong();
     found.push(matcher.group() ?? "");
   }

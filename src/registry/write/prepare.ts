@@ -9,8 +9,8 @@ import {
 import { badRequest, conflict, invalid, StatusError } from "../../api/status.ts";
 import { canonicalJson } from "../../schema/json/canonical-json.ts";
 import { applyDefaults } from "../../schema/defaults.ts";
-import { type FieldError, invalidBare, renderFieldError } from "../../schema/validation/field-error.ts";
-import { validateChange } from "../../schema/validation/ratcheting.ts";
+import { type FieldError, invalidUnquoted, renderFieldError } from "../../schema/validation/field-error.ts";
+import { validateWithRatcheting } from "../../schema/validation/ratcheting.ts";
 import { validate } from "../../schema/validation/validate.ts";
 import type { Allocate } from "./allocation.ts";
 import type { Registry, Scope, WriteOptions } from "../registry.ts";
@@ -106,7 +106,7 @@ export async function updated<T extends ApiObject>(
   const next = rules.prepareForUpdate?.(kept, previous, registry.timestamp()) ?? kept;
   refuse(registry, scope, next, [
     ...metadataErrors(next, previous, registry.kind),
-    ...validateChange(schema, next, previous),
+    ...validateWithRatcheting(schema, next, previous),
     ...(part === undefined ? (strategy.validate?.(next, previous) ?? []) : []),
     ...(rules.validateUpdate?.(next, previous) ?? []),
     ...(registry.deps.policy?.(registry.kind as unknown as Kind, next, previous) ?? []),
@@ -129,7 +129,7 @@ export function sentVersion(sent: ApiObject): string | undefined {
 
 /** For kinds that nobody may overwrite unseen. */
 export function mustNameVersion<T extends ApiObject>(registry: Registry<T>, scope: Scope, name: string): StatusError {
-  const error = invalidBare("metadata.resourceVersion", "0x0", "must be specified for an update");
+  const error = invalidUnquoted("metadata.resourceVersion", "0x0", "must be specified for an update");
   // Of all invalid objects only these are named by their resource.
   return invalid(registry.subject(scope, name), [error], renderFieldError);
 }

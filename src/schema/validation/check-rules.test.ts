@@ -1,11 +1,11 @@
 import t from "tap";
-import { compileRules, errorsMax, Report } from "./check-rules.ts";
+import { compileRuleCheck, errorsMax, ValidationReport } from "./check-rules.ts";
 import { renderFieldError } from "./field-error.ts";
 import type { Rules } from "./rules.ts";
 
 function findings(rules: Rules, value: unknown, nullable = false): readonly string[] {
-  const report = new Report();
-  compileRules(rules, nullable)?.(value, "a", report);
+  const report = new ValidationReport();
+  compileRuleCheck(rules, nullable)?.(value, "a", report);
   return report.errors.map((error) => `${error.type} ${error.field}: ${renderFieldError(error)}`);
 }
 

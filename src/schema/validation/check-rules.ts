@@ -13,7 +13,7 @@ import type { JsonType, Rules } from "./rules.ts";
 export const errorsMax = 1000;
 
 /** What is wrong so far. */
-export class Report {
+export class ValidationReport {
   readonly errors: FieldError[] = [];
   /** The field that the checked value is. */
   readonly base: string;
@@ -36,19 +36,19 @@ export class Report {
   }
 }
 
-export type Check = (value: unknown, path: string, report: Report) => void;
+export type Check = (value: unknown, path: string, report: ValidationReport) => void;
 
 /** Undefined when there is nothing to check. */
-export function compileRules(rules: Rules, nullable = false): Check | undefined {
+export function compileRuleCheck(rules: Rules, nullable = false): Check | undefined {
   const checks = [
     typeCheck(rules),
-    ...junctionChecks(rules),
-    textCheck(rules),
+    ...junctorChecks(rules),
+    stringCheck(rules),
     numberCheck(rules),
-    listCheck(rules),
+    arrayCheck(rules),
     enumCheck(rules),
     objectCheck(rules),
-    closerCheck(rules),
+    memberCheck(rules),
   ].filter((check) => check !== undefined);
   if (checks.length === 0) return undefined;
   const ofNull = [nullable ? undefined : typeCheck(rules), enumCheck(rules)].filter((check) => check !== undefined);
@@ -93,23 +93,23 @@ function typeCheck({ types }: Rules): Check | undefined {
   };
 }
 
-function junctionChecks(rules: Rules): readonly (Check | undefined)[] {
+function junctorChecks(rules: Rules): readonly (Check | undefined)[] {
   return [anyOfCheck(rules.anyOf), oneOfCheck(rules.oneOf), allOfCheck(rules.allOf), notCheck(rules.not)];
 }
 
-const good: Check = () => undefined;
+const alwaysValid: Check = () => undefined;
 
-interface Trial {
+interface Attempt {
   readonly valid: number;
   /** Of the alternative that fits best. */
   readonly closest: readonly FieldError[];
 }
 
-function tryAll(checks: readonly Check[], value: unknown, path: string, report: Report): Trial {
+function tryAlternatives(checks: readonly Check[], value: unknown, path: string, report: ValidationReport): Attempt {
   let valid = 0;
-  let best: Report | undefined;
+  let best: ValidationReport | undefined;
   for (const check of checks) {
-    const trial = new Report(report.base);
+    const trial = new ValidationReport(report.base);
     check(value, path, trial);
     if (trial.errors.length === 0) valid++;
     else if (best === undefined || trial.passed > best.passed) best = trial;
@@ -119,31 +119,31 @@ function tryAll(checks: readonly Check[], value: unknown, path: string, report: 
 
 function anyOfCheck(anyOf: readonly Rules[] | undefined): Check | undefined {
   if (anyOf === undefined || anyOf.length === 0) return undefined;
-  const checks = anyOf.map((rules) => compileRules(rules) ?? good);
+  const checks = anyOf.map((rules) => compileRuleCheck(rules) ?? alwaysValid);
   return (value, path, report) => {
-    const { valid, closest } = tryAll(checks, value, path, report);
-    if (valid === 0) report.add(composite(path, report, "must validate at least one schema (anyOf)"), ...closest);
+    const { valid, closest } = tryAlternatives(checks, value, path, report);
+    if (valid === 0) report.add(junctorError(path, report, "must validate at least one schema (anyOf)"), ...closest);
   };
 }
 
 function oneOfCheck(oneOf: readonly Rules[] | undefined): Check | undefined {
   if (oneOf === undefined || oneOf.length === 0) return undefined;
-  const checks = oneOf.map((rules) => compileRules(rules) ?? good);
+  const checks = oneOf.map((rules) => compileRuleCheck(rules) ?? alwaysValid);
   return (value, path, report) => {
-    const { valid, closest } = tryAll(checks, value, path, report);
+    const { valid, closest } = tryAlternatives(checks, value, path, report);
     if (valid === 1) return;
     const found = valid === 0 ? "Found none valid" : `Found ${valid} valid alternatives`;
-    const why = composite(path, report, `must validate one and only one schema (oneOf). ${found}`);
+    const why = junctorError(path, report, `must validate one and only one schema (oneOf). ${found}`);
     report.add(why, ...(valid === 0 ? closest : []));
   };
 }
 
 function allOfCheck(allOf: readonly Rules[] | undefined): Check | undefined {
   if (allOf === undefined || allOf.length === 0) return undefined;
-  const checks = allOf.map((rules) => compileRules(rules) ?? good);
+  const checks = allOf.map((rules) => compileRuleCheck(rules) ?? alwaysValid);
   return (value, path, report) => {
     const trials = checks.map((check) => {
-      const trial = new Report(report.base);
+      const trial = new ValidationReport(report.base);
       check(value, path, trial);
       return trial;
     });
@@ -151,26 +151,26 @@ function allOfCheck(allOf: readonly Rules[] | undefined): Check | undefined {
     if (failed.length === 0) return;
     for (const trial of failed) report.add(...trial.errors);
     const none = failed.length === trials.length ? ". None validated" : "";
-    report.add(composite(path, report, `must validate all the schemas (allOf)${none}`));
+    report.add(junctorError(path, report, `must validate all the schemas (allOf)${none}`));
   };
 }
 
 function notCheck(not: Rules | undefined): Check | undefined {
   if (not === undefined) return undefined;
-  const check = compileRules(not) ?? good;
+  const check = compileRuleCheck(not) ?? alwaysValid;
   return (value, path, report) => {
-    const trial = new Report(report.base);
+    const trial = new ValidationReport(report.base);
     check(value, path, trial);
-    if (trial.errors.length === 0) report.add(composite(path, report, "must not validate the schema (not)"));
+    if (trial.errors.length === 0) report.add(junctorError(path, report, "must not validate the schema (not)"));
   };
 }
 
 /** Such an error stands at the whole value, whatever part of it was tried. */
-function composite(path: string, report: Report, sentence: string): FieldError {
+function junctorError(path: string, report: ValidationReport, sentence: string): FieldError {
   return invalidField(report.field(""), "", `${JSON.stringify(path)} ${sentence}`);
 }
 
-function textCheck({ minLength, maxLength, pattern, format }: Rules): Check | undefined {
+function stringCheck({ minLength, maxLength, pattern, format }: Rules): Check | undefined {
   const expression = pattern === undefined || pattern === "" ? undefined : compilePattern(pattern);
   const formed = format === undefined ? undefined : formatOf(format);
   if (minLength === undefined && maxLength === undefined && expression === undefined && formed === undefined) {
@@ -179,8 +179,8 @@ function textCheck({ minLength, maxLength, pattern, format }: Rules): Check | un
   return (value, path, report) => {
     if (typeof value !== "string") return;
     const field = report.field(path);
-    if (maxLength !== undefined && longer(value, maxLength)) report.add(tooLong(field, maxLength));
-    else if (minLength !== undefined && !longer(value, minLength - 1)) {
+    if (maxLength !== undefined && isLonger(value, maxLength)) report.add(tooLong(field, maxLength));
+    else if (minLength !== undefined && !isLonger(value, minLength - 1)) {
       report.add(invalidField(field, value, inBody(path, `should be at least ${minLength} chars long`)));
     } else if (expression !== undefined && !expression.test(value)) {
       report.add(invalidField(field, value, inBody(path, `should match '${pattern}'`)));
@@ -193,7 +193,7 @@ function textCheck({ minLength, maxLength, pattern, format }: Rules): Check | un
 }
 
 /** Whether a text has more than so many characters; most are told by their length alone. */
-function longer(text: string, characters: number): boolean {
+function isLonger(text: string, characters: number): boolean {
   if (text.length <= characters) return false;
   if (text.length > characters * 2) return true;
   return [...text].length > characters;
@@ -207,7 +207,7 @@ function numberCheck(rules: Rules): Check | undefined {
     const wrong = (detail: string): void => report.add(invalidField(report.field(path), value, detail));
     if (multipleOf !== undefined && multipleOf <= 0) {
       wrong(`factor MultipleOf declared for ${path} must be positive: ${multipleOf}`);
-    } else if (multipleOf !== undefined && !isWhole(value / multipleOf)) {
+    } else if (multipleOf !== undefined && !isInteger(value / multipleOf)) {
       wrong(inBody(path, `should be a multiple of ${multipleOf}`));
     }
     if (minimum !== undefined && (rules.exclusiveMinimum === true ? value <= minimum : value < minimum)) {
@@ -220,13 +220,13 @@ function numberCheck(rules: Rules): Check | undefined {
 }
 
 /** Decimal fractions are rarely exact: 0.3 is three times 0.1. */
-function isWhole(quotient: number): boolean {
+function isInteger(quotient: number): boolean {
   const nearest = Math.round(quotient);
   return quotient === nearest || Math.abs(quotient - nearest) / (Math.abs(quotient) + Math.abs(nearest)) < 1e-9;
 }
 
-function listCheck({ minItems, maxItems, uniqueItems, items }: Rules): Check | undefined {
-  const each = items === undefined ? undefined : compileRules(items);
+function arrayCheck({ minItems, maxItems, uniqueItems, items }: Rules): Check | undefined {
+  const each = items === undefined ? undefined : compileRuleCheck(items);
   if (minItems === undefined && maxItems === undefined && uniqueItems !== true && each === undefined) return undefined;
   return (value, path, report) => {
     if (!Array.isArray(value)) return;
@@ -271,9 +271,9 @@ function objectCheck(rules: Rules): Check | undefined {
 }
 
 /** Members that must be there, and rules for some of them. */
-function closerCheck({ required = [], properties = {} }: Rules): Check | undefined {
+function memberCheck({ required = [], properties = {} }: Rules): Check | undefined {
   const members = Object.entries(properties).flatMap(([name, rules]) => {
-    const check = compileRules(rules);
+    const check = compileRuleCheck(rules);
     return check === undefined ? [] : [[name, check] as const];
   });
   if (required.length === 0 && members.length === 0) return undefined;

@@ -4,13 +4,13 @@ import type { ListSchema, MapSchema, ObjectSchema } from "../schema.ts";
 import { isPlainObject } from "../value/plain-object.ts";
 
 /** Undefined where nothing was, or where the whole is one value whose parts come and go together. */
-export function oldMember(schema: ObjectSchema | MapSchema, old: unknown, name: string): unknown {
+export function correlateMember(schema: ObjectSchema | MapSchema, old: unknown, name: string): unknown {
   if (schema.atomic === true || !isPlainObject(old) || !Object.hasOwn(old, name)) return undefined;
   return old[name];
 }
 
 /** Finds old items; only those of keyed lists are known again. */
-export function oldItems(schema: ListSchema, old: unknown): (item: unknown) => unknown {
+export function correlateItems(schema: ListSchema, old: unknown): (item: unknown) => unknown {
   const { mapKeys } = schema;
   if (schema.listType !== "map" || mapKeys === undefined || !Array.isArray(old)) return () => undefined;
   let byKeys: ReadonlyMap<string, unknown> | undefined;

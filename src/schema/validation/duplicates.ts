@@ -21,7 +21,7 @@ export function findDuplicates(schema: Schema, value: unknown, field: string): r
     case "list":
       if (!Array.isArray(value)) return [];
       return [
-        ...repeated(schema, value, field),
+        ...findRepeatedItems(schema, value, field),
         ...value.flatMap((item, place) => findDuplicates(schema.items, item, index(field, place))),
       ];
     default:
@@ -29,7 +29,7 @@ export function findDuplicates(schema: Schema, value: unknown, field: string): r
   }
 }
 
-function repeated(schema: ListSchema, items: readonly unknown[], field: string): readonly FieldError[] {
+function findRepeatedItems(schema: ListSchema, items: readonly unknown[], field: string): readonly FieldError[] {
   if (schema.listType === "atomic") return [];
   const seen = new Set<string>();
   const errors: FieldError[] = [];
@@ -49,18 +49,18 @@ function keysOf({ mapKeys = [] }: ListSchema, item: unknown): Readonly<Record<st
   return keys;
 }
 
-const memory = new WeakMap<Schema, boolean>();
+const canRepeatCache = new WeakMap<Schema, boolean>();
 
 function canRepeat(schema: Schema): boolean {
-  let can = memory.get(schema);
+  let can = canRepeatCache.get(schema);
   if (can === undefined) {
-    can = schema.unstructured === true && lookForLists(schema);
-    memory.set(schema, can);
+    can = schema.unstructured === true && containsUniqueList(schema);
+    canRepeatCache.set(schema, can);
   }
   return can;
 }
 
-function lookForLists(schema: Schema): boolean {
+function containsUniqueList(schema: Schema): boolean {
   switch (schema.type) {
     case "object":
       return membersOf(schema).some((member) => canRepeat(member.schema));

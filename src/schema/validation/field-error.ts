@@ -21,7 +21,7 @@ export type FieldErrorType =
   | "FieldValueTypeInvalid"
   | "InternalError";
 
-const words: Readonly<Record<FieldErrorType, string>> = {
+const typeText: Readonly<Record<FieldErrorType, string>> = {
   FieldValueRequired: "Required value",
   FieldValueInvalid: "Invalid value",
   FieldValueNotSupported: "Unsupported value",
@@ -46,12 +46,12 @@ export function invalidField(field: string, badValue: unknown, detail: string): 
 const omitted = Symbol("omitted");
 
 /** Members that do not go together; none of them is wrong by itself, and none is shown. */
-export function invalidTogether(field: string, detail: string): FieldError {
+export function invalidCombination(field: string, detail: string): FieldError {
   return { type: "FieldValueInvalid", field, badValue: omitted, detail };
 }
 
 /** A value that Go prints without quotes: `Invalid value: floppy: …`. */
-class BareText {
+class UnquotedText {
   readonly text: string;
   constructor(text: string) {
     this.text = text;
@@ -62,18 +62,18 @@ class BareText {
 }
 
 /** As `badValue`: a text that errors print as it is. */
-export function bare(text: string): unknown {
-  return new BareText(text);
+export function unquoted(text: string): unknown {
+  return new UnquotedText(text);
 }
 
 /** As `badValue`: a time in RFC 3339, printed as Go does. */
-export function bareTime(time: string): unknown {
-  return bare(`${time.replace("T", " ").replace(/(?:\.0+|(\.\d*[1-9])0*)?Z$/, "$1")} +0000 UTC`);
+export function unquotedTime(time: string): unknown {
+  return unquoted(`${time.replace("T", " ").replace(/(?:\.0+|(\.\d*[1-9])0*)?Z$/, "$1")} +0000 UTC`);
 }
 
 /** A text of a type of its own, such as the name of a resource. */
-export function invalidBare(field: string, text: string, detail: string): FieldError {
-  return { type: "FieldValueInvalid", field, badValue: new BareText(text), detail };
+export function invalidUnquoted(field: string, text: string, detail: string): FieldError {
+  return { type: "FieldValueInvalid", field, badValue: new UnquotedText(text), detail };
 }
 
 /** Labels and the like: `Invalid value: map[string]string{"app":"web"}: …`. */
@@ -82,11 +82,11 @@ export function invalidMap(
   texts: Readonly<Record<string, string>> | undefined,
   detail: string,
 ): FieldError {
-  return { type: "FieldValueInvalid", field, badValue: bare(mapText(texts)), detail };
+  return { type: "FieldValueInvalid", field, badValue: unquoted(formatGoMap(texts)), detail };
 }
 
 /** As Go prints it: `map[string]string{"app":"web"}`. */
-export function mapText(texts: Readonly<Record<string, string>> | undefined): string {
+export function formatGoMap(texts: Readonly<Record<string, string>> | undefined): string {
   if (texts === undefined) return "map[string]string(nil)";
   const members = Object.entries(texts).sort(([a], [b]) => (a < b ? -1 : 1));
   return `map[string]string{${members.map(([k, v]) => `${goQuote(k)}:${goQuote(v)}`).join(", ")}}`;
@@ -129,12 +129,12 @@ export function tooMany(field: string, actual: number, most: number): FieldError
  * JSON.
  */
 export function renderFieldError(error: FieldError): string {
-  const word = words[error.type];
+  const word = typeText[error.type];
   const detail = error.detail === "" ? undefined : error.detail;
-  return [word, valueText(error), detail].filter((part) => part !== undefined).join(": ");
+  return [word, formatBadValue(error), detail].filter((part) => part !== undefined).join(": ");
 }
 
-function valueText(error: FieldError): string | undefined {
+function formatBadValue(error: FieldError): string | undefined {
   switch (error.type) {
     case "FieldValueRequired":
     case "FieldValueForbidden":
@@ -142,13 +142,13 @@ function valueText(error: FieldError): string | undefined {
     case "InternalError":
       return undefined;
     case "FieldValueTooMany":
-      return error.badValue === undefined ? undefined : printed(error.badValue);
+      return error.badValue === undefined ? undefined : formatValue(error.badValue);
     default:
-      return error.badValue === omitted ? undefined : printed(error.badValue);
+      return error.badValue === omitted ? undefined : formatValue(error.badValue);
   }
 }
 
-function printed(value: unknown): string {
+function formatValue(value: unknown): string {
   switch (typeof value) {
     case "string":
       return goQuote(value);
@@ -160,19 +160,19 @@ function printed(value: unknown): string {
       return '"null"';
     default:
       if (value === null) return '"null"';
-      if (value instanceof BareText) return value.toString();
-      if (value instanceof Uint8Array) return `[]byte{${[...value.subarray(0, BYTES_SHOWN)].map(hex).join(", ")}}`;
-      return isTexts(value) ? `[]string{${value.map(printed).join(", ")}}` : JSON.stringify(value);
+      if (value instanceof UnquotedText) return value.toString();
+      if (value instanceof Uint8Array) return `[]byte{${[...value.subarray(0, BYTES_SHOWN_MAX)].map(formatByte).join(", ")}}`;
+      return isStringList(value) ? `[]string{${value.map(formatValue).join(", ")}}` : JSON.stringify(value);
   }
 }
 
 /** Six times as many characters; a client that sent more knows them. */
-const BYTES_SHOWN = 4096;
+const BYTES_SHOWN_MAX = 4096;
 
-function hex(byte: number): string {
+function formatByte(byte: number): string {
   return `0x${byte.toString(16)}`;
 }
 
-function isTexts(value: unknown): value is readonly string[] {
+function isStringList(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === "string");
 }

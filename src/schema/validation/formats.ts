@@ -37,7 +37,7 @@ const UNIT = [
   "d|days?",
   "w|wks?|weeks?",
 ].join("|");
-const SPAN = new RegExp(String.raw`^\s*(?:\d+(?:\.\d+)?\s*(?:${UNIT})\s*)+$`, "i");
+const DURATION = new RegExp(String.raw`^\s*(?:\d+(?:\.\d+)?\s*(?:${UNIT})\s*)+$`, "i");
 /** The first digits tell who issued a card, and how long its number is. */
 const CARD = new RegExp(
   [
@@ -103,13 +103,13 @@ function isbn13(text: string): boolean {
   return [...digits].reduce((sum, digit, place) => sum + Number(digit) * (place % 2 === 0 ? 1 : 3), 0) % 10 === 0;
 }
 
-function matching(form: RegExp): Check {
-  return (text) => form.test(text);
+function matches(pattern: RegExp): Check {
+  return (text) => pattern.test(text);
 }
 
 const formats: ReadonlyMap<string, Check> = new Map<string, Check>([
-  ["bsonobjectid", matching(/^[0-9a-f]{24}$/i)],
-  ["uri", matching(URI)],
+  ["bsonobjectid", matches(/^[0-9a-f]{24}$/i)],
+  ["uri", matches(URI)],
   ["email", email],
   // All labels together are limited as well as each of them.
   [
@@ -120,20 +120,20 @@ const formats: ReadonlyMap<string, Check> = new Map<string, Check>([
   ["ipv6", (text) => isIPv6(text) && !text.includes("%")],
   ["cidr", cidr],
   ["mac", (text) => MAC.test(text) || DOTTED_MAC.test(text)],
-  ["uuid", matching(/^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i)],
-  ["uuid3", matching(/^[0-9a-f]{8}-?[0-9a-f]{4}-?3[0-9a-f]{3}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i)],
-  ["uuid4", matching(/^[0-9a-f]{8}-?[0-9a-f]{4}-?4[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}$/i)],
-  ["uuid5", matching(/^[0-9a-f]{8}-?[0-9a-f]{4}-?5[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}$/i)],
+  ["uuid", matches(/^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i)],
+  ["uuid3", matches(/^[0-9a-f]{8}-?[0-9a-f]{4}-?3[0-9a-f]{3}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i)],
+  ["uuid4", matches(/^[0-9a-f]{8}-?[0-9a-f]{4}-?4[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}$/i)],
+  ["uuid5", matches(/^[0-9a-f]{8}-?[0-9a-f]{4}-?5[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}$/i)],
   ["isbn", (text) => isbn10(text) || isbn13(text)],
   ["isbn10", isbn10],
   ["isbn13", isbn13],
   ["creditcard", creditCard],
-  ["ssn", matching(/^\d{3}[- ]?\d{2}[- ]?\d{4}$/)],
-  ["hexcolor", matching(/^#?(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})$/)],
-  ["rgbcolor", matching(new RegExp(`^rgb\\(${octet},${octet},${octet}\\)$`))],
-  ["byte", matching(BASE64)],
+  ["ssn", matches(/^\d{3}[- ]?\d{2}[- ]?\d{4}$/)],
+  ["hexcolor", matches(/^#?(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})$/)],
+  ["rgbcolor", matches(new RegExp(`^rgb\\(${octet},${octet},${octet}\\)$`))],
+  ["byte", matches(BASE64)],
   ["password", () => true],
   ["date", date],
-  ["duration", (text) => parseDuration(text) !== undefined || SPAN.test(text)],
+  ["duration", (text) => parseDuration(text) !== undefined || DURATION.test(text)],
   ["datetime", dateTime],
 ]);

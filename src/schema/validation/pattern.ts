@@ -14,12 +14,12 @@ export class PatternError extends Error {
 /** Instructions. Go takes more, which costs seconds to compile and as much for each text. */
 const SIZE_MAX = 50_000;
 /** Instructions times characters, at most some seconds: linear in the text is too much where both are large. */
-const WORK_MAX = 200_000_000;
+const MATCH_COST_MAX = 200_000_000;
 
 /** Throws a `PatternError` in Go's words: ``error parsing regexp: missing closing ): `(` ``. */
 export function compilePattern(source: string): Pattern {
   const compiled = compileExpression(source);
-  return { test: (text) => workOf(compiled, text.length) <= 1 && compiled.test(text) };
+  return { test: (text) => matchCost(compiled, text.length) <= 1 && compiled.test(text) };
 }
 
 /** For those who look for more than whether; they heed `workOf`. Throws as `compilePattern` does. */
@@ -33,6 +33,6 @@ export function compileExpression(source: string): RE2JS {
 }
 
 /** Which part of what is bearable it may take to go through so many characters. */
-export function workOf(expression: RE2JS, characters: number): number {
-  return (expression.programSize() * characters) / WORK_MAX;
+export function matchCost(expression: RE2JS, characters: number): number {
+  return (expression.programSize() * characters) / MATCH_COST_MAX;
 }

@@ -5,47 +5,47 @@ import type { Schema } from "../schema.ts";
 import { deepEqual } from "../value/equal.ts";
 import { index } from "../value/field-path.ts";
 import { isPlainObject } from "../value/plain-object.ts";
-import { memberPath, Report } from "./check-rules.ts";
-import { oldItems, oldMember } from "./correlate.ts";
+import { memberPath, ValidationReport } from "./check-rules.ts";
+import { correlateItems, correlateMember } from "./correlate.ts";
 import { findDuplicates } from "./duplicates.ts";
 import type { FieldError } from "./field-error.ts";
-import { ownCheckOf, validate } from "./validate.ts";
+import { rulesCheckOf, validate } from "./validate.ts";
 
 /**
  * As `validate`, without the errors of parts that are as they were. Only of custom resources: what else is invalid must
  * be put right by whoever comes by.
  */
-export function validateChange(schema: Schema, value: unknown, old: unknown, field = ""): readonly FieldError[] {
+export function validateWithRatcheting(schema: Schema, value: unknown, old: unknown, field = ""): readonly FieldError[] {
   const errors = validate(schema, value, field);
   if (errors.length === 0 || old === undefined || schema.unstructured !== true) return errors;
-  const report = new Report(field);
-  checkChange(schema, value, old, "", report);
+  const report = new ValidationReport(field);
+  checkChanged(schema, value, old, "", report);
   if (findDuplicates(schema, old, field).length === 0) report.add(...findDuplicates(schema, value, field));
   return report.errors;
 }
 
-function checkChange(schema: Schema, value: unknown, old: unknown, path: string, report: Report): void {
+function checkChanged(schema: Schema, value: unknown, old: unknown, path: string, report: ValidationReport): void {
   if (old !== undefined && deepEqual(value, old)) return;
-  ownCheckOf(schema)?.(value, path, report);
+  rulesCheckOf(schema)?.(value, path, report);
   switch (schema.type) {
     case "object":
       if (!isPlainObject(value)) return;
       for (const { name, schema: member } of membersOf(schema)) {
         if (!Object.hasOwn(value, name)) continue;
-        checkChange(member, value[name], oldMember(schema, old, name), memberPath(path, name), report);
+        checkChanged(member, value[name], correlateMember(schema, old, name), memberPath(path, name), report);
       }
       return;
     case "map":
       if (!isPlainObject(value)) return;
       for (const name of Object.keys(value)) {
-        checkChange(schema.values, value[name], oldMember(schema, old, name), memberPath(path, name), report);
+        checkChanged(schema.values, value[name], correlateMember(schema, old, name), memberPath(path, name), report);
       }
       return;
     case "list": {
       if (!Array.isArray(value)) return;
-      const oldOf = oldItems(schema, old);
+      const oldOf = correlateItems(schema, old);
       for (const [place, item] of value.entries()) {
-        checkChange(schema.items, item, oldOf(item), index(path, place), report);
+        checkChanged(schema.items, item, oldOf(item), index(path, place), report);
       }
     }
   }

@@ -8,7 +8,7 @@ import { membersOf } from "../members.ts";
 import type { ListSchema, MapSchema, ObjectSchema, Schema, StringSchema } from "../schema.ts";
 import { index, key } from "../value/field-path.ts";
 import { isPlainObject } from "../value/plain-object.ts";
-import { type Check, compileRules, memberPath, Report } from "./check-rules.ts";
+import { type Check, compileRuleCheck, memberPath, ValidationReport } from "./check-rules.ts";
 import { findDuplicates } from "./duplicates.ts";
 import { type FieldError, notSupported } from "./field-error.ts";
 
@@ -16,7 +16,7 @@ import { type FieldError, notSupported } from "./field-error.ts";
 export function validate(schema: Schema, value: unknown, field = ""): readonly FieldError[] {
   const check = checkOf(schema);
   if (check === null) return [];
-  const report = new Report(field);
+  const report = new ValidationReport(field);
   check(value, "", report);
   if (schema.unstructured === true) report.add(...findDuplicates(schema, value, field));
   return report.errors;
@@ -40,7 +40,7 @@ function hasRules(schema: Schema, seen: Set<Schema>): boolean {
   seen.add(schema);
   switch (schema.type) {
     case "string":
-      return isClosedSet(schema);
+      return hasEnumCheck(schema);
     case "object":
       return membersOf(schema).some((member) => hasRules(member.schema, seen));
     case "list":
@@ -52,24 +52,24 @@ function hasRules(schema: Schema, seen: Set<Schema>): boolean {
   }
 }
 
-function isClosedSet(schema: StringSchema): boolean {
+function hasEnumCheck(schema: StringSchema): boolean {
   return schema.values !== undefined && schema.judgedByKind !== true;
 }
 
-const ownChecks = new WeakMap<Schema, Check | null>();
+const rulesChecks = new WeakMap<Schema, Check | null>();
 
 /** What a schema asks of a value besides what it asks of its parts. */
-export function ownCheckOf(schema: Schema): Check | undefined {
-  let check = ownChecks.get(schema);
+export function rulesCheckOf(schema: Schema): Check | undefined {
+  let check = rulesChecks.get(schema);
   if (check === undefined) {
-    check = (schema.rules === undefined ? null : compileRules(schema.rules, schema.nullable === true)) ?? null;
-    ownChecks.set(schema, check);
+    check = (schema.rules === undefined ? null : compileRuleCheck(schema.rules, schema.nullable === true)) ?? null;
+    rulesChecks.set(schema, check);
   }
   return check ?? undefined;
 }
 
 function compile(schema: Schema): Check | null {
-  const own = ownCheckOf(schema);
+  const own = rulesCheckOf(schema);
   const parts = partsCheck(schema);
   if (own === undefined) return parts;
   if (parts === null) return own;
@@ -82,7 +82,7 @@ function compile(schema: Schema): Check | null {
 function partsCheck(schema: Schema): Check | null {
   switch (schema.type) {
     case "string":
-      return isClosedSet(schema) ? closedSet(schema.values ?? []) : null;
+      return hasEnumCheck(schema) ? enumCheck(schema.values ?? []) : null;
     case "object":
       return objectCheck(schema);
     case "list":
@@ -94,7 +94,7 @@ function partsCheck(schema: Schema): Check | null {
   }
 }
 
-function closedSet(values: readonly string[]): Check {
+function enumCheck(values: readonly string[]): Check {
   const allowed = new Set(values);
   return (value, path, report) => {
     // Whether a member may be empty is the kind's to say.

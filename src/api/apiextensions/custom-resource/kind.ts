@@ -12,7 +12,7 @@ import { applyDefaults } from "../../../schema/defaults.ts";
 import type { ObjectSchema } from "../../../schema/schema.ts";
 import { convertResource } from "../../../schema/structural/convert.ts";
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
-import { validateChange } from "../../../schema/validation/ratcheting.ts";
+import { validateWithRatcheting } from "../../../schema/validation/ratcheting.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { type ApiObject, allVerbs, type Converter, type Kind, type Strategy, type Subresource } from "../../kind.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
@@ -188,7 +188,7 @@ function validateObject(rules: Rules, object: ApiObject, previous: ApiObject | u
     ...validateEmbedded(rules.schema, object),
   ];
   if (!hasRules(rules.schema)) return errors;
-  const found = [...validateChange(rules.schema, object, previous), ...errors];
+  const found = [...validateWithRatcheting(rules.schema, object, previous), ...errors];
   if (!found.some(({ type }) => blocking.has(type))) return [...errors, ...evaluated(rules, object, previous).errors];
   const why =
     "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";

@@ -6,7 +6,7 @@ import { PER_RESOURCE_COST_MAX } from "../../../cel/cost/limits.ts";
 import { Optional, type Value } from "../../../cel/values/value.ts";
 import { membersOf } from "../../../schema/members.ts";
 import type { Schema } from "../../../schema/schema.ts";
-import { oldItems, oldMember } from "../../../schema/validation/correlate.ts";
+import { correlateItems, correlateMember } from "../../../schema/validation/correlate.ts";
 import {
   duplicateField,
   type FieldError,
@@ -78,17 +78,17 @@ class Run implements RuleFindings {
         this.visit({
           schema: member,
           value: value[name],
-          old: oldMember(schema, old, name),
+          old: correlateMember(schema, old, name),
           field: child(field, name),
         });
       }
     } else if (schema.type === "map" && isPlainObject(value)) {
       for (const name of Object.keys(value)) {
-        const part = { value: value[name], old: oldMember(schema, old, name), field: key(field, name) };
+        const part = { value: value[name], old: correlateMember(schema, old, name), field: key(field, name) };
         this.visit({ schema: schema.values, ...part });
       }
     } else if (schema.type === "list" && Array.isArray(value)) {
-      const oldOf = oldItems(schema, old);
+      const oldOf = correlateItems(schema, old);
       for (const [place, item] of value.entries()) {
         this.visit({ schema: schema.items, value: item, old: oldOf(item), field: index(field, place) });
       }

@@ -2,9 +2,9 @@
 import {
   duplicateField,
   type FieldError,
-  invalidBare,
+  invalidUnquoted,
   invalidField,
-  invalidTogether,
+  invalidCombination,
   notSupported,
   requiredField,
   tooLong,
@@ -56,8 +56,8 @@ function validateFailureRule(
       : validateChoice(rule.action, ACTIONS, child(path, "action"))),
     ...(onExitCodes === undefined ? [] : validateExitCodes(onExitCodes, child(path, "onExitCodes"), containers)),
     ...validatePatterns(onPodConditions, child(path, "onPodConditions")),
-    ...(both ? [invalidTogether(path, "specifying both OnExitCodes and OnPodConditions is not supported")] : []),
-    ...(none ? [invalidTogether(path, "specifying one of OnExitCodes and OnPodConditions is required")] : []),
+    ...(both ? [invalidCombination(path, "specifying both OnExitCodes and OnPodConditions is not supported")] : []),
+    ...(none ? [invalidCombination(path, "specifying one of OnExitCodes and OnPodConditions is required")] : []),
   ];
 }
 
@@ -84,7 +84,7 @@ function validateExitCodes(
     errors.push(invalidField(child(path, "containerName"), containerName, detail));
   }
   const at = child(path, "values");
-  if (values.length === 0) errors.push(invalidBare(at, "[]int32(nil)", "at least one value is required"));
+  if (values.length === 0) errors.push(invalidUnquoted(at, "[]int32(nil)", "at least one value is required"));
   if (values.length > EXIT_CODES_MAX) errors.push(tooMany(at, values.length, EXIT_CODES_MAX));
   for (const [i, code] of values.entries()) {
     if (operator === "In" && code === 0) {
@@ -93,7 +93,7 @@ function validateExitCodes(
     if (values.indexOf(code) < i) errors.push(duplicateField(index(at, i), code));
   }
   const ordered = values.every((code, i) => i === 0 || values[i - 1]! <= code);
-  if (!ordered) errors.push(invalidBare(at, `[]int32{${values.join(", ")}}`, "must be ordered"));
+  if (!ordered) errors.push(invalidUnquoted(at, `[]int32{${values.join(", ")}}`, "must be ordered"));
   return errors;
 }
 

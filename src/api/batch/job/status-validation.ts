@@ -4,11 +4,11 @@
  */
 
 import {
-  bareTime,
+  unquotedTime,
   duplicateField,
   type FieldError,
   invalidField,
-  invalidTogether,
+  invalidCombination,
   requiredField,
 } from "../../../schema/validation/field-error.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
@@ -30,7 +30,7 @@ function isFinished(object: Job): boolean {
 }
 
 function wrongConditions(detail: string): FieldError {
-  return invalidTogether("status.conditions", detail);
+  return invalidCombination("status.conditions", detail);
 }
 
 export function validateJobStatus(next: Job, previous: Job): readonly FieldError[] {
@@ -135,7 +135,7 @@ function validateTimes(next: Job, change: StatusChange): readonly FieldError[] {
   if (change.of("completionTime") || change.ofCondition("Complete")) {
     if (completionTime !== undefined && !complete) {
       const detail = "cannot set completionTime when there is no Complete=True condition";
-      errors.push(invalidField(at, bareTime(completionTime), detail));
+      errors.push(invalidField(at, unquotedTime(completionTime), detail));
     }
     if (completionTime === undefined && complete) {
       errors.push(requiredField(at, "completionTime is required for Complete jobs"));
@@ -143,7 +143,7 @@ function validateTimes(next: Job, change: StatusChange): readonly FieldError[] {
   }
   if (change.of("startTime", "completionTime") && startTime !== undefined && completionTime !== undefined) {
     if (Date.parse(completionTime) < Date.parse(startTime)) {
-      errors.push(invalidField(at, bareTime(completionTime), "completionTime cannot be set before startTime"));
+      errors.push(invalidField(at, unquotedTime(completionTime), "completionTime cannot be set before startTime"));
     }
   }
   return errors;
@@ -237,7 +237,7 @@ function validateHistory(next: Job, previous: Job): readonly FieldError[] {
   const moved = old.completionTime !== undefined && status.completionTime !== old.completionTime;
   if (moved && status.completionTime !== undefined) {
     errors.push(
-      invalidField("status.completionTime", bareTime(status.completionTime), "completionTime cannot be mutated"),
+      invalidField("status.completionTime", unquotedTime(status.completionTime), "completionTime cannot be mutated"),
     );
   }
   if (old.startTime !== undefined && old.startTime !== status.startTime && next.spec?.suspend !== true) {

@@ -3,7 +3,7 @@
  * core `v1` may be of the old form, without an `eventTime`, which Kubernetes keeps accepting.
  */
 
-import { bareTime, type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
+import { unquotedTime, type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { dns1123Subdomain, qualifiedName, validateName } from "../../meta/validation/names.ts";
 import type { Event } from "./schema.ts";
@@ -95,7 +95,7 @@ const FIXED = [
 
 function shown(field: keyof Event, value: unknown): unknown {
   if (value === undefined) return field === "related" ? null : "";
-  return field === "eventTime" ? bareTime(String(value)) : value;
+  return field === "eventTime" ? unquotedTime(String(value)) : value;
 }
 
 /** Through `events.svc.io` only the series of an event may change. */

@@ -1,6 +1,6 @@
 /** Rules for what the node agent says of a pod. */
 import {
-  bare,
+  unquoted,
   duplicateField,
   type FieldError,
   forbiddenField,
@@ -121,7 +121,7 @@ function validateHostIps({ hostIP = "", hostIPs = [] }: PodStatus): readonly Fie
 /** As Kubernetes prints them: `[]core.PodIP{core.PodIP{IP:"10.0.0.1"}}`. */
 function goIps(type: string, ips: readonly string[]): unknown {
   const items = ips.map((ip) => `core.${type}{IP:${JSON.stringify(ip)}}`);
-  return bare(`[]core.${type}{${items.join(", ")}}`);
+  return unquoted(`[]core.${type}{${items.join(", ")}}`);
 }
 
 /** One address, or one of each family. */

@@ -1,5 +1,5 @@
 /** Rules of Kubernetes 1.33 for quotas: resources that can be counted, and scopes that go with them. */
-import { type FieldError, invalidBare, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
+import { type FieldError, invalidUnquoted, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
 import { child, key } from "../../../schema/value/field-path.ts";
 import { isStandard, validateResourceName } from "../resources/names.ts";
 import type { ResourceList } from "../resources/schema.ts";
@@ -32,7 +32,7 @@ function validateAmounts(list: ResourceList | undefined, path: string): readonly
     const countable = name.includes("/") || isForQuotas(name);
     return [
       ...validateResourceName(name, at),
-      ...(countable ? [] : [invalidBare(at, name, "must be a standard resource for quota")]),
+      ...(countable ? [] : [invalidUnquoted(at, name, "must be a standard resource for quota")]),
       ...validateResourceAmount(name, amount, at),
     ];
   });

@@ -1,5 +1,5 @@
 /** Which names stand for resources, and what sort each is: `cpu`, `hugepages-2Mi`, `example.com/gpu`. */
-import { type FieldError, invalidBare } from "../../../schema/validation/field-error.ts";
+import { type FieldError, invalidUnquoted } from "../../../schema/validation/field-error.ts";
 import { parseQuantity } from "../../meta/quantity.ts";
 import { qualifiedName } from "../../meta/validation/names.ts";
 
@@ -74,9 +74,9 @@ export function isWholePages(name: string, amount: string): boolean {
 
 /** A qualified name; one without a domain must be known. */
 export function validateResourceName(name: string, path: string): readonly FieldError[] {
-  const problems = qualifiedName(name).map((problem) => invalidBare(path, name, problem));
+  const problems = qualifiedName(name).map((problem) => invalidUnquoted(path, name, problem));
   if (problems.length > 0 || name.includes("/") || isStandard(name)) return problems;
-  return [invalidBare(path, name, "must be a standard resource type or fully qualified")];
+  return [invalidUnquoted(path, name, "must be a standard resource type or fully qualified")];
 }
 
 /** The name of a resource that a container asks for. */
@@ -84,8 +84,8 @@ export function validateContainerResourceName(name: string, path: string): reado
   const problems = validateResourceName(name, path);
   if (!name.includes("/")) {
     if (isForContainers(name)) return problems;
-    return [...problems, invalidBare(path, name, "must be a standard resource for containers")];
+    return [...problems, invalidUnquoted(path, name, "must be a standard resource for containers")];
   }
   if (isNative(name) || isExtended(name)) return problems;
-  return [...problems, invalidBare(path, name, "doesn't follow extended resource name standard")];
+  return [...problems, invalidUnquoted(path, name, "doesn't follow extended resource name standard")];
 }

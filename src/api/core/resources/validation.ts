@@ -1,6 +1,6 @@
 /** Rules for what containers ask for, and for how they may be resized. */
 import {
-  bare,
+  unquoted,
   duplicateField,
   type FieldError,
   forbiddenField,
@@ -80,7 +80,7 @@ export function validateResizePolicy(
     if (seen.has(resourceName)) errors.push(duplicateField(index(path, i), resourceName));
     seen.add(resourceName);
     errors.push(
-      ...oneOf(resourceName, RESIZABLE, bare(resourceName)),
+      ...oneOf(resourceName, RESIZABLE, unquoted(resourceName)),
       ...oneOf(restartPolicy, RESTARTS, restartPolicy),
     );
     if (podRestartPolicy === "Never" && restartPolicy !== "NotRequired") {

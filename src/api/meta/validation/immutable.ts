@@ -1,6 +1,6 @@
 import type { Schema } from "../../../schema/schema.ts";
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
-import { bare, type FieldError, invalidField, mapText } from "../../../schema/validation/field-error.ts";
+import { unquoted, type FieldError, invalidField, formatGoMap } from "../../../schema/validation/field-error.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import type { LabelSelector } from "../label-selector.ts";
 
@@ -31,7 +31,7 @@ function goSelector({ matchLabels, matchExpressions }: LabelSelector): unknown {
     return `${type}{${members}}`;
   });
   const expressions = items === undefined ? `[]${type}(nil)` : `[]${type}{${items.join(", ")}}`;
-  return bare(`v1.LabelSelector{MatchLabels:${mapText(matchLabels)}, MatchExpressions:${expressions}}`);
+  return unquoted(`v1.LabelSelector{MatchLabels:${formatGoMap(matchLabels)}, MatchExpressions:${expressions}}`);
 }
 
 function goTexts(texts: readonly string[] | undefined): string {

@@ -1,8 +1,8 @@
 /** Rules for `metadata`, the same for every kind. */
 
 import {
-  bare,
-  bareTime,
+  unquoted,
+  unquotedTime,
   type FieldError,
   forbiddenField,
   invalidField,
@@ -118,12 +118,12 @@ function validateOwners(owners: Owners): readonly FieldError[] {
     if (!owner.name) errors.push(invalidField(`${at}.name`, owner.name, "name must not be empty"));
     if (!owner.uid) errors.push(invalidField(`${at}.uid`, owner.uid, "uid must not be empty"));
     if (owner.apiVersion === "v1" && owner.kind === "Event") {
-      errors.push(invalidField(at, bare(ownerText(owner)), "/v1, Kind=Event is disallowed from being an owner"));
+      errors.push(invalidField(at, unquoted(ownerText(owner)), "/v1, Kind=Event is disallowed from being an owner"));
     }
     if (owner.controller !== true) continue;
     if (controller !== undefined) {
       const detail = `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${owner.kind}/${owner.name}`;
-      const all = bare(`[]v1.OwnerReference{${(owners ?? []).map(ownerText).join(", ")}}`);
+      const all = unquoted(`[]v1.OwnerReference{${(owners ?? []).map(ownerText).join(", ")}}`);
       errors.push(invalidField("metadata.ownerReferences", all, detail));
     }
     controller = `${owner.kind}/${owner.name}`;
@@ -157,7 +157,7 @@ export function validateObjectMetaUpdate(next: ApiObject, previous: ApiObject): 
   for (const field of fields) {
     if (next.metadata?.[field] === previous.metadata?.[field]) continue;
     const value = next.metadata?.[field];
-    const shown = field.endsWith("Timestamp") && typeof value === "string" ? bareTime(value) : value;
+    const shown = field.endsWith("Timestamp") && typeof value === "string" ? unquotedTime(value) : value;
     errors.push(invalidField(`metadata.${field}`, shown, immutable));
   }
   if (previous.metadata?.deletionTimestamp !== undefined) {
