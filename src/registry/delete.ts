@@ -1,6 +1,6 @@
 import type { ApiObject } from "../api/kind.ts";
 import { conflict, forbidden, notFound, StatusError } from "../api/status.ts";
-import { timeOf } from "../schema/value/time.ts";
+import { formatTime } from "../schema/value/time.ts";
 import { mayDelete } from "./write/admission.ts";
 import { waitsForNamespace } from "./write/guaranteed-update.ts";
 import { get } from "./get.ts";
@@ -138,7 +138,7 @@ function withGrace<T extends ApiObject>(registry: Registry<T>, object: T, option
     const shorterMs = (present - requested) * 1000;
     return withMetadata(object, {
       ...metadata,
-      deletionTimestamp: timeOf(Date.parse(metadata.deletionTimestamp) - shorterMs),
+      deletionTimestamp: formatTime(Date.parse(metadata.deletionTimestamp) - shorterMs),
       deletionGracePeriodSeconds: Math.max(0, requested),
     });
   }

@@ -4,7 +4,7 @@ import type { ApiObject, Kind } from "../api/kind.ts";
 import type { Subject } from "../api/status.ts";
 import type { UserInfo } from "../auth/user.ts";
 import type { FieldError } from "../schema/validation/field-error.ts";
-import { timeOf } from "../schema/value/time.ts";
+import { formatTime } from "../schema/value/time.ts";
 import type { Clock } from "../std/time/clock.ts";
 import type { Logger } from "../std/log/logger.ts";
 import type { RandomSource } from "../std/crypto/random.ts";
@@ -185,7 +185,7 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
 
   /** RFC 3339 in whole seconds, as metadata has it. `offsetMs` from now. */
   timestamp(offsetMs = 0): string {
-    return timeOf(this.deps.clock.now() + offsetMs);
+    return formatTime(this.deps.clock.now() + offsetMs);
   }
 
   /** How long the store keeps the object. */

@@ -6,7 +6,7 @@
 import { membersOf } from "./members.ts";
 import type { Field, ObjectSchema, Schema } from "./schema.ts";
 import { deepEqual } from "./value/equal.ts";
-import { parseQuantityText } from "./value/quantity.ts";
+import { parseQuantity } from "./value/quantity.ts";
 
 export function semanticEqual(schema: Schema, a: unknown, b: unknown): boolean {
   if (Object.is(a, b)) return true;
@@ -19,7 +19,7 @@ export function semanticEqual(schema: Schema, a: unknown, b: unknown): boolean {
       return equalMaps(schema.values, mapOf(a), mapOf(b));
     case "special":
       if (schema.format !== "quantity" || typeof a !== "string" || typeof b !== "string") return deepEqual(a, b);
-      return parseQuantityText(a)?.nanos === parseQuantityText(b)?.nanos;
+      return parseQuantity(a)?.nanos === parseQuantity(b)?.nanos;
     case "raw":
       return deepEqual(a, b);
     default:

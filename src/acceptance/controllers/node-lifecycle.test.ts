@@ -7,7 +7,7 @@ import { podKind } from "../../api/core/pod/kind.ts";
 import type { PodSpec } from "../../api/core/pod/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
-import { microTimeOf, timeOf } from "../../schema/value/time.ts";
+import { formatMicroTime, formatTime } from "../../schema/value/time.ts";
 import { cluster } from "../../testing/apiserver/in-memory-cluster.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 
@@ -17,7 +17,7 @@ const holder = "kube-node-lease";
 
 async function beat(client: Client, clock: FakeClock, name: string, ready = "True"): Promise<void> {
   await client.get(nodeKind, { name }).catch(() => client.create(nodeKind, { metadata: { name } }));
-  const now = timeOf(clock.now());
+  const now = formatTime(clock.now());
   const conditions = [
     { type: "Ready", status: ready, reason: "R", message: "", lastHeartbeatTime: now, lastTransitionTime: now },
     { type: "MemoryPressure", status: "False", reason: "R", message: "", lastHeartbeatTime: now },
@@ -26,7 +26,7 @@ async function beat(client: Client, clock: FakeClock, name: string, ready = "Tru
 }
 
 async function renew(client: Client, clock: FakeClock, name: string): Promise<void> {
-  const spec = { holderIdentity: name, leaseDurationSeconds: 40, renewTime: microTimeOf(clock.now()) };
+  const spec = { holderIdentity: name, leaseDurationSeconds: 40, renewTime: formatMicroTime(clock.now()) };
   const known = await client.get(leaseKind, { name, namespace: holder }).catch(() => undefined);
   if (known === undefined) await client.create(leaseKind, { metadata: { name, namespace: holder }, spec });
   else await client.update(leaseKind, { ...known, spec });

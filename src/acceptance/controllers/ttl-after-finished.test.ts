@@ -3,7 +3,7 @@ import { jobKind } from "../../api/batch/job/kind.ts";
 import type { Job } from "../../api/batch/job/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
-import { timeOf } from "../../schema/value/time.ts";
+import { formatTime } from "../../schema/value/time.ts";
 import { cluster } from "../../testing/apiserver/in-memory-cluster.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 
@@ -13,7 +13,7 @@ async function finishedJob(client: Client, clock: FakeClock, name: string, ttl: 
   const template = { spec: { restartPolicy: "Never", containers: [{ name: "a", image: "web:1" }] } } as const;
   const spec = { template, ...(ttl === undefined ? {} : { ttlSecondsAfterFinished: ttl }) };
   const created = await client.create(jobKind, { metadata: { name, namespace }, spec } as Job);
-  const lastTransitionTime = timeOf(clock.now());
+  const lastTransitionTime = formatTime(clock.now());
   const conditions = (["SuccessCriteriaMet", "Complete"] as const).map((type) => ({
     type,
     status: "True" as const,

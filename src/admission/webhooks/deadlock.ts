@@ -8,7 +8,7 @@ import { serviceKind } from "../../api/core/service/kind.ts";
 import type { Service } from "../../api/core/service/schema.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import { StatusError } from "../../api/status.ts";
-import { timeOf } from "../../schema/value/time.ts";
+import { formatTime } from "../../schema/value/time.ts";
 import { metadataOf } from "../chain/attributes.ts";
 import type { PluginDeps } from "../chain/factory.ts";
 import type { AdmissionRequest, ObjectWriter } from "../chain/plugin.ts";
@@ -69,7 +69,7 @@ export class DeadlockDetector {
     const message =
       `webhook ${name} cannot be reached and refuses the pods of its own service ${service}: it will not come back ` +
       `by itself. Suspend it until they run: ${online}; or, while the API server is stopped: ${offline}. ${why}`;
-    await recordEvent(writer, { kind, configuration, hook, message, now: timeOf(clock.now()), signal: stopping });
+    await recordEvent(writer, { kind, configuration, hook, message, now: formatTime(clock.now()), signal: stopping });
   }
 }
 
@@ -102,7 +102,10 @@ interface DeadlockReport {
 }
 
 /** Creates one event for each webhook, or increases its count. */
-async function recordEvent(writer: ObjectWriter, { kind, configuration, hook, message, now, signal }: DeadlockReport): Promise<void> {
+async function recordEvent(
+  writer: ObjectWriter,
+  { kind, configuration, hook, message, now, signal }: DeadlockReport,
+): Promise<void> {
   const namespace = "default";
   const hash = createHash("sha256").update(hook.id).digest("hex").slice(0, 16);
   const name = `${configuration}.${hash}`;

@@ -5,7 +5,7 @@ import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Secret } from "../../api/core/secret/schema.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
-import { timeOf } from "../../schema/value/time.ts";
+import { formatTime } from "../../schema/value/time.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { podName, podNamespace, podUid } from "../pods/pod-fields.ts";
@@ -84,7 +84,7 @@ export class StaticPods {
   /** All texts that a source has now. A text that cannot be read any more keeps the pods it had until it is gone. */
   update(kind: SourceKind, texts: readonly ManifestText[]): void {
     const before = this.#readings.get(kind) ?? new Map<string, ParsedManifest>();
-    const seen = timeOf(this.#options.clock.now());
+    const seen = formatTime(this.#options.clock.now());
     this.#readings.set(
       kind,
       new Map(texts.map((text) => [text.name, this.#read(kind, text, before.get(text.name), seen)])),

@@ -11,7 +11,7 @@ import type { Secret } from "../../api/core/secret/schema.ts";
 import { secretKind } from "../../api/core/secret/kind.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { StatusError } from "../../api/status.ts";
-import { timeOf } from "../../schema/value/time.ts";
+import { formatTime } from "../../schema/value/time.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { type RandomSource, randomUuid } from "../../std/crypto/random.ts";
@@ -108,7 +108,7 @@ export class ShownObjects implements AsyncDisposable {
   }
 
   #now(): string {
-    return timeOf(this.#options.clock.now());
+    return formatTime(this.#options.clock.now());
   }
 
   /** What a server would have added. The uid stays for as long as the name does. */

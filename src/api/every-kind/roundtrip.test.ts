@@ -5,7 +5,7 @@ import { decodeCbor } from "../../schema/cbor/decode.ts";
 import { encodeCbor } from "../../schema/cbor/encode.ts";
 import { decode } from "../../schema/decode/decode.ts";
 import { encodeJson, stringify } from "../../schema/json/encode.ts";
-import { htmlSafe } from "../../schema/json/html-escape.ts";
+import { escapeHtml } from "../../schema/json/html-escape.ts";
 import { parseJson } from "../../schema/json/parse.ts";
 import { decodeProtobuf } from "../../schema/protobuf/decode.ts";
 import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
@@ -84,7 +84,7 @@ function roundTrip(t: Test, schema: ObjectSchema, path: string): void {
   const json = readFileSync(`${path}.json`);
   const protobuf = readFileSync(`${path}.pb`);
   const yaml = readFileSync(`${path}.yaml`, "utf8");
-  const compact = htmlSafe(JSON.stringify(JSON.parse(json.toString())));
+  const compact = escapeHtml(JSON.stringify(JSON.parse(json.toString())));
   const { value, unknown, errors } = decode(schema, parseJson(json).value);
   t.same([unknown, errors], [[], []]);
   t.equal(encodeJson(schema, value).toString(), compact, "JSON");

@@ -1,5 +1,5 @@
 /** Reckoning with quantities; their text form is the schema engine's (`schema/quantity.ts`). */
-import { formatQuantity, parseQuantityText, type Quantity } from "../../schema/value/quantity.ts";
+import { formatQuantity, parseQuantity, type Quantity } from "../../schema/value/quantity.ts";
 
 export type { Quantity } from "../../schema/value/quantity.ts";
 export { formatQuantity };
@@ -7,7 +7,7 @@ export { formatQuantity };
 const UNIT = 1_000_000_000n;
 
 /** Undefined when `text` is no quantity. */
-export const parseQuantity: (text: string) => Quantity | undefined = parseQuantityText;
+export const parseQuantity: (text: string) => Quantity | undefined = parseQuantity;
 
 export function addQuantities(a: Quantity, b: Quantity): Quantity {
   return { nanos: a.nanos + b.nanos, format: a.nanos === 0n ? b.format : a.format };
@@ -38,13 +38,13 @@ function ceilDivide(value: bigint, divisor: bigint): bigint {
  * bits, so that a number too great for that counts as broken.
  */
 export function isFractional(text: string | undefined): boolean {
-  const nanos = text === undefined ? 0n : (parseQuantityText(text)?.nanos ?? 0n);
+  const nanos = text === undefined ? 0n : (parseQuantity(text)?.nanos ?? 0n);
   return BigInt.asIntN(64, ceilDivide(nanos, UNIT / 1000n)) % 1000n !== 0n;
 }
 
 /** The amount in nanos; text that is no quantity counts as nothing. */
 export function quantityValueOf(text: string): bigint {
-  return parseQuantityText(text)?.nanos ?? 0n;
+  return parseQuantity(text)?.nanos ?? 0n;
 }
 
 /** Negative, zero or positive, as the first amount is less than, equal to or more than the second. */

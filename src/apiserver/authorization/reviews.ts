@@ -12,7 +12,7 @@ import type { ApiObject } from "../../api/kind.ts";
 import { kubernetesGroup, svcGroup } from "../../api/scheme.ts";
 import { badRequest } from "../../api/status.ts";
 import type { Attributes, Authorizer, UserInfo } from "../../auth/user.ts";
-import { timeOf } from "../../schema/value/time.ts";
+import { formatTime } from "../../schema/value/time.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { ReviewToken } from "../authentication/authenticators.ts";
 import type { AnswerReview } from "../handlers/review.ts";
@@ -57,7 +57,7 @@ export function reviews({
       } as ApiObject;
     },
     async SelfSubjectReview(context) {
-      const metadata = { creationTimestamp: timeOf(clock.now()) };
+      const metadata = { creationTimestamp: formatTime(clock.now()) };
       return { metadata, status: { userInfo: infoOf(userOf(context)) } } satisfies SelfSubjectReview;
     },
     async TokenReview(_context, object) {

@@ -4,7 +4,7 @@ import { leaseKind } from "../../api/coordination/lease/kind.ts";
 import type { Lease } from "../../api/coordination/lease/schema.ts";
 import { remove } from "../../registry/delete.ts";
 import type { Registries } from "../../registry/registries.ts";
-import { microTimeOf } from "../../schema/value/time.ts";
+import { formatMicroTime } from "../../schema/value/time.ts";
 import { randomUuid } from "../../std/crypto/random.ts";
 import { ensure, systemScope, unlessOvertaken } from "./ensure.ts";
 
@@ -42,7 +42,7 @@ export class IdentityLease {
     const { clock } = this.#registries.deps;
     const labels = { [IDENTITY]: COMPONENT, [HOST]: this.#host };
     const name = identityOf(this.#host);
-    const renewTime = microTimeOf(clock.now());
+    const renewTime = formatMicroTime(clock.now());
     const spec = { holderIdentity: this.#holder, leaseDurationSeconds: SECONDS, renewTime };
     const scope = systemScope(NAMESPACE, this.#signal);
     const registry = this.#registries.of(leaseKind);

@@ -7,7 +7,7 @@ import { decodeCbor } from "../../schema/cbor/decode.ts";
 import { CborError } from "../../schema/cbor/error.ts";
 import { parseJson } from "../../schema/json/parse.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
-import { parseYaml, repeatedKeys } from "../../schema/yaml/yaml.ts";
+import { parseYaml, describeDuplicateKeys } from "../../schema/yaml/yaml.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { writtenResponse } from "../responses/object-response.ts";
 import { admissionOf } from "./admission.ts";
@@ -85,7 +85,7 @@ function readConfiguration(bytes: Buffer): Read {
   try {
     // Further documents are not looked at, as in Kubernetes.
     const [document] = parseYaml(bytes.toString("utf8"));
-    return { value: configurationOf(document?.value), duplicates: repeatedKeys(document) };
+    return { value: configurationOf(document?.value), duplicates: describeDuplicateKeys(document) };
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     throw badRequest(`error decoding YAML: error converting YAML to JSON: ${error.message}`);

@@ -8,11 +8,11 @@ import { decodeCbor } from "../../schema/cbor/decode.ts";
 import { CborError } from "../../schema/cbor/error.ts";
 import { decode } from "../../schema/decode/decode.ts";
 import { type ParsedJson, parseJson } from "../../schema/json/parse.ts";
-import { mergeRepeated } from "../../schema/json/repeated-members.ts";
+import { mergeRepeatedMembers } from "../../schema/json/repeated-members.ts";
 import { decodeProtobuf } from "../../schema/protobuf/decode.ts";
 import { decodeEnvelope } from "../../schema/protobuf/envelope.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
-import { parseYaml, repeatedKeys } from "../../schema/yaml/yaml.ts";
+import { parseYaml, describeDuplicateKeys } from "../../schema/yaml/yaml.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { cannotHandle, checkKind, type Expected, type Identity, identityOf, notRegistered } from "./body-identity.ts";
 import { type FieldValidation, type WriteQuery, writeQuery } from "./query.ts";
@@ -126,7 +126,7 @@ export async function readOptional<T extends ApiObject>(
 const OPTIONS_SCHEME = "pkg/apis/meta/internalversion/scheme/register.go:27";
 
 function optionsFrom<T>(value: unknown, expected: Expected): T {
-  const merged = mergeRepeated(expected.schema, value);
+  const merged = mergeRepeatedMembers(expected.schema, value);
   const { value: decoded, errors } = decode(expected.schema, merged ?? {}, { unknownFields: "drop" });
   if (errors[0] !== undefined) throw new SyntaxError(errors[0].message);
   return withoutIdentity(decoded as ApiObject) as T;
@@ -175,7 +175,7 @@ function parse(bytes: Buffer, type: Exclude<BodyType, "protobuf">): Parsed {
       if (!isUtf8(bytes)) throw new SyntaxError("yaml: invalid leading UTF-8 octet");
       // Further documents are not looked at, as in Kubernetes.
       const [document] = parseYaml(bytes.toString("utf8"));
-      return { value: document?.value, duplicates: [], repeated: repeatedKeys(document) };
+      return { value: document?.value, duplicates: [], repeated: describeDuplicateKeys(document) };
     }
     case "json":
       try {
@@ -214,7 +214,7 @@ export function decodeObject<T>(
   warnings: string[],
   identity: Identity = expected,
 ): T {
-  const merged = parsed.scan === undefined ? parsed.value : mergeRepeated(expected.schema, parsed.scan.value);
+  const merged = parsed.scan === undefined ? parsed.value : mergeRepeatedMembers(expected.schema, parsed.scan.value);
   const unknownFields = validation === "Ignore" ? "drop" : "report";
   const { value, unknown, errors } = decode(expected.schema, merged ?? {}, { unknownFields });
   const error = errors[0];
@@ -239,7 +239,7 @@ function findingsOf({ duplicates, scan }: Parsed, unknown: readonly string[]): r
   if (scan === undefined) return [...new Set([...duplicates.map(duplicateText), ...unknown.map(unknownText)])];
   const strangers = new Set(unknown);
   const findings = [
-    ...unknown.map((path) => ({ text: unknownText(path), place: scan.places.get(path) ?? 0 })),
+    ...unknown.map((path) => ({ text: unknownText(path), place: scan.memberIndexes.get(path) ?? 0 })),
     ...scan.duplicates
       // What is in a member that nobody knows is not looked at.
       .filter(({ path }) => !isWithin(path, strangers))

@@ -3,7 +3,7 @@ import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { bytes } from "../../http/respond.ts";
 import type { ListPage } from "../../registry/list.ts";
-import { htmlSafe } from "../../schema/json/html-escape.ts";
+import { escapeHtml } from "../../schema/json/html-escape.ts";
 import { parseJson } from "../../schema/json/parse.ts";
 import { encodeYaml } from "../../schema/yaml/yaml.ts";
 import { internalType } from "../handlers/body-identity.ts";
@@ -143,7 +143,7 @@ function encoded(status: number, representation: Representation, pieces: readonl
   }
   if (representation.pretty) {
     const value: unknown = JSON.parse(Buffer.concat(pieces).toString());
-    return bytes(status, representation.mediaType, Buffer.from(htmlSafe(JSON.stringify(value, undefined, 2))));
+    return bytes(status, representation.mediaType, Buffer.from(escapeHtml(JSON.stringify(value, undefined, 2))));
   }
   return bytes(status, representation.mediaType, joined(pieces));
 }

@@ -2,7 +2,7 @@ import { type Status, StatusError } from "../../api/status.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { negotiate } from "../../http/negotiate.ts";
 import { bytes } from "../../http/respond.ts";
-import { htmlSafe } from "../../schema/json/html-escape.ts";
+import { escapeHtml } from "../../schema/json/html-escape.ts";
 import { encodeYaml } from "../../schema/yaml/yaml.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { protobufStatus } from "./protobuf.ts";
@@ -37,7 +37,7 @@ function encoded(code: number, status: StatusText, context: RequestContext): Htt
     default: {
       const pretty = chosen === undefined || isPretty(context);
       const text = pretty ? JSON.stringify(status, undefined, 2) : `${JSON.stringify(status)}\n`;
-      return bytes(code, "application/json", Buffer.from(htmlSafe(text)));
+      return bytes(code, "application/json", Buffer.from(escapeHtml(text)));
     }
   }
 }

@@ -4,7 +4,7 @@ import { columnTexts } from "../../api/columns/descriptions.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { invalid } from "../../api/status.ts";
 import { stringify } from "../../schema/json/encode.ts";
-import { htmlSafe } from "../../schema/json/html-escape.ts";
+import { escapeHtml } from "../../schema/json/html-escape.ts";
 import { notSupported, renderFieldError } from "../../schema/validation/field-error.ts";
 import { metadataOnly } from "./partial-metadata.ts";
 import type { ListMetadata } from "./protobuf.ts";
@@ -58,8 +58,8 @@ function columnDefinitions<T extends ApiObject>(kind: Kind<T>) {
 function rowText<T extends ApiObject>(kind: Kind<T>, identity: Identity, row: Row<T>, options: TableOptions): string {
   const cells = kind.columns.map((column) => column.cell(row.object, options.now));
   const conditions = kind.rowConditions?.(row.object) ?? [];
-  const said = conditions.length === 0 ? "" : `"conditions":${htmlSafe(JSON.stringify(conditions))},`;
-  return `{"cells":${htmlSafe(JSON.stringify(cells))},${said}"object":${included(identity, row, options)}}`;
+  const said = conditions.length === 0 ? "" : `"conditions":${escapeHtml(JSON.stringify(conditions))},`;
+  return `{"cells":${escapeHtml(JSON.stringify(cells))},${said}"object":${included(identity, row, options)}}`;
 }
 
 function included<T extends ApiObject>(identity: Identity, row: Row<T>, options: TableOptions): string {

@@ -1,5 +1,5 @@
 /** `quantity('1.5Gi')`: amounts that can be compared, added and subtracted. */
-import { parseQuantityText } from "../../schema/value/quantity.ts";
+import { parseQuantity } from "../../schema/value/quantity.ts";
 import { functionOf, type Library, method, overload } from "../functions.ts";
 import { compareNumbers } from "../values/compare.ts";
 import { boolType, doubleType, intType, opaqueType, stringType, type Type } from "../values/types.ts";
@@ -30,7 +30,7 @@ class QuantityValue extends Opaque {
 }
 
 function toQuantity(text: string): QuantityValue {
-  const quantity = parseQuantityText(text);
+  const quantity = parseQuantity(text);
   return quantity === undefined ? fail(whatIsWrong(text)) : new QuantityValue(quantity.nanos);
 }
 
@@ -54,7 +54,7 @@ export const quantity: Library = {
     functionOf("quantity", overload("string_to_quantity", [stringType], quantityType, toQuantity)),
     functionOf(
       "isQuantity",
-      overload("is_quantity_string", [stringType], boolType, (text: string) => parseQuantityText(text) !== undefined),
+      overload("is_quantity_string", [stringType], boolType, (text: string) => parseQuantity(text) !== undefined),
     ),
     // Not called on the amount: `sign(q)`.
     functionOf(

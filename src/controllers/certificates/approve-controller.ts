@@ -4,14 +4,14 @@
  */
 import { isIP } from "node:net";
 import { subjectAccessReviewKind } from "../../api/authorization/access-review/kinds.ts";
-import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request/schema.ts";
 import { certificateSigningRequestKind } from "../../api/certificates/certificate-signing-request/kind.ts";
-import type { Node } from "../../api/core/node/schema.ts";
+import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request/schema.ts";
 import { nodeKind } from "../../api/core/node/kind.ts";
+import type { Node } from "../../api/core/node/schema.ts";
 import type { RequestedCertificate } from "../../auth/pki/certificate-signing.ts";
 import { NODE_USER_PREFIX } from "../../auth/user.ts";
 import type { Client } from "../../client/client.ts";
-import { timeOf } from "../../schema/value/time.ts";
+import { formatTime } from "../../schema/value/time.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { NODE_CLIENT_SIGNER, NODE_SERVING_SIGNER, nodeClientProblem, nodeServingProblem } from "./node-requests.ts";
 import { hasCondition, requestText, runRequestQueue } from "./request-queue.ts";
@@ -30,7 +30,7 @@ export async function runApproveController(deps: ControllerDeps): Promise<void> 
         ? await mayBeKnown(client, request, requested, signal)
         : await mayBeTrusted(observer, request, requested, signal);
     if (message === undefined) return;
-    const now = timeOf(clock.now());
+    const now = formatTime(clock.now());
     const approved = { type: "Approved", status: "True", reason: "AutoApproved", message, lastUpdateTime: now };
     const conditions = [...(request.status?.conditions ?? []), { ...approved, lastTransitionTime: now }];
     const next: CertificateSigningRequest = { ...request, status: { ...request.status, conditions } };

@@ -1,16 +1,16 @@
 import t from "tap";
 import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request/schema.ts";
 import { makeCa } from "../../auth/pki/certificate-authority.ts";
-import { timeOf } from "../../schema/value/time.ts";
+import { formatTime } from "../../schema/value/time.ts";
 import { isOver } from "./clean-controller.ts";
 
 const NOW = Date.UTC(2026, 5, 1);
 const HOUR = 3_600_000;
 
 function request(ageMs: number, type?: string, decidedMs = 0, certificate?: string): CertificateSigningRequest {
-  const conditions = type === undefined ? [] : [{ type, status: "True", lastUpdateTime: timeOf(NOW - decidedMs) }];
+  const conditions = type === undefined ? [] : [{ type, status: "True", lastUpdateTime: formatTime(NOW - decidedMs) }];
   return {
-    metadata: { creationTimestamp: timeOf(NOW - ageMs) },
+    metadata: { creationTimestamp: formatTime(NOW - ageMs) },
     spec: { request: "", signerName: "a.io/b" },
     status: { conditions, ...(certificate === undefined ? {} : { certificate }) },
   };

@@ -1,8 +1,9 @@
 /** Signs what was approved, for Kubernetes' own signers. */
-import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request/schema.ts";
+
 import { certificateSigningRequestKind } from "../../api/certificates/certificate-signing-request/kind.ts";
+import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request/schema.ts";
 import { readKeyPair } from "../../auth/pki/key-pair.ts";
-import { timeOf } from "../../schema/value/time.ts";
+import { formatTime } from "../../schema/value/time.ts";
 import type { ControllerDeps } from "../controller.ts";
 import {
   CLIENT_SIGNER,
@@ -51,7 +52,7 @@ export async function runSignController(deps: ControllerDeps): Promise<void> {
 }
 
 function failed(request: CertificateSigningRequest, message: string, now: number): CertificateSigningRequest {
-  const at = { lastUpdateTime: timeOf(now), lastTransitionTime: timeOf(now) };
+  const at = { lastUpdateTime: formatTime(now), lastTransitionTime: formatTime(now) };
   const condition = { type: "Failed", status: "True", reason: "SignerValidationFailure", message, ...at };
   return { ...request, status: { ...request.status, conditions: [...(request.status?.conditions ?? []), condition] } };
 }

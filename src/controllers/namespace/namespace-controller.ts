@@ -12,7 +12,7 @@ import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
 import { startInformer } from "../../client/informer/informer.ts";
 import { metadataOnly } from "../../client/metadata-only.ts";
-import { timeOf } from "../../schema/value/time.ts";
+import { formatTime } from "../../schema/value/time.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import { WorkQueue } from "../../std/async/work-queue.ts";
 import { Backoff } from "../../std/time/backoff.ts";
@@ -198,7 +198,7 @@ async function report(
   const before = status?.conditions ?? [];
   const isClean = progress.remains.length + progress.failures.length === 0 && progress.discovery === undefined;
   if (isClean && before.length === 0) return;
-  const conditions = conditionsAfter(before, progress, timeOf(clock.now()));
+  const conditions = conditionsAfter(before, progress, formatTime(clock.now()));
   if (conditions === undefined) return;
   try {
     const name = { name: metadata?.name ?? "" };

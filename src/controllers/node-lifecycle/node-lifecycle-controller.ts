@@ -5,17 +5,18 @@
  *     leases, statuses ──► heartbeats ──► conditions ──► taints ──► evictions
  *                                            └──► zones: how many nodes may be given up, how fast
  */
-import type { Lease } from "../../api/coordination/lease/schema.ts";
+
 import { leaseKind } from "../../api/coordination/lease/kind.ts";
-import type { Node } from "../../api/core/node/schema.ts";
+import type { Lease } from "../../api/coordination/lease/schema.ts";
 import { nodeKind } from "../../api/core/node/kind.ts";
-import type { Pod } from "../../api/core/pod/schema.ts";
+import type { Node } from "../../api/core/node/schema.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import { createEventRecorder, type EventRecorder } from "../../client/events/event-recorder.ts";
 import { startInformer } from "../../client/informer/informer.ts";
 import { type ReflectorEvent, reflect } from "../../client/informer/reflector.ts";
-import { timeOf } from "../../schema/value/time.ts";
+import { formatTime } from "../../schema/value/time.ts";
 import { WorkQueue } from "../../std/async/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { isDriving, readyStatus, wantedTaints } from "./condition-taints.ts";
@@ -99,7 +100,7 @@ function drives(disruption: Disruption, node: Node): boolean {
 
 /** Resolves with whether there was anything to say. */
 async function markSilent({ client, clock, log }: ControllerDeps, node: Node, signal: AbortSignal): Promise<boolean> {
-  const conditions = silentConditions(node, timeOf(clock.now()));
+  const conditions = silentConditions(node, formatTime(clock.now()));
   if (conditions === undefined) return false;
   const { name = "", resourceVersion } = node.metadata ?? {};
   log.warn("A node is not heard of any more", { node: name });
@@ -114,7 +115,7 @@ async function syncTaints(
   driven: boolean,
   signal: AbortSignal,
 ): Promise<void> {
-  const taints = wantedTaints(node, driven, timeOf(clock.now()));
+  const taints = wantedTaints(node, driven, formatTime(clock.now()));
   if (taints === undefined) return;
   const { name = "", resourceVersion } = node.metadata ?? {};
   log.v(2)?.info("Taints a node by its conditions", { node: name, taints: taints.map(({ key }) => key) });
@@ -132,7 +133,7 @@ async function markPodsNotReady(
   const { items } = await client.list(podKind, { fieldSelector: `spec.nodeName=${node}` }, signal);
   for (const pod of items.filter(isReady)) {
     const { name = "", namespace, uid } = pod.metadata ?? {};
-    const condition = { type: "Ready", status: "False", lastTransitionTime: timeOf(clock.now()) };
+    const condition = { type: "Ready", status: "False", lastTransitionTime: formatTime(clock.now()) };
     const patch = { metadata: { uid }, status: { conditions: [condition] } };
     const about = { kind: "Pod", apiVersion: "v1", namespace, name, uid };
     recorder.record(about, "Warning", "NodeNotReady", "Node is not ready");

@@ -11,7 +11,7 @@ import { StatusError } from "../../api/status.ts";
 import type { EventRecorder } from "../../client/events/event-recorder.ts";
 import { type Informer, startInformer } from "../../client/informer/informer.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
-import { timeOf } from "../../schema/value/time.ts";
+import { formatTime } from "../../schema/value/time.ts";
 import { WorkQueue } from "../../std/async/work-queue.ts";
 import { KeyTimers } from "../../std/time/key-timers.ts";
 import type { ControllerDeps } from "../controller.ts";
@@ -134,7 +134,7 @@ export class TaintEvictions implements AsyncDisposable {
       status: "True",
       reason: "DeletionByTaintManager",
       message: "Taint manager: deleting due to NoExecute taint",
-      lastTransitionTime: timeOf(clock.now()),
+      lastTransitionTime: formatTime(clock.now()),
     };
     try {
       const patch = { metadata: { uid }, status: { conditions: [condition] } };

@@ -5,15 +5,15 @@
  *     informers → queue of pods → select-node → bind, or wait → (node or room changes) → queue
  */
 
-import type { Node } from "../../api/core/node/schema.ts";
 import { nodeKind } from "../../api/core/node/kind.ts";
-import type { Pod } from "../../api/core/pod/schema.ts";
+import type { Node } from "../../api/core/node/schema.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import { createEventRecorder, type EventRecorder } from "../../client/events/event-recorder.ts";
 import { type Informer, startInformer } from "../../client/informer/informer.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
-import { timeOf } from "../../schema/value/time.ts";
+import { formatTime } from "../../schema/value/time.ts";
 import { WorkQueue } from "../../std/async/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { ClusterState, podKey } from "./cluster-state.ts";
@@ -155,7 +155,7 @@ class Scheduler {
     this.#recorder.record(reference(pod), "Warning", "FailedScheduling", message);
     const known = pod.status?.conditions?.find((condition) => condition.type === "PodScheduled");
     if (known?.status === "False" && known.reason === "Unschedulable" && known.message === message) return;
-    const lastTransitionTime = known?.status === "False" ? known.lastTransitionTime : timeOf(this.#deps.clock.now());
+    const lastTransitionTime = known?.status === "False" ? known.lastTransitionTime : formatTime(this.#deps.clock.now());
     const condition = { type: "PodScheduled", status: "False", reason: "Unschedulable", message, lastTransitionTime };
     const { name = "", namespace } = pod.metadata ?? {};
     const patch = { status: { conditions: [condition] } };

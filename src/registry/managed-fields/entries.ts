@@ -4,7 +4,7 @@ import { parseApiVersion, svcGroup } from "../../api/scheme.ts";
 import { canonicalize, type FieldSet } from "../../schema/apply/field-set.ts";
 import type { VersionedSet, ManagedFields } from "../../schema/apply/managers.ts";
 import { parseFields } from "../../schema/apply/parse-fields.ts";
-import { sharedSet } from "../../schema/value/fields-v1-cache.ts";
+import { internFieldsV1 } from "../../schema/value/fields-v1-cache.ts";
 
 export type Operation = "Apply" | "Update";
 
@@ -86,7 +86,7 @@ function writeManager({ manager, operation, apiVersion, time, fields, subresourc
     apiVersion,
     ...(time === undefined ? {} : { time }),
     fieldsType: "FieldsV1",
-    fieldsV1: sharedSet(canonicalize(fields)),
+    fieldsV1: internFieldsV1(canonicalize(fields)),
     ...(subresource === "" ? {} : { subresource }),
   };
 }

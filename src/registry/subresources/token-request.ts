@@ -12,7 +12,7 @@ import { badRequest, conflict, invalid, StatusError } from "../../api/status.ts"
 import type { Issued, Reference } from "../../auth/service-account/claims.ts";
 import type { TokenIssuer } from "../../auth/service-account/issuer.ts";
 import { type FieldError, invalidField, renderFieldError } from "../../schema/validation/field-error.ts";
-import { timeOf } from "../../schema/value/time.ts";
+import { formatTime } from "../../schema/value/time.ts";
 import { randomUuid } from "../../std/crypto/random.ts";
 import { type Admission, validated } from "../write/admission.ts";
 import { get } from "../get.ts";
@@ -60,7 +60,7 @@ export async function requestToken(
   const now = Math.floor(clock.now() / 1000);
   const sent = request.spec ?? {};
   const audiences = (sent.audiences ?? []).length === 0 ? settings.audiences : sent.audiences;
-  const metadata = { ...request.metadata, name, namespace: scope.namespace, creationTimestamp: timeOf(clock.now()) };
+  const metadata = { ...request.metadata, name, namespace: scope.namespace, creationTimestamp: formatTime(clock.now()) };
   const errors = checks.validate(request);
   if (errors.length > 0) throw invalid({ ...subject, name: "" }, errors, renderFieldError);
   const completed = { ...request, metadata, spec: { ...sent, audiences } };
@@ -83,7 +83,7 @@ export async function requestToken(
     account: referenceTo(account),
     ...bound,
   });
-  return { metadata, spec, status: { token, expirationTimestamp: timeOf(clock.now() + seconds * 1000) } };
+  return { metadata, spec, status: { token, expirationTimestamp: formatTime(clock.now() + seconds * 1000) } };
 }
 
 function core({ namespace, user, signal }: Scope): Scope {

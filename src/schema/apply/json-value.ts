@@ -3,7 +3,7 @@
  * Fields are counted on this form, so that what stands there anyway is nobody's field.
  */
 
-import { absentText, isEmptyValue, isWrittenEmpty } from "../json/encode.ts";
+import { textWhenAbsent, isEmptyValue, isWrittenEmpty } from "../json/encode.ts";
 import { type Member, membersOf } from "../members.ts";
 import type { ObjectSchema, Schema } from "../schema.ts";
 import { deepFreeze } from "../value/freeze.ts";
@@ -79,7 +79,7 @@ function objectConverter(schema: ObjectSchema): Converter {
 }
 
 function absentValue(member: Member): () => unknown {
-  const text = absentText(member);
+  const text = textWhenAbsent(member);
   let value: unknown;
   let known = false;
   return () => {

@@ -3,7 +3,7 @@
  * an apply what it names; an apply that would change what another manages is a conflict unless it is forced.
  */
 import { deepEqual } from "../value/equal.ts";
-import { sharedSet } from "../value/fields-v1-cache.ts";
+import { internFieldsV1 } from "../value/fields-v1-cache.ts";
 import { type Comparison, compare } from "./compare.ts";
 import { difference, type FieldSet, intersection, isEmptySet, noFields, pathsOf, union } from "./field-set.ts";
 import { merge } from "./merge.ts";
@@ -95,7 +95,7 @@ export function apply<M extends VersionedSet>(change: ManagerContext<M>, configu
   const managers = new Map(reconcileManagers(change));
   const last = managers.get(name);
   const named = versions.filter(version, toFieldSet(shape, configuration));
-  const fields = sharedSet(versions.stripMeta(named));
+  const fields = internFieldsV1(versions.stripMeta(named));
   managers.set(name, withFields(manager, named));
   const merged = merge(shape, live, configuration);
   // Nothing goes where all that was applied is applied again.

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import t from "tap";
-import { sharedSet } from "../value/fields-v1-cache.ts";
+import { internFieldsV1 } from "../value/fields-v1-cache.ts";
 import { canonicalize, setOfPaths } from "./field-set.ts";
 import { parseFields } from "./parse-fields.ts";
 
@@ -18,8 +18,8 @@ t.test("parseFields() reads sets however they are spelled", (t) => {
 
 t.test("sharedSet() gives one object for equal sets, as does parseFields()", (t) => {
   const set = canonicalize(setOfPaths(["f:a", "f:b"], ["f:c"]));
-  const one = sharedSet(set);
-  t.equal(sharedSet(structuredClone(set)), one);
+  const one = internFieldsV1(set);
+  t.equal(internFieldsV1(structuredClone(set)), one);
   t.equal(parseFields(JSON.parse(JSON.stringify(set))), one);
   t.ok(Object.isFrozen(one));
   t.end();

@@ -1,4 +1,4 @@
-import { sharedSet } from "../value/fields-v1-cache.ts";
+import { internFieldsV1 } from "../value/fields-v1-cache.ts";
 import { isPlainObject } from "../value/plain-object.ts";
 import { canonicalize, type FieldSet, isEmptySet, LEAF, type MutableFieldSet, SELF } from "./field-set.ts";
 import { canonicalElement } from "./path-element.ts";
@@ -13,10 +13,10 @@ const parsedSets = new WeakMap<object, FieldSet>();
 export function parseFields(fields: unknown): FieldSet {
   if (fields === null || fields === undefined) return LEAF;
   if (!isPlainObject(fields)) throw new SyntaxError("fields are an object");
-  const written = sharedSet(fields);
+  const written = internFieldsV1(fields);
   let set = parsedSets.get(written);
   if (set === undefined) {
-    set = sharedSet(canonicalize(parseSet(written)));
+    set = internFieldsV1(canonicalize(parseSet(written)));
     parsedSets.set(written, set);
   }
   return set;

@@ -202,24 +202,24 @@ class CborReader {
       case 22:
         return null;
       case 25:
-        return real(half(this.#take(2).readUInt16BE()));
+        return checkFinite(decodeHalf(this.#take(2).readUInt16BE()));
       case 26:
-        return real(this.#take(4).readFloatBE());
+        return checkFinite(this.#take(4).readFloatBE());
       case 27:
-        return real(this.#take(8).readDoubleBE());
+        return checkFinite(this.#take(8).readDoubleBE());
       default:
         throw new CborError(`byte ${this.#bytes[start]} stands for nothing here`);
     }
   }
 }
 
-function real(value: number): number {
+function checkFinite(value: number): number {
   if (!Number.isFinite(value)) throw new CborError(`${value} has no JSON form`);
   return value;
 }
 
 /** A real number of sixteen bits: sign, five bits of exponent, ten of fraction. */
-function half(bits: number): number {
+function decodeHalf(bits: number): number {
   const exponent = (bits >> 10) & 0x1f;
   const fraction = bits & 0x3ff;
   const sign = bits & 0x8000 ? -1 : 1;

@@ -24,11 +24,11 @@ export function encodeCborValue(value: unknown): Buffer {
 
 function encodeItem(value: unknown, schema: Schema | undefined): Buffer {
   const writer = new CborWriter();
-  write(writer, value, schema);
+  writeItem(writer, value, schema);
   return writer.take();
 }
 
-function write(writer: CborWriter, value: unknown, schema: Schema | undefined): void {
+function writeItem(writer: CborWriter, value: unknown, schema: Schema | undefined): void {
   switch (typeof value) {
     case "string":
       if (schema?.type === "bytes") writer.base64(value);
@@ -59,7 +59,7 @@ function write(writer: CborWriter, value: unknown, schema: Schema | undefined): 
 
 function writeList(writer: CborWriter, items: readonly unknown[], schema: Schema | undefined): void {
   writer.list(items.length);
-  for (const item of items) write(writer, item, schema);
+  for (const item of items) writeItem(writer, item, schema);
 }
 
 function writeMembers(writer: CborWriter, value: Readonly<Record<string, unknown>>, schema: Schema | undefined): void {
@@ -70,7 +70,7 @@ function writeMembers(writer: CborWriter, value: Readonly<Record<string, unknown
   writer.map(members.length);
   for (const { name, encoded } of members) {
     writer.raw(encoded);
-    write(writer, value[name], memberSchema(schema, name));
+    writeItem(writer, value[name], memberSchema(schema, name));
   }
 }
 

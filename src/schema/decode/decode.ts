@@ -17,11 +17,11 @@ import type {
 } from "../schema.ts";
 import { depthMax } from "../value/limits.ts";
 import { isPlainObject, setMember } from "../value/plain-object.ts";
-import { canonicalQuantity, quantityHint } from "../value/quantity.ts";
-import { canonicalInstant, formatDuration, parseDuration } from "../value/time.ts";
+import { canonicalizeQuantity, quantityHint } from "../value/quantity.ts";
+import { canonicalizeTime, formatDuration, parseDuration } from "../value/time.ts";
 import { isEmpty, zeroOf } from "../zero-value.ts";
 import { unstructuredDecoder } from "./unstructured.ts";
-import { type DecodeError, type Decoder, fail, reportUnknown, type Walk } from "./walk.ts";
+import { type DecodeError, type Decoder, reportError, reportUnknown, type DecodeContext } from "./walk.ts";
 
 export interface Decoded<T> {
   readonly value: T;
@@ -37,7 +37,7 @@ export interface DecodeOptions {
 }
 
 export function decode<S extends Schema>(schema: S, value: unknown, options?: DecodeOptions): Decoded<Infer<S>> {
-  const walk: Walk = {
+  const walk: DecodeContext = {
     steps: [],
     keys: [],
     structs: [],
@@ -65,13 +65,13 @@ function compile(schema: Schema): Decoder {
   switch (schema.type) {
     case "string":
     case "enum":
-      return (value, walk) => (typeof value === "string" ? value : mismatch(value, "string", walk));
+      return (value, walk) => (typeof value === "string" ? value : reportMismatch(value, "string", walk));
     case "boolean":
-      return (value, walk) => (typeof value === "boolean" ? value : mismatch(value, "bool", walk));
+      return (value, walk) => (typeof value === "boolean" ? value : reportMismatch(value, "bool", walk));
     case "integer":
       return integer(schema);
     case "number":
-      return (value, walk) => (typeof value === "number" ? value : mismatch(value, "float64", walk));
+      return (value, walk) => (typeof value === "number" ? value : reportMismatch(value, "float64", walk));
     case "bytes":
       return schema.as === "binary" ? binary : base64;
     case "special":
@@ -85,7 +85,7 @@ function compile(schema: Schema): Decoder {
     case "object":
       return object(schema);
     case "either":
-      return either(schema);
+      return decodeEither@9999(schema);
     default:
       return schema satisfies never;
   }
@@ -106,9 +106,9 @@ function integer(schema: IntegerSchema): Decoder {
   const [least, most] = ranges[schema.width];
   return (value, walk) => {
     if (typeof value === "bigint") return schema.as === "bigint" ? value : Number(value);
-    if (typeof value !== "number") return mismatch(value, schema.width, walk);
+    if (typeof value !== "number") return reportMismatch(value, schema.width, walk);
     if (!Number.isInteger(value) || value < least || value > most) {
-      return mismatch(value, schema.width, walk, `number ${value}`);
+      return reportMismatch(value, schema.width, walk, `number ${value}`);
     }
     return schema.as === "bigint" ? BigInt(value) : value;
   };
@@ -116,17 +116,17 @@ function integer(schema: IntegerSchema): Decoder {
 
 const base64Text = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-function base64(value: unknown, walk: Walk): unknown {
+function base64(value: unknown, walk: DecodeContext): unknown {
   if (value === null) return undefined;
-  if (typeof value !== "string") return mismatch(value, "[]uint8", walk);
+  if (typeof value !== "string") return reportMismatch(value, "[]uint8", walk);
   if (base64Text.test(value)) return value;
   const dense = value.replace(/[\r\n]/g, "");
   if (base64Text.test(dense)) return dense;
   const stop = dense.search(/[^A-Za-z0-9+/]/);
-  return fail(walk, `illegal base64 data at input byte ${stop === -1 ? dense.length - (dense.length % 4) : stop}`);
+  return reportError(walk, `illegal base64 data at input byte ${stop === -1 ? dense.length - (dense.length % 4) : stop}`);
 }
 
-function binary(value: unknown, walk: Walk): unknown {
+function binary(value: unknown, walk: DecodeContext): unknown {
   if (value instanceof Uint8Array) return value;
   const text = base64(value, walk);
   return typeof text === "string" ? Buffer.from(text, "base64") : undefined;
@@ -142,36 +142,36 @@ function special(schema: SpecialSchema): Decoder {
       const layout = micro ? "2006-01-02T15:04:05.000000Z07:00" : "2006-01-02T15:04:05Z07:00";
       return (value, walk) => {
         if (value === null) return undefined;
-        if (typeof value !== "string") return mismatch(value, "string", walk);
+        if (typeof value !== "string") return reportMismatch(value, "string", walk);
         // Microseconds must all be there; Go reads them by their layout.
-        const canonical = micro && !sixDecimals.test(value) ? undefined : canonicalInstant(value, micro);
+        const canonical = micro && !sixDecimals.test(value) ? undefined : canonicalizeTime(value, micro);
         if (canonical !== undefined) return canonical;
         const quoted = JSON.stringify(value);
-        return fail(walk, `parsing time ${quoted} as "${layout}": cannot parse ${quoted} as "2006"`);
+        return reportError(walk, `parsing time ${quoted} as "${layout}": cannot parse ${quoted} as "2006"`);
       };
     }
     case "duration":
       return (value, walk) => {
         if (value === null) return undefined;
-        if (typeof value !== "string") return mismatch(value, "string", walk);
+        if (typeof value !== "string") return reportMismatch(value, "string", walk);
         const nanos = parseDuration(value);
         return nanos === undefined
-          ? fail(walk, `time: invalid duration ${JSON.stringify(value)}`)
+          ? reportError(walk, `time: invalid duration ${JSON.stringify(value)}`)
           : formatDuration(nanos);
       };
     case "quantity":
       return (value, walk) => {
         if (value === null) return undefined;
         const text = typeof value === "number" ? String(value) : value;
-        if (typeof text !== "string") return fail(walk, quantityHint);
-        return canonicalQuantity(text, schema.milli) ?? fail(walk, quantityHint);
+        if (typeof text !== "string") return reportError(walk, quantityHint);
+        return canonicalizeQuantity(text, schema.milli) ?? reportError(walk, quantityHint);
       };
     case "intOrString":
       return (value, walk) => {
         if (typeof value === "string") return value;
         return typeof value === "number" && Number.isInteger(value) && value >= -2147483648 && value <= 2147483647
           ? value
-          : mismatch(value, "int32", walk);
+          : reportMismatch(value, "int32", walk);
       };
     default:
       return schema.format satisfies never;
@@ -182,7 +182,7 @@ function list(schema: ListSchema): Decoder {
   let item: Decoder | undefined;
   return (value, walk) => {
     if (value === null) return undefined;
-    if (!Array.isArray(value)) return mismatch(value, `[]${goType(schema.items)}`, walk);
+    if (!Array.isArray(value)) return reportMismatch(value, `[]${goType(schema.items)}`, walk);
     item ??= decoderOf(schema.items);
     const items: unknown[] = [];
     for (let position = 0; position < value.length; position++) {
@@ -198,7 +198,7 @@ function map(schema: MapSchema): Decoder {
   let member: Decoder | undefined;
   return (value, walk) => {
     if (value === null) return undefined;
-    if (!isPlainObject(value)) return mismatch(value, `map[string]${goType(schema.values)}`, walk);
+    if (!isPlainObject(value)) return reportMismatch(value, `map[string]${goType(schema.values)}`, walk);
     member ??= decoderOf(schema.values);
     const members: Record<string, unknown> = {};
     walk.keys.push(walk.steps.length);
@@ -213,21 +213,21 @@ function map(schema: MapSchema): Decoder {
 }
 
 /** An item that is null or cannot be read is zero: a list keeps its places. */
-function itemOf(schema: Schema, decode: Decoder, value: unknown, walk: Walk): unknown {
+function itemOf(schema: Schema, decode: Decoder, value: unknown, walk: DecodeContext): unknown {
   const decoded = value === null ? undefined : decode(value, walk);
   if (decoded !== undefined) return decoded;
   return schema.type === "object" ? decode({}, walk) : zeroOf(schema);
 }
 
 /** Go reads each of these by itself: what is not known is dropped unreported, another form leaves a list empty. */
-function either(schema: EitherSchema): Decoder {
+function decodeEither@9999(schema: EitherSchema): Decoder {
   return (value, walk) => {
     if (value === null) return undefined;
     const quiet = walk.report ? { ...walk, report: false } : walk;
     if (typeof value === "boolean" && schema.boolean !== undefined) return value;
     if (Array.isArray(value) && schema.list !== undefined) return decoderOf(schema.list.schema())(value, quiet);
     if (isPlainObject(value)) return decoderOf(schema.object.schema())(value, quiet);
-    return schema.list === undefined ? fail(walk, schema.expected) : [];
+    return schema.list === undefined ? reportError(walk, schema.expected) : [];
   };
 }
 
@@ -247,8 +247,8 @@ function object(schema: ObjectSchema): Decoder {
       slots = new Map(all.map((slot) => [slot.member.name, slot]));
       required = all.filter(({ member: { field } }) => field.presence === "required" && field.nilable !== true);
     }
-    if (!isPlainObject(value)) return mismatch(value, goType(schema), walk);
-    if (walk.structs.length >= depthMax) return fail(walk, "exceeded max depth");
+    if (!isPlainObject(value)) return reportMismatch(value, goType(schema), walk);
+    if (walk.structs.length >= depthMax) return reportError(walk, "exceeded max depth");
     walk.structs.push(goName);
     const members: Record<string, unknown> = {};
     for (const name of Object.keys(value)) {
@@ -271,7 +271,7 @@ function object(schema: ObjectSchema): Decoder {
 }
 
 /** Required members are always there, as in Go, where an absent one is its zero. Times have no zero to show. */
-function fillRequired(members: Record<string, unknown>, { member, decode }: Slot, walk: Walk): void {
+function fillRequired(members: Record<string, unknown>, { member, decode }: Slot, walk: DecodeContext): void {
   const zero = member.schema.type === "object" ? decode({}, walk) : zeroOf(member.schema);
   if (zero !== null) members[member.name] = zero;
 }
@@ -295,12 +295,12 @@ function goType(schema: Schema): string {
   }
 }
 
-function mismatch(value: unknown, expected: string, walk: Walk, found = jsonType(value)): undefined {
+function reportMismatch(value: unknown, expected: string, walk: DecodeContext, found = jsonType(value)): undefined {
   if (value === null) return undefined;
   const struct = walk.structs.at(-1);
   const path = walk.steps.filter((step, place) => typeof step === "string" && !walk.keys.includes(place)).join(".");
   const where = struct === undefined ? "Go value" : `Go struct field ${struct}.${path}`;
-  return fail(walk, `json: cannot unmarshal ${found} into ${where} of type ${expected}`);
+  return reportError(walk, `json: cannot unmarshal ${found} into ${where} of type ${expected}`);
 }
 
 function jsonType(value: unknown): string {

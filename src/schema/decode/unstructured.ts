@@ -8,7 +8,7 @@ import { membersOf } from "../members.ts";
 import type { ListSchema, MapSchema, ObjectSchema, Schema } from "../schema.ts";
 import { depthMax } from "../value/limits.ts";
 import { isPlainObject, setMember } from "../value/plain-object.ts";
-import { type Decoder, fail, reportUnknown, type Walk } from "./walk.ts";
+import { type Decoder, reportError, reportUnknown, type DecodeContext } from "./walk.ts";
 
 type DecoderOf = (schema: Schema) => Decoder;
 
@@ -38,7 +38,7 @@ function objectPruner(schema: ObjectSchema, decoderOf: DecoderOf): Decoder {
   return (value, walk) => {
     if (!isPlainObject(value)) return preserve ? value : withoutMembers(value, walk);
     slots ??= new Map(membersOf(schema).map((each) => [each.name, slotOf(each.schema, decoderOf)]));
-    if (walk.steps.length >= depthMax) return fail(walk, "exceeded max depth");
+    if (walk.steps.length >= depthMax) return reportError(walk, "exceeded max depth");
     const members: Record<string, unknown> = {};
     for (const name of Object.keys(value)) {
       const slot = slots.get(name);
@@ -57,7 +57,7 @@ function mapPruner(schema: MapSchema, decoderOf: DecoderOf): Decoder {
   return (value, walk) => {
     if (!isPlainObject(value)) return withoutMembers(value, walk);
     slot ??= slotOf(schema.values, decoderOf);
-    if (walk.steps.length >= depthMax) return fail(walk, "exceeded max depth");
+    if (walk.steps.length >= depthMax) return reportError(walk, "exceeded max depth");
     const members: Record<string, unknown> = {};
     for (const name of Object.keys(value)) {
       walk.steps.push(name);
@@ -74,7 +74,7 @@ function listPruner(schema: ListSchema, decoderOf: DecoderOf): Decoder {
   return (value, walk) => {
     if (!Array.isArray(value)) return withoutMembers(value, walk);
     decode ??= decoderOf(items);
-    if (walk.steps.length >= depthMax) return fail(walk, "exceeded max depth");
+    if (walk.steps.length >= depthMax) return reportError(walk, "exceeded max depth");
     const decoded: unknown[] = [];
     for (let position = 0; position < value.length; position++) {
       walk.steps.push(position);
@@ -91,7 +91,7 @@ function slotOf(schema: Schema, decoderOf: DecoderOf): Slot {
   return { schema, decode: decoderOf(schema) };
 }
 
-function decodeMember(members: Record<string, unknown>, name: string, value: unknown, slot: Slot, walk: Walk): void {
+function decodeMember(members: Record<string, unknown>, name: string, value: unknown, slot: Slot, walk: DecodeContext): void {
   if (value === null) {
     const { nullable, nullDefault } = slot.schema;
     if (nullable === true) setMember(members, name, null);
@@ -103,9 +103,9 @@ function decodeMember(members: Record<string, unknown>, name: string, value: unk
 }
 
 /** Where the schema knows no members, a value has none. */
-function withoutMembers(value: unknown, walk: Walk): unknown {
+function withoutMembers(value: unknown, walk: DecodeContext): unknown {
   if (typeof value !== "object" || value === null) return value;
-  if (walk.steps.length >= depthMax) return fail(walk, "exceeded max depth");
+  if (walk.steps.length >= depthMax) return reportError(walk, "exceeded max depth");
   if (Array.isArray(value)) {
     return value.map((item, position) => {
       walk.steps.push(position);

@@ -9,9 +9,9 @@ export interface DecodeError {
 }
 
 /** As many findings as the API server reports for one request. */
-export const reportsMax = 100;
+export const reportedErrorsMax = 100;
 
-export interface Walk {
+export interface DecodeContext {
   readonly steps: (string | number)[];
   /** Which of the steps are keys of maps: Go does not name these in its messages. */
   readonly keys: number[];
@@ -23,14 +23,14 @@ export interface Walk {
 }
 
 /** Undefined stands for absent, after null and after an error. */
-export type Decoder = (value: unknown, walk: Walk) => unknown;
+export type Decoder = (value: unknown, walk: DecodeContext) => unknown;
 
-export function fail(walk: Walk, message: string): undefined {
-  if (walk.errors.length < reportsMax) walk.errors.push({ path: joinPath(walk.steps), message });
+export function reportError(walk: DecodeContext, message: string): undefined {
+  if (walk.errors.length < reportedErrorsMax) walk.errors.push({ path: joinPath(walk.steps), message });
   return undefined;
 }
 
 /** Names the member where the walk stands as one that the schema does not know. */
-export function reportUnknown(walk: Walk): void {
-  if (walk.report && walk.unknown.length < reportsMax) walk.unknown.push(joinPath(walk.steps));
+export function reportUnknown(walk: DecodeContext): void {
+  if (walk.report && walk.unknown.length < reportedErrorsMax) walk.unknown.push(joinPath(walk.steps));
 }

@@ -2,11 +2,11 @@
 import { Buffer } from "node:buffer";
 import { type Member, membersOf } from "../members.ts";
 import type { ListSchema, MapSchema, ObjectSchema, Schema } from "../schema.ts";
-import { textOfSet } from "../value/fields-v1-cache.ts";
+import { stringifyFieldsV1 } from "../value/fields-v1-cache.ts";
 import { hasNoMembers, sortedNames } from "../value/plain-object.ts";
 import { type VisitMembers, type Visitor, visitMembers } from "../value/visit-members.ts";
 import { canonicalJson } from "./canonical-json.ts";
-import { htmlSafe } from "./html-escape.ts";
+import { escapeHtml } from "./html-escape.ts";
 
 export interface EncodeJsonOptions {
   /** Leaves out `kind` and `apiVersion` at the top. */
@@ -24,14 +24,14 @@ export function encodeJson(schema: ObjectSchema, value: unknown, options?: Encod
 /** The same as text. */
 export function stringify(schema: ObjectSchema, value: unknown, options?: EncodeJsonOptions): string {
   const members = (value ?? {}) as Readonly<Record<string, unknown>>;
-  return options?.omitTypeMeta === true ? bareWriterOf(schema)(members) : writerOf(schema)(members);
+  return options?.omitTypeMeta === true ? writerWithoutTypeMeta(schema)(members) : writerOf(schema)(members);
 }
 
 type Writer = (value: never) => string;
 type ObjectWriter = (value: Readonly<Record<string, unknown>>) => string;
 
 const writers = new WeakMap<Schema, Writer>();
-const bareWriters = new WeakMap<ObjectSchema, ObjectWriter>();
+const writersWithoutTypeMeta = new WeakMap<ObjectSchema, ObjectWriter>();
 
 function writerOf(schema: ObjectSchema): ObjectWriter;
 function writerOf(schema: Schema): Writer;
@@ -44,19 +44,19 @@ function writerOf(schema: Schema): Writer {
   return writer;
 }
 
-function bareWriterOf(schema: ObjectSchema): ObjectWriter {
-  let writer = bareWriters.get(schema);
+function writerWithoutTypeMeta(schema: ObjectSchema): ObjectWriter {
+  let writer = writersWithoutTypeMeta.get(schema);
   if (writer === undefined) {
     writer =
       schema.unstructured === true
-        ? bareJson
+        ? canonicalJsonWithoutTypeMeta
         : objectWriter(schema, (member) => member.name !== "kind" && member.name !== "apiVersion");
-    bareWriters.set(schema, writer);
+    writersWithoutTypeMeta.set(schema, writer);
   }
   return writer;
 }
 
-function bareJson({ kind: _, apiVersion: __, ...members }: Readonly<Record<string, unknown>>): string {
+function canonicalJsonWithoutTypeMeta({ kind: _, apiVersion: __, ...members }: Readonly<Record<string, unknown>>): string {
   return canonicalJson(members);
 }
 
@@ -70,8 +70,8 @@ function compile(schema: Schema): Writer {
     case "map":
       return mapWriter(schema);
     case "raw":
-      if (schema.format === "fieldsV1") return rawText(textOfSet);
-      return rawText((value) => htmlSafe(JSON.stringify(value) ?? "null"));
+      if (schema.format === "fieldsV1") return rawWriter(stringifyFieldsV1);
+      return rawWriter((value) => escapeHtml(JSON.stringify(value) ?? "null"));
     case "bytes":
       return (value: string | Uint8Array) =>
         JSON.stringify(typeof value === "string" ? value : Buffer.from(value).toString("base64"));
@@ -79,7 +79,7 @@ function compile(schema: Schema): Writer {
       return (value: number | bigint) => String(value);
     case "string":
     case "enum":
-      return quoted;
+      return quote;
     case "boolean":
       return (value: boolean) => (value ? "true" : "false");
     case "either":
@@ -91,23 +91,23 @@ function compile(schema: Schema): Writer {
           : writerOf(form.schema() as Schema)(value as never);
       };
     case "special":
-      return (value: string | number) => (typeof value === "string" ? quoted(value) : String(value));
+      return (value: string | number) => (typeof value === "string" ? quote(value) : String(value));
     default:
       return (value: unknown) => JSON.stringify(value) ?? "null";
   }
 }
 
 /** Bytes are what could not be read as JSON. */
-function rawText(write: (value: unknown) => string): Writer {
+function rawWriter(write: (value: unknown) => string): Writer {
   return (value: unknown) =>
     value instanceof Uint8Array ? Buffer.from(value).toString("utf8") || "null" : write(value);
 }
 
-const plainText = /^[\x20\x21\x23-\x25\x27-\x3b\x3d\x3f-\x5b\x5d-\x7e]*$/;
+const unescapedText = /^[\x20\x21\x23-\x25\x27-\x3b\x3d\x3f-\x5b\x5d-\x7e]*$/;
 
 /** Text that needs no escapes is most text. */
-function quoted(text: string): string {
-  return plainText.test(text) ? `"${text}"` : htmlSafe(JSON.stringify(text));
+function quote(text: string): string {
+  return unescapedText.test(text) ? `"${text}"` : escapeHtml(JSON.stringify(text));
 }
 
 function listWriter(schema: ListSchema): Writer {
@@ -129,7 +129,7 @@ function mapWriter(schema: MapSchema): Writer {
     let text = "{";
     for (const name of sortedNames(members)) {
       const value = members[name];
-      if (value !== undefined) text += `${text.length === 1 ? "" : ","}${quoted(name)}:${member(value)}`;
+      if (value !== undefined) text += `${text.length === 1 ? "" : ","}${quote(name)}:${member(value)}`;
     }
     return `${text}}`;
   };
@@ -152,25 +152,25 @@ function objectWriter(schema: ObjectSchema, keep: (member: Member) => boolean): 
 
 function memberWriter(member: Member): Visitor<Sink> {
   const prefix = `${JSON.stringify(member.name)}:`;
-  const write: Writer = isNothingWhenEmpty(member) ? orNull(writerOf(member.schema)) : writerOf(member.schema);
+  const write: Writer = isNullWhenEmpty(member) ? nullWhenEmpty(writerOf(member.schema)) : writerOf(member.schema);
   const writtenEmpty = isWrittenEmpty(member);
-  const absent = absentText(member);
+  const absent = textWhenAbsent(member);
   const add = (sink: Sink, written: string): void => {
     sink.text += (sink.text.length === 1 ? "" : ",") + prefix + written;
   };
   const visit = (sink: Sink, value: unknown): void => {
     if (writtenEmpty || !isEmptyValue(value)) add(sink, write(value as never));
   };
-  if (isLeftOut(member)) return { name: member.name, visit };
+  if (isOmittedWhenAbsent(member)) return { name: member.name, visit };
   return { name: member.name, visit, absent: (sink) => add(sink, absent() ?? "null") };
 }
 
 /** Protobuf cannot tell an empty list from none: what went through a store with an empty list comes out with none. */
-function isNothingWhenEmpty({ field, schema }: Member): boolean {
+function isNullWhenEmpty({ field, schema }: Member): boolean {
   return schema.type === "list" && field.number !== 0 && field.presence !== "pointer";
 }
 
-function orNull(write: Writer): Writer {
+function nullWhenEmpty(write: Writer): Writer {
   return (items: never) => ((items as readonly unknown[]).length === 0 ? "null" : write(items));
 }
 
@@ -180,16 +180,16 @@ export function isWrittenEmpty({ field, schema }: Member): boolean {
 }
 
 /** What is written where the member is absent; undefined leaves it out. */
-export function absentText(member: Member): () => string | undefined {
+export function textWhenAbsent(member: Member): () => string | undefined {
   const { field, schema } = member;
   const isPointer = field.presence === "pointer" || field.nilable === true;
   let empty: string | undefined;
   // Computed at the first use: the empty value of a recursive type cannot be known while it is being compiled.
-  return isLeftOut(member) ? () => undefined : () => (empty ??= isPointer ? "null" : emptyText(schema));
+  return isOmittedWhenAbsent(member) ? () => undefined : () => (empty ??= isPointer ? "null" : emptyText(schema));
 }
 
 /** Whether nothing is written where the member is absent. */
-function isLeftOut({ field, schema }: Member): boolean {
+function isOmittedWhenAbsent({ field, schema }: Member): boolean {
   if (field.emitEmpty === true) return false;
   return field.presence === "pointer" || (field.presence === "optional" && omitsEmpty(schema));
 }

@@ -1,5 +1,5 @@
 import t from "tap";
-import { parseJsonPath, printedValue } from "./json-path.ts";
+import { parseJsonPath, printValue } from "./json-path.ts";
 
 const object = {
   metadata: { labels: { "a.b/c": "lab" } },
@@ -55,7 +55,7 @@ t.test("JsonPath comes to an end where everything descends", async (t) => {
 
 t.test("printedValue() writes texts bare and the rest as JSON", async (t) => {
   t.same(
-    [printedValue("a"), printedValue(5), printedValue(["p"]), printedValue({ b: 1, a: null })],
+    [printValue("a"), printValue(5), printValue(["p"]), printValue({ b: 1, a: null })],
     ["a", "5", '["p"]', '{"a":null,"b":1}'],
   );
 });

@@ -55,7 +55,7 @@ function parseSteps(text: string): readonly Step[] {
       steps.push({ kind: "descend" });
       at += text[at + 2] === "[" ? 2 : 1;
     } else if (text[at] === "[") {
-      const end = closing(text, at);
+      const end = findClosingBracket(text, at);
       steps.push(parseBrackets(text.slice(at + 1, end).trim()));
       at = end + 1;
     } else {
@@ -70,7 +70,7 @@ function parseSteps(text: string): readonly Step[] {
 }
 
 /** The bracket that closes the one at `start`; quoted ones do not count. */
-function closing(text: string, start: number): number {
+function findClosingBracket(text: string, start: number): number {
   let depth = 0;
   for (let at = start; at < text.length; at++) {
     const character = text[at];
@@ -124,13 +124,13 @@ const FOUND_MAX = 10_000;
 function follow(steps: readonly Step[], start: unknown, root: unknown): readonly unknown[] {
   let found: readonly unknown[] = [start];
   for (const step of steps) {
-    const next = found.flatMap((value) => taken(step, value, root));
+    const next = found.flatMap((value) => selectStep(step, value, root));
     found = (step.kind === "descend" ? [...new Set(next)] : next).slice(0, FOUND_MAX);
   }
   return found;
 }
 
-function taken(step: Step, value: unknown, root: unknown): readonly unknown[] {
+function selectStep(step: Step, value: unknown, root: unknown): readonly unknown[] {
   switch (step.kind) {
     case "names":
       return isPlainObject(value)
@@ -145,11 +145,11 @@ function taken(step: Step, value: unknown, root: unknown): readonly unknown[] {
     case "slice":
       return Array.isArray(value) ? value.slice(step.from, step.to).filter((_, place) => place % step.step === 0) : [];
     case "all":
-      return partsOf(value);
+      return childrenOf(value);
     case "descend":
       return descendants(value);
     case "filter":
-      return (Array.isArray(value) ? value : []).filter((item) => passes(step.filter, item, root));
+      return (Array.isArray(value) ? value : []).filter((item) => matchesFilter(step.filter, item, root));
     default:
       return step satisfies never;
   }
@@ -159,7 +159,7 @@ function itemAt(list: readonly unknown[], index: number): readonly unknown[] {
   return index >= 0 && index < list.length ? [list[index]] : [];
 }
 
-function partsOf(value: unknown): readonly unknown[] {
+function childrenOf(value: unknown): readonly unknown[] {
   if (Array.isArray(value)) return value;
   if (!isPlainObject(value)) return [];
   return Object.keys(value)
@@ -168,10 +168,10 @@ function partsOf(value: unknown): readonly unknown[] {
 }
 
 function descendants(value: unknown): readonly unknown[] {
-  return [value, ...partsOf(value).flatMap(descendants)];
+  return [value, ...childrenOf(value).flatMap(descendants)];
 }
 
-function passes({ left, operator, right }: Filter, item: unknown, root: unknown): boolean {
+function matchesFilter({ left, operator, right }: Filter, item: unknown, root: unknown): boolean {
   const lefts = valuesOf(left, item, root);
   if (operator === undefined || right === undefined) return lefts.length > 0;
   const rights = valuesOf(right, item, root);
@@ -203,6 +203,6 @@ function compares(left: unknown, operator: string, right: unknown): boolean {
 }
 
 /** A value as kubectl prints it: texts bare, lists and objects as JSON. */
-export function printedValue(value: unknown): string {
+export function printValue(value: unknown): string {
   return typeof value === "object" && value !== null ? canonicalJson(value) : String(value);
 }

@@ -1,14 +1,14 @@
 /** Strict parsing of JSON text, with Go's handling of invalid Unicode, overlarge numbers and repeated members. */
 import { Buffer } from "node:buffer";
 import { depthMax } from "../value/limits.ts";
-import { type Scan, scanJson, tooDeep } from "./scanner.ts";
+import { type JsonScan, scanJson, tooDeepError } from "./scanner.ts";
 
 export interface ParsedJson {
   readonly value: unknown;
   /** Paths of members that an object names more than once; the last one's value counts. */
   readonly duplicates: readonly string[];
   /** Present where there are duplicates: where they stand, and with all their values. */
-  readonly scan?: Scan;
+  readonly scan?: JsonScan;
 }
 
 /**
@@ -17,7 +17,7 @@ export interface ParsedJson {
  */
 export function parseJson(bytes: Uint8Array): ParsedJson {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const written = countMembers(buffer);
+  const written = countTextMembers(buffer);
   const text = buffer.toString("utf8");
   let value: unknown;
   try {
@@ -26,26 +26,26 @@ export function parseJson(bytes: Uint8Array): ParsedJson {
     scanJson(buffer, depthMax);
     throw error;
   }
-  if (LONE.test(text)) value = wellFormed(value);
+  if (LONE_SURROGATE.test(text)) value = toWellFormed(value);
   // JSON.parse keeps the last of several members of one name: fewer members than colons means that some were lost.
-  if (membersIn(value) === written) return { value, duplicates: [] };
+  if (countValueMembers(value) === written) return { value, duplicates: [] };
   const scan = scanJson(buffer, depthMax);
   return { value, duplicates: scan.duplicates.map(({ path }) => path), scan };
 }
 
 /** Half of a surrogate pair, or what may be one. */
-const LONE = /\\u[dD][89a-fA-F]/;
+const LONE_SURROGATE = /\\u[dD][89a-fA-F]/;
 
 /** Escaped halves of characters become U+FFFD, as in Go. */
-function wellFormed(value: unknown): unknown {
+function toWellFormed(value: unknown): unknown {
   if (typeof value === "string") return value.toWellFormed();
-  if (Array.isArray(value)) return value.map(wellFormed);
+  if (Array.isArray(value)) return value.map(toWellFormed);
   if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name.toWellFormed(), wellFormed(each)]));
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name.toWellFormed(), toWellFormed(each)]));
 }
 
 /** The colons outside of strings. Throws when brackets nest deeper than `depthMax`. */
-function countMembers(bytes: Buffer): number {
+function countTextMembers(bytes: Buffer): number {
   let members = 0;
   let depth = 0;
   for (let at = 0; at < bytes.length; at++) {
@@ -58,7 +58,7 @@ function countMembers(bytes: Buffer): number {
         break;
       case 0x5b:
       case 0x7b:
-        if (++depth > depthMax) throw tooDeep(depthMax);
+        if (++depth > depthMax) throw tooDeepError(depthMax);
         break;
       case 0x5d:
       case 0x7d:
@@ -77,7 +77,7 @@ function stringEnd(bytes: Buffer, start: number): number {
 }
 
 /** Throws for a number that is too large to be one: it would be written as null. */
-function membersIn(value: unknown): number {
+function countValueMembers(value: unknown): number {
   if (typeof value !== "object" || value === null) {
     if (value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY) {
       throw new SyntaxError("json: cannot unmarshal number into Go value of type float64");
@@ -86,9 +86,9 @@ function membersIn(value: unknown): number {
   }
   let members = 0;
   if (Array.isArray(value)) {
-    for (const item of value) members += membersIn(item);
+    for (const item of value) members += countValueMembers(item);
     return members;
   }
-  for (const name in value) members += 1 + membersIn((value as Readonly<Record<string, unknown>>)[name]);
+  for (const name in value) members += 1 + countValueMembers((value as Readonly<Record<string, unknown>>)[name]);
   return members;
 }

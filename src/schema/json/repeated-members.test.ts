@@ -1,7 +1,7 @@
 import t from "tap";
 import { int32, list, map, object, optional, string } from "../define.ts";
 import { parseJson } from "./parse.ts";
-import { mergeRepeated } from "./repeated-members.ts";
+import { mergeRepeatedMembers } from "./repeated-members.ts";
 
 const inner = object("test.Inner", { a: optional(1, int32), b: optional(2, int32) });
 const schema = object("test.Outer", {
@@ -27,13 +27,13 @@ t.test("mergeRepeated adds up objects and maps, and takes the last of anything e
   ];
   for (const [text, merged] of cases) {
     const { scan } = parseJson(Buffer.from(text));
-    t.same(mergeRepeated(schema, scan?.value), merged, text);
+    t.same(mergeRepeatedMembers(schema, scan?.value), merged, text);
   }
 });
 
 t.test("mergeRepeated takes time in proportion to what is repeated", async (t) => {
   const text = `{${Array.from({ length: 50_000 }, (_, n) => `"data":{"k${n}":"v"}`).join(",")}}`;
   const { scan } = parseJson(Buffer.from(text));
-  const { data } = mergeRepeated(schema, scan?.value) as { readonly data: object };
+  const { data } = mergeRepeatedMembers(schema, scan?.value) as { readonly data: object };
   t.equal(Object.keys(data).length, 50_000);
 });

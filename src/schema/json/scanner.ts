@@ -6,17 +6,17 @@ import { joinPath } from "../value/field-path.ts";
 import { goQuoteByte } from "../value/go-quote.ts";
 import { setMember } from "../value/plain-object.ts";
 
-export interface Scan {
+export interface JsonScan {
   /** In which the values of members that are named twice stand as `Repeated`. */
   readonly value: unknown;
   /** `spec.containers[0].name`, once per repetition, at most `duplicatesMax`, with its place among all members. */
   readonly duplicates: readonly { readonly path: string; readonly place: number }[];
   /** Where among all members each was named first. */
-  readonly places: ReadonlyMap<string, number>;
+  readonly memberIndexes: ReadonlyMap<string, number>;
 }
 
 /** All values that an object gives to one of its members, as they came. */
-export class Repeated {
+export class RepeatedMember {
   readonly values: unknown[];
 
   constructor(first: unknown) {
@@ -27,14 +27,14 @@ export class Repeated {
 export const duplicatesMax = 100;
 
 /** Throws a `SyntaxError` naming line and column, from one and in bytes. Bytes that are not UTF-8 become U+FFFD. */
-export function scanJson(bytes: Buffer, depthMax: number): Scan {
+export function scanJson(bytes: Buffer, depthMax: number): JsonScan {
   // A character a byte: errors name bytes, as Go does.
   const text = bytes.toString("latin1");
   const scanner = new Scanner(text, depthMax);
   const value = scanner.value();
   scanner.space();
   if (scanner.position < text.length) scanner.fail("after top-level value");
-  return { value, duplicates: scanner.duplicates, places: scanner.places };
+  return { value, duplicates: scanner.duplicates, memberIndexes: scanner.places };
 }
 
 class Scanner {
@@ -78,12 +78,12 @@ class Scanner {
       if (next !== '"') this.fail("looking for beginning of object key string");
       const name = this.#string();
       this.#enter(name);
-      const isRepeated = this.#note(members, name);
+      const isRepeated = this.recordMember(members, name);
       this.space();
       if (this.#text[this.position] !== ":") this.fail("after object key");
       this.position++;
       const value = this.value();
-      if (isRepeated) repeat(members, name, value);
+      if (isRepeated) addRepeated(members, name, value);
       else setMember(members, name, value);
       this.#steps.pop();
       this.space();
@@ -97,7 +97,7 @@ class Scanner {
   }
 
   /** Whether the object has named the member before. */
-  #note(members: Readonly<Record<string, unknown>>, name: string): boolean {
+  recordMember(members: Readonly<Record<string, unknown>>, name: string): boolean {
     const path = joinPath(this.#steps);
     const place = this.#members++;
     const isRepeated = Object.hasOwn(members, name);
@@ -127,7 +127,7 @@ class Scanner {
 
   #enter(step: string | number): void {
     this.#steps.push(step);
-    if (this.#steps.length > this.#depthMax) throw tooDeep(this.#depthMax);
+    if (this.#steps.length > this.#depthMax) throw tooDeepError(this.#depthMax);
   }
 
   #string(): string {
@@ -199,17 +199,17 @@ class Scanner {
   }
 }
 
-function repeat(members: Record<string, unknown>, name: string, value: unknown): void {
+function addRepeated(members: Record<string, unknown>, name: string, value: unknown): void {
   const known = members[name];
-  if (known instanceof Repeated) {
+  if (known instanceof RepeatedMember) {
     known.values.push(value);
     return;
   }
-  const repeated = new Repeated(known);
+  const repeated = new RepeatedMember(known);
   repeated.values.push(value);
   setMember(members, name, repeated);
 }
 
-export function tooDeep(depthMax: number): SyntaxError {
+export function tooDeepError(depthMax: number): SyntaxError {
   return new SyntaxError(`JSON is nested deeper than ${depthMax} levels`);
 }

@@ -83,7 +83,7 @@ function fieldDecoder(name: string, field: Field, syntax: ObjectSchema["syntax"]
       const decode = messageDecoderOf(schema);
       const member = { name, field, schema };
       return (reader, type, end, target, depth) => {
-        expect(type, wireBytes, name);
+        checkWireType(type, wireBytes, name);
         const stop = reader.delimited(end);
         // A message that comes in several pieces is merged; members of an embedded struct are the parent's.
         if (field.inline !== true) target[name] ??= {};
@@ -101,7 +101,7 @@ function fieldDecoder(name: string, field: Field, syntax: ObjectSchema["syntax"]
       const wireType = wireTypeOf(schema);
       const member = { name, field, schema };
       return (reader, type, end, target, depth) => {
-        expect(type, wireType, name);
+        checkWireType(type, wireType, name);
         const value = decode(reader, end, depth);
         if (value !== undefined && !(syntax === "proto2" && isEmpty(member, value))) target[name] = value;
       };
@@ -109,7 +109,7 @@ function fieldDecoder(name: string, field: Field, syntax: ObjectSchema["syntax"]
   }
 }
 
-function expect(found: number, wanted: number, name: string): void {
+function checkWireType(found: number, wanted: number, name: string): void {
   if (found !== wanted) throw new ProtobufError(`wrong wireType = ${found} for field ${name}`);
 }
 
@@ -124,7 +124,7 @@ function listDecoder(name: string, items: Schema): FieldDecoder {
       while (reader.position < stop) list.push(decode(reader, stop, depth));
       return;
     }
-    expect(type, wireType, name);
+    checkWireType(type, wireType, name);
     list.push(decode(reader, end, depth));
   };
 }
@@ -133,7 +133,7 @@ function mapDecoder(name: string, values: Schema): FieldDecoder {
   const decode = valueDecoder(values);
   const wireType = wireTypeOf(values);
   return (reader, type, end, target, depth) => {
-    expect(type, wireBytes, name);
+    checkWireType(type, wireBytes, name);
     const stop = reader.delimited(end);
     target[name] ??= {};
     const map = target[name] as Record<string, unknown>;

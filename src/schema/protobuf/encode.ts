@@ -59,7 +59,7 @@ function fieldEncoder(name: string, field: Field, syntax: ObjectSchema["syntax"]
   if (schema.type === "map") return { name, visit: mapEncoder(number, schema.values) };
   const write = taggedEncoder(schema, tagOf(number, wireTypeOf(schema)));
   if (field.presence === "pointer" || field.nilable === true) return { name, visit: write };
-  if (syntax === "proto2") return writesAlways(name, write, absentValue(schema));
+  if (syntax === "proto2") return alwaysEncoder(name, write, absentValue(schema));
   if (field.oneOf !== undefined || schema.type === "object") return { name, visit: write };
   const zero = zeroOf(schema);
   return { name, visit: (writer, value) => isZero(value, zero) || write(writer, value) };
@@ -79,26 +79,26 @@ function taggedEncoder(schema: Schema, tag: number): MessageEncoder {
   };
 }
 
-function writesAlways(name: string, write: MessageEncoder, absent: unknown): Visitor<ReverseWriter> {
-  return absent === undefined ? { name, visit: write } : { name, visit: write, absent: absentWriter(write, absent) };
+function alwaysEncoder(name: string, write: MessageEncoder, absent: unknown): Visitor<ReverseWriter> {
+  return absent === undefined ? { name, visit: write } : { name, visit: write, absent: zeroWriter(write, absent) };
 }
 
 /** What stands for an absent value is the same bytes each time. */
-function absentWriter(write: MessageEncoder, absent: unknown): (writer: ReverseWriter) => void {
+function zeroWriter(write: MessageEncoder, absent: unknown): (writer: ReverseWriter) => void {
   // Encoded at the first use: a recursive type cannot be while it is being compiled.
   if (typeof absent === "object") {
     let bytes: Uint8Array | undefined;
     return (writer) => {
-      bytes ??= bytesOf(write, absent);
+      bytes ??= encodeToBytes(write, absent);
       writer.raw(bytes);
     };
   }
-  const bytes = bytesOf(write, absent);
+  const bytes = encodeToBytes(write, absent);
   const [first = 0, second = 0] = bytes;
   return bytes.length === 2 ? (writer) => writer.pair(first, second) : (writer) => writer.raw(bytes);
 }
 
-function bytesOf(write: MessageEncoder, value: unknown): Uint8Array {
+function encodeToBytes(write: MessageEncoder, value: unknown): Uint8Array {
   const writer = new ReverseWriter();
   write(writer, value);
   return writer.take();

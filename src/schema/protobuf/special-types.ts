@@ -1,8 +1,8 @@
 /** Scalars that are messages on the wire (facts/types.json `encodings`): times, quantities, int-or-string, raw JSON. */
 import { Buffer } from "node:buffer";
 import type { RawSchema, SpecialSchema } from "../schema.ts";
-import { setOfText, textOfSet } from "../value/fields-v1-cache.ts";
-import { canonicalQuantity, quantityHint } from "../value/quantity.ts";
+import { parseFieldsV1, stringifyFieldsV1 } from "../value/fields-v1-cache.ts";
+import { canonicalizeQuantity, quantityHint } from "../value/quantity.ts";
 import { formatDuration, formatInstant, parseDuration, parseInstant } from "../value/time.ts";
 import { ProtobufError, type Reader, type ReverseWriter, wireBytes, wireVarint } from "./wire.ts";
 
@@ -32,7 +32,7 @@ export function specialEncoder(schema: SpecialSchema | RawSchema): SpecialEncode
     case "fieldsV1":
       return (writer, value) => {
         if (value instanceof Uint8Array) writer.bytes(value);
-        else writer.string(textOfSet(value));
+        else writer.string(stringifyFieldsV1(value));
         writer.tag(1, wireBytes);
       };
     default:
@@ -121,7 +121,7 @@ function readQuantity(reader: Reader, stop: number, milli: boolean | undefined):
     else skip(reader, tag, stop);
   }
   checkEnd(reader, stop);
-  const canonical = text === "" ? "0" : canonicalQuantity(text, milli);
+  const canonical = text === "" ? "0" : canonicalizeQuantity(text, milli);
   if (canonical === undefined) throw new ProtobufError(quantityHint);
   return canonical;
 }
@@ -152,7 +152,7 @@ function readFieldSet(reader: Reader, stop: number): unknown {
   const bytes = readOnlyBytes(reader, stop);
   if (bytes === undefined) return undefined;
   try {
-    return setOfText(bytes.toString("utf8"));
+    return parseFieldsV1(bytes.toString("utf8"));
   } catch {
     return Buffer.from(bytes);
   }

@@ -1,11 +1,11 @@
 import t from "tap";
 import { message, optional, string } from "../define.ts";
-import { unaryMethod } from "./unary-method.ts";
+import { defineUnaryMethod } from "./unary-method.ts";
 
 t.test("unaryMethod() reads what it writes, on either side", (t) => {
   const request = message("test.Question", { name: optional(1, string) });
   const response = message("test.Answer", { text: optional(2, string) });
-  const method = unaryMethod("/test.Test/Ask", request, response);
+  const method = defineUnaryMethod("/test.Test/Ask", request, response);
   t.match(method, { path: "/test.Test/Ask", requestStream: false, responseStream: false });
   t.same(method.requestDeserialize(method.requestSerialize({ name: "a" })), { name: "a" });
   t.same(method.responseDeserialize(method.responseSerialize({ text: "b" })), { text: "b" });

@@ -15,7 +15,7 @@ export interface UnaryMethod<Q, A> {
   readonly responseDeserialize: (bytes: Buffer) => A;
 }
 
-export function unaryMethod<Q extends ObjectSchema, A extends ObjectSchema>(
+export function defineUnaryMethod<Q extends ObjectSchema, A extends ObjectSchema>(
   path: string,
   request: Q,
   response: A,

@@ -12,25 +12,25 @@ const SETS_MAX = 1000;
 const LENGTH_MAX = 8192;
 
 /** Throws a `SyntaxError` for text that is no JSON. */
-export function setOfText(text: string): unknown {
+export function parseFieldsV1(text: string): unknown {
   const known = sets.get(text);
   if (known !== undefined) return known;
   const set: unknown = JSON.parse(text);
-  return typeof set === "object" && set !== null ? remember(text, set) : set;
+  return typeof set === "object" && set !== null ? cacheSet(text, set) : set;
 }
 
-export function textOfSet(set: unknown): string {
+export function stringifyFieldsV1(set: unknown): string {
   return (texts.get(set as object) ?? JSON.stringify(set)) || "null";
 }
 
 /** The set that stands for all that read the same. Members in another order are another set. */
-export function sharedSet<S extends object>(set: S): S {
+export function internFieldsV1<S extends object>(set: S): S {
   if (texts.has(set)) return set;
   const text = JSON.stringify(set);
-  return (sets.get(text) as S | undefined) ?? remember(text, set);
+  return (sets.get(text) as S | undefined) ?? cacheSet(text, set);
 }
 
-function remember<S extends object>(text: string, set: S): S {
+function cacheSet<S extends object>(text: string, set: S): S {
   deepFreeze(set);
   if (text.length > LENGTH_MAX) return set;
   if (sets.size >= SETS_MAX) sets.delete(sets.keys().next().value!);

@@ -1,12 +1,12 @@
 /** Text between double quotes as Go quotes it: `\x01` where JSON has `\u0001`, and no escapes JSON alone knows. */
 export function goQuote(text: string): string {
-  return PLAIN.test(text) ? `"${text}"` : `"${escaped(text).replaceAll('"', '\\"')}"`;
+  return PLAIN.test(text) ? `"${text}"` : `"${escape(text).replaceAll('"', '\\"')}"`;
 }
 
 /** One byte of what should have been JSON, as Go's parser names it: `'\x01'`, `'ï'`. */
 export function goQuoteByte(byte: number): string {
   if (byte === 0x27) return "'\\''";
-  return `'${escaped(String.fromCharCode(byte))}'`;
+  return `'${escape(String.fromCharCode(byte))}'`;
 }
 
 const PLAIN = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;
@@ -21,15 +21,15 @@ const SHORT: Readonly<Record<string, string>> = {
   "\\": "\\\\",
 };
 
-function escaped(text: string): string {
+function escape(text: string): string {
   // By code points: what Go does not print are control characters, unassigned ones, and all blanks but the plain one.
   return text.replace(
     /\\|(?! )[\p{C}\p{Z}]/gu,
-    (character) => SHORT[character] ?? numbered(character.codePointAt(0) ?? 0),
+    (character) => SHORT[character] ?? formatCode(character.codePointAt(0) ?? 0),
   );
 }
 
-function numbered(code: number): string {
+function formatCode(code: number): string {
   const hex = (digits: number): string => code.toString(16).padStart(digits, "0");
   if (code < 0x80) return `\\x${hex(2)}`;
   return code > 0xffff ? `\\U${hex(8)}` : `\\u${hex(4)}`;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import t from "tap";
-import { canonicalQuantity, formatQuantity, parseQuantityText } from "./quantity.ts";
+import { canonicalizeQuantity, formatQuantity, parseQuantity } from "./quantity.ts";
 
 t.test("canonicalQuantity() writes an amount as Kubernetes does", async (t) => {
   const cases: Readonly<Record<string, string>> = {
@@ -32,15 +32,15 @@ t.test("canonicalQuantity() writes an amount as Kubernetes does", async (t) => {
     "5.": "5",
     "007": "7",
   };
-  for (const [text, canonical] of Object.entries(cases)) t.equal(canonicalQuantity(text), canonical, text);
+  for (const [text, canonical] of Object.entries(cases)) t.equal(canonicalizeQuantity(text), canonical, text);
 });
 
 t.test("canonicalQuantity() rounds up to thousandths when asked", async (t) => {
-  t.equal(canonicalQuantity("1n", true), "1m");
-  t.equal(canonicalQuantity("-1n", true), "-1m");
-  t.equal(canonicalQuantity("1500u", true), "2m");
-  t.equal(canonicalQuantity("0.5", true), "500m");
-  t.equal(canonicalQuantity("1n"), "1n");
+  t.equal(canonicalizeQuantity("1n", true), "1m");
+  t.equal(canonicalizeQuantity("-1n", true), "-1m");
+  t.equal(canonicalizeQuantity("1500u", true), "2m");
+  t.equal(canonicalizeQuantity("0.5", true), "500m");
+  t.equal(canonicalizeQuantity("1n"), "1n");
 });
 
 t.test("parseQuantityText() refuses what is no amount", async (t) => {
@@ -62,7 +62,7 @@ t.test("parseQuantityText() refuses what is no amount", async (t) => {
     "--1",
     "1e9999",
   ];
-  for (const text of [...bad, "1".repeat(300)]) t.equal(parseQuantityText(text), undefined, text);
+  for (const text of [...bad, "1".repeat(300)]) t.equal(parseQuantity(text), undefined, text);
 });
 
 t.test("formatQuantity() and parseQuantityText() undo each other", async (t) => {
@@ -73,7 +73,7 @@ t.test("formatQuantity() and parseQuantityText() undo each other", async (t) => 
   fc.assert(
     fc.property(amounts, (quantity) => {
       const text = formatQuantity(quantity);
-      return parseQuantityText(text)?.nanos === quantity.nanos && canonicalQuantity(text) === text;
+      return parseQuantity(text)?.nanos === quantity.nanos && canonicalizeQuantity(text) === text;
     }),
   );
   t.pass();

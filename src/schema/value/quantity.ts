@@ -25,22 +25,22 @@ const decimalPowers: Readonly<Record<string, number>> = {
 const decimalSuffixes = new Map(Object.entries(decimalPowers).map(([suffix, power]) => [power, suffix]));
 const binaryPowers: Readonly<Record<string, number>> = { Ki: 10, Mi: 20, Gi: 30, Ti: 40, Pi: 50, Ei: 60 };
 const binarySuffixes = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
-const shape = /^([+-]?)(\d*)(?:\.(\d*))?([eEinumkKMGTP]*)([-+]?\d*)$/;
+const pattern = /^([+-]?)(\d*)(?:\.(\d*))?([eEinumkKMGTP]*)([-+]?\d*)$/;
 
 export const quantityHint =
   "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
 /** Undefined when the text is no quantity. Finer than a nano rounds away from zero. */
-export function parseQuantityText(text: string): Quantity | undefined {
+export function parseQuantity(text: string): Quantity | undefined {
   // Longer digits than any amount needs would only make the arithmetic slow.
   if (text.length > 256) return undefined;
-  const parts = shape.exec(text);
+  const parts = pattern.exec(text);
   if (parts === null) return undefined;
   const [, sign, whole = "", fraction = "", letters = "", exponent = ""] = parts;
   if (whole === "" && fraction === "") return undefined;
   const scale = suffixScale(letters, exponent);
   if (scale === undefined) return undefined;
-  const magnitude = scaled(BigInt(`${whole}${fraction}` || "0"), fraction.length, scale);
+  const magnitude = scaleToNanos(BigInt(`${whole}${fraction}` || "0"), fraction.length, scale);
   const format = scale.format === "BinarySI" && magnitude < unit ? "DecimalSI" : scale.format;
   return { nanos: sign === "-" ? -magnitude : magnitude, format };
 }
@@ -67,7 +67,7 @@ function suffixScale(letters: string, exponent: string): Scale | undefined {
 }
 
 /** digits × base^power / 10^decimals, in nanos, rounded away from zero. */
-function scaled(digits: bigint, decimals: number, scale: Scale): bigint {
+function scaleToNanos(digits: bigint, decimals: number, scale: Scale): bigint {
   let numerator = digits * unit;
   let denominator = 10n ** BigInt(decimals);
   if (scale.power >= 0) numerator *= scale.base ** BigInt(scale.power);
@@ -102,18 +102,18 @@ function formatBinary(amount: bigint): string {
 }
 
 // Most amounts that pass are written canonically already: small whole numbers with a plain suffix.
-const canonical = /^(?:0|[1-9]\d{0,2}[mkMG]?|[1-9]\d{0,2}(?:Mi|Gi))$/;
+const canonicalPattern = /^(?:0|[1-9]\d{0,2}[mkMG]?|[1-9]\d{0,2}(?:Mi|Gi))$/;
 
 /** The canonical text of an amount, rounded up to `milli`s if asked for; undefined when the text is no quantity. */
-export function canonicalQuantity(text: string, milli = false): string | undefined {
-  if (canonical.test(text)) return text;
-  const quantity = parseQuantityText(text.trim());
+export function canonicalizeQuantity(text: string, milli = false): string | undefined {
+  if (canonicalPattern.test(text)) return text;
+  const quantity = parseQuantity(text.trim());
   if (quantity === undefined) return undefined;
-  return formatQuantity(milli ? { ...quantity, nanos: roundedAway(quantity.nanos, unit / 1000n) } : quantity);
+  return formatQuantity(milli ? { ...quantity, nanos: roundAwayFromZero(quantity.nanos, unit / 1000n) } : quantity);
 }
 
 /** To a multiple of `step`, away from zero. */
-function roundedAway(value: bigint, step: bigint): bigint {
+function roundAwayFromZero(value: bigint, step: bigint): bigint {
   const rest = value % step;
   if (rest === 0n) return value;
   return value - rest + (value < 0n ? -step : step);

@@ -1,30 +1,30 @@
 import fc from "fast-check";
 import t from "tap";
 import {
-  canonicalInstant,
+  canonicalizeTime,
   formatDuration,
   formatInstant,
-  microTimeOf,
+  formatMicroTime,
   parseDuration,
   parseInstant,
-  timeOf,
+  formatTime,
 } from "./time.ts";
 
 t.test("canonicalInstant() is in UTC with the decimals of its type", async (t) => {
-  t.equal(canonicalInstant("2026-01-02T03:04:05Z", false), "2026-01-02T03:04:05Z");
-  t.equal(canonicalInstant("2026-01-02T03:04:05+02:00", false), "2026-01-02T01:04:05Z");
-  t.equal(canonicalInstant("2026-01-01T00:04:05.999-00:30", false), "2026-01-01T00:34:05Z");
-  t.equal(canonicalInstant("2026-01-02T03:04:05Z", true), "2026-01-02T03:04:05.000000Z");
-  t.equal(canonicalInstant("2026-01-02T03:04:05.1234567Z", true), "2026-01-02T03:04:05.123456Z");
-  t.equal(canonicalInstant("2024-02-29T00:00:00Z", false), "2024-02-29T00:00:00Z");
-  t.equal(canonicalInstant("0001-01-01T00:00:00Z", false), "0001-01-01T00:00:00Z");
+  t.equal(canonicalizeTime("2026-01-02T03:04:05Z", false), "2026-01-02T03:04:05Z");
+  t.equal(canonicalizeTime("2026-01-02T03:04:05+02:00", false), "2026-01-02T01:04:05Z");
+  t.equal(canonicalizeTime("2026-01-01T00:04:05.999-00:30", false), "2026-01-01T00:34:05Z");
+  t.equal(canonicalizeTime("2026-01-02T03:04:05Z", true), "2026-01-02T03:04:05.000000Z");
+  t.equal(canonicalizeTime("2026-01-02T03:04:05.1234567Z", true), "2026-01-02T03:04:05.123456Z");
+  t.equal(canonicalizeTime("2024-02-29T00:00:00Z", false), "2024-02-29T00:00:00Z");
+  t.equal(canonicalizeTime("0001-01-01T00:00:00Z", false), "0001-01-01T00:00:00Z");
 });
 
 t.test("timeOf() and microTimeOf() write milliseconds as the API writes times", async (t) => {
   const moment = Date.UTC(2026, 0, 2, 3, 4, 5) + 678;
-  t.equal(timeOf(moment), "2026-01-02T03:04:05Z");
-  t.equal(microTimeOf(moment), "2026-01-02T03:04:05.678000Z");
-  t.equal(timeOf(-1), "1969-12-31T23:59:59Z");
+  t.equal(formatTime(moment), "2026-01-02T03:04:05Z");
+  t.equal(formatMicroTime(moment), "2026-01-02T03:04:05.678000Z");
+  t.equal(formatTime(-1), "1969-12-31T23:59:59Z");
 });
 
 t.test("parseInstant() refuses days and hours that do not exist", async (t) => {

@@ -12,7 +12,7 @@ export interface Instant {
 /** Undefined when the text is no RFC 3339 time or names a day that does not exist. */
 export function parseInstant(text: string): Instant | undefined {
   const seconds = text.length === 20 ? canonicalSeconds(text) : undefined;
-  return seconds === undefined ? parseAny(text) : { seconds, nanos: 0 };
+  return seconds === undefined ? parseAnyInstant(text) : { seconds, nanos: 0 };
 }
 
 /** The seconds of a time in canonical form, which is what objects hold; undefined for others. Ten times faster. */
@@ -33,7 +33,7 @@ function canonicalSeconds(text: string): number | undefined {
   const second = twoDigits(text, 17);
   // Every comparison with a number that is none fails.
   const inRange = month >= 1 && month <= 12 && day >= 1 && day <= 28 && hour < 24 && minute < 60 && second < 60;
-  return inRange && year >= 0 ? ((daysBefore(year, month, day) * 24 + hour) * 60 + minute) * 60 + second : undefined;
+  return inRange && year >= 0 ? ((daysSinceEpoch(year, month, day) * 24 + hour) * 60 + minute) * 60 + second : undefined;
 }
 
 const DASH = 0x2d;
@@ -59,7 +59,7 @@ const ERA_DAYS = 146_097;
  * Days from 1970 to a day of the Gregorian calendar. Years begin in March, so that the leap day is their last; 400 of
  * them make an era.
  */
-function daysBefore(year: number, month: number, day: number): number {
+function daysSinceEpoch(year: number, month: number, day: number): number {
   const shifted = month <= 2 ? year - 1 : year;
   const era = Math.floor(shifted / 400);
   const yearOfEra = shifted - era * 400;
@@ -68,7 +68,7 @@ function daysBefore(year: number, month: number, day: number): number {
   return era * ERA_DAYS + dayOfEra - SHIFT_DAYS;
 }
 
-function parseAny(text: string): Instant | undefined {
+function parseAnyInstant(text: string): Instant | undefined {
   const parts = rfc3339.exec(text);
   if (parts === null) return undefined;
   const numbers = parts.slice(1, 7).map(Number);
@@ -98,7 +98,7 @@ export function formatInstant(instant: Instant, micro: boolean): string {
   const days = Math.floor(seconds / 86_400);
   const rest = seconds - days * 86_400;
   const time = `${pairs[Math.floor(rest / 3600)]}:${pairs[Math.floor(rest / 60) % 60]}:${pairs[rest % 60]}`;
-  const text = `${dayText(days)}T${time}`;
+  const text = `${formatDay(days)}T${time}`;
   if (!micro) return `${text}Z`;
   return `${text}.${String(Math.trunc(instant.nanos / 1000)).padStart(6, "0")}Z`;
 }
@@ -106,7 +106,7 @@ export function formatInstant(instant: Instant, micro: boolean): string {
 const pairs: readonly string[] = Array.from({ length: 100 }, (_, number) => String(number).padStart(2, "0"));
 
 /** `2006-01-02`, the inverse of `daysBefore`. */
-function dayText(days: number): string {
+function formatDay(days: number): string {
   const shifted = days + SHIFT_DAYS;
   const era = Math.floor(shifted / ERA_DAYS);
   const dayOfEra = shifted - era * ERA_DAYS;
@@ -121,12 +121,12 @@ function dayText(days: number): string {
 }
 
 /** A moment in milliseconds since 1970 as `metav1.Time` has it: UTC, the seconds rounded down. */
-export function timeOf(milliseconds: number): string {
+export function formatTime(milliseconds: number): string {
   return formatInstant(instantOf(milliseconds), false);
 }
 
 /** A moment in milliseconds since 1970 as `metav1.MicroTime` has it. */
-export function microTimeOf(milliseconds: number): string {
+export function formatMicroTime(milliseconds: number): string {
   return formatInstant(instantOf(milliseconds), true);
 }
 
@@ -136,7 +136,7 @@ function instantOf(milliseconds: number): Instant {
 }
 
 /** A time in UTC and whole seconds; undefined when it is none. */
-export function canonicalInstant(text: string, micro: boolean): string | undefined {
+export function canonicalizeTime(text: string, micro: boolean): string | undefined {
   if (!micro && canonicalTime.test(text)) return text;
   const instant = parseInstant(text);
   return instant === undefined ? undefined : formatInstant(instant, micro);

@@ -1,15 +1,15 @@
 /** What is wrong with a YAML text in the words of Go's reader, which Kubernetes' users know. */
 
-interface Words {
+interface GoMessage {
   readonly text: string;
   /** Found while characters were being read; Go counts the lines of such errors from one, those of others from zero. */
   readonly scanning: boolean;
 }
 
-const scanning = (text: string): Words => ({ text, scanning: true });
-const parsing = (text: string): Words => ({ text, scanning: false });
+const scanning = (text: string): GoMessage => ({ text, scanning: true });
+const parsing = (text: string): GoMessage => ({ text, scanning: false });
 
-const WORDS: Readonly<Record<string, Words>> = {
+const GO_MESSAGES: Readonly<Record<string, GoMessage>> = {
   "bad indentation of a mapping entry": scanning("mapping values are not allowed in this context"),
   "can not read a block mapping entry; a multiline key may not be an implicit key":
     scanning("could not find expected ':'"),
@@ -36,27 +36,27 @@ const WORDS: Readonly<Record<string, Words>> = {
 };
 
 /** Found before any line is known. */
-const UNREADABLE: ReadonlySet<string> = new Set([
+const UNREADABLE_REASONS: ReadonlySet<string> = new Set([
   "the stream contains non-printable characters",
   "null byte is not allowed in input",
 ]);
 
 /** `yaml: line 3: could not find expected ':'`; `line` is counted from zero. */
-export function yamlWords(reason: string, line: number, text: string): string {
-  if (UNREADABLE.has(reason)) return "yaml: control characters are not allowed";
+export function toGoErrorMessage(reason: string, line: number, text: string): string {
+  if (UNREADABLE_REASONS.has(reason)) return "yaml: control characters are not allowed";
   const { text: words, scanning: fromOne } = reason.startsWith("tab characters")
-    ? tabWords(text, line)
-    : wordsOf(reason);
+    ? goMessageOfTab(text, line)
+    : goMessageOf(reason);
   // Go does not name the first line.
   return line === 0 ? `yaml: ${words}` : `yaml: line ${fromOne ? line + 1 : line}: ${words}`;
 }
 
-function wordsOf(reason: string): Words {
-  return WORDS[reason] ?? scanning(reason);
+function goMessageOf(reason: string): GoMessage {
+  return GO_MESSAGES[reason] ?? scanning(reason);
 }
 
 /** A tab before what may go on with the plain text of the line above, or one where something new must start. */
-function tabWords(text: string, line: number): Words {
+function goMessageOfTab(text: string, line: number): GoMessage {
   const above = text
     .split("\n")
     .slice(0, line)

@@ -6,7 +6,7 @@ import { dump, EVENT_ID, type Event, getScalarValue, parseEvents, SCALAR_STYLE_P
 import { joinPath } from "../value/field-path.ts";
 import { goQuote } from "../value/go-quote.ts";
 import { isPlainObject, setMember } from "../value/plain-object.ts";
-import { yamlWords } from "./error-messages.ts";
+import { toGoErrorMessage } from "./error-messages.ts";
 import { resolvePlain, resolveTagged } from "./scalar.ts";
 
 export interface YamlDocument {
@@ -18,7 +18,7 @@ export interface YamlDocument {
   readonly duplicates: readonly string[];
 }
 
-const yamlDepthMax = 200;
+const depthMax = 200;
 /** Values that aliases may repeat in one text; a few nested aliases would otherwise stand for billions. */
 const aliasedMax = 100_000;
 const duplicatesMax = 100;
@@ -27,16 +27,16 @@ const duplicatesMax = 100;
 export function parseYaml(text: string): readonly YamlDocument[] {
   let events: readonly Event[];
   try {
-    events = parseEvents(text, { maxDepth: yamlDepthMax });
+    events = parseEvents(text, { maxDepth: depthMax });
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error;
-    throw new SyntaxError(yamlWords(error.reason, error.mark?.line ?? 0, text), { cause: error });
+    throw new SyntaxError(toGoErrorMessage(error.reason, error.mark?.line ?? 0, text), { cause: error });
   }
   return new Builder(text, events).documents();
 }
 
 /** What a strict reader says of members that are named twice: `line 3: key "a" already set in map`. */
-export function repeatedKeys(document: YamlDocument | undefined): readonly string[] {
+export function describeDuplicateKeys(document: YamlDocument | undefined): readonly string[] {
   return (document?.duplicates ?? []).map((path) => {
     const [name = ""] = /[^.[\]]*\]?$/.exec(path) ?? [];
     return `line ${document?.line(path) ?? 0}: key ${goQuote(name.replace("]", ""))} already set in map`;
@@ -61,7 +61,7 @@ class Builder {
   #next = 0;
   #aliased = 0;
   #anchors = new Map<string, Anchored>();
-  #places = new Map<string, number>();
+  offsets = new Map<string, number>();
   #duplicates: string[] = [];
   #steps: (string | number)[] = [];
 
@@ -78,11 +78,11 @@ class Builder {
     while (this.#next < this.#events.length) {
       this.#next++;
       this.#anchors = new Map();
-      this.#places = new Map();
+      this.offsets = new Map();
       this.#duplicates = [];
       const value = this.#peek()?.type === EVENT_ID.POP ? null : this.#value().value;
       this.#next++;
-      const places = this.#places;
+      const places = this.offsets;
       documents.push({
         value,
         duplicates: this.#duplicates,
@@ -106,17 +106,17 @@ class Builder {
       case EVENT_ID.ALIAS:
         return this.#alias(event.anchorStart, event.anchorEnd);
       case EVENT_ID.SCALAR:
-        return this.#keep(event, { value: this.#scalar(event), size: 1 });
+        return this.registerAnchor(event, { value: this.#scalar(event), size: 1 });
       case EVENT_ID.SEQUENCE:
-        return this.#keep(event, this.#sequence());
+        return this.registerAnchor(event, this.#sequence());
       case EVENT_ID.MAPPING:
-        return this.#keep(event, this.#mapping());
+        return this.registerAnchor(event, this.#mapping());
       default:
         throw new SyntaxError("yaml: unexpected end of the document");
     }
   }
 
-  #keep(event: { readonly anchorStart: number; readonly anchorEnd: number }, anchored: Anchored): Anchored {
+  registerAnchor(event: { readonly anchorStart: number; readonly anchorEnd: number }, anchored: Anchored): Anchored {
     if (event.anchorStart >= 0) this.#anchors.set(this.#text.slice(event.anchorStart, event.anchorEnd), anchored);
     return anchored;
   }
@@ -144,7 +144,7 @@ class Builder {
     let size = 1;
     for (let event = this.#peek(); event?.type !== EVENT_ID.POP; event = this.#peek()) {
       this.#steps.push(items.length);
-      this.#mark(event);
+      this.recordOffset(event);
       const item = this.#value();
       this.#steps.pop();
       items.push(item.value);
@@ -172,7 +172,7 @@ class Builder {
         this.#duplicates.push(joinPath(this.#steps));
       }
       // The name's line, which is where a reader looks, even if the value begins further down.
-      this.#mark(event);
+      this.recordOffset(event);
       const member = this.#value();
       this.#steps.pop();
       setMember(members, name, member.value);
@@ -192,13 +192,13 @@ class Builder {
   #name(event: Event | undefined): string {
     const { value } = this.#value();
     if (typeof value === "object" && value !== null) {
-      throw this.#error(event === undefined ? 0 : placeOf(event), "a key must be a scalar");
+      throw this.#error(event === undefined ? 0 : offsetOf(event), "a key must be a scalar");
     }
     return String(value);
   }
 
-  #mark(event: Event | undefined): void {
-    if (event !== undefined) this.#places.set(joinPath(this.#steps), placeOf(event));
+  recordOffset(event: Event | undefined): void {
+    if (event !== undefined) this.offsets.set(joinPath(this.#steps), offsetOf(event));
   }
 
   #lineOf(place: number): number {
@@ -217,7 +217,7 @@ class Builder {
   }
 }
 
-function placeOf(event: Event): number {
+function offsetOf(event: Event): number {
   switch (event.type) {
     case EVENT_ID.SCALAR:
       return event.valueStart;

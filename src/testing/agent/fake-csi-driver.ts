@@ -6,7 +6,7 @@ import { registration } from "../../agent/plugins/messages.ts";
 import type { Method } from "../../agent/plugins/unix-channel.ts";
 import { nodeService } from "../../agent/volumes/csi/messages.ts";
 import type { Mounter } from "../../agent/volumes/mount/mounter.ts";
-import { unaryMethod } from "../../schema/protobuf/unary-method.ts";
+import { defineUnaryMethod } from "../../schema/protobuf/unary-method.ts";
 
 export interface FakeDriverOptions {
   readonly name: string;
@@ -45,7 +45,7 @@ export async function startFakeDriver(options: FakeDriverOptions): Promise<FakeD
     const definitions: Record<string, grpc.MethodDefinition<object, object>> = {};
     const handlers: Record<string, grpc.handleUnaryCall<unknown, unknown>> = {};
     for (const [method, { path, request, response }] of Object.entries(methods)) {
-      definitions[method] = unaryMethod(path, request, response);
+      definitions[method] = defineUnaryMethod(path, request, response);
       handlers[method] = ({ request: asked }, done) => {
         calls.push({ method, request: asked });
         const failure = failing.get(method);

@@ -6,7 +6,7 @@ import * as grpc from "@grpc/grpc-js";
 import { imageService, runtimeService } from "../../agent/runtime/cri/services.ts";
 import { type ImageService, type Runtime, RuntimeError } from "../../agent/runtime/runtime.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
-import { unaryMethod } from "../../schema/protobuf/unary-method.ts";
+import { defineUnaryMethod } from "../../schema/protobuf/unary-method.ts";
 import type { Clock } from "../../std/time/clock.ts";
 
 export type CriMethod = keyof typeof runtimeService | keyof typeof imageService;
@@ -108,7 +108,7 @@ export class ScriptedCri implements AsyncDisposable {
     for (const [method, { request, response }] of Object.entries(methods)) {
       const work = (backend as Readonly<Record<string, Work | undefined>>)[camelCase(method)];
       if (work === undefined) continue;
-      definition[method] = unaryMethod(`/${name}/${method}`, request, response);
+      definition[method] = defineUnaryMethod(`/${name}/${method}`, request, response);
       handlers[method] = this.#handler(method as CriMethod, work);
     }
     return [definition, handlers];

@@ -6,8 +6,8 @@ import { join } from "node:path";
 import * as grpc from "@grpc/grpc-js";
 import type { Test } from "tap";
 import { SIGNER_SERVICE, signerMethods } from "../../auth/service-account/external-signer.ts";
+import { defineUnaryMethod } from "../../schema/protobuf/unary-method.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
-import { unaryMethod } from "../../schema/protobuf/unary-method.ts";
 
 const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "prime256v1" });
 /** DER. */
@@ -47,7 +47,7 @@ export async function fakeSigner(t: Test, answers: Partial<Answers>): Promise<st
       readonly request: ObjectSchema;
       readonly response: ObjectSchema;
     };
-    const definition: grpc.MethodDefinition<object, object> = unaryMethod(
+    const definition: grpc.MethodDefinition<object, object> = defineUnaryMethod(
       `${SIGNER_SERVICE}${name}`,
       request,
       response,

@@ -10,7 +10,7 @@ import { nodeKind } from "../../../api/core/node/kind.ts";
 import { StatusError } from "../../../api/status.ts";
 import type { Client } from "../../../client/client.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
-import { microTimeOf } from "../../../schema/value/time.ts";
+import { formatMicroTime } from "../../../schema/value/time.ts";
 import { Backoff } from "../../../std/time/backoff.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import type { Logger } from "../../../std/log/logger.ts";
@@ -245,7 +245,7 @@ export class NodeKeeper {
     const spec = {
       holderIdentity: nodeName,
       leaseDurationSeconds: config.leaseDurationSeconds,
-      renewTime: microTimeOf(clock.now()),
+      renewTime: formatMicroTime(clock.now()),
     };
     if (this.#lease !== undefined) {
       const next = { ...this.#lease, spec: { ...this.#lease.spec, ...spec } };

@@ -2,7 +2,7 @@
 
 import { hostname } from "node:os";
 import type { NodeStatus } from "../../../api/core/node/schema.ts";
-import { timeOf } from "../../../schema/value/time.ts";
+import { formatTime } from "../../../schema/value/time.ts";
 import type { AgentConfig } from "../../agent-config.ts";
 import { agentVersion } from "../../agent-config.ts";
 import type { StatusResponse } from "../../runtime/cri/runtime-status.ts";
@@ -53,7 +53,7 @@ export async function nodeStatus(options: NodeStatusOptions, previous: NodeStatu
       runtime,
       relistHealthy: options.relistHealthy(),
       manifestProblems: options.manifestProblems(),
-      now: timeOf(options.now()),
+      now: formatTime(options.now()),
       previous: previous?.conditions ?? [],
     }),
     addresses: [

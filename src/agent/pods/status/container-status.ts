@@ -4,7 +4,7 @@ import type { Container } from "../../../api/core/container/schema.ts";
 import type { ContainerState, ContainerStateTerminated, ContainerStatus } from "../../../api/core/container/status.ts";
 import type { PodStatus } from "../../../api/core/pod/schema.ts";
 import type { ResourceRequirements } from "../../../api/core/resources/schema.ts";
-import { timeOf } from "../../../schema/value/time.ts";
+import { formatTime } from "../../../schema/value/time.ts";
 import type { Observation, ObservedContainer } from "../../runtime/observation.ts";
 import { type ContainerRole, isSidecar } from "../pod-fields.ts";
 import { toApiSignal } from "../containers/stop-signals.ts";
@@ -171,7 +171,7 @@ function makeWaitingState(reason: WaitingReason): { reason: string; message?: st
 }
 
 function computeState(container: ObservedContainer, view: ContainerStatusInput): ContainerState {
-  if (container.state === "running") return { running: { startedAt: timeOf(container.startedAt) } };
+  if (container.state === "running") return { running: { startedAt: formatTime(container.startedAt) } };
   const ended = makeTerminatedState(container, view);
   return ended === undefined ? { waiting: { reason: view.defaultReason } } : { terminated: ended };
 }
@@ -185,8 +185,8 @@ function makeTerminatedState(
     exitCode: container.exitCode,
     ...(container.reason === "" ? {} : { reason: container.reason }),
     ...(container.message === "" ? {} : { message: container.message }),
-    startedAt: timeOf(container.startedAt),
-    finishedAt: timeOf(container.finishedAt),
+    startedAt: formatTime(container.startedAt),
+    finishedAt: formatTime(container.finishedAt),
     containerID: `${view.runtimeName}://${container.id}`,
   };
 }

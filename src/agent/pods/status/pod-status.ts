@@ -4,7 +4,7 @@ import type { Container } from "../../../api/core/container/schema.ts";
 import type { ContainerStateTerminated, ContainerStatus } from "../../../api/core/container/status.ts";
 import type { Pod, PodCondition, PodStatus } from "../../../api/core/pod/schema.ts";
 import type { ResourceRequirements } from "../../../api/core/resources/schema.ts";
-import { timeOf } from "../../../schema/value/time.ts";
+import { formatTime } from "../../../schema/value/time.ts";
 import type { Observation } from "../../runtime/observation.ts";
 import { type ContainerStatusInput, computeContainerStatus, terminateStatuses, type WaitingReason } from "./container-status.ts";
 import {
@@ -98,7 +98,7 @@ export function computePodStatus(input: PodStatusInput): PodStatus {
     ...(input.failure === undefined ? {} : { reason: input.failure.reason, message: input.failure.message }),
     ...(hostIps[0] === undefined ? {} : { hostIP: hostIps[0].ip, hostIPs: hostIps }),
     ...(podIps[0] === undefined ? {} : { podIP: podIps[0].ip, podIPs: podIps }),
-    startTime: timeOf(input.startTime),
+    startTime: formatTime(input.startTime),
     ...(inits.length === 0 ? {} : { initContainerStatuses: shown.inits }),
     containerStatuses: shown.apps,
     ...(ephemeral.length === 0 ? {} : { ephemeralContainerStatuses: ephemeral }),
@@ -131,7 +131,7 @@ export function makeRejectedStatus(pod: Pod, now: number, failure: WaitingReason
     phase: "Failed",
     reason: failure.reason,
     message: `Pod was rejected: ${failure.message}`,
-    startTime: timeOf(now),
+    startTime: formatTime(now),
     qosClass: pod.status?.qosClass ?? getPodQosClass(pod),
   };
 }
@@ -220,7 +220,7 @@ function computeConditions(
 function makeCondition(type: string, verdict: ConditionValue, input: PodStatusInput): PodCondition {
   const before = input.previous?.conditions?.find((each) => each.type === type);
   const since = before?.status === verdict.status ? before.lastTransitionTime : undefined;
-  return { type, ...verdict, lastTransitionTime: since ?? timeOf(input.now) };
+  return { type, ...verdict, lastTransitionTime: since ?? formatTime(input.now) };
 }
 
 function computeContainersReady(phase: Phase, statuses: readonly ContainerStatus[]): ConditionValue {

@@ -1,6 +1,6 @@
 /** What `kubectl get` shows of custom resources, and what their lists can be selected by. */
 
-import { type JsonPath, parseJsonPath, printedValue } from "../../../schema/json/json-path.ts";
+import { type JsonPath, parseJsonPath, printValue } from "../../../schema/json/json-path.ts";
 import { formatInstant, parseInstant } from "../../../schema/value/time.ts";
 import { ageColumn, nameColumn } from "../../columns/columns.ts";
 import { since } from "../../columns/human-duration.ts";
@@ -41,7 +41,7 @@ function cellOf(type: string, value: unknown, now: number): string | number | bo
   if (value === undefined || value === null) return null;
   switch (type) {
     case "string":
-      return printedValue(value);
+      return printValue(value);
     case "integer":
       return typeof value === "number" ? Math.trunc(value) : null;
     case "number":
@@ -73,5 +73,5 @@ export function customSelectableFields(
 }
 
 function textOf(value: unknown): string {
-  return value === undefined || value === null ? "" : printedValue(value);
+  return value === undefined || value === null ? "" : printValue(value);
 }
