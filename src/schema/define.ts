@@ -18,7 +18,7 @@ import type {
   MapSchema,
   NumberSchema,
   ObjectSchema,
-  Of,
+  Describes,
   Presence,
   RawSchema,
   Schema,
@@ -49,39 +49,39 @@ type Members<F extends Fields> = Flatten<
 
 export const string: StringSchema = { type: "string" };
 export const boolean: BooleanSchema = { type: "boolean" };
-export const int32: IntegerSchema & Of<number> = { type: "integer", width: "int32", as: "number" };
-export const int64: IntegerSchema & Of<number> = { type: "integer", width: "int64", as: "number" };
-export const uint32: IntegerSchema & Of<number> = { type: "integer", width: "uint32", as: "number" };
-export const bigInt64: IntegerSchema & Of<bigint> = { type: "integer", width: "int64", as: "bigint" };
-export const bigUint64: IntegerSchema & Of<bigint> = { type: "integer", width: "uint64", as: "bigint" };
+export const int32: IntegerSchema & Describes<number> = { type: "integer", width: "int32", as: "number" };
+export const int64: IntegerSchema & Describes<number> = { type: "integer", width: "int64", as: "number" };
+export const uint32: IntegerSchema & Describes<number> = { type: "integer", width: "uint32", as: "number" };
+export const bigInt64: IntegerSchema & Describes<bigint> = { type: "integer", width: "int64", as: "bigint" };
+export const bigUint64: IntegerSchema & Describes<bigint> = { type: "integer", width: "uint64", as: "bigint" };
 export const double: NumberSchema = { type: "number", width: "double" };
 export const float: NumberSchema = { type: "number", width: "float" };
-export const base64: BytesSchema & Of<string> = { type: "bytes", as: "base64" };
-export const binary: BytesSchema & Of<Uint8Array> = { type: "bytes", as: "binary" };
-export const time: SpecialSchema & Of<string> = { type: "special", format: "time" };
-export const microTime: SpecialSchema & Of<string> = { type: "special", format: "microTime" };
-export const duration: SpecialSchema & Of<string> = { type: "special", format: "duration" };
-export const quantity: SpecialSchema & Of<string> = { type: "special", format: "quantity" };
+export const base64: BytesSchema & Describes<string> = { type: "bytes", as: "base64" };
+export const binary: BytesSchema & Describes<Uint8Array> = { type: "bytes", as: "binary" };
+export const time: SpecialSchema & Describes<string> = { type: "special", format: "time" };
+export const microTime: SpecialSchema & Describes<string> = { type: "special", format: "microTime" };
+export const duration: SpecialSchema & Describes<string> = { type: "special", format: "duration" };
+export const quantity: SpecialSchema & Describes<string> = { type: "special", format: "quantity" };
 /** What lists of resources hold: nothing there is finer than a thousandth. */
-export const milliQuantity: SpecialSchema & Of<string> = { type: "special", format: "quantity", milli: true };
-export const intOrString: SpecialSchema & Of<number | string> = { type: "special", format: "intOrString" };
-export const fieldsV1: RawSchema & Of<Readonly<Record<string, unknown>>> = { type: "raw", format: "fieldsV1" };
+export const milliQuantity: SpecialSchema & Describes<string> = { type: "special", format: "quantity", milli: true };
+export const intOrString: SpecialSchema & Describes<number | string> = { type: "special", format: "intOrString" };
+export const fieldsV1: RawSchema & Describes<Readonly<Record<string, unknown>>> = { type: "raw", format: "fieldsV1" };
 export const rawExtension: RawSchema = { type: "raw", format: "rawExtension" };
 
 /** Text from a closed set; TypeScript sees the union of the values. */
-export function oneOf<const V extends readonly string[]>(...values: V): StringSchema & Of<V[number]> {
+export function oneOf<const V extends readonly string[]>(...values: V): StringSchema & Describes<V[number]> {
   return { type: "string", values };
 }
 
 /** Text whose values Kubernetes publishes, but which the kind itself judges. */
-export function published<const V extends readonly string[]>(...values: V): StringSchema & Of<V[number]> {
-  return { type: "string", values, judgedByKind: true };
+export function documentedEnum<const V extends readonly string[]>(...values: V): StringSchema & Describes<V[number]> {
+  return { type: "string", values, validatedByKind: true };
 }
 
 export function enumeration<const N extends Readonly<Record<string, number>>>(
   name: string,
   numbers: N,
-): EnumSchema & Of<Extract<keyof N, string>> {
+): EnumSchema & Describes<Extract<keyof N, string>> {
   return { type: "enum", name, numbers };
 }
 
@@ -90,34 +90,34 @@ export function object<const F extends Fields>(
   name: string,
   fields: F,
   options?: Pick<ObjectSchema, "atomic" | "description" | "unions">,
-): ObjectSchema & Of<Members<F>> {
+): ObjectSchema & Describes<Members<F>> {
   return { type: "object", name, fields, syntax: "proto2", ...options };
 }
 
 /** A message of a gRPC API in proto3 (CRI, etcd): every field is optional and zero values are not written. */
-export function message<const F extends Fields>(name: string, fields: F): ObjectSchema & Of<Members<F>> {
+export function message<const F extends Fields>(name: string, fields: F): ObjectSchema & Describes<Members<F>> {
   return { type: "object", name, fields, syntax: "proto3" };
 }
 
-export function list<S extends Schema>(items: S): ListSchema & Of<readonly Infer<S>[]> {
+export function list<S extends Schema>(items: S): ListSchema & Describes<readonly Infer<S>[]> {
   return { type: "list", items, listType: "atomic" };
 }
 
-export function listSet<S extends Schema>(items: S): ListSchema & Of<readonly Infer<S>[]> {
+export function listSet<S extends Schema>(items: S): ListSchema & Describes<readonly Infer<S>[]> {
   return { type: "list", items, listType: "set" };
 }
 
 export function listMap<S extends Schema>(
   items: S,
   ...mapKeys: readonly string[]
-): ListSchema & Of<readonly Infer<S>[]> {
+): ListSchema & Describes<readonly Infer<S>[]> {
   return { type: "list", items, listType: "map", mapKeys };
 }
 
 export function map<S extends Schema>(
   values: S,
   options?: Pick<MapSchema, "atomic">,
-): MapSchema & Of<Readonly<Record<string, Infer<S>>>> {
+): MapSchema & Describes<Readonly<Record<string, Infer<S>>>> {
   return { type: "map", values, ...options };
 }
 

@@ -8,7 +8,7 @@ import type { Rules } from "./validation/rules.ts";
 declare const inferred: unique symbol;
 
 /** Carries the TypeScript type of the values a schema describes; never present at run time. */
-export interface Of<T> {
+export interface Describes<T> {
   readonly [inferred]?: T;
 }
 
@@ -30,7 +30,7 @@ export type Schema =
   | EitherSchema;
 
 /** What every schema may say besides the form of its values. */
-export interface Ruled {
+export interface SchemaBase {
   readonly rules?: Rules;
   /** Null is a value; elsewhere it says that there is none. */
   readonly nullable?: boolean;
@@ -43,32 +43,32 @@ export interface Ruled {
   readonly nullDefault?: unknown;
 }
 
-export interface StringSchema extends Of<string>, Ruled {
+export interface StringSchema extends Describes<string>, SchemaBase {
   readonly type: "string";
   /** Closed set of values, where Kubernetes publishes one. */
   readonly values?: readonly string[];
   /** The kind itself judges the value, at a place or in words of its own; or, as of most states, nobody does. */
-  readonly judgedByKind?: true;
+  readonly validatedByKind?: true;
 }
 
-export interface IntegerSchema extends Of<number | bigint>, Ruled {
+export interface IntegerSchema extends Describes<number | bigint>, SchemaBase {
   readonly type: "integer";
   readonly width: "int32" | "int64" | "uint32" | "uint64";
   /** `bigint` where values exceed 2^53 (nanosecond times, lease ids); `number` in every Kubernetes kind. */
   readonly as: "number" | "bigint";
 }
 
-export interface NumberSchema extends Of<number>, Ruled {
+export interface NumberSchema extends Describes<number>, SchemaBase {
   readonly type: "number";
   readonly width: "double" | "float";
 }
 
-export interface BooleanSchema extends Of<boolean>, Ruled {
+export interface BooleanSchema extends Describes<boolean>, SchemaBase {
   readonly type: "boolean";
 }
 
 /** Bytes: base64 text in JSON values, a `Uint8Array` when `as` says so (protobuf-only messages). */
-export interface BytesSchema extends Of<string | Uint8Array>, Ruled {
+export interface BytesSchema extends Describes<string | Uint8Array>, SchemaBase {
   readonly type: "bytes";
   readonly as: "base64" | "binary";
 }
@@ -77,7 +77,7 @@ export interface BytesSchema extends Of<string | Uint8Array>, Ruled {
  * Scalars whose JSON and protobuf forms differ (facts/types.json `encodings`): the value held in memory is the JSON
  * form — RFC 3339 text, quantity text, `30s`, a number or a string.
  */
-export interface SpecialSchema extends Of<unknown>, Ruled {
+export interface SpecialSchema extends Describes<unknown>, SchemaBase {
   readonly type: "special";
   readonly format: "time" | "microTime" | "duration" | "quantity" | "intOrString";
   /** Quantities are rounded up to thousandths when they are read. */
@@ -85,19 +85,19 @@ export interface SpecialSchema extends Of<unknown>, Ruled {
 }
 
 /** Any JSON value, kept as it came (RawExtension, FieldsV1, JSON). */
-export interface RawSchema extends Of<unknown>, Ruled {
+export interface RawSchema extends Describes<unknown>, SchemaBase {
   readonly type: "raw";
   readonly format: "fieldsV1" | "rawExtension" | "json";
 }
 
 /** A protobuf enum: text in memory, a number on the wire. Unknown numbers become their decimal text. */
-export interface EnumSchema extends Of<string>, Ruled {
+export interface EnumSchema extends Describes<string>, SchemaBase {
   readonly type: "enum";
   readonly name: string;
   readonly numbers: Readonly<Record<string, number>>;
 }
 
-export interface ObjectSchema extends Of<unknown>, Ruled {
+export interface ObjectSchema extends Describes<unknown>, SchemaBase {
   readonly type: "object";
   /** `core/v1.PodSpec`: package and name as in facts/types.json. */
   readonly name: string;
@@ -122,13 +122,13 @@ export interface Union {
   readonly members: readonly string[];
 }
 
-export interface MapSchema extends Of<unknown>, Ruled {
+export interface MapSchema extends Describes<unknown>, SchemaBase {
   readonly type: "map";
   readonly values: Schema;
   readonly atomic?: boolean;
 }
 
-export interface ListSchema extends Of<unknown>, Ruled {
+export interface ListSchema extends Describes<unknown>, SchemaBase {
   readonly type: "list";
   readonly items: Schema;
   readonly listType: "atomic" | "set" | "map";
@@ -140,18 +140,18 @@ export interface ListSchema extends Of<unknown>, Ruled {
  * A value of one of several forms, told apart in JSON by the form itself (apiextensions' `JSONSchemaPropsOrBool`). In
  * protobuf a message with a member for each form.
  */
-export interface EitherSchema extends Of<unknown>, Ruled {
+export interface EitherSchema extends Describes<unknown>, SchemaBase {
   readonly type: "either";
   readonly name: string;
   /** What Go says of a value of another form, where there is no list to leave empty. */
   readonly expected: string;
   /** The number of a boolean member, which is true beside an object. */
   readonly boolean?: number;
-  readonly object: EitherForm<ObjectSchema>;
-  readonly list?: EitherForm<ListSchema>;
+  readonly object: EitherVariant<ObjectSchema>;
+  readonly list?: EitherVariant<ListSchema>;
 }
 
-export interface EitherForm<S extends Schema> {
+export interface EitherVariant<S extends Schema> {
   readonly number: number;
   readonly schema: () => S;
 }
@@ -180,7 +180,7 @@ export interface Field<S extends Schema = Schema, P extends Presence = Presence>
   /** A required member that Go holds by a pointer: absent, it is nothing and not its zero. */
   readonly nilable?: boolean;
   /** Documents call it required although JSON leaves it out when it is empty. */
-  readonly publishedRequired?: boolean;
+  readonly requiredInOpenApi?: boolean;
   /** Merged member by member, be its type atomic or not. */
   readonly granular?: boolean;
   readonly patchStrategy?: string;

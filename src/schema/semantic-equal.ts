@@ -12,11 +12,11 @@ export function semanticEqual(schema: Schema, a: unknown, b: unknown): boolean {
   if (Object.is(a, b)) return true;
   switch (schema.type) {
     case "object":
-      return equalObjects(schema, a, b);
+      return semanticEqualObjects(schema, a, b);
     case "list":
-      return equalLists(schema.items, listOf(a), listOf(b));
+      return semanticEqualLists(schema.items, listOf(a), listOf(b));
     case "map":
-      return equalMaps(schema.values, mapOf(a), mapOf(b));
+      return semanticEqualMaps(schema.values, mapOf(a), mapOf(b));
     case "special":
       if (schema.format !== "quantity" || typeof a !== "string" || typeof b !== "string") return deepEqual(a, b);
       return parseQuantity(a)?.nanos === parseQuantity(b)?.nanos;
@@ -27,17 +27,17 @@ export function semanticEqual(schema: Schema, a: unknown, b: unknown): boolean {
   }
 }
 
-function equalObjects(schema: ObjectSchema, a: unknown, b: unknown): boolean {
+function semanticEqualObjects(schema: ObjectSchema, a: unknown, b: unknown): boolean {
   for (const { name, field, schema: target } of membersOf(schema)) {
-    const mine = memberOf(a, name);
-    const theirs = memberOf(b, name);
-    if (mine !== theirs && !equalMembers(field, target, mine, theirs)) return false;
+    const mine = valueOfMember(a, name);
+    const theirs = valueOfMember(b, name);
+    if (mine !== theirs && !semanticEqualMembers(field, target, mine, theirs)) return false;
   }
   return true;
 }
 
 /** Absence of a pointer is something of its own. */
-function equalMembers(field: Field, target: Schema, a: unknown, b: unknown): boolean {
+function semanticEqualMembers(field: Field, target: Schema, a: unknown, b: unknown): boolean {
   const nilable = field.presence === "pointer" || field.nilable === true;
   const collection = target.type === "list" || target.type === "map";
   if (!nilable || collection) return semanticEqual(target, a, b);
@@ -45,7 +45,7 @@ function equalMembers(field: Field, target: Schema, a: unknown, b: unknown): boo
   return target.type === "object" || target.type === "special" ? semanticEqual(target, a, b) : deepEqual(a, b);
 }
 
-function memberOf(object: unknown, name: string): unknown {
+function valueOfMember(object: unknown, name: string): unknown {
   const member = (object as Readonly<Record<string, unknown>> | undefined)?.[name];
   return member === null ? undefined : member;
 }
@@ -58,11 +58,11 @@ function mapOf(map: unknown): Readonly<Record<string, unknown>> {
   return (map ?? {}) as Readonly<Record<string, unknown>>;
 }
 
-function equalLists(items: Schema, a: readonly unknown[], b: readonly unknown[]): boolean {
+function semanticEqualLists(items: Schema, a: readonly unknown[], b: readonly unknown[]): boolean {
   return a.length === b.length && a.every((item, place) => semanticEqual(items, item, b[place]));
 }
 
-function equalMaps(
+function semanticEqualMaps(
   values: Schema,
   a: Readonly<Record<string, unknown>>,
   b: Readonly<Record<string, unknown>>,

@@ -1,4 +1,4 @@
-import { inline, list, object, optional, pointer, published, required, string } from "../../schema/define.ts";
+import { inline, list, object, optional, pointer, documentedEnum, required, string } from "../../schema/define.ts";
 import type { Infer } from "../../schema/schema.ts";
 import { labelSelector } from "../meta/label-selector.ts";
 
@@ -6,12 +6,12 @@ export const rule = object("admissionregistration/v1.Rule", {
   apiGroups: optional(1, list(string)),
   apiVersions: optional(2, list(string)),
   resources: optional(3, list(string)),
-  scope: pointer(4, published("Cluster", "Namespaced", "*")),
+  scope: pointer(4, documentedEnum("Cluster", "Namespaced", "*")),
 });
 export type Rule = Infer<typeof rule>;
 
 export const ruleWithOperations = object("admissionregistration/v1.RuleWithOperations", {
-  operations: optional(1, list(published("*", "CREATE", "UPDATE", "DELETE", "CONNECT"))),
+  operations: optional(1, list(documentedEnum("*", "CREATE", "UPDATE", "DELETE", "CONNECT"))),
   rule: inline(2, rule),
 });
 export type RuleWithOperations = Infer<typeof ruleWithOperations>;
@@ -39,7 +39,7 @@ export const matchResources = object(
     objectSelector: pointer(2, labelSelector),
     resourceRules: optional(3, list(namedRuleWithOperations)),
     excludeResourceRules: optional(4, list(namedRuleWithOperations)),
-    matchPolicy: pointer(7, published("Exact", "Equivalent")),
+    matchPolicy: pointer(7, documentedEnum("Exact", "Equivalent")),
   },
   { atomic: true },
 );

@@ -160,7 +160,7 @@ function compareField(findings: Findings, types: Types, subject: string, ours: F
   if (fact.inline === true) return;
   compare("pointer", ours.presence === "pointer" || ours.nilable === true, fact.go.startsWith("*"));
   compare("always in JSON", ours.presence === "required" || ours.emitEmpty === true, fact.omitempty !== true);
-  compare("required", ours.presence === "required" || ours.publishedRequired === true, fact.required);
+  compare("required", ours.presence === "required" || ours.requiredInOpenApi === true, fact.required);
   if (schema.type === "list") {
     compare("list type", schema.listType, fact.listType ?? "atomic");
     compare("map keys", schema.mapKeys, fact.listMapKeys);

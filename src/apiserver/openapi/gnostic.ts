@@ -4,7 +4,7 @@
  */
 import { boolean, list, message, optional, string } from "../../schema/define.ts";
 import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
-import type { Infer, ObjectSchema, Of } from "../../schema/schema.ts";
+import type { Infer, ObjectSchema, Describes } from "../../schema/schema.ts";
 
 const any = message("openapi.v2.Any", { yaml: optional(2, string) });
 const namedAny = message("openapi.v2.NamedAny", { name: optional(1, string), value: optional(2, any) });
@@ -29,13 +29,13 @@ interface NamedSchema {
 }
 
 // A schema holds schemas: the fields that close the circle name it lazily.
-const self = (): ObjectSchema & Of<SchemaMessage> => schema;
+const self = (): ObjectSchema & Describes<SchemaMessage> => schema;
 const namedSchema = message("openapi.v2.NamedSchema", { name: optional(1, string), value: optional(2, self) });
 const properties = message("openapi.v2.Properties", { additionalProperties: optional(1, list(namedSchema)) });
 const typeItem = message("openapi.v2.TypeItem", { value: optional(1, list(string)) });
 const schemaItem = message("openapi.v2.AdditionalPropertiesItem", { schema: optional(1, self) });
 const item = message("openapi.v2.ItemsItem", { schema: optional(1, () => schemaList) });
-const schema: ObjectSchema & Of<SchemaMessage> = message("openapi.v2.Schema", {
+const schema: ObjectSchema & Describes<SchemaMessage> = message("openapi.v2.Schema", {
   ref: optional(1, string),
   format: optional(2, string),
   description: optional(4, string),

@@ -77,7 +77,7 @@ export class OpenApiComponents {
     const name = openApiName(schema.name);
     if (!this.#components.has(name)) {
       this.#components.set(name, {});
-      this.#components.set(name, schema.unstructured === true ? this.#custom(schema) : this.#object(schema));
+      this.#components.set(name, schema.unstructured === true ? this.customResourceSchema(schema) : this.#object(schema));
     }
     return this.#reference(name);
   }
@@ -89,11 +89,11 @@ export class OpenApiComponents {
     const about = this.#context.descriptions?.(list.name) ?? {};
     const common = this.#context.descriptions?.(LIST) ?? {};
     const property = (member: string, content: OpenApiSchema) => ({
-      ...described(about[member] ?? common[member]),
+      ...withDescription(about[member] ?? common[member]),
       ...content,
     });
     this.#components.set(name, {
-      ...described(about[""] ?? common[""]),
+      ...withDescription(about[""] ?? common[""]),
       type: "object",
       required: ["items"],
       properties: {
@@ -122,7 +122,7 @@ export class OpenApiComponents {
     const required: string[] = [];
     this.#members(schema, properties, required);
     return {
-      ...described(schema.description ?? this.#context.descriptions?.(schema.name)?.[""]),
+      ...withDescription(schema.description ?? this.#context.descriptions?.(schema.name)?.[""]),
       type: "object",
       ...(required.length === 0 ? {} : { required }),
       ...(Object.keys(properties).length === 0 ? {} : { properties }),
@@ -141,13 +141,13 @@ export class OpenApiComponents {
         continue;
       }
       properties[name] = this.#property(value, field, field.description ?? about[name]);
-      if (field.presence === "required" || field.publishedRequired === true) required.push(name);
+      if (field.presence === "required" || field.requiredInOpenApi === true) required.push(name);
     }
   }
 
   #property(value: Schema, field: Field, description: string | undefined): OpenApiSchema {
     return {
-      ...described(description),
+      ...withDescription(description),
       ...this.#withDefault(this.#schema(value), field.default ?? zeroOf(value, field)),
       ...(value.type === "list" ? listMarkers(value) : {}),
       ...(value.type === "map" ? mapMarker(value) : {}),
@@ -165,7 +165,7 @@ export class OpenApiComponents {
   }
 
   #schema(schema: Schema): OpenApiSchema {
-    if (schema.unstructured === true) return this.#custom(schema);
+    if (schema.unstructured === true) return this.customResourceSchema(schema);
     switch (schema.type) {
       case "string":
         return schema.values === undefined ? { type: "string" } : { type: "string", enum: [...schema.values].sort() };
@@ -180,9 +180,9 @@ export class OpenApiComponents {
       case "bytes":
         return { type: "string", format: "byte" };
       case "special":
-        return this.#shared(SPECIAL_NAMES[schema.format], specialSchema(schema.format, this.#version));
+        return this.addScalarComponent(SPECIAL_NAMES[schema.format], specialSchema(schema.format, this.#version));
       case "raw":
-        return this.#shared(RAW_NAMES[schema.format], schema.format === "json" ? {} : { type: "object" });
+        return this.addScalarComponent(RAW_NAMES[schema.format], schema.format === "json" ? {} : { type: "object" });
       case "object":
         return this.add(schema);
       case "list":
@@ -190,18 +190,18 @@ export class OpenApiComponents {
       case "map":
         return { type: "object", additionalProperties: this.#element(schema.values) };
       case "either":
-        return this.#shared(schema.name, {});
+        return this.addScalarComponent(schema.name, {});
       default:
         return schema satisfies never;
     }
   }
 
   /** A part of a custom resource: written out where it stands, with the rules of its definition. */
-  #custom(schema: Schema): OpenApiSchema {
-    return { ...this.#customForm(schema), ...ruleKeywords(schema, this.#version) };
+  customResourceSchema(schema: Schema): OpenApiSchema {
+    return { ...this.customResourceType(schema), ...ruleKeywords(schema, this.#version) };
   }
 
-  #customForm(schema: Schema): OpenApiSchema {
+  customResourceType(schema: Schema): OpenApiSchema {
     switch (schema.type) {
       case "list":
         return { type: "array", items: this.#schema(schema.items), ...listMarkers(schema) };
@@ -229,10 +229,10 @@ export class OpenApiComponents {
   }
 
   /** What Kubernetes publishes as a component of its own although it is a scalar to us. */
-  #shared(schemaName: string, schema: OpenApiSchema): OpenApiSchema {
+  addScalarComponent(schemaName: string, schema: OpenApiSchema): OpenApiSchema {
     const name = openApiName(schemaName);
     if (!this.#components.has(name)) {
-      this.#components.set(name, { ...described(this.#context.descriptions?.(schemaName)?.[""]), ...schema });
+      this.#components.set(name, { ...withDescription(this.#context.descriptions?.(schemaName)?.[""]), ...schema });
     }
     return this.#reference(name);
   }
@@ -241,7 +241,7 @@ export class OpenApiComponents {
 /** Under this name stands what is said of every list of a kind. */
 const LIST = "meta/v1.List";
 
-function described(description: string | undefined): OpenApiSchema {
+function withDescription(description: string | undefined): OpenApiSchema {
   return description === undefined ? {} : { description };
 }
 

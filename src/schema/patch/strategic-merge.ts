@@ -168,12 +168,12 @@ function applyItemDirectives(current: Items, patch: Items, mergeKey: string): { 
   const items: Members[] = [];
   for (const item of patch) {
     if (!isPlainObject(item)) throw new PatchError("the items of a list must all be objects or none");
-    const asked = item[patchDirective];
-    if (asked === "replace") replaced = true;
-    else if (asked !== undefined && asked !== "delete") throw unknownDirective(asked, item);
+    const directive = item[patchDirective];
+    if (directive === "replace") replaced = true;
+    else if (directive !== undefined && directive !== "delete") throw unknownDirective(directive, item);
     else if (item[mergeKey] === undefined) {
       throw new PatchError(`map: ${formatGoValue(item)} does not contain declared merge key: ${mergeKey}`);
-    } else if (asked === "delete") live = live.filter((candidate) => !isSameItem(candidate, item, mergeKey));
+    } else if (directive === "delete") live = live.filter((candidate) => !isSameItem(candidate, item, mergeKey));
     else items.push(item);
   }
   return replaced ? { live: items.map((item) => withoutDirectives(item)), items: [] } : { live, items };

@@ -1,6 +1,6 @@
 /** From the schema of a CustomResourceDefinition to the one that every derivation reads. */
 
-import type { Field, ListSchema, ObjectSchema, Ruled, Schema } from "../schema.ts";
+import type { Field, ListSchema, ObjectSchema, SchemaBase, Schema } from "../schema.ts";
 import type { JsonType, Rules, ValidationRule } from "../validation/rules.ts";
 import { setMember } from "../value/plain-object.ts";
 import { itemsOf, type JsonSchemaProps, propertiesOf, propertyOf, valuesOf } from "./json-schema-props.ts";
@@ -23,7 +23,7 @@ export function convertResource(props: JsonSchemaProps, options: ConvertOptions)
 
 /** The schema of a part of a resource. */
 export function convertPart(props: JsonSchemaProps, options: ConvertOptions): Schema {
-  const common = ruledBy(props);
+  const common = commonKeywords(props);
   if (props["x-kubernetes-int-or-string"] === true) return { type: "special", format: "intOrString", ...common };
   switch (props.type) {
     case "string":
@@ -37,44 +37,44 @@ export function convertPart(props: JsonSchemaProps, options: ConvertOptions): Sc
     case "array":
       return convertList(props, options, common);
     case "object":
-      return convertMembers(props, options, common);
+      return convertMapOrObject(props, options, common);
     default:
-      if (props.properties !== undefined) return convertMembers(props, options, common);
+      if (props.properties !== undefined) return convertMapOrObject(props, options, common);
       return { type: "raw", format: "json", ...common };
   }
 }
 
-function convertList(props: JsonSchemaProps, options: ConvertOptions, common: Ruled): ListSchema {
+function convertList(props: JsonSchemaProps, options: ConvertOptions, common: SchemaBase): ListSchema {
   const items = itemsOf(props);
   const listType = props["x-kubernetes-list-type"];
   const mapKeys = props["x-kubernetes-list-map-keys"];
   return {
     type: "list",
-    items: items === undefined ? nothing : convertElement(items, { ...options, name: `${options.name}[]` }),
+    items: items === undefined ? emptyObject : convertElement(items, { ...options, name: `${options.name}[]` }),
     listType: listType === "set" || listType === "map" ? listType : "atomic",
     ...(listType === "map" && mapKeys !== undefined ? { mapKeys } : {}),
     ...common,
   };
 }
 
-function convertMembers(props: JsonSchemaProps, options: ConvertOptions, common: Ruled): Schema {
+function convertMapOrObject(props: JsonSchemaProps, options: ConvertOptions, common: SchemaBase): Schema {
   const { additionalProperties } = props;
-  const preserved = props["x-kubernetes-preserve-unknown-fields"] === true;
+  const preserveUnknown = props["x-kubernetes-preserve-unknown-fields"] === true;
   if (additionalProperties === undefined || props.properties !== undefined || props["x-kubernetes-embedded-resource"]) {
     return convertObject(props, options, {});
   }
   const values = valuesOf(props);
-  if (values === undefined && preserved) return convertObject(props, options, {});
+  if (values === undefined && preserveUnknown) return convertObject(props, options, {});
   return {
     type: "map",
-    values: values === undefined ? nothing : convertElement(values, { ...options, name: `${options.name}{}` }),
+    values: values === undefined ? emptyObject : convertElement(values, { ...options, name: `${options.name}{}` }),
     ...(props["x-kubernetes-map-type"] === "atomic" ? { atomic: true } : {}),
     ...common,
   };
 }
 
 /** Any value, but of an object only that it is one: its members are not known. */
-const nothing: ObjectSchema = { type: "object", name: "", fields: {}, syntax: "proto2", unstructured: true };
+const emptyObject: ObjectSchema = { type: "object", name: "", fields: {}, syntax: "proto2", unstructured: true };
 
 /** Items and values stand where a null cannot be left out. */
 function convertElement(props: JsonSchemaProps, options: ConvertOptions): Schema {
@@ -103,7 +103,7 @@ function convertObject(
     ...(props["x-kubernetes-map-type"] === "atomic" ? { atomic: true } : {}),
     ...(preserved ? { preserveUnknown: true } : {}),
     ...(props["x-kubernetes-embedded-resource"] === true ? { embeddedResource: true } : {}),
-    ...ruledBy(props),
+    ...commonKeywords(props),
   };
 }
 
@@ -130,8 +130,8 @@ function resourceFields(props: JsonSchemaProps, options: ConvertOptions): Readon
   };
 }
 
-function ruledBy(props: JsonSchemaProps): Ruled {
-  const rules = { ...valueRules(props), ...closedBy(props), ...validationsOf(props) };
+function commonKeywords(props: JsonSchemaProps): SchemaBase {
+  const rules = { ...valueRules(props), ...closedRule(props), ...validationRules(props) };
   return {
     unstructured: true,
     ...(props.nullable === true ? { nullable: true } : {}),
@@ -139,16 +139,16 @@ function ruledBy(props: JsonSchemaProps): Ruled {
   };
 }
 
-function closedBy(props: JsonSchemaProps): Rules {
+function closedRule(props: JsonSchemaProps): Rules {
   return props.additionalProperties === false && props.properties === undefined ? { closed: true } : {};
 }
 
-function validationsOf(props: JsonSchemaProps): Rules {
+function validationRules(props: JsonSchemaProps): Rules {
   const validations: readonly ValidationRule[] = props["x-kubernetes-validations"] ?? [];
   return validations.length === 0 ? {} : { validations };
 }
 
-const copied = [
+const copiedKeywords = [
   "format",
   "minimum",
   "exclusiveMinimum",
@@ -171,7 +171,7 @@ function valueRules(props: JsonSchemaProps): Rules {
   const rules: Record<string, unknown> = {};
   const types = typesOf(props);
   if (types.length > 0) rules.types = types;
-  for (const name of copied) if (props[name] !== undefined) rules[name] = props[name];
+  for (const name of copiedKeywords) if (props[name] !== undefined) rules[name] = props[name];
   for (const name of ["allOf", "anyOf", "oneOf"] as const) {
     if (props[name] !== undefined) rules[name] = props[name].map(nestedRules);
   }

@@ -11,85 +11,85 @@ export interface DefaultsOptions extends ConvertOptions {
   /** Defaults that hold members their schema does not know are refused; true when absent. */
   readonly requirePruned?: boolean;
   /** Judges the whole resources in a value. */
-  readonly examine?: Examine;
+  readonly validateResources?: ValueValidator;
   /** Evaluates the rules' expressions on a value that is otherwise valid. */
-  readonly evaluate?: Examine;
+  readonly validateExpressions?: ValueValidator;
 }
 
-type Examine = (schema: Schema, value: unknown, field: string) => readonly FieldError[];
+type ValueValidator = (schema: Schema, value: unknown, field: string) => readonly FieldError[];
 
 /** Values under additional properties have no defaults of their own, and are not looked at. */
-export function findBadDefaults(root: JsonSchemaProps, path: string, options: DefaultsOptions): readonly FieldError[] {
-  return inPart(root, path, options, undefined);
+export function validateDefaults(root: JsonSchemaProps, path: string, options: DefaultsOptions): readonly FieldError[] {
+  return validatePart(root, path, options, undefined);
 }
 
 /** Builds the resource around a value that stands in its `apiVersion`, `kind` or `metadata`. */
-interface Surroundings {
+interface EnclosingResource {
   readonly schema: JsonSchemaProps;
   readonly around: (value: unknown) => unknown;
 }
 
 const resourceMembers = new Set(["apiVersion", "kind", "metadata"]);
 
-function inPart(
+function validatePart(
   props: JsonSchemaProps,
   path: string,
   options: DefaultsOptions,
-  inside: Surroundings | undefined,
+  inside: EnclosingResource | undefined,
 ): readonly FieldError[] {
   const embedded = props["x-kubernetes-embedded-resource"] === true;
   const surroundings = embedded ? undefined : inside;
   const items = itemsOf(props);
   return [
-    ...checkDefault(props, child(path, "default"), options, surroundings),
+    ...validateDefault(props, child(path, "default"), options, surroundings),
     ...(items === undefined
       ? []
-      : inPart(
+      : validatePart(
           items,
           child(path, "items"),
           options,
-          within(surroundings, (item) => [item]),
+          wrapFurther(surroundings, (item) => [item]),
         )),
     ...propertiesOf(props).flatMap(([name, property]) => {
       const member = (value: unknown): unknown => ({ [name]: value });
       const next =
         embedded && resourceMembers.has(name)
-          ? { schema: props, around: (value: unknown) => ({ ...anyResource, [name]: value }) }
-          : within(surroundings, member);
-      return inPart(property, key(child(path, "properties"), name), options, next);
+          ? { schema: props, around: (value: unknown) => ({ ...validationTypeMeta, [name]: value }) }
+          : wrapFurther(surroundings, member);
+      return validatePart(property, key(child(path, "properties"), name), options, next);
     }),
   ];
 }
 
-const anyResource = { apiVersion: "validation/v1", kind: "Validation" };
+const validationTypeMeta = { apiVersion: "validation/v1", kind: "Validation" };
 
-function within(surroundings: Surroundings | undefined, wrap: (value: unknown) => unknown): Surroundings | undefined {
+function wrapFurther(surroundings: EnclosingResource | undefined, wrap: (value: unknown) => unknown): EnclosingResource | undefined {
   if (surroundings === undefined) return undefined;
   return { schema: surroundings.schema, around: (value) => surroundings.around(wrap(value)) };
 }
 
-function checkDefault(
+function validateDefault(
   props: JsonSchemaProps,
   field: string,
   options: DefaultsOptions,
-  surroundings: Surroundings | undefined,
+  surroundings: EnclosingResource | undefined,
 ): readonly FieldError[] {
   const value = props.default;
   if (value === undefined) return [];
   const schema = convertPart(props, options);
   const found =
     surroundings === undefined
-      ? checkFree(schema, value, field, options)
-      : checkInResource(surroundings, value, field, options);
+      ? validateFreeDefault(schema, value, field, options)
+      : validateDefaultInResource(surroundings, value, field, options);
   const errors = found.length > 0 ? found : validate(schema, value, field);
-  return errors.length > 0 ? errors : (options.evaluate?.(schema, value, field) ?? []);
+  return errors.length > 0 ? errors : (options.validateExpressions?.(schema, value, field) ?? []);
 }
 
-function checkFree(
+function validateFreeDefault(
   schema: Schema,
   value: unknown,
   field: string,
-  { requirePruned = true, examine }: DefaultsOptions,
+  { requirePruned = true, validateResources: examine }: DefaultsOptions,
 ): readonly FieldError[] {
   const { unknown, errors } = decode(schema, value);
   const [first] = errors;
@@ -99,15 +99,15 @@ function checkFree(
   return [...pruned, ...(examine?.(schema, value, field) ?? [])];
 }
 
-function checkInResource(
-  { schema, around }: Surroundings,
+function validateDefaultInResource(
+  { schema, around }: EnclosingResource,
   value: unknown,
   field: string,
   options: DefaultsOptions,
 ): readonly FieldError[] {
   const resource = convertPart(schema, options);
   const { value: read, errors } = decode(resource, around(value));
-  const found = options.examine?.(resource, read, "") ?? [];
+  const found = options.validateResources?.(resource, read, "") ?? [];
   const why = errors[0]?.message ?? found.map((error) => `${error.field}: ${renderFieldError(error)}`).join(", ");
   return why === "" ? [] : [invalidField(field, value, `must result in valid metadata: ${why}`)];
 }

@@ -11,35 +11,35 @@ import {
 } from "../validation/field-error.ts";
 import { compilePattern } from "../validation/pattern.ts";
 import { child, index, key } from "../value/field-path.ts";
-import { findIncomplete } from "./completeness.ts";
+import { validateCompleteness } from "./completeness.ts";
 import { itemsOf, type JsonSchemaProps, propertiesOf, propertyOf, valuesOf } from "./json-schema-props.ts";
 
 type Level = "root" | "item" | "field";
 
 /** In the alphabetical order of their texts, as Kubernetes reports them. */
-export function findUnstructural(root: JsonSchemaProps, path: string): readonly FieldError[] {
-  const errors = [...findInPart(root, "root", path), ...findIncomplete(root, path)];
+export function validateStructural(root: JsonSchemaProps, path: string): readonly FieldError[] {
+  const errors = [...validatePart(root, "root", path), ...validateCompleteness(root, path)];
   const texts = new Map(errors.map((error) => [error, `${error.field}: ${renderFieldError(error)}`]));
   return errors.sort((a, b) => ((texts.get(a) ?? "") < (texts.get(b) ?? "") ? -1 : 1));
 }
 
-function findInPart(props: JsonSchemaProps, level: Level, path: string): readonly FieldError[] {
+function validatePart(props: JsonSchemaProps, level: Level, path: string): readonly FieldError[] {
   const items = itemsOf(props);
   const values = valuesOf(props);
   return [
     ...(props.type === "array" && items === undefined
       ? [requiredField(child(path, "items"), "must be specified")]
       : []),
-    ...(items === undefined ? [] : findInPart(items, "item", child(path, "items"))),
+    ...(items === undefined ? [] : validatePart(items, "item", child(path, "items"))),
     ...propertiesOf(props).flatMap(([name, property]) =>
-      findInPart(property, "field", key(child(path, "properties"), name)),
+      validatePart(property, "field", key(child(path, "properties"), name)),
     ),
     ...(props.additionalProperties !== undefined && level === "root"
       ? [forbiddenField(child(path, "additionalProperties"), "must not be used at the root")]
       : []),
-    ...(values === undefined ? [] : findInPart(values, "field", child(path, "additionalProperties"))),
+    ...(values === undefined ? [] : validatePart(values, "field", child(path, "additionalProperties"))),
     ...checkExtensions(props, path),
-    ...checkJunctions(props, level, path),
+    ...checkJunctors(props, level, path),
     ...checkType(props, level, path),
     ...checkResource(props, level, path),
   ];
@@ -53,7 +53,7 @@ function checkExtensions(props: JsonSchemaProps, path: string): readonly FieldEr
     .map((name) => invalidField(child(path, name), true, "must be false if x-kubernetes-int-or-string is true"));
 }
 
-const levelWords: Readonly<Record<Level, string>> = {
+const typeRequiredMessages: Readonly<Record<Level, string>> = {
   root: "must not be empty at the root",
   item: "must not be empty for specified array items",
   field: "must not be empty for specified object fields",
@@ -71,7 +71,7 @@ function checkType(props: JsonSchemaProps, level: Level, path: string): readonly
     props["x-kubernetes-int-or-string"] !== true &&
     props["x-kubernetes-preserve-unknown-fields"] !== true
   ) {
-    errors.push(requiredField(field, levelWords[level]));
+    errors.push(requiredField(field, typeRequiredMessages[level]));
   }
   if (level === "root" && type !== "" && type !== "object") {
     errors.push(invalidField(field, type, "must be object at the root"));
@@ -106,7 +106,7 @@ function checkResource(props: JsonSchemaProps, level: Level, path: string): read
   return errors;
 }
 
-const nameable = new Set(["name", "generateName"]);
+const specifiableMetadata = new Set(["name", "generateName"]);
 
 function checkMetadata(metadata: JsonSchemaProps, level: Level, path: string): readonly FieldError[] {
   const errors: FieldError[] = [];
@@ -114,7 +114,7 @@ function checkMetadata(metadata: JsonSchemaProps, level: Level, path: string): r
   if (level !== "root") return errors;
   const { type: _, default: __, properties = {}, ...rest } = metadata;
   const more = Object.entries(rest).some(([, value]) => value !== undefined && value !== false && value !== "");
-  if (more || Object.keys(properties).some((name) => !nameable.has(name))) {
+  if (more || Object.keys(properties).some((name) => !specifiableMetadata.has(name))) {
     const why = "must not specify anything other than name and generateName, but metadata is implicitly specified";
     errors.push(forbiddenField(path, why));
   }
@@ -122,7 +122,7 @@ function checkMetadata(metadata: JsonSchemaProps, level: Level, path: string): r
 }
 
 /** The junctions of a part: inside them nothing may be said that belongs outside. */
-function checkJunctions(props: JsonSchemaProps, level: Level, path: string): readonly FieldError[] {
+function checkJunctors(props: JsonSchemaProps, level: Level, path: string): readonly FieldError[] {
   const first = props.allOf?.[0];
   return checkValueRules(props, level, path, {
     anyOf: isIntOrString(props.anyOf),
@@ -140,7 +140,7 @@ function isOnlyType(props: JsonSchemaProps | undefined, type: string): boolean {
   return said.length === 1 && props?.type === type;
 }
 
-interface Exceptions {
+interface IntOrStringExceptions {
   readonly anyOf?: boolean;
   /** The `anyOf` of the first of `allOf`. */
   readonly firstAllOf?: boolean;
@@ -150,7 +150,7 @@ function checkValueRules(
   props: JsonSchemaProps,
   level: Level,
   path: string,
-  { anyOf = false, firstAllOf = false }: Exceptions,
+  { anyOf = false, firstAllOf = false }: IntOrStringExceptions,
 ): readonly FieldError[] {
   const each = (name: "allOf" | "anyOf" | "oneOf", excepted = false): readonly FieldError[] =>
     (props[name] ?? []).flatMap((nested, place) =>
@@ -177,7 +177,7 @@ function checkPattern(pattern: string | undefined, field: string): readonly Fiel
 }
 
 /** What a schema inside a junction must not say, and Kubernetes' word for not saying it. */
-const forbidden = {
+const forbiddenInJunctors = {
   type: "must be empty to be structural",
   additionalProperties: "must be undefined to be structural",
   default: "must be undefined to be structural",
@@ -197,10 +197,10 @@ function checkNested(
   props: JsonSchemaProps,
   level: Level,
   path: string,
-  exceptions: Exceptions,
+  exceptions: IntOrStringExceptions,
 ): readonly FieldError[] {
   const items = itemsOf(props);
-  const said = Object.entries(forbidden).filter(([name]) => isSaid(name, props[name as keyof JsonSchemaProps]));
+  const said = Object.entries(forbiddenInJunctors).filter(([name]) => isSpecified(name, props[name as keyof JsonSchemaProps]));
   return [
     ...checkValueRules(props, level, path, exceptions),
     ...(items === undefined ? [] : checkNested(items, level, child(path, "items"), {})),
@@ -214,7 +214,7 @@ function checkNested(
   ];
 }
 
-function isSaid(name: string, value: unknown): boolean {
+function isSpecified(name: string, value: unknown): boolean {
   if (value === undefined || value === "" || (Array.isArray(value) && value.length === 0)) return false;
   return value !== false || name === "additionalProperties" || name === "default";
 }

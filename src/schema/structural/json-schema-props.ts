@@ -70,7 +70,7 @@ export function propertyOf(props: JsonSchemaProps, name: string): JsonSchemaProp
 }
 
 /** Whether a schema, or any below it, is found. */
-export function somePart(props: JsonSchemaProps, finds: (props: JsonSchemaProps) => boolean): boolean {
+export function someSubschema(props: JsonSchemaProps, finds: (props: JsonSchemaProps) => boolean): boolean {
   if (finds(props)) return true;
   const lists = [props.allOf, props.anyOf, props.oneOf, Array.isArray(props.items) ? props.items : undefined];
   const maps = [props.properties, props.definitions, props.patternProperties];
@@ -80,5 +80,5 @@ export function somePart(props: JsonSchemaProps, finds: (props: JsonSchemaProps)
     props.not,
     ...lists.flatMap((list) => list ?? []),
     ...maps.flatMap((map) => Object.values(map ?? {})),
-  ].some((part) => part !== undefined && somePart(part, finds));
+  ].some((part) => part !== undefined && someSubschema(part, finds));
 }

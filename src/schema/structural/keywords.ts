@@ -7,35 +7,35 @@ import {
   requiredField,
 } from "../validation/field-error.ts";
 import { child, index, key } from "../value/field-path.ts";
-import { itemsOf, type JsonSchemaProps, propertiesOf, somePart, valuesOf } from "./json-schema-props.ts";
-import { checkListType, findBadKeys, findOpenSetItems } from "./list-keywords.ts";
+import { itemsOf, type JsonSchemaProps, propertiesOf, someSubschema, valuesOf } from "./json-schema-props.ts";
+import { checkListType, validateListMapKeys, validateSetItems } from "./list-keywords.ts";
 import { checkValidations } from "./validation-keywords.ts";
 
 export interface KeywordOptions {
   /** Looks at the expressions of a part whose keywords, and those of all its parts, are in order. */
-  readonly expressions?: Expressions;
+  readonly expressions?: ExpressionChecker;
   readonly requireValidTypes?: boolean;
   readonly requireAtomicSetItems?: boolean;
   readonly requireMapKeys?: boolean;
 }
 
 /** Follows the walk, since what a rule may cost depends on the lists around it. */
-export interface Expressions {
+export interface ExpressionChecker {
   check(props: JsonSchemaProps, path: string, uncorrelatable: string | undefined): readonly FieldError[];
   /** For the parts below a schema. */
-  enter(props: JsonSchemaProps, path: string, into: "properties" | "values" | "items"): Expressions;
+  enter(props: JsonSchemaProps, path: string, into: "properties" | "values" | "items"): ExpressionChecker;
 }
 
-interface Place {
+interface WalkContext {
   /** Why no default may stand here. */
   readonly noDefaults?: string;
   readonly insideMetadata?: boolean;
   /** The list or map around this place whose members cannot be told from update to update. */
   readonly uncorrelatable?: string;
-  readonly expressions?: Expressions | undefined;
+  readonly expressions?: ExpressionChecker | undefined;
 }
 
-export function findBadKeywords(root: JsonSchemaProps, path: string, options: KeywordOptions): readonly FieldError[] {
+export function validateKeywords(root: JsonSchemaProps, path: string, options: KeywordOptions): readonly FieldError[] {
   const walker = new Walker(options);
   walker.walk(root, path, { expressions: options.expressions }, true);
   return [...walker.schemaErrors, ...walker.expressionErrors];
@@ -54,19 +54,19 @@ class Walker {
     this.#options = options;
   }
 
-  walk(props: JsonSchemaProps, path: string, place: Place, root = false): void {
+  walk(props: JsonSchemaProps, path: string, place: WalkContext, root = false): void {
     const before = this.schemaErrors.length;
     this.schemaErrors.push(...checkPart(props, path, place, this.#options));
     this.#walkMembers(props, path, place, root);
     this.#walkJunctions(props, path, place);
     this.#walkItems(props, path, place);
-    this.schemaErrors.push(...checkMarkers(props, path, this.#options), ...checkValidations(props, path));
+    this.schemaErrors.push(...checkExtensions(props, path, this.#options), ...checkValidations(props, path));
     const rules = props["x-kubernetes-validations"] ?? [];
     if (rules.length === 0 || this.schemaErrors.length > before || place.expressions === undefined) return;
     this.expressionErrors.push(...place.expressions.check(props, path, place.uncorrelatable));
   }
 
-  #walkMembers(props: JsonSchemaProps, path: string, place: Place, root: boolean): void {
+  #walkMembers(props: JsonSchemaProps, path: string, place: WalkContext, root: boolean): void {
     const values = valuesOf(props);
     if (values !== undefined) {
       const noDefaults = "inside additionalProperties applying to object metadata";
@@ -87,7 +87,7 @@ class Walker {
     }
   }
 
-  #walkJunctions(props: JsonSchemaProps, path: string, place: Place): void {
+  #walkJunctions(props: JsonSchemaProps, path: string, place: WalkContext): void {
     const inside = { ...place, expressions: undefined };
     if (props.not !== undefined) this.walk(props.not, child(path, "not"), inside);
     for (const name of ["allOf", "oneOf", "anyOf"] as const) {
@@ -102,7 +102,7 @@ class Walker {
     }
   }
 
-  #walkItems(props: JsonSchemaProps, path: string, place: Place): void {
+  #walkItems(props: JsonSchemaProps, path: string, place: WalkContext): void {
     const next = props["x-kubernetes-list-type"] === "map" ? place : { ...place, uncorrelatable: path };
     const items = itemsOf(props);
     if (items !== undefined) {
@@ -114,12 +114,12 @@ class Walker {
   }
 }
 
-const unsupported = ["id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref"] as const;
+const unsupportedKeywords = ["id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref"] as const;
 
 function checkPart(
   props: JsonSchemaProps,
   path: string,
-  place: Place,
+  place: WalkContext,
   { requireValidTypes = true }: KeywordOptions,
 ): readonly FieldError[] {
   const errors: FieldError[] = [];
@@ -133,7 +133,7 @@ function checkPart(
   if (props.default !== undefined && place.noDefaults !== undefined) {
     forbid("default", `must not be set ${place.noDefaults}`);
   }
-  for (const name of unsupported) if (isSaid(props[name])) forbid(name, `${name} is not supported`);
+  for (const name of unsupportedKeywords) if (isSpecified(props[name])) forbid(name, `${name} is not supported`);
   if (type === "null") forbid("type", "type cannot be set to null, use nullable as an alternative");
   if (Array.isArray(props.items) && props.items.length > 0)
     forbid("items", "items must be a schema object and not an array");
@@ -151,22 +151,22 @@ function checkPart(
 }
 
 /** Whether anything in the schema cannot be read as a structural one at all. */
-export function saysUnsupported(root: JsonSchemaProps): boolean {
-  return somePart(
+export function usesUnsupportedKeywords(root: JsonSchemaProps): boolean {
+  return someSubschema(
     root,
     (props) =>
-      unsupported.some((name) => isSaid(props[name])) ||
+      unsupportedKeywords.some((name) => isSpecified(props[name])) ||
       (Array.isArray(props.items) && props.items.length > 0) ||
       props["x-kubernetes-preserve-unknown-fields"] === false,
   );
 }
 
-function isSaid(value: unknown): boolean {
+function isSpecified(value: unknown): boolean {
   if (value === undefined || value === "") return false;
   return typeof value !== "object" || value === null || Object.keys(value).length > 0;
 }
 
-function checkMarkers(props: JsonSchemaProps, path: string, options: KeywordOptions): readonly FieldError[] {
+function checkExtensions(props: JsonSchemaProps, path: string, options: KeywordOptions): readonly FieldError[] {
   const errors: FieldError[] = [];
   if (props["x-kubernetes-preserve-unknown-fields"] === false) {
     const field = child(path, "x-kubernetes-preserve-unknown-fields");
@@ -174,20 +174,20 @@ function checkMarkers(props: JsonSchemaProps, path: string, options: KeywordOpti
   }
   const mapType = props["x-kubernetes-map-type"];
   if (mapType !== undefined && props.type !== "object") {
-    errors.push(mistyped(props, path, "must be object if x-kubernetes-map-type is specified"));
+    errors.push(wrongTypeError(props, path, "must be object if x-kubernetes-map-type is specified"));
   }
   if (mapType !== undefined && mapType !== "atomic" && mapType !== "granular") {
     errors.push(notSupported(child(path, "x-kubernetes-map-type"), mapType, ["atomic", "granular"]));
   }
   if (props["x-kubernetes-list-type"] !== undefined && props.type !== "array") {
-    errors.push(mistyped(props, path, "must be array if x-kubernetes-list-type is specified"));
-  } else if (options.requireAtomicSetItems !== false) errors.push(...findOpenSetItems(props, path));
+    errors.push(wrongTypeError(props, path, "must be array if x-kubernetes-list-type is specified"));
+  } else if (options.requireAtomicSetItems !== false) errors.push(...validateSetItems(props, path));
   errors.push(...checkListType(props, path));
-  if (options.requireMapKeys !== false) errors.push(...findBadKeys(props, path));
+  if (options.requireMapKeys !== false) errors.push(...validateListMapKeys(props, path));
   return errors;
 }
 
-function mistyped(props: JsonSchemaProps, path: string, why: string): FieldError {
+function wrongTypeError(props: JsonSchemaProps, path: string, why: string): FieldError {
   const field = child(path, "type");
   return (props.type ?? "") === "" ? requiredField(field, why) : invalidField(field, props.type, why);
 }

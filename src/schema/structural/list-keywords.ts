@@ -13,7 +13,7 @@ const LIST_TYPE = "x-kubernetes-list-type";
 const MAP_KEYS = "x-kubernetes-list-map-keys";
 
 /** Items of a set are compared as a whole, so none may have parts of its own. */
-export function findOpenSetItems(props: JsonSchemaProps, path: string): readonly FieldError[] {
+export function validateSetItems(props: JsonSchemaProps, path: string): readonly FieldError[] {
   const items = itemsOf(props);
   if (props[LIST_TYPE] !== "set" || items === undefined) return [];
   const why = "must be atomic as item of a list with x-kubernetes-list-type=set";
@@ -80,7 +80,7 @@ function checkKeys(keys: readonly string[], items: JsonSchemaProps, path: string
 }
 
 /** Every item has all its keys, and is one. */
-export function findBadKeys(props: JsonSchemaProps, path: string): readonly FieldError[] {
+export function validateListMapKeys(props: JsonSchemaProps, path: string): readonly FieldError[] {
   const listType = props[LIST_TYPE];
   const items = itemsOf(props);
   if (items === undefined || (listType !== "set" && listType !== "map")) return [];

@@ -10,10 +10,10 @@
 import type { ObjectSchema } from "../schema.ts";
 import type { FieldError } from "../validation/field-error.ts";
 import { convertResource } from "./convert.ts";
-import { type DefaultsOptions, findBadDefaults } from "./defaults.ts";
-import { findUnstructural } from "./invariants.ts";
+import { type DefaultsOptions, validateDefaults } from "./defaults.ts";
+import { validateStructural } from "./invariants.ts";
 import type { JsonSchemaProps } from "./json-schema-props.ts";
-import { findBadKeywords, type KeywordOptions, saysUnsupported } from "./keywords.ts";
+import { validateKeywords, type KeywordOptions, usesUnsupportedKeywords } from "./keywords.ts";
 
 export interface LoadOptions extends DefaultsOptions, KeywordOptions {
   /** The field that holds the schema, for errors: `spec.validation.openAPIV3Schema`. */
@@ -22,11 +22,11 @@ export interface LoadOptions extends DefaultsOptions, KeywordOptions {
   readonly requireStructural?: boolean;
 }
 
-export type Loaded =
+export type LoadResult =
   | { readonly schema: ObjectSchema; readonly errors?: undefined }
   | { readonly schema?: undefined; readonly errors: readonly FieldError[] };
 
-export function load(props: JsonSchemaProps, options: LoadOptions): Loaded {
+export function load(props: JsonSchemaProps, options: LoadOptions): LoadResult {
   const errors = findSchemaErrors(props, options);
   return errors.length > 0 ? { errors } : { schema: convertResource(props, options) };
 }
@@ -35,14 +35,14 @@ export function load(props: JsonSchemaProps, options: LoadOptions): Loaded {
 export function findSchemaErrors(props: JsonSchemaProps, options: LoadOptions): readonly FieldError[] {
   const { path = "openAPIV3Schema", requireStructural = true } = options;
   // Of a schema that says what no structural schema can, only that is worth telling.
-  if (!requireStructural || saysUnsupported(props)) return findBadKeywords(props, path, withoutExpressions(options));
-  const unstructural = findUnstructural(props, path);
+  if (!requireStructural || usesUnsupportedKeywords(props)) return validateKeywords(props, path, withoutExpressions(options));
+  const unstructural = validateStructural(props, path);
   // Looked at even where it is no schema of ours: the one message that helps may be there.
-  const errors = unstructural.length > 0 ? unstructural : findBadDefaults(asResource(props), path, options);
-  return [...errors, ...findBadKeywords(props, path, errors.length > 0 ? withoutExpressions(options) : options)];
+  const errors = unstructural.length > 0 ? unstructural : validateDefaults(asEmbeddedResource(props), path, options);
+  return [...errors, ...validateKeywords(props, path, errors.length > 0 ? withoutExpressions(options) : options)];
 }
 
-function asResource(props: JsonSchemaProps): JsonSchemaProps {
+function asEmbeddedResource(props: JsonSchemaProps): JsonSchemaProps {
   return { ...props, "x-kubernetes-embedded-resource": true };
 }
 

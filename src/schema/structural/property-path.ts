@@ -24,7 +24,7 @@ export function followPath(path: string, root: JsonSchemaProps, options: Propert
   for (let at = 0; at < tokens.length; ) {
     const read = readStep(tokens, at, options.brackets !== false);
     if (typeof read === "string") return { problem: read };
-    const next = enter(schema, read.name);
+    const next = subschemaOf(schema, read.name);
     if (next === undefined) return { problem: "does not refer to a valid field" };
     steps.push(read.name);
     schema = next;
@@ -49,14 +49,14 @@ function readStep(tokens: readonly string[], at: number, brackets: boolean): Ste
   if (!/^'.*'$/s.test(name) || name.length < 2) return `expected single quoted string but got ${name}`;
   const closer = tokens[at + 2];
   if (closer === undefined) return "unexpected end of JSON path";
-  return closer === "]" ? { name: unquoted(name), length: 3 } : `expected ] but got ${closer}`;
+  return closer === "]" ? { name: unquote(name), length: 3 } : `expected ] but got ${closer}`;
 }
 
-function unquoted(text: string): string {
+function unquote(text: string): string {
   return text.slice(1, -1).replace(/\\(['\\])/g, "$1");
 }
 
 /** Members of a map are all of one schema. */
-function enter(schema: JsonSchemaProps, name: string): JsonSchemaProps | undefined {
+function subschemaOf(schema: JsonSchemaProps, name: string): JsonSchemaProps | undefined {
   return isPlainObject(schema.properties) ? propertyOf(schema, name) : valuesOf(schema);
 }

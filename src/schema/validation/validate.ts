@@ -53,7 +53,7 @@ function hasRules(schema: Schema, seen: Set<Schema>): boolean {
 }
 
 function hasEnumCheck(schema: StringSchema): boolean {
-  return schema.values !== undefined && schema.judgedByKind !== true;
+  return schema.values !== undefined && schema.validatedByKind !== true;
 }
 
 const rulesChecks = new WeakMap<Schema, Check | null>();

@@ -6,7 +6,7 @@ import {
   object,
   optional,
   pointer,
-  published,
+  documentedEnum,
   required,
   string,
 } from "../../../schema/define.ts";
@@ -55,7 +55,7 @@ export const validatingAdmissionPolicySpec = object("admissionregistration/v1.Va
   paramKind: pointer(1, paramKind),
   matchConstraints: pointer(2, matchResources),
   validations: optional(3, list(validation)),
-  failurePolicy: pointer(4, published("Ignore", "Fail")),
+  failurePolicy: pointer(4, documentedEnum("Ignore", "Fail")),
   auditAnnotations: optional(5, list(auditAnnotation)),
   matchConditions: optional(6, listMap(matchCondition, "name"), { patchStrategy: "merge", patchMergeKey: "name" }),
   variables: optional(7, listMap(variable, "name"), { patchStrategy: "merge", patchMergeKey: "name" }),
@@ -106,7 +106,7 @@ export const validatingAdmissionPolicyBindingSpec = object(
     policyName: optional(1, string),
     paramRef: pointer(2, paramRef),
     matchResources: pointer(3, matchResources),
-    validationActions: optional(4, listSet(published("Deny", "Warn", "Audit"))),
+    validationActions: optional(4, listSet(documentedEnum("Deny", "Warn", "Audit"))),
   },
 );
 export type ValidatingAdmissionPolicyBindingSpec = Infer<typeof validatingAdmissionPolicyBindingSpec>;

@@ -9,7 +9,7 @@ import {
   object,
   optional,
   pointer,
-  published,
+  documentedEnum,
   required,
   string,
 } from "../../../schema/define.ts";
@@ -19,7 +19,7 @@ import type {
   ListSchema,
   MapSchema,
   ObjectSchema,
-  Of,
+  Describes,
   RawSchema,
 } from "../../../schema/schema.ts";
 import type { JsonSchemaProps } from "../../../schema/structural/json-schema-props.ts";
@@ -32,7 +32,7 @@ export const validationRule = object("apiextensions/v1.ValidationRule", {
   messageExpression: optional(3, string),
   reason: pointer(
     4,
-    published("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"),
+    documentedEnum("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"),
   ),
   fieldPath: optional(5, string),
   optionalOldSelf: pointer(6, boolean),
@@ -44,7 +44,7 @@ export const externalDocumentation = object("apiextensions/v1.ExternalDocumentat
 });
 export type ExternalDocumentation = Infer<typeof externalDocumentation>;
 
-const self = (): ObjectSchema & Of<JsonSchemaProps> => jsonSchemaProps;
+const self = (): ObjectSchema & Describes<JsonSchemaProps> => jsonSchemaProps;
 
 /** Made at the first use, when all that they refer to is there. */
 function once<S>(make: () => S): () => S {
@@ -127,4 +127,4 @@ export const jsonSchemaProps = object("apiextensions/v1.JSONSchemaProps", {
     patchStrategy: "merge",
     patchMergeKey: "rule",
   }),
-}) as ObjectSchema & Of<JsonSchemaProps>;
+}) as ObjectSchema & Describes<JsonSchemaProps>;

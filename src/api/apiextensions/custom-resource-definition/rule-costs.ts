@@ -6,7 +6,7 @@ import { REQUEST_BYTES_MAX, RULE_ESTIMATE_MAX, SCHEMA_ESTIMATE_MAX } from "../..
 import type { Schema } from "../../../schema/schema.ts";
 import { convertPart, convertResource } from "../../../schema/structural/convert.ts";
 import type { JsonSchemaProps } from "../../../schema/structural/json-schema-props.ts";
-import type { Expressions } from "../../../schema/structural/keywords.ts";
+import type { ExpressionChecker } from "../../../schema/structural/keywords.ts";
 import { type FieldError, forbiddenField, invalidField } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
@@ -45,7 +45,7 @@ interface Around {
   readonly unbounded: readonly string[];
 }
 
-export class RuleCosts implements Expressions {
+export class RuleCosts implements ExpressionChecker {
   readonly #total: Total;
   readonly #around: Around;
   readonly #options: RuleCostsOptions;

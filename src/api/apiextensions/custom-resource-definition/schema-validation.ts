@@ -32,8 +32,8 @@ export function validateSchema(
     metadata: objectMeta,
     path: field,
     expressions,
-    examine: (part, value, at) => validateEmbedded(part, value, at, false),
-    evaluate: (part, value, at) => evaluateRules(part, value, { field: at, old: value }).errors,
+    validateResources: (part, value, at) => validateEmbedded(part, value, at, false),
+    validateExpressions: (part, value, at) => evaluateRules(part, value, { field: at, old: value }).errors,
   });
   return [...errors, ...found, ...expressions.totalErrors(field)];
 }

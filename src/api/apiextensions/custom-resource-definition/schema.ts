@@ -7,7 +7,7 @@ import {
   object,
   optional,
   pointer,
-  published,
+  documentedEnum,
   required,
   string,
   time,
@@ -114,7 +114,7 @@ export type CustomResourceDefinitionSpec = Infer<typeof customResourceDefinition
 
 export const customResourceDefinitionCondition = object("apiextensions/v1.CustomResourceDefinitionCondition", {
   type: required(1, string),
-  status: required(2, published("True", "False", "Unknown")),
+  status: required(2, documentedEnum("True", "False", "Unknown")),
   lastTransitionTime: optional(3, time),
   reason: optional(4, string),
   message: optional(5, string),

@@ -2,10 +2,10 @@
  * What is asked of a definition's schemas. Rules have come over time, and a definition stored before one of them may be
  * updated without obeying it, as long as it did not obey it before.
  */
-import { findBadDefaults } from "../../../schema/structural/defaults.ts";
-import { findUnstructural } from "../../../schema/structural/invariants.ts";
-import { type JsonSchemaProps, somePart } from "../../../schema/structural/json-schema-props.ts";
-import { findBadKeys, findOpenSetItems } from "../../../schema/structural/list-keywords.ts";
+import { validateDefaults } from "../../../schema/structural/defaults.ts";
+import { validateStructural } from "../../../schema/structural/invariants.ts";
+import { type JsonSchemaProps, someSubschema } from "../../../schema/structural/json-schema-props.ts";
+import { validateListMapKeys, validateSetItems } from "../../../schema/structural/list-keywords.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
 import type { RuleOptions } from "../custom-resource/rules.ts";
 import type { CustomResourceDefinitionSpec } from "./schema.ts";
@@ -32,15 +32,15 @@ export const allRequirements: SchemaRequirements = {
 /** What may be asked of an update, judged by what was stored. */
 export function requirementsSince(previous: CustomResourceDefinitionSpec): SchemaRequirements {
   const roots = previous.versions.flatMap(({ schema }) => schema?.openAPIV3Schema ?? []);
-  const holds = (finds: (props: JsonSchemaProps) => boolean): boolean => !roots.some((root) => somePart(root, finds));
-  const structural = !roots.some((root) => findUnstructural(root, "").length > 0);
+  const holds = (finds: (props: JsonSchemaProps) => boolean): boolean => !roots.some((root) => someSubschema(root, finds));
+  const structural = !roots.some((root) => validateStructural(root, "").length > 0);
   return {
     requireStructural: structural,
     requirePruned: structural && !roots.some(hasUnprunedDefaults),
     requireValidTypes: holds(({ type = "" }) => type !== "" && !knownTypes.has(type)),
-    requireAtomicSetItems: holds((props) => findOpenSetItems(props, "").length > 0),
-    requireMapKeys: holds((props) => findBadKeys(props, "").length > 0),
-    stored: (expression) => roots.some((root) => somePart(root, (props) => hasExpression(props, expression))),
+    requireAtomicSetItems: holds((props) => validateSetItems(props, "").length > 0),
+    requireMapKeys: holds((props) => validateListMapKeys(props, "").length > 0),
+    stored: (expression) => roots.some((root) => someSubschema(root, (props) => hasExpression(props, expression))),
   };
 }
 
@@ -52,17 +52,17 @@ function hasExpression(props: JsonSchemaProps, expression: string): boolean {
 const knownTypes = new Set(["array", "boolean", "integer", "number", "object", "string"]);
 
 function hasUnprunedDefaults(root: JsonSchemaProps): boolean {
-  const errors = findBadDefaults(root, "", { name: "", metadata: objectMeta });
+  const errors = validateDefaults(root, "", { name: "", metadata: objectMeta });
   return errors.some(({ detail }) => detail === "must not have unknown fields");
 }
 
 export function hasDefaults(root: JsonSchemaProps): boolean {
-  return somePart(root, (props) => props.default !== undefined);
+  return someSubschema(root, (props) => props.default !== undefined);
 }
 
 /** Members that only structural schemas understand. */
 export function hasExtensions(root: JsonSchemaProps): boolean {
-  return somePart(root, (props) =>
+  return someSubschema(root, (props) =>
     Object.entries(props).some(
       ([name, value]) => name.startsWith("x-kubernetes-") && value !== undefined && value !== false,
     ),

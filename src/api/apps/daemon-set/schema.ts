@@ -6,7 +6,7 @@ import {
   object,
   optional,
   pointer,
-  published,
+  documentedEnum,
   required,
   requiredPointer,
   string,
@@ -25,7 +25,7 @@ export const rollingUpdateDaemonSet = object("apps/v1.RollingUpdateDaemonSet", {
 export type RollingUpdateDaemonSet = Infer<typeof rollingUpdateDaemonSet>;
 
 export const daemonSetUpdateStrategy = object("apps/v1.DaemonSetUpdateStrategy", {
-  type: optional(1, published("RollingUpdate", "OnDelete")),
+  type: optional(1, documentedEnum("RollingUpdate", "OnDelete")),
   rollingUpdate: pointer(2, rollingUpdateDaemonSet),
 });
 export type DaemonSetUpdateStrategy = Infer<typeof daemonSetUpdateStrategy>;

@@ -7,7 +7,7 @@ import {
   object,
   optional,
   pointer,
-  published,
+  documentedEnum,
   required,
   requiredPointer,
   string,
@@ -26,7 +26,7 @@ export const rollingUpdateDeployment = object("apps/v1.RollingUpdateDeployment",
 export type RollingUpdateDeployment = Infer<typeof rollingUpdateDeployment>;
 
 export const deploymentStrategy = object("apps/v1.DeploymentStrategy", {
-  type: optional(1, published("Recreate", "RollingUpdate")),
+  type: optional(1, documentedEnum("Recreate", "RollingUpdate")),
   rollingUpdate: pointer(2, rollingUpdateDeployment),
 });
 export type DeploymentStrategy = Infer<typeof deploymentStrategy>;

@@ -7,7 +7,7 @@ import {
   object,
   optional,
   pointer,
-  published,
+  documentedEnum,
   required,
   requiredPointer,
   string,
@@ -27,7 +27,7 @@ export const rollingUpdateStatefulSetStrategy = object("apps/v1.RollingUpdateSta
 export type RollingUpdateStatefulSetStrategy = Infer<typeof rollingUpdateStatefulSetStrategy>;
 
 export const statefulSetUpdateStrategy = object("apps/v1.StatefulSetUpdateStrategy", {
-  type: optional(1, published("RollingUpdate", "OnDelete")),
+  type: optional(1, documentedEnum("RollingUpdate", "OnDelete")),
   rollingUpdate: pointer(2, rollingUpdateStatefulSetStrategy),
 });
 export type StatefulSetUpdateStrategy = Infer<typeof statefulSetUpdateStrategy>;
@@ -54,7 +54,7 @@ export const statefulSetSpec = object("apps/v1.StatefulSetSpec", {
   template: required(3, podTemplateSpec),
   volumeClaimTemplates: optional(4, list(persistentVolumeClaim)),
   serviceName: optional(5, string, { emitEmpty: true }),
-  podManagementPolicy: optional(6, published("OrderedReady", "Parallel")),
+  podManagementPolicy: optional(6, documentedEnum("OrderedReady", "Parallel")),
   updateStrategy: optional(7, statefulSetUpdateStrategy),
   revisionHistoryLimit: pointer(8, int32),
   minReadySeconds: optional(9, int32),

@@ -7,7 +7,7 @@ import {
   object,
   optional,
   pointer,
-  published,
+  documentedEnum,
   quantity,
   required,
   string,
@@ -17,7 +17,7 @@ import type { Infer } from "../../../schema/schema.ts";
 import { labelSelector } from "../../meta/label-selector.ts";
 import { crossVersionObjectReference } from "./schema.ts";
 
-const metricSourceType = published("Object", "Pods", "Resource", "External", "ContainerResource");
+const metricSourceType = documentedEnum("Object", "Pods", "Resource", "External", "ContainerResource");
 
 const resourceSource = {
   name: required(1, string),

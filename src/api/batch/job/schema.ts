@@ -7,7 +7,7 @@ import {
   object,
   optional,
   pointer,
-  published,
+  documentedEnum,
   required,
   string,
   time,
@@ -20,7 +20,7 @@ import { typeMeta } from "../../meta/type-meta.ts";
 
 export const podFailurePolicyOnExitCodesRequirement = object("batch/v1.PodFailurePolicyOnExitCodesRequirement", {
   containerName: pointer(1, string),
-  operator: required(2, published("In", "NotIn")),
+  operator: required(2, documentedEnum("In", "NotIn")),
   values: required(3, listSet(int32)),
 });
 export type PodFailurePolicyOnExitCodesRequirement = Infer<typeof podFailurePolicyOnExitCodesRequirement>;
@@ -32,7 +32,7 @@ export const podFailurePolicyOnPodConditionsPattern = object("batch/v1.PodFailur
 export type PodFailurePolicyOnPodConditionsPattern = Infer<typeof podFailurePolicyOnPodConditionsPattern>;
 
 export const podFailurePolicyRule = object("batch/v1.PodFailurePolicyRule", {
-  action: required(1, published("FailJob", "FailIndex", "Ignore", "Count")),
+  action: required(1, documentedEnum("FailJob", "FailIndex", "Ignore", "Count")),
   onExitCodes: pointer(2, podFailurePolicyOnExitCodesRequirement),
   onPodConditions: optional(3, list(podFailurePolicyOnPodConditionsPattern)),
 });
@@ -67,9 +67,9 @@ export const jobSpec = object("batch/v1.JobSpec", {
   manualSelector: pointer(5, boolean),
   template: required(6, podTemplateSpec),
   ttlSecondsAfterFinished: pointer(8, int32),
-  completionMode: pointer(9, published("NonIndexed", "Indexed")),
+  completionMode: pointer(9, documentedEnum("NonIndexed", "Indexed")),
   suspend: pointer(10, boolean),
-  podReplacementPolicy: pointer(14, published("TerminatingOrFailed", "Failed")),
+  podReplacementPolicy: pointer(14, documentedEnum("TerminatingOrFailed", "Failed")),
   managedBy: pointer(15, string),
 });
 export type JobSpec = Infer<typeof jobSpec>;

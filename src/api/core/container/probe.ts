@@ -7,7 +7,7 @@ import {
   object,
   optional,
   pointer,
-  published,
+  documentedEnum,
   required,
   string,
 } from "../../../schema/define.ts";
@@ -29,7 +29,7 @@ export const httpGetAction = object("core/v1.HTTPGetAction", {
   path: optional(1, string),
   port: required(2, intOrString),
   host: optional(3, string),
-  scheme: optional(4, published("HTTP", "HTTPS")),
+  scheme: optional(4, documentedEnum("HTTP", "HTTPS")),
   httpHeaders: optional(5, list(httpHeader)),
 });
 export type HTTPGetAction = Infer<typeof httpGetAction>;

@@ -7,7 +7,7 @@ import {
   object,
   optional,
   pointer,
-  published,
+  documentedEnum,
   required,
   string,
 } from "../../../schema/define.ts";
@@ -27,7 +27,7 @@ export const containerPort = object("core/v1.ContainerPort", {
   name: optional(1, string),
   hostPort: optional(2, int32),
   containerPort: required(3, int32),
-  protocol: optional(4, published("TCP", "UDP", "SCTP"), { default: "TCP" }),
+  protocol: optional(4, documentedEnum("TCP", "UDP", "SCTP"), { default: "TCP" }),
   hostIP: optional(5, string),
 });
 export type ContainerPort = Infer<typeof containerPort>;
@@ -74,7 +74,7 @@ export const volumeMount = object("core/v1.VolumeMount", {
   }),
   mountPath: required(3, string),
   subPath: optional(4, string),
-  mountPropagation: pointer(5, published("None", "HostToContainer", "Bidirectional")),
+  mountPropagation: pointer(5, documentedEnum("None", "HostToContainer", "Bidirectional")),
   subPathExpr: optional(6, string),
 });
 export type VolumeMount = Infer<typeof volumeMount>;
@@ -124,8 +124,8 @@ export const container = object("core/v1.Container", {
   startupProbe: pointer(22, probe),
   lifecycle: pointer(12, lifecycle),
   terminationMessagePath: optional(13, string),
-  terminationMessagePolicy: optional(20, published("File", "FallbackToLogsOnError")),
-  imagePullPolicy: optional(14, published("Always", "Never", "IfNotPresent")),
+  terminationMessagePolicy: optional(20, documentedEnum("File", "FallbackToLogsOnError")),
+  imagePullPolicy: optional(14, documentedEnum("Always", "Never", "IfNotPresent")),
   securityContext: pointer(15, securityContext),
   stdin: optional(16, boolean),
   stdinOnce: optional(17, boolean),
@@ -166,8 +166,8 @@ export const ephemeralContainerCommon = object("core/v1.EphemeralContainerCommon
   startupProbe: pointer(22, probe),
   lifecycle: pointer(12, lifecycle),
   terminationMessagePath: optional(13, string),
-  terminationMessagePolicy: optional(20, published("File", "FallbackToLogsOnError")),
-  imagePullPolicy: optional(14, published("Always", "Never", "IfNotPresent")),
+  terminationMessagePolicy: optional(20, documentedEnum("File", "FallbackToLogsOnError")),
+  imagePullPolicy: optional(14, documentedEnum("Always", "Never", "IfNotPresent")),
   securityContext: pointer(15, securityContext),
   stdin: optional(16, boolean),
   stdinOnce: optional(17, boolean),

@@ -5,7 +5,7 @@ import {
   object,
   optional,
   pointer,
-  published,
+  documentedEnum,
   required,
   string,
 } from "../../../schema/define.ts";
@@ -30,7 +30,7 @@ export type WindowsSecurityContextOptions = Infer<typeof windowsSecurityContextO
 export const seccompProfile = object(
   "core/v1.SeccompProfile",
   {
-    type: required(1, published("Unconfined", "RuntimeDefault", "Localhost")),
+    type: required(1, documentedEnum("Unconfined", "RuntimeDefault", "Localhost")),
     localhostProfile: pointer(2, string),
   },
   { unions: [{ discriminator: "type", members: ["localhostProfile"] }] },
@@ -40,7 +40,7 @@ export type SeccompProfile = Infer<typeof seccompProfile>;
 export const appArmorProfile = object(
   "core/v1.AppArmorProfile",
   {
-    type: required(1, published("Unconfined", "RuntimeDefault", "Localhost")),
+    type: required(1, documentedEnum("Unconfined", "RuntimeDefault", "Localhost")),
     localhostProfile: pointer(2, string),
   },
   { unions: [{ discriminator: "type", members: ["localhostProfile"] }] },
@@ -63,7 +63,7 @@ export const securityContext = object("core/v1.SecurityContext", {
   runAsNonRoot: pointer(5, boolean),
   readOnlyRootFilesystem: pointer(6, boolean),
   allowPrivilegeEscalation: pointer(7, boolean),
-  procMount: pointer(9, published("Default", "Unmasked")),
+  procMount: pointer(9, documentedEnum("Default", "Unmasked")),
   seccompProfile: pointer(11, seccompProfile),
   appArmorProfile: pointer(12, appArmorProfile),
 });
@@ -82,12 +82,12 @@ export const podSecurityContext = object("core/v1.PodSecurityContext", {
   runAsGroup: pointer(6, int64),
   runAsNonRoot: pointer(3, boolean),
   supplementalGroups: optional(4, list(int64)),
-  supplementalGroupsPolicy: pointer(12, published("Merge", "Strict"), {
+  supplementalGroupsPolicy: pointer(12, documentedEnum("Merge", "Strict"), {
     featureGate: "SupplementalGroupsPolicy",
   }),
   fsGroup: pointer(5, int64),
   sysctls: optional(7, list(sysctl)),
-  fsGroupChangePolicy: pointer(9, published("OnRootMismatch", "Always")),
+  fsGroupChangePolicy: pointer(9, documentedEnum("OnRootMismatch", "Always")),
   seccompProfile: pointer(10, seccompProfile),
   appArmorProfile: pointer(11, appArmorProfile),
   seLinuxChangePolicy: pointer(13, string, {

@@ -1,4 +1,4 @@
-import { list, listMap, object, optional, published, required, string, time } from "../../../schema/define.ts";
+import { list, listMap, object, optional, documentedEnum, required, string, time } from "../../../schema/define.ts";
 import type { Infer } from "../../../schema/schema.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
 import { typeMeta } from "../../meta/type-meta.ts";
@@ -18,7 +18,7 @@ export const namespaceCondition = object("core/v1.NamespaceCondition", {
 export type NamespaceCondition = Infer<typeof namespaceCondition>;
 
 export const namespaceStatus = object("core/v1.NamespaceStatus", {
-  phase: optional(1, published("Active", "Terminating")),
+  phase: optional(1, documentedEnum("Active", "Terminating")),
   conditions: optional(2, listMap(namespaceCondition, "type"), {
     patchStrategy: "merge",
     patchMergeKey: "type",

@@ -8,7 +8,7 @@ import {
   object,
   optional,
   pointer,
-  published,
+  documentedEnum,
   required,
   string,
   time,
@@ -21,7 +21,7 @@ import { resourceList } from "../resources/schema.ts";
 export const taint = object("core/v1.Taint", {
   key: required(1, string),
   value: optional(2, string),
-  effect: required(3, published("NoSchedule", "PreferNoSchedule", "NoExecute")),
+  effect: required(3, documentedEnum("NoSchedule", "PreferNoSchedule", "NoExecute")),
   timeAdded: pointer(4, time),
 });
 export type Taint = Infer<typeof taint>;
@@ -141,7 +141,7 @@ export type NodeFeatures = Infer<typeof nodeFeatures>;
 export const nodeStatus = object("core/v1.NodeStatus", {
   capacity: optional(1, resourceList),
   allocatable: optional(2, resourceList),
-  phase: optional(3, published("Pending", "Running", "Terminated")),
+  phase: optional(3, documentedEnum("Pending", "Running", "Terminated")),
   conditions: optional(4, listMap(nodeCondition, "type"), {
     patchStrategy: "merge",
     patchMergeKey: "type",

@@ -5,7 +5,7 @@ import {
   object,
   optional,
   pointer,
-  published,
+  documentedEnum,
   required,
   string,
   time,
@@ -28,13 +28,13 @@ export type PersistentVolumeClaimCondition = Infer<typeof persistentVolumeClaimC
 
 export const modifyVolumeStatus = object("core/v1.ModifyVolumeStatus", {
   targetVolumeAttributesClassName: optional(1, string),
-  status: required(2, published("Pending", "InProgress", "Infeasible")),
+  status: required(2, documentedEnum("Pending", "InProgress", "Infeasible")),
 });
 export type ModifyVolumeStatus = Infer<typeof modifyVolumeStatus>;
 
 export const persistentVolumeClaimStatus = object("core/v1.PersistentVolumeClaimStatus", {
-  phase: optional(1, published("Pending", "Bound", "Lost")),
-  accessModes: optional(2, list(published("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"))),
+  phase: optional(1, documentedEnum("Pending", "Bound", "Lost")),
+  accessModes: optional(2, list(documentedEnum("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"))),
   capacity: optional(3, resourceList),
   conditions: optional(4, listMap(persistentVolumeClaimCondition, "type"), {
     patchStrategy: "merge",
@@ -44,7 +44,7 @@ export const persistentVolumeClaimStatus = object("core/v1.PersistentVolumeClaim
   allocatedResourceStatuses: optional(
     7,
     map(
-      published(
+      documentedEnum(
         "ControllerResizeInProgress",
         "ControllerResizeInfeasible",
         "NodeResizePending",

@@ -8,7 +8,7 @@ import {
   oneOf,
   optional,
   pointer,
-  published,
+  documentedEnum,
   required,
   requiredPointer,
   string,
@@ -181,19 +181,19 @@ export type VolumeNodeAffinity = Infer<typeof volumeNodeAffinity>;
 export const persistentVolumeSpec = object("core/v1.PersistentVolumeSpec", {
   capacity: optional(1, resourceList),
   persistentVolumeSource: inline(2, persistentVolumeSource),
-  accessModes: optional(3, list(published("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"))),
+  accessModes: optional(3, list(documentedEnum("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"))),
   claimRef: pointer(4, objectReference, { granular: true }),
   persistentVolumeReclaimPolicy: optional(5, oneOf("Recycle", "Delete", "Retain")),
   storageClassName: optional(6, string),
   mountOptions: optional(7, list(string)),
-  volumeMode: pointer(8, published("Block", "Filesystem")),
+  volumeMode: pointer(8, documentedEnum("Block", "Filesystem")),
   nodeAffinity: pointer(9, volumeNodeAffinity),
   volumeAttributesClassName: pointer(10, string, { featureGate: "VolumeAttributesClass" }),
 });
 export type PersistentVolumeSpec = Infer<typeof persistentVolumeSpec>;
 
 export const persistentVolumeStatus = object("core/v1.PersistentVolumeStatus", {
-  phase: optional(1, published("Pending", "Available", "Bound", "Released", "Failed")),
+  phase: optional(1, documentedEnum("Pending", "Available", "Bound", "Released", "Failed")),
   message: optional(2, string),
   reason: optional(3, string),
   lastPhaseTransitionTime: pointer(4, time),

@@ -1,4 +1,4 @@
-import { int32, int64, list, object, optional, pointer, published, required, string } from "../../../schema/define.ts";
+import { int32, int64, list, object, optional, pointer, documentedEnum, required, string } from "../../../schema/define.ts";
 import type { Infer } from "../../../schema/schema.ts";
 import { labelSelector } from "../../meta/label-selector.ts";
 import { nodeSelector, nodeSelectorTerm } from "../references/selectors.ts";
@@ -52,9 +52,9 @@ export type Affinity = Infer<typeof affinity>;
 
 export const toleration = object("core/v1.Toleration", {
   key: optional(1, string),
-  operator: optional(2, published("Exists", "Equal")),
+  operator: optional(2, documentedEnum("Exists", "Equal")),
   value: optional(3, string),
-  effect: optional(4, published("NoSchedule", "PreferNoSchedule", "NoExecute")),
+  effect: optional(4, documentedEnum("NoSchedule", "PreferNoSchedule", "NoExecute")),
   tolerationSeconds: pointer(5, int64),
 });
 export type Toleration = Infer<typeof toleration>;
@@ -62,11 +62,11 @@ export type Toleration = Infer<typeof toleration>;
 export const topologySpreadConstraint = object("core/v1.TopologySpreadConstraint", {
   maxSkew: required(1, int32),
   topologyKey: required(2, string),
-  whenUnsatisfiable: required(3, published("DoNotSchedule", "ScheduleAnyway")),
+  whenUnsatisfiable: required(3, documentedEnum("DoNotSchedule", "ScheduleAnyway")),
   labelSelector: pointer(4, labelSelector),
   minDomains: pointer(5, int32),
-  nodeAffinityPolicy: pointer(6, published("Ignore", "Honor")),
-  nodeTaintsPolicy: pointer(7, published("Ignore", "Honor")),
+  nodeAffinityPolicy: pointer(6, documentedEnum("Ignore", "Honor")),
+  nodeTaintsPolicy: pointer(7, documentedEnum("Ignore", "Honor")),
   matchLabelKeys: optional(8, list(string)),
 });
 export type TopologySpreadConstraint = Infer<typeof topologySpreadConstraint>;

@@ -8,7 +8,7 @@ import {
   object,
   optional,
   pointer,
-  published,
+  documentedEnum,
   required,
   string,
   time,
@@ -82,10 +82,10 @@ export const podSpec = object("core/v1.PodSpec", {
     patchStrategy: "merge",
     patchMergeKey: "name",
   }),
-  restartPolicy: optional(3, published("Always", "OnFailure", "Never")),
+  restartPolicy: optional(3, documentedEnum("Always", "OnFailure", "Never")),
   terminationGracePeriodSeconds: pointer(4, int64),
   activeDeadlineSeconds: pointer(5, int64),
-  dnsPolicy: optional(6, published("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")),
+  dnsPolicy: optional(6, documentedEnum("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")),
   nodeSelector: optional(7, map(string, { atomic: true })),
   serviceAccountName: optional(8, string),
   serviceAccount: optional(9, string),
@@ -115,7 +115,7 @@ export const podSpec = object("core/v1.PodSpec", {
   readinessGates: optional(28, list(podReadinessGate)),
   runtimeClassName: pointer(29, string),
   enableServiceLinks: pointer(30, boolean),
-  preemptionPolicy: pointer(31, published("PreemptLowerPriority", "Never")),
+  preemptionPolicy: pointer(31, documentedEnum("PreemptLowerPriority", "Never")),
   overhead: optional(32, resourceList),
   topologySpreadConstraints: optional(33, listMap(topologySpreadConstraint, "topologyKey", "whenUnsatisfiable"), {
     patchStrategy: "merge",
@@ -172,7 +172,7 @@ export const podStatus = object("core/v1.PodStatus", {
   observedGeneration: optional(17, int64, {
     featureGate: "PodObservedGenerationTracking",
   }),
-  phase: optional(1, published("Pending", "Running", "Succeeded", "Failed", "Unknown")),
+  phase: optional(1, documentedEnum("Pending", "Running", "Succeeded", "Failed", "Unknown")),
   conditions: optional(2, listMap(podCondition, "type"), {
     patchStrategy: "merge",
     patchMergeKey: "type",
@@ -193,7 +193,7 @@ export const podStatus = object("core/v1.PodStatus", {
   startTime: pointer(7, time),
   initContainerStatuses: optional(10, list(containerStatus)),
   containerStatuses: optional(8, list(containerStatus)),
-  qosClass: optional(9, published("Guaranteed", "Burstable", "BestEffort")),
+  qosClass: optional(9, documentedEnum("Guaranteed", "Burstable", "BestEffort")),
   ephemeralContainerStatuses: optional(13, list(containerStatus)),
   resize: optional(14, string, { featureGate: "InPlacePodVerticalScaling" }),
   resourceClaimStatuses: optional(15, listMap(podResourceClaimStatus, "name"), {

@@ -5,7 +5,7 @@ import {
   object,
   optional,
   pointer,
-  published,
+  documentedEnum,
   quantity,
   required,
   string,
@@ -15,7 +15,7 @@ import { localObjectReference } from "./object-reference.ts";
 
 export const nodeSelectorRequirement = object("core/v1.NodeSelectorRequirement", {
   key: required(1, string),
-  operator: required(2, published("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")),
+  operator: required(2, documentedEnum("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")),
   values: optional(3, list(string)),
 });
 export type NodeSelectorRequirement = Infer<typeof nodeSelectorRequirement>;

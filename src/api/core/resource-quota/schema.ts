@@ -1,4 +1,4 @@
-import { list, object, optional, pointer, published, required, string } from "../../../schema/define.ts";
+import { list, object, optional, pointer, documentedEnum, required, string } from "../../../schema/define.ts";
 import type { Infer } from "../../../schema/schema.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
 import { typeMeta } from "../../meta/type-meta.ts";
@@ -7,7 +7,7 @@ import { resourceList } from "../resources/schema.ts";
 export const scopedResourceSelectorRequirement = object("core/v1.ScopedResourceSelectorRequirement", {
   scopeName: required(
     1,
-    published(
+    documentedEnum(
       "Terminating",
       "NotTerminating",
       "BestEffort",
@@ -17,7 +17,7 @@ export const scopedResourceSelectorRequirement = object("core/v1.ScopedResourceS
       "VolumeAttributesClass",
     ),
   ),
-  operator: required(2, published("In", "NotIn", "Exists", "DoesNotExist")),
+  operator: required(2, documentedEnum("In", "NotIn", "Exists", "DoesNotExist")),
   values: optional(3, list(string)),
 });
 export type ScopedResourceSelectorRequirement = Infer<typeof scopedResourceSelectorRequirement>;
@@ -36,7 +36,7 @@ export const resourceQuotaSpec = object("core/v1.ResourceQuotaSpec", {
   scopes: optional(
     2,
     list(
-      published(
+      documentedEnum(
         "Terminating",
         "NotTerminating",
         "BestEffort",

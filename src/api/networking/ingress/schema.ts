@@ -6,7 +6,7 @@ import {
   oneOf,
   optional,
   pointer,
-  published,
+  documentedEnum,
   required,
   requiredPointer,
   string,
@@ -46,7 +46,7 @@ export type IngressTLS = Infer<typeof ingressTLS>;
 
 export const httpIngressPath = object("networking/v1.HTTPIngressPath", {
   path: optional(1, string),
-  pathType: requiredPointer(3, published("Exact", "Prefix", "ImplementationSpecific")),
+  pathType: requiredPointer(3, documentedEnum("Exact", "Prefix", "ImplementationSpecific")),
   backend: required(2, ingressBackend),
 });
 export type HTTPIngressPath = Infer<typeof httpIngressPath>;

@@ -5,14 +5,14 @@ import { typeMeta } from "../../meta/type-meta.ts";
 
 export const parentReference = object("networking/v1.ParentReference", {
   group: optional(1, string),
-  resource: optional(2, string, { publishedRequired: true }),
+  resource: optional(2, string, { requiredInOpenApi: true }),
   namespace: optional(3, string),
-  name: optional(4, string, { publishedRequired: true }),
+  name: optional(4, string, { requiredInOpenApi: true }),
 });
 export type ParentReference = Infer<typeof parentReference>;
 
 export const ipAddressSpec = object("networking/v1.IPAddressSpec", {
-  parentRef: pointer(1, parentReference, { publishedRequired: true }),
+  parentRef: pointer(1, parentReference, { requiredInOpenApi: true }),
 });
 export type IPAddressSpec = Infer<typeof ipAddressSpec>;
 

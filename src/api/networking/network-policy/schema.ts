@@ -5,7 +5,7 @@ import {
   object,
   optional,
   pointer,
-  published,
+  documentedEnum,
   required,
   string,
 } from "../../../schema/define.ts";
@@ -15,7 +15,7 @@ import { objectMeta } from "../../meta/object-meta.ts";
 import { typeMeta } from "../../meta/type-meta.ts";
 
 export const networkPolicyPort = object("networking/v1.NetworkPolicyPort", {
-  protocol: pointer(1, published("TCP", "UDP", "SCTP")),
+  protocol: pointer(1, documentedEnum("TCP", "UDP", "SCTP")),
   port: pointer(2, intOrString),
   endPort: pointer(3, int32),
 });
@@ -50,7 +50,7 @@ export const networkPolicySpec = object("networking/v1.NetworkPolicySpec", {
   podSelector: required(1, labelSelector),
   ingress: optional(2, list(networkPolicyIngressRule)),
   egress: optional(3, list(networkPolicyEgressRule)),
-  policyTypes: optional(4, list(published("Ingress", "Egress"))),
+  policyTypes: optional(4, list(documentedEnum("Ingress", "Egress"))),
 });
 export type NetworkPolicySpec = Infer<typeof networkPolicySpec>;
 

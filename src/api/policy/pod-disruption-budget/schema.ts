@@ -7,7 +7,7 @@ import {
   object,
   optional,
   pointer,
-  published,
+  documentedEnum,
   required,
   time,
 } from "../../../schema/define.ts";
@@ -21,7 +21,7 @@ export const podDisruptionBudgetSpec = object("policy/v1.PodDisruptionBudgetSpec
   minAvailable: pointer(1, intOrString),
   selector: pointer(2, labelSelector, { patchStrategy: "replace" }),
   maxUnavailable: pointer(3, intOrString),
-  unhealthyPodEvictionPolicy: pointer(4, published("IfHealthyBudget", "AlwaysAllow")),
+  unhealthyPodEvictionPolicy: pointer(4, documentedEnum("IfHealthyBudget", "AlwaysAllow")),
 });
 export type PodDisruptionBudgetSpec = Infer<typeof podDisruptionBudgetSpec>;
 

@@ -1,4 +1,4 @@
-import { boolean, int32, object, optional, pointer, published, required, string } from "../../../schema/define.ts";
+import { boolean, int32, object, optional, pointer, documentedEnum, required, string } from "../../../schema/define.ts";
 import type { Infer } from "../../../schema/schema.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
 import { typeMeta } from "../../meta/type-meta.ts";
@@ -9,6 +9,6 @@ export const priorityClass = object("scheduling/v1.PriorityClass", {
   value: required(2, int32),
   globalDefault: optional(3, boolean),
   description: optional(4, string),
-  preemptionPolicy: pointer(5, published("PreemptLowerPriority", "Never")),
+  preemptionPolicy: pointer(5, documentedEnum("PreemptLowerPriority", "Never")),
 });
 export type PriorityClass = Infer<typeof priorityClass>;

@@ -1,4 +1,4 @@
-import { boolean, list, map, object, optional, pointer, published, required, string } from "../../../schema/define.ts";
+import { boolean, list, map, object, optional, pointer, documentedEnum, required, string } from "../../../schema/define.ts";
 import type { Infer } from "../../../schema/schema.ts";
 import { topologySelectorTerm } from "../../core/node/topology-selector.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
@@ -9,10 +9,10 @@ export const storageClass = object("storage/v1.StorageClass", {
   metadata: optional(1, objectMeta),
   provisioner: required(2, string),
   parameters: optional(3, map(string)),
-  reclaimPolicy: pointer(4, published("Recycle", "Delete", "Retain")),
+  reclaimPolicy: pointer(4, documentedEnum("Recycle", "Delete", "Retain")),
   mountOptions: optional(5, list(string)),
   allowVolumeExpansion: pointer(6, boolean),
-  volumeBindingMode: pointer(7, published("Immediate", "WaitForFirstConsumer")),
+  volumeBindingMode: pointer(7, documentedEnum("Immediate", "WaitForFirstConsumer")),
   allowedTopologies: optional(8, list(topologySelectorTerm)),
 });
 export type StorageClass = Infer<typeof storageClass>;
