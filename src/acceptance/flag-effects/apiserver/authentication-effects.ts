@@ -7,8 +7,8 @@ import type { Test } from "tap";
 import { renderKubeconfig } from "../../../client/kubeconfig/kubeconfig.ts";
 import { json } from "../../../http/respond.ts";
 import { listen } from "../../../http/server/server.ts";
-import { systemClock } from "../../../std/time/clock.ts";
 import { silentLogger } from "../../../std/log/logger.ts";
+import { systemClock } from "../../../std/time/clock.ts";
 import { testIssuer } from "../../../testing/auth/test-issuer.ts";
 import { CLIENT_AUTH, makeCertificate, makeServerCertificate } from "../../../testing/http/test-certificates.ts";
 

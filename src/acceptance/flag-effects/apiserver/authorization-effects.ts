@@ -3,12 +3,12 @@ import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Test } from "tap";
 import { renderKubeconfig } from "../../../client/kubeconfig/kubeconfig.ts";
-import type { Listener } from "../../../http/server/listener.ts";
 import type { HttpResponse } from "../../../http/message.ts";
 import { json } from "../../../http/respond.ts";
+import type { Listener } from "../../../http/server/listener.ts";
 import { listen } from "../../../http/server/server.ts";
-import { systemClock } from "../../../std/time/clock.ts";
 import { silentLogger } from "../../../std/log/logger.ts";
+import { systemClock } from "../../../std/time/clock.ts";
 import { makeServerCertificate } from "../../../testing/http/test-certificates.ts";
 
 interface Server extends AsyncDisposable {

@@ -2,9 +2,9 @@
 import { X509Certificate } from "node:crypto";
 import { join } from "node:path";
 import type { Test } from "tap";
+import { makeCa } from "../../../auth/pki/certificate-authority.ts";
 import { makeRequest } from "../../../auth/pki/certificate-signing.ts";
 import { writeKeyPair } from "../../../auth/pki/key-pair.ts";
-import { makeCa } from "../../../auth/pki/certificate-authority.ts";
 import { systemClock } from "../../../std/time/clock.ts";
 
 interface Server extends AsyncDisposable {

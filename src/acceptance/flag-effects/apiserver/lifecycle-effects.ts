@@ -1,0 +1,300 @@
+/** Effects of the flags for lifecycle, limits and logging. */
+import type { IncomingMessage } from "node:http";
+import { request } from "node:https";
+import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { apiServerOptions } from "../../../apiserver/config/options.ts";
+import { apiserverProgram } from "../../../apiserver/flags/flags.ts";
+import { startApiServer } from "../../../apiserver/server.ts";
+import { invoke } from "../../../flags/program.ts";
+import { silentLogger } from "../../../std/log/logger.ts";
+import { createMemoryStore } from "../../../storage/memory.ts";
+import type { Store } from "../../../storage/store.ts";
+import { FakeClock } from "../../../testing/std/fake-clock.ts";
+import {
+  base,
+  crowd,
+  type Effect,
+  fetchStatus,
+  file,
+  freePort,
+  invoked,
+  logged,
+  type Name,
+  PODS,
+  pod,
+  type Settings,
+  serve,
+  shown,
+  split,
+  until,
+  watched,
+} from "./support.ts";
+
+export const lifecycleEffects: Partial<Record<Name, Effect>> = {
+  "max-connection-bytes-per-sec": async (t) => {
+    await using server = await serve({ "max-connection-bytes-per-sec": "500" });
+    for (let index = 0; index < 3; index++) await server.ask(`POST ${PODS}`, pod(`p${index}`));
+    let got = 0;
+    const path = `${PODS}?watch=1&resourceVersion=0`;
+    const sent = request({ host: "127.0.0.1", port: server.port, path, rejectUnauthorized: false }, (response) => {
+      response.on("data", (piece: Buffer) => {
+        got += piece.length;
+      });
+    });
+    sent.on("error", () => {}).end();
+    await server.until("the first part has come", () => got > 0);
+    t.equal(got, 500);
+    const began = server.clock.monotonic();
+    await server.until("the rest has come", () => got > 2000);
+    t.ok(server.clock.monotonic() - began >= 2900, "500 a second");
+    sent.destroy();
+  },
+  "enable-priority-and-fairness": async (t) => {
+    const crowded = { "max-mutating-requests-inflight": "1" };
+    t.same(await crowd({ ...crowded, "enable-priority-and-fairness": "false" }), { reads: 200, writes: 429 });
+    t.same(
+      await crowd({ ...crowded, "max-requests-inflight": "0" }),
+      { reads: 429, writes: 429 },
+      "one limit for both",
+    );
+    const none = { "max-requests-inflight": "0", "max-mutating-requests-inflight": "0" };
+    t.throws(() => invoked(none), /must be positive/);
+  },
+  "max-requests-inflight": async (t) => {
+    const store: { list?: Store["list"] } = {};
+    await using server = await serve({ "enable-priority-and-fairness": "false", "max-requests-inflight": "1" }, store);
+    store.list = () => new Promise<never>(() => {});
+    void server.ask("GET /readyz", undefined, {});
+    await setTimeout(5);
+    delete store.list;
+    t.equal((await server.ask(`GET ${PODS}`, undefined, {})).status, 429);
+    t.equal((await server.ask(`GET ${PODS}`)).status, 200, "masters get in");
+  },
+  "max-mutating-requests-inflight": async (t) => {
+    const apart = { "enable-priority-and-fairness": "false" };
+    const one = { ...apart, "max-mutating-requests-inflight": "1" };
+    t.same(await crowd(one), { reads: 200, writes: 429 });
+    const unlimited = { ...apart, "max-mutating-requests-inflight": "0" };
+    t.same(await crowd(unlimited), { reads: 200, writes: 504 }, "both writes wait for the store");
+  },
+  "request-timeout": async (t) => {
+    const store: { create?: Store["create"] } = {};
+    await using server = await serve({ "request-timeout": "3s" }, store);
+    store.create = () => new Promise<never>(() => {});
+    let status = 0;
+    void server.ask(`POST ${PODS}`, pod("web")).then((answer) => {
+      status = answer.status;
+    });
+    await server.clock.advance(2900);
+    t.equal(status, 0);
+    await server.until("it gave up", () => status === 504);
+    t.ok(server.clock.monotonic() < 60_000);
+  },
+  "min-request-timeout": async (t) => {
+    await using server = await serve({ "min-request-timeout": "5" });
+    let ended = false;
+    void server.ask(`GET ${PODS}?watch=1`).then(() => {
+      ended = true;
+    });
+    await server.clock.advance(4900);
+    t.notOk(ended);
+    await server.until("the watch has ended", () => ended);
+    t.ok(server.clock.monotonic() <= 12_000);
+  },
+  "shutdown-delay-duration": async (t) => {
+    await using server = await serve({ "shutdown-delay-duration": "3s" });
+    let closed = false;
+    void server.running.close().then(() => {
+      closed = true;
+    });
+    await server.clock.advance(2900);
+    t.notOk(closed);
+    t.equal((await server.ask("GET /livez")).status, 200);
+    t.equal((await server.ask("GET /readyz")).status, 500);
+    await server.until("it stops", () => closed);
+  },
+  "livez-grace-period": async (t) => {
+    const whileStarting = async (grace: string): Promise<readonly number[]> => {
+      const clock = new FakeClock();
+      const port = await freePort();
+      const { flags, gates, version } = invoked({ ...base, "secure-port": port, "livez-grace-period": grace });
+      const config = apiServerOptions(flags, gates, version);
+      const deps = { clock, log: silentLogger };
+      const store = watched(createMemoryStore({ ...deps, ...config.storage }), [], {
+        create: () => new Promise<never>(() => {}),
+      });
+      const failed = startApiServer(config, { ...deps, store }).catch(() => {});
+      const ask = async (path: string) => (await fetchStatus(Number(port), { path }).catch(() => undefined))?.status;
+      await until(clock, "it listens", async () => (await ask("/livez")) !== undefined);
+      const statuses: number[] = [];
+      for (const path of ["/livez", "/healthz", "/readyz", "/api/v1/pods"]) statuses.push((await ask(path)) ?? 0);
+      await clock.advance(20_000);
+      statuses.push((await ask("/livez")) ?? 0);
+      let over = false;
+      void failed.then(() => {
+        over = true;
+      });
+      await until(clock, "the start has failed", () => over);
+      return statuses;
+    };
+    t.same(await whileStarting("0"), [500, 500, 500, 503, 500]);
+    t.same(await whileStarting("15s"), [200, 500, 500, 503, 500]);
+    t.same(await whileStarting("30s"), [200, 500, 500, 503, 200]);
+  },
+  "shutdown-send-retry-after": async (t) => {
+    const store: { create?: Store["create"] } = {};
+    await using server = await serve({ "shutdown-send-retry-after": "true" }, store);
+    const release = Promise.withResolvers<never>();
+    let begun = false;
+    store.create = () => {
+      begun = true;
+      return release.promise;
+    };
+    const headers = { "content-type": "application/json" };
+    const late = new Promise<number>((resolve) => {
+      const options = { host: "127.0.0.1", port: server.port, path: PODS, method: "POST", headers };
+      const sent = request({ ...options, rejectUnauthorized: false, agent: false }, (response) =>
+        resolve(response.resume().statusCode ?? 0),
+      );
+      sent.end(JSON.stringify(pod("web")));
+    });
+    await server.until("the request is under way", () => begun);
+    const closing = server.running.close();
+    await setTimeout(5);
+    const refused = await fetchStatus(server.port);
+    t.equal(refused.status, 429);
+    t.equal(refused.headers["retry-after"], "5");
+    t.equal(refused.headers.connection, "close");
+    release.reject(new Error("enough"));
+    t.equal(await late, 500, "what had begun is answered");
+    let closed = false;
+    void closing.then(() => {
+      closed = true;
+    });
+    await server.until("it stops", () => closed);
+  },
+  "shutdown-watch-termination-grace-period": async (t) => {
+    await using server = await serve({ "shutdown-watch-termination-grace-period": "10s" });
+    const ended: number[] = [];
+    for (let index = 0; index < 20; index++) {
+      const path = `${PODS}?watch=1`;
+      const sent = request({ host: "127.0.0.1", port: server.port, path, rejectUnauthorized: false, agent: false });
+      sent.on("error", () => {}).end();
+      const response = await new Promise<IncomingMessage>((resolve) => sent.on("response", resolve));
+      response.resume().on("end", () => ended.push(server.clock.monotonic()));
+    }
+    void server.running.close();
+    await server.until("all have ended", () => ended.length === 20);
+    t.ok(ended.at(-1)! - ended[0]! >= 50, "not all at once");
+  },
+  "emulated-version": async (t) => {
+    await using server = await serve({ "emulated-version": "1.32" });
+    t.match((await server.ask("GET /version")).json, {
+      minor: "33",
+      emulationMinor: "32",
+      minCompatibilityMinor: "31",
+    });
+    t.equal((await server.ask("GET /apis/networking.k8s.io/v1/servicecidrs")).status, 404, "came with 1.33");
+    t.equal((await server.ask("GET /apis/networking.k8s.io/v1/ingresses")).status, 200);
+    const features = await shown(server, "kubernetes_feature_enabled");
+    t.ok(
+      features.some((line) => /name="WatchList",stage="BETA"\} 1$/.test(line)),
+      "as it was in 1.32",
+    );
+    t.notOk(
+      features.some((line) => /ContainerStopSignals/.test(line)),
+      "there was no such feature yet",
+    );
+  },
+  "emulation-forward-compatible": async (t) => {
+    const old = { "emulated-version": "1.32", "runtime-config": "networking.k8s.io/v1beta1=true" };
+    const path = "GET /apis/networking.k8s.io/v1/servicecidrs";
+    await using without = await serve(old);
+    t.equal((await without.ask(path)).status, 404);
+    await using server = await serve({ ...old, "emulation-forward-compatible": "true" });
+    t.equal((await server.ask(path)).status, 200, "comes with its beta version");
+  },
+  "runtime-config-emulation-forward-compatible": async (t) => {
+    const later = { "emulated-version": "1.32", "runtime-config": "networking.k8s.io/v1/servicecidrs=true" };
+    await t.rejects(serve(later), /it came with 1.33/);
+    await using server = await serve({ ...later, "runtime-config-emulation-forward-compatible": "true" });
+    t.equal((await server.ask("GET /apis/networking.k8s.io/v1/servicecidrs")).status, 200);
+  },
+  "allow-metric-labels": async (t) => {
+    await using server = await serve({ "allow-metric-labels": "apiserver_request_total,code='200,404'" });
+    await server.ask("GET /api/v1/pods");
+    await server.ask(`POST ${PODS}`, { metadata: { name: "UPPER" } });
+    const codes = (await shown(server, "apiserver_request_total")).map((line) => /code="(\w+)"/.exec(line)?.[1]);
+    t.same([...new Set(codes)].sort(), ["200", "unexpected"]);
+  },
+  "allow-metric-labels-manifest": async (t) => {
+    const path = join(t.testdir({ "labels.yaml": "apiserver_request_total,code: '201,404'\n" }), "labels.yaml");
+    const codesOf = async (settings: Settings) => {
+      await using server = await serve({ "allow-metric-labels-manifest": path, ...settings });
+      await server.ask("GET /api/v1/pods");
+      return (await shown(server, "apiserver_request_total")).map((line) => /code="(\w+)"/.exec(line)?.[1]);
+    };
+    t.same(await codesOf({}), ["unexpected"]);
+    t.same(await codesOf({ "allow-metric-labels": "apiserver_request_total,code=200" }), ["200"]);
+    await t.rejects(serve({ "allow-metric-labels-manifest": file("tokens") }), /--allow-metric-labels-manifest=/);
+  },
+  "disabled-metrics": async (t) => {
+    const some = { "disabled-metrics": "apiserver_request_total", "show-hidden-metrics-for-version": "1.32" };
+    await using server = await serve(some);
+    t.same(await shown(server, "apiserver_request_total"), []);
+    t.match(await shown(server, "disabled_metrics_total"), [/ 1$/]);
+  },
+  "show-hidden-metrics-for-version": async (t) => {
+    await using server = await serve({ "show-hidden-metrics-for-version": "1.32" });
+    await server.ask("GET /api/v1/pods");
+    t.not((await shown(server, "apiserver_request_slo_duration_seconds_count")).length, 0);
+    await using without = await serve();
+    await without.ask("GET /api/v1/pods");
+    t.same(await shown(without, "apiserver_request_slo_duration_seconds_count"), []);
+    t.throws(() => invoked({ "show-hidden-metrics-for-version": "1.31" }), /must be left out or 1.32/);
+  },
+  v: async (t) => {
+    t.match(logged({ v: "3" }).err, /three/);
+  },
+  vmodule: async (t) => {
+    const { err } = logged({ vmodule: "store=5" });
+    t.match(err, /five/);
+    t.notMatch(err, /three/);
+  },
+  "logging-format": async (t) => {
+    t.match(logged({ "logging-format": "text" }).err, /^I\d{4} .*\] "?hello/);
+    t.throws(() => invoked({ "logging-format": "json" }), /--logging-format="json": must be text/);
+  },
+  "log-text-split-stream": async (t) => {
+    t.match(logged(split), { out: /hello/, err: /oh/ });
+  },
+  "log-text-info-buffer-size": async (t) => {
+    t.equal(logged({ ...split, "log-text-info-buffer-size": "4Ki" }).clock.pending, 1, "a flush is due");
+    t.equal(logged(split).clock.pending, 0);
+  },
+  "log-flush-frequency": async (t) => {
+    const log = logged({ ...split, "log-text-info-buffer-size": "4Ki", "log-flush-frequency": "2s" });
+    await log.clock.advance(1999);
+    t.equal(log.flushes(), 0);
+    await log.clock.advance(1);
+    t.ok(log.flushes() > 0);
+  },
+  version: async (t) => {
+    await using server = await serve({ version: "v1.33.4-site.1" });
+    t.equal((await server.ask("GET /version")).json.gitVersion, "v1.33.4-site.1");
+    t.match(invoke(apiserverProgram, ["--version"], { version: "v1.33.0" }), { stdout: "apiserver v1.33.0\n" });
+  },
+  "feature-gates": async (t) => {
+    await using server = await serve({ "feature-gates": "WatchList=false" });
+    const query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+    t.not(
+      (await server.ask(`GET ${PODS}?${query}&timeoutSeconds=1`)).status,
+      200,
+      "watches with initial events are off",
+    );
+  },
+  help: async (t) => {
+    t.match(invoke(apiserverProgram, ["--help"], { version: "v1.33.0" }), { code: 0, stdout: /Usage:/ });
+  },
+};

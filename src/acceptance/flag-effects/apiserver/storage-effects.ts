@@ -1,0 +1,256 @@
+/** Effects of the flags for storage, node connections and caching. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { apiServerOptions } from "../../../apiserver/config/options.ts";
+import { startApiServer } from "../../../apiserver/server.ts";
+import { silentLogger } from "../../../std/log/logger.ts";
+import { createMemoryStore } from "../../../storage/memory.ts";
+import type { Store } from "../../../storage/store.ts";
+import { makeCertificate } from "../../../testing/http/test-certificates.ts";
+import { FakeClock } from "../../../testing/std/fake-clock.ts";
+import {
+  base,
+  type Effect,
+  external,
+  file,
+  freePort,
+  invoked,
+  type Name,
+  PODS,
+  pod,
+  readsOfStore,
+  serve,
+  shown,
+  silentStore,
+  until,
+  user,
+  watched,
+  withAgent,
+} from "./support.ts";
+
+export const storageEffects: Partial<Record<Name, Effect>> = {
+  "storage-media-type": async (t) => {
+    await using server = await serve({ "storage-media-type": "application/json" });
+    t.equal(String.fromCharCode(server.writes[0]!.value[0]!), "{");
+    await using yaml = await serve({ "storage-media-type": "application/yaml" });
+    t.match(Buffer.from(yaml.writes[0]!.value).toString(), /^(?!\{)[\s\S]*kind: Namespace/);
+    await using binary = await serve();
+    t.match(Buffer.from(binary.writes[0]!.value).toString("latin1"), /^(k8s|svc)\0/);
+  },
+  "storage-backend": async (t) => {
+    await using server = await serve({ "storage-backend": "kvstore3" });
+    t.ok(server.writes.length > 0);
+    t.throws(() => invoked({ "storage-backend": "etcd2" }), /--storage-backend="etcd2": must be kvstore3/);
+  },
+  "storage-initialization-timeout": async (t) => {
+    const never = () => new Promise<never>(() => {});
+    const clock = new FakeClock();
+    const { flags, gates, version } = invoked({
+      ...base,
+      "storage-initialization-timeout": "3s",
+      "secure-port": await freePort(),
+    });
+    const deps = { clock, log: silentLogger };
+    const config = apiServerOptions(flags, gates, version);
+    const store = watched(createMemoryStore({ ...deps, ...config.storage }), [], { create: never });
+    let failure: unknown;
+    startApiServer(config, { ...deps, store }).catch((error: unknown) => {
+      failure = error;
+    });
+    await until(clock, "the start has failed", () => failure !== undefined);
+    t.match(failure, { message: "Cannot use the store memory://: it does not answer within 3000 ms" });
+  },
+  "kvstore-servers": async (t) => {
+    const path = join(t.testdir(), "kept");
+    {
+      await using server = await serve({ "kvstore-servers": `level://${path}` });
+      await server.ask(`POST ${PODS}`, pod("web"));
+    }
+    t.ok(existsSync(path));
+    await using again = await serve({ "kvstore-servers": `level://${path}` });
+    t.equal((await again.ask(`GET ${PODS}/web`)).status, 200);
+    await t.rejects(serve({ "kvstore-servers": "http://127.0.0.1:2379" }), /level:\/\/\/path or memory:\/\//);
+  },
+  "kvstore-prefix": async (t) => {
+    await using server = await serve({ "kvstore-prefix": "/edge" });
+    t.same(
+      server.writes.filter(({ key }) => !key.startsWith("/edge/")).map(({ key }) => key),
+      [],
+    );
+  },
+  "kvstore-compaction-interval": async (t) => {
+    const stale = async (interval: string, wanted: number): Promise<number> => {
+      const path = join(t.testdir(), `history-${interval}`);
+      await using server = await serve({
+        "kvstore-compaction-interval": interval,
+        "kvstore-servers": `level://${path}`,
+        // Which has a history of its own.
+        "watch-cache": "false",
+      });
+      const { json } = await server.ask(`GET ${PODS}`);
+      for (let count = 0; count < 3; count++) await server.ask(`POST ${PODS}`, pod(`p${count}`));
+      await server.clock.advance(60 * 60_000);
+      const query = `resourceVersion=${json.metadata.resourceVersion}&resourceVersionMatch=Exact&limit=1`;
+      let status = 0;
+      await server.until("it knows, or does not know, its history", async () => {
+        ({ status } = await server.ask(`GET ${PODS}?${query}`));
+        return status === wanted;
+      });
+      return status;
+    };
+    t.equal(await stale("0", 200), 200, "history is kept");
+    t.equal(await stale("1m", 410), 410, "history is forgotten");
+  },
+  "kvstore-healthcheck-timeout": async (t) => {
+    t.same(await silentStore({ "kvstore-healthcheck-timeout": "3s" }, "/livez"), { early: false, status: 500 });
+  },
+  "kvstore-readycheck-timeout": async (t) => {
+    t.same(await silentStore({ "kvstore-readycheck-timeout": "3s" }, "/readyz"), { early: false, status: 500 });
+  },
+  "enable-garbage-collector": async (t) => {
+    const after = async (setting: string): Promise<number> => {
+      await using server = await serve({ "enable-garbage-collector": setting });
+      await server.ask("POST /api/v1/namespaces/default/configmaps", { metadata: { name: "m" } });
+      await server.ask("DELETE /api/v1/namespaces/default/configmaps/m?propagationPolicy=Orphan");
+      return (await server.ask("GET /api/v1/namespaces/default/configmaps/m")).status;
+    };
+    t.equal(await after("true"), 200, "waits for the collector");
+    t.equal(await after("false"), 404, "nobody to wait for");
+  },
+  "delete-collection-workers": async (t) => {
+    const atOnce = async (workers: string): Promise<number> => {
+      const gate = Promise.withResolvers<never>();
+      const store: { delete?: Store["delete"] } = {};
+      await using server = await serve({ "delete-collection-workers": workers }, store);
+      const path = "/api/v1/namespaces/default/configmaps";
+      for (const name of ["a", "b", "c", "d", "e"]) await server.ask(`POST ${path}`, { metadata: { name } });
+      let deletions = 0;
+      store.delete = () => {
+        deletions++;
+        return gate.promise;
+      };
+      const answer = server.ask(`DELETE ${path}`);
+      await server.until("deletions are under way", () => deletions > 0);
+      gate.reject(new Error("the store does not delete"));
+      t.equal((await answer).status, 500, "the first failure ends it");
+      return deletions;
+    };
+    t.equal(await atOnce("1"), 1);
+    t.equal(await atOnce("3"), 3);
+  },
+  "event-ttl": async (t) => {
+    await using server = await serve({ "event-ttl": "90s" });
+    const involvedObject = { kind: "Pod", namespace: "default", name: "web" };
+    await server.ask("POST /api/v1/namespaces/default/events", {
+      metadata: { name: "e" },
+      involvedObject,
+      reason: "R",
+    });
+    t.equal(server.writes.find(({ key }) => key.includes("/events/"))?.options?.ttlSeconds, 90);
+  },
+  "lease-reuse-duration-seconds": async (t) => {
+    const after = async (reuse: string, ...waits: readonly number[]): Promise<number[]> => {
+      await using server = await serve({ "event-ttl": "1h", "lease-reuse-duration-seconds": reuse });
+      const involvedObject = { kind: "Pod", namespace: "default", name: "web" };
+      const path = "/api/v1/namespaces/default/events";
+      await server.ask(`POST ${path}`, { metadata: { name: "e" }, involvedObject, reason: "R" });
+      const found: number[] = [];
+      for (const wait of waits) {
+        await server.clock.advance(wait * 1000);
+        found.push((await server.ask(`GET ${path}/e`)).status);
+      }
+      return found;
+    };
+    t.same(await after("1", 3600, 3), [200, 404], "an event lives as long as others may share its end");
+    t.same(await after("100", 3695, 8), [200, 404]);
+  },
+  "watch-cache": async (t) => {
+    t.ok((await readsOfStore({ "watch-cache": "true" }, PODS)) === 0, "the cache answers");
+    t.ok((await readsOfStore({ "watch-cache": "false" }, PODS)) >= 3, "the store answers");
+  },
+  "watch-cache-sizes": async (t) => {
+    const deployments = "/apis/apps/v1/namespaces/default/deployments";
+    const sizes = { "watch-cache-sizes": "pods#0,deployments.apps#100,replicasets.apps#0" };
+    t.ok((await readsOfStore(sizes, PODS)) >= 3);
+    t.equal(await readsOfStore(sizes, deployments), 0, "a size other than 0 means nothing");
+    t.ok((await readsOfStore(sizes, "/apis/apps/v1/namespaces/default/replicasets")) >= 3);
+    t.equal(await readsOfStore(sizes, "/api/v1/namespaces/default/podtemplates"), 0);
+  },
+  "svclet-client-certificate": async (t) => {
+    const own = { "svclet-client-certificate": file("user.crt"), "svclet-client-key": file("user.key") };
+    await withAgent({ ...external, ...own }, async (server, seen) => {
+      t.match(await server.ask(`GET ${PODS}/web/log`), { status: 200, json: "line\n" });
+      t.same(seen[0]?.peer.certificates[0], Buffer.from(user.der));
+    });
+  },
+  "svclet-client-key": async (t) => {
+    const own = { "svclet-client-certificate": file("user.crt"), "svclet-client-key": file("server.key") };
+    await t.rejects(
+      withAgent({ ...external, ...own }, async () => {}),
+      { message: /its key is not the one in/ },
+    );
+  },
+  "svclet-certificate-authority": async (t) => {
+    const stranger = await makeCertificate({ subject: [{ CN: ["other"] }], authority: {} });
+    const directory = t.testdir({ "other.crt": stranger.cert });
+    const trusting = { ...external, "svclet-certificate-authority": join(directory, "other.crt") };
+    await withAgent(trusting, async (server) => {
+      t.equal((await server.ask(`GET ${PODS}/web/log`)).status, 500, "signed by somebody else");
+    });
+  },
+  "svclet-preferred-address-types": async (t) => {
+    await withAgent({ "svclet-preferred-address-types": "ExternalIP,InternalIP" }, async (server) => {
+      t.equal((await server.ask(`GET ${PODS}/web/log`)).status, 200);
+    });
+    await withAgent({ "svclet-preferred-address-types": "InternalIP,ExternalIP" }, async (server) => {
+      t.equal((await server.ask(`GET ${PODS}/web/log`)).status, 500, "nobody is at the other address");
+    });
+  },
+  "svclet-timeout": async (t) => {
+    const silent = () => new Promise<never>(() => {});
+    const settings = { ...external, "svclet-timeout": "20ms" };
+    await withAgent(
+      settings,
+      async (server) => {
+        t.match(await server.ask(`GET ${PODS}/web/log`), { status: 500, json: { message: /no answer within 20 ms/ } });
+      },
+      silent,
+    );
+  },
+  "kvstore-count-metric-poll-period": async (t) => {
+    await using server = await serve({ "kvstore-count-metric-poll-period": "5s" });
+    const namespaces = async () =>
+      (await shown(server, "apiserver_storage_objects")).find((line) => /namespaces/.test(line));
+    await server.until("they are counted", async () => (await namespaces()) !== undefined);
+    const before = Number((await namespaces())?.split(" ")[1]);
+    t.ok(before > 0);
+    await server.ask("POST /api/v1/namespaces", { metadata: { name: "one-more" } });
+    const after = async () => Number((await namespaces())?.split(" ")[1]);
+    await server.until("they are counted again", async () => (await after()) === before + 1);
+    await using without = await serve({ "kvstore-count-metric-poll-period": "0s" });
+    await without.clock.advance(120_000);
+    t.same(await shown(without, "apiserver_storage_objects"), []);
+  },
+  "kvstore-db-metric-poll-interval": async (t) => {
+    const stored = { "kvstore-servers": `level://${join(t.testdir(), "db")}` };
+    await using server = await serve({ ...stored, "kvstore-db-metric-poll-interval": "7s" });
+    const size = () => shown(server, "apiserver_storage_size_bytes");
+    await server.until("it is measured", async () => (await size()).length > 0);
+    t.match(await size(), [/^apiserver_storage_size_bytes\{storage_cluster_id="storage-cluster-0"\} \d/]);
+    await server.running.close();
+    await using without = await serve({ ...stored, "kvstore-db-metric-poll-interval": "0s" });
+    t.same(await shown(without, "apiserver_storage_size_bytes"), []);
+  },
+  "runtime-config": async (t) => {
+    await using server = await serve({ "runtime-config": "batch/v1=false,api/beta=true,apps/v1/deployments=false" });
+    const status = async (path: string) => (await server.ask(`GET ${path}`)).status;
+    t.equal(await status("/apis/batch/v1/jobs"), 404);
+    t.equal(await status("/apis/batch"), 404);
+    t.equal(await status("/apis/apps/v1/deployments"), 404);
+    t.equal(await status("/apis/apps/v1/statefulsets"), 200);
+    for (const group of ["networking.svc.io", "networking.k8s.io"]) {
+      t.match((await server.ask(`GET /apis/${group}/v1beta1/servicecidrs`)).json, { apiVersion: `${group}/v1beta1` });
+    }
+    await t.rejects(serve({ "runtime-config": "bakery.svc.io/v1=true" }), /no API group "bakery.svc.io"/);
+  },
+};
