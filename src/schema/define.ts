@@ -10,6 +10,7 @@
 import type {
   BooleanSchema,
   BytesSchema,
+  Describes,
   EnumSchema,
   Field,
   Infer,
@@ -18,7 +19,6 @@ import type {
   MapSchema,
   NumberSchema,
   ObjectSchema,
-  Describes,
   Presence,
   RawSchema,
   Schema,

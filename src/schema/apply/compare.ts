@@ -1,8 +1,8 @@
 import { deepEqual } from "../value/equal.ts";
 import { isPlainObject } from "../value/plain-object.ts";
 import {
-  composeSubtree,
   childrenOf,
+  composeSubtree,
   type FieldSet,
   isEmptySet,
   LEAF,
@@ -53,7 +53,12 @@ function compareInto(sets: Sets, shape: Shape, before: unknown, after: unknown):
   }
 }
 
-function compareContainer(sets: Sets, shape: Exclude<Shape, { form: "deduced" }>, before: unknown, after: unknown): void {
+function compareContainer(
+  sets: Sets,
+  shape: Exclude<Shape, { form: "deduced" }>,
+  before: unknown,
+  after: unknown,
+): void {
   switch (shape.form) {
     case "members":
       if (isFilledMap(before) || isFilledMap(after)) {
@@ -125,7 +130,12 @@ function ownMember(members: Members, name: string, value: unknown): unknown {
   return value === undefined || Object.hasOwn(members, name) ? value : undefined;
 }
 
-function compareAnyMembers(found: ComparisonBuilder, { declared, rest }: MembersShape, old: Members, now: Members): void {
+function compareAnyMembers(
+  found: ComparisonBuilder,
+  { declared, rest }: MembersShape,
+  old: Members,
+  now: Members,
+): void {
   for (const name in old) {
     if (old[name] === undefined || old[name] === now[name]) continue;
     const shape = declared.get(name) ?? rest;

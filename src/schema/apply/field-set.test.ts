@@ -3,7 +3,6 @@ import t from "tap";
 import {
   canonicalize,
   difference,
-  setsEqual,
   type FieldSet,
   hasField,
   intersection,
@@ -13,6 +12,7 @@ import {
   pathsOf,
   recursiveDifference,
   setOfPaths,
+  setsEqual,
   sizeOf,
   union,
 } from "./field-set.ts";

@@ -98,7 +98,10 @@ export function difference(a: FieldSet, b: FieldSet): FieldSet {
     const below =
       theirs === undefined
         ? mine
-        : composeSubtree(isMember(mine) && !isMember(theirs), isEmptySet(mine) ? LEAF : childrenOf(difference(mine, theirs)));
+        : composeSubtree(
+            isMember(mine) && !isMember(theirs),
+            isEmptySet(mine) ? LEAF : childrenOf(difference(mine, theirs)),
+          );
     if (below !== undefined) result[element] = below;
   }
   return result;

@@ -1,6 +1,6 @@
 import t from "tap";
 import { pathsOf, setOfPaths } from "./field-set.ts";
-import { includeFields, excludeFields } from "./filter.ts";
+import { excludeFields, includeFields } from "./filter.ts";
 import { formatPath } from "./path-element.ts";
 
 const item = 'k:{"name":"c"}';

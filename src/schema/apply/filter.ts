@@ -1,6 +1,6 @@
 import {
-  composeSubtree,
   childrenOf,
+  composeSubtree,
   type FieldSet,
   isMember,
   type MutableFieldSet,

@@ -3,7 +3,7 @@
  * Fields are counted on this form, so that what stands there anyway is nobody's field.
  */
 
-import { textWhenAbsent, isEmptyValue, isWrittenEmpty } from "../json/encode.ts";
+import { isEmptyValue, isWrittenEmpty, textWhenAbsent } from "../json/encode.ts";
 import { type Member, membersOf } from "../members.ts";
 import type { ObjectSchema, Schema } from "../schema.ts";
 import { deepFreeze } from "../value/freeze.ts";

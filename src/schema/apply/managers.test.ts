@@ -4,13 +4,13 @@ import { anything, example, Story } from "../../testing/schema/apply-fixture.ts"
 import { isPlainObject } from "../value/plain-object.ts";
 import {
   difference,
-  setsEqual,
   type FieldSet,
   intersection,
   isEmptySet,
   noFields,
   recursiveDifference,
   setOfPaths,
+  setsEqual,
   union,
 } from "./field-set.ts";
 import { shapeOf } from "./shape.ts";

@@ -88,7 +88,11 @@ export interface ApplyResult<M extends VersionedSet> {
  * The object with `configuration` applied, and who manages what then. What the manager applied the last time, does not
  * apply now and nobody else manages is removed. Throws a `ConflictError` unless `force` is true.
  */
-export function apply<M extends VersionedSet>(change: ManagerContext<M>, configuration: unknown, force: boolean): ApplyResult<M> {
+export function apply<M extends VersionedSet>(
+  change: ManagerContext<M>,
+  configuration: unknown,
+  force: boolean,
+): ApplyResult<M> {
   const { versions, live, manager, name, withFields } = change;
   const { version } = manager;
   const shape = requireShape(versions, version);
@@ -113,7 +117,11 @@ function requireShape(versions: Versions, version: string): Shape {
   return shape;
 }
 
-function reconcileManagers<M extends VersionedSet>({ versions, managers, withFields }: ManagerContext<M>): ManagedFields<M> {
+function reconcileManagers<M extends VersionedSet>({
+  versions,
+  managers,
+  withFields,
+}: ManagerContext<M>): ManagedFields<M> {
   const result = new Map<string, M>();
   for (const [name, managed] of managers) {
     const shape = versions.shapeOf(managed.version);

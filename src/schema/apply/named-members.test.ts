@@ -7,7 +7,12 @@ import { shapeOf } from "./shape.ts";
 
 t.test("withNamedMembers() adds the members that the schema names, and no others that lead to fields", (t) => {
   const item = 'k:{"kind":"K","name":"a"}';
-  const set = setOfPaths(["f:object", "f:text"], ["f:map", "f:x"], ["f:list", item, "f:name"], ["f:anything", "f:a", "f:b"]);
+  const set = setOfPaths(
+    ["f:object", "f:text"],
+    ["f:map", "f:x"],
+    ["f:list", item, "f:name"],
+    ["f:anything", "f:a", "f:b"],
+  );
   const named = [...pathsOf(ensureNamedFieldsAreMembers(shapeOf(example), set))].map(formatPath);
   t.same(named.sort(), [
     ".anything",

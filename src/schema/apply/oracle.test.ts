@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import t, { type Test } from "tap";
 import { Story, schemaTypes, yaml } from "../../testing/schema/apply-fixture.ts";
 import { compare } from "./compare.ts";
-import { canonicalize, setsEqual, isEmptySet, noFields, pathsOf, sizeOf } from "./field-set.ts";
+import { canonicalize, isEmptySet, noFields, pathsOf, setsEqual, sizeOf } from "./field-set.ts";
 import { merge } from "./merge.ts";
 import { parseFields } from "./parse-fields.ts";
 import { formatPath } from "./path-element.ts";

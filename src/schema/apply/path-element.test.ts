@@ -2,8 +2,8 @@ import t from "tap";
 import {
   canonicalElement,
   compareElements,
-  formatElement,
   fieldElement,
+  formatElement,
   keyElement,
   valueElement,
 } from "./path-element.ts";

@@ -55,7 +55,13 @@ t.test("removeItems() gives back what it leaves as it is", (t) => {
 });
 
 t.test("extractItems() keeps only what the set has", (t) => {
-  const wanted = setOfPaths(["f:text"], ["f:map", "f:a"], ["f:list", item], ["f:list", item, "f:name"], ["f:atomicMap"]);
+  const wanted = setOfPaths(
+    ["f:text"],
+    ["f:map", "f:a"],
+    ["f:list", item],
+    ["f:list", item, "f:name"],
+    ["f:atomicMap"],
+  );
   t.same(extractItems(shape, value, wanted), {
     text: "a",
     map: { a: "1" },

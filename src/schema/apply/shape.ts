@@ -113,7 +113,11 @@ function buildShape(schema: Schema): Shape {
 }
 
 /** Schemas refer to themselves: what a shape holds is made when it is first looked at. */
-function defineLazily<S extends object, K extends string, V>(shape: S, name: K, of: () => V): S & { readonly [P in K]: V } {
+function defineLazily<S extends object, K extends string, V>(
+  shape: S,
+  name: K,
+  of: () => V,
+): S & { readonly [P in K]: V } {
   let made: V | undefined;
   Object.defineProperty(shape, name, {
     enumerable: true,

@@ -1,5 +1,5 @@
 import { isPlainObject } from "../value/plain-object.ts";
-import { sortMembers, type FieldSet, LEAF, type MutableFieldSet, noFields, SELF } from "./field-set.ts";
+import { type FieldSet, LEAF, type MutableFieldSet, noFields, SELF, sortMembers } from "./field-set.ts";
 import { compareElements, fieldElement } from "./path-element.ts";
 import { type ItemsShape, type MembersShape, resolveShape, type Shape } from "./shape.ts";
 
@@ -66,7 +66,11 @@ function isEmptyMap(value: unknown): boolean {
 }
 
 /** Items that share an identity are one field, whatever they hold. */
-function fieldsOfItems({ items, elementOf }: ItemsShape, value: readonly unknown[], self: boolean): FieldSet | undefined {
+function fieldsOfItems(
+  { items, elementOf }: ItemsShape,
+  value: readonly unknown[],
+  self: boolean,
+): FieldSet | undefined {
   if (elementOf === undefined) return LEAF;
   if (value.length === 0) return self ? LEAF : undefined;
   const result = emptySet(self);

@@ -1,5 +1,5 @@
 import { isPlainObject } from "../value/plain-object.ts";
-import { formatElement, fieldElement } from "./path-element.ts";
+import { fieldElement, formatElement } from "./path-element.ts";
 import { IdentityError, type ItemsShape, type MembersShape, resolveShape, type Shape } from "./shape.ts";
 
 /** What keeps a value from being applied; several are listed as Kubernetes lists them. */
@@ -84,7 +84,12 @@ function checkItems({ items, elementOf }: ItemsShape, value: readonly unknown[],
   }
 }
 
-function identifyItem(elementOf: (item: unknown) => string, item: unknown, place: number, walk: Walk): string | undefined {
+function identifyItem(
+  elementOf: (item: unknown) => string,
+  item: unknown,
+  place: number,
+  walk: Walk,
+): string | undefined {
   try {
     return elementOf(item);
   } catch (error) {

@@ -8,7 +8,7 @@ import { membersOf } from "../members.ts";
 import type { ListSchema, MapSchema, ObjectSchema, Schema } from "../schema.ts";
 import { depthMax } from "../value/limits.ts";
 import { isPlainObject, setMember } from "../value/plain-object.ts";
-import { type Decoder, reportError, reportUnknown, type DecodeContext } from "./walk.ts";
+import { type DecodeContext, type Decoder, reportError, reportUnknown } from "./walk.ts";
 
 type DecoderOf = (schema: Schema) => Decoder;
 
@@ -91,7 +91,13 @@ function slotOf(schema: Schema, decoderOf: DecoderOf): Slot {
   return { schema, decode: decoderOf(schema) };
 }
 
-function decodeMember(members: Record<string, unknown>, name: string, value: unknown, slot: Slot, walk: DecodeContext): void {
+function decodeMember(
+  members: Record<string, unknown>,
+  name: string,
+  value: unknown,
+  slot: Slot,
+  walk: DecodeContext,
+): void {
   if (value === null) {
     const { nullable, nullDefault } = slot.schema;
     if (nullable === true) setMember(members, name, null);

@@ -56,7 +56,11 @@ function writerWithoutTypeMeta(schema: ObjectSchema): ObjectWriter {
   return writer;
 }
 
-function canonicalJsonWithoutTypeMeta({ kind: _, apiVersion: __, ...members }: Readonly<Record<string, unknown>>): string {
+function canonicalJsonWithoutTypeMeta({
+  kind: _,
+  apiVersion: __,
+  ...members
+}: Readonly<Record<string, unknown>>): string {
   return canonicalJson(members);
 }
 

@@ -11,7 +11,9 @@ import { RepeatedMember } from "./scanner.ts";
  */
 export function mergeRepeatedMembers(schema: Schema | undefined, value: unknown): unknown {
   if (value instanceof RepeatedMember) {
-    return mergesRepeated(schema) ? mergeValues(schema, value.values) : mergeRepeatedMembers(schema, value.values.at(-1));
+    return mergesRepeated(schema)
+      ? mergeValues(schema, value.values)
+      : mergeRepeatedMembers(schema, value.values.at(-1));
   }
   if (Array.isArray(value)) {
     const items = schema?.type === "list" ? schema.items : undefined;
@@ -54,7 +56,9 @@ function mergeMember(schema: Schema | undefined, name: string, values: readonly 
   const { unstructured = false } = schema ?? {};
   if (schema?.type === "object" && !unstructured) {
     const member = memberOf(schema, name)?.schema;
-    return values.length > 1 && mergesRepeated(member) ? mergeValues(member, values) : mergeRepeatedMembers(member, values.at(-1));
+    return values.length > 1 && mergesRepeated(member)
+      ? mergeValues(member, values)
+      : mergeRepeatedMembers(member, values.at(-1));
   }
   return mergeRepeatedMembers(schema?.type === "map" && !unstructured ? schema.values : undefined, values.at(-1));
 }

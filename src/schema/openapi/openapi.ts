@@ -77,7 +77,10 @@ export class OpenApiComponents {
     const name = openApiName(schema.name);
     if (!this.#components.has(name)) {
       this.#components.set(name, {});
-      this.#components.set(name, schema.unstructured === true ? this.customResourceSchema(schema) : this.#object(schema));
+      this.#components.set(
+        name,
+        schema.unstructured === true ? this.customResourceSchema(schema) : this.#object(schema),
+      );
     }
     return this.#reference(name);
   }

@@ -1,5 +1,5 @@
 import t from "tap";
-import { orderItems, isSameItem } from "./element-order.ts";
+import { isSameItem, orderItems } from "./element-order.ts";
 
 t.test("orderItems() puts patched items in the patch's order and the others where they stood", async (t) => {
   const letters = (text: string) => [...text];

@@ -22,7 +22,12 @@ function indexIn(order: Items, item: unknown, mergeKey: string): number {
 export function orderItems(merged: Items, patchOrder: Items, liveOrder: Items, mergeKey: string): unknown[] {
   const patched = merged.filter((item) => indexIn(patchOrder, item, mergeKey) >= 0);
   const others = merged.filter((item) => indexIn(patchOrder, item, mergeKey) < 0);
-  return interleave(sortItems(others, liveOrder, mergeKey), sortItems(patched, patchOrder, mergeKey), liveOrder, mergeKey);
+  return interleave(
+    sortItems(others, liveOrder, mergeKey),
+    sortItems(patched, patchOrder, mergeKey),
+    liveOrder,
+    mergeKey,
+  );
 }
 
 /** Insertion sort; an item that `order` does not name moves to the front, as in Kubernetes. */

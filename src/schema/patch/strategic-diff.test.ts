@@ -2,7 +2,7 @@ import fc from "fast-check";
 import t from "tap";
 import { mergeItem as item, mergeCases } from "../../testing/schema/strategic-merge-cases.ts";
 import { deepEqual } from "../value/equal.ts";
-import { createTwoWayMergePatch, createThreeWayMergePatch } from "./strategic-diff.ts";
+import { createThreeWayMergePatch, createTwoWayMergePatch } from "./strategic-diff.ts";
 import { PatchError, strategicMergePatch } from "./strategic-merge.ts";
 
 t.test("strategicDiff() and strategicDiffOf() make the patches that Kubernetes makes", async (t) => {
@@ -32,7 +32,11 @@ t.test("strategicDiff() tells of a new order by order alone, and the patch bring
   let patches = 0;
   for (const { description, original, sorted } of cases) {
     if (isUnkeyed(original)) {
-      t.throws(() => createTwoWayMergePatch(item, original, sorted), /does not contain declared merge key: name/, description);
+      t.throws(
+        () => createTwoWayMergePatch(item, original, sorted),
+        /does not contain declared merge key: name/,
+        description,
+      );
       continue;
     }
     const patch = createTwoWayMergePatch(item, original, sorted);
@@ -53,7 +57,10 @@ function isUnkeyed(original: unknown): boolean {
 
 t.test("strategicDiff() refuses what has no differences to speak of", async (t) => {
   t.throws(() => createTwoWayMergePatch(item, [], {}), PatchError);
-  t.throws(() => createTwoWayMergePatch(item, { mergingList: [{ value: "x" }] }, { mergingList: [{ name: "a" }] }), PatchError);
+  t.throws(
+    () => createTwoWayMergePatch(item, { mergingList: [{ value: "x" }] }, { mergingList: [{ name: "a" }] }),
+    PatchError,
+  );
   t.same(createTwoWayMergePatch(item, undefined, { name: "x" }), { name: "x" });
 });
 

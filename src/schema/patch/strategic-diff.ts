@@ -8,17 +8,17 @@
 import type { ObjectSchema, Schema } from "../schema.ts";
 import { deepEqual } from "../value/equal.ts";
 import { isPlainObject, setMember } from "../value/plain-object.ts";
-import { orderItems, isSameItem } from "./element-order.ts";
+import { isSameItem, orderItems } from "./element-order.ts";
 import {
   deletePrefix,
-  patchDirective,
   type Items,
   type Members,
   type MergeStrategy,
+  mergeStrategyOf,
   orderPrefix,
   PatchError,
+  patchDirective,
   retainKeys,
-  mergeStrategyOf,
 } from "./strategic-merge.ts";
 
 /** What a difference speaks of: an apply leaves alone what others added, and removes what it once set itself. */

@@ -66,7 +66,11 @@ t.test("strategicMerge() refuses patches that make no sense", async (t) => {
 });
 
 t.test("strategicMerge() cannot reach a prototype", async (t) => {
-  const merged = strategicMergePatch(item, {}, JSON.parse('{"__proto__":{"x":1},"simpleMap":{"__proto__":"y"}}')) as object;
+  const merged = strategicMergePatch(
+    item,
+    {},
+    JSON.parse('{"__proto__":{"x":1},"simpleMap":{"__proto__":"y"}}'),
+  ) as object;
   t.equal(Object.getPrototypeOf(merged), Object.prototype);
 });
 

@@ -7,7 +7,7 @@ import { memberOf } from "../members.ts";
 import type { ObjectSchema, Schema } from "../schema.ts";
 import { deepEqual } from "../value/equal.ts";
 import { isPlainObject, setMember } from "../value/plain-object.ts";
-import { orderItems, isSameItem } from "./element-order.ts";
+import { isSameItem, orderItems } from "./element-order.ts";
 
 /** The patch contradicts itself or its schema (`content`), or a directive is not of the form it has to have. */
 export class PatchError extends Error {
@@ -162,7 +162,11 @@ function mergeLists(current: Items, patch: Items, strategy: MergeStrategy): Merg
 }
 
 /** Carries out the items that are directives; what is left are the items to merge and the list to merge them into. */
-function applyItemDirectives(current: Items, patch: Items, mergeKey: string): { live: Items; items: readonly Members[] } {
+function applyItemDirectives(
+  current: Items,
+  patch: Items,
+  mergeKey: string,
+): { live: Items; items: readonly Members[] } {
   let live = current;
   let replaced = false;
   const items: Members[] = [];
@@ -180,7 +184,12 @@ function applyItemDirectives(current: Items, patch: Items, mergeKey: string): { 
 }
 
 /** The list `field` with the patch merged in and put into the order the patch wants; undefined when there is none. */
-function mergeOrderedList(current: unknown, patch: unknown, order: unknown, strategy: MergeStrategy): Items | undefined {
+function mergeOrderedList(
+  current: unknown,
+  patch: unknown,
+  order: unknown,
+  strategy: MergeStrategy,
+): Items | undefined {
   if (!Array.isArray(order)) throw new PatchError("invalid patch format of setElementOrder list", "form");
   const live: Items = Array.isArray(current) ? current : [];
   if (!Array.isArray(patch)) {

@@ -1,6 +1,6 @@
 /** From the schema of a CustomResourceDefinition to the one that every derivation reads. */
 
-import type { Field, ListSchema, ObjectSchema, SchemaBase, Schema } from "../schema.ts";
+import type { Field, ListSchema, ObjectSchema, Schema, SchemaBase } from "../schema.ts";
 import type { JsonType, Rules, ValidationRule } from "../validation/rules.ts";
 import { setMember } from "../value/plain-object.ts";
 import { itemsOf, type JsonSchemaProps, propertiesOf, propertyOf, valuesOf } from "./json-schema-props.ts";

@@ -63,7 +63,10 @@ function validatePart(
 
 const validationTypeMeta = { apiVersion: "validation/v1", kind: "Validation" };
 
-function wrapFurther(surroundings: EnclosingResource | undefined, wrap: (value: unknown) => unknown): EnclosingResource | undefined {
+function wrapFurther(
+  surroundings: EnclosingResource | undefined,
+  wrap: (value: unknown) => unknown,
+): EnclosingResource | undefined {
   if (surroundings === undefined) return undefined;
   return { schema: surroundings.schema, around: (value) => surroundings.around(wrap(value)) };
 }

@@ -200,7 +200,9 @@ function checkNested(
   exceptions: IntOrStringExceptions,
 ): readonly FieldError[] {
   const items = itemsOf(props);
-  const said = Object.entries(forbiddenInJunctors).filter(([name]) => isSpecified(name, props[name as keyof JsonSchemaProps]));
+  const said = Object.entries(forbiddenInJunctors).filter(([name]) =>
+    isSpecified(name, props[name as keyof JsonSchemaProps]),
+  );
   return [
     ...checkValueRules(props, level, path, exceptions),
     ...(items === undefined ? [] : checkNested(items, level, child(path, "items"), {})),

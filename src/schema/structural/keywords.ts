@@ -114,7 +114,14 @@ class Walker {
   }
 }
 
-const unsupportedKeywords = ["id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref"] as const;
+const unsupportedKeywords = [
+  "id",
+  "additionalItems",
+  "patternProperties",
+  "definitions",
+  "dependencies",
+  "$ref",
+] as const;
 
 function checkPart(
   props: JsonSchemaProps,

@@ -13,7 +13,7 @@ import { convertResource } from "./convert.ts";
 import { type DefaultsOptions, validateDefaults } from "./defaults.ts";
 import { validateStructural } from "./invariants.ts";
 import type { JsonSchemaProps } from "./json-schema-props.ts";
-import { validateKeywords, type KeywordOptions, usesUnsupportedKeywords } from "./keywords.ts";
+import { type KeywordOptions, usesUnsupportedKeywords, validateKeywords } from "./keywords.ts";
 
 export interface LoadOptions extends DefaultsOptions, KeywordOptions {
   /** The field that holds the schema, for errors: `spec.validation.openAPIV3Schema`. */
@@ -35,7 +35,8 @@ export function load(props: JsonSchemaProps, options: LoadOptions): LoadResult {
 export function findSchemaErrors(props: JsonSchemaProps, options: LoadOptions): readonly FieldError[] {
   const { path = "openAPIV3Schema", requireStructural = true } = options;
   // Of a schema that says what no structural schema can, only that is worth telling.
-  if (!requireStructural || usesUnsupportedKeywords(props)) return validateKeywords(props, path, withoutExpressions(options));
+  if (!requireStructural || usesUnsupportedKeywords(props))
+    return validateKeywords(props, path, withoutExpressions(options));
   const unstructural = validateStructural(props, path);
   // Looked at even where it is no schema of ours: the one message that helps may be there.
   const errors = unstructural.length > 0 ? unstructural : validateDefaults(asEmbeddedResource(props), path, options);

@@ -161,7 +161,8 @@ function formatValue(value: unknown): string {
     default:
       if (value === null) return '"null"';
       if (value instanceof UnquotedText) return value.toString();
-      if (value instanceof Uint8Array) return `[]byte{${[...value.subarray(0, BYTES_SHOWN_MAX)].map(formatByte).join(", ")}}`;
+      if (value instanceof Uint8Array)
+        return `[]byte{${[...value.subarray(0, BYTES_SHOWN_MAX)].map(formatByte).join(", ")}}`;
       return isStringList(value) ? `[]string{${value.map(formatValue).join(", ")}}` : JSON.stringify(value);
   }
 }

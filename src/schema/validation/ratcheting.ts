@@ -15,7 +15,12 @@ import { rulesCheckOf, validate } from "./validate.ts";
  * As `validate`, without the errors of parts that are as they were. Only of custom resources: what else is invalid must
  * be put right by whoever comes by.
  */
-export function validateWithRatcheting(schema: Schema, value: unknown, old: unknown, field = ""): readonly FieldError[] {
+export function validateWithRatcheting(
+  schema: Schema,
+  value: unknown,
+  old: unknown,
+  field = "",
+): readonly FieldError[] {
   const errors = validate(schema, value, field);
   if (errors.length === 0 || old === undefined || schema.unstructured !== true) return errors;
   const report = new ValidationReport(field);

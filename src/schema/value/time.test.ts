@@ -5,9 +5,9 @@ import {
   formatDuration,
   formatInstant,
   formatMicroTime,
+  formatTime,
   parseDuration,
   parseInstant,
-  formatTime,
 } from "./time.ts";
 
 t.test("canonicalInstant() is in UTC with the decimals of its type", async (t) => {

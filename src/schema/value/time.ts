@@ -33,7 +33,9 @@ function canonicalSeconds(text: string): number | undefined {
   const second = twoDigits(text, 17);
   // Every comparison with a number that is none fails.
   const inRange = month >= 1 && month <= 12 && day >= 1 && day <= 28 && hour < 24 && minute < 60 && second < 60;
-  return inRange && year >= 0 ? ((daysSinceEpoch(year, month, day) * 24 + hour) * 60 + minute) * 60 + second : undefined;
+  return inRange && year >= 0
+    ? ((daysSinceEpoch(year, month, day) * 24 + hour) * 60 + minute) * 60 + second
+    : undefined;
 }
 
 const DASH = 0x2d;
