@@ -13,47 +13,47 @@ interface Lifecycle {
 }
 
 export const betaKinds: readonly Kind[] = [
-  betaOf(ipAddressKind, { since: "1.31" }),
-  betaOf(serviceCIDRKind, { since: "1.31" }),
-  betaOf(validatingAdmissionPolicyKind, { since: "1.28", deprecation: leaving("ValidatingAdmissionPolicy") }),
-  betaOf(validatingAdmissionPolicyBindingKind, {
+  betaVersionOf(ipAddressKind, { since: "1.31" }),
+  betaVersionOf(serviceCIDRKind, { since: "1.31" }),
+  betaVersionOf(validatingAdmissionPolicyKind, { since: "1.28", deprecation: removalWarning("ValidatingAdmissionPolicy") }),
+  betaVersionOf(validatingAdmissionPolicyBindingKind, {
     since: "1.28",
-    deprecation: leaving("ValidatingAdmissionPolicyBinding"),
+    deprecation: removalWarning("ValidatingAdmissionPolicyBinding"),
   }),
 ];
 
-function leaving(kind: string): string {
+function removalWarning(kind: string): string {
   return `admissionregistration.k8s.io/v1beta1 ${kind} is deprecated in v1.31+, unavailable in v1.34+`;
 }
 
-function betaOf<T extends ApiObject>(kind: Kind<T>, lifecycle: Lifecycle): Kind {
+function betaVersionOf<T extends ApiObject>(kind: Kind<T>, lifecycle: Lifecycle): Kind {
   const version = "v1beta1";
   const [group = ""] = kind.group.split(".");
-  const renamed = renaming((name) => name.replace(`${group}/${kind.version}.`, `${group}/${version}.`));
+  const renamed = createRenamer((name) => name.replace(`${group}/${kind.version}.`, `${group}/${version}.`));
   const beta: Kind<T> = {
     ...kind,
     ...lifecycle,
     version,
     schema: renamed(kind.schema) as Kind<T>["schema"],
-    conversion: { stored: kind as unknown as Kind, toStored: (object) => object, fromStored: (object) => object as T },
+    conversion: { storageKind: kind as unknown as Kind, toStorage: (object) => object, fromStorage: (object) => object as T },
   };
   return beta as unknown as Kind;
 }
 
 /** The same schemas under other names. */
-function renaming(rename: (name: string) => string): (schema: Schema) => Schema {
+function createRenamer(rename: (name: string) => string): (schema: Schema) => Schema {
   const known = new Map<Schema, Schema>();
   const visit = (schema: Schema): Schema => {
     const found = known.get(schema);
     if (found !== undefined) return found;
-    const made = copied(schema, visit, rename);
+    const made = copySchema(schema, visit, rename);
     known.set(schema, made);
     return made;
   };
   return visit;
 }
 
-function copied(schema: Schema, visit: (schema: Schema) => Schema, rename: (name: string) => string): Schema {
+function copySchema(schema: Schema, visit: (schema: Schema) => Schema, rename: (name: string) => string): Schema {
   switch (schema.type) {
     case "object": {
       const fields = Object.entries(schema.fields).map(([name, field]) => {

@@ -2,10 +2,10 @@ import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { Operation } from "rfc6902";
 import t from "tap";
-import { jsonPatch } from "./json-patch.ts";
+import { applyJsonPatch } from "./json-patch.ts";
 
 const patched = (document: unknown, ...operations: readonly object[]): unknown =>
-  jsonPatch(structuredClone(document), operations as readonly Operation[]);
+  applyJsonPatch(structuredClone(document), operations as readonly Operation[]);
 
 t.test("jsonPatch() forgives what Kubernetes forgives", async (t) => {
   t.same(patched({ a: 1 }, { op: "replace", path: "/b", value: 2 }), { a: 1, b: 2 });

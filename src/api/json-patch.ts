@@ -13,7 +13,7 @@ const OPERATIONS_MAX = 10_000;
 const COPIED_MAX = 3 * 2 ** 20;
 
 /** Changes `document`, which must be the caller's own, and returns the result. Throws a `StatusError` 413 or 422. */
-export function jsonPatch(document: unknown, operations: readonly Operation[]): unknown {
+export function applyJsonPatch(document: unknown, operations: readonly Operation[]): unknown {
   if (operations.length > OPERATIONS_MAX) {
     const message = `The allowed maximum operations in a JSON patch is ${OPERATIONS_MAX}, got ${operations.length}`;
     throw new StatusError(413, "RequestEntityTooLarge", `Request entity too large: ${message}`);
@@ -22,10 +22,10 @@ export function jsonPatch(document: unknown, operations: readonly Operation[]): 
   const holder = { root: document };
   let copied = 0;
   for (const operation of operations) {
-    const strict = strictly(holder, operation);
-    if (strict?.op === "copy") copied += jsonLength(pointed(strict.from)?.get(holder), COPIED_MAX - copied);
-    if (copied > COPIED_MAX) throw rejected();
-    if (strict !== undefined && applyPatch(holder, [strict])[0] !== null) throw rejected();
+    const strict = normalizeOperation(holder, operation);
+    if (strict?.op === "copy") copied += jsonLength(parsePointer(strict.from)?.get(holder), COPIED_MAX - copied);
+    if (copied > COPIED_MAX) throw invalidPatch();
+    if (strict !== undefined && applyPatch(holder, [strict])[0] !== null) throw invalidPatch();
   }
   return holder.root;
 }
@@ -42,15 +42,15 @@ function jsonLength(value: unknown, most: number): number {
   return length;
 }
 
-function rejected(): StatusError {
+function invalidPatch(): StatusError {
   const message = "the server rejected our request due to an error in our request";
   return new StatusError(422, "Invalid", message, { details: {} });
 }
 
 /** The operation in the standard's own terms; undefined when there is nothing to do. */
-function strictly(holder: object, operation: Operation): Operation | undefined {
-  if (!isUsable(operation.path)) throw rejected();
-  const path = resolved(holder, operation.path, operation.op === "add");
+function normalizeOperation(holder: object, operation: Operation): Operation | undefined {
+  if (!isSafePointer(operation.path)) throw invalidPatch();
+  const path = resolvePath(holder, operation.path, operation.op === "add");
   switch (operation.op) {
     case "add":
       return { op: "add", path, value: operation.value ?? null };
@@ -62,36 +62,36 @@ function strictly(holder: object, operation: Operation): Operation | undefined {
     }
     case "move":
     case "copy":
-      if (!isUsable(operation.from)) throw rejected();
-      return { ...operation, path, from: resolved(holder, operation.from, false) };
+      if (!isSafePointer(operation.from)) throw invalidPatch();
+      return { ...operation, path, from: resolvePath(holder, operation.from, false) };
     default:
       return { ...operation, path };
   }
 }
 
 /** A JSON pointer that does not lead through what every object inherits: the library takes such steps for none. */
-function isUsable(path: unknown): path is string {
+function isSafePointer(path: unknown): path is string {
   if (typeof path !== "string" || (path !== "" && !path.startsWith("/"))) return false;
   return !/\/(__proto__(\/|$)|(constructor|prototype)\/)/.test(path);
 }
 
 /** The path below the holder, its last step turned into a position from the front. */
-function resolved(holder: object, path: string, inserting: boolean): string {
+function resolvePath(holder: object, path: string, inserting: boolean): string {
   const rooted = `/root${path}`;
   const match = /^(.*)\/-([1-9]\d*)$/.exec(path);
   if (match === null) return rooted;
-  const list: unknown = pointed(`/root${match[1]}`)?.get(holder);
+  const list: unknown = parsePointer(`/root${match[1]}`)?.get(holder);
   if (!Array.isArray(list)) return rooted;
   const at = list.length + (inserting ? 1 : 0) - Number(match[2]);
   return at < 0 ? rooted : `/root${match[1]}/${at}`;
 }
 
 function isNewMember(holder: object, path: string): boolean {
-  const { parent, key } = pointed(path)?.evaluate(holder) ?? {};
+  const { parent, key } = parsePointer(path)?.evaluate(holder) ?? {};
   return typeof parent === "object" && parent !== null && !Array.isArray(parent) && !Object.hasOwn(parent, key ?? "");
 }
 
-function pointed(path: string): Pointer | undefined {
+function parsePointer(path: string): Pointer | undefined {
   try {
     return Pointer.fromJSON(path);
   } catch {

@@ -34,16 +34,16 @@ export interface Kind<T extends ApiObject = ApiObject> {
   /** What a row of a table says of its object beside the cells. */
   rowConditions?(object: T): readonly RowCondition[];
   /** Field selectors this kind answers besides `metadata.name` and `metadata.namespace`: label → value in an object. */
-  readonly selectableFields: Readonly<Record<string, FieldValue<T>>>;
+  readonly selectableFields: Readonly<Record<string, FieldSelectorValue<T>>>;
   /** What is said to who asks for another field, where it is not what most kinds say. */
-  readonly unselectable?: (field: string) => string;
+  readonly unsupportedFieldMessage?: (field: string) => string;
   readonly strategy: Strategy<T>;
   /**
    * What the name must look like; a lower-case DNS subdomain when absent. Returns what is wrong, in Kubernetes' words.
    */
-  readonly nameForm?: (name: string) => readonly string[];
+  readonly nameFormat?: (name: string) => readonly string[];
   /** Whether finalizers may be any qualified name; of most kinds they must have a domain, or be Kubernetes' own. */
-  readonly anyFinalizer?: boolean;
+  readonly allowsAnyFinalizer?: boolean;
   /** Said with every answer: that the kind is on its way out, and what to use instead. */
   readonly deprecation?: string;
   /** The release of Kubernetes that has it first, where servers may speak as an older one: `1.33`. */
@@ -59,20 +59,20 @@ export interface Kind<T extends ApiObject = ApiObject> {
 }
 
 /** Each resource in one version: that which is stored, or another where only that is among them. */
-export function oneVersionEach(kinds: readonly Kind[]): readonly Kind[] {
-  const stored = new Set(kinds.filter(isStored).map((kind) => kind.storageName));
+export function onePerResource(kinds: readonly Kind[]): readonly Kind[] {
+  const stored = new Set(kinds.filter(isStorageVersion).map((kind) => kind.storageName));
   const others = new Map(kinds.filter((kind) => !stored.has(kind.storageName)).map((kind) => [kind.storageName, kind]));
-  return kinds.filter((kind) => isStored(kind) || others.get(kind.storageName) === kind);
+  return kinds.filter((kind) => isStorageVersion(kind) || others.get(kind.storageName) === kind);
 }
 
 /** Whether objects are stored in this version. */
-function isStored(kind: Kind): boolean {
-  return storedKind(kind).version === kind.version;
+function isStorageVersion(kind: Kind): boolean {
+  return storageKindOf(kind).version === kind.version;
 }
 
 /** The version in which objects of the kind are stored. */
-export function storedKind(kind: Kind): Kind {
-  return kind.conversion?.stored ?? kind.converter?.stored ?? kind;
+export function storageKindOf(kind: Kind): Kind {
+  return kind.conversion?.storageKind ?? kind.converter?.storageKind ?? kind;
 }
 
 /** As `meta/v1.TableRowCondition`; clients may dim a completed row. */
@@ -84,13 +84,13 @@ export interface RowCondition {
 }
 
 /** Declared as a method, so that a `Kind<Pod>` is a `Kind` (parameters of methods are compared both ways). */
-export type FieldValue<T> = { of(object: T): string }["of"];
+export type FieldSelectorValue<T> = { of(object: T): string }["of"];
 
 /** Between a kind and the version of it that is stored. Both directions keep everything either version can say. */
 export interface Conversion<T extends ApiObject> {
-  readonly stored: Kind;
-  toStored(object: T): ApiObject;
-  fromStored(object: ApiObject): T;
+  readonly storageKind: Kind;
+  toStorage(object: T): ApiObject;
+  fromStorage(object: ApiObject): T;
 }
 
 /** An object as JSON has it, with its kind and apiVersion. */
@@ -99,7 +99,7 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 /** Between the versions of a resource where somebody else has to be asked, who may fail. One for all its versions. */
 export interface Converter {
   /** The version in which objects are stored from now on. There may be objects that lie in others. */
-  readonly stored: Kind;
+  readonly storageKind: Kind;
   /** Any version of the resource, whether it is served or not. */
   kindOf(version: string): Kind | undefined;
   /**
@@ -117,28 +117,28 @@ export interface Subresource<T extends ApiObject = ApiObject> {
   readonly version?: string;
   readonly verbs: readonly Verb[];
   /** Present where a write through the subresource is an update of the object itself, of which it may change a part. */
-  readonly part?: Part<T>;
+  readonly strategy?: SubresourceStrategy<T>;
   /** Present where the subresource shows the object as one of another kind, and takes changes in that form. */
-  readonly view?: View<T>;
+  readonly view?: SubresourceView<T>;
 }
 
 /** A Deployment as its Scale. */
-export interface View<T extends ApiObject = ApiObject> {
+export interface SubresourceView<T extends ApiObject = ApiObject> {
   /** What is shown: its names, schema, columns and rules. It is no resource of its own. */
   readonly kind: Kind;
-  of(object: T): ApiObject;
+  toView(object: T): ApiObject;
   /** The object with what `shown` has changed. */
-  changed(object: T, shown: ApiObject): T;
+  fromView(object: T, shown: ApiObject): T;
   /** What a configuration of the form shown says of the object. */
-  configured(shown: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>;
+  configurationFromView(shown: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>;
 }
 
 /** What an update through a subresource may change: `status`, `finalize`, `approval`, `ephemeralcontainers`, … */
-export interface Part<T extends ApiObject = ApiObject> {
+export interface SubresourceStrategy<T extends ApiObject = ApiObject> {
   /** Members that a write through the subresource leaves as they are, and so cannot manage. */
   readonly resetFields?: readonly (readonly string[])[];
   /** Where it is shorter to say: what it can manage. `*` stands for any item of a list. */
-  readonly managed?: readonly (readonly string[])[];
+  readonly manageableFields?: readonly (readonly string[])[];
   /** The object to be written: everything but the part comes from `previous`. `now` is as `metadata` has times. */
   prepareForUpdate(next: T, previous: T, now: string): T;
   validateUpdate?(next: T, previous: T): readonly FieldError[];
@@ -181,11 +181,11 @@ export interface Strategy<T> {
   /** What a client is told although nothing is wrong: deprecated, pointless members. Updates have a `previous`. */
   warnings?(object: T, previous: T | undefined): readonly string[];
   /** Those about members of a new object that `prepareForCreate` changes. They come first. */
-  warningsOfSent?(object: T): readonly string[];
+  warningsBeforePrepare?(object: T): readonly string[];
   /** Members that a client cannot change, and so cannot manage; the status where it has a subresource, when absent. */
   readonly resetFields?: readonly (readonly string[])[];
   /** Objects that come without a name get a random one (LimitRange). */
-  readonly namesItself?: boolean;
+  readonly generatesMissingName?: boolean;
   /** PUT to a name that does not exist creates it (Event, Lease, Node in Kubernetes 1.33: see facts). */
   readonly allowCreateOnUpdate?: boolean;
   /** PUT without a resourceVersion overwrites; true when absent. */
@@ -193,15 +193,15 @@ export interface Strategy<T> {
   /** Seconds of grace a delete grants; undefined means the object goes at once (everything but Pods). */
   gracePeriodSeconds?(object: T, requested: number | undefined): number | undefined;
   /** A delete that does not say what becomes of dependents leaves them alone; they go too when absent. */
-  readonly orphansDependents?: boolean;
+  readonly orphansDependentsByDefault?: boolean;
   /** What the sender of such a delete is told. */
   readonly deletionWarning?: string;
   /** Puts back what the stored form cannot say: kind and apiVersion of objects within have no protobuf form. */
-  restore?(object: T): T;
+  afterDecode?(object: T): T;
   /** What the first request to delete makes of the object, where it does not go before its finalizers are gone. */
-  markDeleted?(object: T, now: string): T;
+  prepareForDelete?(object: T, now: string): T;
   /** Why the object may not be deleted; undefined when it may. */
-  refuseDelete?(object: T): string | undefined;
+  validateDelete?(object: T): string | undefined;
   /** Seconds after which the store forgets the object (Events). */
   ttlSeconds?(object: T): number | undefined;
 }

@@ -3,12 +3,12 @@ import type { ObjectSchema } from "../schema/schema.ts";
 import { ageColumn, nameColumn } from "./columns/columns.ts";
 import type { ApiObject, Kind, Strategy } from "./kind.ts";
 
-interface Review<T extends ApiObject> extends Pick<Kind<T>, "group" | "version" | "kind" | "namespaced"> {
+interface ReviewDefinition<T extends ApiObject> extends Pick<Kind<T>, "group" | "version" | "kind" | "namespaced"> {
   readonly schema: ObjectSchema & { readonly name: string };
   readonly validate?: Strategy<T>["validate"];
 }
 
-export function reviewKind<T extends ApiObject>({ validate, ...review }: Review<T>): Kind<T> {
+export function createReviewKind<T extends ApiObject>({ validate, ...review }: ReviewDefinition<T>): Kind<T> {
   const singular = review.kind.toLowerCase();
   return {
     ...review,
@@ -27,6 +27,6 @@ export function reviewKind<T extends ApiObject>({ validate, ...review }: Review<
 }
 
 /** Whether objects of the kind are kept. The others are made when they are asked for. */
-export function isKept(kind: Kind): boolean {
+export function isPersisted(kind: Kind): boolean {
   return kind.storageName !== "";
 }

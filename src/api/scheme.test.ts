@@ -11,10 +11,10 @@ t.test(
   async (t) => {
     const scheme = builtinScheme();
     const own = scheme.kinds();
-    const before = scheme.changes;
+    const before = scheme.changeCount;
     const definition = definitionOf({ name: "v1beta1", schema }, { name: "v1", schema });
-    scheme.define(widgets, [customKind(definition, "v1beta1"), customKind(definition, "v1")]);
-    t.not(scheme.changes, before);
+    scheme.setCustomVersions(widgets, [customKind(definition, "v1beta1"), customKind(definition, "v1")]);
+    t.not(scheme.changeCount, before);
     t.same(
       scheme
         .kinds()
@@ -23,10 +23,10 @@ t.test(
       ["v1", "v1beta1"],
     );
     const next = customKind(definition, "v1");
-    scheme.define(widgets, [next]);
+    scheme.setCustomVersions(widgets, [next]);
     t.equal(scheme.byResource("example.com", "v1", "widgets"), next);
     t.equal(scheme.byKind("example.com", "v1beta1", "Widget"), undefined);
-    scheme.define(widgets, []);
+    scheme.setCustomVersions(widgets, []);
     t.same(scheme.kinds(), own);
   },
 );
@@ -34,9 +34,9 @@ t.test(
 t.test("Scheme.define() leaves all as it was when a name is taken", async (t) => {
   const scheme = builtinScheme();
   const kind = customKind(definitionOf({ name: "v1", schema }), "v1");
-  scheme.define(widgets, [kind]);
+  scheme.setCustomVersions(widgets, [kind]);
   const rival = { ...kind, plural: "rivals" };
-  t.throws(() => scheme.define("example.com/rivals", [rival]), /twice/);
+  t.throws(() => scheme.setCustomVersions("example.com/rivals", [rival]), /twice/);
   t.equal(scheme.byKind("example.com", "v1", "Widget"), kind);
   t.equal(scheme.byResource("example.com", "v1", "rivals"), undefined);
 });

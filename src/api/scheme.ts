@@ -5,17 +5,17 @@
 import type { Kind } from "./kind.ts";
 import { compareVersions } from "./version-order.ts";
 
-const OWN_DOMAIN = ".svc.io";
+const SVC_DOMAIN = ".svc.io";
 const KUBERNETES_DOMAIN = ".k8s.io";
 
 /** The Kubernetes spelling of a group. */
 export function kubernetesGroup(group: string): string {
-  return group.endsWith(OWN_DOMAIN) ? `${group.slice(0, -OWN_DOMAIN.length)}${KUBERNETES_DOMAIN}` : group;
+  return group.endsWith(SVC_DOMAIN) ? `${group.slice(0, -SVC_DOMAIN.length)}${KUBERNETES_DOMAIN}` : group;
 }
 
 /** The project's own spelling of a group. */
 export function svcGroup(group: string): string {
-  return group.endsWith(KUBERNETES_DOMAIN) ? `${group.slice(0, -KUBERNETES_DOMAIN.length)}${OWN_DOMAIN}` : group;
+  return group.endsWith(KUBERNETES_DOMAIN) ? `${group.slice(0, -KUBERNETES_DOMAIN.length)}${SVC_DOMAIN}` : group;
 }
 
 export interface GroupVersionKind {
@@ -43,25 +43,25 @@ export class Scheme {
   /** By the storage name that all versions of a resource share. */
   readonly #custom = new Map<string, readonly Kind[]>();
   #kinds: readonly Kind[] | undefined;
-  #changes = 0;
+  #changeCount = 0;
 
   /** How often its kinds have changed, for those who derive something from all of them. */
-  get changes(): number {
-    return this.#changes;
+  get changeCount(): number {
+    return this.#changeCount;
   }
 
   /** Throws when the resource or the kind is known already. */
   register(kind: Kind): void {
     this.#add(kind);
     this.#builtin.push(kind);
-    this.#changed();
+    this.#recordChange();
   }
 
   /**
    * Makes these all the versions of a custom resource that are served; none takes the resource away. Throws, and leaves
    * all as it was, when one of them is known otherwise.
    */
-  define(storageName: string, kinds: readonly Kind[]): void {
+  setCustomVersions(storageName: string, kinds: readonly Kind[]): void {
     const before = this.#custom.get(storageName) ?? [];
     for (const kind of before) this.#remove(kind);
     try {
@@ -73,7 +73,7 @@ export class Scheme {
     }
     if (kinds.length === 0) this.#custom.delete(storageName);
     else this.#custom.set(storageName, kinds);
-    this.#changed();
+    this.#recordChange();
   }
 
   /** Any spelling of the group. */
@@ -88,7 +88,7 @@ export class Scheme {
 
   /** In the order of registration; then custom resources by group and version, the preferred first. */
   kinds(): readonly Kind[] {
-    this.#kinds ??= [...this.#builtin, ...[...this.#custom.values()].flat().sort(inOrder)];
+    this.#kinds ??= [...this.#builtin, ...[...this.#custom.values()].flat().sort(compareKinds)];
     return this.#kinds;
   }
 
@@ -107,13 +107,13 @@ export class Scheme {
     if (this.#byKind.get(name) === kind) this.#byKind.delete(name);
   }
 
-  #changed(): void {
+  #recordChange(): void {
     this.#kinds = undefined;
-    this.#changes++;
+    this.#changeCount++;
   }
 }
 
-function inOrder(a: Kind, b: Kind): number {
+function compareKinds(a: Kind, b: Kind): number {
   if (a.group !== b.group) return a.group < b.group ? -1 : 1;
   return compareVersions(a.version, b.version) || (a.plural < b.plural ? -1 : 1);
 }

@@ -57,18 +57,18 @@ export class StatusError extends Error {
 }
 
 /** What an error names: `pods "web" not found`, `pods.apps "x" is invalid`. */
-export interface Subject {
+export interface ErrorSubject {
   readonly group: string;
   /** The plural resource, or the kind for `invalid`. */
   readonly resource: string;
   readonly name: string;
 }
 
-function qualified(subject: Subject): string {
+function qualifiedResource(subject: ErrorSubject): string {
   return subject.group === "" ? subject.resource : `${subject.resource}.${subject.group}`;
 }
 
-function detailsOf(subject: Subject): StatusDetails {
+function detailsOf(subject: ErrorSubject): StatusDetails {
   return {
     ...(subject.name === "" ? {} : { name: subject.name }),
     ...(subject.group === "" ? {} : { group: subject.group }),
@@ -84,30 +84,30 @@ export function unauthorized(): StatusError {
   return new StatusError(401, "Unauthorized", "Unauthorized");
 }
 
-export function forbidden(subject: Subject, why: string): StatusError {
+export function forbidden(subject: ErrorSubject, why: string): StatusError {
   const name = subject.name === "" ? "" : ` "${subject.name}"`;
-  return new StatusError(403, "Forbidden", `${qualified(subject)}${name} is forbidden: ${why}`, {
+  return new StatusError(403, "Forbidden", `${qualifiedResource(subject)}${name} is forbidden: ${why}`, {
     details: detailsOf(subject),
   });
 }
 
-export function notFound(subject: Subject): StatusError {
-  return new StatusError(404, "NotFound", `${qualified(subject)} "${subject.name}" not found`, {
+export function notFound(subject: ErrorSubject): StatusError {
+  return new StatusError(404, "NotFound", `${qualifiedResource(subject)} "${subject.name}" not found`, {
     details: detailsOf(subject),
   });
 }
 
-export function alreadyExists(subject: Subject): StatusError {
-  return new StatusError(409, "AlreadyExists", `${qualified(subject)} "${subject.name}" already exists`, {
+export function alreadyExists(subject: ErrorSubject): StatusError {
+  return new StatusError(409, "AlreadyExists", `${qualifiedResource(subject)} "${subject.name}" already exists`, {
     details: detailsOf(subject),
   });
 }
 
-export function conflict(subject: Subject, why: string): StatusError {
+export function conflict(subject: ErrorSubject, why: string): StatusError {
   return new StatusError(
     409,
     "Conflict",
-    `Operation cannot be fulfilled on ${qualified(subject)} "${subject.name}": ${why}`,
+    `Operation cannot be fulfilled on ${qualifiedResource(subject)} "${subject.name}": ${why}`,
     { details: detailsOf(subject) },
   );
 }
@@ -119,14 +119,14 @@ export function expired(message: string, metadata: Status["metadata"] = {}): Sta
 
 /** `subject.resource` is the kind here, as Kubernetes spells it. Causes are bounded by the caller. */
 export function invalid(
-  subject: Subject,
+  subject: ErrorSubject,
   errors: readonly FieldError[],
   render: (e: FieldError) => string,
 ): StatusError {
   // What is found twice is a cause twice, and said once.
   const texts = [...new Set(errors.map((error) => `${error.field}: ${render(error)}`))];
   const all = texts.length === 1 ? texts[0] : `[${texts.join(", ")}]`;
-  return new StatusError(422, "Invalid", `${qualified(subject)} "${subject.name}" is invalid: ${all}`, {
+  return new StatusError(422, "Invalid", `${qualifiedResource(subject)} "${subject.name}" is invalid: ${all}`, {
     details: {
       ...detailsOf(subject),
       causes: errors.map((error) => ({ reason: error.type, message: render(error), field: error.field })),

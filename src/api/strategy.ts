@@ -1,5 +1,5 @@
 /** What most strategies have in common: spec and status are written apart. */
-import type { ApiObject, Part, Subresource } from "./kind.ts";
+import type { ApiObject, SubresourceStrategy, Subresource } from "./kind.ts";
 
 interface WithStatus extends ApiObject {
   readonly status?: unknown;
@@ -18,33 +18,33 @@ export function dropStatus<T extends WithStatus>(object: T): T {
 }
 
 /** A new object is the first generation of what is wanted. */
-export function firstGeneration<T extends ApiObject>(object: T): T {
+export function setFirstGeneration<T extends ApiObject>(object: T): T {
   return { ...object, metadata: { ...object.metadata, generation: 1 } };
 }
 
 /** The generation counts the changes of what is wanted. */
-export function nextGeneration<T extends ApiObject>(next: T, previous: T, changed: boolean): T {
+export function updateGeneration<T extends ApiObject>(next: T, previous: T, changed: boolean): T {
   const generation = (previous.metadata?.generation ?? 0) + (changed ? 1 : 0);
   return generation === 0 ? next : { ...next, metadata: { ...next.metadata, generation } };
 }
 
 /** A write to the status changes nothing else but what stands in `metadata` of the update. */
-export function onlyStatus<T extends WithStatus>(next: T, previous: T): T {
+export function replaceStatus<T extends WithStatus>(next: T, previous: T): T {
   const { status: _, ...rest } = previous;
   const merged = { ...rest, metadata: next.metadata };
   return (next.status === undefined ? merged : { ...merged, status: next.status }) as T;
 }
 
 /** As `onlyStatus`, and of `metadata` nothing changes either. */
-export function nothingButStatus<T extends WithStatus>(next: T, previous: T): T {
+export function replaceStatusOnly<T extends WithStatus>(next: T, previous: T): T {
   const { labels: _, annotations: __, finalizers: ___, ownerReferences: ____, ...rest } = next.metadata ?? {};
   const { labels, annotations, finalizers, ownerReferences } = previous.metadata ?? {};
   const kept = Object.entries({ labels, annotations, finalizers, ownerReferences }).filter(([, value]) => value);
-  return onlyStatus({ ...next, metadata: { ...rest, ...Object.fromEntries(kept) } }, previous);
+  return replaceStatus({ ...next, metadata: { ...rest, ...Object.fromEntries(kept) } }, previous);
 }
 
 /** The `status` subresource; `part` says more than that nothing else changes. */
-export function statusSubresource<T extends WithStatus>(kind: string, part?: Partial<Part<T>>): Subresource<T> {
+export function statusSubresource<T extends WithStatus>(kind: string, part?: Partial<SubresourceStrategy<T>>): Subresource<T> {
   const verbs = ["get", "patch", "update"] as const;
-  return { name: "status", kind, verbs, part: { prepareForUpdate: onlyStatus, resetFields: [["spec"]], ...part } };
+  return { name: "status", kind, verbs, strategy: { prepareForUpdate: replaceStatus, resetFields: [["spec"]], ...part } };
 }

@@ -1,6 +1,6 @@
 /** The order of versions by their names, as Kubernetes prefers them: `v2`, `v1`, `v2beta1`, `v1alpha1`, others. */
 
-interface Parsed {
+interface ParsedVersion {
   readonly major: number;
   /** Of `v1`, then of `v1beta1`, then of `v1alpha1`. */
   readonly stage: number;
@@ -11,8 +11,8 @@ const STAGES = ["alpha", "beta", ""] as const;
 
 /** Negative where `a` goes first. Names that are no versions go last, by the alphabet. */
 export function compareVersions(a: string, b: string): number {
-  const left = parsed(a);
-  const right = parsed(b);
+  const left = parseVersion(a);
+  const right = parseVersion(b);
   if (left === undefined || right === undefined) {
     if (left !== right) return left === undefined ? 1 : -1;
     return a < b ? -1 : a > b ? 1 : 0;
@@ -20,7 +20,7 @@ export function compareVersions(a: string, b: string): number {
   return right.stage - left.stage || right.major - left.major || right.minor - left.minor;
 }
 
-function parsed(name: string): Parsed | undefined {
+function parseVersion(name: string): ParsedVersion | undefined {
   const match = /^v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?$/.exec(name);
   if (match === null) return undefined;
   const [, major, stage = "", minor = "0"] = match;

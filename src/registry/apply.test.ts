@@ -122,7 +122,7 @@ t.test("apply() takes what is there for somebody's when nobody kept book", async
 t.test("apply() to a subresource manages its part alone, and creates nothing", async (t) => {
   await using f = fixture();
   const pods = f.registries.of(podKind);
-  const part = podKind.subresources.find(({ name }) => name === "status")?.part;
+  const part = podKind.subresources.find(({ name }) => name === "status")?.strategy;
   const options = { force: false, fieldManager: "agent", subresource: "status", part };
   const spec = { containers: [{ name: "c", image: "i" }] };
   const configuration = { apiVersion: "v1", kind: "Pod", metadata: { name: "p" }, spec, status: { phase: "Running" } };

@@ -115,7 +115,7 @@ async function prepared<T extends ApiObject>(
   const { strategy } = registry.kind;
   const named = withMetadata(admitted, systemMetadata(registry, admitted));
   const given = (await allocate?.(named, undefined)) ?? named;
-  options.warn?.(strategy.warningsOfSent?.(given) ?? []);
+  options.warn?.(strategy.warningsBeforePrepare?.(given) ?? []);
   const object = strategy.prepareForCreate?.(given, registry.timestamp(), scope.user) ?? given;
   checkNew(registry, scope, object);
   options.warn?.(strategy.warnings?.(object, undefined) ?? []);
@@ -146,7 +146,7 @@ function chosenName<T extends ApiObject>(registry: Registry<T>, { name, generate
   const { random } = registry.deps;
   if (name) return {};
   if (generateName) return { name: generateName.slice(0, GENERATED_PREFIX_MAX) + randomSuffix(random) };
-  return registry.kind.strategy.namesItself === true ? { name: randomUuid(random) } : {};
+  return registry.kind.strategy.generatesMissingName === true ? { name: randomUuid(random) } : {};
 }
 
 async function store<T extends ApiObject>(

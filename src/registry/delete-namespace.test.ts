@@ -9,7 +9,7 @@ import { get } from "./get.ts";
 import { removeNamespace } from "./delete-namespace.ts";
 import { update } from "./update.ts";
 
-const finalize = namespaceKind.subresources.find(({ name }) => name === "finalize")?.part;
+const finalize = namespaceKind.subresources.find(({ name }) => name === "finalize")?.strategy;
 
 t.test("removeNamespace() marks; the last finalizer of the spec lets it go", async (t) => {
   await using f = fixture();

@@ -19,7 +19,7 @@ async function pod(f: Fixture, spec: Partial<NonNullable<Pod["spec"]>> = {}) {
   return pods;
 }
 
-const podStatus = podKind.subresources.find(({ name }) => name === "status")?.part;
+const podStatus = podKind.subresources.find(({ name }) => name === "status")?.strategy;
 
 t.test("remove() gives a pod on a node its grace, which can only get shorter", async (t) => {
   await using f = fixture();

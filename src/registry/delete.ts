@@ -34,7 +34,7 @@ export async function remove<T extends ApiObject>(
   options: DeleteOptions = {},
 ): Promise<DeleteResult<T>> {
   const { object } = await get(registry, scope, name);
-  const refused = registry.kind.strategy.refuseDelete?.(object);
+  const refused = registry.kind.strategy.validateDelete?.(object);
   if (refused !== undefined) throw forbidden(registry.subject(scope, name), refused);
   return await removeObject(registry, scope, object, options);
 }
@@ -91,7 +91,7 @@ interface Step<T> {
 
 /** What one request to delete does to an object in this state. */
 function nextStep<T extends ApiObject>(registry: Registry<T>, object: T, options: DeleteOptions): Step<T> {
-  const { markDeleted } = registry.kind.strategy;
+  const { prepareForDelete: markDeleted } = registry.kind.strategy;
   if (markDeleted !== undefined && metadataOf(object).deletionTimestamp === undefined) {
     return { object: markDeleted(object, registry.timestamp()), gone: false };
   }
@@ -124,7 +124,7 @@ function nextStep<T extends ApiObject>(registry: Registry<T>, object: T, options
 
 /** Whether it leaves without a word about grace. */
 function hasNoGrace<T extends ApiObject>(registry: Registry<T>, object: T): boolean {
-  return waitsForNamespace(object) || registry.kind.strategy.markDeleted !== undefined;
+  return waitsForNamespace(object) || registry.kind.strategy.prepareForDelete !== undefined;
 }
 
 /** Kinds with grace are marked with when it ends; a later request can only make it shorter. */
@@ -161,7 +161,7 @@ function collectorFinalizers<T extends ApiObject>(
   if (registry.deps.garbageCollector !== true) return finalizers;
   const others = finalizers.filter((finalizer) => finalizer !== ORPHAN && finalizer !== FOREGROUND);
   // What the object itself says goes before what is usual for its kind.
-  const orphans = registry.kind.strategy.orphansDependents === true && others.length === finalizers.length;
+  const orphans = registry.kind.strategy.orphansDependentsByDefault === true && others.length === finalizers.length;
   switch (policy ?? (orphans ? "Orphan" : undefined)) {
     case undefined:
       return finalizers;

@@ -1,6 +1,6 @@
 /** What plugins are told and may do: the registries, as they know them. */
 import type { ObjectWriter, ObjectReader, SignalSource } from "../admission/chain/plugin.ts";
-import type { ApiObject, Kind, Part } from "../api/kind.ts";
+import type { ApiObject, Kind, SubresourceStrategy } from "../api/kind.ts";
 import type { UserInfo } from "../auth/user.ts";
 import type { MaybePromise } from "../std/async/maybe-promise.ts";
 import type { WatchCache } from "../storage/watch/cache.ts";
@@ -60,7 +60,7 @@ export function effectsOn(registries: Registries): ObjectWriter {
     ) {
       const registry = registries.of(kind);
       const scope = scopeOf(kind as unknown as Kind, namespace, signal);
-      const part = kind.subresources.find((one) => one.name === subresource)?.part as Part<T> | undefined;
+      const part = kind.subresources.find((one) => one.name === subresource)?.strategy as SubresourceStrategy<T> | undefined;
       return await change(registry, scope, name, async (previous, allocate) => {
         return await updated(registry, scope, next(previous), previous, { part }, allocate);
       });

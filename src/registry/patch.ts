@@ -1,5 +1,5 @@
 import type { Operation } from "rfc6902";
-import { jsonPatch } from "../api/json-patch.ts";
+import { applyJsonPatch } from "../api/json-patch.ts";
 import type { ApiObject, Kind } from "../api/kind.ts";
 import { formatApiVersion } from "../api/scheme.ts";
 import { badRequest, StatusError } from "../api/status.ts";
@@ -58,7 +58,7 @@ export function jsonOf<T extends ApiObject>(kind: Kind<T>, group: string, object
 export function patched(kind: Kind, current: unknown, patch: Patch): unknown {
   switch (patch.type) {
     case "json":
-      return jsonPatch(current, patch.operations);
+      return applyJsonPatch(current, patch.operations);
     case "merge":
       return jsonMergePatch(current, patch.value);
     case "strategic":

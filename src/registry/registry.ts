@@ -1,7 +1,7 @@
 /** One resource behind its verbs: the kind, where its objects lie, and the cache that reads are answered from. */
 
 import type { ApiObject, Kind } from "../api/kind.ts";
-import type { Subject } from "../api/status.ts";
+import type { ErrorSubject } from "../api/status.ts";
 import type { UserInfo } from "../auth/user.ts";
 import type { FieldError } from "../schema/validation/field-error.ts";
 import { formatTime } from "../schema/value/time.ts";
@@ -166,12 +166,12 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
     return cache;
   }
 
-  subject(scope: Scope, name: string): Subject {
+  subject(scope: Scope, name: string): ErrorSubject {
     return { group: scope.group, resource: this.kind.plural, name };
   }
 
   /** What errors about invalid objects name: the kind, not the resource. */
-  kindSubject(scope: Scope, name: string): Subject {
+  kindSubject(scope: Scope, name: string): ErrorSubject {
     return { group: scope.group, resource: this.kind.kind, name };
   }
 

@@ -10,7 +10,7 @@ import { get } from "./get.ts";
 import { type Patch, patch } from "./patch.ts";
 import { update } from "./update.ts";
 
-const podStatus = podKind.subresources.find(({ name }) => name === "status")?.part;
+const podStatus = podKind.subresources.find(({ name }) => name === "status")?.strategy;
 
 t.test("update() replaces an object, and writes nothing when nothing differs", async (t) => {
   await using f = fixture();

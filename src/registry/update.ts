@@ -1,4 +1,4 @@
-import type { ApiObject, Part } from "../api/kind.ts";
+import type { ApiObject, SubresourceStrategy } from "../api/kind.ts";
 import { badRequest, conflict, notFound, StatusError } from "../api/status.ts";
 import { preconditionFailed } from "../storage/object-store.ts";
 import { change, type Next } from "./write/guaranteed-update.ts";
@@ -10,7 +10,7 @@ import { defaulted, inNamespace, metadataOf, mustNameVersion, ownersOnce, sentVe
 
 export interface UpdateOptions<T extends ApiObject = ApiObject> extends CreateOptions {
   /** The part that a subresource may change; the whole object when absent. */
-  readonly part?: Part<T> | undefined;
+  readonly part?: SubresourceStrategy<T> | undefined;
 }
 
 export interface UpdateResult<T> {

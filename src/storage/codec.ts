@@ -1,5 +1,5 @@
 /** How an object is spelled in the store: protobuf envelope, JSON or YAML. All are read, whichever is written. */
-import { type ApiObject, type Kind, storedKind } from "../api/kind.ts";
+import { type ApiObject, type Kind, storageKindOf } from "../api/kind.ts";
 import { decode } from "../schema/decode/decode.ts";
 import { encodeJson } from "../schema/json/encode.ts";
 import { parseJson } from "../schema/json/parse.ts";
@@ -23,20 +23,20 @@ export function codecOf<T extends ApiObject>(kind: Kind<T>, mediaType: StorageMe
   if (kind.converter !== undefined) return plainCodec(kind, "application/json");
   const { conversion } = kind;
   if (conversion === undefined) return plainCodecOf(kind, mediaType);
-  const stored = plainCodecOf(conversion.stored, mediaType);
+  const stored = plainCodecOf(conversion.storageKind, mediaType);
   return {
-    encode: (object) => stored.encode(conversion.toStored(object)),
-    decode: (bytes) => conversion.fromStored(stored.decode(bytes)),
+    encode: (object) => stored.encode(conversion.toStorage(object)),
+    decode: (bytes) => conversion.fromStorage(stored.decode(bytes)),
   };
 }
 
 function plainCodecOf<T extends ApiObject>(kind: Kind<T>, mediaType: StorageMediaType): Codec<T> {
   const { conversion } = kind;
   if (conversion === undefined) return plainCodec(kind, mediaType);
-  const stored = plainCodec(conversion.stored, mediaType);
+  const stored = plainCodec(conversion.storageKind, mediaType);
   return {
-    encode: (object) => stored.encode(conversion.toStored(object)),
-    decode: (bytes) => conversion.fromStored(stored.decode(bytes)),
+    encode: (object) => stored.encode(conversion.toStorage(object)),
+    decode: (bytes) => conversion.fromStorage(stored.decode(bytes)),
   };
 }
 
@@ -65,8 +65,8 @@ export function plainCodec<T extends ApiObject>(kind: Kind<T>, mediaType: Storag
 
 /** Defaults are those of the version that is stored: what a webhook makes of an object in another is all there is. */
 function restoring<T extends ApiObject>(kind: Kind<T>): (object: T) => T {
-  if (storedKind(kind as unknown as Kind).version !== kind.version) return (object) => object;
-  return (object) => kind.strategy.restore?.(object) ?? object;
+  if (storageKindOf(kind as unknown as Kind).version !== kind.version) return (object) => object;
+  return (object) => kind.strategy.afterDecode?.(object) ?? object;
 }
 
 /** The store's revision is the resource version: a copy inside the value would be wrong after the next write. */

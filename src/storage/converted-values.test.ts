@@ -17,7 +17,7 @@ class Mirror implements Converter {
     this.#storage = storage;
   }
 
-  get stored(): Kind {
+  get storageKind(): Kind {
     return this.kindOf(this.#storage);
   }
 

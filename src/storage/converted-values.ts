@@ -43,7 +43,7 @@ export class ConvertedValues<T extends ApiObject> {
 
   /** Values for the kind's codec, from those in the store; all that need it are asked for together. */
   async shown(items: readonly KeyValue[]): Promise<readonly KeyValue[]> {
-    const storage = this.#converter.stored.version;
+    const storage = this.#converter.storageKind.version;
     const wanted = this.#kind.version;
     const versions = items.map(({ value }) => versionIn(value));
     const asItIs = (version: string | undefined): boolean =>
@@ -69,7 +69,7 @@ export class ConvertedValues<T extends ApiObject> {
 
   /** `bytes` are as the kind's codec writes them. What is shown has been to the store's version and back. */
   async written(bytes: Uint8Array): Promise<ConvertedWrite> {
-    const { stored } = this.#converter;
+    const { storageKind: stored } = this.#converter;
     const own = stored.version === this.#kind.version;
     if (own && this.#isJson) return { stored: bytes, shown: bytes };
     const target = plainCodec(stored, this.#mediaType);

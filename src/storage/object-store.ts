@@ -1,5 +1,5 @@
 import type { ApiObject, Kind } from "../api/kind.ts";
-import { alreadyExists, conflict, notFound, type Subject } from "../api/status.ts";
+import { alreadyExists, conflict, notFound, type ErrorSubject } from "../api/status.ts";
 import { deepFreeze } from "../schema/value/freeze.ts";
 import { toUnpooledBuffer } from "../std/memory/unpooled-buffer.ts";
 import { andThen, type MaybePromise } from "../std/async/maybe-promise.ts";
@@ -25,7 +25,7 @@ export interface Preconditions {
 export interface ObjectWriteOptions {
   readonly ttlSeconds?: number | undefined;
   /** What errors name, in the spelling the client asked in; the kind's own group and the key's name when absent. */
-  readonly subject?: Subject | undefined;
+  readonly subject?: ErrorSubject | undefined;
 }
 
 export interface ObjectUpdateOptions<T> extends Omit<ObjectWriteOptions, "ttlSeconds"> {
@@ -221,7 +221,7 @@ export class ObjectStore<T extends ApiObject> {
     }
   }
 
-  #subject(key: string, options: Pick<ObjectWriteOptions, "subject">): Subject {
+  #subject(key: string, options: Pick<ObjectWriteOptions, "subject">): ErrorSubject {
     return options.subject ?? { group: this.kind.group, resource: this.kind.plural, name: this.#keys.nameOf(key) };
   }
 }

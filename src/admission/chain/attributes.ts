@@ -1,8 +1,8 @@
 /** Functions over admission attributes that most plugins need, and the error by which a plugin rejects a request. */
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { ObjectMeta } from "../../api/meta/object-meta.ts";
-import { forbidden, type StatusError, type Subject } from "../../api/status.ts";
-import type { AdmissionRequest, Operation, AdmissionAttributes } from "./plugin.ts";
+import { forbidden, type StatusError, type ErrorSubject } from "../../api/status.ts";
+import type { AdmissionAttributes, AdmissionRequest, Operation } from "./plugin.ts";
 
 /** Whether the request is for this resource, in any version. `subresource` is "" for the object itself. */
 export function matchesResource<T extends ApiObject>(
@@ -21,7 +21,7 @@ export function metadataOf(object: ApiObject | undefined): ObjectMeta {
 }
 
 /** The object that errors name. An object that has only a generateName is named by that, as in Kubernetes. */
-export function subjectOf({ kind, group, name, object }: AdmissionRequest): Subject {
+export function subjectOf({ kind, group, name, object }: AdmissionRequest): ErrorSubject {
   const { name: own, generateName } = metadataOf(object);
   return { group, resource: kind.plural, name: name || own || generateName || "Unknown!" };
 }

@@ -79,6 +79,6 @@ export async function convertObject(
     const [json] = await converter.convert([encodeJson(from, object)], to.kind.version);
     return decodeJson(to, json);
   }
-  const stored = from.kind.conversion?.toStored(object) ?? object;
-  return to.kind.conversion?.fromStored(stored) ?? stored;
+  const stored = from.kind.conversion?.toStorage(object) ?? object;
+  return to.kind.conversion?.fromStorage(stored) ?? stored;
 }

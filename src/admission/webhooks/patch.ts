@@ -1,6 +1,6 @@
 /** Applies the JSON patch of a webhook. */
 import type { Operation } from "rfc6902";
-import { jsonPatch } from "../../api/json-patch.ts";
+import { applyJsonPatch } from "../../api/json-patch.ts";
 import { StatusError } from "../../api/status.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
@@ -19,7 +19,7 @@ export function applyWebhookPatch(bytes: Buffer, object: unknown, webhook: strin
   let document: unknown = structuredClone(object);
   for (const operation of operations) {
     try {
-      document = jsonPatch(document, [operation]);
+      document = applyJsonPatch(document, [operation]);
     } catch (error) {
       if (!(error instanceof StatusError)) throw error;
       const { op, path } = operation;

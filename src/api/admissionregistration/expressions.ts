@@ -16,7 +16,7 @@ import {
   typeText,
 } from "../../cel/values/types.ts";
 import { type FieldError, invalidField, requiredField } from "../../schema/validation/field-error.ts";
-import { nameForms } from "../meta/validation/name-formats.ts";
+import { nameFormats } from "../meta/validation/name-formats.ts";
 
 const groupVersion = { group: stringType, version: stringType };
 const kindType = objectType("kubernetes.GroupVersionKind", { ...groupVersion, kind: stringType });
@@ -83,10 +83,10 @@ const environments = new Map<boolean, Environment>();
 
 export function admissionEnvironment({ params = false, variables }: AdmissionNames = {}): Environment {
   const names = { ...admissionVariables, ...(params ? { params: dynType } : {}) };
-  if (variables !== undefined) return environment({ variables: { ...names, variables }, nameForms });
+  if (variables !== undefined) return environment({ variables: { ...names, variables }, nameForms: nameFormats });
   let known = environments.get(params);
   if (known === undefined) {
-    known = environment({ variables: names, nameForms });
+    known = environment({ variables: names, nameForms: nameFormats });
     environments.set(params, known);
   }
   return known;

@@ -1,7 +1,7 @@
 /** What a conversion webhook is asked, and what it answers. */
 import { list, object, pointer, rawExtension, required, string } from "../../schema/define.ts";
 import type { Infer } from "../../schema/schema.ts";
-import { statusAnswer } from "../meta/response-types.ts";
+import { statusResponse } from "../meta/response-types.ts";
 import { typeMeta } from "../meta/type-meta.ts";
 
 export const conversionRequest = object("apiextensions/v1.ConversionRequest", {
@@ -14,7 +14,7 @@ export type ConversionRequest = Infer<typeof conversionRequest>;
 export const conversionResponse = object("apiextensions/v1.ConversionResponse", {
   uid: required(1, string),
   convertedObjects: required(2, list(rawExtension)),
-  result: required(3, statusAnswer),
+  result: required(3, statusResponse),
 });
 export type ConversionResponse = Infer<typeof conversionResponse>;
 

@@ -1,15 +1,15 @@
 import { unquoted, type FieldError, invalidField } from "../../schema/validation/field-error.ts";
 import type { Kind } from "../kind.ts";
-import { reviewKind } from "../review-kind.ts";
+import { createReviewKind } from "../review-kind.ts";
 import { type SelfSubjectReview, selfSubjectReview } from "./self-subject-review.ts";
 import { type TokenRequest, tokenRequest } from "./token-request.ts";
 import { type TokenReview, tokenReview } from "./token-review.ts";
 
 const names = { group: "authentication.svc.io", version: "v1", namespaced: false } as const;
 
-export const tokenReviewKind = reviewKind<TokenReview>({ ...names, kind: "TokenReview", schema: tokenReview });
+export const tokenReviewKind = createReviewKind<TokenReview>({ ...names, kind: "TokenReview", schema: tokenReview });
 
-export const selfSubjectReviewKind = reviewKind<SelfSubjectReview>({
+export const selfSubjectReviewKind = createReviewKind<SelfSubjectReview>({
   ...names,
   kind: "SelfSubjectReview",
   schema: selfSubjectReview,
@@ -21,7 +21,7 @@ const SECONDS_MAX = 2 ** 32;
 
 /** No resource of its own: what `serviceaccounts/token` is asked with. */
 export const tokenRequestKind: Kind<TokenRequest> = {
-  ...reviewKind<TokenRequest>({
+  ...createReviewKind<TokenRequest>({
     group: names.group,
     version: names.version,
     kind: "TokenRequest",

@@ -1,15 +1,15 @@
 /** The columns that most kinds share. */
 
 import type { ApiObject, Column } from "../kind.ts";
-import { CREATED_TEXT, NAME_TEXT } from "./descriptions.ts";
-import { since } from "./human-duration.ts";
+import { CREATED_DESCRIPTION, NAME_DESCRIPTION } from "./descriptions.ts";
+import { formatAge } from "./human-duration.ts";
 
 export const nameColumn: Column<ApiObject> = {
   name: "Name",
   type: "string",
   format: "name",
   priority: 0,
-  description: NAME_TEXT,
+  description: NAME_DESCRIPTION,
   cell: (object) => object.metadata?.name ?? "",
 };
 
@@ -17,8 +17,8 @@ export const ageColumn: Column<ApiObject> = {
   name: "Age",
   type: "string",
   priority: 0,
-  description: CREATED_TEXT,
-  cell: (object, now) => since(object.metadata?.creationTimestamp, now),
+  description: CREATED_DESCRIPTION,
+  cell: (object, now) => formatAge(object.metadata?.creationTimestamp, now),
 };
 
 type Cell<T> = Column<T>["cell"];
@@ -48,6 +48,6 @@ export const createdAtColumn: Column<ApiObject> = {
   name: "Created At",
   type: "date",
   priority: 0,
-  description: CREATED_TEXT,
+  description: CREATED_DESCRIPTION,
   cell: (object) => object.metadata?.creationTimestamp ?? "<unknown>",
 };

@@ -1,14 +1,14 @@
 /** What each column of a table means, in the words that clients of Kubernetes know: they are part of its tables. */
 
 /** `metadata.name`. */
-export const NAME_TEXT =
+export const NAME_DESCRIPTION =
   "Name must be unique within a namespace. Is required when creating resources, although some resources " +
   "may allow a client to request the generation of an appropriate name automatically. Name is primarily " +
   "intended for creation idempotence and configuration definition. Cannot be updated. More info: " +
   "https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names";
 
 /** `metadata.creationTimestamp`. */
-export const CREATED_TEXT =
+export const CREATED_DESCRIPTION =
   "CreationTimestamp is a timestamp representing the server time when this object was created. It is not " +
   "guaranteed to be set in happens-before order across separate operations. Clients may not set this " +
   "value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null " +
@@ -16,7 +16,7 @@ export const CREATED_TEXT =
   "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
 
 /** By kind, then by column. */
-export const columnTexts: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+export const columnDescriptions: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   APIService: {
     Service: "The reference to the service that hosts this API endpoint.",
     Available: "Whether this service is available.",

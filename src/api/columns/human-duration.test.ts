@@ -1,5 +1,5 @@
 import t from "tap";
-import { humanDuration, since } from "./human-duration.ts";
+import { humanDuration, formatAge } from "./human-duration.ts";
 
 const second = 1000;
 const minute = 60 * second;
@@ -32,7 +32,7 @@ t.test("humanDuration() shows what kubectl shows", async (t) => {
 });
 
 t.test("since() says unknown for a missing or unreadable time", async (t) => {
-  t.equal(since(undefined, 0), "<unknown>");
-  t.equal(since("yesterday", 0), "<unknown>");
-  t.equal(since("1970-01-01T00:00:00Z", 5 * second), "5s");
+  t.equal(formatAge(undefined, 0), "<unknown>");
+  t.equal(formatAge("yesterday", 0), "<unknown>");
+  t.equal(formatAge("1970-01-01T00:00:00Z", 5 * second), "5s");
 });

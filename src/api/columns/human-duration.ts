@@ -31,7 +31,7 @@ function pair(large: number, largeUnit: string, small: number, smallUnit: string
 }
 
 /** How long ago an RFC 3339 time was; `<unknown>` when there is none. */
-export function since(time: string | undefined, now: number): string {
+export function formatAge(time: string | undefined, now: number): string {
   const then = time === undefined ? Number.NaN : Date.parse(time);
   return Number.isNaN(then) ? "<unknown>" : humanDuration(now - then);
 }

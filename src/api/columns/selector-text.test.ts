@@ -1,10 +1,10 @@
 import t from "tap";
-import { labelSelectorText, labelsText } from "./selector-text.ts";
+import { formatLabelSelector, formatLabels } from "./selector-text.ts";
 
 t.test("labelsText() sorts", async (t) => {
-  t.equal(labelsText({ b: "2", a: "1" }), "a=1,b=2");
-  t.equal(labelsText({}), "<none>");
-  t.equal(labelsText(undefined), "<none>");
+  t.equal(formatLabels({ b: "2", a: "1" }), "a=1,b=2");
+  t.equal(formatLabels({}), "<none>");
+  t.equal(formatLabels(undefined), "<none>");
 });
 
 t.test("labelSelectorText() writes conditions in the order of their keys", async (t) => {
@@ -14,8 +14,8 @@ t.test("labelSelectorText() writes conditions in the order of their keys", async
     { key: "i", operator: "In", values: ["x"] },
     { key: "b", operator: "Exists" },
   ];
-  const text = labelSelectorText({ matchLabels: { z: "1", a: "2" }, matchExpressions });
+  const text = formatLabelSelector({ matchLabels: { z: "1", a: "2" }, matchExpressions });
   t.equal(text, "a=2,b,!e,i in (x),n notin (y,z),z=1");
-  t.equal(labelSelectorText({}), "<none>");
-  t.equal(labelSelectorText(undefined), "<none>");
+  t.equal(formatLabelSelector({}), "<none>");
+  t.equal(formatLabelSelector(undefined), "<none>");
 });

@@ -5,25 +5,25 @@ import { type Requirement, requirementsOf } from "../meta/selectors/selector.ts"
 const NOTHING = "<none>";
 
 /** `app=web,env=prod`; `<none>` for no labels. */
-export function labelsText(labels: Readonly<Record<string, string>> | undefined): string {
+export function formatLabels(labels: Readonly<Record<string, string>> | undefined): string {
   const pairs = Object.entries(labels ?? {}).map(([key, value]) => `${key}=${value}`);
   return pairs.sort().join(",") || NOTHING;
 }
 
 /** `app=web,!old,tier in (a,b)`; `<none>` for an absent selector and for one without conditions. */
-export function labelSelectorText(selector: LabelSelector | undefined): string {
+export function formatLabelSelector(selector: LabelSelector | undefined): string {
   if (selector === undefined) return NOTHING;
   const equal = Object.entries(selector.matchLabels ?? {}).map(
     ([key, value]) => ({ key, text: `${key}=${value}` }) as const,
   );
   const expressions = requirementsOf({ matchExpressions: selector.matchExpressions }).map(
-    (requirement) => ({ key: requirement.key, text: requirementText(requirement) }) as const,
+    (requirement) => ({ key: requirement.key, text: formatRequirement(requirement) }) as const,
   );
   const sorted = [...equal, ...expressions].sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
   return sorted.map(({ text }) => text).join(",") || NOTHING;
 }
 
-function requirementText({ key, operator, values }: Requirement): string {
+function formatRequirement({ key, operator, values }: Requirement): string {
   switch (operator) {
     case "Exists":
       return key;

@@ -2,7 +2,7 @@ import t from "tap";
 import { leaseKind } from "../coordination/lease/kind.ts";
 import { eventsV1EventKind, fromCoreEvent, toCoreEvent } from "../events/event/kind.ts";
 import type { Event } from "../events/event/schema.ts";
-import type { Kind, Part } from "../kind.ts";
+import type { Kind, SubresourceStrategy } from "../kind.ts";
 import { configMapKind } from "./config-map/kind.ts";
 import { eventKind } from "./event/kind.ts";
 import { namespaceKind } from "./namespace/kind.ts";
@@ -17,8 +17,8 @@ function faults<T extends object>(kind: Kind<T>, object: T): readonly string[] {
   return (kind.strategy.validate?.(object) ?? []).map((e) => `${e.type} ${e.field}`);
 }
 
-function statusOf(kind: Kind<Pod>): Part<Pod> | undefined {
-  return kind.subresources.find(({ name }) => name === "status")?.part;
+function statusOf(kind: Kind<Pod>): SubresourceStrategy<Pod> | undefined {
+  return kind.subresources.find(({ name }) => name === "status")?.strategy;
 }
 
 t.test("podKind resets the status of a new pod and decides its quality of service", async (t) => {

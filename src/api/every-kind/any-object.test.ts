@@ -32,8 +32,8 @@ function update(kind: Kind, sent: unknown, previous: ApiObject): void {
   strategy.validate?.(next, previous);
   strategy.validateUpdate?.(next, previous);
   strategy.warnings?.(next, previous);
-  for (const { part, view } of kind.subresources) {
-    if (view !== undefined) view.changed(previous, view.of(previous));
+  for (const { strategy: part, view } of kind.subresources) {
+    if (view !== undefined) view.fromView(previous, view.toView(previous));
     if (part === undefined) continue;
     const partly = part.prepareForUpdate(complete, previous, NOW);
     part.validateUpdate?.(partly, previous);
@@ -46,7 +46,7 @@ function show(kind: Kind, object: ApiObject): void {
   for (const column of kind.columns) column.cell(object, Date.parse(NOW));
   for (const field of Object.values(kind.selectableFields)) field(object);
   kind.rowConditions?.(object);
-  if (kind.conversion !== undefined) kind.conversion.fromStored(kind.conversion.toStored(object));
+  if (kind.conversion !== undefined) kind.conversion.fromStorage(kind.conversion.toStorage(object));
 }
 
 for (const kind of builtinScheme().kinds()) {

@@ -43,12 +43,12 @@ export function isFractional(text: string | undefined): boolean {
 }
 
 /** The amount in nanos; text that is no quantity counts as nothing. */
-export function quantityValueOf(text: string): bigint {
+export function quantityNanos(text: string): bigint {
   return parseQuantity(text)?.nanos ?? 0n;
 }
 
 /** Negative, zero or positive, as the first amount is less than, equal to or more than the second. */
-export function compareAmounts(a: string, b: string): number {
-  const difference = quantityValueOf(a) - quantityValueOf(b);
+export function compareQuantityTexts(a: string, b: string): number {
+  const difference = quantityNanos(a) - quantityNanos(b);
   return difference === 0n ? 0 : difference < 0n ? -1 : 1;
 }

@@ -28,7 +28,7 @@ const statusDetails = object("meta/v1.StatusDetails", {
   retryAfterSeconds: optional(5, int32),
 });
 
-export const statusAnswer = object("meta/v1.Status", {
+export const statusResponse = object("meta/v1.Status", {
   ...typeMeta,
   metadata: optional(1, listMeta),
   status: optional(2, string),
@@ -38,7 +38,7 @@ export const statusAnswer = object("meta/v1.Status", {
   code: optional(6, int32),
 });
 
-export const watchEventAnswer = object("meta/v1.WatchEvent", {
+export const watchEventResponse = object("meta/v1.WatchEvent", {
   type: required(1, string),
   object: required(2, rawExtension),
 });
@@ -91,7 +91,7 @@ export const apiResourceList = object("meta/v1.APIResourceList", {
   resources: required(2, list(apiResource)),
 });
 
-export const versionAnswer = object("version.Info", {
+export const versionInfo = object("version.Info", {
   major: required(0, string),
   minor: required(0, string),
   emulationMajor: optional(0, string),

@@ -59,7 +59,7 @@ export class CustomResources implements AsyncDisposable {
     }
     const storageName = `${definition.spec.group}/${definition.spec.names.plural}`;
     const kinds = this.#kindsOf(definition, before?.versions ?? []);
-    this.#registries.scheme.define(storageName, kinds);
+    this.#registries.scheme.setCustomVersions(storageName, kinds);
     const versions = kinds.map((kind) => new ServedKind(kind, stateOf(definition), this.#registries));
     this.#served.set(name, { definition, storageName, versions });
     for (const served of versions) this.#byKind.set(served.kind, served);
@@ -73,7 +73,7 @@ export class CustomResources implements AsyncDisposable {
     const before = this.#served.get(name);
     if (before === undefined) return;
     this.#served.delete(name);
-    this.#registries.scheme.define(before.storageName, []);
+    this.#registries.scheme.setCustomVersions(before.storageName, []);
     this.#retire(before);
   }
 

@@ -124,7 +124,7 @@ class DefinitionController {
   /** Keeps the API services that stand for what is served. */
   async #announce(): Promise<void> {
     const { registries, aliases, log, signal } = this.#deps;
-    const { changes } = registries.scheme;
+    const { changeCount: changes } = registries.scheme;
     if (changes === this.#announced) return;
     try {
       await registerCustomApis(registries, aliases, this.#scope, MANAGER);

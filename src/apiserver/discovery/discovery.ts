@@ -1,7 +1,7 @@
 /** Which groups, versions and resources there are, as clients ask before they ask for anything else. */
 import { createHash } from "node:crypto";
-import { type Kind, storedKind } from "../../api/kind.ts";
-import { isKept } from "../../api/review-kind.ts";
+import { type Kind, storageKindOf } from "../../api/kind.ts";
+import { isPersisted } from "../../api/review-kind.ts";
 import { formatApiVersion, kubernetesGroup, type Scheme } from "../../api/scheme.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { negotiate } from "../../http/negotiate.ts";
@@ -66,7 +66,7 @@ export class Discovery {
   }
 
   #current(): Pages {
-    const { changes } = this.#scheme;
+    const { changeCount: changes } = this.#scheme;
     if (this.#pages?.changes !== changes) {
       this.#pages = { changes, pages: new Pages(this.#scheme, this.#aliases, this.#address) };
     }
@@ -218,7 +218,7 @@ function resourceOf(kind: Kind, group: string) {
     verbs: verbsOf(kind),
     ...(kind.shortNames.length === 0 ? {} : { shortNames: kind.shortNames }),
     ...(kind.categories.length === 0 ? {} : { categories: kind.categories }),
-    ...(!isKept(kind) ? {} : { storageVersionHash: storageVersionHash(kind, group) }),
+    ...(!isPersisted(kind) ? {} : { storageVersionHash: storageVersionHash(kind, group) }),
   };
 }
 
@@ -248,7 +248,7 @@ function announced(group: string, aliases: boolean): string {
 
 /** First eight bytes of the SHA-256 of `group/version/kind` of what is stored. */
 function storageVersionHash(kind: Kind, spelling: string): string {
-  const stored = storedKind(kind);
+  const stored = storageKindOf(kind);
   const group = spelling === kubernetesGroup(kind.group) ? kubernetesGroup(stored.group) : stored.group;
   const text = `${group}/${stored.storageVersion ?? stored.version}/${stored.kind}`;
   return createHash("sha256").update(text).digest().subarray(0, 8).toString("base64");

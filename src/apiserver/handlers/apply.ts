@@ -1,5 +1,5 @@
 /** PATCH with `application/apply-patch+yaml`: the body is a configuration, in YAML or JSON. */
-import type { Part } from "../../api/kind.ts";
+import type { SubresourceStrategy } from "../../api/kind.ts";
 import { badRequest } from "../../api/status.ts";
 import { readBody } from "../../http/body.ts";
 import { type ApplyOptions, apply, type Configuration } from "../../registry/apply.ts";
@@ -19,7 +19,7 @@ import { answeringOf, type ResourceHandler, scopeOf } from "./target.ts";
 export const APPLY_TYPE = "application/apply-patch+yaml";
 export const APPLY_CBOR_TYPE = "application/apply-patch+cbor";
 
-export function applyObject(part?: Part): ResourceHandler {
+export function applyObject(part?: SubresourceStrategy): ResourceHandler {
   return async (target, context, params) => {
     const { kind, settings } = target;
     const answering = answeringOf(target, context, "object");

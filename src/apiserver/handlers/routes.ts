@@ -1,6 +1,6 @@
 /** Every path under which a kind is served, and what answers there. */
 import type { ApiObject, Kind, Subresource, Verb } from "../../api/kind.ts";
-import { isKept } from "../../api/review-kind.ts";
+import { isPersisted } from "../../api/review-kind.ts";
 import { kubernetesGroup, type Scheme } from "../../api/scheme.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import type { Router } from "../../http/router.ts";
@@ -59,7 +59,7 @@ export function addKindRoutes(router: Router<Route>, target: Target, extra: Extr
       return handler(target, context, params);
     });
   };
-  if (!isKept(kind)) {
+  if (!isPersisted(kind)) {
     if (kind.verbs.includes("create")) add("POST", collection, answerer(kind, extra));
     add("GET", collection, allowed(kind, "list", extra.componentStatuses.list));
     add("GET", `${collection}/{name}`, allowed(kind, "get", extra.componentStatuses.get));
@@ -126,7 +126,7 @@ function allowed<T extends ApiObject>(
 }
 
 /** Throws for a subresource that a kind declares and nobody serves. */
-function subresourceHandler({ name, part, view }: Subresource, verb: Verb, extra: ExtraHandlers): ResourceHandler {
+function subresourceHandler({ name, strategy: part, view }: Subresource, verb: Verb, extra: ExtraHandlers): ResourceHandler {
   if (part !== undefined && verb === "get") return getObject;
   if (part !== undefined && verb === "update") return updateObject(part);
   if (part !== undefined && verb === "patch") return patchObject(part);

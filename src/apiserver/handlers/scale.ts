@@ -1,5 +1,5 @@
 /** Subresources that show an object as one of another kind: `deployments/web/scale`. */
-import type { ApiObject, View } from "../../api/kind.ts";
+import type { ApiObject, SubresourceView } from "../../api/kind.ts";
 import { get } from "../../registry/get.ts";
 import type { Shown } from "../../registry/write/patch-error.ts";
 import { applyView, patchView, updateView } from "../../registry/subresources/view.ts";
@@ -13,20 +13,20 @@ import { answeringOf, expectedOf, type ResourceHandler, scopeOf, type Target } f
 import { warningsTo } from "./write.ts";
 
 /** The route as bodies and answers see it: of the kind shown. */
-function shownBy(target: Target, { kind }: View): Target {
+function shownBy(target: Target, { kind }: SubresourceView): Target {
   return { ...target, kind, group: kind.group };
 }
 
-export function getView(view: View): ResourceHandler {
+export function getView(view: SubresourceView): ResourceHandler {
   return async (target, context, params) => {
     const answering = answeringOf(shownBy(target, view), context, "object");
     const version = context.info.query.get("resourceVersion") ?? undefined;
     const { object } = await get(target.registry, scopeOf(target, context, params), params.name ?? "", version);
-    return writtenResponse(200, view.kind, view.of(object), answering);
+    return writtenResponse(200, view.kind, view.toView(object), answering);
   };
 }
 
-export function updateViewed(view: View): ResourceHandler {
+export function updateViewed(view: SubresourceView): ResourceHandler {
   return async (target, context, params) => {
     const shown = shownBy(target, view);
     const answering = answeringOf(shown, context, "object");
@@ -44,7 +44,7 @@ export function updateViewed(view: View): ResourceHandler {
   };
 }
 
-export function patchViewed(view: View): ResourceHandler {
+export function patchViewed(view: SubresourceView): ResourceHandler {
   return async (target, context, params) => {
     const type = patchType(context.request.headers["content-type"], target.settings.cbor);
     if (type === "apply") return await applyViewed(view)(target, context, params);
@@ -65,7 +65,7 @@ export function patchViewed(view: View): ResourceHandler {
   };
 }
 
-function applyViewed(view: View): ResourceHandler {
+function applyViewed(view: SubresourceView): ResourceHandler {
   return async (target, context, params) => {
     const shown = shownBy(target, view);
     const answering = answeringOf(shown, context, "object");

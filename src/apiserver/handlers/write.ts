@@ -1,6 +1,6 @@
 import type { Namespace } from "../../api/core/namespace/schema.ts";
 import { answersDeleted } from "../../api/deleted-answer.ts";
-import type { ApiObject, Part } from "../../api/kind.ts";
+import type { ApiObject, SubresourceStrategy } from "../../api/kind.ts";
 import { deleteOptions as deleteOptionsSchema, type DeleteOptions as SentOptions } from "../../api/meta/options.ts";
 import { create } from "../../registry/create.ts";
 import { type DeleteOptions, type DeleteResult, remove } from "../../registry/delete.ts";
@@ -52,7 +52,7 @@ export function warningsTo({ warnings }: RequestContext): (texts: readonly strin
 }
 
 /** PUT of an object, or of a part of it. */
-export function updateObject(part?: Part): ResourceHandler {
+export function updateObject(part?: SubresourceStrategy): ResourceHandler {
   return async (target, context, params) => {
     const answering = answeringOf(target, context, "object");
     const { object: sent, dryRun, fieldManager } = await readObject(context, expectedOf(target), "UpdateOptions");
@@ -71,7 +71,7 @@ export function updateObject(part?: Part): ResourceHandler {
   };
 }
 
-export function patchObject(part?: Part): ResourceHandler {
+export function patchObject(part?: SubresourceStrategy): ResourceHandler {
   const apply = applyObject(part);
   return async (target, context, params) => {
     const type = patchType(context.request.headers["content-type"], target.settings.cbor);

@@ -209,10 +209,10 @@ export class RequestMetrics {
       verb === ""
     )
       return undefined;
-    if (scheme.changes !== this.#changes) {
+    if (scheme.changeCount !== this.#changes) {
       // Kinds that are gone are let go of; those that are left make their series again.
       this.#tree.clear();
-      this.#changes = scheme.changes;
+      this.#changes = scheme.changeCount;
     }
     const [scope = "", dryRun = ""] = place.split(" ");
     const target = [verb, group, version, resource, subresource, scope, COMPONENT];

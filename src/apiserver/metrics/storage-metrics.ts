@@ -2,7 +2,7 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Kind } from "../../api/kind.ts";
-import { isKept } from "../../api/review-kind.ts";
+import { isPersisted } from "../../api/review-kind.ts";
 import { kubernetesGroup, type Scheme } from "../../api/scheme.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Registry } from "../../registry/registry.ts";
@@ -49,9 +49,9 @@ export function keyResources(prefix: string, scheme: () => Scheme | undefined): 
   const start = prefix.length + 1;
   return (key) => {
     const known = scheme();
-    if (known !== undefined && known.changes !== changes) {
+    if (known !== undefined && known.changeCount !== changes) {
       names = new Map([...storedKinds(known)].map(([name, kind]) => [name, resourceName(kind)]));
-      changes = known.changes;
+      changes = known.changeCount;
     }
     const first = key.indexOf("/", start);
     const second = key.indexOf("/", first + 1);
@@ -65,7 +65,7 @@ export function keyResources(prefix: string, scheme: () => Scheme | undefined): 
 function storedKinds(scheme: Scheme): ReadonlyMap<string, Kind> {
   const kinds = new Map<string, Kind>();
   for (const kind of scheme.kinds()) {
-    if (isKept(kind) && !kinds.has(kind.storageName)) kinds.set(kind.storageName, kind);
+    if (isPersisted(kind) && !kinds.has(kind.storageName)) kinds.set(kind.storageName, kind);
   }
   return kinds;
 }

@@ -1,7 +1,7 @@
 /** OpenAPI documents of the kinds served: paths with their operations, and the components these refer to. */
 import type { Kind } from "../../api/kind.ts";
 import { listMeta } from "../../api/meta/list-meta.ts";
-import { apiGroup, apiGroupList, apiResourceList, apiVersions, versionAnswer } from "../../api/meta/response-types.ts";
+import { apiGroup, apiGroupList, apiResourceList, apiVersions, versionInfo } from "../../api/meta/response-types.ts";
 import {
   OpenApiComponents,
   type OpenApiContext,
@@ -66,7 +66,7 @@ export class OpenApiDocument {
 
   /** The page that says which version of the server this is. */
   addProduct(): void {
-    const { path, operations } = discovery("/version/", "getCodeVersion", "Tell the server's version.", versionAnswer);
+    const { path, operations } = discovery("/version/", "getCodeVersion", "Tell the server's version.", versionInfo);
     this.#addPath(
       { path, operations: operations.map((each) => ({ ...each, produces: ["application/json"] })) },
       "version",

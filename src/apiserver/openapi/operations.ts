@@ -5,7 +5,7 @@
 import { answersDeleted } from "../../api/deleted-answer.ts";
 import type { Kind, Subresource, Verb } from "../../api/kind.ts";
 import { deleteOptions } from "../../api/meta/options.ts";
-import { statusAnswer, watchEventAnswer } from "../../api/meta/response-types.ts";
+import { statusResponse, watchEventResponse } from "../../api/meta/response-types.ts";
 import { kubernetesGroup, svcGroup } from "../../api/scheme.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
 import {
@@ -144,7 +144,7 @@ class Paths {
         parameters: [...this.#place, pretty, ...collectionDeleteParameters],
         body: { types: anyType, schema: deleteOptions, required: false },
         codes: [200],
-        answer: statusAnswer,
+        answer: statusResponse,
       });
     }
     return operations;
@@ -167,7 +167,7 @@ class Paths {
         parameters: [...place, pretty, ...deleteParameters],
         body: { types: anyType, schema: deleteOptions, required: false },
         codes: [200, 202],
-        answer: answersDeleted(this.#kind) ? schema : statusAnswer,
+        answer: answersDeleted(this.#kind) ? schema : statusResponse,
       },
     ];
   }
@@ -212,7 +212,7 @@ class Paths {
         ...this.#operation("get", `watch${this.#prefix}${id}`, action),
         description: `Watch objects of kind ${kind}; lists with the parameter watch do the same.`,
         parameters: [...place, pretty, ...listParameters],
-        answer: watchEventAnswer,
+        answer: watchEventResponse,
         produces: [...objectTypes, ...streamTypes],
       };
       return { path: `${this.#base}/watch${path}`, operations: [operation] };

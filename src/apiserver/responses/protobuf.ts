@@ -1,7 +1,7 @@
 /** Objects, lists and watch events in Kubernetes' protobuf. An object's message is made but once. */
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { listMeta } from "../../api/meta/list-meta.ts";
-import { statusAnswer } from "../../api/meta/response-types.ts";
+import { statusResponse } from "../../api/meta/response-types.ts";
 import { binary, message, optional, string } from "../../schema/define.ts";
 import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
 import { encodeEnvelope, type Magic } from "../../schema/protobuf/envelope.ts";
@@ -86,5 +86,5 @@ export function protobufFrame(type: string, object: Uint8Array): Buffer {
 }
 
 export function protobufStatus(magic: Magic, status: object): Uint8Array {
-  return encodeEnvelope(magic, { apiVersion: "v1", kind: "Status" }, encodeProtobuf(statusAnswer, status));
+  return encodeEnvelope(magic, { apiVersion: "v1", kind: "Status" }, encodeProtobuf(statusResponse, status));
 }

@@ -1,6 +1,6 @@
 /** The server-side tables that `kubectl get` prints: one row an object, cells computed by the kind's columns. */
 
-import { columnTexts } from "../../api/columns/descriptions.ts";
+import { columnDescriptions } from "../../api/columns/descriptions.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { invalid } from "../../api/status.ts";
 import { stringify } from "../../schema/json/encode.ts";
@@ -49,7 +49,7 @@ export function table<T extends ApiObject>(
 }
 
 function columnDefinitions<T extends ApiObject>(kind: Kind<T>) {
-  const texts = kind.custom === true ? undefined : columnTexts[kind.kind];
+  const texts = kind.custom === true ? undefined : columnDescriptions[kind.kind];
   return kind.columns.map(({ name, type, format = "", description = "", priority }) => {
     return { name, type, format, description: texts?.[name] ?? description, priority };
   });

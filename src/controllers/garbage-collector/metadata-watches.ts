@@ -1,10 +1,11 @@
 /** Feeds the graph: one watch of every kind that can be deleted, custom ones as they come and go. */
-import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition/schema.ts";
+
 import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition/kind.ts";
-import { type ApiObject, type Kind, oneVersionEach } from "../../api/kind.ts";
+import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition/schema.ts";
+import { type ApiObject, type Kind, onePerResource } from "../../api/kind.ts";
 import type { Scheme } from "../../api/scheme.ts";
-import { metadataOnly } from "../../client/metadata-only.ts";
 import { type ReflectorEvent, reflect } from "../../client/informer/reflector.ts";
+import { metadataOnly } from "../../client/metadata-only.ts";
 import type { Timer } from "../../std/time/clock.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { type CustomKinds, customKindsOf, isSameCustomKinds } from "./custom-kinds.ts";
@@ -48,7 +49,7 @@ export class MetadataWatches implements AsyncDisposable {
 
   start(): void {
     this.#timer = this.#deps.clock.timer(SYNC_MS, this.#settle);
-    const kinds = oneVersionEach(this.#watched.scheme.kinds()).filter(isCollected);
+    const kinds = onePerResource(this.#watched.scheme.kinds()).filter(isCollected);
     for (const kind of kinds) this.#unseen.add(kind);
     for (const kind of kinds) this.#watch(kind, this.#deps.signal);
   }
@@ -121,7 +122,7 @@ export class MetadataWatches implements AsyncDisposable {
     this.#stop(name);
     if (kinds === undefined) return;
     try {
-      this.#watched.scheme.define(kinds.storageName, kinds.versions);
+      this.#watched.scheme.setCustomVersions(kinds.storageName, kinds.versions);
     } catch (error) {
       this.#deps.log.warn("Does not collect a custom resource whose names are taken", { name, why: String(error) });
       return;
@@ -147,7 +148,7 @@ export class MetadataWatches implements AsyncDisposable {
     const known = this.#custom.get(name);
     if (known === undefined) return undefined;
     this.#custom.delete(name);
-    this.#watched.scheme.define(known.kinds.storageName, []);
+    this.#watched.scheme.setCustomVersions(known.kinds.storageName, []);
     known.stop.abort(new DOMException("The custom resource is not served any more", "AbortError"));
     this.#seen(known.kinds.watched);
     return known.kinds;

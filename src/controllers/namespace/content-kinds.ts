@@ -3,12 +3,12 @@ import { customKind } from "../../api/apiextensions/custom-resource/kind.ts";
 import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition/kind.ts";
 import { versionToRead } from "../../api/apiextensions/custom-resource-definition/status.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
-import { type Kind, oneVersionEach } from "../../api/kind.ts";
+import { type Kind, onePerResource } from "../../api/kind.ts";
 import type { Client } from "../../client/client.ts";
 
 /** Pods come first: what they use should not be taken from under them while they stop. */
 export function builtinContentKinds(served: readonly Kind[]): readonly Kind[] {
-  const kinds = oneVersionEach(served).filter((kind) => kind.namespaced && kind.verbs.includes("list"));
+  const kinds = onePerResource(served).filter((kind) => kind.namespaced && kind.verbs.includes("list"));
   const isPod = (kind: Kind): boolean => kind.kind === podKind.kind;
   return [...kinds.filter(isPod), ...kinds.filter((kind) => !isPod(kind))];
 }

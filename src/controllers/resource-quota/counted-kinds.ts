@@ -2,9 +2,9 @@
 
 import { type Evaluator, evaluatorOf } from "../../admission/plugins/resource-quota/evaluator.ts";
 import { scopesOf } from "../../admission/plugins/resource-quota/scopes.ts";
-import { type Amounts, amountsOf, NOTHING, pick, sum } from "../../api/core/resources/quantities.ts";
 import type { ResourceQuota } from "../../api/core/resource-quota/schema.ts";
-import { type ApiObject, type Kind, oneVersionEach } from "../../api/kind.ts";
+import { type Amounts, amountsOf, NOTHING, pick, sum } from "../../api/core/resources/quantities.ts";
+import { type ApiObject, type Kind, onePerResource } from "../../api/kind.ts";
 import type { Client } from "../../client/client.ts";
 import { metadataOnly } from "../../client/metadata-only.ts";
 import { customContentKinds } from "../namespace/content-kinds.ts";
@@ -19,7 +19,7 @@ export interface CountedKind {
 }
 
 export function countedBuiltin(served: readonly Kind[]): readonly CountedKind[] {
-  return oneVersionEach(served).flatMap(counted);
+  return onePerResource(served).flatMap(counted);
 }
 
 /** Those that any of the resources is counted of; definitions are only read where one may be of a custom kind. */

@@ -52,8 +52,8 @@ class ObjectVersions implements Versions {
       return toJsonValue(target.schema, this.#conversions.convert(value ?? {}, source, target));
     }
     const object = decode(source.schema, value ?? {}).value as ApiObject;
-    const stored = source.conversion?.toStored(object) ?? object;
-    const converted = target.conversion?.fromStored(stored) ?? stored;
+    const stored = source.conversion?.toStorage(object) ?? object;
+    const converted = target.conversion?.fromStorage(stored) ?? stored;
     return toJsonValue(target.schema, applyDefaults(target.schema, converted));
   }
 

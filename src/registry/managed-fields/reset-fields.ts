@@ -1,4 +1,4 @@
-import type { Kind, Part } from "../../api/kind.ts";
+import type { Kind, SubresourceStrategy } from "../../api/kind.ts";
 import { difference, type FieldSet, setOfPaths } from "../../schema/apply/field-set.ts";
 import { type FieldFilter, includeFields, excludeFields } from "../../schema/apply/filter.ts";
 import { fieldElement } from "../../schema/apply/path-element.ts";
@@ -46,14 +46,14 @@ export function managedBy(kind: Kind, subresource: string): FieldFilter {
 
 function filterOf(kind: Kind, subresource: string): FieldFilter {
   if (subresource === "") return withoutPaths(kind.strategy.resetFields ?? (hasStatus(kind) ? [["status"]] : []));
-  const part = kind.subresources.find(({ name }) => name === subresource)?.part as Part | undefined;
-  if (part?.managed !== undefined) return includeFields(...part.managed);
+  const part = kind.subresources.find(({ name }) => name === subresource)?.strategy as SubresourceStrategy | undefined;
+  if (part?.manageableFields !== undefined) return includeFields(...part.manageableFields);
   return withoutPaths(part?.resetFields ?? []);
 }
 
 /** What has a status subresource has its status written there alone. */
 function hasStatus(kind: Kind): boolean {
-  return kind.subresources.some(({ name, part }) => name === "status" && part !== undefined);
+  return kind.subresources.some(({ name, strategy: part }) => name === "status" && part !== undefined);
 }
 
 function withoutPaths(paths: readonly (readonly string[])[]): FieldFilter {

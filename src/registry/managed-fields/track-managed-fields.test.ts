@@ -15,7 +15,7 @@ function book(metadata: ObjectMeta | undefined): readonly string[] | undefined {
   );
 }
 
-const podStatus = podKind.subresources.find(({ name }) => name === "status")?.part;
+const podStatus = podKind.subresources.find(({ name }) => name === "status")?.strategy;
 
 function maps(f: Fixture) {
   const registry = f.registries.of(configMapKind);

@@ -1,5 +1,5 @@
 /** Objects read and written in the form of another kind: a Deployment as its Scale. */
-import type { ApiObject, Part, View } from "../../api/kind.ts";
+import type { ApiObject, SubresourceStrategy, SubresourceView } from "../../api/kind.ts";
 import { formatApiVersion } from "../../api/scheme.ts";
 import { badRequest, conflict, invalid } from "../../api/status.ts";
 import { renderFieldError } from "../../schema/validation/field-error.ts";
@@ -14,7 +14,7 @@ import { named, type UpdateOptions } from "../update.ts";
 import { metadataOf } from "../write/prepare.ts";
 
 export interface ViewOptions<T extends ApiObject> extends Omit<UpdateOptions<T>, "part"> {
-  readonly view: View<T>;
+  readonly view: SubresourceView<T>;
 }
 
 export interface PatchViewOptions<T extends ApiObject> extends ViewOptions<T> {
@@ -50,7 +50,7 @@ export async function patchView<T extends ApiObject>(
 }
 
 export interface ApplyViewOptions<T extends ApiObject> extends Omit<ApplyOptions<T>, "part"> {
-  readonly view: View<T>;
+  readonly view: SubresourceView<T>;
 }
 
 /** An apply never creates an object through a view. */
@@ -66,9 +66,9 @@ export async function applyView<T extends ApiObject>(
   checkConfiguration(view.kind, view.kind.group, configuration);
   const identity = { apiVersion: formatApiVersion(scope.group, kind.version), kind: kind.kind };
   const { prepareForUpdate, validate, validateUpdate, warnings } = kind.strategy;
-  const part: Part<T> = {
+  const part: SubresourceStrategy<T> = {
     prepareForUpdate: (next, previous, now) => {
-      checked(registry, scope, name, view.of(next), previous, view);
+      checked(registry, scope, name, view.toView(next), previous, view);
       return prepareForUpdate?.(next, previous, now) ?? next;
     },
     validateUpdate: (next, previous) => [
@@ -77,8 +77,8 @@ export async function applyView<T extends ApiObject>(
     ],
     warnings: (next, previous) => warnings?.(next, previous) ?? [],
   };
-  const wanted = { ...identity, ...view.configured(configuration) };
-  return view.of((await apply(registry, scope, name, wanted, { ...options, part })).object);
+  const wanted = { ...identity, ...view.configurationFromView(configuration) };
+  return view.toView((await apply(registry, scope, name, wanted, { ...options, part })).object);
 }
 
 async function changeView<T extends ApiObject>(
@@ -90,12 +90,12 @@ async function changeView<T extends ApiObject>(
 ): Promise<ApiObject> {
   const { view } = options;
   const next: Next<T> = async (previous, allocate) => {
-    const shown = checked(registry, scope, name, named(wanted(view.of(previous)), name), previous, view);
+    const shown = checked(registry, scope, name, named(wanted(view.toView(previous)), name), previous, view);
     const writer = { ...options, untimed: true };
-    const object = await booked(registry, scope, view.changed(previous, shown), previous, writer);
+    const object = await booked(registry, scope, view.fromView(previous, shown), previous, writer);
     return await revised(registry, scope, object, previous, options, allocate);
   };
-  return view.of(await change(registry, scope, name, next, options));
+  return view.toView(await change(registry, scope, name, next, options));
 }
 
 /** Throws 400, 409 or 422 for what cannot stand for the object. */
@@ -105,7 +105,7 @@ function checked<T extends ApiObject>(
   name: string,
   shown: ApiObject,
   previous: T,
-  { kind }: View<T>,
+  { kind }: SubresourceView<T>,
 ): ApiObject {
   const { namespace, uid } = metadataOf(shown);
   if (namespace && namespace !== metadataOf(previous).namespace) {

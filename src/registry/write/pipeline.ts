@@ -20,11 +20,11 @@ export async function revised<T extends ApiObject>(
   const changed =
     view === undefined
       ? await mutated(sent, previous, options)
-      : view.changed(sent, await mutated(view.of(sent), view.of(previous), options));
+      : view.fromView(sent, await mutated(view.toView(sent), view.toView(previous), options));
   const admitted = ownersOnce(changed, options, AFTER_ADMISSION);
   await options.confirm?.(scope, admitted, previous);
   const next = await updated(registry, scope, admitted, previous, options, allocate);
   if (view === undefined) await validated(next, previous, options);
-  else await validated(view.of(next), view.of(previous), options);
+  else await validated(view.toView(next), view.toView(previous), options);
   return next;
 }

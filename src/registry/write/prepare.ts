@@ -1,5 +1,5 @@
 /** What all writes share: defaults, the system's own metadata, validation. */
-import type { ApiObject, Kind, Part, View } from "../../api/kind.ts";
+import type { ApiObject, Kind, SubresourceStrategy, SubresourceView } from "../../api/kind.ts";
 import type { ObjectMeta } from "../../api/meta/object-meta.ts";
 import {
   validateObjectMeta,
@@ -76,9 +76,9 @@ export function checkNew<T extends ApiObject>(registry: Registry<T>, scope: Scop
 
 export interface RevisionOptions<T extends ApiObject> extends WriteOptions {
   /** The part that a subresource may change; the whole object when absent. */
-  readonly part?: Part<T> | undefined;
+  readonly part?: SubresourceStrategy<T> | undefined;
   /** The form in which plugins are shown the object; its own when absent. */
-  readonly view?: View<T> | undefined;
+  readonly view?: SubresourceView<T> | undefined;
 }
 
 /**

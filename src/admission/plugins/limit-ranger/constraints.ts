@@ -1,6 +1,6 @@
 /** The three constraints of limit ranges, each with what is wrong in Kubernetes' words. */
 import type { Amounts } from "../../../api/core/resources/quantities.ts";
-import { formatQuantity, quantityMilliValue, quantityValueOf } from "../../../api/meta/quantity.ts";
+import { formatQuantity, quantityMilliValue, quantityNanos } from "../../../api/meta/quantity.ts";
 
 export interface Constrained {
   /** `Container`, `Pod`, `PersistentVolumeClaim` */
@@ -13,7 +13,7 @@ export interface Constrained {
 
 /** Undefined when all is well; so with the others. */
 export function minimumOf({ type, bound: [name, least], requests, limits }: Constrained): string | undefined {
-  const [request, limit, enforced] = [requests.get(name), limits.get(name), quantityValueOf(least)];
+  const [request, limit, enforced] = [requests.get(name), limits.get(name), quantityNanos(least)];
   const rule = `minimum ${name} usage per ${type} is ${least}`;
   if (request === undefined) return `${rule}.  No request is specified`;
   if (request.nanos < enforced) return `${rule}, but request is ${formatQuantity(request)}`;
@@ -27,7 +27,7 @@ export function maximumOf(constrained: Constrained): string | undefined {
   const limit = limits.get(name);
   const rule = `maximum ${name} usage per ${type} is ${most}`;
   if (limit === undefined) return `${rule}.  No limit is specified`;
-  if (limit.nanos > quantityValueOf(most)) return `${rule}, but limit is ${formatQuantity(limit)}`;
+  if (limit.nanos > quantityNanos(most)) return `${rule}, but limit is ${formatQuantity(limit)}`;
   return requests.has(name) ? requestMaximumOf(constrained) : undefined;
 }
 
@@ -36,7 +36,7 @@ export function requestMaximumOf({ type, bound: [name, most], requests }: Constr
   const request = requests.get(name);
   const rule = `maximum ${name} usage per ${type} is ${most}`;
   if (request === undefined) return `${rule}.  No request is specified`;
-  if (request.nanos > quantityValueOf(most)) return `${rule}, but request is ${formatQuantity(request)}`;
+  if (request.nanos > quantityNanos(most)) return `${rule}, but request is ${formatQuantity(request)}`;
   return undefined;
 }
 
@@ -48,5 +48,5 @@ export function ratioOf({ type, bound: [name, most], requests, limits }: Constra
   }
   if (limit === undefined || limit.nanos === 0n) return `${rule}, but no limit is specified or limit is 0`;
   const ratio = quantityMilliValue(limit) / quantityMilliValue(request);
-  return ratio * 1e9 > Number(quantityValueOf(most)) ? `${rule}, but provided ratio is ${ratio.toFixed(6)}` : undefined;
+  return ratio * 1e9 > Number(quantityNanos(most)) ? `${rule}, but provided ratio is ${ratio.toFixed(6)}` : undefined;
 }

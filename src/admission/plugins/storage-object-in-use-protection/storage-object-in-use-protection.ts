@@ -1,12 +1,13 @@
 /** Volumes and claims do not go while they are used, and grow only where that is foreseen. */
-import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim/schema.ts";
-import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim/kind.ts";
+
 import { persistentVolumeKind } from "../../../api/core/persistent-volume/kind.ts";
 import { storageClassNameOf } from "../../../api/core/persistent-volume/storage-class-name.ts";
-import { compareAmounts } from "../../../api/meta/quantity.ts";
+import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim/kind.ts";
+import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim/schema.ts";
+import { compareQuantityTexts } from "../../../api/meta/quantity.ts";
 import { storageClassKind } from "../../../api/storage/storage-class/kind.ts";
-import type { PluginDeps } from "../../chain/factory.ts";
 import { matchesResource, metadataOf, newForbidden } from "../../chain/attributes.ts";
+import type { PluginDeps } from "../../chain/factory.ts";
 import type { AdmissionPlugin } from "../../chain/plugin.ts";
 
 const FINALIZERS: Readonly<Record<string, string>> = {
@@ -18,7 +19,8 @@ export function storageObjectInUseProtection(): AdmissionPlugin {
   return {
     name: "StorageObjectInUseProtection",
     handles: (place) =>
-      matchesResource(place, persistentVolumeKind, ["CREATE"]) || matchesResource(place, persistentVolumeClaimKind, ["CREATE"]),
+      matchesResource(place, persistentVolumeKind, ["CREATE"]) ||
+      matchesResource(place, persistentVolumeClaimKind, ["CREATE"]),
     mutate({ kind, object }) {
       const finalizer = FINALIZERS[kind.plural];
       const { finalizers = [], ...metadata } = metadataOf(object);
@@ -28,7 +30,7 @@ export function storageObjectInUseProtection(): AdmissionPlugin {
   };
 }
 
-export function persistentVolumeClaimResize({ reader: lookup }: Pick<PluginDeps, "lookup">): AdmissionPlugin {
+export function persistentVolumeClaimResize({ reader }: Pick<PluginDeps, "reader">): AdmissionPlugin {
   return {
     name: "PersistentVolumeClaimResize",
     handles: (place) => matchesResource(place, persistentVolumeClaimKind, ["UPDATE"]),
@@ -43,7 +45,7 @@ export function persistentVolumeClaimResize({ reader: lookup }: Pick<PluginDeps,
         const found =
           name === "" || name !== storageClassNameOf(previous)
             ? undefined
-            : await lookup.get(storageClassKind, "", name, request);
+            : await reader.get(storageClassKind, "", name, request);
         if (found?.allowVolumeExpansion === true) return;
         const why = "the storageclass that provisions the pvc must support resize";
         throw newForbidden(request, `only dynamically provisioned pvc can be resized and ${why}`);
@@ -55,5 +57,5 @@ export function persistentVolumeClaimResize({ reader: lookup }: Pick<PluginDeps,
 
 function grows(next: PersistentVolumeClaim, previous: PersistentVolumeClaim): boolean {
   const size = ({ spec }: PersistentVolumeClaim): string => spec?.resources?.requests?.storage ?? "0";
-  return compareAmounts(size(next), size(previous)) > 0;
+  return compareQuantityTexts(size(next), size(previous)) > 0;
 }

@@ -2,7 +2,7 @@
 
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Volume } from "../../../api/core/volume/schema.ts";
-import { compareAmounts, parseQuantity, quantityValue } from "../../../api/meta/quantity.ts";
+import { compareQuantityTexts, parseQuantity, quantityValue } from "../../../api/meta/quantity.ts";
 import type { Bound, ClaimSource } from "../claims.ts";
 import type { CsiGrowth, CsiRequest, CsiVolumes } from "../csi/csi-volumes.ts";
 import { csiVolume } from "../csi/volume.ts";
@@ -72,7 +72,7 @@ export class DriverVolumes {
   #growth({ claim, volume }: Bound): CsiGrowth | undefined {
     const has = claim.status?.capacity?.storage;
     const wanted = volume.spec?.capacity?.storage;
-    if (has === undefined || wanted === undefined || compareAmounts(has, wanted) >= 0) return undefined;
+    if (has === undefined || wanted === undefined || compareQuantityTexts(has, wanted) >= 0) return undefined;
     const quantity = parseQuantity(wanted);
     if (quantity === undefined) return undefined;
     const done = async () => await this.#options.claims.resized?.(claim, wanted);

@@ -12,7 +12,7 @@ import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { validateLabelSelector } from "../../meta/validation/label-selector.ts";
 import { dns1123Subdomain, pathSegment } from "../../meta/validation/names.ts";
-import { firstGeneration, nextGeneration } from "../../strategy.ts";
+import { setFirstGeneration, updateGeneration } from "../../strategy.ts";
 import { validateMatchResources } from "../rules-validation.ts";
 import { matchDefaults } from "../validating-admission-policy/kind.ts";
 import {
@@ -80,8 +80,8 @@ const strategy: Strategy<ValidatingAdmissionPolicyBinding> = {
     if (matchResources === undefined) return object;
     return { ...object, spec: { ...object.spec, matchResources: matchDefaults(matchResources) } };
   },
-  prepareForCreate: firstGeneration,
-  prepareForUpdate: (next, previous) => nextGeneration(next, previous, !deepEqual(next.spec, previous.spec)),
+  prepareForCreate: setFirstGeneration,
+  prepareForUpdate: (next, previous) => updateGeneration(next, previous, !deepEqual(next.spec, previous.spec)),
   validate,
   allowUnconditionalUpdate: false,
 };
@@ -96,7 +96,7 @@ export const validatingAdmissionPolicyBindingKind: Kind<ValidatingAdmissionPolic
   shortNames: [],
   categories: ["api-extensions"],
   namespaced: false,
-  anyFinalizer: true,
+  allowsAnyFinalizer: true,
   verbs: allVerbs,
   subresources: [],
   storageName: "validatingadmissionpolicybindings",

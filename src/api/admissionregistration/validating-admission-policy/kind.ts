@@ -4,10 +4,10 @@ import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { validateConditions } from "../../meta/validation/condition.ts";
 import {
   dropStatus,
-  firstGeneration,
+  setFirstGeneration,
   keepStatus,
-  nextGeneration,
-  nothingButStatus,
+  updateGeneration,
+  replaceStatusOnly,
   statusSubresource,
 } from "../../strategy.ts";
 import type { MatchResources } from "../rules.ts";
@@ -34,9 +34,9 @@ const strategy: Strategy<ValidatingAdmissionPolicy> = {
     const match = matchConstraints === undefined ? {} : { matchConstraints: matchDefaults(matchConstraints) };
     return { ...object, spec: { ...object.spec, failurePolicy, ...match } };
   },
-  prepareForCreate: (object) => firstGeneration(dropStatus(object)),
+  prepareForCreate: (object) => setFirstGeneration(dropStatus(object)),
   prepareForUpdate: (next, previous) =>
-    nextGeneration(keepStatus(next, previous), previous, !deepEqual(next.spec, previous.spec)),
+    updateGeneration(keepStatus(next, previous), previous, !deepEqual(next.spec, previous.spec)),
   validate: validatePolicy,
   allowUnconditionalUpdate: false,
 };
@@ -51,11 +51,11 @@ export const validatingAdmissionPolicyKind: Kind<ValidatingAdmissionPolicy> = {
   shortNames: [],
   categories: ["api-extensions"],
   namespaced: false,
-  anyFinalizer: true,
+  allowsAnyFinalizer: true,
   verbs: allVerbs,
   subresources: [
     statusSubresource("ValidatingAdmissionPolicy", {
-      prepareForUpdate: nothingButStatus,
+      prepareForUpdate: replaceStatusOnly,
       validateUpdate: (next) => validateConditions(next.status?.conditions, "status.conditions"),
     }),
   ],

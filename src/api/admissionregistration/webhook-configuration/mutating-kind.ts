@@ -1,7 +1,7 @@
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { ageColumn, integerColumn, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { firstGeneration, nextGeneration } from "../../strategy.ts";
+import { setFirstGeneration, updateGeneration } from "../../strategy.ts";
 import { type MutatingWebhookConfiguration, mutatingWebhookConfiguration } from "./schema.ts";
 import { validateWebhooks, webhookDefaults } from "./validation.ts";
 
@@ -14,8 +14,8 @@ const strategy: Strategy<MutatingWebhookConfiguration> = {
     }));
     return { ...object, webhooks };
   },
-  prepareForCreate: firstGeneration,
-  prepareForUpdate: (next, previous) => nextGeneration(next, previous, !deepEqual(next.webhooks, previous.webhooks)),
+  prepareForCreate: setFirstGeneration,
+  prepareForUpdate: (next, previous) => updateGeneration(next, previous, !deepEqual(next.webhooks, previous.webhooks)),
   validate: (object, previous) => validateWebhooks(object.webhooks, previous?.webhooks),
 };
 
@@ -29,7 +29,7 @@ export const mutatingWebhookConfigurationKind: Kind<MutatingWebhookConfiguration
   shortNames: [],
   categories: ["api-extensions"],
   namespaced: false,
-  anyFinalizer: true,
+  allowsAnyFinalizer: true,
   verbs: allVerbs,
   subresources: [],
   storageName: "mutatingwebhookconfigurations",

@@ -1,15 +1,15 @@
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { ageColumn, integerColumn, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { firstGeneration, nextGeneration } from "../../strategy.ts";
+import { setFirstGeneration, updateGeneration } from "../../strategy.ts";
 import { type ValidatingWebhookConfiguration, validatingWebhookConfiguration } from "./schema.ts";
 import { validateWebhooks, webhookDefaults } from "./validation.ts";
 
 const strategy: Strategy<ValidatingWebhookConfiguration> = {
   setDefaults: (object) =>
     object.webhooks === undefined ? object : { ...object, webhooks: object.webhooks.map(webhookDefaults) },
-  prepareForCreate: firstGeneration,
-  prepareForUpdate: (next, previous) => nextGeneration(next, previous, !deepEqual(next.webhooks, previous.webhooks)),
+  prepareForCreate: setFirstGeneration,
+  prepareForUpdate: (next, previous) => updateGeneration(next, previous, !deepEqual(next.webhooks, previous.webhooks)),
   validate: (object, previous) => validateWebhooks(object.webhooks, previous?.webhooks),
 };
 
@@ -23,7 +23,7 @@ export const validatingWebhookConfigurationKind: Kind<ValidatingWebhookConfigura
   shortNames: [],
   categories: ["api-extensions"],
   namespaced: false,
-  anyFinalizer: true,
+  allowsAnyFinalizer: true,
   verbs: allVerbs,
   subresources: [],
   storageName: "validatingwebhookconfigurations",

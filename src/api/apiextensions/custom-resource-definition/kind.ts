@@ -1,7 +1,7 @@
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { createdAtColumn, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { firstGeneration, keepStatus, nextGeneration, statusSubresource } from "../../strategy.ts";
+import { setFirstGeneration, keepStatus, updateGeneration, statusSubresource } from "../../strategy.ts";
 import {
   type CustomResourceDefinition,
   type CustomResourceDefinitionSpec,
@@ -47,13 +47,13 @@ function withStoredVersion(object: CustomResourceDefinition, when: "always" | "i
 
 const strategy: Strategy<CustomResourceDefinition> = {
   setDefaults,
-  prepareForCreate: ({ status: _, ...object }) => firstGeneration(withStoredVersion(object, "always")),
+  prepareForCreate: ({ status: _, ...object }) => setFirstGeneration(withStoredVersion(object, "always")),
   prepareForUpdate: (next, previous) => {
     const kept = withStoredVersion(keepStatus(next, previous), "always");
-    return nextGeneration(kept, previous, !deepEqual(next.spec, previous.spec));
+    return updateGeneration(kept, previous, !deepEqual(next.spec, previous.spec));
   },
   validate: validateDefinition,
-  markDeleted: withDeletion,
+  prepareForDelete: withDeletion,
   allowUnconditionalUpdate: false,
 };
 
@@ -79,6 +79,6 @@ export const customResourceDefinitionKind: Kind<CustomResourceDefinition> = {
   schema: customResourceDefinition,
   columns: [nameColumn, createdAtColumn],
   selectableFields: {},
-  anyFinalizer: true,
+  allowsAnyFinalizer: true,
   strategy,
 };

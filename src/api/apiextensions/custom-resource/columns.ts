@@ -3,8 +3,8 @@
 import { type JsonPath, parseJsonPath, printValue } from "../../../schema/json/json-path.ts";
 import { formatInstant, parseInstant } from "../../../schema/value/time.ts";
 import { ageColumn, nameColumn } from "../../columns/columns.ts";
-import { since } from "../../columns/human-duration.ts";
-import type { ApiObject, Column, FieldValue } from "../../kind.ts";
+import { formatAge } from "../../columns/human-duration.ts";
+import type { ApiObject, Column, FieldSelectorValue } from "../../kind.ts";
 import type { CustomResourceColumnDefinition, SelectableField } from "../custom-resource-definition/schema.ts";
 
 export function customColumns(
@@ -57,12 +57,12 @@ function cellOf(type: string, value: unknown, now: number): string | number | bo
 
 function ago(text: string, now: number): string {
   const instant = parseInstant(text);
-  return instant === undefined ? "<invalid>" : since(formatInstant(instant, false), now);
+  return instant === undefined ? "<invalid>" : formatAge(formatInstant(instant, false), now);
 }
 
 export function customSelectableFields(
   fields: readonly SelectableField[] | undefined,
-): Readonly<Record<string, FieldValue<ApiObject>>> {
+): Readonly<Record<string, FieldSelectorValue<ApiObject>>> {
   return Object.fromEntries(
     (fields ?? []).flatMap(({ jsonPath }) => {
       const path = readable(jsonPath);

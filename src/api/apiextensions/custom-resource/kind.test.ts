@@ -34,8 +34,8 @@ t.test("customKind() serves status and scale by the paths of the definition", as
   );
   const object = { metadata: { name: "a" }, spec: { replicas: 2 }, status: { replicas: 1, labels: "a=b" } };
   const scale = kind.subresources[1]?.view;
-  t.match(scale?.of(object), { spec: { replicas: 2 }, status: { replicas: 1, selector: "a=b" } });
-  t.match(scale?.changed(object, { spec: { replicas: 7 } } as ApiObject), {
+  t.match(scale?.toView(object), { spec: { replicas: 2 }, status: { replicas: 1, selector: "a=b" } });
+  t.match(scale?.fromView(object, { spec: { replicas: 7 } } as ApiObject), {
     spec: { replicas: 7 },
     status: { replicas: 1 },
   });
@@ -43,7 +43,7 @@ t.test("customKind() serves status and scale by the paths of the definition", as
     { field: ".spec.replicas", detail: "should be a non-negative integer" },
   ]);
   t.notOk("status" in (kind.strategy.prepareForCreate?.(object, "") ?? {}));
-  const status = kind.subresources[0]?.part;
+  const status = kind.subresources[0]?.strategy;
   const sent = { metadata: { name: "a", labels: { x: "y" } }, spec: { replicas: 9 }, status: { replicas: 3 } };
   t.match(status?.prepareForUpdate(sent, object, ""), { spec: { replicas: 2 }, status: { replicas: 3 } });
 });
@@ -59,8 +59,8 @@ t.test("customKind() converts between versions by name, and knows names that wer
   const accepted = { ...definition, status: { acceptedNames: { ...definition.spec.names, shortNames: ["wd"] } } };
   const kind = customKind(accepted, "v2");
   t.same(kind.shortNames, ["wd"]);
-  t.equal(kind.conversion?.stored.version, "v1");
-  t.same(kind.conversion?.fromStored({ spec: { a: "x", c: 2 } } as ApiObject), { spec: { a: "x", b: 1 } });
+  t.equal(kind.conversion?.storageKind.version, "v1");
+  t.same(kind.conversion?.fromStorage({ spec: { a: "x", c: 2 } } as ApiObject), { spec: { a: "x", b: 1 } });
   t.throws(() => customKind(definition, "v3"), RangeError);
 });
 

@@ -19,10 +19,10 @@ import { objectMeta } from "../../meta/object-meta.ts";
 import { svcGroup } from "../../scheme.ts";
 import {
   dropStatus,
-  firstGeneration,
+  setFirstGeneration,
   keepStatus,
-  nextGeneration,
-  nothingButStatus,
+  updateGeneration,
+  replaceStatusOnly,
   statusSubresource,
 } from "../../strategy.ts";
 import type {
@@ -69,7 +69,7 @@ export function customKind(definition: CustomResourceDefinition, versionName: st
     },
     columns: customColumns(version.additionalPrinterColumns),
     selectableFields: customSelectableFields(version.selectableFields),
-    anyFinalizer: true,
+    allowsAnyFinalizer: true,
     strategy: strategyOf(version, rules),
     ...deprecationOf(definition, version),
     ...(converter === undefined ? conversionOf(definition, version, rules) : { converter }),
@@ -125,13 +125,13 @@ function conversionOf(
   let stored: Kind | undefined;
   return {
     conversion: {
-      get stored() {
+      get storageKind() {
         stored ??= customKind(definition, storage.name);
         return stored;
       },
-      toStored: (object) => object,
+      toStorage: (object) => object,
       // Another version may know less than was stored, and have other defaults.
-      fromStored: (object) =>
+      fromStorage: (object) =>
         applyDefaults(rules.schema, decode(rules.schema, object, { unknownFields: "drop" }).value) as ApiObject,
     },
   };
@@ -151,7 +151,7 @@ function subresourcesOf(
   rules: Rules,
 ): readonly Subresource[] {
   const status = statusSubresource(kind, {
-    prepareForUpdate: nothingButStatus,
+    prepareForUpdate: replaceStatusOnly,
     validateUpdate: (next, previous) => validateObject(rules, next, previous),
     warnings: (next, previous) => ruleWarnings(rules, next, previous),
   });
@@ -164,15 +164,15 @@ function subresourcesOf(
 function strategyOf({ subresources }: CustomResourceDefinitionVersion, rules: Rules): Strategy<ApiObject> {
   const hasStatus = subresources?.status !== undefined;
   return {
-    prepareForCreate: (object) => firstGeneration(hasStatus ? dropStatus(object) : object),
+    prepareForCreate: (object) => setFirstGeneration(hasStatus ? dropStatus(object) : object),
     prepareForUpdate: (next, previous) => {
       const kept = hasStatus ? keepStatus(next, previous) : next;
-      return nextGeneration(kept, previous, !deepEqual(contentOf(kept), contentOf(previous)));
+      return updateGeneration(kept, previous, !deepEqual(contentOf(kept), contentOf(previous)));
     },
     validate: (object, previous) => validateObject(rules, object, previous),
     warnings: (object, previous) => ruleWarnings(rules, object, previous),
     // What was stored may lack what has had a default since.
-    restore: (object) => applyDefaults(rules.schema, object),
+    afterDecode: (object) => applyDefaults(rules.schema, object),
     allowUnconditionalUpdate: false,
   };
 }

@@ -7,7 +7,7 @@ import { renderErrors } from "../../../cel/parse/source.ts";
 import { optionalType, type Type } from "../../../cel/values/types.ts";
 import type { Schema } from "../../../schema/schema.ts";
 import type { ValidationRule } from "../../../schema/validation/rules.ts";
-import { nameForms } from "../../meta/validation/name-formats.ts";
+import { nameFormats } from "../../meta/validation/name-formats.ts";
 
 export interface CompiledRule {
   readonly rule: ValidationRule;
@@ -38,7 +38,7 @@ function compileRule(rule: ValidationRule, self: Type, { stored = () => true }: 
   if (rule.rule.trim() === "") return { rule, usesOldSelf: false };
   const oldSelf = rule.optionalOldSelf === true ? optionalType(self) : self;
   const compiled = (source: string): Compiled =>
-    compile(source, environment({ variables: { self, oldSelf }, nameForms, stored: stored(source) }));
+    compile(source, environment({ variables: { self, oldSelf }, nameForms: nameFormats, stored: stored(source) }));
   const { program, errors } = compiled(rule.rule);
   if (errors !== undefined) {
     return { rule, usesOldSelf: false, error: `compilation failed: ${renderErrors(errors, rule.rule)}` };

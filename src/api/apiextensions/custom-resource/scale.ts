@@ -18,13 +18,13 @@ export function customScale(paths: CustomResourceSubresourceScale): Subresource 
     verbs: ["get", "patch", "update"],
     view: {
       kind: scaleKind,
-      of: (object) => scaleOf(object, paths),
-      changed: (object, shown: Scale) => {
+      toView: (object) => scaleOf(object, paths),
+      fromView: (object, shown: Scale) => {
         const metadata = { ...object.metadata, resourceVersion: shown.metadata?.resourceVersion };
         const replicas = shown.spec?.replicas ?? 0;
         return withValue({ ...object, metadata }, stepsOf(paths.specReplicasPath), replicas) as ApiObject;
       },
-      configured: ({ metadata, spec }: Scale) => {
+      configurationFromView: ({ metadata, spec }: Scale) => {
         const own = { metadata: scaleMetadata(metadata ?? {}) };
         if (spec?.replicas === undefined) return own;
         return withValue(own, stepsOf(paths.specReplicasPath), spec.replicas) as Readonly<Record<string, unknown>>;

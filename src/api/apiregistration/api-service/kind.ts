@@ -1,7 +1,7 @@
 import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { pathSegment } from "../../meta/validation/names.ts";
-import { dropStatus, keepStatus, nothingButStatus, statusSubresource } from "../../strategy.ts";
+import { dropStatus, keepStatus, replaceStatusOnly, statusSubresource } from "../../strategy.ts";
 import { type APIService, apiService } from "./schema.ts";
 import { validateApiService } from "./validation.ts";
 
@@ -51,11 +51,11 @@ export const apiServiceKind: Kind<APIService> = {
   categories: ["api-extensions"],
   namespaced: false,
   verbs: allVerbs,
-  subresources: [statusSubresource("APIService", { prepareForUpdate: nothingButStatus })],
+  subresources: [statusSubresource("APIService", { prepareForUpdate: replaceStatusOnly })],
   storageName: "apiregistration.k8s.io/apiservices",
   schema: apiService,
-  nameForm: pathSegment,
-  anyFinalizer: true,
+  nameFormat: pathSegment,
+  allowsAnyFinalizer: true,
   columns: [
     nameColumn,
     column(

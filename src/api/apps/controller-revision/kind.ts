@@ -1,7 +1,7 @@
 import { requiredField } from "../../../schema/validation/field-error.ts";
 import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { nonNegative } from "../../meta/validation/bounds.ts";
+import { validateNonNegative } from "../../meta/validation/bounds.ts";
 import { validateImmutableField } from "../../meta/validation/immutable.ts";
 import { parseApiVersion } from "../../scheme.ts";
 import { type ControllerRevision, controllerRevision } from "./schema.ts";
@@ -12,7 +12,7 @@ const strategy: Strategy<ControllerRevision> = {
     ...(previous === undefined && (data ?? undefined) === undefined
       ? [requiredField("data", "data is mandatory")]
       : []),
-    ...nonNegative(revision, "revision"),
+    ...validateNonNegative(revision, "revision"),
   ],
   validateUpdate: (next, previous) => validateImmutableField(next.data, previous.data, "data"),
 };

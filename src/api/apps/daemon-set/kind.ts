@@ -1,12 +1,12 @@
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
 import { type FieldError, invalidField, notSupported, requiredField } from "../../../schema/validation/field-error.ts";
 import { ageColumn, column, integerColumn, nameColumn, wideColumn } from "../../columns/columns.ts";
-import { labelSelectorText, labelsText } from "../../columns/selector-text.ts";
+import { formatLabelSelector, formatLabels } from "../../columns/selector-text.ts";
 import { podTemplateSpec } from "../../core/pod-template/schema.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { neverDecremented, nonNegativeMembers } from "../../meta/validation/bounds.ts";
+import { validateNotDecremented, validateNonNegativeFields } from "../../meta/validation/bounds.ts";
 import { validateImmutableSelector } from "../../meta/validation/immutable.ts";
-import { amountOf, atMostHundredPercent, validateIntOrPercent } from "../../meta/validation/int-or-percent.ts";
+import { intOrPercentValue, validateAtMostHundredPercent, validateIntOrPercent } from "../../meta/validation/int-or-percent.ts";
 import { statusSubresource } from "../../strategy.ts";
 import { containerColumns } from "../workload/columns.ts";
 import {
@@ -75,9 +75,9 @@ function validateSpec(spec: DaemonSetSpec, previous: DaemonSetSpec | undefined):
       : []),
     ...validateTemplate(template, previous?.template, "spec.template"),
     ...validateKeptRunning(template, "spec.template", "DaemonSet"),
-    ...nonNegativeMembers(spec, "spec", ["minReadySeconds"]),
+    ...validateNonNegativeFields(spec, "spec", ["minReadySeconds"]),
     ...validateUpdateStrategy(spec.updateStrategy ?? {}),
-    ...nonNegativeMembers(spec, "spec", ["revisionHistoryLimit"]),
+    ...validateNonNegativeFields(spec, "spec", ["revisionHistoryLimit"]),
   ];
 }
 
@@ -100,10 +100,10 @@ function validateRollingUpdate({ maxUnavailable, maxSurge }: RollingUpdateDaemon
   const errors = [
     ...validateIntOrPercent(maxUnavailable, unavailableAt),
     ...validateIntOrPercent(maxSurge, surgeAt),
-    ...atMostHundredPercent(maxUnavailable, unavailableAt),
-    ...atMostHundredPercent(maxSurge, surgeAt),
+    ...validateAtMostHundredPercent(maxUnavailable, unavailableAt),
+    ...validateAtMostHundredPercent(maxSurge, surgeAt),
   ];
-  const [unavailable, surge] = [amountOf(maxUnavailable) !== 0, amountOf(maxSurge) !== 0];
+  const [unavailable, surge] = [intOrPercentValue(maxUnavailable) !== 0, intOrPercentValue(maxSurge) !== 0];
   if (unavailable && surge) {
     errors.push(invalidField(surgeAt, maxSurge, "may not be set when maxUnavailable is non-zero"));
   }
@@ -114,7 +114,7 @@ function validateRollingUpdate({ maxUnavailable, maxSurge }: RollingUpdateDaemon
 function validateStatus(next: DaemonSet, previous: DaemonSet): readonly FieldError[] {
   if (next.status === undefined) return [];
   return [
-    ...nonNegativeMembers(next.status, "status", [
+    ...validateNonNegativeFields(next.status, "status", [
       "currentNumberScheduled",
       "numberMisscheduled",
       "desiredNumberScheduled",
@@ -125,7 +125,7 @@ function validateStatus(next: DaemonSet, previous: DaemonSet): readonly FieldErr
       "numberUnavailable",
       "collisionCount",
     ]),
-    ...neverDecremented(next.status.collisionCount, previous.status?.collisionCount, "status.collisionCount"),
+    ...validateNotDecremented(next.status.collisionCount, previous.status?.collisionCount, "status.collisionCount"),
   ];
 }
 
@@ -174,10 +174,10 @@ export const daemonSetKind: Kind<DaemonSet> = {
       "Nodes with the present template.",
     ),
     integerColumn("Available", ({ status }) => status?.numberAvailable ?? 0, "Nodes where it has been ready a while."),
-    column("Node Selector", ({ spec }) => labelsText(spec?.template.spec?.nodeSelector), "What its nodes have."),
+    column("Node Selector", ({ spec }) => formatLabels(spec?.template.spec?.nodeSelector), "What its nodes have."),
     ageColumn,
     ...containerColumns<DaemonSet>((object) => object.spec?.template),
-    wideColumn("Selector", (object) => labelSelectorText(object.spec?.selector), "Which pods belong to it."),
+    wideColumn("Selector", (object) => formatLabelSelector(object.spec?.selector), "Which pods belong to it."),
   ],
   selectableFields: {},
   strategy,

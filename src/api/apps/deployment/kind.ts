@@ -3,12 +3,12 @@ import { type FieldError, forbiddenField, invalidField, notSupported } from "../
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { scaleSubresource } from "../../autoscaling/scale/kind.ts";
 import { ageColumn, column, nameColumn, wideColumn } from "../../columns/columns.ts";
-import { labelSelectorText } from "../../columns/selector-text.ts";
+import { formatLabelSelector } from "../../columns/selector-text.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { neverDecremented, nonNegative, nonNegativeMembers } from "../../meta/validation/bounds.ts";
+import { validateNotDecremented, validateNonNegative, validateNonNegativeFields } from "../../meta/validation/bounds.ts";
 import { validateImmutableSelector } from "../../meta/validation/immutable.ts";
-import { amountOf, atMostHundredPercent, validateIntOrPercent } from "../../meta/validation/int-or-percent.ts";
-import { keepStatus, nextGeneration, onlyStatus, statusSubresource } from "../../strategy.ts";
+import { intOrPercentValue, validateAtMostHundredPercent, validateIntOrPercent } from "../../meta/validation/int-or-percent.ts";
+import { keepStatus, updateGeneration, replaceStatus, statusSubresource } from "../../strategy.ts";
 import { containerColumns } from "../workload/columns.ts";
 import { withoutTerminating } from "../workload/status-validation.ts";
 import { controllerWarnings, prepareForCreate, specOf, templateDefaults } from "../workload/strategy.ts";
@@ -59,7 +59,7 @@ function strategyDefaults(strategy: DeploymentStrategy): DeploymentStrategy {
 
 function validateSpec(spec: DeploymentSpec, previous: DeploymentSpec | undefined): readonly FieldError[] {
   return [
-    ...nonNegative(spec.replicas, "spec.replicas"),
+    ...validateNonNegative(spec.replicas, "spec.replicas"),
     ...validateSelector(spec.selector, "spec.selector", "deployment"),
     ...(isReadable(spec.selector)
       ? [
@@ -69,7 +69,7 @@ function validateSpec(spec: DeploymentSpec, previous: DeploymentSpec | undefined
         ]
       : [invalidField("spec.selector", spec.selector, "invalid label selector")]),
     ...validateStrategy(spec.strategy ?? {}),
-    ...nonNegativeMembers(spec, "spec", ["minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"]),
+    ...validateNonNegativeFields(spec, "spec", ["minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"]),
     ...validateDeadline(spec),
   ];
 }
@@ -98,12 +98,12 @@ function validateRollingUpdate(
   { maxUnavailable, maxSurge }: RollingUpdateDeployment,
   path: string,
 ): readonly FieldError[] {
-  const stuck = amountOf(maxUnavailable) === 0 && amountOf(maxSurge) === 0;
+  const stuck = intOrPercentValue(maxUnavailable) === 0 && intOrPercentValue(maxSurge) === 0;
   return [
     ...validateIntOrPercent(maxUnavailable, `${path}.maxUnavailable`),
     ...validateIntOrPercent(maxSurge, `${path}.maxSurge`),
     ...(stuck ? [invalidField(`${path}.maxUnavailable`, maxUnavailable, "may not be 0 when `maxSurge` is 0")] : []),
-    ...atMostHundredPercent(maxUnavailable, `${path}.maxUnavailable`),
+    ...validateAtMostHundredPercent(maxUnavailable, `${path}.maxUnavailable`),
   ];
 }
 
@@ -112,7 +112,7 @@ function validateStatus(next: Deployment, previous: Deployment): readonly FieldE
   const { replicas = 0, readyReplicas = 0, availableReplicas = 0 } = status;
   const all = ["updatedReplicas", "readyReplicas", "availableReplicas"] as const;
   return [
-    ...nonNegativeMembers(status, "status", [
+    ...validateNonNegativeFields(status, "status", [
       "observedGeneration",
       "replicas",
       "updatedReplicas",
@@ -128,7 +128,7 @@ function validateStatus(next: Deployment, previous: Deployment): readonly FieldE
     ...(availableReplicas > readyReplicas
       ? [invalidField("status.availableReplicas", availableReplicas, "cannot be greater than readyReplicas")]
       : []),
-    ...neverDecremented(status.collisionCount, previous.status?.collisionCount, "status.collisionCount"),
+    ...validateNotDecremented(status.collisionCount, previous.status?.collisionCount, "status.collisionCount"),
   ];
 }
 
@@ -137,14 +137,14 @@ function prepareForUpdate(next: Deployment, previous: Deployment): Deployment {
   const same =
     semanticEqual(deploymentSpec, next.spec, previous.spec) &&
     deepEqual(next.metadata?.annotations, previous.metadata?.annotations);
-  return nextGeneration(keepStatus(next, previous), previous, !same);
+  return updateGeneration(keepStatus(next, previous), previous, !same);
 }
 
 function prepareForStatusUpdate(next: Deployment, previous: Deployment): Deployment {
   const { labels: _, ...metadata } = next.metadata ?? {};
   const labels = previous.metadata?.labels;
   const kept: Deployment = { ...next, metadata: labels === undefined ? metadata : { ...metadata, labels } };
-  return onlyStatus(withoutTerminating(kept, previous), previous);
+  return replaceStatus(withoutTerminating(kept, previous), previous);
 }
 
 const strategy: Strategy<Deployment> = {
@@ -188,7 +188,7 @@ export const deploymentKind: Kind<Deployment> = {
     column("Available", ({ status }) => status?.availableReplicas ?? 0, "Pods ready for minReadySeconds or longer."),
     ageColumn,
     ...containerColumns<Deployment>((object) => object.spec?.template),
-    wideColumn("Selector", (object) => labelSelectorText(object.spec?.selector), "Which pods belong to it."),
+    wideColumn("Selector", (object) => formatLabelSelector(object.spec?.selector), "Which pods belong to it."),
   ],
   selectableFields: {},
   strategy,

@@ -1,11 +1,11 @@
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
 import { scaleSubresource } from "../../autoscaling/scale/kind.ts";
 import { ageColumn, integerColumn, nameColumn, wideColumn } from "../../columns/columns.ts";
-import { labelSelectorText } from "../../columns/selector-text.ts";
+import { formatLabelSelector } from "../../columns/selector-text.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { nonNegativeMembers } from "../../meta/validation/bounds.ts";
+import { validateNonNegativeFields } from "../../meta/validation/bounds.ts";
 import { validateImmutableSelector } from "../../meta/validation/immutable.ts";
-import { onlyStatus, statusSubresource } from "../../strategy.ts";
+import { replaceStatus, statusSubresource } from "../../strategy.ts";
 import { containerColumns } from "../workload/columns.ts";
 import { validateReplicaStatus, withoutTerminating } from "../workload/status-validation.ts";
 import {
@@ -32,7 +32,7 @@ function setDefaults(object: ReplicaSet): ReplicaSet {
 function validateSpec(spec: ReplicaSetSpec, previous: ReplicaSetSpec | undefined): readonly FieldError[] {
   const { selector, template = {} } = spec;
   return [
-    ...nonNegativeMembers(spec, "spec", ["replicas", "minReadySeconds"]),
+    ...validateNonNegativeFields(spec, "spec", ["replicas", "minReadySeconds"]),
     ...validateSelector(selector, "spec.selector", "deployment"),
     ...(isReadable(selector)
       ? [
@@ -67,7 +67,7 @@ export const replicaSetKind: Kind<ReplicaSet> = {
   subresources: [
     scaleSubresource(({ spec }) => spec?.selector),
     statusSubresource("ReplicaSet", {
-      prepareForUpdate: (next, previous) => onlyStatus(withoutTerminating(next, previous), previous),
+      prepareForUpdate: (next, previous) => replaceStatus(withoutTerminating(next, previous), previous),
       validateUpdate: (next) => validateReplicaStatus(next.status),
     }),
   ],
@@ -80,7 +80,7 @@ export const replicaSetKind: Kind<ReplicaSet> = {
     integerColumn("Ready", ({ status }) => status?.readyReplicas ?? 0, "Pods that are ready."),
     ageColumn,
     ...containerColumns<ReplicaSet>((object) => object.spec?.template),
-    wideColumn("Selector", (object) => labelSelectorText(object.spec?.selector), "Which pods belong to it."),
+    wideColumn("Selector", (object) => formatLabelSelector(object.spec?.selector), "Which pods belong to it."),
   ],
   selectableFields: {},
   strategy,

@@ -95,7 +95,7 @@ const strategy: Strategy<StatefulSet> = {
   validate: validateStatefulSet,
   validateUpdate: validateStatefulSetUpdate,
   warnings,
-  restore,
+  afterDecode: restore,
 };
 
 export const statefulSetKind: Kind<StatefulSet> = {
@@ -126,6 +126,6 @@ export const statefulSetKind: Kind<StatefulSet> = {
     ...containerColumns<StatefulSet>((object) => object.spec?.template),
   ],
   selectableFields: {},
-  nameForm: dns1123Label,
+  nameFormat: dns1123Label,
   strategy,
 };

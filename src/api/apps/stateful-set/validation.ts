@@ -2,7 +2,7 @@
 
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
 import { type FieldError, forbiddenField, invalidField, notSupported } from "../../../schema/validation/field-error.ts";
-import { neverDecremented, nonNegative, nonNegativeMembers } from "../../meta/validation/bounds.ts";
+import { validateNotDecremented, validateNonNegative, validateNonNegativeFields } from "../../meta/validation/bounds.ts";
 import { dns1123Label } from "../../meta/validation/names.ts";
 import { validateAnnotations, validateLabels } from "../../meta/validation/object-meta.ts";
 import { isReadable, validateKeptRunning, validateSelected, validateSelector } from "../workload/validation.ts";
@@ -15,8 +15,8 @@ export function validateStatefulSet({ spec }: StatefulSet, previous: StatefulSet
     ...validatePodManagement(spec.podManagementPolicy),
     ...validateUpdateStrategy(spec.updateStrategy ?? {}),
     ...validateRetention(spec),
-    ...nonNegativeMembers(spec, "spec", ["replicas", "minReadySeconds"]),
-    ...nonNegative(spec.ordinals?.start, "spec.ordinals.start"),
+    ...validateNonNegativeFields(spec, "spec", ["replicas", "minReadySeconds"]),
+    ...validateNonNegative(spec.ordinals?.start, "spec.ordinals.start"),
     ...validateSelector(selector, "spec.selector", "statefulset"),
     ...(isReadable(selector)
       ? [
@@ -44,7 +44,7 @@ function validateUpdateStrategy(strategy: StatefulSetUpdateStrategy): readonly F
         ? []
         : [invalidField(at, strategy.rollingUpdate, "only allowed for updateStrategy 'RollingUpdate'")];
     case "RollingUpdate":
-      return nonNegative(strategy.rollingUpdate?.partition, `${at}.partition`);
+      return validateNonNegative(strategy.rollingUpdate?.partition, `${at}.partition`);
     default:
       return [invalidField("spec.updateStrategy", strategy, "must be 'RollingUpdate' or 'OnDelete'")];
   }
@@ -91,13 +91,13 @@ export function validateStatefulSetStatus(next: StatefulSet, previous: StatefulS
   if (status === undefined) return [];
   const { replicas, readyReplicas = 0, availableReplicas = 0 } = status;
   return [
-    ...nonNegativeMembers(status, "status", ["replicas", ...PARTS, "observedGeneration", "collisionCount"]),
+    ...validateNonNegativeFields(status, "status", ["replicas", ...PARTS, "observedGeneration", "collisionCount"]),
     ...PARTS.filter((name) => (status[name] ?? 0) > replicas).map((name) =>
       invalidField(`status.${name}`, status[name] ?? 0, "cannot be greater than status.replicas"),
     ),
     ...(availableReplicas > readyReplicas
       ? [invalidField("status.availableReplicas", availableReplicas, "cannot be greater than status.readyReplicas")]
       : []),
-    ...neverDecremented(status.collisionCount, previous.status?.collisionCount, "status.collisionCount"),
+    ...validateNotDecremented(status.collisionCount, previous.status?.collisionCount, "status.collisionCount"),
   ];
 }

@@ -1,6 +1,6 @@
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
 import type { ApiObject } from "../../kind.ts";
-import { nonNegativeMembers } from "../../meta/validation/bounds.ts";
+import { validateNonNegativeFields } from "../../meta/validation/bounds.ts";
 
 /** What ReplicaSets and ReplicationControllers say of their pods. */
 export interface ReplicaStatus {
@@ -19,7 +19,7 @@ export function validateReplicaStatus(status: ReplicaStatus | undefined): readon
   if (status === undefined) return [];
   const { replicas, readyReplicas = 0, availableReplicas = 0 } = status;
   return [
-    ...nonNegativeMembers(status, "status", ["replicas", ...PARTS, "observedGeneration", "terminatingReplicas"]),
+    ...validateNonNegativeFields(status, "status", ["replicas", ...PARTS, "observedGeneration", "terminatingReplicas"]),
     ...PARTS.filter((name) => (status[name] ?? 0) > replicas).map((name) =>
       invalidField(`status.${name}`, status[name], "cannot be greater than status.replicas"),
     ),

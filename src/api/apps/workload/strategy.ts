@@ -5,7 +5,7 @@ import type { PodTemplateSpec } from "../../core/pod-template/schema.ts";
 import { podTemplateWarnings, setPodTemplateDefaults } from "../../core/pod-template/validation.ts";
 import type { ApiObject } from "../../kind.ts";
 import { dns1123Label } from "../../meta/validation/names.ts";
-import { dropStatus, firstGeneration, keepStatus, nextGeneration } from "../../strategy.ts";
+import { dropStatus, setFirstGeneration, keepStatus, updateGeneration } from "../../strategy.ts";
 
 interface WithSpec extends ApiObject {
   readonly spec?: unknown;
@@ -13,13 +13,13 @@ interface WithSpec extends ApiObject {
 }
 
 export function prepareForCreate<T extends WithSpec>(object: T): T {
-  return firstGeneration(dropStatus(object));
+  return setFirstGeneration(dropStatus(object));
 }
 
 /** An update keeps the status and counts the changes of the spec, whose schema is given. */
 export function countingChanges<T extends WithSpec>(spec: ObjectSchema): (next: T, previous: T) => T {
   return (next, previous) =>
-    nextGeneration(keepStatus(next, previous), previous, !semanticEqual(spec, next.spec, previous.spec));
+    updateGeneration(keepStatus(next, previous), previous, !semanticEqual(spec, next.spec, previous.spec));
 }
 
 /** The spec of `object`, or of one that its author left empty: Go has no absent structs. */

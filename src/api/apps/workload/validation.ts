@@ -46,7 +46,7 @@ export function validateStoredSelector(
   previous: LabelSelector | undefined,
   path: string,
 ): readonly FieldError[] {
-  return validateLabelSelector(selector, path, { allowBadValues: !isReadable(previous) });
+  return validateLabelSelector(selector, path, { allowInvalidValues: !isReadable(previous) });
 }
 
 /** An absent selector selects nothing, an empty one everything. */

@@ -1,4 +1,4 @@
-import { reviewKind } from "../../review-kind.ts";
+import { createReviewKind } from "../../review-kind.ts";
 import {
   type LocalSubjectAccessReview,
   localSubjectAccessReview,
@@ -12,7 +12,7 @@ import { validateLocalAccess, validateSelfAccess, validateSubjectAccess } from "
 
 const names = { group: "authorization.svc.io", version: "v1" } as const;
 
-export const subjectAccessReviewKind = reviewKind<SubjectAccessReview>({
+export const subjectAccessReviewKind = createReviewKind<SubjectAccessReview>({
   ...names,
   kind: "SubjectAccessReview",
   namespaced: false,
@@ -20,7 +20,7 @@ export const subjectAccessReviewKind = reviewKind<SubjectAccessReview>({
   validate: validateSubjectAccess,
 });
 
-export const localSubjectAccessReviewKind = reviewKind<LocalSubjectAccessReview>({
+export const localSubjectAccessReviewKind = createReviewKind<LocalSubjectAccessReview>({
   ...names,
   kind: "LocalSubjectAccessReview",
   namespaced: true,
@@ -28,7 +28,7 @@ export const localSubjectAccessReviewKind = reviewKind<LocalSubjectAccessReview>
   validate: validateLocalAccess,
 });
 
-export const selfSubjectAccessReviewKind = reviewKind<SelfSubjectAccessReview>({
+export const selfSubjectAccessReviewKind = createReviewKind<SelfSubjectAccessReview>({
   ...names,
   kind: "SelfSubjectAccessReview",
   namespaced: false,
@@ -36,7 +36,7 @@ export const selfSubjectAccessReviewKind = reviewKind<SelfSubjectAccessReview>({
   validate: validateSelfAccess,
 });
 
-export const selfSubjectRulesReviewKind = reviewKind<SelfSubjectRulesReview>({
+export const selfSubjectRulesReviewKind = createReviewKind<SelfSubjectRulesReview>({
   ...names,
   kind: "SelfSubjectRulesReview",
   namespaced: false,

@@ -1,6 +1,6 @@
 /** `autoscaling/v1`: the same autoscalers under the older form. All rules are those of version 2. */
 import { type ApiObject, allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { onlyStatus, statusSubresource } from "../../strategy.ts";
+import { replaceStatus, statusSubresource } from "../../strategy.ts";
 import { autoscalerColumns } from "../horizontal-pod-autoscaler/columns.ts";
 import { autoscalerStrategy, horizontalPodAutoscalerKind } from "../horizontal-pod-autoscaler/kind.ts";
 import type { HorizontalPodAutoscaler as HorizontalPodAutoscalerV2 } from "../horizontal-pod-autoscaler/schema.ts";
@@ -47,7 +47,7 @@ export const horizontalPodAutoscalerV1Kind: Kind<HorizontalPodAutoscaler> = {
   verbs: allVerbs,
   subresources: [
     statusSubresource("HorizontalPodAutoscaler", {
-      prepareForUpdate: throughV2(onlyStatus),
+      prepareForUpdate: throughV2(replaceStatus),
       validateUpdate: (next) => validateAutoscalerStatus(toV2(next)),
     }),
   ],
@@ -57,8 +57,8 @@ export const horizontalPodAutoscalerV1Kind: Kind<HorizontalPodAutoscaler> = {
   selectableFields: {},
   strategy,
   conversion: {
-    stored: horizontalPodAutoscalerKind,
-    toStored: toV2,
-    fromStored: (object: ApiObject) => fromV2(object as HorizontalPodAutoscalerV2),
+    storageKind: horizontalPodAutoscalerKind,
+    toStorage: toV2,
+    fromStorage: (object: ApiObject) => fromV2(object as HorizontalPodAutoscalerV2),
   },
 };

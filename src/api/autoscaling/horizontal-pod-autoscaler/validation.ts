@@ -2,7 +2,7 @@
 import { type FieldError, invalidField, notSupported, requiredField } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { parseQuantity } from "../../meta/quantity.ts";
-import { nonNegativeMembers } from "../../meta/validation/bounds.ts";
+import { validateNonNegativeFields } from "../../meta/validation/bounds.ts";
 import { validateMetrics, validateReference } from "./metrics-validation.ts";
 import type {
   HorizontalPodAutoscaler,
@@ -84,5 +84,5 @@ function validatePolicy({ type, value, periodSeconds }: HPAScalingPolicy, path: 
 }
 
 export function validateAutoscalerStatus({ status }: HorizontalPodAutoscaler): readonly FieldError[] {
-  return status === undefined ? [] : nonNegativeMembers(status, "status", ["currentReplicas", "desiredReplicas"]);
+  return status === undefined ? [] : validateNonNegativeFields(status, "status", ["currentReplicas", "desiredReplicas"]);
 }

@@ -1,10 +1,10 @@
 /** How many pods a controller is to have: the one form in which all controllers are scaled. */
 import { ageColumn, integerColumn, nameColumn } from "../../columns/columns.ts";
-import { labelSelectorText } from "../../columns/selector-text.ts";
+import { formatLabelSelector } from "../../columns/selector-text.ts";
 import type { ApiObject, Kind, Subresource } from "../../kind.ts";
 import type { LabelSelector } from "../../meta/label-selector.ts";
 import type { ObjectMeta } from "../../meta/object-meta.ts";
-import { nonNegative } from "../../meta/validation/bounds.ts";
+import { validateNonNegative } from "../../meta/validation/bounds.ts";
 import { type Scale, scale } from "./schema.ts";
 
 /** Served below the resources that can be scaled, and nowhere by itself. */
@@ -29,7 +29,7 @@ export const scaleKind: Kind<Scale> = {
     ageColumn,
   ],
   selectableFields: {},
-  strategy: { validate: ({ spec }) => nonNegative(spec?.replicas, "spec.replicas") },
+  strategy: { validate: ({ spec }) => validateNonNegative(spec?.replicas, "spec.replicas") },
 };
 
 interface Scalable extends ApiObject {
@@ -49,13 +49,13 @@ export function scaleSubresource<T extends Scalable>(
     verbs: ["get", "patch", "update"],
     view: {
       kind: scaleKind,
-      of: (object) => scaleOf(object, selectorOf(object)),
-      changed: (object, { metadata, spec }: Scale) => ({
+      toView: (object) => scaleOf(object, selectorOf(object)),
+      fromView: (object, { metadata, spec }: Scale) => ({
         ...object,
         metadata: { ...object.metadata, resourceVersion: metadata?.resourceVersion },
         spec: { ...object.spec, replicas: spec?.replicas ?? 0 },
       }),
-      configured: ({ metadata, spec }) => ({
+      configurationFromView: ({ metadata, spec }) => ({
         metadata: scaleMetadata(metadata ?? {}),
         ...(spec === undefined ? {} : { spec }),
       }),
@@ -64,7 +64,7 @@ export function scaleSubresource<T extends Scalable>(
 }
 
 function scaleOf({ metadata = {}, spec, status }: Scalable, selector: LabelSelector | undefined): Scale {
-  const text = labelSelectorText(selector);
+  const text = formatLabelSelector(selector);
   return {
     metadata: scaleMetadata(metadata),
     spec: { replicas: spec?.replicas ?? 0 },

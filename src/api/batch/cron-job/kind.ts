@@ -1,8 +1,8 @@
 import { containerColumns } from "../../apps/workload/columns.ts";
 import { countingChanges, podNameWarnings, prepareForCreate, specOf } from "../../apps/workload/strategy.ts";
 import { ageColumn, column, integerColumn, nameColumn, wideColumn } from "../../columns/columns.ts";
-import { since } from "../../columns/human-duration.ts";
-import { labelSelectorText } from "../../columns/selector-text.ts";
+import { formatAge } from "../../columns/human-duration.ts";
+import { formatLabelSelector } from "../../columns/selector-text.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { statusSubresource } from "../../strategy.ts";
 import { setJobTemplateDefaults } from "../job/defaults.ts";
@@ -46,7 +46,7 @@ function suspended({ spec }: CronJob): string {
 }
 
 function lastSchedule({ status }: CronJob, now: number): string {
-  return status?.lastScheduleTime === undefined ? "<none>" : since(status.lastScheduleTime, now);
+  return status?.lastScheduleTime === undefined ? "<none>" : formatAge(status.lastScheduleTime, now);
 }
 
 export const cronJobKind: Kind<CronJob> = {
@@ -72,7 +72,7 @@ export const cronJobKind: Kind<CronJob> = {
     column("Last Schedule", lastSchedule, "How long ago it made its latest job."),
     ageColumn,
     ...containerColumns<CronJob>((object) => object.spec?.jobTemplate.spec?.template),
-    wideColumn("Selector", ({ spec }) => labelSelectorText(spec?.jobTemplate.spec?.selector), "Of its jobs."),
+    wideColumn("Selector", ({ spec }) => formatLabelSelector(spec?.jobTemplate.spec?.selector), "Of its jobs."),
   ],
   selectableFields: {},
   strategy,

@@ -1,6 +1,6 @@
 /** Rules of Kubernetes 1.33 for cron jobs. */
 import { type FieldError, invalidField, notSupported, requiredField } from "../../../schema/validation/field-error.ts";
-import { nonNegativeMembers } from "../../meta/validation/bounds.ts";
+import { validateNonNegativeFields } from "../../meta/validation/bounds.ts";
 import { validateJobSpec } from "../job/validation.ts";
 import { CronError, parseCronSchedule } from "./schedule.ts";
 import type { CronJob, CronJobSpec } from "./schema.ts";
@@ -15,10 +15,10 @@ export function validateCronJob({ metadata, spec }: CronJob, previous: CronJob |
   const long = previous === undefined && name.length > NAME_MAX;
   return [
     ...validateSchedule(spec, previous?.spec),
-    ...nonNegativeMembers(spec, "spec", ["startingDeadlineSeconds"]),
+    ...validateNonNegativeFields(spec, "spec", ["startingDeadlineSeconds"]),
     ...(previous !== undefined && previous.spec?.timeZone === spec.timeZone ? [] : validateTimeZone(spec.timeZone)),
     ...validateJobTemplate(spec, previous?.spec),
-    ...nonNegativeMembers(spec, "spec", ["successfulJobsHistoryLimit", "failedJobsHistoryLimit"]),
+    ...validateNonNegativeFields(spec, "spec", ["successfulJobsHistoryLimit", "failedJobsHistoryLimit"]),
     ...(long ? [invalidField("metadata.name", name, "must be no more than 52 characters")] : []),
   ];
 }

@@ -2,7 +2,7 @@ import { containerColumns } from "../../apps/workload/columns.ts";
 import { countingChanges, podNameWarnings, prepareForCreate } from "../../apps/workload/strategy.ts";
 import { ageColumn, column, nameColumn, wideColumn } from "../../columns/columns.ts";
 import { humanDuration } from "../../columns/human-duration.ts";
-import { labelSelectorText } from "../../columns/selector-text.ts";
+import { formatLabelSelector } from "../../columns/selector-text.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { statusSubresource } from "../../strategy.ts";
 import { labelledAsTemplate, setJobDefaults } from "./defaults.ts";
@@ -26,7 +26,7 @@ const strategy: Strategy<Job> = {
     ...(previous === undefined ? podNameWarnings(object) : []),
     ...jobWarnings(object, previous, object.spec, "spec"),
   ],
-  orphansDependents: true,
+  orphansDependentsByDefault: true,
   deletionWarning: PODS_STAY,
 };
 
@@ -72,9 +72,9 @@ export const jobKind: Kind<Job> = {
     column("Duration", durationOf, "How long it has been running, or ran."),
     ageColumn,
     ...containerColumns<Job>((object) => object.spec?.template),
-    wideColumn("Selector", (object) => labelSelectorText(object.spec?.selector), "Which pods belong to it."),
+    wideColumn("Selector", (object) => formatLabelSelector(object.spec?.selector), "Which pods belong to it."),
   ],
   selectableFields: { "status.successful": (object) => String(object.status?.succeeded ?? 0) },
-  unselectable: (field) => `field label ${JSON.stringify(field)} not supported for Job`,
+  unsupportedFieldMessage: (field) => `field label ${JSON.stringify(field)} not supported for Job`,
   strategy,
 };

@@ -11,7 +11,7 @@ import {
   tooMany,
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
-import { nonNegative } from "../../meta/validation/bounds.ts";
+import { validateNonNegative } from "../../meta/validation/bounds.ts";
 import { qualifiedName } from "../../meta/validation/names.ts";
 import { countIndexes, IndexesError, parseIndexes } from "./indexes.ts";
 import type {
@@ -158,7 +158,7 @@ function validateSuccessRule(
     if (succeededCount <= most) return;
     errors.push(invalidField(at, succeededCount, `must be less than or equal to ${most} (the number of ${what})`));
   };
-  errors.push(...nonNegative(succeededCount, at));
+  errors.push(...validateNonNegative(succeededCount, at));
   atMost(completions, "specified completions");
   if (succeededIndexes !== undefined) atMost(indexes, "indexes in the specified succeededIndexes field");
   return errors;

@@ -12,7 +12,7 @@ import {
   requiredField,
 } from "../../../schema/validation/field-error.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
-import { nonNegativeMembers } from "../../meta/validation/bounds.ts";
+import { validateNonNegativeFields } from "../../meta/validation/bounds.ts";
 import { firstShared, parseIndexes } from "./indexes.ts";
 import { indexesProblem } from "./policy-validation.ts";
 import type { Job, JobStatus } from "./schema.ts";
@@ -37,7 +37,7 @@ export function validateJobStatus(next: Job, previous: Job): readonly FieldError
   const status: JobStatus = next.status ?? {};
   const change = new StatusChange(next, previous);
   return [
-    ...nonNegativeMembers(status, "status", ["active", "succeeded", "failed", "ready", "terminating"]),
+    ...validateNonNegativeFields(status, "status", ["active", "succeeded", "failed", "ready", "terminating"]),
     ...validateUncounted(status),
     ...validateEndings(next, change),
     ...validateTimes(next, change),

@@ -13,7 +13,7 @@ import {
   validateStoredSelector,
   validateTemplate,
 } from "../../apps/workload/validation.ts";
-import { nonNegativeMembers } from "../../meta/validation/bounds.ts";
+import { validateNonNegativeFields } from "../../meta/validation/bounds.ts";
 import { validateDomainPrefixedPath } from "../../meta/validation/domain-prefixed-path.ts";
 import { dns1123Label } from "../../meta/validation/names.ts";
 import { validatePodFailurePolicy, validatePodReplacementPolicy, validateSuccessPolicy } from "./policy-validation.ts";
@@ -53,7 +53,7 @@ function validateHostNames({ metadata, spec }: Job): readonly FieldError[] {
 export function validateJobSpec(spec: JobSpec, path: string, previous: JobSpec | undefined): readonly FieldError[] {
   const at = (name: string): string => child(path, name);
   return [
-    ...nonNegativeMembers(spec, path, [
+    ...validateNonNegativeFields(spec, path, [
       "parallelism",
       "completions",
       "activeDeadlineSeconds",

@@ -56,7 +56,7 @@ const approval: Subresource<CertificateSigningRequest> = {
   name: "approval",
   kind: "CertificateSigningRequest",
   verbs: ["get", "patch", "update"],
-  part: {
+  strategy: {
     prepareForUpdate: (next, previous, now) => {
       const before = previous.status?.conditions ?? [];
       const kept = { ...keepStatus(next, previous), spec: previous.spec };
@@ -108,7 +108,7 @@ export const certificateSigningRequestKind: Kind<CertificateSigningRequest> = {
   subresources: [approval, status],
   storageName: "certificatesigningrequests",
   schema: certificateSigningRequest,
-  nameForm: pathSegment,
+  nameFormat: pathSegment,
   columns: [
     nameColumn,
     ageColumn,

@@ -5,7 +5,7 @@ import { validateSignerName } from "./signer-name.ts";
 
 const spec = { request: "", signerName: "a.b/c" };
 const NOW = "2026-01-02T00:00:00Z";
-const [approval, status] = certificateSigningRequestKind.subresources.map(({ part }) => part!);
+const [approval, status] = certificateSigningRequestKind.subresources.map(({ strategy: part }) => part!);
 
 function withTypes(...types: readonly string[]): CertificateSigningRequest {
   const lastTransitionTime = "2026-01-01T00:00:00Z";

@@ -1,7 +1,7 @@
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
 import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { nonNegative } from "../../meta/validation/bounds.ts";
+import { validateNonNegative } from "../../meta/validation/bounds.ts";
 import { type Lease, lease } from "./schema.ts";
 
 function validate({ spec = {} }: Lease): readonly FieldError[] {
@@ -9,7 +9,7 @@ function validate({ spec = {} }: Lease): readonly FieldError[] {
   const brief = leaseDurationSeconds !== undefined && leaseDurationSeconds <= 0;
   return [
     ...(brief ? [invalidField("spec.leaseDurationSeconds", leaseDurationSeconds, "must be greater than 0")] : []),
-    ...nonNegative(leaseTransitions, "spec.leaseTransitions"),
+    ...validateNonNegative(leaseTransitions, "spec.leaseTransitions"),
   ];
 }
 
@@ -42,7 +42,7 @@ export const leaseKind: Kind<Lease> = {
   subresources: [],
   storageName: "leases",
   schema: lease,
-  anyFinalizer: true,
+  allowsAnyFinalizer: true,
   columns: [nameColumn, column("Holder", (object) => object.spec?.holderIdentity ?? ""), ageColumn],
   selectableFields: {},
   strategy,

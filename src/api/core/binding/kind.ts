@@ -1,8 +1,8 @@
-import { reviewKind } from "../../review-kind.ts";
+import { createReviewKind } from "../../review-kind.ts";
 import { type Binding, binding } from "./schema.ts";
 
 /** Puts a pod on a node. Clients write `pods/NAME/binding`; this, where the name stands in the body, is older. */
-export const bindingKind = reviewKind<Binding>({
+export const bindingKind = createReviewKind<Binding>({
   group: "",
   version: "v1",
   kind: "Binding",

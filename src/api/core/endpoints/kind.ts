@@ -1,5 +1,5 @@
 import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
-import { listText } from "../../columns/list-text.ts";
+import { formatList } from "../../columns/list-text.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { type EndpointSubset, type Endpoints, endpoints } from "./schema.ts";
 import { endpointsWarnings, validateEndpoints } from "./validation.ts";
@@ -29,7 +29,7 @@ function endpointsText({ subsets = [] }: Endpoints): string {
       ? addresses.map(({ ip }) => ip)
       : ports.flatMap(({ port }) => addresses.map(({ ip }) => `${ip.includes(":") ? `[${ip}]` : ip}:${port}`)),
   );
-  return listText(all);
+  return formatList(all);
 }
 
 export const endpointsKind: Kind<Endpoints> = {

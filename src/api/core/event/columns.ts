@@ -1,18 +1,18 @@
 /** What `kubectl get events` shows (`printEvent`); both versions of Event are printed through the core one. */
 import { column, nameColumn, wideColumn } from "../../columns/columns.ts";
-import { since } from "../../columns/human-duration.ts";
+import { formatAge } from "../../columns/human-duration.ts";
 import type { Column } from "../../kind.ts";
 import type { Event } from "./schema.ts";
 
 export const eventColumns: readonly Column<Event>[] = [
-  column("Last Seen", (event, now) => since(lastSeen(event), now), "Time since the event was last seen."),
+  column("Last Seen", (event, now) => formatAge(lastSeen(event), now), "Time since the event was last seen."),
   column("Type", (event) => event.type ?? "", "Normal or Warning."),
   column("Reason", (event) => event.reason ?? "", "Why it happened, for machines."),
   column("Object", object, "What the event is about."),
   wideColumn("Subobject", (event) => event.involvedObject.fieldPath ?? ""),
   wideColumn("Source", source),
   column("Message", (event) => (event.message ?? "").trim(), "What happened, for people."),
-  wideColumn("First Seen", (event, now) => since(firstSeen(event), now)),
+  wideColumn("First Seen", (event, now) => formatAge(firstSeen(event), now)),
   wideColumn("Count", (event) => event.series?.count ?? (event.count || 1)),
   { ...nameColumn, priority: 1 },
 ];

@@ -33,7 +33,7 @@ export const eventKind: Kind<Event> = {
     type: (object) => object.type ?? "",
   },
   // Names and finalizers of events are only what a path and a qualified name must be.
-  nameForm: pathSegment,
-  anyFinalizer: true,
+  nameFormat: pathSegment,
+  allowsAnyFinalizer: true,
   strategy: { validate: (object) => validateEvent(object, "reportingComponent"), allowCreateOnUpdate: true },
 };

@@ -32,7 +32,7 @@ export const limitRangeKind: Kind<LimitRange> = {
   columns: [nameColumn, createdAtColumn],
   selectableFields: {},
   strategy: {
-    namesItself: true,
+    generatesMissingName: true,
     allowCreateOnUpdate: true,
     setDefaults: ({ spec, ...object }) =>
       spec === undefined ? object : { ...object, spec: { ...spec, limits: spec.limits.map(withDefaults) } },

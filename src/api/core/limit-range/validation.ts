@@ -7,7 +7,7 @@ import {
   requiredField,
 } from "../../../schema/validation/field-error.ts";
 import { child, index, key } from "../../../schema/value/field-path.ts";
-import { compareAmounts, quantityValueOf } from "../../meta/quantity.ts";
+import { compareQuantityTexts, quantityNanos } from "../../meta/quantity.ts";
 import { qualifiedName, validateName } from "../../meta/validation/names.ts";
 import { mayOvercommit, validateContainerResourceName, validateResourceName } from "../resources/names.ts";
 import type { LimitRange, LimitRangeItem } from "./schema.ts";
@@ -80,12 +80,12 @@ function validateOrder(item: LimitRangeItem, name: string, path: string): readon
   const errors: FieldError[] = [];
   for (const [least, most, blamed, text] of ORDER) {
     const [low, high] = [valueIn(least), valueIn(most)];
-    if (low === undefined || high === undefined || compareAmounts(low, high) <= 0) continue;
+    if (low === undefined || high === undefined || compareQuantityTexts(low, high) <= 0) continue;
     errors.push(invalidField(key(child(path, blamed), name), low, text.replace("$", low).replace("$", high)));
   }
   errors.push(...validateRatio(item, name, key(child(path, "maxLimitRequestRatio"), name)));
   const [limit, request] = [valueIn("default"), valueIn("defaultRequest")];
-  if (limit !== undefined && request !== undefined && !mayOvercommit(name) && compareAmounts(limit, request) !== 0) {
+  if (limit !== undefined && request !== undefined && !mayOvercommit(name) && compareQuantityTexts(limit, request) !== 0) {
     const detail = `default value ${limit} must equal to defaultRequest value ${request} in ${name}`;
     errors.push(invalidField(key(child(path, "defaultRequest"), name), request, detail));
   }
@@ -97,11 +97,11 @@ function validateRatio(item: LimitRangeItem, name: string, path: string): readon
   const ratio = item.maxLimitRequestRatio?.[name];
   if (ratio === undefined) return [];
   const errors: FieldError[] = [];
-  if (compareAmounts(ratio, "1") < 0) errors.push(invalidField(path, ratio, `ratio ${ratio} is less than 1`));
+  if (compareQuantityTexts(ratio, "1") < 0) errors.push(invalidField(path, ratio, `ratio ${ratio} is less than 1`));
   const [least, most] = [item.min?.[name], item.max?.[name]];
   if (least === undefined || most === undefined) return errors;
-  const bound = Number(quantityValueOf(most)) / Number(quantityValueOf(least));
-  if (Number(quantityValueOf(ratio)) / 1e9 > bound) {
+  const bound = Number(quantityNanos(most)) / Number(quantityNanos(least));
+  if (Number(quantityNanos(ratio)) / 1e9 > bound) {
     errors.push(invalidField(path, ratio, `ratio ${ratio} is greater than max/min = ${bound.toFixed(6)}`));
   }
   return errors;

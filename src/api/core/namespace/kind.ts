@@ -62,7 +62,7 @@ export const namespaceKind: Kind<Namespace> = {
       name: "finalize",
       kind: "Namespace",
       verbs: ["update"],
-      part: { prepareForUpdate: keepStatus, validateUpdate: validateFinalize, resetFields: [["status"]] },
+      strategy: { prepareForUpdate: keepStatus, validateUpdate: validateFinalize, resetFields: [["status"]] },
     },
     statusSubresource("Namespace", { validateUpdate: validateStatusUpdate }),
   ],
@@ -71,5 +71,5 @@ export const namespaceKind: Kind<Namespace> = {
   columns: [nameColumn, column("Status", (object) => object.status?.phase ?? ""), ageColumn],
   selectableFields: { "status.phase": (object) => object.status?.phase ?? "" },
   strategy,
-  nameForm: dns1123Label,
+  nameFormat: dns1123Label,
 };

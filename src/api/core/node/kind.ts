@@ -1,7 +1,7 @@
 import { index } from "../../../schema/value/field-path.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { cidrWarnings } from "../../meta/validation/ip.ts";
-import { keepStatus, onlyStatus, statusSubresource } from "../../strategy.ts";
+import { keepStatus, replaceStatus, statusSubresource } from "../../strategy.ts";
 import { nodeColumns } from "./columns.ts";
 import { type Node, node } from "./schema.ts";
 import { validateNode, validateNodeUpdate } from "./validation.ts";
@@ -50,7 +50,7 @@ function nodeWarnings({ spec }: Node): readonly string[] {
 }
 
 const statusPart = {
-  prepareForUpdate: (next: Node, previous: Node): Node => withoutConfigStatus(onlyStatus(next, previous)),
+  prepareForUpdate: (next: Node, previous: Node): Node => withoutConfigStatus(replaceStatus(next, previous)),
   validateUpdate: validateNodeUpdate,
 };
 

@@ -1,6 +1,6 @@
 import { ageColumn, column, nameColumn, wideColumn } from "../../columns/columns.ts";
 import { allVerbs, type Column, type Kind, type Strategy } from "../../kind.ts";
-import { keepStatus, onlyStatus, statusSubresource } from "../../strategy.ts";
+import { keepStatus, replaceStatus, statusSubresource } from "../../strategy.ts";
 import { accessModesText } from "../persistent-volume/access-modes.ts";
 import { protectedInUse } from "../persistent-volume/in-use-protection.ts";
 import { storageClassNameOf } from "../persistent-volume/storage-class-name.ts";
@@ -69,7 +69,7 @@ const strategy: Strategy<PersistentVolumeClaim> = {
 };
 
 function prepareForStatusUpdate(next: PersistentVolumeClaim, previous: PersistentVolumeClaim): PersistentVolumeClaim {
-  const kept = onlyStatus(next, previous);
+  const kept = replaceStatus(next, previous);
   if (kept.status === undefined) return kept;
   const { currentVolumeAttributesClassName: _, modifyVolumeStatus: __, ...status } = kept.status;
   return { ...kept, status };

@@ -9,8 +9,8 @@ import {
 } from "../../../schema/validation/field-error.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { child, key } from "../../../schema/value/field-path.ts";
-import { compareAmounts, quantityValueOf } from "../../meta/quantity.ts";
-import { type LabelSelectorRules, validateLabelSelector } from "../../meta/validation/label-selector.ts";
+import { compareQuantityTexts, quantityNanos } from "../../meta/quantity.ts";
+import { type LabelSelectorValidationOptions, validateLabelSelector } from "../../meta/validation/label-selector.ts";
 import { dns1123Label, dns1123Subdomain, qualifiedName } from "../../meta/validation/names.ts";
 import { validateAccessModes } from "../persistent-volume/access-modes.ts";
 import { STORAGE_CLASS_ANNOTATION } from "../persistent-volume/storage-class-name.ts";
@@ -21,7 +21,7 @@ import type { PersistentVolumeClaim, PersistentVolumeClaimStatus } from "./schem
 
 export interface PersistentVolumeClaimRules {
   /** What was stored before groups and label values were checked stays. */
-  readonly selector?: LabelSelectorRules;
+  readonly selector?: LabelSelectorValidationOptions;
   readonly allowBadGroups?: boolean;
 }
 
@@ -30,7 +30,7 @@ export function rulesFor(previous: PersistentVolumeClaimSpec | undefined): Persi
   const badValues = validateLabelSelector(previous?.selector, "").length > 0;
   const groups = [previous?.dataSource?.apiGroup, previous?.dataSourceRef?.apiGroup];
   const allowBadGroups = groups.some((group) => group !== undefined);
-  return { selector: { allowBadValues: badValues }, allowBadGroups };
+  return { selector: { allowInvalidValues: badValues }, allowBadGroups };
 }
 
 export function validatePersistentVolumeClaim(
@@ -60,7 +60,7 @@ export function validatePersistentVolumeClaimSpec(
 
 function validateSize(storage: string | undefined, path: string): readonly FieldError[] {
   if (storage === undefined) return [requiredField(path)];
-  return compareAmounts(storage, "0") > 0 ? [] : [invalidField(path, storage, "must be greater than zero")];
+  return compareQuantityTexts(storage, "0") > 0 ? [] : [invalidField(path, storage, "must be greater than zero")];
 }
 
 function validateClass(name: string | undefined, path: string): readonly FieldError[] {
@@ -141,7 +141,7 @@ export function validatePersistentVolumeClaimUpdate(
   const [size, before] = [next, previous].map((claim) => claim.spec?.resources?.requests?.storage ?? "0");
   const held = previous.status?.capacity?.storage ?? "0";
   // A request that could not be fulfilled may be taken back, down to what the volume has.
-  if (compareAmounts(size!, before!) < 0 && compareAmounts(size!, held) <= 0) {
+  if (compareQuantityTexts(size!, before!) < 0 && compareQuantityTexts(size!, held) <= 0) {
     errors.push(forbiddenField("spec.resources.requests.storage", "field can not be less than status.capacity"));
   }
   if (next.spec?.volumeMode !== previous.spec?.volumeMode) {
@@ -187,7 +187,7 @@ function takesClassFromAnnotation(next: PersistentVolumeClaim, previous: Persist
 /** Amounts are equal when their values are, however they are written. */
 function comparable({ resources, ...spec }: PersistentVolumeClaimSpec): unknown {
   const values = (list: ResourceList = {}): unknown =>
-    Object.fromEntries(Object.entries(list).map(([name, amount]) => [name, quantityValueOf(amount)]));
+    Object.fromEntries(Object.entries(list).map(([name, amount]) => [name, quantityNanos(amount)]));
   return { ...spec, requests: values(resources?.requests), limits: values(resources?.limits) };
 }
 
@@ -218,7 +218,7 @@ export function validatePersistentVolumeClaimStatusUpdate(next: PersistentVolume
 }
 
 function validateAmount(amount: string, path: string): readonly FieldError[] {
-  if (compareAmounts(amount, "0") >= 0) return [];
+  if (compareQuantityTexts(amount, "0") >= 0) return [];
   return [invalidField(path, amount, "must be a valid resource quantity")];
 }
 

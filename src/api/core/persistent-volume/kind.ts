@@ -1,6 +1,6 @@
 import { ageColumn, column, nameColumn, wideColumn } from "../../columns/columns.ts";
 import { allVerbs, type Column, type Kind, type Strategy } from "../../kind.ts";
-import { keepStatus, onlyStatus, statusSubresource } from "../../strategy.ts";
+import { keepStatus, replaceStatus, statusSubresource } from "../../strategy.ts";
 import { accessModesText } from "./access-modes.ts";
 import { setPersistentVolumeDefaults } from "./defaults.ts";
 import { protectedInUse } from "./in-use-protection.ts";
@@ -19,7 +19,7 @@ function withoutGated(object: PersistentVolume, previous?: PersistentVolume): Pe
 
 /** The server notes when the phase changed, unless the writer says when. */
 function prepareForStatusUpdate(next: PersistentVolume, previous: PersistentVolume, now: string): PersistentVolume {
-  const kept = onlyStatus(next, previous);
+  const kept = replaceStatus(next, previous);
   const [is, was] = [kept.status ?? {}, previous.status ?? {}];
   const since =
     is.phase === was.phase ? (is.lastPhaseTransitionTime ?? was.lastPhaseTransitionTime) : changedAt(is, was, now);

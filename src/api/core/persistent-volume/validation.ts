@@ -9,7 +9,7 @@ import {
 } from "../../../schema/validation/field-error.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { child, key } from "../../../schema/value/field-path.ts";
-import { compareAmounts, quantityValueOf } from "../../meta/quantity.ts";
+import { compareQuantityTexts, quantityNanos } from "../../meta/quantity.ts";
 import { dns1123Subdomain } from "../../meta/validation/names.ts";
 import { newerLabel } from "../node/deprecated-labels.ts";
 import { validateVolumeMode } from "../persistent-volume-claim/validation.ts";
@@ -72,10 +72,10 @@ function capacity(spec: PersistentVolumeSpec, path: string): readonly FieldError
     ...(onlyStorage ? [] : [notSupported(path, spec.capacity ?? {}, ["storage"])]),
     ...amounts.flatMap(([name, amount]) => {
       const at = key(path, name);
-      const units = Number(quantityValueOf(amount) / 1_000_000_000n);
+      const units = Number(quantityNanos(amount) / 1_000_000_000n);
       return [
-        ...(compareAmounts(amount, "0") < 0 ? [invalidField(at, units, "must be a valid resource quantity")] : []),
-        ...(compareAmounts(amount, "0") <= 0 ? [invalidField(at, amount, "must be greater than zero")] : []),
+        ...(compareQuantityTexts(amount, "0") < 0 ? [invalidField(at, units, "must be a valid resource quantity")] : []),
+        ...(compareQuantityTexts(amount, "0") <= 0 ? [invalidField(at, amount, "must be greater than zero")] : []),
       ];
     }),
   ];

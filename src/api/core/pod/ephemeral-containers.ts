@@ -2,7 +2,7 @@
 
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
 import { type FieldError, forbiddenField } from "../../../schema/validation/field-error.ts";
-import type { Part } from "../../kind.ts";
+import type { SubresourceStrategy } from "../../kind.ts";
 import { ephemeralContainer } from "../container/schema.ts";
 import { withoutDisabledFields } from "../pod-spec/disabled-fields.ts";
 import { rulesFor } from "../pod-spec/validation-options.ts";
@@ -12,7 +12,7 @@ import type { Pod } from "./schema.ts";
 import { validateAnnotationUpdate } from "./update-validation.ts";
 import { validatePod } from "./validation.ts";
 
-export const podEphemeralContainers: Part<Pod> = {
+export const podEphemeralContainers: SubresourceStrategy<Pod> = {
   prepareForUpdate: (next, previous) => {
     const { ephemeralContainers: _, ...spec } = previous.spec ?? { containers: [] };
     const added = next.spec === undefined ? undefined : withoutDisabledFields(next.spec).ephemeralContainers;

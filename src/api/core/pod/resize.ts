@@ -3,8 +3,8 @@
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
 import { type FieldError, forbiddenField, invalidField } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
-import type { Part } from "../../kind.ts";
-import { compareAmounts } from "../../meta/quantity.ts";
+import type { SubresourceStrategy } from "../../kind.ts";
+import { compareQuantityTexts } from "../../meta/quantity.ts";
 import type { Container } from "../container/schema.ts";
 import { withoutDisabledFields } from "../pod-spec/disabled-fields.ts";
 import { rulesFor } from "../pod-spec/validation-options.ts";
@@ -17,8 +17,8 @@ import { validatePod } from "./validation.ts";
 const LISTS = ["initContainers", "containers"] as const;
 const NO_SPEC: PodSpec = { containers: [] };
 
-export const podResize: Part<Pod> = {
-  managed: LISTS.flatMap((list) => ["resources", "resizePolicy"].map((member) => ["spec", list, "*", member])),
+export const podResize: SubresourceStrategy<Pod> = {
+  manageableFields: LISTS.flatMap((list) => ["resources", "resizePolicy"].map((member) => ["spec", list, "*", member])),
   prepareForUpdate,
   validateUpdate,
 };
@@ -119,7 +119,7 @@ function validateContainerResize(next: Container, previous: Container, path: str
   const limit = next.resources?.limits?.memory;
   if (limit === undefined || policy?.restartPolicy === "RestartContainer") return errors;
   const before = previous.resources?.limits?.memory;
-  const verb = before === undefined ? "added" : compareAmounts(limit, before) < 0 ? "decreased" : "";
+  const verb = before === undefined ? "added" : compareQuantityTexts(limit, before) < 0 ? "decreased" : "";
   if (verb === "") return errors;
   const detail = `memory limits cannot be ${verb} unless resizePolicy is RestartContainer`;
   return [...errors, forbiddenField(`${child(path, "limits")}[memory]`, detail)];

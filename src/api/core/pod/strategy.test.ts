@@ -22,7 +22,7 @@ t.test("podStrategy says an AppArmor profile in both places", async (t) => {
     type: "Localhost",
     localhostProfile: "strict",
   });
-  const warned = podStrategy.warningsOfSent?.({ metadata: sent, spec: { containers: [container] } });
+  const warned = podStrategy.warningsBeforePrepare?.({ metadata: sent, spec: { containers: [container] } });
   t.match(warned, [/deprecated since v1.30; use the "appArmorProfile" field instead$/]);
   t.same(podStrategy.validate?.(annotated), []);
 });

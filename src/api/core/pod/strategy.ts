@@ -1,8 +1,8 @@
 /** What becomes of pods as they are written: what the server sets, what a client may not. */
 import type { FieldError } from "../../../schema/validation/field-error.ts";
-import type { Part, Strategy } from "../../kind.ts";
+import type { SubresourceStrategy, Strategy } from "../../kind.ts";
 import { dns1123Label } from "../../meta/validation/names.ts";
-import { keepStatus, onlyStatus } from "../../strategy.ts";
+import { keepStatus, replaceStatus } from "../../strategy.ts";
 import type { ContainerStatus } from "../container/status.ts";
 import type { PodAffinityTerm } from "../pod-spec/affinity.ts";
 import { appArmorWarnings, withAppArmor } from "../pod-spec/app-armor.ts";
@@ -18,7 +18,7 @@ import { validateNewPod } from "./validation.ts";
 
 export const podStrategy: Strategy<Pod> = {
   setDefaults: (object) => withBothIps(setPodDefaults(object)),
-  warningsOfSent: (object) => appArmorWarnings(object),
+  warningsBeforePrepare: (object) => appArmorWarnings(object),
   prepareForCreate,
   prepareForUpdate: (next, previous) => counted(keepStatus(withoutDisabled(next), previous), previous),
   validate: (object, previous): readonly FieldError[] => (previous === undefined ? validateNewPod(object) : []),
@@ -28,7 +28,7 @@ export const podStrategy: Strategy<Pod> = {
   gracePeriodSeconds: gracePeriod,
 };
 
-export const podStatusPart: Part<Pod> = {
+export const podStatusPart: SubresourceStrategy<Pod> = {
   resetFields: [["spec"], ["metadata", "deletionTimestamp"], ["metadata", "ownerReferences"]],
   prepareForUpdate: prepareForStatusUpdate,
   validateUpdate: validatePodStatusUpdate,
@@ -112,7 +112,7 @@ function prepareForStatusUpdate(next: Pod, previous: Pod): Pod {
   const { ownerReferences: _, ...metadata } = next.metadata ?? {};
   const owners = previous.metadata?.ownerReferences;
   const kept = withBothIps(
-    onlyStatus(
+    replaceStatus(
       { ...next, metadata: { ...metadata, ...(owners === undefined ? {} : { ownerReferences: owners }) } },
       previous,
     ),

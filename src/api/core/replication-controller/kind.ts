@@ -11,9 +11,9 @@ import {
 import { validateKeptRunning, validateSelected, validateTemplate } from "../../apps/workload/validation.ts";
 import { scaleSubresource } from "../../autoscaling/scale/kind.ts";
 import { ageColumn, integerColumn, nameColumn, wideColumn } from "../../columns/columns.ts";
-import { labelsText } from "../../columns/selector-text.ts";
+import { formatLabels } from "../../columns/selector-text.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { nonNegativeMembers } from "../../meta/validation/bounds.ts";
+import { validateNonNegativeFields } from "../../meta/validation/bounds.ts";
 import { statusSubresource } from "../../strategy.ts";
 import {
   type ReplicationController,
@@ -50,9 +50,9 @@ function validateSpec(
 ): readonly FieldError[] {
   const { selector, template } = spec;
   return [
-    ...nonNegativeMembers(spec, "spec", ["minReadySeconds"]),
+    ...validateNonNegativeFields(spec, "spec", ["minReadySeconds"]),
     ...(isEmpty(selector) ? [requiredField("spec.selector")] : []),
-    ...nonNegativeMembers(spec, "spec", ["replicas"]),
+    ...validateNonNegativeFields(spec, "spec", ["replicas"]),
     ...(template === undefined
       ? [requiredField("spec.template")]
       : [
@@ -69,7 +69,7 @@ const strategy: Strategy<ReplicationController> = {
   prepareForUpdate: countingChanges(replicationControllerSpec),
   validate: (object, previous) => (object.spec === undefined ? [] : validateSpec(object.spec, previous?.spec)),
   warnings: controllerWarnings,
-  orphansDependents: true,
+  orphansDependentsByDefault: true,
 };
 
 export const replicationControllerKind: Kind<ReplicationController> = {
@@ -96,7 +96,7 @@ export const replicationControllerKind: Kind<ReplicationController> = {
     integerColumn("Ready", ({ status }) => status?.readyReplicas ?? 0, "Pods that are ready."),
     ageColumn,
     ...containerColumns<ReplicationController>((object) => object.spec?.template),
-    wideColumn("Selector", (object) => labelsText(object.spec?.selector), "Which pods belong to it."),
+    wideColumn("Selector", (object) => formatLabels(object.spec?.selector), "Which pods belong to it."),
   ],
   selectableFields: { "status.replicas": (object) => String(object.status?.replicas ?? 0) },
   strategy,

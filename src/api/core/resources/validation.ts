@@ -9,7 +9,7 @@ import {
   requiredField,
 } from "../../../schema/validation/field-error.ts";
 import { child, index, key } from "../../../schema/value/field-path.ts";
-import { compareAmounts, isFractional } from "../../meta/quantity.ts";
+import { compareQuantityTexts, isFractional } from "../../meta/quantity.ts";
 import type { ContainerResizePolicy } from "../container/schema.ts";
 import { isHugePages, isWhole, isWholePages, mayOvercommit, validateContainerResourceName } from "./names.ts";
 import type { ResourceRequirements } from "./schema.ts";
@@ -17,7 +17,7 @@ import type { ResourceRequirements } from "./schema.ts";
 /** Amounts of a resource: none below zero, no parts of what cannot be divided. */
 export function validateResourceAmount(name: string, amount: string, path: string): readonly FieldError[] {
   return [
-    ...(compareAmounts(amount, "0") < 0 ? [invalidField(path, amount, "must be greater than or equal to 0")] : []),
+    ...(compareQuantityTexts(amount, "0") < 0 ? [invalidField(path, amount, "must be greater than or equal to 0")] : []),
     ...(isWhole(name) && isFractional(amount) ? [invalidField(path, amount, "must be an integer")] : []),
   ];
 }
@@ -54,7 +54,7 @@ function validateRequest(name: string, amount: string, limit: string | undefined
     if (mayOvercommit(name)) return [];
     return [requiredField(child(path, "limits"), "Limit must be set for non overcommitable resources")];
   }
-  const order = compareAmounts(amount, limit);
+  const order = compareQuantityTexts(amount, limit);
   if (order !== 0 && !mayOvercommit(name)) {
     return [invalidField(at, amount, `must be equal to ${name} limit of ${limit}`)];
   }

@@ -1,5 +1,5 @@
 import { ageColumn, column, nameColumn, wideColumn } from "../../columns/columns.ts";
-import { labelsText } from "../../columns/selector-text.ts";
+import { formatLabels } from "../../columns/selector-text.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { dns1035Label } from "../../meta/validation/names.ts";
 import { dropStatus, keepStatus, statusSubresource } from "../../strategy.ts";
@@ -63,7 +63,7 @@ export const serviceKind: Kind<Service> = {
   ],
   storageName: "services/specs",
   schema: service,
-  nameForm: dns1035Label,
+  nameFormat: dns1035Label,
   columns: [
     nameColumn,
     column("Type", (object) => specOf(object).type ?? "", "How the service is reached."),
@@ -71,7 +71,7 @@ export const serviceKind: Kind<Service> = {
     column("External-IP", externalText, "Where it is reached from outside."),
     column("Port(s)", portsText, "Ports, with those on the nodes behind a colon."),
     ageColumn,
-    wideColumn("Selector", (object) => labelsText(specOf(object).selector), "Labels of the pods that it sends to."),
+    wideColumn("Selector", (object) => formatLabels(specOf(object).selector), "Labels of the pods that it sends to."),
   ],
   selectableFields: {
     "spec.clusterIP": (object) => specOf(object).clusterIP ?? "",

@@ -1,9 +1,9 @@
 import { invalidField } from "../../../schema/validation/field-error.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
-import { listText } from "../../columns/list-text.ts";
+import { formatList } from "../../columns/list-text.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { firstGeneration, nextGeneration } from "../../strategy.ts";
+import { setFirstGeneration, updateGeneration } from "../../strategy.ts";
 import { type Endpoint, type EndpointSlice, endpointSlice } from "./schema.ts";
 import { endpointSliceWarnings, validateEndpointSlice } from "./validation.ts";
 
@@ -29,12 +29,12 @@ function prepareForUpdate(next: EndpointSlice, previous: EndpointSlice): Endpoin
   const changed =
     !deepEqual({ ...prepared, metadata: undefined }, { ...previous, metadata: undefined }) ||
     !deepEqual(next.metadata?.labels ?? {}, previous.metadata?.labels ?? {});
-  return nextGeneration(prepared, previous, changed);
+  return updateGeneration(prepared, previous, changed);
 }
 
 const strategy: Strategy<EndpointSlice> = {
   setDefaults,
-  prepareForCreate: (object) => firstGeneration(withoutOldMembers(object)),
+  prepareForCreate: (object) => setFirstGeneration(withoutOldMembers(object)),
   prepareForUpdate,
   validate: validateEndpointSlice,
   validateUpdate: ({ addressType }, previous) =>
@@ -44,7 +44,7 @@ const strategy: Strategy<EndpointSlice> = {
 
 /** A port without a number stands for all, or goes by its name. */
 function portsText({ ports = [] }: EndpointSlice): string {
-  return listText(ports.map(({ port, name }) => (port === undefined ? (name ?? "*") : String(port)))) || "<unset>";
+  return formatList(ports.map(({ port, name }) => (port === undefined ? (name ?? "*") : String(port)))) || "<unset>";
 }
 
 export const endpointSliceKind: Kind<EndpointSlice> = {
@@ -67,7 +67,7 @@ export const endpointSliceKind: Kind<EndpointSlice> = {
     column("Ports", portsText, "Ports that every endpoint has."),
     column(
       "Endpoints",
-      ({ endpoints }) => listText(endpoints.flatMap(({ addresses }) => addresses)) || "<unset>",
+      ({ endpoints }) => formatList(endpoints.flatMap(({ addresses }) => addresses)) || "<unset>",
       "The first addresses.",
     ),
     ageColumn,

@@ -75,8 +75,8 @@ export const eventsV1EventKind: Kind<Event> = {
   ...eventKind,
   subresources: [],
   group: "events.svc.io",
-  nameForm: dns1123Subdomain,
-  anyFinalizer: false,
+  nameFormat: dns1123Subdomain,
+  allowsAnyFinalizer: false,
   schema: event,
   columns,
   rowConditions: () => [],
@@ -102,8 +102,8 @@ export const eventsV1EventKind: Kind<Event> = {
     allowCreateOnUpdate: true,
   },
   conversion: {
-    stored: eventKind,
-    toStored: core,
-    fromStored: (object: ApiObject) => fromCoreEvent(object as CoreEvent),
+    storageKind: eventKind,
+    toStorage: core,
+    fromStorage: (object: ApiObject) => fromCoreEvent(object as CoreEvent),
   },
 };

@@ -3,10 +3,10 @@ import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import {
   dropStatus,
-  firstGeneration,
+  setFirstGeneration,
   keepStatus,
-  nextGeneration,
-  nothingButStatus,
+  updateGeneration,
+  replaceStatusOnly,
   statusSubresource,
 } from "../../strategy.ts";
 import { type FlowSchema, flowSchema } from "./schema.ts";
@@ -19,9 +19,9 @@ const strategy: Strategy<FlowSchema> = {
     ...object,
     spec: { ...spec, matchingPrecedence: spec.matchingPrecedence || PRECEDENCE },
   }),
-  prepareForCreate: (object) => firstGeneration(dropStatus(object)),
+  prepareForCreate: (object) => setFirstGeneration(dropStatus(object)),
   prepareForUpdate: (next, previous) =>
-    nextGeneration(keepStatus(next, previous), previous, !deepEqual(next.spec, previous.spec)),
+    updateGeneration(keepStatus(next, previous), previous, !deepEqual(next.spec, previous.spec)),
   validate: validateFlowSchema,
 };
 
@@ -38,7 +38,7 @@ export const flowSchemaKind: Kind<FlowSchema> = {
   verbs: allVerbs,
   subresources: [
     statusSubresource("FlowSchema", {
-      prepareForUpdate: nothingButStatus,
+      prepareForUpdate: replaceStatusOnly,
       validateUpdate: validateFlowSchema,
       resetFields: [["metadata"], ["spec"]],
     }),

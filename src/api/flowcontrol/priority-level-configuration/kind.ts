@@ -3,10 +3,10 @@ import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import {
   dropStatus,
-  firstGeneration,
+  setFirstGeneration,
   keepStatus,
-  nextGeneration,
-  nothingButStatus,
+  updateGeneration,
+  replaceStatusOnly,
   statusSubresource,
 } from "../../strategy.ts";
 import {
@@ -56,9 +56,9 @@ function queuingDefaults({ queues, handSize, queueLengthLimit }: QueuingConfigur
 
 const strategy: Strategy<PriorityLevelConfiguration> = {
   setDefaults,
-  prepareForCreate: (object) => firstGeneration(dropStatus(object)),
+  prepareForCreate: (object) => setFirstGeneration(dropStatus(object)),
   prepareForUpdate: (next, previous) =>
-    nextGeneration(keepStatus(next, previous), previous, !deepEqual(next.spec, previous.spec)),
+    updateGeneration(keepStatus(next, previous), previous, !deepEqual(next.spec, previous.spec)),
   validate: validatePriorityLevel,
 };
 
@@ -83,7 +83,7 @@ export const priorityLevelConfigurationKind: Kind<PriorityLevelConfiguration> = 
   verbs: allVerbs,
   subresources: [
     statusSubresource("PriorityLevelConfiguration", {
-      prepareForUpdate: nothingButStatus,
+      prepareForUpdate: replaceStatusOnly,
       validateUpdate: validatePriorityLevel,
       resetFields: [["metadata"], ["spec"]],
     }),

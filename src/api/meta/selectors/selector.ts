@@ -19,10 +19,10 @@ const TOKEN = /\s*(?:(==|!=|=|!|,|\(|\)|>|<)|([^\s=!,()<>]+))/y;
 /** Throws a `StatusError` 400 for text that is no selector. An empty text selects everything. */
 export function parseLabelSelector(text: string): readonly Requirement[] {
   if (text.length > SELECTOR_MAX_CHARS) throw badRequest("unable to parse requirement: the selector is too long");
-  return new SelectorParser(tokens(text)).requirements();
+  return new SelectorParser(tokenize(text)).requirements();
 }
 
-function tokens(text: string): readonly string[] {
+function tokenize(text: string): readonly string[] {
   const found: string[] = [];
   TOKEN.lastIndex = 0;
   const end = text.trimEnd().length;
@@ -241,20 +241,20 @@ function splitTerms(text: string): readonly string[] {
 function isSelectable(field: string, kind: Kind): boolean {
   return (
     field === "metadata.name" ||
-    (field === "metadata.namespace" && (kind.namespaced || hasCommonFieldsAlone(kind))) ||
+    (field === "metadata.namespace" && (kind.namespaced || hasOnlyCommonFields(kind))) ||
     Object.hasOwn(kind.selectableFields, field)
   );
 }
 
 /** Built-in kinds that name no fields take what is common to all, be they namespaced or not. */
-function hasCommonFieldsAlone(kind: Kind): boolean {
+function hasOnlyCommonFields(kind: Kind): boolean {
   return kind.custom !== true && Object.keys(kind.selectableFields).length === 0;
 }
 
 /** Kubernetes has two ways to say it: kinds without fields of their own name those that all kinds have. */
 function notSelectable(field: string, kind: Kind) {
-  if (kind.unselectable !== undefined) return badRequest(kind.unselectable(field));
-  if (!hasCommonFieldsAlone(kind)) return badRequest(`field label not supported: ${field}`);
+  if (kind.unsupportedFieldMessage !== undefined) return badRequest(kind.unsupportedFieldMessage(field));
+  if (!hasOnlyCommonFields(kind)) return badRequest(`field label not supported: ${field}`);
   const known = `"metadata.name", "metadata.namespace"`;
   return badRequest(`${JSON.stringify(field)} is not a known field selector: only ${known}`);
 }

@@ -3,21 +3,21 @@ import { type FieldError, invalidField } from "../../../schema/validation/field-
 import { child } from "../../../schema/value/field-path.ts";
 
 /** An absent number is fine. */
-export function nonNegative(value: number | undefined, field: string): readonly FieldError[] {
+export function validateNonNegative(value: number | undefined, field: string): readonly FieldError[] {
   return value === undefined || value >= 0 ? [] : [invalidField(field, value, "must be greater than or equal to 0")];
 }
 
 /** Checks the named members of `object`, which stands at `path`, in that order. */
-export function nonNegativeMembers<T extends object>(
+export function validateNonNegativeFields<T extends object>(
   object: T,
   path: string,
   names: readonly (keyof T & string)[],
 ): readonly FieldError[] {
-  return names.flatMap((name) => nonNegative(object[name] as number | undefined, child(path, name)));
+  return names.flatMap((name) => validateNonNegative(object[name] as number | undefined, child(path, name)));
 }
 
 /** A counter that only goes up, such as `status.collisionCount`; an absent one counts nothing. */
-export function neverDecremented(
+export function validateNotDecremented(
   next: number | undefined,
   previous: number | undefined,
   field: string,

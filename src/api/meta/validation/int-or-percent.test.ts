@@ -1,5 +1,5 @@
 import t from "tap";
-import { amountOf, atMostHundredPercent, validateIntOrPercent } from "./int-or-percent.ts";
+import { intOrPercentValue, validateAtMostHundredPercent, validateIntOrPercent } from "./int-or-percent.ts";
 
 t.test("validateIntOrPercent() takes numbers from zero on and whole percentages", async (t) => {
   for (const value of [undefined, 0, 7, "0%", "250%"]) t.same(validateIntOrPercent(value, "a"), [], String(value));
@@ -8,8 +8,8 @@ t.test("validateIntOrPercent() takes numbers from zero on and whole percentages"
 });
 
 t.test("atMostHundredPercent() minds percentages only", async (t) => {
-  for (const value of [undefined, 500, "100%", "x%"]) t.same(atMostHundredPercent(value, "a"), [], String(value));
-  t.match(atMostHundredPercent("101%", "a"), [{ field: "a", detail: "must not be greater than 100%" }]);
+  for (const value of [undefined, 500, "100%", "x%"]) t.same(validateAtMostHundredPercent(value, "a"), [], String(value));
+  t.match(validateAtMostHundredPercent("101%", "a"), [{ field: "a", detail: "must not be greater than 100%" }]);
 });
 
 t.test("amountOf() is the number of either form", async (t) => {
@@ -20,6 +20,6 @@ t.test("amountOf() is the number of either form", async (t) => {
     ["x", 0],
     [undefined, 0],
   ] as const) {
-    t.equal(amountOf(value), amount, String(value));
+    t.equal(intOrPercentValue(value), amount, String(value));
   }
 });

@@ -1,6 +1,6 @@
 /** Amounts that are a number or a share: `3`, `"25%"`. */
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
-import { nonNegative } from "./bounds.ts";
+import { validateNonNegative } from "./bounds.ts";
 
 export type IntOrPercent = number | string;
 
@@ -10,17 +10,17 @@ const PERCENT_FORM =
 
 /** An absent amount is fine. */
 export function validateIntOrPercent(value: IntOrPercent | undefined, field: string): readonly FieldError[] {
-  if (typeof value !== "string") return nonNegative(value, field);
+  if (typeof value !== "string") return validateNonNegative(value, field);
   return PERCENT.test(value) ? [] : [invalidField(field, value, PERCENT_FORM)];
 }
 
-export function atMostHundredPercent(value: IntOrPercent | undefined, field: string): readonly FieldError[] {
+export function validateAtMostHundredPercent(value: IntOrPercent | undefined, field: string): readonly FieldError[] {
   const tooMuch = typeof value === "string" && PERCENT.test(value) && Number.parseInt(value, 10) > 100;
   return tooMuch ? [invalidField(field, value, "must not be greater than 100%")] : [];
 }
 
 /** The number alone, of either form; text that is neither counts as nothing. */
-export function amountOf(value: IntOrPercent | undefined): number {
+export function intOrPercentValue(value: IntOrPercent | undefined): number {
   if (typeof value !== "string") return value ?? 0;
   return /^[-+]?\d+%?$/.test(value) ? Number.parseInt(value, 10) : 0;
 }

@@ -10,16 +10,16 @@ import type { LabelSelector, LabelSelectorRequirement } from "../label-selector.
 import { labelValue, qualifiedName } from "./names.ts";
 import { validateLabels } from "./object-meta.ts";
 
-export interface LabelSelectorRules {
+export interface LabelSelectorValidationOptions {
   /** Objects that were stored with a value which is no label keep it. */
-  readonly allowBadValues?: boolean;
+  readonly allowInvalidValues?: boolean;
 }
 
 /** An absent selector is fine. */
 export function validateLabelSelector(
   selector: LabelSelector | undefined,
   path: string,
-  rules: LabelSelectorRules = {},
+  rules: LabelSelectorValidationOptions = {},
 ): readonly FieldError[] {
   const expressions = selector?.matchExpressions ?? [];
   return [
@@ -33,13 +33,13 @@ export function validateLabelSelector(
 export function validateLabelRequirement(
   { key, operator, values = [] }: LabelSelectorRequirement,
   path: string,
-  rules: LabelSelectorRules = {},
+  rules: LabelSelectorValidationOptions = {},
 ): readonly FieldError[] {
   const at = child(path, "values");
   return [
     ...validateOperator(operator, values, path),
     ...qualifiedName(key).map((problem) => invalidField(child(path, "key"), key, problem)),
-    ...(rules.allowBadValues === true ? [] : values).flatMap((value, i) =>
+    ...(rules.allowInvalidValues === true ? [] : values).flatMap((value, i) =>
       labelValue(value).map((problem) => invalidField(index(at, i), value, problem)),
     ),
   ];

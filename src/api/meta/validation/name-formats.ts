@@ -2,4 +2,4 @@
 import type { NameForms } from "../../../cel/libraries/formats.ts";
 import { dns1035Label, dns1123Label, dns1123Subdomain, labelValue, qualifiedName } from "./names.ts";
 
-export const nameForms: NameForms = { dns1035Label, dns1123Label, dns1123Subdomain, labelValue, qualifiedName };
+export const nameFormats: NameForms = { dns1035Label, dns1123Label, dns1123Subdomain, labelValue, qualifiedName };

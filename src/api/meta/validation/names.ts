@@ -5,11 +5,11 @@
 
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
 
-type Check = (text: string) => readonly string[];
+type NameFormat = (text: string) => readonly string[];
 
 /** What is wrong with the text at `path`, as errors. */
-export function validateName(path: string, text: string, form: Check): readonly FieldError[] {
-  return form(text).map((problem) => invalidField(path, text, problem));
+export function validateName(path: string, text: string, format: NameFormat): readonly FieldError[] {
+  return format(text).map((problem) => invalidField(path, text, problem));
 }
 
 const DNS1123_LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
@@ -49,36 +49,36 @@ function tooLong(bytes: number): string {
   return `must be no more than ${bytes} characters`;
 }
 
-function matching(text: string, form: RegExp, maxBytes: number, message: string): string[] {
+function matchFormat(text: string, pattern: RegExp, maxBytes: number, message: string): string[] {
   const problems: string[] = [];
   if (Buffer.byteLength(text) > maxBytes) problems.push(tooLong(maxBytes));
-  if (!form.test(text)) problems.push(message);
+  if (!pattern.test(text)) problems.push(message);
   return problems;
 }
 
 /** Namespaces, containers, volumes. */
-export const dns1123Label: Check = (text) => {
+export const dns1123Label: NameFormat = (text) => {
   // A subdomain that is short enough can only have a dot too many.
   const form = DNS1123_SUBDOMAIN.test(text) ? "must not contain dots" : LABEL_FORM;
-  return matching(text, DNS1123_LABEL, LABEL_MAX_BYTES, form);
+  return matchFormat(text, DNS1123_LABEL, LABEL_MAX_BYTES, form);
 };
 
 /** Most objects. */
-export const dns1123Subdomain: Check = (text) => matching(text, DNS1123_SUBDOMAIN, SUBDOMAIN_MAX_BYTES, SUBDOMAIN_FORM);
+export const dns1123Subdomain: NameFormat = (text) => matchFormat(text, DNS1123_SUBDOMAIN, SUBDOMAIN_MAX_BYTES, SUBDOMAIN_FORM);
 
 /** Services. */
-export const dns1035Label: Check = (text) => matching(text, DNS1035_LABEL, LABEL_MAX_BYTES, DNS1035_FORM);
+export const dns1035Label: NameFormat = (text) => matchFormat(text, DNS1035_LABEL, LABEL_MAX_BYTES, DNS1035_FORM);
 
 /** `*.example.com` */
-export const wildcardSubdomain: Check = (text) =>
-  matching(text, WILDCARD_SUBDOMAIN, SUBDOMAIN_MAX_BYTES, WILDCARD_FORM);
+export const wildcardSubdomain: NameFormat = (text) =>
+  matchFormat(text, WILDCARD_SUBDOMAIN, SUBDOMAIN_MAX_BYTES, WILDCARD_FORM);
 
 /** Where DNS is searched: underscores are in use there. */
-export const looseSubdomain: Check = (text) =>
-  matching(text, LOOSE_SUBDOMAIN, SUBDOMAIN_MAX_BYTES, LOOSE_SUBDOMAIN_FORM);
+export const looseSubdomain: NameFormat = (text) =>
+  matchFormat(text, LOOSE_SUBDOMAIN, SUBDOMAIN_MAX_BYTES, LOOSE_SUBDOMAIN_FORM);
 
 /** Label keys, finalizers, resource names: an optional DNS subdomain and a slash, then a name. */
-export const qualifiedName: Check = (text) => {
+export const qualifiedName: NameFormat = (text) => {
   const parts = text.split("/");
   const problems: string[] = [];
   if (parts.length > 2) {
@@ -95,16 +95,16 @@ export const qualifiedName: Check = (text) => {
   return problems;
 };
 
-export const labelValue: Check = (text) => matching(text, LABEL_VALUE, LABEL_MAX_BYTES, LABEL_VALUE_FORM);
+export const labelValue: NameFormat = (text) => matchFormat(text, LABEL_VALUE, LABEL_MAX_BYTES, LABEL_VALUE_FORM);
 
 /** Keys of ConfigMaps and Secrets, which become file names. */
-export const configMapKey: Check = (text) => [
-  ...matching(text, CONFIG_MAP_KEY, SUBDOMAIN_MAX_BYTES, CONFIG_MAP_KEY_FORM),
+export const configMapKey: NameFormat = (text) => [
+  ...matchFormat(text, CONFIG_MAP_KEY, SUBDOMAIN_MAX_BYTES, CONFIG_MAP_KEY_FORM),
   ...hiddenFile(text),
 ];
 
 /** The relaxed form that Kubernetes 1.33 uses by default. */
-export const environmentName: Check = (text) => {
+export const environmentName: NameFormat = (text) => {
   if (text === "") return ["environment variable name must be non-empty"];
   return ENV_NAME.test(text) ? [] : [ENV_NAME_FORM];
 };
@@ -116,7 +116,7 @@ function hiddenFile(text: string): string[] {
 }
 
 /** Names of container ports. */
-export const portName: Check = (text) => {
+export const portName: NameFormat = (text) => {
   const problems: string[] = [];
   if (text.length > PORT_NAME_MAX_BYTES) problems.push(`must be no more than ${PORT_NAME_MAX_BYTES} characters`);
   if (!/^[-a-z0-9]+$/.test(text))
@@ -128,7 +128,7 @@ export const portName: Check = (text) => {
 };
 
 /** What any object name must satisfy because it stands in a URL path and in a storage key. */
-export const pathSegment: Check = (text) => {
+export const pathSegment: NameFormat = (text) => {
   if (text === "." || text === "..") return [`may not be '${text}'`];
   return ["/", "%"].filter((illegal) => text.includes(illegal)).map((illegal) => `may not contain '${illegal}'`);
 };

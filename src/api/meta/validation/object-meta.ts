@@ -14,7 +14,7 @@ import { index } from "../../../schema/value/field-path.ts";
 import { goQuote } from "../../../schema/value/go-quote.ts";
 import type { ApiObject, Kind } from "../../kind.ts";
 import type { ObjectMeta } from "../object-meta.ts";
-import { nonNegative } from "./bounds.ts";
+import { validateNonNegative } from "./bounds.ts";
 import { validateManagedFields } from "./field-manager.ts";
 import { dns1123Label, dns1123Subdomain, labelValue, qualifiedName, validateName } from "./names.ts";
 
@@ -25,7 +25,7 @@ const ANNOTATIONS_MAX = 262_144;
 type MetaRules = Pick<Kind, "namespaced" | "nameForm" | "anyFinalizer">;
 
 export function validateObjectMeta(meta: ObjectMeta, kind: MetaRules): readonly FieldError[] {
-  const form = kind.nameForm ?? dns1123Subdomain;
+  const form = kind.nameFormat ?? dns1123Subdomain;
   const { name = "", generateName = "", namespace = "" } = meta;
   return [
     ...(generateName === ""
@@ -35,7 +35,7 @@ export function validateObjectMeta(meta: ObjectMeta, kind: MetaRules): readonly 
       ? [requiredField("metadata.name", "name or generateName is required")]
       : form(name).map((problem) => invalidField("metadata.name", name, problem))),
     ...validateNamespace(namespace, kind.namespaced),
-    ...nonNegative(meta.generation, "metadata.generation"),
+    ...validateNonNegative(meta.generation, "metadata.generation"),
     ...validateObjectMetaContent(meta, kind),
   ];
 }
@@ -61,7 +61,7 @@ export function validateFinalizer(finalizer: string, path: string, unknownPath =
   return known ? problems : [...problems, invalidField(unknownPath, finalizer, UNKNOWN_FINALIZER)];
 }
 
-function validateFinalizers(finalizers: readonly string[], { anyFinalizer = false }: MetaRules): readonly FieldError[] {
+function validateFinalizers(finalizers: readonly string[], { allowsAnyFinalizer: anyFinalizer = false }: MetaRules): readonly FieldError[] {
   const path = "metadata.finalizers";
   const both = finalizers.includes("orphan") && finalizers.includes("foregroundDeletion");
   return [
@@ -118,12 +118,12 @@ function validateOwners(owners: Owners): readonly FieldError[] {
     if (!owner.name) errors.push(invalidField(`${at}.name`, owner.name, "name must not be empty"));
     if (!owner.uid) errors.push(invalidField(`${at}.uid`, owner.uid, "uid must not be empty"));
     if (owner.apiVersion === "v1" && owner.kind === "Event") {
-      errors.push(invalidField(at, unquoted(ownerText(owner)), "/v1, Kind=Event is disallowed from being an owner"));
+      errors.push(invalidField(at, unquoted(goOwnerReference(owner)), "/v1, Kind=Event is disallowed from being an owner"));
     }
     if (owner.controller !== true) continue;
     if (controller !== undefined) {
       const detail = `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${owner.kind}/${owner.name}`;
-      const all = unquoted(`[]v1.OwnerReference{${(owners ?? []).map(ownerText).join(", ")}}`);
+      const all = unquoted(`[]v1.OwnerReference{${(owners ?? []).map(goOwnerReference).join(", ")}}`);
       errors.push(invalidField("metadata.ownerReferences", all, detail));
     }
     controller = `${owner.kind}/${owner.name}`;
@@ -132,7 +132,7 @@ function validateOwners(owners: Owners): readonly FieldError[] {
 }
 
 /** As Go prints it, addresses included. */
-function ownerText(owner: NonNullable<Owners>[number]): string {
+function goOwnerReference(owner: NonNullable<Owners>[number]): string {
   const pointer = (flag: boolean | undefined): string => `(*bool)(${flag === undefined ? "nil" : "0xc000000000"})`;
   const texts = [
     `APIVersion:${goQuote(owner.apiVersion)}, Kind:${goQuote(owner.kind)}, Name:${goQuote(owner.name)}`,

@@ -9,7 +9,7 @@ const FORM = "; desired format: https://host[/path]";
 export function validateWebhookUrl(text: string, field: string): readonly FieldError[] {
   const [, scheme = "", authority = "", rest = ""] =
     /^(?:([a-zA-Z][a-zA-Z0-9+.-]*):)?(?:\/\/([^/?#]*))?(.*)$/s.exec(text) ?? [];
-  const broken = brokenUrl(text, authority);
+  const broken = urlParseError(text, authority);
   if (broken !== undefined) return [requiredField(field, `url must be a valid URL: ${broken}${FORM}`)];
   const [beforeFragment = "", fragment = ""] = rest.split(/#(.*)/s);
   const query = beforeFragment.split(/\?(.*)/s)[1] ?? "";
@@ -28,7 +28,7 @@ export function validateWebhookUrl(text: string, field: string): readonly FieldE
 }
 
 /** What Go's parser refuses; undefined when it would not. */
-function brokenUrl(text: string, authority: string): string | undefined {
+function urlParseError(text: string, authority: string): string | undefined {
   const quoted = JSON.stringify(text);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
   if (/[\x00-\x1f\x7f]/.test(text)) return `parse ${quoted}: net/url: invalid control character in URL`;

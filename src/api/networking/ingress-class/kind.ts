@@ -12,7 +12,7 @@ import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { validateDomainPrefixedPath } from "../../meta/validation/domain-prefixed-path.ts";
 import { dns1123Label, dns1123Subdomain, pathSegment } from "../../meta/validation/names.ts";
-import { firstGeneration, nextGeneration } from "../../strategy.ts";
+import { setFirstGeneration, updateGeneration } from "../../strategy.ts";
 import { type IngressClass, type IngressClassParametersReference, ingressClass } from "./schema.ts";
 
 const CONTROLLER_MAX_BYTES = 250;
@@ -73,8 +73,8 @@ function setDefaults(object: IngressClass): IngressClass {
 
 const strategy: Strategy<IngressClass> = {
   setDefaults,
-  prepareForCreate: firstGeneration,
-  prepareForUpdate: (next, previous) => nextGeneration(next, previous, !deepEqual(next.spec, previous.spec)),
+  prepareForCreate: setFirstGeneration,
+  prepareForUpdate: (next, previous) => updateGeneration(next, previous, !deepEqual(next.spec, previous.spec)),
   validate,
   validateUpdate: (next, previous) => {
     const { controller = "" } = next.spec ?? {};

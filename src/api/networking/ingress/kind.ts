@@ -1,14 +1,14 @@
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { dropStatus, firstGeneration, keepStatus, nextGeneration, statusSubresource } from "../../strategy.ts";
+import { dropStatus, setFirstGeneration, keepStatus, updateGeneration, statusSubresource } from "../../strategy.ts";
 import { type Ingress, ingress } from "./schema.ts";
 import { ingressStatusWarnings, ingressWarnings, validateIngress, validateIngressStatus } from "./validation.ts";
 
 const strategy: Strategy<Ingress> = {
-  prepareForCreate: (object) => firstGeneration(dropStatus(object)),
+  prepareForCreate: (object) => setFirstGeneration(dropStatus(object)),
   prepareForUpdate: (next, previous) =>
-    nextGeneration(keepStatus(next, previous), previous, !deepEqual(next.spec, previous.spec)),
+    updateGeneration(keepStatus(next, previous), previous, !deepEqual(next.spec, previous.spec)),
   validate: validateIngress,
   warnings: ingressWarnings,
 };

@@ -61,7 +61,7 @@ export const ipAddressKind: Kind<IPAddress> = {
   since: "1.33",
   storageVersion: "v1beta1",
   schema: ipAddress,
-  nameForm: ipProblems,
+  nameFormat: ipProblems,
   columns: [
     nameColumn,
     column(

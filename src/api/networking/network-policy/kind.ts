@@ -1,8 +1,8 @@
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
-import { labelSelectorText } from "../../columns/selector-text.ts";
+import { formatLabelSelector } from "../../columns/selector-text.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { firstGeneration, nextGeneration } from "../../strategy.ts";
+import { setFirstGeneration, updateGeneration } from "../../strategy.ts";
 import { type NetworkPolicy, type NetworkPolicyPort, networkPolicy } from "./schema.ts";
 import { networkPolicyWarnings, validateNetworkPolicy } from "./validation.ts";
 
@@ -28,8 +28,8 @@ function withProtocols<R extends { readonly ports?: readonly NetworkPolicyPort[]
 
 const strategy: Strategy<NetworkPolicy> = {
   setDefaults,
-  prepareForCreate: firstGeneration,
-  prepareForUpdate: (next, previous) => nextGeneration(next, previous, !deepEqual(next.spec, previous.spec)),
+  prepareForCreate: setFirstGeneration,
+  prepareForUpdate: (next, previous) => updateGeneration(next, previous, !deepEqual(next.spec, previous.spec)),
   validate: validateNetworkPolicy,
   warnings: networkPolicyWarnings,
 };
@@ -50,7 +50,7 @@ export const networkPolicyKind: Kind<NetworkPolicy> = {
   schema: networkPolicy,
   columns: [
     nameColumn,
-    column("Pod-Selector", ({ spec }) => labelSelectorText(spec?.podSelector), "The pods that the policy is about."),
+    column("Pod-Selector", ({ spec }) => formatLabelSelector(spec?.podSelector), "The pods that the policy is about."),
     ageColumn,
   ],
   selectableFields: {},

@@ -9,7 +9,7 @@ import {
 import { child, index } from "../../../schema/value/field-path.ts";
 import { contains, parseCidr } from "../../../std/net/ip.ts";
 import { cidrWarnings, validateLegacyCidr } from "../../meta/validation/ip.ts";
-import { type LabelSelectorRules, validateLabelSelector } from "../../meta/validation/label-selector.ts";
+import { type LabelSelectorValidationOptions, validateLabelSelector } from "../../meta/validation/label-selector.ts";
 import { portName, portNumber } from "../../meta/validation/names.ts";
 import type { IPBlock, NetworkPolicy, NetworkPolicyPeer, NetworkPolicyPort } from "./schema.ts";
 
@@ -39,7 +39,7 @@ function rulesOf({ spec }: NetworkPolicy): readonly Rule[] {
 export function validateNetworkPolicy(policy: NetworkPolicy, previous?: NetworkPolicy): readonly FieldError[] {
   const before = validateLabelSelector(previous?.spec?.podSelector, "");
   // Policies whose selector was never right can still be changed.
-  const lenient: LabelSelectorRules = { allowBadValues: before.length > 0 };
+  const lenient: LabelSelectorValidationOptions = { allowInvalidValues: before.length > 0 };
   return [
     ...validateLabelSelector(policy.spec?.podSelector, "spec.podSelector", lenient),
     ...rulesOf(policy).flatMap(({ at, ports, peers, peersAt }) => [
@@ -79,7 +79,7 @@ function validatePortRange({ port, endPort }: NetworkPolicyPort, path: string): 
   return [...errors, ...below, ...portNumber(endPort).map(end)];
 }
 
-function validatePeer(peer: NetworkPolicyPeer, path: string, rules: LabelSelectorRules): readonly FieldError[] {
+function validatePeer(peer: NetworkPolicyPeer, path: string, rules: LabelSelectorValidationOptions): readonly FieldError[] {
   const { podSelector, namespaceSelector, ipBlock } = peer;
   const selects = podSelector !== undefined || namespaceSelector !== undefined;
   const errors = [

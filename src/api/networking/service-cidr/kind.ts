@@ -4,7 +4,7 @@ import { parseCidr } from "../../../std/net/ip.ts";
 import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { validateCidr } from "../../meta/validation/ip.ts";
-import { dropStatus, keepStatus, nothingButStatus, statusSubresource } from "../../strategy.ts";
+import { dropStatus, keepStatus, replaceStatusOnly, statusSubresource } from "../../strategy.ts";
 import { type ServiceCIDR, serviceCIDR } from "./schema.ts";
 
 const CIDRS = "spec.cidrs";
@@ -49,7 +49,7 @@ export const serviceCIDRKind: Kind<ServiceCIDR> = {
   categories: [],
   namespaced: false,
   verbs: allVerbs,
-  subresources: [statusSubresource("ServiceCIDR", { prepareForUpdate: nothingButStatus })],
+  subresources: [statusSubresource("ServiceCIDR", { prepareForUpdate: replaceStatusOnly })],
   storageName: "servicecidrs",
   since: "1.33",
   storageVersion: "v1beta1",

@@ -54,7 +54,7 @@ export const runtimeClassKind: Kind<RuntimeClass> = {
   schema: runtimeClass,
   columns: [nameColumn, column("Handler", ({ handler }) => handler, "What runs the pods of the class."), ageColumn],
   selectableFields: {},
-  anyFinalizer: true,
+  allowsAnyFinalizer: true,
   strategy: {
     allowUnconditionalUpdate: false,
     validate,

@@ -3,9 +3,9 @@ import { countingChanges, prepareForCreate } from "../../apps/workload/strategy.
 import { validateStoredSelector } from "../../apps/workload/validation.ts";
 import { ageColumn, column, integerColumn, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { nonNegativeMembers } from "../../meta/validation/bounds.ts";
+import { validateNonNegativeFields } from "../../meta/validation/bounds.ts";
 import { validateConditions } from "../../meta/validation/condition.ts";
-import { atMostHundredPercent, validateIntOrPercent } from "../../meta/validation/int-or-percent.ts";
+import { validateAtMostHundredPercent, validateIntOrPercent } from "../../meta/validation/int-or-percent.ts";
 import { pathSegment } from "../../meta/validation/names.ts";
 import { statusSubresource } from "../../strategy.ts";
 import {
@@ -23,9 +23,9 @@ function validateSpec(spec: PodDisruptionBudgetSpec, stored: PodDisruptionBudget
   return [
     ...(both ? [invalidField("spec", spec, "minAvailable and maxUnavailable cannot be both set")] : []),
     ...validateIntOrPercent(minAvailable, "spec.minAvailable"),
-    ...atMostHundredPercent(minAvailable, "spec.minAvailable"),
+    ...validateAtMostHundredPercent(minAvailable, "spec.minAvailable"),
     ...validateIntOrPercent(maxUnavailable, "spec.maxUnavailable"),
-    ...atMostHundredPercent(maxUnavailable, "spec.maxUnavailable"),
+    ...validateAtMostHundredPercent(maxUnavailable, "spec.maxUnavailable"),
     ...validateStoredSelector(selector, stored?.selector, "spec.selector"),
     ...(policy !== undefined && !EVICTION_POLICIES.includes(policy)
       ? [notSupported("spec.unhealthyPodEvictionPolicy", policy, EVICTION_POLICIES)]
@@ -37,7 +37,7 @@ function validateStatus({ status }: PodDisruptionBudget): readonly FieldError[] 
   if (status === undefined) return [];
   return [
     ...validateConditions(status.conditions, "status.conditions"),
-    ...nonNegativeMembers(status, "status", ["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"]),
+    ...validateNonNegativeFields(status, "status", ["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"]),
   ];
 }
 
@@ -70,7 +70,7 @@ export const podDisruptionBudgetKind: Kind<PodDisruptionBudget> = {
     ageColumn,
   ],
   selectableFields: {},
-  nameForm: pathSegment,
-  anyFinalizer: true,
+  nameFormat: pathSegment,
+  allowsAnyFinalizer: true,
   strategy,
 };

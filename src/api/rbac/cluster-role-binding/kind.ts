@@ -20,5 +20,5 @@ export const clusterRoleBindingKind: Kind<ClusterRoleBinding> = {
   columns: bindingColumns,
   selectableFields: {},
   strategy: bindingStrategy(["ClusterRole"], false),
-  nameForm: pathSegment,
+  nameFormat: pathSegment,
 };

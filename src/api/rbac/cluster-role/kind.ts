@@ -22,7 +22,7 @@ function validate({ rules = [], aggregationRule }: ClusterRole, previous?: Clust
   const allowBadValues = before.some((selector) => validateLabelSelector(selector, "").length > 0);
   for (const [i, selector] of selectors.entries()) {
     const at = index(SELECTORS, i);
-    errors.push(...validateLabelSelector(selector, at, { allowBadValues }));
+    errors.push(...validateLabelSelector(selector, at, { allowInvalidValues: allowBadValues }));
     if (validateLabelSelector(selector, at).length > 0) {
       errors.push(invalidField(at, undefined, "invalid label selector."));
     }
@@ -47,5 +47,5 @@ export const clusterRoleKind: Kind<ClusterRole> = {
   columns: [nameColumn, createdAtColumn],
   selectableFields: {},
   strategy: { validate, allowCreateOnUpdate: true },
-  nameForm: pathSegment,
+  nameFormat: pathSegment,
 };

@@ -20,5 +20,5 @@ export const roleBindingKind: Kind<RoleBinding> = {
   columns: bindingColumns,
   selectableFields: {},
   strategy: bindingStrategy(["Role", "ClusterRole"], true),
-  nameForm: pathSegment,
+  nameFormat: pathSegment,
 };

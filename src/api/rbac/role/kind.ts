@@ -21,5 +21,5 @@ export const roleKind: Kind<Role> = {
   columns: [nameColumn, createdAtColumn],
   selectableFields: {},
   strategy: { validate: ({ rules = [] }) => validatePolicyRules(rules, true), allowCreateOnUpdate: true },
-  nameForm: pathSegment,
+  nameFormat: pathSegment,
 };

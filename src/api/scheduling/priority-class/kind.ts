@@ -7,7 +7,7 @@ import {
 } from "../../../schema/validation/field-error.ts";
 import { ageColumn, booleanColumn, column, integerColumn, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { firstGeneration, nextGeneration } from "../../strategy.ts";
+import { setFirstGeneration, updateGeneration } from "../../strategy.ts";
 import { type PriorityClass, priorityClass } from "./schema.ts";
 import { isSystemClass, SYSTEM_PREFIX, systemClassProblem } from "./system-classes.ts";
 
@@ -49,11 +49,11 @@ function validateUpdate(next: PriorityClass, previous: PriorityClass): readonly 
 
 const strategy: Strategy<PriorityClass> = {
   setDefaults: (object) => ({ ...object, preemptionPolicy: object.preemptionPolicy ?? "PreemptLowerPriority" }),
-  prepareForCreate: firstGeneration,
-  prepareForUpdate: (next, previous) => nextGeneration(next, previous, false),
+  prepareForCreate: setFirstGeneration,
+  prepareForUpdate: (next, previous) => updateGeneration(next, previous, false),
   validate,
   validateUpdate,
-  refuseDelete: (object) =>
+  validateDelete: (object) =>
     isSystemClass(object) ? "this is a system priority class and cannot be deleted" : undefined,
 };
 

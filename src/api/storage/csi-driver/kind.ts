@@ -9,7 +9,7 @@ import { deepEqual } from "../../../schema/value/equal.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { ageColumn, booleanColumn, column, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { nextGeneration } from "../../strategy.ts";
+import { updateGeneration } from "../../strategy.ts";
 import { type CSIDriver, type CSIDriverSpec, csiDriver, type TokenRequest } from "./schema.ts";
 
 const LIFECYCLE_MODES = ["Persistent", "Ephemeral"];
@@ -94,7 +94,7 @@ const strategy: Strategy<CSIDriver> = {
   prepareForCreate: (object) => withoutGated(object),
   prepareForUpdate: (next, previous) => {
     const kept = withoutGated(next, previous);
-    return nextGeneration(kept, previous, !deepEqual(kept.spec, previous.spec));
+    return updateGeneration(kept, previous, !deepEqual(kept.spec, previous.spec));
   },
   validate: ({ spec }) => validateSpec(spec),
   validateUpdate,

@@ -4,7 +4,7 @@ import { child, index } from "../../../schema/value/field-path.ts";
 import { column, nameColumn } from "../../columns/columns.ts";
 import { renamedLabel } from "../../core/node/deprecated-labels.ts";
 import { allVerbs, type Kind } from "../../kind.ts";
-import { compareAmounts } from "../../meta/quantity.ts";
+import { compareQuantityTexts } from "../../meta/quantity.ts";
 import { validateLabelSelector } from "../../meta/validation/label-selector.ts";
 import { dns1123Subdomain, validateName } from "../../meta/validation/names.ts";
 import { type CSIStorageCapacity, csiStorageCapacity } from "./schema.ts";
@@ -12,14 +12,14 @@ import { type CSIStorageCapacity, csiStorageCapacity } from "./schema.ts";
 function validate(object: CSIStorageCapacity, previous?: CSIStorageCapacity): readonly FieldError[] {
   const allowBadValues = validateLabelSelector(previous?.nodeTopology, "").length > 0;
   return [
-    ...validateLabelSelector(object.nodeTopology, "nodeTopology", { allowBadValues }),
+    ...validateLabelSelector(object.nodeTopology, "nodeTopology", { allowInvalidValues: allowBadValues }),
     ...validateName("storageClassName", object.storageClassName, dns1123Subdomain),
     ...validateCapacity(object.capacity),
   ];
 }
 
 function validateCapacity(amount: string | undefined): readonly FieldError[] {
-  if (amount === undefined || compareAmounts(amount, "0") >= 0) return [];
+  if (amount === undefined || compareQuantityTexts(amount, "0") >= 0) return [];
   return [invalidField("capacity", amount, "must be greater than or equal to 0")];
 }
 

@@ -1,7 +1,7 @@
 import { ageColumn, booleanColumn, column, nameColumn } from "../../columns/columns.ts";
 import { setPersistentVolumeSpecDefaults } from "../../core/persistent-volume/defaults.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { dropStatus, keepStatus, nothingButStatus, statusSubresource } from "../../strategy.ts";
+import { dropStatus, keepStatus, replaceStatusOnly, statusSubresource } from "../../strategy.ts";
 import { type VolumeAttachment, volumeAttachment } from "./schema.ts";
 import {
   validateVolumeAttachment,
@@ -18,7 +18,7 @@ function setDefaults(object: VolumeAttachment): VolumeAttachment {
 
 /** A member whose feature is off unless asked for goes, unless the attachment had it. */
 function prepareForStatusUpdate(next: VolumeAttachment, previous: VolumeAttachment): VolumeAttachment {
-  const kept = nothingButStatus(next, previous);
+  const kept = replaceStatusOnly(next, previous);
   const { attachError, detachError } = previous.status ?? {};
   if (kept.status === undefined || attachError?.errorCode !== undefined || detachError?.errorCode !== undefined) {
     return kept;

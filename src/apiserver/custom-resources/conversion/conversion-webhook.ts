@@ -52,7 +52,7 @@ export class ConversionWebhook implements Converter {
     this.#deps = deps;
   }
 
-  get stored(): Kind {
+  get storageKind(): Kind {
     const { versions } = this.#definition.spec;
     return this.kindOf((versions.find(({ storage }) => storage) ?? versions[0]!).name)!;
   }

@@ -1,12 +1,17 @@
 /** One issuer of identity tokens: what may be said of it, and what it means once its expressions are compiled. */
 import { X509Certificate } from "node:crypto";
-import { nameForms } from "../../../api/meta/validation/name-formats.ts";
+import { nameFormats } from "../../../api/meta/validation/name-formats.ts";
 import { dns1123Subdomain } from "../../../api/meta/validation/names.ts";
 import { compile, type Program } from "../../../cel/cel.ts";
 import { type Environment, environment } from "../../../cel/environment.ts";
 import { renderErrors } from "../../../cel/parse/source.ts";
 import { boolType, dynType, listType, mapType, objectType, stringType, type Type } from "../../../cel/values/types.ts";
-import { duplicateField, type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
+import {
+  duplicateField,
+  type FieldError,
+  invalidField,
+  requiredField,
+} from "../../../schema/validation/field-error.ts";
 import type { Algorithm } from "../../service-account/jws.ts";
 import { JWT_ALGORITHMS } from "./algorithms.ts";
 import type { JwtAuthenticator } from "./authentication-configuration.ts";
@@ -35,7 +40,7 @@ export interface CompiledIssuer {
   readonly userRules: readonly Rule[];
 }
 
-const claimNames = environment({ variables: { claims: mapType(stringType, dynType) }, nameForms });
+const claimNames = environment({ variables: { claims: mapType(stringType, dynType) }, nameForms: nameFormats });
 const userNames = environment({
   variables: {
     user: objectType("kubernetes.UserInfo", {
@@ -45,7 +50,7 @@ const userNames = environment({
       extra: mapType(stringType, listType(stringType)),
     }),
   },
-  nameForms,
+  nameForms: nameFormats,
 });
 
 /** `issuer` is there when there is nothing wrong. `ownIssuers` are the names of this server. */

@@ -1,10 +1,10 @@
 /** Expressions that say which questions a webhook is asked. */
 import { subjectAccessReviewSpec } from "../../../api/authorization/access-review/schema.ts";
-import { nameForms } from "../../../api/meta/validation/name-formats.ts";
-import { compile, type Program } from "../../../cel/cel.ts";
-import { typeOf } from "../../../cel/adapter/schema-type.ts";
-import { type Environment, environment } from "../../../cel/environment.ts";
+import { nameFormats } from "../../../api/meta/validation/name-formats.ts";
 import { nativeOf } from "../../../cel/adapter/json-value.ts";
+import { typeOf } from "../../../cel/adapter/schema-type.ts";
+import { compile, type Program } from "../../../cel/cel.ts";
+import { type Environment, environment } from "../../../cel/environment.ts";
 import { renderErrors } from "../../../cel/parse/source.ts";
 import { boolType, objectType, type Type } from "../../../cel/values/types.ts";
 import type { Value } from "../../../cel/values/value.ts";
@@ -24,7 +24,7 @@ const MEMBERS = ["resourceAttributes", "nonResourceAttributes", "user", "groups"
 let known: Environment | undefined;
 
 function names(): Environment {
-  known ??= environment({ variables: { request: plainType(subjectAccessReviewSpec), ...plainFields() }, nameForms });
+  known ??= environment({ variables: { request: plainType(subjectAccessReviewSpec), ...plainFields() }, nameForms: nameFormats });
   return known;
 }
 
