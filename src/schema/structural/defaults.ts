@@ -26,7 +26,7 @@ export function validateDefaults(root: JsonSchemaProps, path: string, options: D
 /** Builds the resource around a value that stands in its `apiVersion`, `kind` or `metadata`. */
 interface EnclosingResource {
   readonly schema: JsonSchemaProps;
-  readonly around: (value: unknown) => unknown;
+  readonly wrap: (value: unknown) => unknown;
 }
 
 const resourceMembers = new Set(["apiVersion", "kind", "metadata"]);
@@ -68,7 +68,7 @@ function wrapFurther(
   wrap: (value: unknown) => unknown,
 ): EnclosingResource | undefined {
   if (surroundings === undefined) return undefined;
-  return { schema: surroundings.schema, around: (value) => surroundings.around(wrap(value)) };
+  return { schema: surroundings.schema, wrap: (value) => surroundings.wrap(wrap(value)) };
 }
 
 function validateDefault(
@@ -103,7 +103,7 @@ function validateFreeDefault(
 }
 
 function validateDefaultInResource(
-  { schema, around }: EnclosingResource,
+  { schema, wrap: around }: EnclosingResource,
   value: unknown,
   field: string,
   options: DefaultsOptions,
