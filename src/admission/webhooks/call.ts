@@ -7,7 +7,15 @@ import type { Logger } from "../../std/log/logger.ts";
 import type { AdmissionRequest } from "../chain/plugin.ts";
 import type { EquivalentResource } from "../matching/versioned-object.ts";
 import type { ConfiguredWebhook } from "./hook.ts";
-import { denial, requestFields, type ReviewObjects, type ReviewResponse, decodeReview, encodeReview, selectReviewVersion } from "./review.ts";
+import {
+  decodeReview,
+  denial,
+  encodeReview,
+  type ReviewObjects,
+  type ReviewResponse,
+  requestFields,
+  selectReviewVersion,
+} from "./review.ts";
 
 /** The call failed or the response is invalid; the webhook's failure policy applies. */
 export class WebhookCallError extends Error {
@@ -35,7 +43,7 @@ const DRY_RUN_SAFE = ["None", "NoneOnDryRun"];
  * `StatusError` of a webhook that denies it.
  */
 export async function callWebhook(
-  { webhook }: ConfiguredWebhook,
+  { definition: webhook }: ConfiguredWebhook,
   request: AdmissionRequest,
   resource: EquivalentResource,
   objects: ReviewObjects,

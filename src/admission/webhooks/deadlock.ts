@@ -44,7 +44,7 @@ export class DeadlockDetector {
 
   async #check(hook: ConfiguredWebhook, request: AdmissionRequest, why: string): Promise<void> {
     const { reader, clock, stopping } = this.#deps;
-    const { service } = hook.webhook.clientConfig;
+    const { service } = hook.definition.clientConfig;
     if (service === undefined || request.operation === "DELETE" || request.namespace !== service.namespace) return;
     if (!createsPods(request)) return;
     const found = await reader.get(serviceKind, service.namespace, service.name, stopping);
@@ -59,7 +59,7 @@ export class DeadlockDetector {
   async #report(hook: ConfiguredWebhook, service: string, why: string): Promise<void> {
     const { log, writer, clock, stopping } = this.#deps;
     const configuration = nameOf(hook.configuration);
-    const { name } = hook.webhook;
+    const { name } = hook.definition;
     const { kind } = hook;
     const resource = kind.toLowerCase();
     const online = `kubectl annotate ${resource} ${configuration} ${SUSPENDED}=${name}`;

@@ -15,7 +15,7 @@ export type ConfigurationKind = "MutatingWebhookConfiguration" | "ValidatingWebh
 
 export interface ConfiguredWebhook {
   readonly kind: ConfigurationKind;
-  readonly webhook: MutatingWebhook | ValidatingWebhook;
+  readonly definition: MutatingWebhook | ValidatingWebhook;
   readonly configuration: Configuration;
   /** Unique: `CONFIGURATION/WEBHOOK/INDEX`. */
   readonly id: string;
@@ -64,7 +64,7 @@ export class WebhookSource {
     const { resourceVersion } = configuration.metadata ?? {};
     if (before !== undefined && before.resourceVersion === resourceVersion) return before;
     const all = compileWebhooks(this.#kind, configuration);
-    const active = all.filter(({ webhook }) => !isSuspended(configuration, webhook.name));
+    const active = all.filter(({ definition: webhook }) => !isSuspended(configuration, webhook.name));
     if (active.length < all.length) {
       this.#log.warn("Webhooks are suspended and not called", {
         configuration: nameOf(configuration),
@@ -72,7 +72,7 @@ export class WebhookSource {
         webhooks: all.length - active.length,
       });
     }
-    return { resourceVersion, webhooks: hooks };
+    return { resourceVersion, webhooks: active };
   }
 }
 

@@ -31,7 +31,7 @@ export async function matchWebhook(
   const resource = matchRules(hook, request, deps.scheme);
   if (resource === undefined) return undefined;
   // Checked last, since a missing namespace is an error.
-  return (await matchesNamespace(hook.namespaces, request, deps.lookup)) ? resource : undefined;
+  return (await matchesNamespace(hook.namespaces, request, deps.reader)) ? resource : undefined;
 }
 
 function matchesObjects(selector: readonly Requirement[], { object, oldObject }: AdmissionRequest): boolean {
@@ -61,7 +61,11 @@ function namespaceNotFound(name: string): StatusError {
   return notFound({ group: "", resource: "namespaces", name });
 }
 
-function matchRules({ webhook }: ConfiguredWebhook, request: AdmissionRequest, scheme: Scheme): EquivalentResource | undefined {
+function matchRules(
+  { definition: webhook }: ConfiguredWebhook,
+  request: AdmissionRequest,
+  scheme: Scheme,
+): EquivalentResource | undefined {
   const { operation, subresource, namespace } = request;
   const { rules = [], matchPolicy } = webhook;
   const matches = (rule: RuleWithOperations, { group, version, plural }: EquivalentResource): boolean =>

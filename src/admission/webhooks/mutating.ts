@@ -10,11 +10,11 @@ import type { AdmissionPlugin, AdmissionRequest } from "../chain/plugin.ts";
 import { isExemptConfiguration } from "../matching/rules.ts";
 import { convertObject, decodeJson } from "../matching/versioned-object.ts";
 import { callWebhook } from "./call.ts";
-import { type WebhookDeps, createWebhookDeps } from "./deps.ts";
-import { type ConfiguredWebhook, WebhookSource, nameOf } from "./hook.ts";
-import { internalError, callWithFailurePolicy } from "./outcome.ts";
+import { createWebhookDeps, type WebhookDeps } from "./deps.ts";
+import { type ConfiguredWebhook, nameOf, WebhookSource } from "./hook.ts";
+import { callWithFailurePolicy, internalError } from "./outcome.ts";
 import { applyWebhookPatch } from "./patch.ts";
-import { type MatchedWebhook, AdmissionReviewRequest } from "./question.ts";
+import { AdmissionReviewRequest, type MatchedWebhook } from "./question.ts";
 
 const NAME = "MutatingAdmissionWebhook";
 const MUTATION = "mutation.webhook.admission.k8s.io/";
@@ -72,7 +72,7 @@ async function dispatch(
         reinvocation.request();
       }
     }
-    if ((hook.webhook as MutatingWebhook).reinvocationPolicy === "IfNeeded") state.reinvocable.add(hook.id);
+    if ((hook.definition as MutatingWebhook).reinvocationPolicy === "IfNeeded") state.reinvocable.add(hook.id);
   }
   state.lastOutput = object ?? request.object;
   return object;
@@ -96,7 +96,7 @@ async function callMutatingWebhook(
 ): Promise<MutationResult | undefined> {
   const { request } = review;
   const { webhook: hook } = matched;
-  const { name } = hook.webhook;
+  const { name } = hook.definition;
   const round = `round_${request.reinvocation.isReinvocation ? 1 : 0}_index_${index}`;
   const failedOpen = (): void => request.annotate(`failed-open.${MUTATION}${round}`, name);
   let mutated = false;
@@ -114,18 +114,18 @@ async function callMutatingWebhook(
 }
 
 async function mutate(
-  { webhook: hook, resource: form, objects }: MatchedWebhook,
-  { request, requested: sent }: AdmissionReviewRequest,
+  { webhook: hook, resource, objects }: MatchedWebhook,
+  { request, requested }: AdmissionReviewRequest,
   deps: WebhookDeps,
 ): Promise<MutationResult | undefined> {
-  const { patch } = await callWebhook(hook, request, form, objects, true, deps);
+  const { patch } = await callWebhook(hook, request, resource, objects, true, deps);
   if (patch.length === 0) return undefined;
   const { object } = objects;
-  const patched = applyWebhookPatch(patch, object, hook.webhook.name);
+  const patched = applyWebhookPatch(patch, object, hook.definition.name);
   if (patched === undefined || deepEqual(patched, object)) return undefined;
   try {
-    const next = await convertObject(decodeJson(form, patched), form, sent, request.signal);
-    return { object: next, changed: !semanticEqual(sent.schema, request.object, next) };
+    const next = await convertObject(decodeJson(resource, patched), resource, requested, request.signal);
+    return { object: next, changed: !semanticEqual(requested.schema, request.object, next) };
   } catch (error) {
     throw internalError((error as Error).message, error);
   }

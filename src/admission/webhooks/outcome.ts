@@ -33,7 +33,7 @@ export async function callWithFailurePolicy<T>(
   failedOpen: () => void,
 ): Promise<T | undefined> {
   const { clock, metrics, log } = deps;
-  const { name } = hook.webhook;
+  const { name } = hook.definition;
   const { operation } = request;
   const start = clock.monotonic();
   const observe = (rejected: boolean, code: number): void => {

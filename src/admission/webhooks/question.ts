@@ -7,7 +7,7 @@ import { convertObject, type EquivalentResource, requestedResource } from "../ma
 import type { WebhookDeps } from "./deps.ts";
 import type { ConfiguredWebhook } from "./hook.ts";
 import { matchWebhook } from "./match.ts";
-import { requestFields, type ReviewObjects, encodeObjects } from "./review.ts";
+import { encodeObjects, type ReviewObjects, requestFields } from "./review.ts";
 
 export interface MatchedWebhook {
   readonly webhook: ConfiguredWebhook;
@@ -31,7 +31,7 @@ export class AdmissionReviewRequest {
 
   /** A copy with another object. */
   withObject(object: ApiObject): AdmissionReviewRequest {
-    return new AdmissionReviewRequest(withObject(this.request, object), this.#deps);
+    return new AdmissionReviewRequest(copyWithObject(this.request, object), this.#deps);
   }
 
   /** Undefined if the webhook does not apply to the request. Throws if that cannot be determined. */
@@ -40,27 +40,27 @@ export class AdmissionReviewRequest {
     const resource = await matchWebhook(hook, request, this.#deps);
     if (resource === undefined) return undefined;
     const objects = await this.#encodeObjects(resource);
-    if (hook.conditions === undefined) return { webhook: hook, form: resource, objects };
+    if (hook.conditions === undefined) return { webhook: hook, resource, objects };
     const { user, namespace, name, subresource } = request;
-    const resource = {
+    const target = {
       group: request.group,
       resource: request.kind.plural,
       ...(subresource === "" ? {} : { subresource }),
       ...(namespace === "" ? {} : { namespace }),
       ...(name === "" ? {} : { name }),
     };
-    const variables = { ...objects, request: requestFields(request, resource), user, resource };
+    const variables = { ...objects, request: requestFields(request, resource), user, resource: target };
     const { authorizer, clock, metrics } = this.#deps;
     const start = clock.monotonic();
-    const { matches, error: problem, failedOpen: isOpen = false } = await hook.conditions.match(variables, authorizer);
+    const { matches, error, failedOpen = false } = await hook.conditions.match(variables, authorizer);
     const type = hook.kind === "MutatingWebhookConfiguration" ? "admit" : "validating";
     metrics.conditions.observe(
-      { name: hook.webhook.name, type, operation: request.operation },
-      isOpen || problem !== undefined ? "failed" : matches ? "matched" : "excluded",
+      { name: hook.definition.name, type, operation: request.operation },
+      failedOpen || error !== undefined ? "failed" : matches ? "matched" : "excluded",
       clock.monotonic() - start,
     );
-    if (problem !== undefined) throw forbidden(subjectOf(request), problem);
-    return matches ? { webhook: hook, form: resource, objects } : undefined;
+    if (error !== undefined) throw forbidden(subjectOf(request), error);
+    return matches ? { webhook: hook, resource, objects } : undefined;
   }
 
   async #encodeObjects(resource: EquivalentResource): Promise<ReviewObjects> {
@@ -68,7 +68,8 @@ export class AdmissionReviewRequest {
     let objects = this.#encoded.get(key);
     if (objects === undefined) {
       const { object, oldObject, signal } = this.request;
-      const convert = async (one: ApiObject | undefined) => one && (await convertObject(one, this.requested, resource, signal));
+      const convert = async (one: ApiObject | undefined) =>
+        one && (await convertObject(one, this.requested, resource, signal));
       objects = encodeObjects(resource, await convert(object), await convert(oldObject));
       this.#encoded.set(key, objects);
     }
@@ -77,7 +78,7 @@ export class AdmissionReviewRequest {
 }
 
 /** The members of a request are getters, so they are copied one by one. */
-function withObject(request: AdmissionRequest, object: ApiObject): AdmissionRequest {
+function copyWithObject(request: AdmissionRequest, object: ApiObject): AdmissionRequest {
   const { operation, kind, group, subresource, objectKind, namespace, name, oldObject, options } = request;
   const { dryRun, user, signal, reinvocation } = request;
   return {

@@ -5,10 +5,10 @@ import type { PluginDeps } from "../chain/factory.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../chain/plugin.ts";
 import { isExemptConfiguration } from "../matching/rules.ts";
 import { callWebhook } from "./call.ts";
-import { type WebhookDeps, createWebhookDeps } from "./deps.ts";
+import { createWebhookDeps, type WebhookDeps } from "./deps.ts";
 import { type ConfiguredWebhook, WebhookSource } from "./hook.ts";
 import { callWithFailurePolicy } from "./outcome.ts";
-import { type MatchedWebhook, AdmissionReviewRequest } from "./question.ts";
+import { AdmissionReviewRequest, type MatchedWebhook } from "./question.ts";
 
 const NAME = "ValidatingAdmissionWebhook";
 const FAILED_OPEN = "failed-open.validating.webhook.admission.k8s.io/round_0_index_";
@@ -27,7 +27,11 @@ export async function validatingAdmissionWebhook(pluginDeps: PluginDeps): Promis
   };
 }
 
-async function dispatch(hooks: readonly ConfiguredWebhook[], request: AdmissionRequest, deps: WebhookDeps): Promise<void> {
+async function dispatch(
+  hooks: readonly ConfiguredWebhook[],
+  request: AdmissionRequest,
+  deps: WebhookDeps,
+): Promise<void> {
   const review = new AdmissionReviewRequest(request, deps);
   const matched: MatchedWebhook[] = [];
   for (const hook of hooks) {
@@ -38,13 +42,19 @@ async function dispatch(hooks: readonly ConfiguredWebhook[], request: AdmissionR
 }
 
 /** Calls all webhooks in parallel. The client gets the error of the first one that fails. */
-async function callInParallel(matched: readonly MatchedWebhook[], request: AdmissionRequest, deps: WebhookDeps): Promise<void> {
+async function callInParallel(
+  matched: readonly MatchedWebhook[],
+  request: AdmissionRequest,
+  deps: WebhookDeps,
+): Promise<void> {
   const errors: unknown[] = [];
   await Promise.all(
-    matched.map(async ({ webhook: hook, resource: form, objects }, place) => {
-      const failedOpen = (): void => request.annotate(`${FAILED_OPEN}${place}`, hook.webhook.name);
-      const call = async () => await callWebhook(hook, request, form, objects, false, deps);
-      await callWithFailurePolicy(deps, "validating", hook, request, call, failedOpen).catch((error) => errors.push(error));
+    matched.map(async ({ webhook: hook, resource, objects }, index) => {
+      const failedOpen = (): void => request.annotate(`${FAILED_OPEN}${index}`, hook.definition.name);
+      const call = async () => await callWebhook(hook, request, resource, objects, false, deps);
+      await callWithFailurePolicy(deps, "validating", hook, request, call, failedOpen).catch((error) =>
+        errors.push(error),
+      );
     }),
   );
   if (errors.length > 0) throw errors[0];

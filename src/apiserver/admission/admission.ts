@@ -21,7 +21,7 @@ export interface AdmissionDeps {
   readonly metrics: MetricRegistry;
   readonly stopping: AbortSignal;
   /** How the server proves to webhooks who it is. */
-  readonly identity: () => KeyPair | undefined;
+  readonly clientCertificate: () => KeyPair | undefined;
 }
 
 /** The half of `--authorization-mode=Node` that sees objects. */

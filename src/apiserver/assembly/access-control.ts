@@ -50,7 +50,7 @@ export async function createAccessControl(foundation: ServerBase): Promise<Acces
     authorizer,
     policy,
     graph: authorizers.uses("Node") ? measuredNodeGraph(graph, metrics, clock) : undefined,
-    admission: await openAdmission(config, { registries, authorizer, clock, random, log, metrics, stopping, identity }),
+    admission: await openAdmission(config, { registries, authorizer, clock, random, log, metrics, stopping, clientCertificate: identity }),
   };
 }
 
