@@ -60,7 +60,7 @@ export interface Basis {
   readonly stack: AsyncDisposableStack;
 }
 
-export interface ServiceLinks extends Pick<PodAdmitterOptions, "node" | "pressures" | "end"> {
+export interface ServiceLinks extends Pick<PodAdmitterOptions, "node" | "pressures" | "terminate"> {
   readonly events: PodEventRecorder;
   readonly objects: NodeObjects;
   readonly claims: ClaimSource;

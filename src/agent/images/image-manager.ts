@@ -22,7 +22,7 @@ export interface ImageManagerOptions extends PullLimits {
   readonly secret: (namespace: string, name: string, pod: Pod) => Promise<Texts | undefined>;
   /** Credentials that lie on the node. */
   readonly nodeCredentials?: () => Promise<RegistryAuths>;
-  readonly providers?: Pick<CredentialProviders, "credentials" | "forget"> | undefined;
+  readonly providers?: Pick<CredentialProviders, "getCredentials" | "forget"> | undefined;
 }
 
 export interface PresentImage {

@@ -68,12 +68,12 @@ export interface PodServices {
   /** The text of a file of the node; empty when it is absent. */
   readonly hostFile: (name: "resolv.conf" | "hosts") => Promise<string>;
   /** Undefined: no pod may have one of its own. */
-  readonly userNamespaces?: Pick<UserNamespaces, "of" | "release"> | undefined;
+  readonly userNamespaces?: Pick<UserNamespaces, "allocate" | "release"> | undefined;
   readonly cgroups: Pick<PodCgroups, "apply" | "remove" | "removeAll">;
   /** The runtime's name for what the pod's class asks for; empty for its default. Rejects in Kubernetes' words. */
   readonly runtimeHandler: (pod: Pod) => Promise<string>;
   readonly admission: Pick<PodAdmitter, "admit" | "adopt" | "resize">;
-  readonly startLimiter: Pick<StartLimiter, "begin">;
+  readonly startLimiter: Pick<StartLimiter, "acquire">;
   /** Says that the runtime is about to change, so that it is looked at soon. */
   readonly expectChange: () => void;
   /** Everything of a deleted pod has stopped and is released. */

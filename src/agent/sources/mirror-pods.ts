@@ -21,7 +21,7 @@ export interface MirrorPodsOptions {
   readonly random: RandomSource;
   readonly log: Logger;
   readonly nodeName: string;
-  readonly status: Pick<StatusManager, "set" | "observed" | "gone" | "forget">;
+  readonly status: Pick<StatusManager, "setStatus" | "podObserved" | "podDeleted" | "removePod">;
 }
 
 const MIRROR = "kubernetes.io/config.mirror";

@@ -37,7 +37,7 @@ export class WorkerSleep {
   }
 
   /** Until it is its turn to start, which lasts until the next rest. Rejects when the signal aborts. */
-  async acquireStartSlot(turns: Pick<StartLimiter, "begin">, priority: number, signal: AbortSignal): Promise<void> {
+  async acquireStartSlot(turns: Pick<StartLimiter, "acquire">, priority: number, signal: AbortSignal): Promise<void> {
     this.#turn ??= await turns.acquire(priority, signal);
   }
 

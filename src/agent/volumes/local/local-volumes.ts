@@ -17,7 +17,7 @@ export interface LocalVolumeOptions {
   readonly directories: Directories;
   readonly mounter: Mounter;
   readonly clock: Clock;
-  readonly events: Pick<PodEventRecorder, "pod">;
+  readonly events: Pick<PodEventRecorder, "recordPodEvent">;
   /** In place of the machine's tools. */
   readonly formatAndMount?: (mount: DeviceMount) => Promise<void>;
 }

@@ -26,7 +26,7 @@ export interface Waiting {
   /** The volume's. */
   readonly name: string;
   readonly clock: Clock;
-  readonly events: Pick<PodEventRecorder, "pod">;
+  readonly events: Pick<PodEventRecorder, "recordPodEvent">;
 }
 
 interface Count {
