@@ -5,7 +5,7 @@ import { certificateSigningRequestKind as kind } from "../../api/certificates/ce
 import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request/schema.ts";
 import { nodeKind } from "../../api/core/node/kind.ts";
 import { defaultConfig } from "../../apiserver/config/config.ts";
-import { JOINING_GROUP } from "../../apiserver/control-plane/node-bootstrap.ts";
+import { BOOTSTRAP_GROUP } from "../../apiserver/control-plane/node-bootstrap.ts";
 import { createApiServer } from "../../apiserver/server.ts";
 import { makeCa } from "../../auth/pki/certificate-authority.ts";
 import { makeRequest, type RequestSubject } from "../../auth/pki/certificate-signing.ts";
@@ -20,7 +20,7 @@ import { fileDirectory } from "../../testing/std/file-directory.ts";
 
 const NODE_CLIENT = "kubernetes.io/kube-apiserver-client-kubelet";
 const NODE_SERVING = "kubernetes.io/kubelet-serving";
-const joiner = { name: "system:bootstrap:abcdef", uid: "", groups: [JOINING_GROUP], extra: {} };
+const joiner = { name: "system:bootstrap:abcdef", uid: "", groups: [BOOTSTRAP_GROUP], extra: {} };
 const node = (name: string): UserInfo => ({
   name: `system:node:${name}`,
   uid: "",

@@ -8,11 +8,11 @@ import { withTimeout } from "../../std/time/with-timeout.ts";
 import { feedNodeGraph } from "../authorization/node-graph-feed.ts";
 import type { ApiServerConfig } from "../config/config.ts";
 import { flagFile } from "../config/flag-file.ts";
-import { bootstrap } from "../control-plane/bootstrap-objects.ts";
-import { startOwnObjects } from "../control-plane/control-plane-controllers.ts";
-import type { OwnEndpointsOptions } from "../control-plane/endpoint-reconciler.ts";
-import { SECURE_PORT, startServices } from "../control-plane/kubernetes-service.ts";
-import { allowNodesToJoin } from "../control-plane/node-bootstrap.ts";
+import { bootstrapCluster } from "../control-plane/bootstrap-objects.ts";
+import { startControlPlaneControllers } from "../control-plane/control-plane-controllers.ts";
+import type { EndpointReconcilerOptions } from "../control-plane/endpoint-reconciler.ts";
+import { SECURE_PORT, startServiceAllocation } from "../control-plane/kubernetes-service.ts";
+import { ensureNodeBootstrap } from "../control-plane/node-bootstrap.ts";
 import { serveDefinitions } from "../custom-resources/definition-controller.ts";
 import { registerLocalApis } from "../discovery/local-api-services.ts";
 import { isUnspecifiedAddress } from "../serving/secure-serving.ts";
@@ -51,7 +51,7 @@ export async function runPostStartHooks(foundation: ServerBase, access: AccessCo
 async function startRequiredControllers(foundation: ServerBase, access: AccessControl, ending: Promise<unknown>[]): Promise<void> {
   const { config, clock, log, registries, custom, readiness, metrics, stopping } = foundation;
   const { authorities } = access.identities;
-  await bootstrap(registries, stopping);
+  await bootstrapCluster(registries, stopping);
   await access.policy.ready();
   readiness.markDone("bootstrap");
   const definitions = serveDefinitions({
@@ -66,9 +66,9 @@ async function startRequiredControllers(foundation: ServerBase, access: AccessCo
   await definitions.ready();
   readiness.markDone("definitions");
   const settings = { ...config.services, securePort: config.securePort };
-  const service = await startServices(settings, { registries, log: log.child("services"), signal: stopping });
+  const service = await startServiceAllocation(settings, { registries, log: log.child("services"), signal: stopping });
   ending.push(service.repaired);
-  const own = await startOwnObjects({
+  const own = await startControlPlaneControllers({
     registries,
     service,
     endpoints: await endpointReconcilerOptions(config),
@@ -92,7 +92,7 @@ async function startEmbeddedControllers(foundation: ServerBase, { identities }: 
     const agentCa = file === undefined ? undefined : await flagFile("--svclet-certificate-authority", file);
     const info =
       clusterCa === undefined ? undefined : { server: `https://${options.address()}`, ca: clusterCa, agentCa };
-    await allowNodesToJoin(registries, info, stopping);
+    await ensureNodeBootstrap(registries, info, stopping);
   }
   const embedded = await runEmbeddedControllers(config.embeddedControllers, {
     handler: options.handler,
@@ -114,7 +114,7 @@ async function endpointReconcilerOptions({
   bindAddress,
   securePort,
   services,
-}: ApiServerConfig): Promise<OwnEndpointsOptions | undefined> {
+}: ApiServerConfig): Promise<EndpointReconcilerOptions | undefined> {
   const { endpointReconciler: type, advertiseAddress } = services;
   const isSpecific = !isUnspecifiedAddress(bindAddress) && !isLoopback(bindAddress);
   const address = advertiseAddress ?? (isSpecific ? bindAddress : await readHostAddress());

@@ -7,7 +7,7 @@ import { LAST_USED_LABEL } from "../../auth/service-account/legacy-tokens.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { update } from "../../registry/update.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import { systemScope, unlessOvertaken } from "../control-plane/ensure.ts";
+import { systemScope, ignoreConflict } from "../control-plane/ensure.ts";
 
 /** Secrets that are being written; further ones are told of with their next use. */
 const WRITING_MAX = 32;
@@ -23,7 +23,7 @@ export function legacyTokenUse(
     if (writing.has(uid) || writing.size >= WRITING_MAX || signal.aborted) return;
     writing.add(uid);
     const used: Secret = { ...secret, metadata: { ...secret.metadata, labels: { ...labels, [LAST_USED_LABEL]: day } } };
-    void unlessOvertaken(update(registries.of(secretKind), systemScope(namespace, signal), name, used))
+    void ignoreConflict(update(registries.of(secretKind), systemScope(namespace, signal), name, used))
       .catch((error: unknown) => log.error("Cannot note that a token is used", error, { namespace, secret: name }))
       .finally(() => writing.delete(uid));
   };

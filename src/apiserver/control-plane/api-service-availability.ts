@@ -6,42 +6,42 @@ import { serviceKind } from "../../api/core/service/kind.ts";
 import { endpointSliceKind } from "../../api/discovery/endpoint-slice/kind.ts";
 import { change } from "../../registry/write/guaranteed-update.ts";
 import type { Registries } from "../../registry/registries.ts";
-import { systemScope, unlessOvertaken } from "./ensure.ts";
+import { systemScope, ignoreConflict } from "./ensure.ts";
 
 /** Of an API service that names no port. */
 const HTTPS = 443;
 
-export async function keepApiServiceStatus(registries: Registries, signal: AbortSignal): Promise<void> {
+export async function reconcileApiServiceAvailability(registries: Registries, signal: AbortSignal): Promise<void> {
   const registry = registries.of(apiServiceKind);
   const scope = { ...systemScope("", signal), group: registry.kind.group };
   const { items } = await registry.objects.list(registry.prefix(scope));
   for (const { metadata, spec } of items.filter((each) => each.spec?.service !== undefined)) {
-    const trouble = await troubleOf(registries, spec?.service);
-    const next = (current: APIService): APIService => unavailable(current, trouble, registry.timestamp());
+    const unavailability = await findUnavailability(registries, spec?.service);
+    const next = (current: APIService): APIService => withAvailableCondition(current, unavailability, registry.timestamp());
     const found = items.find((each) => each.metadata === metadata);
     if (found !== undefined && next(found) !== found) {
-      await unlessOvertaken(change(registry, scope, metadata?.name ?? "", next));
+      await ignoreConflict(change(registry, scope, metadata?.name ?? "", next));
     }
   }
 }
 
-interface Trouble {
+interface Unavailability {
   readonly reason: string;
   readonly message: string;
 }
 
-async function troubleOf(
+async function findUnavailability(
   registries: Registries,
   service: NonNullable<APIService["spec"]>["service"],
-): Promise<Trouble> {
+): Promise<Unavailability> {
   const { namespace = "", name = "", port = HTTPS } = service ?? {};
   const where = `service/${name} in ${JSON.stringify(namespace)}`;
   const services = registries.of(serviceKind).objects;
   const found = await services.get(services.key(namespace, name));
   if (found === undefined) return { reason: "ServiceNotFound", message: `${where} is not present` };
   if (found.spec?.type === "ClusterIP") {
-    const open = found.spec.ports?.find((each) => each.port === port);
-    if (open === undefined) {
+    const servicePort = found.spec.ports?.find((each) => each.port === port);
+    if (servicePort === undefined) {
       return { reason: "ServicePortError", message: `${where} is not listening on port ${port}` };
     }
     const slices = registries.of(endpointSliceKind).objects;
@@ -50,12 +50,12 @@ async function troubleOf(
     if (own.length === 0) {
       return { reason: "EndpointsNotFound", message: `cannot find endpointslices for ${where}` };
     }
-    const leads = own.some(({ endpoints, ports }) => {
+    const hasEndpoint = own.some(({ endpoints, ports }) => {
       const ready = endpoints?.some(({ conditions }) => conditions?.ready !== false) === true;
-      return ready && ports?.some((each) => (each.name ?? "") === (open.name ?? "")) === true;
+      return ready && ports?.some((each) => (each.name ?? "") === (servicePort.name ?? "")) === true;
     });
-    if (!leads) {
-      const message = `endpointslices for ${where} have no addresses with port name ${JSON.stringify(open.name ?? "")}`;
+    if (!hasEndpoint) {
+      const message = `endpointslices for ${where} have no addresses with port name ${JSON.stringify(servicePort.name ?? "")}`;
       return { reason: "MissingEndpoints", message };
     }
   }
@@ -64,7 +64,7 @@ async function troubleOf(
 }
 
 /** The API service itself when it says so already. */
-function unavailable(service: APIService, { reason, message }: Trouble, lastTransitionTime: string): APIService {
+function withAvailableCondition(service: APIService, { reason, message }: Unavailability, lastTransitionTime: string): APIService {
   const conditions = service.status?.conditions ?? [];
   const found = conditions.find(({ type }) => type === "Available");
   if (found?.status === "False" && found.reason === reason && found.message === message) return service;

@@ -5,29 +5,29 @@ import type { PriorityClass } from "../../api/scheduling/priority-class/schema.t
 import { systemPriorityClasses } from "../../api/scheduling/priority-class/system-classes.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { ensure, systemScope } from "./ensure.ts";
-import { bootstrapRbac } from "./rbac-bootstrap-policy.ts";
+import { reconcileBootstrapPolicy } from "./rbac-bootstrap-policy.ts";
 
 /** Kubernetes' names for its own tools, and the project's. */
 export const SYSTEM_NAMESPACES = ["default", "kube-node-lease", "kube-public", "kube-system", "svc-system"] as const;
 
-export async function bootstrap(registries: Registries, signal: AbortSignal): Promise<void> {
-  await bootstrapObjects(registries, signal);
-  await bootstrapRbac(registries, signal);
+export async function bootstrapCluster(registries: Registries, signal: AbortSignal): Promise<void> {
+  await ensureSystemObjects(registries, signal);
+  await reconcileBootstrapPolicy(registries, signal);
 }
 
 /** Namespaces, and the priority classes of what a cluster cannot do without. */
-export async function bootstrapObjects(registries: Registries, signal: AbortSignal): Promise<void> {
+export async function ensureSystemObjects(registries: Registries, signal: AbortSignal): Promise<void> {
   const scope = systemScope("", signal);
   const namespaces = registries.of(namespaceKind);
   await Promise.all(SYSTEM_NAMESPACES.map((name) => ensure(namespaces, scope, { metadata: { name } })));
   const classes = registries.of(priorityClassKind);
   const group = { ...scope, group: priorityClassKind.group };
   await Promise.all(
-    systemPriorityClasses.map((wanted) => ensure(classes, group, wanted, (found) => restored(found, wanted))),
+    systemPriorityClasses.map((wanted) => ensure(classes, group, wanted, (found) => restorePriorityClass(found, wanted))),
   );
 }
 
-function restored(found: PriorityClass, wanted: PriorityClass): PriorityClass | undefined {
+function restorePriorityClass(found: PriorityClass, wanted: PriorityClass): PriorityClass | undefined {
   const { globalDefault = false, description } = found;
   if (!globalDefault && description === wanted.description) return undefined;
   return { ...wanted, metadata: found.metadata };

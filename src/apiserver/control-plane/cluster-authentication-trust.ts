@@ -6,30 +6,30 @@ import type { Clock } from "../../std/time/clock.ts";
 import type { Authorities } from "../authentication/authenticators.ts";
 import { ensure, systemScope } from "./ensure.ts";
 
-export const AUTHENTICATION = "extension-apiserver-authentication";
+export const TRUST_CONFIG_MAP = "extension-apiserver-authentication";
 /** Where Kubernetes' own extension servers look, and where the project's do. */
-export const AUTHENTICATION_NAMESPACES = ["kube-system", "svc-system"] as const;
+export const TRUST_NAMESPACES = ["kube-system", "svc-system"] as const;
 
 type Data = Readonly<Record<string, string>>;
 
 /** Tells extension servers whom client certificates come from, so that they know users as this server does. */
-export async function publishAuthentication(
+export async function publishAuthenticationTrust(
   registries: Registries,
   authorities: Authorities,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<void> {
-  const own = published(authorities);
-  for (const namespace of AUTHENTICATION_NAMESPACES) {
-    const wanted: ConfigMap = { metadata: { name: AUTHENTICATION, namespace }, data: own };
+  const own = trustData(authorities);
+  for (const namespace of TRUST_NAMESPACES) {
+    const wanted: ConfigMap = { metadata: { name: TRUST_CONFIG_MAP, namespace }, data: own };
     await ensure(registries.of(configMapKind), systemScope(namespace, signal), wanted, (found) => {
-      const data = combined(found.data ?? {}, own, clock.now());
+      const data = mergeData(found.data ?? {}, own, clock.now());
       return Object.entries(data).every(([key, value]) => found.data?.[key] === value) ? undefined : { ...found, data };
     });
   }
 }
 
-function published(authorities: Authorities): Data {
+function trustData(authorities: Authorities): Data {
   const clients = authorities.clients();
   const proxies = authorities.proxies();
   return {
@@ -48,7 +48,7 @@ function published(authorities: Authorities): Data {
 }
 
 /** Other servers of the cluster have written theirs: lists are joined, authorities that have expired left out. */
-function combined(found: Data, own: Data, now: number): Data {
+function mergeData(found: Data, own: Data, now: number): Data {
   const data: Record<string, string> = { ...found };
   for (const [key, value] of Object.entries(own)) {
     const theirs = found[key];
@@ -60,11 +60,11 @@ function combined(found: Data, own: Data, now: number): Data {
 
 function joinBundles(theirs: string, ours: string, now: number): string {
   const blocks = `${theirs}\n${ours}`.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
-  const alive = blocks.filter((block) => isAlive(block, now)).map((block) => `${block}\n`);
-  return [...new Set(alive)].join("");
+  const unexpired = blocks.filter((block) => isUnexpired(block, now)).map((block) => `${block}\n`);
+  return [...new Set(unexpired)].join("");
 }
 
-function isAlive(block: string, now: number): boolean {
+function isUnexpired(block: string, now: number): boolean {
   try {
     return new X509Certificate(block).validToDate.getTime() > now;
   } catch {

@@ -13,109 +13,109 @@ import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { withTimeout } from "../../std/time/with-timeout.ts";
 import type { Authorities } from "../authentication/authenticators.ts";
-import { keepApiServiceStatus } from "./api-service-availability.ts";
-import { bootstrapObjects, SYSTEM_NAMESPACES } from "./bootstrap-objects.ts";
-import { AUTHENTICATION, AUTHENTICATION_NAMESPACES, publishAuthentication } from "./cluster-authentication-trust.ts";
-import { OwnEndpoints, type OwnEndpointsOptions } from "./endpoint-reconciler.ts";
-import { keepFlowControl } from "./flow-control-bootstrap.ts";
+import { reconcileApiServiceAvailability } from "./api-service-availability.ts";
+import { ensureSystemObjects, SYSTEM_NAMESPACES } from "./bootstrap-objects.ts";
+import { TRUST_CONFIG_MAP, TRUST_NAMESPACES, publishAuthenticationTrust } from "./cluster-authentication-trust.ts";
+import { EndpointReconciler2, type EndpointReconcilerOptions } from "./endpoint-reconciler.ts";
+import { ensureFlowControl } from "./flow-control-bootstrap.ts";
 import { keepFlowSchemaStatus } from "./flow-schema-status.ts";
 import { IdentityLease } from "./identity-lease.ts";
-import type { OwnService } from "./kubernetes-service.ts";
-import { trackLegacyTokens } from "./legacy-token-tracking.ts";
+import type { ServiceAllocation } from "./kubernetes-service.ts";
+import { ensureLegacyTokenTracking } from "./legacy-token-tracking.ts";
 import { attempt, type Chore, keep } from "./periodic-reconciler.ts";
-import { keepServiceBlocks } from "./service-cidrs.ts";
+import { reconcileServiceCidrs } from "./service-cidrs.ts";
 
-export interface OwnObjectsOptions {
+export interface ControlPlaneOptions {
   readonly registries: Registries;
-  readonly service: OwnService;
+  readonly service: ServiceAllocation;
   /** Undefined where nobody could reach the server. */
-  readonly endpoints: OwnEndpointsOptions | undefined;
+  readonly endpoints: EndpointReconcilerOptions | undefined;
   readonly authorities: Authorities;
   readonly clock: Clock;
   readonly log: Logger;
   readonly signal: AbortSignal;
 }
 
-export interface OwnObjects {
+export interface ControlPlaneControllers {
   /** Resolves once nothing is kept any more, after the signal. Never rejects. */
   readonly ended: Promise<void>;
 }
 
-const WITHDRAW_MS = 1000;
-const SOON_MS = 10_000;
-const OFTEN_MS = 60_000;
-const REPAIR_MS = 180_000;
-const SELDOM_MS = 3_600_000;
+const WITHDRAW_TIMEOUT_MS = 1000;
+const SHORT_INTERVAL_MS = 10_000;
+const INTERVAL_MS = 60_000;
+const SERVICE_REPAIR_INTERVAL_MS = 180_000;
+const LEASE_GC_INTERVAL_MS = 3_600_000;
 
 /** Resolves when all is there; what cannot be made is logged and tried again. */
-export async function startOwnObjects(options: OwnObjectsOptions): Promise<OwnObjects> {
+export async function startControlPlaneControllers(options: ControlPlaneOptions): Promise<ControlPlaneControllers> {
   const { registries, service, endpoints, authorities, clock, log, signal } = options;
   const lease = new IdentityLease(registries, hostname(), signal);
-  const own = endpoints === undefined ? undefined : new OwnEndpoints(registries, endpoints, signal);
+  const endpointReconciler = endpoints === undefined ? undefined : new EndpointReconciler2(registries, endpoints, signal);
   const keyOf = <T extends ApiObject>(kind: Kind<T>, name: string, namespace?: string): string =>
     registries.of(kind).objects.key(namespace, name);
   const prefixOf = <T extends ApiObject>(kind: Kind<T>): string => registries.of(kind).objects.prefix();
-  const chores: readonly Chore[] = [
+  const initialReconcilers: readonly Chore[] = [
     {
       name: "the endpoints of the API",
-      everyMs: SOON_MS,
-      kept: own?.keys ?? [],
-      run: async () => await own?.reconcile(),
+      everyMs: SHORT_INTERVAL_MS,
+      kept: endpointReconciler?.keys ?? [],
+      run: async () => await endpointReconciler?.reconcile(),
     },
-    { name: "the server's lease", everyMs: SOON_MS, run: () => lease.renew() },
-    { name: "service blocks", everyMs: SOON_MS, run: () => keepServiceBlocks(registries, signal) },
+    { name: "the server's lease", everyMs: SHORT_INTERVAL_MS, run: () => lease.renew() },
+    { name: "service blocks", everyMs: SHORT_INTERVAL_MS, run: () => reconcileServiceCidrs(registries, signal) },
     {
       name: "flow control",
-      everyMs: OFTEN_MS,
+      everyMs: INTERVAL_MS,
       kept: [prefixOf(flowSchemaKind), prefixOf(priorityLevelConfigurationKind)],
-      run: () => keepFlowControl(registries, signal),
+      run: () => ensureFlowControl(registries, signal),
     },
     {
       name: "what extension servers know of clients",
-      everyMs: OFTEN_MS,
-      kept: AUTHENTICATION_NAMESPACES.map((each) => keyOf(configMapKind, AUTHENTICATION, each)),
+      everyMs: INTERVAL_MS,
+      kept: TRUST_NAMESPACES.map((each) => keyOf(configMapKind, TRUST_CONFIG_MAP, each)),
       follow: (changed) => authorities.follow(changed),
-      run: () => publishAuthentication(registries, authorities, clock, signal),
+      run: () => publishAuthenticationTrust(registries, authorities, clock, signal),
     },
     {
       name: "since when the use of tokens in secrets is tracked",
-      everyMs: OFTEN_MS,
+      everyMs: INTERVAL_MS,
       kept: [keyOf(configMapKind, LEGACY_TRACKING.name, LEGACY_TRACKING.namespace)],
-      run: () => trackLegacyTokens(registries, clock, signal),
+      run: () => ensureLegacyTokenTracking(registries, clock, signal),
     },
   ];
   /** Done already, or nothing that anybody waits for. */
-  const later: readonly Chore[] = [
+  const backgroundReconcilers: readonly Chore[] = [
     {
       name: "namespaces and priority classes",
-      everyMs: OFTEN_MS,
+      everyMs: INTERVAL_MS,
       kept: [...SYSTEM_NAMESPACES.map((name) => keyOf(namespaceKind, name)), prefixOf(priorityClassKind)],
-      run: () => bootstrapObjects(registries, signal),
+      run: () => ensureSystemObjects(registries, signal),
     },
-    { name: "the service of the API", everyMs: SOON_MS, kept: service.keys, run: () => service.keep() },
+    { name: "the service of the API", everyMs: SHORT_INTERVAL_MS, kept: service.keys, run: () => service.reconcile() },
     {
       name: "what flow schemas say of their priority levels",
-      everyMs: OFTEN_MS,
+      everyMs: INTERVAL_MS,
       watched: [prefixOf(flowSchemaKind), prefixOf(priorityLevelConfigurationKind)],
       run: () => keepFlowSchemaStatus(registries, signal),
     },
     {
       name: "what API services say of their servers",
-      everyMs: SOON_MS,
+      everyMs: SHORT_INTERVAL_MS,
       watched: [prefixOf(apiServiceKind)],
-      run: () => keepApiServiceStatus(registries, signal),
+      run: () => reconcileApiServiceAvailability(registries, signal),
     },
-    { name: "addresses of services", everyMs: REPAIR_MS, run: () => service.repair() },
-    { name: "leases of servers that are gone", everyMs: SELDOM_MS, run: () => lease.collect() },
+    { name: "addresses of services", everyMs: SERVICE_REPAIR_INTERVAL_MS, run: () => service.repair() },
+    { name: "leases of servers that are gone", everyMs: LEASE_GC_INTERVAL_MS, run: () => lease.collect() },
   ];
-  await Promise.all(chores.map((chore) => attempt(chore, log, signal)));
-  const { ended } = keep([...chores, ...later], { feed: registries.feed, clock, log, signal });
-  const withdrawn = ended
+  await Promise.all(initialReconcilers.map((chore) => attempt(chore, log, signal)));
+  const { ended } = keep([...initialReconcilers, ...backgroundReconcilers], { feed: registries.feed, clock, log, signal });
+  const src/apiserver/control-plane/periodic-reconciler.ts = ended
     .then(async () => {
-      if (own !== undefined) await withTimeout(clock, WITHDRAW_MS, own.withdraw(), "the store does not answer");
+      if (endpointReconciler !== undefined) await withTimeout(clock, WITHDRAW_TIMEOUT_MS, endpointReconciler.withdraw(), "the store does not answer");
     })
     .catch((error: unknown) =>
       log.warn("Cannot take this server from the endpoints of the API", { error: String(error) }),
     );
-  return { ended: withdrawn };
+  return { ended: src/apiserver/control-plane/periodic-reconciler.ts };
 }

@@ -14,12 +14,12 @@ import type { Registries } from "../../registry/registries.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import { parseIp } from "../../std/net/ip.ts";
 import { ObjectStore } from "../../storage/object-store.ts";
-import { ensure, systemScope, unlessOvertaken } from "./ensure.ts";
-import { isOwnService, OWN_SERVICES } from "./kubernetes-service.ts";
+import { ensure, systemScope, ignoreConflict } from "./ensure.ts";
+import { isApiService, API_SERVICES } from "./kubernetes-service.ts";
 
 export type EndpointReconciler = "lease" | "master-count" | "none";
 
-export interface OwnEndpointsOptions {
+export interface EndpointReconcilerOptions {
   readonly type: EndpointReconciler;
   /** Where others reach this server. */
   readonly address: string;
@@ -27,19 +27,19 @@ export interface OwnEndpointsOptions {
 }
 
 const NAMESPACE = "default";
-const [NAME = ""] = OWN_SERVICES;
+const [NAME = ""] = API_SERVICES;
 const PORT_NAME = "https";
 const LEASE_SECONDS = 15;
 /** The slice is the server's own: nobody is to copy the Endpoints into another. */
 const SKIP_MIRROR = { "endpointslice.kubernetes.io/skip-mirror": "true" };
 
-export class OwnEndpoints {
+export class EndpointReconciler2 {
   readonly #registries: Registries;
-  readonly #options: OwnEndpointsOptions;
+  readonly #options: EndpointReconcilerOptions;
   readonly #signal: AbortSignal;
   readonly #leases: ObjectStore<Endpoints>;
 
-  constructor(registries: Registries, options: OwnEndpointsOptions, signal: AbortSignal) {
+  constructor(registries: Registries, options: EndpointReconcilerOptions, signal: AbortSignal) {
     this.#registries = registries;
     this.#options = options;
     this.#signal = signal;
@@ -51,31 +51,31 @@ export class OwnEndpoints {
   get keys(): readonly string[] {
     const kinds = this.#options.type === "none" ? [] : [endpointsKind, endpointSliceKind];
     return kinds.flatMap((kind) => {
-      return OWN_SERVICES.map((name) => this.#registries.of<ApiObject>(kind).objects.key(NAMESPACE, name));
+      return API_SERVICES.map((name) => this.#registries.of<ApiObject>(kind).objects.key(NAMESPACE, name));
     });
   }
 
   async reconcile(): Promise<void> {
     const { type, address } = this.#options;
     if (type === "none") return;
-    if (type === "lease") await this.#sayAlive();
-    const live = type === "lease" ? await this.#live() : [...new Set([...(await this.#listed()), address])];
-    await this.#write(live.sort());
+    if (type === "lease") await this.#renewLease();
+    const live = type === "lease" ? await this.#liveAddresses() : [...new Set([...(await this.#publishedAddresses()), address])];
+    await this.#publish(live.sort());
   }
 
   /** This server goes; where others are left, clients are sent to these. */
   async withdraw(): Promise<void> {
     if (this.#options.type !== "lease") return;
-    await unlessOvertaken(this.#leases.delete(this.#leaseKey()));
-    const live = await this.#live();
-    if (live.length > 0) await this.#write(live.sort());
+    await ignoreConflict(this.#leases.delete(this.#leaseKey()));
+    const live = await this.#liveAddresses();
+    if (live.length > 0) await this.#publish(live.sort());
   }
 
   #leaseKey(): string {
     return this.#leases.key(undefined, this.#options.address);
   }
 
-  async #sayAlive(): Promise<void> {
+  async #renewLease(): Promise<void> {
     const { address } = this.#options;
     const key = this.#leaseKey();
     const subsets = [{ addresses: [{ ip: address }] }];
@@ -84,31 +84,31 @@ export class OwnEndpoints {
     // The generation makes each write a change, which is what begins the time to live anew.
     const generation = (known?.metadata?.generation ?? 0) + 1;
     const lease: Endpoints = { metadata: { name: address, generation }, subsets };
-    if (known === undefined) await unlessOvertaken(this.#leases.create(key, lease, { ttlSeconds }));
-    else await unlessOvertaken(this.#leases.guaranteedUpdate(key, () => lease, { ttlSeconds: () => ttlSeconds }));
+    if (known === undefined) await ignoreConflict(this.#leases.create(key, lease, { ttlSeconds }));
+    else await ignoreConflict(this.#leases.guaranteedUpdate(key, () => lease, { ttlSeconds: () => ttlSeconds }));
   }
 
-  async #live(): Promise<string[]> {
+  async #liveAddresses(): Promise<string[]> {
     const { items } = await this.#leases.list(this.#leases.prefix());
     return items.flatMap(({ subsets = [] }) => subsets.flatMap(({ addresses = [] }) => addresses.map(({ ip }) => ip)));
   }
 
-  async #listed(): Promise<readonly string[]> {
+  async #publishedAddresses(): Promise<readonly string[]> {
     const registry = this.#registries.of(endpointsKind);
     const found = await registry.objects.get(registry.key(systemScope(NAMESPACE, this.#signal), NAME));
     return (found?.subsets ?? []).flatMap(({ addresses = [] }) => addresses.map(({ ip }) => ip));
   }
 
-  async #write(addresses: readonly string[]): Promise<void> {
+  async #publish(addresses: readonly string[]): Promise<void> {
     const services = this.#registries.of(serviceKind).objects;
-    for (const name of OWN_SERVICES) {
+    for (const name of API_SERVICES) {
       const service = await services.get(services.key(NAMESPACE, name));
       // One that is missing is made again, by itself.
-      if (service === undefined || isOwnService(service)) await this.#writeFor(name, addresses);
+      if (service === undefined || isApiService(service)) await this.#publishFor(name, addresses);
     }
   }
 
-  async #writeFor(name: string, addresses: readonly string[]): Promise<void> {
+  async #publishFor(name: string, addresses: readonly string[]): Promise<void> {
     const scope = systemScope(NAMESPACE, this.#signal);
     const { port } = this.#options;
     const ports = [{ name: PORT_NAME, port, protocol: "TCP" as const }];

@@ -19,20 +19,20 @@ export async function ensure<T extends ApiObject>(
   registry: Registry<T>,
   scope: Scope,
   wanted: T,
-  corrected: (found: T) => T | undefined = () => undefined,
+  correct: (found: T) => T | undefined = () => undefined,
 ): Promise<void> {
   const name = wanted.metadata?.name ?? "";
   const found = await registry.objects.get(registry.key(scope, name));
   if (found === undefined) {
-    await unlessOvertaken(create(registry, scope, wanted));
+    await ignoreConflict(create(registry, scope, wanted));
     return;
   }
-  const next = corrected(found);
-  if (next !== undefined) await unlessOvertaken(update(registry, scope, name, next));
+  const next = correct(found);
+  if (next !== undefined) await ignoreConflict(update(registry, scope, name, next));
 }
 
 /** Another server over the same store does the same, or a client was quicker: the next turn sees what has become. */
-export async function unlessOvertaken(write: Promise<unknown>): Promise<void> {
+export async function ignoreConflict(write: Promise<unknown>): Promise<void> {
   try {
     await write;
   } catch (error) {

@@ -14,7 +14,7 @@ import type { Registry, Scope } from "../../registry/registry.ts";
 import { update } from "../../registry/update.ts";
 import { applyDefaults } from "../../schema/defaults.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
-import { systemScope, unlessOvertaken } from "./ensure.ts";
+import { systemScope, ignoreConflict } from "./ensure.ts";
 
 const AUTO_UPDATE = "apf.kubernetes.io/autoupdate-spec";
 
@@ -24,12 +24,12 @@ interface WithSpec extends ApiObject {
 
 type Specs = Readonly<Record<string, unknown>>;
 
-export async function keepFlowControl(registries: Registries, signal: AbortSignal): Promise<void> {
-  await keepAll(registries, priorityLevelConfigurationKind, mandatoryPriorityLevels, suggestedPriorityLevels, signal);
-  await keepAll(registries, flowSchemaKind, mandatoryFlowSchemas, suggestedFlowSchemas, signal);
+export async function ensureFlowControl(registries: Registries, signal: AbortSignal): Promise<void> {
+  await ensureAll(registries, priorityLevelConfigurationKind, mandatoryPriorityLevels, suggestedPriorityLevels, signal);
+  await ensureAll(registries, flowSchemaKind, mandatoryFlowSchemas, suggestedFlowSchemas, signal);
 }
 
-async function keepAll<T extends WithSpec>(
+async function ensureAll<T extends WithSpec>(
   registries: Registries,
   kind: Kind<T>,
   mandatory: Specs,
@@ -49,7 +49,7 @@ async function keepAll<T extends WithSpec>(
       .filter((metadata) => metadata?.annotations?.[AUTO_UPDATE] === "true")
       .map((metadata) => metadata?.name ?? "")
       .filter((name) => !Object.hasOwn(mandatory, name) && !Object.hasOwn(suggested, name))
-      .map((name) => unlessOvertaken(remove(registry, scope, name))),
+      .map((name) => ignoreConflict(remove(registry, scope, name))),
   ];
   await Promise.all(writes);
 }
@@ -64,7 +64,7 @@ async function keepOne(
 ): Promise<void> {
   const annotations = { [AUTO_UPDATE]: "true" };
   const wanted = { metadata: { name, annotations }, spec };
-  if (found === undefined) return await unlessOvertaken(create(registry, scope, wanted));
+  if (found === undefined) return await ignoreConflict(create(registry, scope, wanted));
   const said = found.metadata?.annotations?.[AUTO_UPDATE];
   // One without the annotation is still the server's if nobody has changed what it says.
   const automatic = mandatory || said === "true" || (said === undefined && found.metadata?.generation === 1);
@@ -75,5 +75,5 @@ async function keepOne(
     spec,
   });
   if (said === "true" && deepEqual(next.spec, found.spec)) return;
-  await unlessOvertaken(update(registry, scope, name, next));
+  await ignoreConflict(update(registry, scope, name, next));
 }

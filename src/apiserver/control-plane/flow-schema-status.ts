@@ -5,7 +5,7 @@ import type { FlowSchema } from "../../api/flowcontrol/flow-schema/schema.ts";
 import { priorityLevelConfigurationKind } from "../../api/flowcontrol/priority-level-configuration/kind.ts";
 import { change } from "../../registry/write/guaranteed-update.ts";
 import type { Registries } from "../../registry/registries.ts";
-import { systemScope, unlessOvertaken } from "./ensure.ts";
+import { systemScope, ignoreConflict } from "./ensure.ts";
 
 export async function keepFlowSchemaStatus(registries: Registries, signal: AbortSignal): Promise<void> {
   const schemas = registries.of(flowSchemaKind);
@@ -20,7 +20,7 @@ export async function keepFlowSchemaStatus(registries: Registries, signal: Abort
   };
   const writes = items
     .filter((schema) => next(schema) !== schema)
-    .map(({ metadata }) => unlessOvertaken(change(schemas, scope, metadata?.name ?? "", next)));
+    .map(({ metadata }) => ignoreConflict(change(schemas, scope, metadata?.name ?? "", next)));
   await Promise.all(writes);
 }
 

@@ -6,7 +6,7 @@ import { remove } from "../../registry/delete.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { formatMicroTime } from "../../schema/value/time.ts";
 import { randomUuid } from "../../std/crypto/random.ts";
-import { ensure, systemScope, unlessOvertaken } from "./ensure.ts";
+import { ensure, systemScope, ignoreConflict } from "./ensure.ts";
 
 const NAMESPACE = "kube-system";
 const IDENTITY = "apiserver.kubernetes.io/identity";
@@ -60,7 +60,7 @@ export class IdentityLease {
     const { items } = await registry.objects.list(registry.prefix(scope));
     for (const lease of items.filter((each) => this.#isStale(each))) {
       const { name = "", uid, resourceVersion } = lease.metadata ?? {};
-      await unlessOvertaken(remove(registry, scope, name, { preconditions: { uid, resourceVersion } }));
+      await ignoreConflict(remove(registry, scope, name, { preconditions: { uid, resourceVersion } }));
     }
   }
 

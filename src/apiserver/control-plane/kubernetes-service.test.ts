@@ -7,7 +7,7 @@ import { get } from "../../registry/get.ts";
 import { ServiceAddresses } from "../../registry/service-allocation/addresses.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { type Fixture, fixture } from "../../testing/registry/registry-fixture.ts";
-import { startServices } from "./kubernetes-service.ts";
+import { startServiceAllocation } from "./kubernetes-service.ts";
 
 const config = {
   clusterIpRanges: ["10.0.0.0/24"],
@@ -19,7 +19,7 @@ const signal = new AbortController().signal;
 
 async function start(f: Fixture, changes: Partial<typeof config> = {}): Promise<void> {
   const deps = { registries: f.registries, log: silentLogger, signal };
-  await (await startServices({ ...config, ...changes }, deps)).repaired;
+  await (await startServiceAllocation({ ...config, ...changes }, deps)).repaired;
 }
 
 t.test(

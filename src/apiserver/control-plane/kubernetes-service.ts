@@ -25,41 +25,41 @@ import type { ServicesConfig } from "../config/config.ts";
 import { systemScope } from "./ensure.ts";
 
 /** Kubernetes' name for the block that the flags name, and for the server's own service. */
-const OWN = "kubernetes";
+const KUBERNETES_SERVICE = "kubernetes";
 /** The namespace of the server's own services. */
-const OWN_NAMESPACE = "default";
+const API_SERVICE_NAMESPACE = "default";
 /** The project's name for the service, which leads to the same servers. */
-const SECOND = "svc";
+const SVC_SERVICE = "svc";
 
 /** The server's own services; the first is what Kubernetes' clients know. */
-export const OWN_SERVICES: readonly string[] = [OWN, SECOND];
+export const API_SERVICES: readonly string[] = [KUBERNETES_SERVICE, SVC_SERVICE];
 
 /** Somebody may have had a service of the second name before: it stays theirs. */
-export function isOwnService({ metadata }: Service): boolean {
+export function isApiService({ metadata }: Service): boolean {
   const { component, provider } = metadata?.labels ?? {};
-  return metadata?.name === OWN || (component === "apiserver" && provider === metadata?.name);
+  return metadata?.name === KUBERNETES_SERVICE || (component === "apiserver" && provider === metadata?.name);
 }
 
 /** Where clients reach a server whose port is not decided yet. */
 export const SECURE_PORT = 6443;
 
-export interface OwnServicesConfig extends Pick<ServicesConfig, "clusterIpRanges" | "nodePorts" | "ownNodePort"> {
+export interface ApiServicesConfig extends Pick<ServicesConfig, "clusterIpRanges" | "nodePorts" | "ownNodePort"> {
   /** 0: not decided. */
   readonly securePort: number;
 }
 
-export interface OwnService {
+export interface ServiceAllocation {
   /** What a crash left behind has been repaired. Never rejects. */
   readonly repaired: Promise<void>;
   /** Of what is kept, in the store. */
   readonly keys: readonly string[];
   /** Makes the block and the service of the server's own again where they are lost. */
-  keep(): Promise<void>;
+  reconcile(): Promise<void>;
   /** Frees addresses that no service has, and takes those that services have. */
   repair(): Promise<void>;
 }
 
-export interface ServicesDeps {
+export interface ServiceAllocationDeps {
   readonly registries: Registries;
   readonly log: Logger;
   readonly signal: AbortSignal;
@@ -69,11 +69,11 @@ export interface ServicesDeps {
  * Resolves when services can be written; what a crash left behind is repaired in the background, which `repaired` waits
  * for. Rejects with one sentence for an operator.
  */
-export async function startServices(
-  config: OwnServicesConfig,
-  { registries, log, signal }: ServicesDeps,
-): Promise<OwnService> {
-  const blocks = blocksOf(config.clusterIpRanges);
+export async function startServiceAllocation(
+  config: ApiServicesConfig,
+  { registries, log, signal }: ServiceAllocationDeps,
+): Promise<ServiceAllocation> {
+  const ranges = parseServiceRanges(config.clusterIpRanges);
   const [services, cidrs, objects] = [
     registries.of(serviceKind),
     registries.of(serviceCIDRKind),
@@ -82,7 +82,7 @@ export async function startServices(
   const { random, store } = registries.deps;
   const addresses = new ServiceAddresses(objects, cidrs, random);
   const ports = new NodePorts(services, config.nodePorts, random);
-  const families = blocks.map(({ family }) => family) as readonly IpFamily[] as ClusterFamilies;
+  const families = ranges.map(({ family }) => family) as readonly IpFamily[] as ClusterFamilies;
   services.allocator = new ServiceAllocator({
     families,
     addresses,
@@ -91,11 +91,11 @@ export async function startServices(
     log,
   });
   const scope = systemScope("", signal);
-  const until = store.current();
+  const startRevision = store.current();
   const keep = async (): Promise<void> => {
-    await ensureBlocks(cidrs, blocks.map(formatCidr), scope, log);
-    await ensureOwnService(services, OWN, config, firstAddress(blocks[0]), signal);
-    await ensureOwnService(services, SECOND, { ...config, ownNodePort: 0 }, undefined, signal);
+    await ensureServiceCidr(cidrs, ranges.map(formatCidr), scope, log);
+    await ensureApiService(services, KUBERNETES_SERVICE, config, firstAddress(ranges[0]), signal);
+    await ensureApiService(services, SVC_SERVICE, { ...config, ownNodePort: 0 }, undefined, signal);
   };
   const repair = async (revision: Revision): Promise<void> => {
     const { freed, taken } = await repairAddresses(services, objects, addresses, scope, revision);
@@ -108,14 +108,14 @@ export async function startServices(
     if (!(error instanceof StatusError)) throw error;
     log.error("Cannot keep the server's own service", error);
   }
-  const repaired = repair(until).catch((error: unknown) => {
+  const repaired = repair(startRevision).catch((error: unknown) => {
     if (!signal.aborted) log.error("Cannot repair the addresses of services", error);
   });
-  const keys = OWN_SERVICES.map((name) => services.objects.key(OWN_NAMESPACE, name));
-  return { repaired, keys: [...keys, cidrs.objects.key(undefined, OWN)], keep, repair: () => repair(store.current()) };
+  const keys = API_SERVICES.map((name) => services.objects.key(API_SERVICE_NAMESPACE, name));
+  return { repaired, keys: [...keys, cidrs.objects.key(undefined, KUBERNETES_SERVICE)], reconcile: keep, repair: () => repair(store.current()) };
 }
 
-function blocksOf(ranges: readonly string[]): readonly Cidr[] {
+function parseServiceRanges(ranges: readonly string[]): readonly Cidr[] {
   return ranges.map((range) => {
     const block = parseCidr(range);
     if (block === undefined) throw new Error(`Cannot use --service-cluster-ip-range=${range}: it is no CIDR`);
@@ -131,17 +131,17 @@ function firstAddress(block: Cidr | undefined): string {
 }
 
 /** A block of the other family may join later; flags that say anything else are at odds with what services have. */
-async function ensureBlocks(
+async function ensureServiceCidr(
   registry: Registry<ServiceCIDR>,
   wanted: readonly string[],
   scope: Scope,
   log: Logger,
 ): Promise<void> {
-  const found = await registry.objects.get(registry.objects.key(undefined, OWN));
+  const found = await registry.objects.get(registry.objects.key(undefined, KUBERNETES_SERVICE));
   const cidrs = found?.spec?.cidrs ?? [];
-  if (found === undefined) await createMissing(registry, scope, { metadata: { name: OWN }, spec: { cidrs: wanted } });
+  if (found === undefined) await createMissing(registry, scope, { metadata: { name: KUBERNETES_SERVICE }, spec: { cidrs: wanted } });
   else if (cidrs.length === 1 && wanted.length === 2 && cidrs[0] === wanted[0]) {
-    await update(registry, scope, OWN, { ...found, spec: { cidrs: wanted } });
+    await update(registry, scope, KUBERNETES_SERVICE, { ...found, spec: { cidrs: wanted } });
   } else if (!deepEqual(cidrs, wanted)) {
     const text = "Services have addresses of another range than --service-cluster-ip-range: new ones keep to it";
     log.warn(text, { inUse: cidrs.join(","), wanted: wanted.join(",") });
@@ -154,7 +154,7 @@ async function ensureBlocks(
     message: "Kubernetes default Service CIDR is ready",
     lastTransitionTime: registry.timestamp(),
   };
-  await change(registry, scope, OWN, (previous) => ({ ...previous, status: { conditions: [ready] } }));
+  await change(registry, scope, KUBERNETES_SERVICE, (previous) => ({ ...previous, status: { conditions: [ready] } }));
 }
 
 async function createMissing<T extends ApiObject>(registry: Registry<T>, scope: Scope, object: T): Promise<void> {
@@ -166,24 +166,24 @@ async function createMissing<T extends ApiObject>(registry: Registry<T>, scope: 
   }
 }
 
-async function ensureOwnService(
+async function ensureApiService(
   services: Registry<Service>,
   name: string,
-  { ownNodePort, securePort }: OwnServicesConfig,
+  { ownNodePort, securePort }: ApiServicesConfig,
   clusterIP: string | undefined,
   signal: AbortSignal,
 ): Promise<void> {
-  const scope = systemScope(OWN_NAMESPACE, signal);
+  const scope = systemScope(API_SERVICE_NAMESPACE, signal);
   const targetPort = securePort === 0 ? SECURE_PORT : securePort;
   const nodePort = ownNodePort === 0 ? {} : { nodePort: ownNodePort };
   const ports = [{ name: "https", protocol: "TCP", port: 443, targetPort, ...nodePort }] as const;
   const type = ownNodePort === 0 ? "ClusterIP" : "NodePort";
-  const found = await services.objects.get(services.objects.key(OWN_NAMESPACE, name));
+  const found = await services.objects.get(services.objects.key(API_SERVICE_NAMESPACE, name));
   if (found === undefined) {
     const labels = { component: "apiserver", provider: name };
     const spec = { type, clusterIP, ports, sessionAffinity: "None" } as const;
-    await createMissing(services, scope, { metadata: { name, namespace: OWN_NAMESPACE, labels }, spec });
-  } else if (isOwnService(found) && (found.spec?.type !== type || !deepEqual(found.spec.ports, ports))) {
+    await createMissing(services, scope, { metadata: { name, namespace: API_SERVICE_NAMESPACE, labels }, spec });
+  } else if (isApiService(found) && (found.spec?.type !== type || !deepEqual(found.spec.ports, ports))) {
     await update(services, scope, name, { ...found, spec: { ...found.spec, type, ports } });
   }
 }

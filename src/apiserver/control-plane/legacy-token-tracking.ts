@@ -8,7 +8,7 @@ import { ensure, systemScope } from "./ensure.ts";
  * Tells since which day it is written down when tokens in secrets were used: from the first start on. A day that is
  * none, or yet to come, would keep unused tokens for ever or take away used ones.
  */
-export async function trackLegacyTokens(registries: Registries, clock: Clock, signal: AbortSignal): Promise<void> {
+export async function ensureLegacyTokenTracking(registries: Registries, clock: Clock, signal: AbortSignal): Promise<void> {
   const now = clock.now();
   const data = { [TRACKED_SINCE]: dayOf(now) };
   const scope = systemScope(LEGACY_TRACKING.namespace, signal);

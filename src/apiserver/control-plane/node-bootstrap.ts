@@ -12,7 +12,7 @@ import type { Registries } from "../../registry/registries.ts";
 import { ensure, systemScope } from "./ensure.ts";
 
 /** Of tokens that `svc token create` makes. */
-export const JOINING_GROUP = "system:bootstrappers:svc:default-node-token";
+export const BOOTSTRAP_GROUP = "system:bootstrappers:svc:default-node-token";
 export const CLUSTER_INFO = { namespace: "kube-public", name: "cluster-info" } as const;
 
 const GROUP = "rbac.authorization.svc.io";
@@ -21,8 +21,8 @@ const REQUESTS = "system:certificates.k8s.io:certificatesigningrequests";
 const group = (name: string) => ({ kind: "Group", apiGroup: GROUP, name });
 
 const bindings = [
-  { name: "svc:node-bootstrapper", to: "system:node-bootstrapper", subject: group(JOINING_GROUP) },
-  { name: "svc:node-autoapprove-bootstrap", to: `${REQUESTS}:nodeclient`, subject: group(JOINING_GROUP) },
+  { name: "svc:node-bootstrapper", to: "system:node-bootstrapper", subject: group(BOOTSTRAP_GROUP) },
+  { name: "svc:node-autoapprove-bootstrap", to: `${REQUESTS}:nodeclient`, subject: group(BOOTSTRAP_GROUP) },
   { name: "svc:node-autoapprove-certificate-rotation", to: `${REQUESTS}:selfnodeclient`, subject: group(NODES) },
   {
     name: "svc:node-serving-approver",
@@ -41,16 +41,16 @@ export interface ClusterInfo {
 }
 
 /** What somebody has changed stays; what is missing is made again at the next start. */
-export async function allowNodesToJoin(
+export async function ensureNodeBootstrap(
   registries: Registries,
   info: ClusterInfo | undefined,
   signal: AbortSignal,
 ): Promise<void> {
-  const everywhere = { ...systemScope("", signal), group: GROUP };
+  const clusterScope = { ...systemScope("", signal), group: GROUP };
   for (const { name, to, subject } of bindings) {
     const roleRef = { apiGroup: GROUP, kind: "ClusterRole", name: to };
     const wanted = { metadata: { name }, roleRef, subjects: [subject] };
-    await ensure(registries.of(clusterRoleBindingKind), everywhere, wanted);
+    await ensure(registries.of(clusterRoleBindingKind), clusterScope, wanted);
   }
   if (info !== undefined) await publishClusterInfo(registries, info, signal);
 }

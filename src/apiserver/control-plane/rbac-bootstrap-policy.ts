@@ -23,7 +23,7 @@ import { deepEqual } from "../../schema/value/equal.ts";
 const AUTOUPDATE = "rbac.authorization.kubernetes.io/autoupdate";
 
 /** Writes nothing when all is as it should be. As many writes at once as there are objects: they share one sync. */
-export async function bootstrapRbac(registries: Registries, signal: AbortSignal): Promise<void> {
+export async function reconcileBootstrapPolicy(registries: Registries, signal: AbortSignal): Promise<void> {
   const { clusterRoles, clusterRoleBindings, roles, roleBindings } = bootstrapPolicy;
   const reconcile = async <T extends ApiObject>(
     kind: Kind<T>,
@@ -33,10 +33,10 @@ export async function bootstrapRbac(registries: Registries, signal: AbortSignal)
     await Promise.all(objects.map((object) => reconcileOne(registries, kind, object, merge, signal)));
   };
   await Promise.all([
-    reconcile(clusterRoleKind, clusterRoles, mergedRole),
-    reconcile(roleKind, roles, mergedRole),
-    reconcile(clusterRoleBindingKind, clusterRoleBindings, mergedBinding),
-    reconcile(roleBindingKind, roleBindings, mergedBinding),
+    reconcile(clusterRoleKind, clusterRoles, mergeRole),
+    reconcile(roleKind, roles, mergeRole),
+    reconcile(clusterRoleBindingKind, clusterRoleBindings, mergeBinding),
+    reconcile(roleBindingKind, roleBindings, mergeBinding),
   ]);
 }
 
@@ -56,9 +56,9 @@ async function reconcileOne<T extends ApiObject>(
     if (found === undefined) {
       await create(registry, scope, wanted);
     } else if (found.metadata?.annotations?.[AUTOUPDATE] !== "false") {
-      const next = withMetadata(merge(found, wanted), found, wanted);
+      const next = mergeMetadata(merge(found, wanted), found, wanted);
       if (deepEqual(next, found)) return;
-      if (isElsewhere(found, wanted)) {
+      if (hasOtherRoleRef(found, wanted)) {
         // What a binding refers to cannot be changed.
         await remove(registry, scope, name, {});
         await create(registry, scope, wanted);
@@ -72,14 +72,14 @@ async function reconcileOne<T extends ApiObject>(
   }
 }
 
-function withMetadata<T extends ApiObject>(object: T, found: T, wanted: T): T {
+function mergeMetadata<T extends ApiObject>(object: T, found: T, wanted: T): T {
   const labels = { ...wanted.metadata?.labels, ...found.metadata?.labels };
   const annotations = { ...wanted.metadata?.annotations, ...found.metadata?.annotations };
   return { ...object, metadata: { ...found.metadata, labels, annotations } };
 }
 
 /** Rules of a role that gathers others' are not its own. */
-function mergedRole<T extends ClusterRole>(found: T, wanted: T): T {
+function mergeRole<T extends ClusterRole>(found: T, wanted: T): T {
   if (wanted.aggregationRule !== undefined) {
     const selectors = found.aggregationRule?.clusterRoleSelectors ?? [];
     const missing = (wanted.aggregationRule.clusterRoleSelectors ?? []).filter((one) => !isIn(one, selectors));
@@ -92,14 +92,14 @@ function mergedRole<T extends ClusterRole>(found: T, wanted: T): T {
 
 type Binding = Pick<RoleBinding, "subjects" | "roleRef" | "metadata">;
 
-function mergedBinding<T extends Binding>(found: T, wanted: T): T {
+function mergeBinding<T extends Binding>(found: T, wanted: T): T {
   const subjects = found.subjects ?? [];
   const missing = (wanted.subjects ?? []).filter((subject) => !isIn(subject, subjects));
   const all = [...subjects, ...missing];
   return { ...found, ...(all.length === 0 ? {} : { subjects: all }), roleRef: wanted.roleRef };
 }
 
-function isElsewhere(found: ApiObject & Partial<Binding>, wanted: ApiObject & Partial<Binding>): boolean {
+function hasOtherRoleRef(found: ApiObject & Partial<Binding>, wanted: ApiObject & Partial<Binding>): boolean {
   return !deepEqual(found.roleRef, wanted.roleRef);
 }
 

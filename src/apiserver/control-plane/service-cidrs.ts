@@ -11,7 +11,7 @@ import { change } from "../../registry/write/guaranteed-update.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { MANAGER_LABEL } from "../../registry/service-allocation/addresses.ts";
 import { type Cidr, contains, type Ip, parseCidr, parseIp } from "../../std/net/ip.ts";
-import { systemScope, unlessOvertaken } from "./ensure.ts";
+import { systemScope, ignoreConflict } from "./ensure.ts";
 
 const FINALIZER = "networking.k8s.io/service-cidr-finalizer";
 
@@ -21,38 +21,38 @@ const IN_USE =
 type Conditions = NonNullable<NonNullable<ServiceCIDR["status"]>["conditions"]>;
 type Condition = Conditions[number];
 
-export async function keepServiceBlocks(registries: Registries, signal: AbortSignal): Promise<void> {
+export async function reconcileServiceCidrs(registries: Registries, signal: AbortSignal): Promise<void> {
   const registry = registries.of(serviceCIDRKind);
   const scope = { ...systemScope("", signal), group: registry.kind.group };
   const { items } = await registry.objects.list(registry.prefix(scope));
-  for (const block of items) {
-    const name = block.metadata?.name ?? "";
-    const leaving = block.metadata?.deletionTimestamp !== undefined;
-    const held = leaving && (await isInUse(registries, block, items));
-    const next = (current: ServiceCIDR): ServiceCIDR => settled(current, held, registry.timestamp());
-    if (next(block) !== block) await unlessOvertaken(change(registry, scope, name, next));
+  for (const serviceCidr of items) {
+    const name = serviceCidr.metadata?.name ?? "";
+    const isDeleted = serviceCidr.metadata?.deletionTimestamp !== undefined;
+    const inUse = isDeleted && (await isInUse(registries, serviceCidr, items));
+    const next = (current: ServiceCIDR): ServiceCIDR => withStatus(current, inUse, registry.timestamp());
+    if (next(serviceCidr) !== serviceCidr) await ignoreConflict(change(registry, scope, name, next));
   }
 }
 
 /** The block itself when it is as it is to be. */
-function settled(block: ServiceCIDR, held: boolean, now: string): ServiceCIDR {
+function withStatus(block: ServiceCIDR, held: boolean, now: string): ServiceCIDR {
   const finalizers = block.metadata?.finalizers ?? [];
-  const isHeld = finalizers.includes(FINALIZER);
+  const hasFinalizer = finalizers.includes(FINALIZER);
   if (block.metadata?.deletionTimestamp === undefined) {
     const ready = { type: "Ready", status: "True", reason: "", message: "Kubernetes Service CIDR is ready" } as const;
-    const kept = isHeld ? block : withFinalizers(block, [...finalizers, FINALIZER]);
+    const kept = hasFinalizer ? block : withFinalizers(block, [...finalizers, FINALIZER]);
     return isReady(block) ? kept : withCondition(kept, ready, now);
   }
-  if (!isHeld) return block;
+  if (!hasFinalizer) return block;
   if (!held) {
     return withFinalizers(
       block,
       finalizers.filter((each) => each !== FINALIZER),
     );
   }
-  const waits = { type: "Ready", status: "False", reason: "Terminating", message: IN_USE } as const;
-  const said = block.status?.conditions?.some(({ type, reason }) => type === "Ready" && reason === waits.reason);
-  return said === true ? block : withCondition(block, waits, now);
+  const terminating = { type: "Ready", status: "False", reason: "Terminating", message: IN_USE } as const;
+  const isReported = block.status?.conditions?.some(({ type, reason }) => type === "Ready" && reason === terminating.reason);
+  return isReported === true ? block : withCondition(block, terminating, now);
 }
 
 function isReady({ status }: ServiceCIDR): boolean {
@@ -78,7 +78,7 @@ async function isInUse(registries: Registries, block: ServiceCIDR, all: readonly
   const others = all.filter((each) => each !== block && each.metadata?.deletionTimestamp === undefined);
   return items.some((address) => {
     const ip = addressOf(address);
-    return ip !== undefined && holds(block, ip) && !others.some((other) => holds(other, ip));
+    return ip !== undefined && containsAddress(block, ip) && !others.some((other) => containsAddress(other, ip));
   });
 }
 
@@ -87,7 +87,7 @@ function addressOf({ metadata }: IPAddress): Ip | undefined {
   return metadata?.labels?.[MANAGER_LABEL] === undefined ? undefined : parseIp(metadata.name ?? "");
 }
 
-function holds({ spec }: ServiceCIDR, ip: Ip): boolean {
+function containsAddress({ spec }: ServiceCIDR, ip: Ip): boolean {
   const blocks = (spec?.cidrs ?? []).map(parseCidr).filter((cidr): cidr is Cidr => cidr !== undefined);
   return blocks.some((cidr) => contains(cidr, ip));
 }

@@ -7,7 +7,7 @@ import { create } from "../../registry/create.ts";
 import { remove } from "../../registry/delete.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Scope } from "../../registry/registry.ts";
-import { unlessOvertaken } from "../control-plane/ensure.ts";
+import { ignoreConflict } from "../control-plane/ensure.ts";
 import { MANAGED } from "../discovery/local-api-services.ts";
 import { spellings } from "../handlers/routes.ts";
 
@@ -29,11 +29,11 @@ export async function registerCustomApis(
   const names = new Set(existing.map(({ metadata }) => metadata?.name ?? ""));
   const wanted = customApis(registries, aliases);
   for (const [name, service] of wanted) {
-    if (!names.has(name)) await unlessOvertaken(create(registry, scope, service, { fieldManager }));
+    if (!names.has(name)) await ignoreConflict(create(registry, scope, service, { fieldManager }));
   }
   for (const { metadata } of existing) {
     const { name = "", labels } = metadata ?? {};
-    if (labels?.[MANAGED] === KEPT && !wanted.has(name)) await unlessOvertaken(remove(registry, scope, name));
+    if (labels?.[MANAGED] === KEPT && !wanted.has(name)) await ignoreConflict(remove(registry, scope, name));
   }
 }
 

@@ -9,7 +9,7 @@ import { remove } from "../../registry/delete.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Scope } from "../../registry/registry.ts";
 import { update } from "../../registry/update.ts";
-import { unlessOvertaken } from "../control-plane/ensure.ts";
+import { ignoreConflict } from "../control-plane/ensure.ts";
 import { spellings } from "../handlers/routes.ts";
 
 /** Without this label of Kubernetes' own an API service is not the server's to change. */
@@ -61,15 +61,15 @@ export async function registerLocalApis(registries: Registries, aliases: boolean
   const put = async (wanted: APIService): Promise<void> => {
     const name = wanted.metadata?.name ?? "";
     const existing = found.get(name);
-    if (existing === undefined) await unlessOvertaken(create(registry, scope, wanted));
+    if (existing === undefined) await ignoreConflict(create(registry, scope, wanted));
     else if (isManaged(existing)) {
-      await unlessOvertaken(update(registry, scope, name, { ...existing, spec: wanted.spec }));
+      await ignoreConflict(update(registry, scope, name, { ...existing, spec: wanted.spec }));
     }
   };
   const unserved = items.filter((item) => isManaged(item) && !served.has(item.metadata?.name ?? ""));
   await Promise.all([
     ...[...served.values()].map(put),
-    ...unserved.map(({ metadata }) => unlessOvertaken(remove(registry, scope, metadata?.name ?? ""))),
+    ...unserved.map(({ metadata }) => ignoreConflict(remove(registry, scope, metadata?.name ?? ""))),
   ]);
 }
 

@@ -2,7 +2,7 @@
 import { hashOf } from "../../agent/api-server/join.ts";
 import { configMapKind } from "../../api/core/config-map/kind.ts";
 import { secretKind } from "../../api/core/secret/kind.ts";
-import { CLUSTER_INFO, JOINING_GROUP } from "../../apiserver/control-plane/node-bootstrap.ts";
+import { CLUSTER_INFO, BOOTSTRAP_GROUP } from "../../apiserver/control-plane/node-bootstrap.ts";
 import { createClient } from "../../client/api-client.ts";
 import type { Client } from "../../client/client.ts";
 import { loadKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
@@ -67,7 +67,7 @@ export async function createToken(client: Client, until: number): Promise<string
       "token-secret": secret,
       expiration: new Date(until).toISOString(),
       "usage-bootstrap-authentication": "true",
-      "auth-extra-groups": JOINING_GROUP,
+      "auth-extra-groups": BOOTSTRAP_GROUP,
     },
   });
   return `${id}.${secret}`;

@@ -12,7 +12,7 @@ import { keepServingCertificate, ServingNames } from "../../agent/certificates/s
 import { nodeKind } from "../../api/core/node/kind.ts";
 import { secretKind } from "../../api/core/secret/kind.ts";
 import { defaultConfig } from "../../apiserver/config/config.ts";
-import { JOINING_GROUP } from "../../apiserver/control-plane/node-bootstrap.ts";
+import { BOOTSTRAP_GROUP } from "../../apiserver/control-plane/node-bootstrap.ts";
 import { startApiServer } from "../../apiserver/server.ts";
 import { issueCertificate, makeCa } from "../../auth/pki/certificate-authority.ts";
 import { type KeyPair, writeKeyPair } from "../../auth/pki/key-pair.ts";
@@ -32,7 +32,7 @@ await writeKeyPair(pair("ca"), ca);
 const names = { alternativeNames: ["127.0.0.1"], usages: ["server"] } as const;
 const serving = await issueCertificate(ca, { commonName: "api", ...names, days: 5 }, Date.now());
 await writeKeyPair(pair("api"), serving);
-writeFileSync(file("tokens"), `join-me,system:bootstrap:abcdef,,"${JOINING_GROUP}"\n`);
+writeFileSync(file("tokens"), `join-me,system:bootstrap:abcdef,,"${BOOTSTRAP_GROUP}"\n`);
 
 const api = await startApiServer(
   {

@@ -6,7 +6,7 @@ import { X509Certificate } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { CertificateFiles } from "../../agent/certificates/certificate-files.ts";
-import { JOINING_GROUP } from "../../apiserver/control-plane/node-bootstrap.ts";
+import { BOOTSTRAP_GROUP } from "../../apiserver/control-plane/node-bootstrap.ts";
 import { type KeyPair, type KeyPairFiles, readKeyPair } from "../../auth/pki/key-pair.ts";
 import { NODE_USER_PREFIX, type UserInfo } from "../../auth/user.ts";
 import { writeKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
@@ -16,7 +16,7 @@ import { includesController } from "../../controllers/controllers.ts";
 export const newNode: UserInfo = {
   name: "system:bootstrap:svc-up",
   uid: "",
-  groups: ["system:bootstrappers", JOINING_GROUP],
+  groups: ["system:bootstrappers", BOOTSTRAP_GROUP],
   extra: {},
 };
 
