@@ -85,7 +85,7 @@ function compile(schema: Schema): Decoder {
     case "object":
       return object(schema);
     case "either":
-      return decodeEither@9999(schema);
+      return decodeEither(schema);
     default:
       return schema satisfies never;
   }
@@ -123,7 +123,10 @@ function base64(value: unknown, walk: DecodeContext): unknown {
   const dense = value.replace(/[\r\n]/g, "");
   if (base64Text.test(dense)) return dense;
   const stop = dense.search(/[^A-Za-z0-9+/]/);
-  return reportError(walk, `illegal base64 data at input byte ${stop === -1 ? dense.length - (dense.length % 4) : stop}`);
+  return reportError(
+    walk,
+    `illegal base64 data at input byte ${stop === -1 ? dense.length - (dense.length % 4) : stop}`,
+  );
 }
 
 function binary(value: unknown, walk: DecodeContext): unknown {
@@ -220,7 +223,7 @@ function itemOf(schema: Schema, decode: Decoder, value: unknown, walk: DecodeCon
 }
 
 /** Go reads each of these by itself: what is not known is dropped unreported, another form leaves a list empty. */
-function decodeEither@9999(schema: EitherSchema): Decoder {
+function decodeEither(schema: EitherSchema): Decoder {
   return (value, walk) => {
     if (value === null) return undefined;
     const quiet = walk.report ? { ...walk, report: false } : walk;

@@ -232,8 +232,8 @@ function withoutDirectives(value: unknown): unknown {
   return result;
 }
 
-function unknownDirective(asked: unknown, where: unknown): PatchError {
-  return new PatchError(`unknown patch type: ${String(asked)} in map: ${formatGoValue(where)}`);
+function unknownDirective(directive: unknown, where: unknown): PatchError {
+  return new PatchError(`unknown patch type: ${String(directive)} in map: ${formatGoValue(where)}`);
 }
 
 /** As Go prints a value: `map[$patch:frob a:[1 2]]`. */

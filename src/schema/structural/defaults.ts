@@ -54,7 +54,7 @@ function validatePart(
       const member = (value: unknown): unknown => ({ [name]: value });
       const next =
         embedded && resourceMembers.has(name)
-          ? { schema: props, around: (value: unknown) => ({ ...validationTypeMeta, [name]: value }) }
+          ? { schema: props, wrap: (value: unknown) => ({ ...validationTypeMeta, [name]: value }) }
           : wrapFurther(surroundings, member);
       return validatePart(property, key(child(path, "properties"), name), options, next);
     }),
@@ -103,13 +103,13 @@ function validateFreeDefault(
 }
 
 function validateDefaultInResource(
-  { schema, wrap: around }: EnclosingResource,
+  { schema, wrap }: EnclosingResource,
   value: unknown,
   field: string,
   options: DefaultsOptions,
 ): readonly FieldError[] {
   const resource = convertPart(schema, options);
-  const { value: read, errors } = decode(resource, around(value));
+  const { value: read, errors } = decode(resource, wrap(value));
   const found = options.validateResources?.(resource, read, "") ?? [];
   const why = errors[0]?.message ?? found.map((error) => `${error.field}: ${renderFieldError(error)}`).join(", ");
   return why === "" ? [] : [invalidField(field, value, `must result in valid metadata: ${why}`)];
