@@ -2,10 +2,10 @@
 import { WebhookClient } from "../../client/webhook/webhook-client.ts";
 import type { PluginDeps } from "../chain/factory.ts";
 import { WebhookMetrics } from "../chain/metrics.ts";
-import type { CallDeps } from "./call.ts";
+import type { CallDeps } from "./call-webhook.ts";
 import { createCredentialSource } from "./configuration.ts";
-import { DeadlockDetector } from "./deadlock.ts";
-import type { OutcomeDeps } from "./outcome.ts";
+import { DeadlockDetector } from "./deadlock-detector.ts";
+import type { OutcomeDeps } from "./failure-policy.ts";
 import { createServiceResolver } from "./service-address.ts";
 
 /** Bounds a response. A patch is smaller than the object it changes. */

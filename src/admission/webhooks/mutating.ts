@@ -8,13 +8,13 @@ import { andThen } from "../../std/async/maybe-promise.ts";
 import type { PluginDeps } from "../chain/factory.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../chain/plugin.ts";
 import { isExemptConfiguration } from "../matching/rules.ts";
-import { convertObject, decodeJson } from "../matching/versioned-object.ts";
-import { callWebhook } from "./call.ts";
+import { convertObject, decodeJson } from "../matching/equivalent-resource.ts";
+import { callWebhook } from "./call-webhook.ts";
 import { createWebhookDeps, type WebhookDeps } from "./deps.ts";
-import { type ConfiguredWebhook, nameOf, WebhookSource } from "./hook.ts";
-import { callWithFailurePolicy, internalError } from "./outcome.ts";
+import { type ConfiguredWebhook, nameOf, WebhookSource } from "./webhook-source.ts";
+import { callWithFailurePolicy, internalError } from "./failure-policy.ts";
 import { applyWebhookPatch } from "./patch.ts";
-import { AdmissionReviewRequest, type MatchedWebhook } from "./question.ts";
+import { AdmissionReviewRequest, type MatchedWebhook } from "./admission-review-request.ts";
 
 const NAME = "MutatingAdmissionWebhook";
 const MUTATION = "mutation.webhook.admission.k8s.io/";
@@ -22,13 +22,13 @@ const MUTATION = "mutation.webhook.admission.k8s.io/";
 /** Rejects with an error in one sentence, for the operator. */
 export async function mutatingAdmissionWebhook(pluginDeps: PluginDeps): Promise<AdmissionPlugin> {
   const deps = await createWebhookDeps(pluginDeps, NAME);
-  const hooks = new WebhookSource("MutatingWebhookConfiguration", deps.log);
+  const webhooks = new WebhookSource("MutatingWebhookConfiguration", deps.log);
   return {
     name: NAME,
     handles: (place) => !isExemptConfiguration(place),
     mutate: (request) =>
       andThen(deps.reader.list(mutatingWebhookConfigurationKind, "", request), (configurations) => {
-        return configurations.length === 0 ? undefined : dispatch(hooks.webhooksOf(configurations), request, deps);
+        return configurations.length === 0 ? undefined : dispatch(webhooks.webhooksOf(configurations), request, deps);
       }),
   };
 }
@@ -49,7 +49,7 @@ function requireReinvocation({ reinvocable: called, reinvoke: due }: WebhookRein
 }
 
 async function dispatch(
-  hooks: readonly ConfiguredWebhook[],
+  webhooks: readonly ConfiguredWebhook[],
   request: AdmissionRequest,
   deps: WebhookDeps,
 ): Promise<ApiObject | undefined> {
@@ -60,9 +60,9 @@ async function dispatch(
   if (reinvocation.isReinvocation && isChanged) requireReinvocation(state);
   let review = new AdmissionReviewRequest(request, deps);
   let object: ApiObject | undefined;
-  for (const [index, hook] of hooks.entries()) {
-    const matched = await review.match(hook);
-    if (matched === undefined || (reinvocation.isReinvocation && !state.reinvoke.has(hook.id))) continue;
+  for (const [index, webhook] of webhooks.entries()) {
+    const matched = await review.match(webhook);
+    if (matched === undefined || (reinvocation.isReinvocation && !state.reinvoke.has(webhook.id))) continue;
     const next = await callMutatingWebhook(matched, index, review, deps);
     if (next !== undefined) {
       object = next.object;
@@ -72,7 +72,7 @@ async function dispatch(
         reinvocation.request();
       }
     }
-    if ((hook.definition as MutatingWebhook).reinvocationPolicy === "IfNeeded") state.reinvocable.add(hook.id);
+    if ((webhook.definition as MutatingWebhook).reinvocationPolicy === "IfNeeded") state.reinvocable.add(webhook.id);
   }
   state.lastOutput = object ?? request.object;
   return object;
@@ -95,8 +95,8 @@ async function callMutatingWebhook(
   deps: WebhookDeps,
 ): Promise<MutationResult | undefined> {
   const { request } = review;
-  const { webhook: hook } = matched;
-  const { name } = hook.definition;
+  const { webhook } = matched;
+  const { name } = webhook.definition;
   const round = `round_${request.reinvocation.isReinvocation ? 1 : 0}_index_${index}`;
   const failedOpen = (): void => request.annotate(`failed-open.${MUTATION}${round}`, name);
   let mutated = false;
@@ -106,22 +106,22 @@ async function callMutatingWebhook(
     return result;
   };
   try {
-    return await callWithFailurePolicy(deps, "admit", hook, request, call, failedOpen);
+    return await callWithFailurePolicy(deps, "admit", webhook, request, call, failedOpen);
   } finally {
-    const annotation = { configuration: nameOf(hook.configuration), webhook: name, mutated };
+    const annotation = { configuration: nameOf(webhook.configuration), webhook: name, mutated };
     request.annotate(`${MUTATION}${round}`, JSON.stringify(annotation));
   }
 }
 
 async function mutate(
-  { webhook: hook, resource, objects }: MatchedWebhook,
+  { webhook, resource, objects }: MatchedWebhook,
   { request, requested }: AdmissionReviewRequest,
   deps: WebhookDeps,
 ): Promise<MutationResult | undefined> {
-  const { patch } = await callWebhook(hook, request, resource, objects, true, deps);
+  const { patch } = await callWebhook(webhook, request, resource, objects, true, deps);
   if (patch.length === 0) return undefined;
   const { object } = objects;
-  const patched = applyWebhookPatch(patch, object, hook.definition.name);
+  const patched = applyWebhookPatch(patch, object, webhook.definition.name);
   if (patched === undefined || deepEqual(patched, object)) return undefined;
   try {
     const next = await convertObject(decodeJson(resource, patched), resource, requested, request.signal);

@@ -4,7 +4,7 @@ import { applyJsonPatch } from "../../api/json-patch.ts";
 import { StatusError } from "../../api/status.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
-import { internalError } from "./outcome.ts";
+import { internalError } from "./failure-policy.ts";
 
 const OPERATIONS: ReadonlySet<unknown> = new Set(["add", "remove", "replace", "move", "copy", "test"]);
 

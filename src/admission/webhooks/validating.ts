@@ -4,11 +4,11 @@ import { andThen } from "../../std/async/maybe-promise.ts";
 import type { PluginDeps } from "../chain/factory.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../chain/plugin.ts";
 import { isExemptConfiguration } from "../matching/rules.ts";
-import { callWebhook } from "./call.ts";
+import { callWebhook } from "./call-webhook.ts";
 import { createWebhookDeps, type WebhookDeps } from "./deps.ts";
-import { type ConfiguredWebhook, WebhookSource } from "./hook.ts";
-import { callWithFailurePolicy } from "./outcome.ts";
-import { AdmissionReviewRequest, type MatchedWebhook } from "./question.ts";
+import { type ConfiguredWebhook, WebhookSource } from "./webhook-source.ts";
+import { callWithFailurePolicy } from "./failure-policy.ts";
+import { AdmissionReviewRequest, type MatchedWebhook } from "./admission-review-request.ts";
 
 const NAME = "ValidatingAdmissionWebhook";
 const FAILED_OPEN = "failed-open.validating.webhook.admission.k8s.io/round_0_index_";
@@ -16,26 +16,26 @@ const FAILED_OPEN = "failed-open.validating.webhook.admission.k8s.io/round_0_ind
 /** Rejects with an error in one sentence, for the operator. */
 export async function validatingAdmissionWebhook(pluginDeps: PluginDeps): Promise<AdmissionPlugin> {
   const deps = await createWebhookDeps(pluginDeps, NAME);
-  const hooks = new WebhookSource("ValidatingWebhookConfiguration", deps.log);
+  const webhooks = new WebhookSource("ValidatingWebhookConfiguration", deps.log);
   return {
     name: NAME,
     handles: (place) => !isExemptConfiguration(place),
     validate: (request) =>
       andThen(deps.reader.list(validatingWebhookConfigurationKind, "", request), (configurations) => {
-        return configurations.length === 0 ? undefined : dispatch(hooks.webhooksOf(configurations), request, deps);
+        return configurations.length === 0 ? undefined : dispatch(webhooks.webhooksOf(configurations), request, deps);
       }),
   };
 }
 
 async function dispatch(
-  hooks: readonly ConfiguredWebhook[],
+  webhooks: readonly ConfiguredWebhook[],
   request: AdmissionRequest,
   deps: WebhookDeps,
 ): Promise<void> {
   const review = new AdmissionReviewRequest(request, deps);
   const matched: MatchedWebhook[] = [];
-  for (const hook of hooks) {
-    const match = await review.match(hook);
+  for (const webhook of webhooks) {
+    const match = await review.match(webhook);
     if (match !== undefined) matched.push(match);
   }
   if (matched.length > 0) await callInParallel(matched, request, deps);
@@ -49,10 +49,10 @@ async function callInParallel(
 ): Promise<void> {
   const errors: unknown[] = [];
   await Promise.all(
-    matched.map(async ({ webhook: hook, resource, objects }, index) => {
-      const failedOpen = (): void => request.annotate(`${FAILED_OPEN}${index}`, hook.definition.name);
-      const call = async () => await callWebhook(hook, request, resource, objects, false, deps);
-      await callWithFailurePolicy(deps, "validating", hook, request, call, failedOpen).catch((error) =>
+    matched.map(async ({ webhook, resource, objects }, index) => {
+      const failedOpen = (): void => request.annotate(`${FAILED_OPEN}${index}`, webhook.definition.name);
+      const call = async () => await callWebhook(webhook, request, resource, objects, false, deps);
+      await callWithFailurePolicy(deps, "validating", webhook, request, call, failedOpen).catch((error) =>
         errors.push(error),
       );
     }),

@@ -4,7 +4,7 @@
  */
 import { existsSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { SUSPENDED } from "../../admission/webhooks/hook.ts";
+import { SUSPENDED } from "../../admission/webhooks/webhook-source.ts";
 import { mutatingWebhookConfigurationKind } from "../../api/admissionregistration/webhook-configuration/mutating-kind.ts";
 import type {
   MutatingWebhookConfiguration,

@@ -9,8 +9,8 @@ import { notFound, type StatusError } from "../../api/status.ts";
 import { metadataOf } from "../chain/attributes.ts";
 import type { AdmissionRequest, ObjectReader } from "../chain/plugin.ts";
 import { groupAliasIn, matchesRule } from "../matching/rules.ts";
-import { type EquivalentResource, equivalentResources, requestedResource } from "../matching/versioned-object.ts";
-import type { ConfiguredWebhook } from "./hook.ts";
+import { type EquivalentResource, equivalentResources, requestedResource } from "../matching/equivalent-resource.ts";
+import type { ConfiguredWebhook } from "./webhook-source.ts";
 
 export interface MatchDeps {
   readonly reader: ObjectReader;
@@ -22,16 +22,16 @@ export interface MatchDeps {
  * namespace does not exist.
  */
 export async function matchWebhook(
-  hook: ConfiguredWebhook,
+  webhook: ConfiguredWebhook,
   request: AdmissionRequest,
   deps: MatchDeps,
 ): Promise<EquivalentResource | undefined> {
-  const objects = matchesObjects(hook.objects, request);
+  const objects = matchesObjects(webhook.objects, request);
   if (!objects) return undefined;
-  const resource = matchRules(hook, request, deps.scheme);
+  const resource = matchRules(webhook, request, deps.scheme);
   if (resource === undefined) return undefined;
   // Checked last, since a missing namespace is an error.
-  return (await matchesNamespace(hook.namespaces, request, deps.reader)) ? resource : undefined;
+  return (await matchesNamespace(webhook.namespaces, request, deps.reader)) ? resource : undefined;
 }
 
 function matchesObjects(selector: readonly Requirement[], { object, oldObject }: AdmissionRequest): boolean {

@@ -5,8 +5,8 @@ import { goQuote } from "../../schema/value/go-quote.ts";
 import { type RandomSource, randomUuid } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { AdmissionRequest } from "../chain/plugin.ts";
-import type { EquivalentResource } from "../matching/versioned-object.ts";
-import type { ConfiguredWebhook } from "./hook.ts";
+import type { EquivalentResource } from "../matching/equivalent-resource.ts";
+import type { ConfiguredWebhook } from "./webhook-source.ts";
 import {
   decodeReview,
   denial,

@@ -3,10 +3,10 @@ import type { ApiObject } from "../../api/kind.ts";
 import { forbidden } from "../../api/status.ts";
 import { subjectOf } from "../chain/attributes.ts";
 import type { AdmissionRequest } from "../chain/plugin.ts";
-import { convertObject, type EquivalentResource, requestedResource } from "../matching/versioned-object.ts";
+import { convertObject, type EquivalentResource, requestedResource } from "../matching/equivalent-resource.ts";
 import type { WebhookDeps } from "./deps.ts";
-import type { ConfiguredWebhook } from "./hook.ts";
-import { matchWebhook } from "./match.ts";
+import type { ConfiguredWebhook } from "./webhook-source.ts";
+import { matchWebhook } from "./match-webhook.ts";
 import { encodeObjects, type ReviewObjects, requestFields } from "./review.ts";
 
 export interface MatchedWebhook {
@@ -35,12 +35,12 @@ export class AdmissionReviewRequest {
   }
 
   /** Undefined if the webhook does not apply to the request. Throws if that cannot be determined. */
-  async match(hook: ConfiguredWebhook): Promise<MatchedWebhook | undefined> {
+  async match(webhook: ConfiguredWebhook): Promise<MatchedWebhook | undefined> {
     const { request } = this;
-    const resource = await matchWebhook(hook, request, this.#deps);
+    const resource = await matchWebhook(webhook, request, this.#deps);
     if (resource === undefined) return undefined;
     const objects = await this.#encodeObjects(resource);
-    if (hook.conditions === undefined) return { webhook: hook, resource, objects };
+    if (webhook.conditions === undefined) return { webhook, resource, objects };
     const { user, namespace, name, subresource } = request;
     const target = {
       group: request.group,
@@ -52,15 +52,15 @@ export class AdmissionReviewRequest {
     const variables = { ...objects, request: requestFields(request, resource), user, resource: target };
     const { authorizer, clock, metrics } = this.#deps;
     const start = clock.monotonic();
-    const { matches, error, failedOpen = false } = await hook.conditions.match(variables, authorizer);
-    const type = hook.kind === "MutatingWebhookConfiguration" ? "admit" : "validating";
+    const { matches, error, failedOpen = false } = await webhook.conditions.match(variables, authorizer);
+    const type = webhook.kind === "MutatingWebhookConfiguration" ? "admit" : "validating";
     metrics.conditions.observe(
-      { name: hook.definition.name, type, operation: request.operation },
+      { name: webhook.definition.name, type, operation: request.operation },
       failedOpen || error !== undefined ? "failed" : matches ? "matched" : "excluded",
       clock.monotonic() - start,
     );
     if (error !== undefined) throw forbidden(subjectOf(request), error);
-    return matches ? { webhook: hook, resource, objects } : undefined;
+    return matches ? { webhook, resource, objects } : undefined;
   }
 
   async #encodeObjects(resource: EquivalentResource): Promise<ReviewObjects> {

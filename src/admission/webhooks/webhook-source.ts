@@ -55,7 +55,7 @@ export class WebhookSource {
     const before = this.#compiled;
     const sorted = configurations.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
     this.#compiled = new Map(sorted.map((one) => [nameOf(one), this.#compile(one, before.get(nameOf(one)))]));
-    this.#webhooks = [...this.#compiled.values()].flatMap(({ webhooks: hooks }) => hooks);
+    this.#webhooks = [...this.#compiled.values()].flatMap(({ webhooks }) => webhooks);
     this.#last = configurations;
     return this.#webhooks;
   }

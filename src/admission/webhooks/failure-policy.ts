@@ -4,8 +4,8 @@ import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { WebhookMetrics } from "../chain/metrics.ts";
 import type { AdmissionRequest } from "../chain/plugin.ts";
-import { WebhookCallError } from "./call.ts";
-import type { ConfiguredWebhook } from "./hook.ts";
+import { WebhookCallError } from "./call-webhook.ts";
+import type { ConfiguredWebhook } from "./webhook-source.ts";
 
 export type WebhookType = "admit" | "validating";
 
@@ -14,7 +14,7 @@ export interface OutcomeDeps {
   readonly log: Logger;
   readonly metrics: WebhookMetrics;
   /** Called when a failed call rejects the request, because the failure policy is Fail. */
-  readonly failedClosed: (hook: ConfiguredWebhook, request: AdmissionRequest, error: WebhookCallError) => void;
+  readonly failedClosed: (webhook: ConfiguredWebhook, request: AdmissionRequest, error: WebhookCallError) => void;
 }
 
 /** Codes above are not HTTP status codes. */
@@ -27,13 +27,13 @@ const CODE_MAX = 600;
 export async function callWithFailurePolicy<T>(
   deps: OutcomeDeps,
   type: WebhookType,
-  hook: ConfiguredWebhook,
+  webhook: ConfiguredWebhook,
   request: AdmissionRequest,
   call: () => Promise<T>,
   failedOpen: () => void,
 ): Promise<T | undefined> {
   const { clock, metrics, log } = deps;
-  const { name } = hook.definition;
+  const { name } = webhook.definition;
   const { operation } = request;
   const start = clock.monotonic();
   const observe = (rejected: boolean, code: number): void => {
@@ -55,11 +55,11 @@ export async function callWithFailurePolicy<T>(
       observe(true, internal ? 0 : codeOf(error));
       throw error;
     }
-    observe(!hook.failsOpen, error.code);
-    if (!hook.failsOpen) {
+    observe(!webhook.failsOpen, error.code);
+    if (!webhook.failsOpen) {
       countRejection("calling_webhook_error", error.code);
       log.warn("Failed calling webhook, failing closed", { webhook: name, reason: error.message });
-      deps.failedClosed(hook, request, error);
+      deps.failedClosed(webhook, request, error);
       throw internalError(error.message, error);
     }
     log.warn("Failed calling webhook, failing open", { webhook: name, reason: error.message });

@@ -12,8 +12,8 @@ import { formatTime } from "../../schema/value/time.ts";
 import { metadataOf } from "../chain/attributes.ts";
 import type { PluginDeps } from "../chain/factory.ts";
 import type { AdmissionRequest, ObjectWriter } from "../chain/plugin.ts";
-import type { WebhookCallError } from "./call.ts";
-import { type ConfiguredWebhook, nameOf, SUSPENDED } from "./hook.ts";
+import type { WebhookCallError } from "./call-webhook.ts";
+import { type ConfiguredWebhook, nameOf, SUSPENDED } from "./webhook-source.ts";
 
 type DeadlockDeps = Pick<PluginDeps, "reader" | "writer" | "clock" | "log" | "stopping">;
 
@@ -34,33 +34,33 @@ export class DeadlockDetector {
   }
 
   /** Checks in the background: the client already has its response. */
-  start(hook: ConfiguredWebhook, request: AdmissionRequest, { message }: WebhookCallError): void {
+  start(webhook: ConfiguredWebhook, request: AdmissionRequest, { message }: WebhookCallError): void {
     const { log, stopping } = this.#deps;
     if (stopping.aborted || request.dryRun) return;
-    this.#check(hook, request, message).catch((error: unknown) => {
+    this.#check(webhook, request, message).catch((error: unknown) => {
       if (!stopping.aborted) log.error("Failed to check whether a webhook rejects the pods of its own service", error);
     });
   }
 
-  async #check(hook: ConfiguredWebhook, request: AdmissionRequest, why: string): Promise<void> {
+  async #check(webhook: ConfiguredWebhook, request: AdmissionRequest, why: string): Promise<void> {
     const { reader, clock, stopping } = this.#deps;
-    const { service } = hook.definition.clientConfig;
+    const { service } = webhook.definition.clientConfig;
     if (service === undefined || request.operation === "DELETE" || request.namespace !== service.namespace) return;
     if (!createsPods(request)) return;
     const found = await reader.get(serviceKind, service.namespace, service.name, stopping);
     if (found === undefined || !selectsPodsOf(found, request)) return;
     const now = clock.monotonic();
-    if (now - (this.#reported.get(hook.id) ?? Number.NEGATIVE_INFINITY) < REPEAT_INTERVAL_MS) return;
+    if (now - (this.#reported.get(webhook.id) ?? Number.NEGATIVE_INFINITY) < REPEAT_INTERVAL_MS) return;
     if (this.#reported.size >= REPORTS_MAX) this.#reported.clear();
-    this.#reported.set(hook.id, now);
-    await this.#report(hook, `${service.namespace}/${service.name}`, why);
+    this.#reported.set(webhook.id, now);
+    await this.#report(webhook, `${service.namespace}/${service.name}`, why);
   }
 
-  async #report(hook: ConfiguredWebhook, service: string, why: string): Promise<void> {
+  async #report(webhook: ConfiguredWebhook, service: string, why: string): Promise<void> {
     const { log, writer, clock, stopping } = this.#deps;
-    const configuration = nameOf(hook.configuration);
-    const { name } = hook.definition;
-    const { kind } = hook;
+    const configuration = nameOf(webhook.configuration);
+    const { name } = webhook.definition;
+    const { kind } = webhook;
     const resource = kind.toLowerCase();
     const online = `kubectl annotate ${resource} ${configuration} ${SUSPENDED}=${name}`;
     const offline = `svc webhooks suspend ${configuration} --webhook=${name}`;
@@ -69,7 +69,14 @@ export class DeadlockDetector {
     const message =
       `webhook ${name} cannot be reached and refuses the pods of its own service ${service}: it will not come back ` +
       `by itself. Suspend it until they run: ${online}; or, while the API server is stopped: ${offline}. ${why}`;
-    await recordEvent(writer, { kind, configuration, hook, message, now: formatTime(clock.now()), signal: stopping });
+    await recordEvent(writer, {
+      kind,
+      configuration,
+      webhook,
+      message,
+      now: formatTime(clock.now()),
+      signal: stopping,
+    });
   }
 }
 
@@ -95,7 +102,7 @@ function selectsPodsOf({ spec }: Service, { object }: AdmissionRequest): boolean
 interface DeadlockReport {
   readonly kind: string;
   readonly configuration: string;
-  readonly hook: ConfiguredWebhook;
+  readonly webhook: ConfiguredWebhook;
   readonly message: string;
   readonly now: string;
   readonly signal: AbortSignal;
@@ -104,12 +111,12 @@ interface DeadlockReport {
 /** Creates one event for each webhook, or increases its count. */
 async function recordEvent(
   writer: ObjectWriter,
-  { kind, configuration, hook, message, now, signal }: DeadlockReport,
+  { kind, configuration, webhook, message, now, signal }: DeadlockReport,
 ): Promise<void> {
   const namespace = "default";
-  const hash = createHash("sha256").update(hook.id).digest("hex").slice(0, 16);
+  const hash = createHash("sha256").update(webhook.id).digest("hex").slice(0, 16);
   const name = `${configuration}.${hash}`;
-  const { uid, resourceVersion } = hook.configuration.metadata ?? {};
+  const { uid, resourceVersion } = webhook.configuration.metadata ?? {};
   const event = {
     metadata: { name, namespace },
     involvedObject: { kind, apiVersion: "admissionregistration.k8s.io/v1", name: configuration, uid, resourceVersion },
