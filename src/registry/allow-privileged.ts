@@ -1,6 +1,6 @@
 /** What `--allow-privileged` says of pods, and of the templates that pods are made from. */
 import type { PodSpec } from "../api/core/pod/schema.ts";
-import { eachContainer } from "../api/core/pod-spec/containers.ts";
+import { containersWithPaths } from "../api/core/pod-spec/containers.ts";
 import type { ApiObject, Kind } from "../api/kind.ts";
 import { type FieldError, forbiddenField } from "../schema/validation/field-error.ts";
 import type { ClusterPolicy } from "./registry.ts";
@@ -51,7 +51,7 @@ interface Finding {
 }
 
 function privileged(spec: PodSpec, path: string): readonly Finding[] {
-  const containers = eachContainer(spec, path);
+  const containers = containersWithPaths(spec, path);
   const isHostProcess =
     spec.securityContext?.windowsOptions?.hostProcess === true ||
     containers.some(({ container }) => container.securityContext?.windowsOptions?.hostProcess === true);

@@ -3,7 +3,7 @@
 import { type Evaluator, evaluatorOf } from "../../admission/plugins/resource-quota/evaluator.ts";
 import { scopesOf } from "../../admission/plugins/resource-quota/scopes.ts";
 import type { ResourceQuota } from "../../api/core/resource-quota/schema.ts";
-import { type Amounts, amountsOf, NOTHING, pick, sum } from "../../api/core/resources/quantities.ts";
+import { type ResourceQuantities, parseResourceList, NO_RESOURCES, filterResources, addResources } from "../../api/core/resources/quantities.ts";
 import { type ApiObject, type Kind, onePerResource } from "../../api/kind.ts";
 import type { Client } from "../../client/client.ts";
 import { metadataOnly } from "../../client/metadata-only.ts";
@@ -50,19 +50,19 @@ export async function usageOf(
   kinds: readonly CountedKind[],
   client: Client,
   signal: AbortSignal,
-): Promise<Amounts> {
+): Promise<ResourceQuantities> {
   const limited = Object.keys(quota.spec?.hard ?? {});
   const scopes = scopesOf(quota);
-  let used = NOTHING;
+  let used = NO_RESOURCES;
   for (const { kind, evaluator } of kinds) {
     const own = limited.filter((resource) => evaluator.counts(resource));
     if (own.length === 0) continue;
-    used = sum(used, amountsOf(Object.fromEntries(own.map((resource) => [resource, "0"]))));
+    used = addResources(used, parseResourceList(Object.fromEntries(own.map((resource) => [resource, "0"]))));
     for await (const item of objectsOf(client, kind, quota.metadata?.namespace ?? "", signal)) {
       if (!scopes.every((scope) => evaluator.isWithin(scope, item))) continue;
-      used = sum(
+      used = addResources(
         used,
-        pick(evaluator.usage(item), (resource) => own.includes(resource)),
+        filterResources(evaluator.usage(item), (resource) => own.includes(resource)),
       );
     }
   }

@@ -5,7 +5,7 @@
 
 import { resourceQuotaKind } from "../../api/core/resource-quota/kind.ts";
 import type { ResourceQuota } from "../../api/core/resource-quota/schema.ts";
-import { type Amounts, amountsOf, listOf, pick } from "../../api/core/resources/quantities.ts";
+import { type ResourceQuantities, parseResourceList, formatResourceList, filterResources } from "../../api/core/resources/quantities.ts";
 import { StatusError } from "../../api/status.ts";
 import { startInformer } from "../../client/informer/informer.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
@@ -100,12 +100,12 @@ async function recount(
   if (quota === undefined) return true;
   const kinds = await kindsOf(limitedBy(quota), builtin, observer, signal);
   let used = await usedBy(quota, kinds, deps, signal);
-  if (isLower(used, amountsOf(quota.status?.used))) {
+  if (isLower(used, parseResourceList(quota.status?.used))) {
     await clock.sleep(SETTLE_MS, signal);
     used = await usedBy(quota, kinds, deps, signal);
   }
-  const hard = amountsOf(quota.spec?.hard);
-  const status = { hard: listOf(hard), used: listOf(pick(used, (resource) => hard.has(resource))) };
+  const hard = parseResourceList(quota.spec?.hard);
+  const status = { hard: formatResourceList(hard), used: formatResourceList(filterResources(used, (resource) => hard.has(resource))) };
   if (deepEqual(status, { hard: quota.status?.hard ?? {}, used: quota.status?.used ?? {} })) return true;
   try {
     await client.updateStatus(resourceQuotaKind, { ...quota, status }, signal);
@@ -123,10 +123,10 @@ async function usedBy(
   kinds: readonly CountedKind[],
   { observer }: ControllerDeps,
   signal: AbortSignal,
-): Promise<Amounts> {
-  return new Map([...amountsOf(quota.status?.used), ...(await usageOf(quota, kinds, observer, signal))]);
+): Promise<ResourceQuantities> {
+  return new Map([...parseResourceList(quota.status?.used), ...(await usageOf(quota, kinds, observer, signal))]);
 }
 
-function isLower(counted: Amounts, charged: Amounts): boolean {
+function isLower(counted: ResourceQuantities, charged: ResourceQuantities): boolean {
   return [...charged].some(([resource, { nanos }]) => (counted.get(resource)?.nanos ?? nanos) < nanos);
 }

@@ -1,5 +1,5 @@
 /** Tells when something is freed that a quota counts: one watch for each kind that quotas name. */
-import { amountsText } from "../../api/core/resources/quantities.ts";
+import { resourcesText } from "../../api/core/resources/quantities.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import { type ReflectorEvent, reflect } from "../../client/informer/reflector.ts";
 import type { ControllerDeps } from "../controller.ts";
@@ -95,7 +95,7 @@ class UsageChanges {
     if (evaluator.isUniform) return undefined;
     const key = keyOf(object);
     const before = this.#known.get(key);
-    const now = amountsText(evaluator.usage(object));
+    const now = resourcesText(evaluator.usage(object));
     this.#known.set(key, now);
     return before === undefined || before === now ? undefined : (object.metadata?.namespace ?? "");
   }

@@ -2,7 +2,7 @@
 import type { Endpoints } from "../../api/core/endpoints/schema.ts";
 import type { Service, ServiceSpec } from "../../api/core/service/schema.ts";
 import { isHeadless, specOf } from "../../api/core/service/types.ts";
-import { withLinkedMembers } from "../../api/core/service/strategy.ts";
+import { syncLinkedFields } from "../../api/core/service/strategy.ts";
 import { invalid } from "../../api/status.ts";
 import { type FieldError, invalidField, renderFieldError } from "../../schema/validation/field-error.ts";
 import type { IpFamily } from "../../std/net/ip.ts";
@@ -40,7 +40,7 @@ export class ServiceAllocator implements Allocator<Service> {
     dryRun: boolean,
   ): Promise<Allocation<Service>> {
     const { families, ports } = this.#parts;
-    const { service, errors } = withFamilies(withLinkedMembers(next, previous), previous, families);
+    const { service, errors } = withFamilies(syncLinkedFields(next, previous), previous, families);
     if (errors.length > 0) refuse(scope, next, errors);
     const name = nameOf(scope, next);
     const old = previous === undefined ? undefined : specOf(previous);

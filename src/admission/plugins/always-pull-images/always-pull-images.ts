@@ -1,7 +1,8 @@
 /** Nobody runs an image that lies on a node without having the right to pull it. */
-import type { Pod, PodSpec } from "../../../api/core/pod/schema.ts";
-import { eachContainer } from "../../../api/core/pod-spec/containers.ts";
+
 import { podKind } from "../../../api/core/pod/kind.ts";
+import type { Pod, PodSpec } from "../../../api/core/pod/schema.ts";
+import { containersWithPaths } from "../../../api/core/pod-spec/containers.ts";
 import { type FieldError, notSupported, renderFieldError } from "../../../schema/validation/field-error.ts";
 import { matchesResource, newForbidden } from "../../chain/attributes.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../../chain/plugin.ts";
@@ -27,11 +28,11 @@ export function alwaysPullImages(): AdmissionPlugin {
 }
 
 /** What was admitted before stays as it was. */
-function hasNewImages({ operation, object, oldObject: previous }: AdmissionRequest): boolean {
+function hasNewImages({ operation, object, oldObject }: AdmissionRequest): boolean {
   if (operation === "CREATE") return true;
   const imagesOf = ({ spec }: Pod): readonly string[] =>
-    spec === undefined ? [] : eachContainer(spec, "").map(({ container }) => container.image ?? "");
-  const known = new Set(imagesOf(previous as Pod));
+    spec === undefined ? [] : containersWithPaths(spec, "").map(({ container }) => container.image ?? "");
+  const known = new Set(imagesOf(oldObject as Pod));
   return imagesOf(object as Pod).some((image) => !known.has(image));
 }
 
@@ -60,7 +61,7 @@ function otherwisePulled(spec: PodSpec): readonly FieldError[] {
       ? []
       : [notSupported(`spec.volumes[${place}].image.pullPolicy`, image.pullPolicy ?? "", [ALWAYS])],
   );
-  const containers = eachContainer(spec, "spec")
+  const containers = containersWithPaths(spec, "spec")
     .filter(({ container }) => container.imagePullPolicy !== ALWAYS)
     .map(({ container, at }) => notSupported(`${at}.imagePullPolicy`, container.imagePullPolicy ?? "", [ALWAYS]));
   return [...containers, ...volumes];

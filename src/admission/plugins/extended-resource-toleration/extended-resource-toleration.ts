@@ -1,8 +1,9 @@
 /** Nodes with devices may keep other pods away by a taint of the device's name: who asks for the device is let in. */
-import type { Toleration } from "../../../api/core/pod-spec/affinity.ts";
-import type { Pod } from "../../../api/core/pod/schema.ts";
+
 import { podKind } from "../../../api/core/pod/kind.ts";
-import { isExtended } from "../../../api/core/resources/names.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import type { Toleration } from "../../../api/core/pod-spec/affinity.ts";
+import { isExtendedResource } from "../../../api/core/resources/names.ts";
 import { matchesResource } from "../../chain/attributes.ts";
 import type { AdmissionPlugin } from "../../chain/plugin.ts";
 
@@ -14,7 +15,7 @@ export function extendedResourceToleration(): AdmissionPlugin {
       const pod = object as Pod;
       const { containers = [], initContainers = [], tolerations = [] } = pod.spec ?? {};
       const names = [...containers, ...initContainers].flatMap(({ resources }) =>
-        Object.keys(resources?.requests ?? {}).filter(isExtended),
+        Object.keys(resources?.requests ?? {}).filter(isExtendedResource),
       );
       const missing = [...new Set(names)].sort().filter((name) => !tolerations.some((one) => isFor(one, name)));
       if (missing.length === 0) return undefined;

@@ -1,5 +1,5 @@
 /** The three constraints of limit ranges, each with what is wrong in Kubernetes' words. */
-import type { Amounts } from "../../../api/core/resources/quantities.ts";
+import type { ResourceQuantities } from "../../../api/core/resources/quantities.ts";
 import { formatQuantity, quantityMilliValue, quantityNanos } from "../../../api/meta/quantity.ts";
 
 export interface Constrained {
@@ -7,8 +7,8 @@ export interface Constrained {
   readonly type: string;
   /** The resource and how much of it the range says. */
   readonly bound: readonly [string, string];
-  readonly requests: Amounts;
-  readonly limits: Amounts;
+  readonly requests: ResourceQuantities;
+  readonly limits: ResourceQuantities;
 }
 
 /** Undefined when all is well; so with the others. */

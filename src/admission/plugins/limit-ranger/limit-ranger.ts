@@ -8,7 +8,7 @@ import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-
 import { podKind } from "../../../api/core/pod/kind.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import { podLimits, podRequests } from "../../../api/core/pod-spec/resources.ts";
-import { type Amounts, amountsOf } from "../../../api/core/resources/quantities.ts";
+import { type ResourceQuantities, parseResourceList } from "../../../api/core/resources/quantities.ts";
 import type { ResourceList } from "../../../api/core/resources/schema.ts";
 import { andThen, type MaybePromise } from "../../../std/async/maybe-promise.ts";
 import { matchesResource, metadataOf, newForbidden } from "../../chain/attributes.ts";
@@ -97,12 +97,12 @@ function podProblems({ spec }: LimitRange, pod: Pod): readonly string[] {
     if (item.type === "Pod") return problemsOf(item, podRequests(pod), podLimits(pod));
     if (item.type !== "Container") return [];
     return [...containers, ...initContainers].flatMap(({ resources }) =>
-      problemsOf(item, amountsOf(resources?.requests), amountsOf(resources?.limits)),
+      problemsOf(item, parseResourceList(resources?.requests), parseResourceList(resources?.limits)),
     );
   });
 }
 
-function problemsOf(item: LimitRangeItem, requests: Amounts, limits: Amounts): readonly string[] {
+function problemsOf(item: LimitRangeItem, requests: ResourceQuantities, limits: ResourceQuantities): readonly string[] {
   const at = (bound: readonly [string, string]) => ({ type: item.type, bound, requests, limits });
   return [
     ...boundsOf(item.min).map((bound) => minimumOf(at(bound))),
@@ -113,8 +113,8 @@ function problemsOf(item: LimitRangeItem, requests: Amounts, limits: Amounts): r
 
 /** Nobody asks what limits a claim says for itself. */
 function claimProblems({ spec }: LimitRange, claim: PersistentVolumeClaim): readonly string[] {
-  const requests = amountsOf(claim.spec?.resources?.requests);
-  const limits: Amounts = new Map();
+  const requests = parseResourceList(claim.spec?.resources?.requests);
+  const limits: ResourceQuantities = new Map();
   return (spec?.limits ?? [])
     .filter(({ type }) => type === "PersistentVolumeClaim")
     .flatMap(({ type, min, max }) => [

@@ -1,7 +1,7 @@
 /** What a check of a pod is, and the words that checks have in common. */
 import type { Container } from "../../../api/core/container/schema.ts";
 import type { PodSpec } from "../../../api/core/pod/schema.ts";
-import { eachContainer } from "../../../api/core/pod-spec/containers.ts";
+import { containersWithPaths } from "../../../api/core/pod-spec/containers.ts";
 import type { ObjectMeta } from "../../../api/meta/object-meta.ts";
 
 export interface CheckedPod {
@@ -29,7 +29,7 @@ export interface Check {
 
 /** In the order in which they run. */
 export function containersOf({ spec }: CheckedPod): readonly Container[] {
-  return eachContainer(spec, "").map(({ container }) => container);
+  return containersWithPaths(spec, "").map(({ container }) => container);
 }
 
 export function namesWhere(pod: CheckedPod, isBad: (container: Container) => boolean): readonly string[] {

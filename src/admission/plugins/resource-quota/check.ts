@@ -1,7 +1,16 @@
 /** Whether a request fits into the quotas of its namespace, and what they have used then. */
-import { type Amounts, amountsOf, amountsText, difference, listOf, pick, sum } from "../../../api/core/resources/quantities.ts";
+
 import { podKind } from "../../../api/core/pod/kind.ts";
 import type { ResourceQuota } from "../../../api/core/resource-quota/schema.ts";
+import {
+  type ResourceQuantities,
+  parseResourceList,
+  resourcesText,
+  subtractResources,
+  formatResourceList,
+  filterResources,
+  addResources,
+} from "../../../api/core/resources/quantities.ts";
 import type { ApiObject } from "../../../api/kind.ts";
 import { svcGroup } from "../../../api/scheme.ts";
 import { StatusError } from "../../../api/status.ts";
@@ -54,16 +63,16 @@ function checkState(quota: ResourceQuota, request: AdmissionRequest, object: Api
 }
 
 /** How much more is used. What became less is counted out later, but of pods that are resized. */
-function changeOf(request: AdmissionRequest, object: ApiObject, evaluator: Evaluator): Amounts {
+function changeOf(request: AdmissionRequest, object: ApiObject, evaluator: Evaluator): ResourceQuantities {
   const usage = evaluator.usage(object);
-  const negative = [...pick(usage, (_, { nanos }) => nanos < 0n).keys()].sort();
+  const negative = [...filterResources(usage, (_, { nanos }) => nanos < 0n).keys()].sort();
   if (negative.length > 0) {
     throw newForbidden(request, `quota usage is negative for resource(s): ${negative.join(",")}`);
   }
-  const { oldObject: previous } = request;
-  const change = previous === undefined ? usage : difference(usage, evaluator.usage(previous));
+  const { oldObject } = request;
+  const change = oldObject === undefined ? usage : subtractResources(usage, evaluator.usage(oldObject));
   const isPod = request.kind.plural === podKind.plural;
-  return pick(change, (_, { nanos }) => (isPod ? nanos !== 0n : nanos > 0n));
+  return filterResources(change, (_, { nanos }) => (isPod ? nanos !== 0n : nanos > 0n));
 }
 
 /** What the operator keeps for those whom a quota allows it. */
@@ -79,7 +88,7 @@ function checkCovered(
   const isOwn = ({ apiGroup = "", resource }: LimitedResource): boolean =>
     resource === request.kind.plural && svcGroup(apiGroup) === svcGroup(request.kind.group);
   const own = limited.filter(isOwn);
-  const used = pick(evaluator.usage(object), (_, { nanos }) => nanos > 0n);
+  const used = filterResources(evaluator.usage(object), (_, { nanos }) => nanos > 0n);
   const uncovered = [...used.keys()]
     .filter((name) => own.some(({ matchContains = [] }) => matchContains.some((part) => name.includes(part))))
     .filter((name) => !concerned.some((quota) => quota.status?.hard?.[name] !== undefined))
@@ -98,18 +107,18 @@ function checkCovered(
   }
 }
 
-function charged(quota: ResourceQuota, change: Amounts, request: AdmissionRequest): ResourceQuota {
-  const hard = amountsOf(quota.status?.hard);
-  const used = amountsOf(quota.status?.used);
-  const requested = pick(change, (name) => hard.has(name));
+function charged(quota: ResourceQuota, change: ResourceQuantities, request: AdmissionRequest): ResourceQuota {
+  const hard = parseResourceList(quota.status?.hard);
+  const used = parseResourceList(quota.status?.used);
+  const requested = filterResources(change, (name) => hard.has(name));
   if (requested.size === 0) return quota;
-  const after = sum(used, requested);
+  const after = addResources(used, requested);
   const isExceeded = (name: string): boolean =>
     requested.has(name) && (after.get(name)?.nanos ?? 0n) > (hard.get(name)?.nanos ?? 0n);
-  const exceeded = (amounts: Amounts): string => amountsText(pick(amounts, isExceeded));
+  const exceeded = (amounts: ResourceQuantities): string => resourcesText(filterResources(amounts, isExceeded));
   if ([...requested.keys()].some(isExceeded)) {
     const parts = `requested: ${exceeded(requested)}, used: ${exceeded(used)}, limited: ${exceeded(hard)}`;
     throw newForbidden(request, `exceeded quota: ${metadataOf(quota).name}, ${parts}`);
   }
-  return { ...quota, status: { ...quota.status, used: listOf(after) } };
+  return { ...quota, status: { ...quota.status, used: formatResourceList(after) } };
 }

@@ -1,8 +1,9 @@
 /** Claims are counted, and the storage they ask for; both once more for their storage class. */
-import { type Amounts, ONE } from "../../../api/core/resources/quantities.ts";
+
+import { storageClassNameOf } from "../../../api/core/persistent-volume/storage-class-name.ts";
 import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim/schema.ts";
 import type { ScopedResourceSelectorRequirement } from "../../../api/core/resource-quota/schema.ts";
-import { storageClassNameOf } from "../../../api/core/persistent-volume/storage-class-name.ts";
+import { type ResourceQuantities, ONE_UNIT } from "../../../api/core/resources/quantities.ts";
 import { parseQuantity, type Quantity } from "../../../api/meta/quantity.ts";
 import type { Evaluator } from "./evaluator.ts";
 import { meetsScope } from "./scopes.ts";
@@ -19,12 +20,12 @@ export const claimEvaluator: Evaluator<PersistentVolumeClaim> = {
     OF_CLASS.some((infix) => RESOURCES.some((own) => resource.endsWith(`${infix}${own}`))),
   usage(claim) {
     const storage = storageOf(claim);
-    const own: [string, Quantity][] = [["persistentvolumeclaims", ONE]];
+    const own: [string, Quantity][] = [["persistentvolumeclaims", ONE_UNIT]];
     if (storage !== undefined) own.push(["requests.storage", storage]);
     const name = storageClassNameOf(claim);
     const ofClass = name === "" ? [] : OF_CLASS.map((infix) => `${name}${infix}`);
-    const amounts: Amounts = new Map([
-      ["count/persistentvolumeclaims", ONE],
+    const amounts: ResourceQuantities = new Map([
+      ["count/persistentvolumeclaims", ONE_UNIT],
       ...own,
       ...ofClass.flatMap((prefix) => own.map(([resource, amount]) => [`${prefix}${resource}`, amount] as const)),
     ]);
@@ -44,8 +45,8 @@ function storageOf({ spec, status }: PersistentVolumeClaim): Quantity | undefine
 function wholeOf(text: string | undefined): Quantity | undefined {
   const amount = text === undefined ? undefined : parseQuantity(text);
   if (amount === undefined) return undefined;
-  const rest = amount.nanos % ONE.nanos;
-  return rest === 0n ? amount : { ...amount, nanos: amount.nanos - rest + ONE.nanos };
+  const rest = amount.nanos % ONE_UNIT.nanos;
+  return rest === 0n ? amount : { ...amount, nanos: amount.nanos - rest + ONE_UNIT.nanos };
 }
 
 /** While a claim changes its class it is of both. */

@@ -1,6 +1,7 @@
 /** What quotas count of objects of a kind, and of which requests they have to be asked. */
-import { type Amounts, ONE } from "../../../api/core/resources/quantities.ts";
+
 import type { ScopedResourceSelectorRequirement } from "../../../api/core/resource-quota/schema.ts";
+import { type ResourceQuantities, ONE_UNIT } from "../../../api/core/resources/quantities.ts";
 import type { ApiObject, Kind } from "../../../api/kind.ts";
 import { kubernetesGroup, svcGroup } from "../../../api/scheme.ts";
 import type { Operation } from "../../chain/plugin.ts";
@@ -16,7 +17,7 @@ export interface Evaluator<T extends ApiObject = ApiObject> {
   /** Whether it is one of the resources that are counted of such objects. */
   counts(resource: string): boolean;
   /** What the object uses of each of these; of resources that it does not name it uses nothing. */
-  usage(object: T): Amounts;
+  usage(object: T): ResourceQuantities;
   /** Whether the object lies within a scope. */
   isWithin(scope: ScopedResourceSelectorRequirement, object: T): boolean;
   /** What the object fails to say where these resources are limited. */
@@ -54,7 +55,7 @@ export function countNames(group: string, plural: string): readonly string[] {
 
 function objectCount(group: string, plural: string): Evaluator {
   const names = [...countNames(group, plural), ...(group === "" && PLAINLY_COUNTED.includes(plural) ? [plural] : [])];
-  const usage: Amounts = new Map(names.map((name) => [name, ONE]));
+  const usage: ResourceQuantities = new Map(names.map((name) => [name, ONE_UNIT]));
   return {
     handles: (operation, subresource) => operation === "CREATE" && subresource === "",
     isUniform: true,

@@ -1,9 +1,10 @@
 /** Pods that have not ended use what their containers ask for; of those that have ended only the object counts. */
-import { type Amounts, amountsOf, ONE } from "../../../api/core/resources/quantities.ts";
+
+import { qosClassOf } from "../../../api/core/pod/qos.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import { podLimits, podRequests } from "../../../api/core/pod-spec/resources.ts";
-import { qosClassOf } from "../../../api/core/pod/qos.ts";
-import { isExtended, isHugePages, isNative } from "../../../api/core/resources/names.ts";
+import { isExtendedResource, isHugePages, isKubernetesResource } from "../../../api/core/resources/names.ts";
+import { type ResourceQuantities, parseResourceList, ONE_UNIT } from "../../../api/core/resources/quantities.ts";
 import type { Quantity } from "../../../api/meta/quantity.ts";
 import type { Evaluator } from "./evaluator.ts";
 import { meetsScope, type Scope } from "./scopes.ts";
@@ -23,14 +24,14 @@ export const podEvaluator: Evaluator<Pod> = {
     RESOURCES.includes(resource) ||
     isHugePages(resource) ||
     isHugePages(withoutRequests(resource)) ||
-    (resource.startsWith(REQUESTS) && !isNative(resource)),
+    (resource.startsWith(REQUESTS) && !isKubernetesResource(resource)),
   usage: (pod) => usageOf(pod),
   isWithin,
   missing({ spec }, limited) {
     const required = limited.filter((name) => TO_BE_SAID.includes(name)).sort();
     const silent = new Map<string, Set<string>>();
     for (const { name, resources } of [...(spec?.containers ?? []), ...(spec?.initContainers ?? [])]) {
-      const said = computing(amountsOf(resources?.requests), amountsOf(resources?.limits));
+      const said = computing(parseResourceList(resources?.requests), parseResourceList(resources?.limits));
       for (const resource of required.filter((each) => !said.has(each))) {
         silent.set(resource, (silent.get(resource) ?? new Set()).add(name));
       }
@@ -48,20 +49,20 @@ function withoutRequests(resource: string): string {
   return resource.startsWith(REQUESTS) ? resource.slice(REQUESTS.length) : "";
 }
 
-function usageOf(pod: Pod): Amounts {
-  const counted: readonly [string, Quantity][] = [["count/pods", ONE]];
+function usageOf(pod: Pod): ResourceQuantities {
+  const counted: readonly [string, Quantity][] = [["count/pods", ONE_UNIT]];
   if (hasEnded(pod)) return new Map(counted);
   const options = { withStatus: true, withOverhead: true };
   const used = computing(podRequests(pod, options), podLimits(pod, options));
-  return new Map([...counted, ["pods", ONE], ...used]);
+  return new Map([...counted, ["pods", ONE_UNIT], ...used]);
 }
 
 /** What amounts are called in quotas. */
-function computing(requests: Amounts, limits: Amounts): Amounts {
+function computing(requests: ResourceQuantities, limits: ResourceQuantities): ResourceQuantities {
   const used = new Map<string, Quantity>();
   for (const [name, amount] of requests) {
     if (COMPUTING.includes(name) || isHugePages(name)) used.set(name, amount).set(REQUESTS + name, amount);
-    else if (isExtended(name)) used.set(REQUESTS + name, amount);
+    else if (isExtendedResource(name)) used.set(REQUESTS + name, amount);
   }
   for (const [name, amount] of limits) if (COMPUTING.includes(name)) used.set(LIMITS + name, amount);
   return used;

@@ -1,5 +1,5 @@
 /** Services are counted, and apart from that what is scarce outside the cluster: load balancers and ports of nodes. */
-import { ONE } from "../../../api/core/resources/quantities.ts";
+import { ONE_UNIT } from "../../../api/core/resources/quantities.ts";
 import type { Service } from "../../../api/core/service/schema.ts";
 import type { Quantity } from "../../../api/meta/quantity.ts";
 import type { Evaluator } from "./evaluator.ts";
@@ -12,8 +12,8 @@ export const serviceEvaluator: Evaluator<Service> = {
   counts: (resource) => RESOURCES.includes(resource),
   usage: (service) =>
     new Map([
-      ["count/services", ONE],
-      ["services", ONE],
+      ["count/services", ONE_UNIT],
+      ["services", ONE_UNIT],
       ["services.nodeports", whole(nodePorts(service))],
       ["services.loadbalancers", whole(service.spec?.type === "LoadBalancer" ? 1 : 0)],
     ]),
@@ -29,5 +29,5 @@ function nodePorts({ spec }: Service): number {
 }
 
 function whole(count: number): Quantity {
-  return { nanos: BigInt(count) * ONE.nanos, format: ONE.format };
+  return { nanos: BigInt(count) * ONE_UNIT.nanos, format: ONE_UNIT.format };
 }

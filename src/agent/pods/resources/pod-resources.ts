@@ -14,7 +14,7 @@ export function parseResource(name: string, quantity: string | undefined): numbe
 
 /** What the pod has at its hungriest, with the overhead of its runtime class; a limit that nothing sets is 0. */
 export function getPodResource(pod: Pod, side: RequirementKind, name: string): number {
-  const amounts = (side === "requests" ? podRequests : podLimits)(pod, { withOverhead: true });
+  const amounts = (side === "requests" ? podRequests : podLimits)(pod, { includeOverhead: true });
   const quantity = amounts.get(name);
   if (quantity === undefined) return 0;
   return name === "cpu" ? quantityMilliValue(quantity) : quantityValue(quantity);

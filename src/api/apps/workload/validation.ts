@@ -8,7 +8,7 @@ import {
   requiredField,
 } from "../../../schema/validation/field-error.ts";
 import { child } from "../../../schema/value/field-path.ts";
-import { rulesFor } from "../../core/pod-spec/validation-options.ts";
+import { validationOptionsFrom } from "../../core/pod-spec/validation-options.ts";
 import type { PodTemplateSpec } from "../../core/pod-template/schema.ts";
 import { validatePodTemplateSpec } from "../../core/pod-template/validation.ts";
 import type { LabelSelector } from "../../meta/label-selector.ts";
@@ -72,7 +72,7 @@ export function validateTemplate(
   previous: PodTemplateSpec | undefined,
   path: string,
 ): readonly FieldError[] {
-  return validatePodTemplateSpec(template, path, previous === undefined ? {} : rulesFor(previous));
+  return validatePodTemplateSpec(template, path, previous === undefined ? {} : validationOptionsFrom(previous));
 }
 
 /** Pods that are to run for ever: they are restarted, and no deadline ends them. */

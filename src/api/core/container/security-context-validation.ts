@@ -156,7 +156,7 @@ export function profileAnnotation({ type, localhostProfile = "" }: SeccompProfil
 }
 
 /** An annotation of old beside the field must say the same. `what` names the profile in the error. */
-export function validateAnnotated(
+export function validateAnnotationMatchesField(
   annotation: string | undefined,
   profile: SeccompProfile | AppArmorProfile | undefined,
   path: string,

@@ -20,7 +20,7 @@ import { validateSecurityContext } from "./security-context-validation.ts";
 import { validateDevices, validateMounts } from "./volume-mount-validation.ts";
 
 /** What a container's rules need to know of the pod around it. */
-export interface PodSurroundings {
+export interface PodContext {
   readonly volumes: ReadonlyMap<string, Volume>;
   readonly gracePeriodSeconds: number;
   readonly restartPolicy: string;
@@ -29,7 +29,7 @@ export interface PodSurroundings {
 }
 
 /** All containers of a pod. `path` is the path of the spec. */
-export function validateContainers(spec: PodSpec, path: string, pod: PodSurroundings): readonly FieldError[] {
+export function validateContainers(spec: PodSpec, path: string, pod: PodContext): readonly FieldError[] {
   return [
     ...validateMainContainers(spec.containers, child(path, "containers"), pod),
     ...validateInitContainers(spec, child(path, "initContainers"), pod),
@@ -40,7 +40,7 @@ export function validateContainers(spec: PodSpec, path: string, pod: PodSurround
 function validateMainContainers(
   containers: readonly Container[],
   path: string,
-  pod: PodSurroundings,
+  pod: PodContext,
 ): readonly FieldError[] {
   if (containers.length === 0) return [requiredField(path)];
   const names = new Set<string>();
@@ -51,7 +51,7 @@ function validateMainContainers(
       return [
         ...validateContainer(container, at, pod),
         ...validateUnique(container.name, child(at, "name"), names),
-        ...validateRunning(container, at, pod),
+        ...validateHooksAndProbes(container, at, pod),
         ...(container.restartPolicy === undefined ? [] : [forbidden]),
       ];
     }),
@@ -59,7 +59,7 @@ function validateMainContainers(
   ];
 }
 
-function validateInitContainers(spec: PodSpec, path: string, pod: PodSurroundings): readonly FieldError[] {
+function validateInitContainers(spec: PodSpec, path: string, pod: PodContext): readonly FieldError[] {
   const names = new Set(spec.containers.map(({ name }) => name));
   return (spec.initContainers ?? []).flatMap((container, i) => {
     const at = index(path, i);
@@ -72,19 +72,19 @@ function validateInitContainers(spec: PodSpec, path: string, pod: PodSurrounding
       // They run one by one; Kubernetes counts each as the first.
       ...validateHostPorts([container], path),
       ...(restartPolicy === "Always"
-        ? validateRunning(container, at, pod)
-        : forbidMembers(container, at, RUNNING, "may not be set for init containers without restartPolicy=Always")),
+        ? validateHooksAndProbes(container, at, pod)
+        : forbidMembers(container, at, HOOKS_AND_PROBES, "may not be set for init containers without restartPolicy=Always")),
     ];
   });
 }
 
 /** What only containers have that go on running. */
-const RUNNING = ["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"] as const;
+const HOOKS_AND_PROBES = ["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"] as const;
 
 /** What the services of a pod have, which those who come to look must not. */
-const SERVICE = ["ports", "resources", "resizePolicy", "restartPolicy", ...RUNNING] as const;
+const EPHEMERAL_FORBIDDEN = ["ports", "resources", "resizePolicy", "restartPolicy", ...HOOKS_AND_PROBES] as const;
 
-function validateEphemeralContainers(spec: PodSpec, path: string, pod: PodSurroundings): readonly FieldError[] {
+function validateEphemeralContainers(spec: PodSpec, path: string, pod: PodContext): readonly FieldError[] {
   const others = new Set([...spec.containers, ...(spec.initContainers ?? [])].map(({ name }) => name));
   const names = new Set(others);
   const detail = "cannot be set for an Ephemeral Container";
@@ -93,10 +93,10 @@ function validateEphemeralContainers(spec: PodSpec, path: string, pod: PodSurrou
     const { targetContainerName: target = "", volumeMounts = [] } = container;
     return [
       ...validateContainer(container, at, pod),
-      ...validateImageSpaces(container, at),
+      ...validateImageWhitespace(container, at),
       ...validateUnique(container.name, child(at, "name"), names),
       ...(target === "" || others.has(target) ? [] : [notFoundField(child(at, "targetContainerName"), target)]),
-      ...forbidMembers(container, at, SERVICE, detail),
+      ...forbidMembers(container, at, EPHEMERAL_FORBIDDEN, detail),
       ...volumeMounts.flatMap((mount, place) =>
         forbidMembers(mount, index(child(at, "volumeMounts"), place), ["subPath", "subPathExpr"], detail),
       ),
@@ -131,7 +131,7 @@ function isEmpty(value: unknown): boolean {
 const MESSAGE_POLICIES = ["File", "FallbackToLogsOnError"];
 const PULL_POLICIES = ["Always", "IfNotPresent", "Never"];
 
-function validateContainer(container: Container, path: string, pod: PodSurroundings): readonly FieldError[] {
+function validateContainer(container: Container, path: string, pod: PodContext): readonly FieldError[] {
   const { name, image = "", terminationMessagePolicy = "", imagePullPolicy = "", securityContext } = container;
   const at = child(path, "name");
   return [
@@ -159,7 +159,7 @@ export function validateChoice(value: string, path: string, choices: readonly st
 }
 
 /** Templates were never checked for this. */
-export function validateImageSpaces({ image = "" }: Container, path: string): readonly FieldError[] {
+export function validateImageWhitespace({ image = "" }: Container, path: string): readonly FieldError[] {
   if (image === image.trim()) return [];
   return [invalidField(child(path, "image"), image, "must not have leading or trailing whitespace")];
 }
@@ -198,16 +198,16 @@ function validateHostPorts(containers: readonly Container[], path: string): read
 }
 
 /** Hooks and probes of a container that goes on running. */
-function validateRunning(container: Container, path: string, pod: PodSurroundings): readonly FieldError[] {
+function validateHooksAndProbes(container: Container, path: string, pod: PodContext): readonly FieldError[] {
   const { lifecycle, livenessProbe, readinessProbe, startupProbe } = container;
-  const [live, ready, start] = RUNNING.slice(1).map((name) => child(path, name)) as [string, string, string];
+  const [live, ready, start] = HOOKS_AND_PROBES.slice(1).map((name) => child(path, name)) as [string, string, string];
   const errors: FieldError[] = [];
   for (const hook of ["postStart", "preStop"] as const) {
     const handler = lifecycle?.[hook];
     if (handler === undefined) continue;
     errors.push(...validateHandler(handler, child(path, `lifecycle.${hook}`), pod.gracePeriodSeconds));
   }
-  if (livenessProbe !== undefined) errors.push(...validateProbe(livenessProbe, live), ...once(livenessProbe, live));
+  if (livenessProbe !== undefined) errors.push(...validateProbe(livenessProbe, live), ...validateSuccessThreshold(livenessProbe, live));
   if (readinessProbe !== undefined) {
     errors.push(...validateProbe(readinessProbe, ready));
     const grace = readinessProbe.terminationGracePeriodSeconds;
@@ -216,10 +216,10 @@ function validateRunning(container: Container, path: string, pod: PodSurrounding
       errors.push(invalidField(at, grace, "must not be set for readinessProbes"));
     }
   }
-  if (startupProbe !== undefined) errors.push(...validateProbe(startupProbe, start), ...once(startupProbe, start));
+  if (startupProbe !== undefined) errors.push(...validateProbe(startupProbe, start), ...validateSuccessThreshold(startupProbe, start));
   return errors;
 }
 
-function once({ successThreshold = 0 }: { readonly successThreshold?: number | undefined }, path: string) {
+function validateSuccessThreshold({ successThreshold = 0 }: { readonly successThreshold?: number | undefined }, path: string) {
   return successThreshold === 1 ? [] : [invalidField(child(path, "successThreshold"), successThreshold, "must be 1")];
 }

@@ -6,10 +6,10 @@ import { endpointsWarnings, validateEndpoints } from "./validation.ts";
 
 function setDefaults(object: Endpoints): Endpoints {
   if (object.subsets === undefined) return object;
-  return { ...object, subsets: object.subsets.map(withProtocols) };
+  return { ...object, subsets: object.subsets.map(setProtocolDefaults) };
 }
 
-function withProtocols(subset: EndpointSubset): EndpointSubset {
+function setProtocolDefaults(subset: EndpointSubset): EndpointSubset {
   if (subset.ports === undefined) return subset;
   return { ...subset, ports: subset.ports.map((port) => ({ ...port, protocol: port.protocol || "TCP" })) };
 }

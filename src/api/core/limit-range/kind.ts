@@ -4,7 +4,7 @@ import { type LimitRange, type LimitRangeItem, limitRange } from "./schema.ts";
 import { validateLimitRange } from "./validation.ts";
 
 /** A container without a limit gets the greatest; without a request, its limit or else the least. */
-function withDefaults(item: LimitRangeItem): LimitRangeItem {
+function setItemDefaults(item: LimitRangeItem): LimitRangeItem {
   if (item.type !== "Container") return item;
   const limits = { ...item.max, ...item.default };
   const requests = { ...item.min, ...limits, ...item.defaultRequest };
@@ -35,7 +35,7 @@ export const limitRangeKind: Kind<LimitRange> = {
     generatesMissingName: true,
     allowCreateOnUpdate: true,
     setDefaults: ({ spec, ...object }) =>
-      spec === undefined ? object : { ...object, spec: { ...spec, limits: spec.limits.map(withDefaults) } },
+      spec === undefined ? object : { ...object, spec: { ...spec, limits: spec.limits.map(setItemDefaults) } },
     validate: validateLimitRange,
   },
 };

@@ -9,7 +9,7 @@ import {
 import { child, index, key } from "../../../schema/value/field-path.ts";
 import { compareQuantityTexts, quantityNanos } from "../../meta/quantity.ts";
 import { qualifiedName, validateName } from "../../meta/validation/names.ts";
-import { mayOvercommit, validateContainerResourceName, validateResourceName } from "../resources/names.ts";
+import { isOvercommitAllowed, validateContainerResourceName, validateResourceName } from "../resources/names.ts";
 import type { LimitRange, LimitRangeItem } from "./schema.ts";
 
 const TYPES = ["Pod", "Container", "PersistentVolumeClaim"];
@@ -85,7 +85,7 @@ function validateOrder(item: LimitRangeItem, name: string, path: string): readon
   }
   errors.push(...validateRatio(item, name, key(child(path, "maxLimitRequestRatio"), name)));
   const [limit, request] = [valueIn("default"), valueIn("defaultRequest")];
-  if (limit !== undefined && request !== undefined && !mayOvercommit(name) && compareQuantityTexts(limit, request) !== 0) {
+  if (limit !== undefined && request !== undefined && !isOvercommitAllowed(name) && compareQuantityTexts(limit, request) !== 0) {
     const detail = `default value ${limit} must equal to defaultRequest value ${request} in ${name}`;
     errors.push(invalidField(key(child(path, "defaultRequest"), name), request, detail));
   }

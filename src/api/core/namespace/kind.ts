@@ -5,7 +5,7 @@ import type { Kind, Strategy } from "../../kind.ts";
 import { dns1123Label } from "../../meta/validation/names.ts";
 import { validateFinalizer } from "../../meta/validation/object-meta.ts";
 import { keepStatus, statusSubresource } from "../../strategy.ts";
-import { validatePodSecurity } from "./pod-security-labels.ts";
+import { validatePodSecurityLabels } from "./pod-security-labels.ts";
 import { type Namespace, namespace } from "./schema.ts";
 
 const FINALIZER = "kubernetes";
@@ -29,7 +29,7 @@ const strategy: Strategy<Namespace> = {
   prepareForUpdate: (next, previous) => ({ ...keepStatus(next, previous), spec: previous.spec }),
   validate: (object, previous) => [
     ...(object.spec?.finalizers ?? []).flatMap((finalizer) => validateFinalizer(finalizer, "spec.finalizers")),
-    ...validatePodSecurity(object.metadata?.labels, previous?.metadata?.labels),
+    ...validatePodSecurityLabels(object.metadata?.labels, previous?.metadata?.labels),
   ],
 };
 

@@ -11,23 +11,23 @@ const LEVELS = ["privileged", "baseline", "restricted"];
 const VERSION = /^(?:latest|v1\.(?:0|[1-9]\d*))$/;
 
 /** What was wrong before may stay so. */
-export function validatePodSecurity(labels: Labels, previous: Labels): readonly FieldError[] {
-  const errors = faultsOf(labels);
-  const old = faultsOf(previous);
+export function validatePodSecurityLabels(labels: Labels, previous: Labels): readonly FieldError[] {
+  const errors = validateLevelLabels(labels);
+  const old = validateLevelLabels(previous);
   return old.length > 0 && deepEqual(errors, old) ? [] : errors;
 }
 
-function faultsOf(labels: Labels = {}): readonly FieldError[] {
+function validateLevelLabels(labels: Labels = {}): readonly FieldError[] {
   return MODES.flatMap((mode) => {
     const [level, version] = [`pod-security.kubernetes.io/${mode}`, `pod-security.kubernetes.io/${mode}-version`];
     return [
-      ...faultOf(labels, level, (value) => LEVELS.includes(value), `must be one of ${LEVELS.join(", ")}`),
-      ...faultOf(labels, version, (value) => VERSION.test(value), 'must be "latest" or "v1.x"'),
+      ...validateLabel(labels, level, (value) => LEVELS.includes(value), `must be one of ${LEVELS.join(", ")}`),
+      ...validateLabel(labels, version, (value) => VERSION.test(value), 'must be "latest" or "v1.x"'),
     ];
   });
 }
 
-function faultOf(
+function validateLabel(
   labels: NonNullable<Labels>,
   name: string,
   isGood: (value: string) => boolean,

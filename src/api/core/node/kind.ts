@@ -7,36 +7,36 @@ import { type Node, node } from "./schema.ts";
 import { validateNode, validateNodeUpdate } from "./validation.ts";
 
 const strategy: Strategy<Node> = {
-  setDefaults: (object) => withAllocatable(withBothRanges(object)),
-  prepareForCreate: withoutConfigSource,
-  prepareForUpdate: (next, previous) => keepStatus(withoutConfigSource(next), previous),
+  setDefaults: (object) => setAllocatable(syncPodCidrs(object)),
+  prepareForCreate: dropConfigSource,
+  prepareForUpdate: (next, previous) => keepStatus(dropConfigSource(next), previous),
   validate: validateNode,
   validateUpdate: validateNodeUpdate,
   warnings: nodeWarnings,
 };
 
 /** The older member has the first range of the newer one, and wins where they differ. */
-function withBothRanges(object: Node): Node {
+function syncPodCidrs(object: Node): Node {
   const { podCIDR = "", podCIDRs = [] } = object.spec ?? {};
   const [first = ""] = podCIDRs;
   if (podCIDR === first) return object;
   return { ...object, spec: { ...object.spec, ...(podCIDR === "" ? { podCIDR: first } : { podCIDRs: [podCIDR] }) } };
 }
 
-function withAllocatable(object: Node): Node {
+function setAllocatable(object: Node): Node {
   const { status } = object;
   if (status?.capacity === undefined || status.allocatable !== undefined) return object;
   return { ...object, status: { ...status, allocatable: status.capacity } };
 }
 
 /** Agents no longer take their configuration from the server. */
-function withoutConfigSource(object: Node): Node {
+function dropConfigSource(object: Node): Node {
   if (object.spec?.configSource === undefined) return object;
   const { configSource: _, ...spec } = object.spec;
   return { ...object, spec };
 }
 
-function withoutConfigStatus(object: Node): Node {
+function dropConfigStatus(object: Node): Node {
   if (object.status?.config === undefined) return object;
   const { config: _, ...status } = object.status;
   return { ...object, status };
@@ -50,7 +50,7 @@ function nodeWarnings({ spec }: Node): readonly string[] {
 }
 
 const statusPart = {
-  prepareForUpdate: (next: Node, previous: Node): Node => withoutConfigStatus(replaceStatus(next, previous)),
+  prepareForUpdate: (next: Node, previous: Node): Node => dropConfigStatus(replaceStatus(next, previous)),
   validateUpdate: validateNodeUpdate,
 };
 

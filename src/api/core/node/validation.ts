@@ -14,7 +14,7 @@ import { child, index } from "../../../schema/value/field-path.ts";
 import { parseCidr } from "../../../std/net/ip.ts";
 import { validateLegacyCidr } from "../../meta/validation/ip.ts";
 import { labelValue, qualifiedName, validateName } from "../../meta/validation/names.ts";
-import { validateResourceAmount } from "../resources/validation.ts";
+import { validateResourceQuantity } from "../resources/validation.ts";
 import type { Node, Taint } from "./schema.ts";
 
 const EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
@@ -22,7 +22,7 @@ const EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 export function validateNode(node: Node): readonly FieldError[] {
   return [
     ...validateTaints(node.spec?.taints ?? []),
-    ...validateAmounts(node),
+    ...validateResources(node),
     ...validateCidrs(node.spec?.podCIDRs ?? []),
   ];
 }
@@ -52,10 +52,10 @@ function validateEffect(effect: string, path: string): readonly FieldError[] {
   return [effect === "" ? requiredField(path) : notSupported(path, effect, EFFECTS)];
 }
 
-function validateAmounts({ status }: Node): readonly FieldError[] {
+function validateResources({ status }: Node): readonly FieldError[] {
   return (["capacity", "allocatable"] as const).flatMap((list) =>
     Object.entries(status?.[list] ?? {}).flatMap(([name, amount]) =>
-      validateResourceAmount(name, amount, child(`status.${list}`, name)),
+      validateResourceQuantity(name, amount, child(`status.${list}`, name)),
     ),
   );
 }
@@ -79,7 +79,7 @@ function validateCidrs(cidrs: readonly string[]): readonly FieldError[] {
 
 /** What no update may change, of the node or of its status. */
 export function validateNodeUpdate(next: Node, previous: Node): readonly FieldError[] {
-  return [...validateAmounts(next), ...validateAddresses(next), ...validateFixed(next, previous)];
+  return [...validateResources(next), ...validateAddresses(next), ...validateImmutableSpec(next, previous)];
 }
 
 function validateAddresses({ status }: Node): readonly FieldError[] {
@@ -90,7 +90,7 @@ function validateAddresses({ status }: Node): readonly FieldError[] {
   );
 }
 
-function validateFixed({ spec: next }: Node, { spec: previous }: Node): readonly FieldError[] {
+function validateImmutableSpec({ spec: next }: Node, { spec: previous }: Node): readonly FieldError[] {
   const errors: FieldError[] = [];
   const { podCIDRs = [], providerID = "", externalID = "" } = previous ?? {};
   if (podCIDRs.length > 0 && !deepEqual(podCIDRs, next?.podCIDRs ?? [])) {

@@ -2,7 +2,7 @@ import { ageColumn, column, nameColumn, wideColumn } from "../../columns/columns
 import { allVerbs, type Column, type Kind, type Strategy } from "../../kind.ts";
 import { keepStatus, replaceStatus, statusSubresource } from "../../strategy.ts";
 import { accessModesText } from "../persistent-volume/access-modes.ts";
-import { protectedInUse } from "../persistent-volume/in-use-protection.ts";
+import { addProtectionFinalizer } from "../persistent-volume/in-use-protection.ts";
 import { storageClassNameOf } from "../persistent-volume/storage-class-name.ts";
 import type { PersistentVolumeClaimSpec } from "../volume/schema.ts";
 import { setPersistentVolumeClaimDefaults } from "./defaults.ts";
@@ -55,7 +55,7 @@ function isKnownSource(source: PersistentVolumeClaimSpec["dataSource"]): boolean
 const strategy: Strategy<PersistentVolumeClaim> = {
   setDefaults: setPersistentVolumeClaimDefaults,
   prepareForCreate: (object) => ({
-    ...protectedInUse(object, "kubernetes.io/pvc-protection"),
+    ...addProtectionFinalizer(object, "kubernetes.io/pvc-protection"),
     spec: withBothSources(withoutGated(object.spec ?? {})),
     status: { phase: "Pending" },
   }),

@@ -3,14 +3,14 @@ import { allVerbs, type Column, type Kind, type Strategy } from "../../kind.ts";
 import { keepStatus, replaceStatus, statusSubresource } from "../../strategy.ts";
 import { accessModesText } from "./access-modes.ts";
 import { setPersistentVolumeDefaults } from "./defaults.ts";
-import { protectedInUse } from "./in-use-protection.ts";
+import { addProtectionFinalizer } from "./in-use-protection.ts";
 import { type PersistentVolume, persistentVolume } from "./schema.ts";
 import { storageClassNameOf } from "./storage-class-name.ts";
 import { validatePersistentVolume, validatePersistentVolumeUpdate } from "./validation.ts";
 import { persistentVolumeWarnings } from "./warnings.ts";
 
 /** A member whose feature is off unless asked for goes, unless the volume had it. */
-function withoutGated(object: PersistentVolume, previous?: PersistentVolume): PersistentVolume {
+function dropDisabledFields(object: PersistentVolume, previous?: PersistentVolume): PersistentVolume {
   if (object.spec?.volumeAttributesClassName === undefined) return object;
   if (previous?.spec?.volumeAttributesClassName !== undefined) return object;
   const { volumeAttributesClassName: _, ...spec } = object.spec;
@@ -22,14 +22,14 @@ function prepareForStatusUpdate(next: PersistentVolume, previous: PersistentVolu
   const kept = replaceStatus(next, previous);
   const [is, was] = [kept.status ?? {}, previous.status ?? {}];
   const since =
-    is.phase === was.phase ? (is.lastPhaseTransitionTime ?? was.lastPhaseTransitionTime) : changedAt(is, was, now);
+    is.phase === was.phase ? (is.lastPhaseTransitionTime ?? was.lastPhaseTransitionTime) : phaseTransitionTime(is, was, now);
   if (since === undefined) return kept;
   return { ...kept, status: { ...is, lastPhaseTransitionTime: since } };
 }
 
 type Status = NonNullable<PersistentVolume["status"]>;
 
-function changedAt(is: Status, was: Status, now: string): string {
+function phaseTransitionTime(is: Status, was: Status, now: string): string {
   const said = is.lastPhaseTransitionTime;
   return said === undefined || said === was.lastPhaseTransitionTime ? now : said;
 }
@@ -37,10 +37,10 @@ function changedAt(is: Status, was: Status, now: string): string {
 const strategy: Strategy<PersistentVolume> = {
   setDefaults: setPersistentVolumeDefaults,
   prepareForCreate: (object, now) => ({
-    ...protectedInUse(withoutGated(object), "kubernetes.io/pv-protection"),
+    ...addProtectionFinalizer(dropDisabledFields(object), "kubernetes.io/pv-protection"),
     status: { phase: "Pending", lastPhaseTransitionTime: now },
   }),
-  prepareForUpdate: (next, previous) => keepStatus(withoutGated(next, previous), previous),
+  prepareForUpdate: (next, previous) => keepStatus(dropDisabledFields(next, previous), previous),
   validate: validatePersistentVolume,
   validateUpdate: validatePersistentVolumeUpdate,
   warnings: persistentVolumeWarnings,

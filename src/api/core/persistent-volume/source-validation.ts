@@ -45,7 +45,7 @@ const checks: { readonly [S in Source]-?: Check<S> } = {
     ...requireMembers(source, at, "volumeID"),
     ...validatePartition(source.partition, child(at, "partition")),
   ],
-  glusterfs: (source, at) => [...requireMembers(source, at, "endpoints", "path"), ...endpointsNamespace(source, at)],
+  glusterfs: (source, at) => [...requireMembers(source, at, "endpoints", "path"), ...validateEndpointsNamespace(source, at)],
   flocker: validateFlocker,
   nfs: validateNfs,
   rbd: (source, at) => requireMembers(source, at, "monitors", "image"),
@@ -89,7 +89,7 @@ const checks: { readonly [S in Source]-?: Check<S> } = {
 };
 
 /** Kubernetes names two of them otherwise in its errors: one in those of its members, one where it is too much. */
-const spelling: Partial<Record<Source, string>> = { gcePersistentDisk: "persistentDisk" };
+const errorNames: Partial<Record<Source, string>> = { gcePersistentDisk: "persistentDisk" };
 const spellingOfSurplus: Partial<Record<Source, string>> = { cephfs: "cephFS" };
 const sources = Object.keys(checks) as readonly Source[];
 
@@ -100,7 +100,7 @@ export function validatePersistentVolumeSource(
 ): readonly FieldError[] {
   const given = sources.filter((name) => spec[name] !== undefined);
   const check = (name: Source): readonly FieldError[] =>
-    (checks[name] as Check<Source>)(spec[name] as never, child(path, spelling[name] ?? name), volume, {
+    (checks[name] as Check<Source>)(spec[name] as never, child(path, errorNames[name] ?? name), volume, {
       path,
       nodeAffinity: spec.nodeAffinity,
     });
@@ -132,7 +132,7 @@ export function isMountable(spec: PersistentVolumeSpec): boolean {
   return sources.some((name) => spec[name] !== undefined && !unmountable.has(name));
 }
 
-function endpointsNamespace(source: GlusterfsPersistentVolumeSource, path: string): readonly FieldError[] {
+function validateEndpointsNamespace(source: GlusterfsPersistentVolumeSource, path: string): readonly FieldError[] {
   const { endpointsNamespace: namespace } = source;
   if (namespace === undefined) return [];
   const at = child(path, "endpointsNamespace");

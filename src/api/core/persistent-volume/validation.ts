@@ -11,7 +11,7 @@ import { deepEqual } from "../../../schema/value/equal.ts";
 import { child, key } from "../../../schema/value/field-path.ts";
 import { compareQuantityTexts, quantityNanos } from "../../meta/quantity.ts";
 import { dns1123Subdomain } from "../../meta/validation/names.ts";
-import { newerLabel } from "../node/deprecated-labels.ts";
+import { replacementLabel } from "../node/deprecated-labels.ts";
 import { validateVolumeMode } from "../persistent-volume-claim/validation.ts";
 import { validateNodeSelector } from "../pod-spec/scheduling-validation.ts";
 import { validateAccessModes } from "./access-modes.ts";
@@ -40,9 +40,9 @@ export function validatePersistentVolumeSpec(
   const { nodeAffinity, storageClassName, volumeMode, persistentVolumeReclaimPolicy: policy } = spec;
   const className = child(path, "storageClassName");
   return [
-    ...modes(spec, path),
-    ...capacity(spec, child(path, "capacity")),
-    ...(nodeAffinity === undefined ? [] : affinity(nodeAffinity, child(path, "nodeAffinity"))),
+    ...validateModes(spec, path),
+    ...validateCapacity(spec, child(path, "capacity")),
+    ...(nodeAffinity === undefined ? [] : validateAffinity(nodeAffinity, child(path, "nodeAffinity"))),
     ...validatePersistentVolumeSource(spec, name, path),
     ...(policy === "Recycle" && isRoot(spec.hostPath?.path)
       ? [
@@ -59,12 +59,12 @@ export function validatePersistentVolumeSpec(
   ];
 }
 
-function modes({ accessModes = [] }: PersistentVolumeSpec, path: string): readonly FieldError[] {
+function validateModes({ accessModes = [] }: PersistentVolumeSpec, path: string): readonly FieldError[] {
   const at = child(path, "accessModes");
   return [...(accessModes.length === 0 ? [requiredField(at)] : []), ...validateAccessModes(accessModes, at)];
 }
 
-function capacity(spec: PersistentVolumeSpec, path: string): readonly FieldError[] {
+function validateCapacity(spec: PersistentVolumeSpec, path: string): readonly FieldError[] {
   const amounts = Object.entries(spec.capacity ?? {});
   const onlyStorage = amounts.length === 1 && amounts[0]?.[0] === "storage";
   return [
@@ -81,7 +81,7 @@ function capacity(spec: PersistentVolumeSpec, path: string): readonly FieldError
   ];
 }
 
-function affinity({ required }: VolumeNodeAffinity, path: string): readonly FieldError[] {
+function validateAffinity({ required }: VolumeNodeAffinity, path: string): readonly FieldError[] {
   const at = child(path, "required");
   return required === undefined
     ? [requiredField(at, "must specify required node constraints")]
@@ -105,7 +105,7 @@ export function validateInlineVolumeSpec(spec: PersistentVolumeSpec, path: strin
     ...refuse("claimRef", spec.claimRef !== undefined),
     ...refuse("capacity", Object.keys(spec.capacity ?? {}).length > 0),
     ...(spec.csi === undefined ? [requiredField(child(path, "csi"), `has to be specified ${inline}`)] : []),
-    ...modes(spec, path),
+    ...validateModes(spec, path),
     ...refuse("persistentVolumeReclaimPolicy", !!policy && policy !== "Retain", "may only be Retain"),
     ...refuse("nodeAffinity", spec.nodeAffinity !== undefined),
     ...validatePersistentVolumeSource(spec, "", path),
@@ -124,14 +124,14 @@ export function validatePersistentVolumeUpdate(
 ): readonly FieldError[] {
   const errors: FieldError[] = [];
   const [spec, before] = [next.spec ?? {}, previous.spec ?? {}];
-  if (!deepEqual(sourceOf(withoutNewSecret(spec, before)), sourceOf(before))) {
+  if (!deepEqual(sourceOf(ignoreAddedSecret(spec, before)), sourceOf(before))) {
     const detail = "spec.persistentvolumesource is immutable after creation";
     errors.push(forbiddenField("spec.persistentvolumesource", detail));
   }
   if (spec.volumeMode !== before.volumeMode) {
     errors.push(invalidField("volumeMode", spec.volumeMode, "field is immutable"));
   }
-  if (before.nodeAffinity !== undefined && !deepEqual(spec.nodeAffinity, withNewerLabels(before, spec))) {
+  if (before.nodeAffinity !== undefined && !deepEqual(spec.nodeAffinity, replaceDeprecatedLabels(before, spec))) {
     const detail = "field is immutable, except for updating from beta label to GA";
     errors.push(invalidField("nodeAffinity", spec.nodeAffinity, detail));
   }
@@ -139,7 +139,7 @@ export function validatePersistentVolumeUpdate(
 }
 
 /** The secret for growing the volume may be added, but not changed. */
-function withoutNewSecret(spec: PersistentVolumeSpec, before: PersistentVolumeSpec): PersistentVolumeSpec {
+function ignoreAddedSecret(spec: PersistentVolumeSpec, before: PersistentVolumeSpec): PersistentVolumeSpec {
   if (spec.csi === undefined || before.csi === undefined) return spec;
   if (before.csi.controllerExpandSecretRef !== undefined) return spec;
   const { controllerExpandSecretRef: _, ...csi } = spec.csi;
@@ -147,7 +147,7 @@ function withoutNewSecret(spec: PersistentVolumeSpec, before: PersistentVolumeSp
 }
 
 /** The affinity as it was, with each label that has a newer name named so where the new affinity does. */
-function withNewerLabels(before: PersistentVolumeSpec, next: PersistentVolumeSpec): VolumeNodeAffinity | undefined {
+function replaceDeprecatedLabels(before: PersistentVolumeSpec, next: PersistentVolumeSpec): VolumeNodeAffinity | undefined {
   const [was, is] = [before.nodeAffinity?.required, next.nodeAffinity?.required];
   if (was === undefined || is === undefined) return before.nodeAffinity;
   const nodeSelectorTerms = was.nodeSelectorTerms.map((term, i) => {
@@ -155,7 +155,7 @@ function withNewerLabels(before: PersistentVolumeSpec, next: PersistentVolumeSpe
     const matchExpressions = term.matchExpressions.map((expression, j) => {
       const label = is.nodeSelectorTerms[i]?.matchExpressions?.[j]?.key;
       // A label without a newer name may also lose its name, which is refused elsewhere.
-      return label === (newerLabel(expression.key) ?? "") ? { ...expression, key: label } : expression;
+      return label === (replacementLabel(expression.key) ?? "") ? { ...expression, key: label } : expression;
     });
     return { ...term, matchExpressions };
   });

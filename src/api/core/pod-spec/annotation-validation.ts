@@ -2,11 +2,11 @@
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
 import { child, key } from "../../../schema/value/field-path.ts";
 import type { ObjectMeta } from "../../meta/object-meta.ts";
-import { validateAnnotated } from "../container/security-context-validation.ts";
+import { validateAnnotationMatchesField } from "../container/security-context-validation.ts";
 import type { PodSpec } from "../pod/schema.ts";
 import { validateDescendingPath } from "../volume/file-validation.ts";
 import type { Toleration } from "./affinity.ts";
-import { eachContainer } from "./containers.ts";
+import { containersWithPaths } from "./containers.ts";
 import { validateTolerations } from "./toleration-validation.ts";
 
 export const APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/";
@@ -27,23 +27,23 @@ export function validatePodAnnotations(
   if (mirror !== undefined && !spec.nodeName) {
     errors.push(invalidField(key(path, MIRROR), mirror, "must set spec.nodeName if mirror pod annotation is set"));
   }
-  if (tolerations) errors.push(...validateWrittenTolerations(tolerations, path));
+  if (tolerations) errors.push(...validateTolerationsAnnotation(tolerations, path));
   if (cost !== undefined && !isInt32(cost)) {
     errors.push(invalidField(key(path, DELETION_COST), cost, "must be a 32bit integer"));
   }
   for (const [name, profile] of Object.entries(annotations)) {
     if (name === SECCOMP_POD || name.startsWith(SECCOMP_CONTAINER)) {
-      errors.push(...validateSeccompText(profile, child(path, name)));
+      errors.push(...validateSeccompAnnotation(profile, child(path, name)));
     }
   }
-  return [...errors, ...validateAppArmorTexts(annotations, spec, path)];
+  return [...errors, ...validateAppArmorAnnotations(annotations, spec, path)];
 }
 
 function isInt32(text: string): boolean {
   return /^(?:0|-?[1-9]\d*)$/.test(text) && Number(text) >= -(2 ** 31) && Number(text) < 2 ** 31;
 }
 
-function validateWrittenTolerations(text: string, path: string): readonly FieldError[] {
+function validateTolerationsAnnotation(text: string, path: string): readonly FieldError[] {
   let tolerations: unknown;
   try {
     tolerations = JSON.parse(text);
@@ -54,18 +54,18 @@ function validateWrittenTolerations(text: string, path: string): readonly FieldE
   return validateTolerations(tolerations as readonly Toleration[], child(path, TOLERATIONS));
 }
 
-function validateSeccompText(profile: string, path: string): readonly FieldError[] {
+function validateSeccompAnnotation(profile: string, path: string): readonly FieldError[] {
   if (["runtime/default", "docker/default", "unconfined"].includes(profile)) return [];
   if (profile.startsWith("localhost/")) return validateDescendingPath(profile.slice("localhost/".length), path);
   return [invalidField(path, profile, "must be a valid seccomp profile")];
 }
 
-function validateAppArmorTexts(
+function validateAppArmorAnnotations(
   annotations: Readonly<Record<string, string>>,
   spec: PodSpec,
   path: string,
 ): readonly FieldError[] {
-  const names = new Set(eachContainer(spec, "").map(({ container }) => container.name));
+  const names = new Set(containersWithPaths(spec, "").map(({ container }) => container.name));
   return Object.entries(annotations).flatMap(([name, profile]) => {
     if (!name.startsWith(APP_ARMOR)) return [];
     const container = name.slice(APP_ARMOR.length);
@@ -78,26 +78,26 @@ function validateAppArmorTexts(
 }
 
 /** `path` is that of the spec. */
-export function validateSeccompAgrees(metadata: ObjectMeta, spec: PodSpec, path: string): readonly FieldError[] {
+export function validateSeccompAnnotationsMatchFields(metadata: ObjectMeta, spec: PodSpec, path: string): readonly FieldError[] {
   const { annotations = {} } = metadata;
   const at = child(path, "securityContext.seccompProfile");
   return [
-    ...validateAnnotated(annotations[SECCOMP_POD], spec.securityContext?.seccompProfile, at, "seccomp"),
-    ...eachContainer(spec, path).flatMap(({ container, at: place }) => {
+    ...validateAnnotationMatchesField(annotations[SECCOMP_POD], spec.securityContext?.seccompProfile, at, "seccomp"),
+    ...containersWithPaths(spec, path).flatMap(({ container, at: place }) => {
       const annotation = annotations[`${SECCOMP_CONTAINER}${container.name}`];
       const field = child(place, "securityContext.seccompProfile");
-      return validateAnnotated(annotation, container.securityContext?.seccompProfile, field, "seccomp");
+      return validateAnnotationMatchesField(annotation, container.securityContext?.seccompProfile, field, "seccomp");
     }),
   ];
 }
 
 /** Of new pods only: those that exist may disagree. */
-export function validateAppArmorAgrees(metadata: ObjectMeta, spec: PodSpec, path: string): readonly FieldError[] {
+export function validateAppArmorAnnotationsMatchFields(metadata: ObjectMeta, spec: PodSpec, path: string): readonly FieldError[] {
   if (spec.os?.name === "windows") return [];
   const { annotations = {} } = metadata;
-  return eachContainer(spec, path).flatMap(({ container, at }) => {
+  return containersWithPaths(spec, path).flatMap(({ container, at }) => {
     const annotation = annotations[`${APP_ARMOR}${container.name}`];
     const field = child(at, "securityContext.appArmorProfile");
-    return validateAnnotated(annotation, container.securityContext?.appArmorProfile, field, "apparmor");
+    return validateAnnotationMatchesField(annotation, container.securityContext?.appArmorProfile, field, "apparmor");
   });
 }

@@ -5,13 +5,13 @@ import { type AppArmorProfile, appArmorProfile } from "../container/security-con
 import { profileAnnotation, validateAppArmorProfile } from "../container/security-context-validation.ts";
 import type { Pod, PodSpec } from "../pod/schema.ts";
 import { APP_ARMOR } from "./annotation-validation.ts";
-import { eachContainer } from "./containers.ts";
+import { containersWithPaths } from "./containers.ts";
 import { appArmorWarning } from "./warnings.ts";
 
 const LOCALHOST = "localhost/";
 
 /** Undefined for text that names no profile. */
-function profileOf(annotation: string): AppArmorProfile | undefined {
+function parseProfile(annotation: string): AppArmorProfile | undefined {
   if (annotation === "unconfined") return { type: "Unconfined" };
   if (annotation === "runtime/default") return { type: "RuntimeDefault" };
   if (!annotation.startsWith(LOCALHOST)) return undefined;
@@ -19,12 +19,12 @@ function profileOf(annotation: string): AppArmorProfile | undefined {
   return validateAppArmorProfile(profile, "").length === 0 ? profile : undefined;
 }
 
-export function withAppArmor(pod: Pod): Pod {
+export function syncAppArmor(pod: Pod): Pod {
   const { spec } = pod;
   if (spec === undefined || spec.os?.name === "windows") return pod;
   const given = pod.metadata?.annotations ?? {};
   const added: Record<string, string> = {};
-  for (const { container } of eachContainer(spec, "")) {
+  for (const { container } of containersWithPaths(spec, "")) {
     const profile = container.securityContext?.appArmorProfile ?? spec.securityContext?.appArmorProfile;
     const name = `${APP_ARMOR}${container.name}`;
     const text = profile === undefined || given[name] !== undefined ? "" : profileAnnotation(profile);
@@ -34,15 +34,15 @@ export function withAppArmor(pod: Pod): Pod {
     Object.keys(added).length === 0
       ? pod
       : { ...pod, metadata: { ...pod.metadata, annotations: { ...given, ...added } } };
-  return { ...annotated, spec: withProfiles(spec, given) };
+  return { ...annotated, spec: setProfilesFromAnnotations(spec, given) };
 }
 
-function withProfiles(spec: PodSpec, annotations: Readonly<Record<string, string>>): PodSpec {
+function setProfilesFromAnnotations(spec: PodSpec, annotations: Readonly<Record<string, string>>): PodSpec {
   if (!Object.keys(annotations).some((name) => name.startsWith(APP_ARMOR))) return spec;
   const filled = <C extends Container | EphemeralContainer>(container: C): C => {
     const annotation = annotations[`${APP_ARMOR}${container.name}`];
     if (annotation === undefined || container.securityContext?.appArmorProfile !== undefined) return container;
-    const profile = profileOf(annotation);
+    const profile = parseProfile(annotation);
     const common = spec.securityContext?.appArmorProfile;
     if (profile === undefined || (common !== undefined && semanticEqual(appArmorProfile, profile, common))) {
       return container;
@@ -59,10 +59,10 @@ function withProfiles(spec: PodSpec, annotations: Readonly<Record<string, string
 /** Of a pod as it was sent: once both places say the same, nobody can tell which was first. */
 export function appArmorWarnings({ metadata, spec }: Pod): readonly string[] {
   if (spec === undefined || spec.os?.name === "windows") return [];
-  return eachContainer(spec, "").flatMap(({ container }) => {
+  return containersWithPaths(spec, "").flatMap(({ container }) => {
     const name = `${APP_ARMOR}${container.name}`;
     const annotation = metadata?.annotations?.[name];
     if (annotation === undefined || container.securityContext?.appArmorProfile !== undefined) return [];
-    return profileOf(annotation) === undefined ? [] : [appArmorWarning("metadata.annotations", name)];
+    return parseProfile(annotation) === undefined ? [] : [appArmorWarning("metadata.annotations", name)];
   });
 }

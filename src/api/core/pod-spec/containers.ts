@@ -3,7 +3,7 @@ import { child, index } from "../../../schema/value/field-path.ts";
 import type { Container } from "../container/schema.ts";
 import type { PodSpec } from "../pod/schema.ts";
 
-export interface PlacedContainer {
+export interface ContainerWithPath {
   readonly container: Container;
   readonly list: "initContainers" | "containers" | "ephemeralContainers";
   /** `spec.containers[0]` */
@@ -11,7 +11,7 @@ export interface PlacedContainer {
 }
 
 /** In the order in which Kubernetes visits them: those that run first come first. */
-export function eachContainer(spec: PodSpec, path: string): readonly PlacedContainer[] {
+export function containersWithPaths(spec: PodSpec, path: string): readonly ContainerWithPath[] {
   return (["initContainers", "containers", "ephemeralContainers"] as const).flatMap((list) =>
     (spec[list] ?? []).map((container, i) => ({ container, list, at: index(child(path, list), i) })),
   );

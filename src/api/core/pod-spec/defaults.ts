@@ -10,19 +10,19 @@ import type { Pod, PodSpec } from "../pod/schema.ts";
 import type { Volume } from "../volume/schema.ts";
 
 const DEFAULT_FILE_MODE = 0o644;
-const TOKEN_SECONDS = 3600;
+const TOKEN_EXPIRATION_SECONDS = 3600;
 
 /** Defaults of a pod itself: those of its spec, plus what only pods get. */
 export function setPodDefaults(pod: Pod): Pod {
   const spec = setPodSpecDefaults(pod.spec ?? { containers: [] });
-  const forPod = (container: Container) => withRequests(withHostPorts(container, spec.hostNetwork === true));
+  const setPodContainerDefaults = (container: Container) => setRequestsFromLimits(setHostPorts(container, spec.hostNetwork === true));
   return {
     ...pod,
     spec: {
       ...spec,
       enableServiceLinks: spec.enableServiceLinks ?? true,
-      containers: spec.containers.map(forPod),
-      ...(spec.initContainers === undefined ? {} : { initContainers: spec.initContainers.map(forPod) }),
+      containers: spec.containers.map(setPodContainerDefaults),
+      ...(spec.initContainers === undefined ? {} : { initContainers: spec.initContainers.map(setPodContainerDefaults) }),
     },
   };
 }
@@ -54,7 +54,7 @@ function setContainerDefaults<C extends Container | EphemeralContainer>(containe
     terminationMessagePath: container.terminationMessagePath || "/dev/termination-log",
     terminationMessagePolicy: container.terminationMessagePolicy || "File",
     imagePullPolicy: container.imagePullPolicy || pullPolicyOf(container.image ?? ""),
-    ...(container.env === undefined ? {} : { env: container.env.map(withFieldVersion) }),
+    ...(container.env === undefined ? {} : { env: container.env.map(setEnvFieldVersion) }),
     ...(container.livenessProbe === undefined ? {} : { livenessProbe: setProbeDefaults(container.livenessProbe) }),
     ...(container.readinessProbe === undefined ? {} : { readinessProbe: setProbeDefaults(container.readinessProbe) }),
     ...(container.startupProbe === undefined ? {} : { startupProbe: setProbeDefaults(container.startupProbe) }),
@@ -63,8 +63,8 @@ function setContainerDefaults<C extends Container | EphemeralContainer>(containe
       : {
           lifecycle: {
             ...lifecycle,
-            ...(lifecycle.postStart === undefined ? {} : { postStart: withHandlerDefaults(lifecycle.postStart) }),
-            ...(lifecycle.preStop === undefined ? {} : { preStop: withHandlerDefaults(lifecycle.preStop) }),
+            ...(lifecycle.postStart === undefined ? {} : { postStart: setHandlerDefaults(lifecycle.postStart) }),
+            ...(lifecycle.preStop === undefined ? {} : { preStop: setHandlerDefaults(lifecycle.preStop) }),
           },
         }),
   };
@@ -93,7 +93,7 @@ export function pullPolicyOf(image: string): "Always" | "IfNotPresent" {
 
 function setProbeDefaults(probe: Probe): Probe {
   return {
-    ...withHandlerDefaults(probe),
+    ...setHandlerDefaults(probe),
     timeoutSeconds: probe.timeoutSeconds || 1,
     periodSeconds: probe.periodSeconds || 10,
     successThreshold: probe.successThreshold || 1,
@@ -101,7 +101,7 @@ function setProbeDefaults(probe: Probe): Probe {
   };
 }
 
-function withHandlerDefaults<H extends LifecycleHandler | Probe>(handler: H): H {
+function setHandlerDefaults<H extends LifecycleHandler | Probe>(handler: H): H {
   if (handler.httpGet === undefined) return handler;
   const httpGet: HTTPGetAction = {
     ...handler.httpGet,
@@ -113,20 +113,20 @@ function withHandlerDefaults<H extends LifecycleHandler | Probe>(handler: H): H 
 
 type EnvVar = NonNullable<Container["env"]>[number];
 
-function withFieldVersion(variable: EnvVar): EnvVar {
+function setEnvFieldVersion(variable: EnvVar): EnvVar {
   const fieldRef = variable.valueFrom?.fieldRef;
   if (fieldRef === undefined || fieldRef.apiVersion) return variable;
   return { ...variable, valueFrom: { ...variable.valueFrom, fieldRef: { ...fieldRef, apiVersion: "v1" } } };
 }
 
 /** A limit is also the request unless that is given. */
-function withRequests(container: Container): Container {
+function setRequestsFromLimits(container: Container): Container {
   const { limits, requests } = container.resources ?? {};
   if (limits === undefined || Object.keys(limits).length === 0) return container;
   return { ...container, resources: { ...container.resources, requests: { ...limits, ...requests } } };
 }
 
-function withHostPorts(container: Container, hostNetwork: boolean): Container {
+function setHostPorts(container: Container, hostNetwork: boolean): Container {
   if (!hostNetwork || container.ports === undefined) return container;
   return { ...container, ports: container.ports.map((p) => ({ ...p, hostPort: p.hostPort || p.containerPort })) };
 }
@@ -137,36 +137,36 @@ function setVolumeDefaults(volume: Volume): Volume {
   return {
     ...volume,
     ...(volume.hostPath === undefined ? {} : { hostPath: { ...volume.hostPath, type: volume.hostPath.type ?? "" } }),
-    ...(volume.secret === undefined ? {} : { secret: withMode(volume.secret) }),
-    ...(volume.configMap === undefined ? {} : { configMap: withMode(volume.configMap) }),
+    ...(volume.secret === undefined ? {} : { secret: setFileMode(volume.secret) }),
+    ...(volume.configMap === undefined ? {} : { configMap: setFileMode(volume.configMap) }),
     ...(volume.downwardAPI === undefined
       ? {}
       : {
           downwardAPI: {
-            ...withMode(volume.downwardAPI),
-            ...(volume.downwardAPI.items === undefined ? {} : { items: volume.downwardAPI.items.map(withItemVersion) }),
+            ...setFileMode(volume.downwardAPI),
+            ...(volume.downwardAPI.items === undefined ? {} : { items: volume.downwardAPI.items.map(setFileFieldVersion) }),
           },
         }),
-    ...(volume.ephemeral?.volumeClaimTemplate === undefined ? {} : { ephemeral: withClaimDefaults(volume.ephemeral) }),
+    ...(volume.ephemeral?.volumeClaimTemplate === undefined ? {} : { ephemeral: setClaimDefaults(volume.ephemeral) }),
     ...(volume.projected === undefined ? {} : { projected: setProjectedDefaults(volume.projected) }),
   };
 }
 
 type Ephemeral = NonNullable<Volume["ephemeral"]>;
 
-function withClaimDefaults(ephemeral: Ephemeral): Ephemeral {
+function setClaimDefaults(ephemeral: Ephemeral): Ephemeral {
   const template = ephemeral.volumeClaimTemplate;
   if (template === undefined) return ephemeral;
   return { volumeClaimTemplate: { ...template, spec: setPersistentVolumeClaimSpecDefaults(template.spec) } };
 }
 
-function withMode<V extends { readonly defaultMode?: number | undefined }>(volume: V): V {
+function setFileMode<V extends { readonly defaultMode?: number | undefined }>(volume: V): V {
   return { ...volume, defaultMode: volume.defaultMode ?? DEFAULT_FILE_MODE };
 }
 
 type DownwardFile = NonNullable<NonNullable<Volume["downwardAPI"]>["items"]>[number];
 
-function withItemVersion(item: DownwardFile): DownwardFile {
+function setFileFieldVersion(item: DownwardFile): DownwardFile {
   if (item.fieldRef === undefined || item.fieldRef.apiVersion) return item;
   return { ...item, fieldRef: { ...item.fieldRef, apiVersion: "v1" } };
 }
@@ -181,12 +181,12 @@ function setProjectedDefaults(projected: Projected): Projected {
       : {
           serviceAccountToken: {
             ...source.serviceAccountToken,
-            expirationSeconds: source.serviceAccountToken.expirationSeconds ?? TOKEN_SECONDS,
+            expirationSeconds: source.serviceAccountToken.expirationSeconds ?? TOKEN_EXPIRATION_SECONDS,
           },
         }),
     ...(source.downwardAPI?.items === undefined
       ? {}
-      : { downwardAPI: { ...source.downwardAPI, items: source.downwardAPI.items.map(withItemVersion) } }),
+      : { downwardAPI: { ...source.downwardAPI, items: source.downwardAPI.items.map(setFileFieldVersion) } }),
   }));
-  return { ...withMode(projected), ...(sources === undefined ? {} : { sources }) };
+  return { ...setFileMode(projected), ...(sources === undefined ? {} : { sources }) };
 }

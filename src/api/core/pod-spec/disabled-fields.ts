@@ -7,21 +7,21 @@ import type { Container, EphemeralContainer } from "../container/schema.ts";
 import type { PodSpec } from "../pod/schema.ts";
 import type { Volume } from "../volume/schema.ts";
 
-export function withoutDisabledFields(spec: PodSpec): PodSpec {
+export function dropDisabledFields(spec: PodSpec): PodSpec {
   const { resources: _, resourceClaims: __, ...kept } = spec;
   const images = new Set((spec.volumes ?? []).filter(({ image }) => image !== undefined).map(({ name }) => name));
   const clean = <C extends Container | EphemeralContainer>(containers: readonly C[]): readonly C[] =>
-    containers.map((container) => cleanContainer(container, images));
+    containers.map((container) => dropContainerFields(container, images));
   return {
     ...kept,
     containers: clean(spec.containers ?? []),
     ...(spec.initContainers === undefined ? {} : { initContainers: clean(spec.initContainers) }),
     ...(spec.ephemeralContainers === undefined ? {} : { ephemeralContainers: clean(spec.ephemeralContainers) }),
-    ...(spec.volumes === undefined ? {} : { volumes: cleanVolumes(spec.volumes) }),
+    ...(spec.volumes === undefined ? {} : { volumes: dropVolumeFields(spec.volumes) }),
   };
 }
 
-function cleanContainer<C extends Container | EphemeralContainer>(container: C, images: ReadonlySet<string>): C {
+function dropContainerFields<C extends Container | EphemeralContainer>(container: C, images: ReadonlySet<string>): C {
   let result = container;
   if (container.resources?.claims !== undefined) {
     const { claims: _, ...resources } = container.resources;
@@ -38,7 +38,7 @@ function cleanContainer<C extends Container | EphemeralContainer>(container: C, 
   return result;
 }
 
-function cleanVolumes(volumes: readonly Volume[]): readonly Volume[] {
+function dropVolumeFields(volumes: readonly Volume[]): readonly Volume[] {
   return volumes.flatMap((volume) => {
     if (volume.image !== undefined) return [];
     const { projected } = volume;

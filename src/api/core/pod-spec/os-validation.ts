@@ -8,7 +8,7 @@ import {
 } from "../../../schema/validation/field-error.ts";
 import { child } from "../../../schema/value/field-path.ts";
 import type { PodSpec } from "../pod/schema.ts";
-import { eachContainer } from "./containers.ts";
+import { containersWithPaths } from "./containers.ts";
 
 const SYSTEMS = ["linux", "windows"];
 
@@ -25,7 +25,7 @@ function validateLinux(spec: PodSpec, path: string): readonly FieldError[] {
   const detail = "windows options cannot be set for a linux pod";
   const places = [
     { context: spec.securityContext, at: path },
-    ...eachContainer(spec, path).map(({ container, at }) => ({ context: container.securityContext, at })),
+    ...containersWithPaths(spec, path).map(({ container, at }) => ({ context: container.securityContext, at })),
   ];
   return places
     .filter(({ context }) => context?.windowsOptions !== undefined)
@@ -66,7 +66,7 @@ function validateWindows(spec: PodSpec, path: string): readonly FieldError[] {
   const forbid = (field: string): FieldError => forbiddenField(field, "cannot be set for a windows pod");
   return [
     ...WINDOWS_POD.filter((name) => isSet(memberOf(spec, name))).map((name) => forbid(child(path, name))),
-    ...eachContainer(spec, path).flatMap(({ container, at }) =>
+    ...containersWithPaths(spec, path).flatMap(({ container, at }) =>
       WINDOWS_CONTAINER.filter((name) => isSet(container.securityContext?.[name])).map((name) =>
         forbid(child(at, `securityContext.${name}`)),
       ),
@@ -89,7 +89,7 @@ function isSet(value: unknown): boolean {
 /** Containers that are processes of a Windows node: all of a pod's or none, and on the node's network. */
 export function validateHostProcess(spec: PodSpec, path: string): readonly FieldError[] {
   const wanted = spec.securityContext?.windowsOptions?.hostProcess;
-  const containers = eachContainer(spec, path);
+  const containers = containersWithPaths(spec, path);
   const errors: FieldError[] = [];
   let count = 0;
   for (const { container, at } of containers) {

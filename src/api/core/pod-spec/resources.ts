@@ -3,26 +3,26 @@
 import type { Container } from "../container/schema.ts";
 import type { ContainerStatus } from "../container/status.ts";
 import type { Pod } from "../pod/schema.ts";
-import { type Amounts, amountsOf, largest, NOTHING, pick, sum } from "../resources/quantities.ts";
+import { type ResourceQuantities, parseResourceList, maxResources, NO_RESOURCES, filterResources, addResources } from "../resources/quantities.ts";
 
-export interface PodAmountsOptions {
+export interface PodResourcesOptions {
   /** While containers are resized they have what they had and what they are to have: the larger counts. */
-  readonly withStatus?: boolean;
-  readonly withOverhead?: boolean;
+  readonly useStatusResources?: boolean;
+  readonly includeOverhead?: boolean;
 }
 
-export function podRequests(pod: Pod, options: PodAmountsOptions = {}): Amounts {
-  const amounts = added(pod, (container) => requestsOf(container, statusOf(pod, container, options), pod));
-  return options.withOverhead === true ? sum(amounts, amountsOf(pod.spec?.overhead)) : amounts;
+export function podRequests(pod: Pod, options: PodResourcesOptions = {}): ResourceQuantities {
+  const requests = aggregateContainers(pod, (container) => requestsOf(container, containerStatusOf(pod, container, options), pod));
+  return options.includeOverhead === true ? addResources(requests, parseResourceList(pod.spec?.overhead)) : requests;
 }
 
 /** The overhead only counts where there is a limit. */
-export function podLimits(pod: Pod, options: PodAmountsOptions = {}): Amounts {
-  const amounts = added(pod, (container) => limitsOf(container, statusOf(pod, container, options), pod));
-  if (options.withOverhead !== true) return amounts;
-  return sum(
-    amounts,
-    pick(amountsOf(pod.spec?.overhead), (name) => amounts.has(name)),
+export function podLimits(pod: Pod, options: PodResourcesOptions = {}): ResourceQuantities {
+  const limits = aggregateContainers(pod, (container) => limitsOf(container, containerStatusOf(pod, container, options), pod));
+  if (options.includeOverhead !== true) return limits;
+  return addResources(
+    limits,
+    filterResources(parseResourceList(pod.spec?.overhead), (name) => limits.has(name)),
   );
 }
 
@@ -30,24 +30,24 @@ export function podLimits(pod: Pod, options: PodAmountsOptions = {}): Amounts {
  * All containers and sidecars together, or an init container beside the sidecars that were started before it, whichever
  * is more.
  */
-function added({ spec }: Pod, of: (container: Container) => Amounts): Amounts {
-  let sidecars = NOTHING;
-  let starting = NOTHING;
+function aggregateContainers({ spec }: Pod, of: (container: Container) => ResourceQuantities): ResourceQuantities {
+  let sidecars = NO_RESOURCES;
+  let starting = NO_RESOURCES;
   for (const container of spec?.initContainers ?? []) {
     const own = of(container);
     if (container.restartPolicy === "Always") {
-      sidecars = sum(sidecars, own);
-      starting = largest(starting, sidecars);
+      sidecars = addResources(sidecars, own);
+      starting = maxResources(starting, sidecars);
     } else {
-      starting = largest(starting, sum(sidecars, own));
+      starting = maxResources(starting, addResources(sidecars, own));
     }
   }
-  const running = (spec?.containers ?? []).reduce((all, container) => sum(all, of(container)), sidecars);
-  return largest(running, starting);
+  const running = (spec?.containers ?? []).reduce((all, container) => addResources(all, of(container)), sidecars);
+  return maxResources(running, starting);
 }
 
 /** Undefined where only the spec counts: init containers that end are never resized. */
-function statusOf(pod: Pod, container: Container, { withStatus }: PodAmountsOptions): ContainerStatus | undefined {
+function containerStatusOf(pod: Pod, container: Container, { useStatusResources: withStatus }: PodResourcesOptions): ContainerStatus | undefined {
   if (withStatus !== true) return undefined;
   const { initContainers = [] } = pod.spec ?? {};
   if (initContainers.includes(container) && container.restartPolicy !== "Always") return undefined;
@@ -56,18 +56,18 @@ function statusOf(pod: Pod, container: Container, { withStatus }: PodAmountsOpti
   return found?.resources === undefined ? undefined : found;
 }
 
-function requestsOf({ resources }: Container, status: ContainerStatus | undefined, pod: Pod): Amounts {
-  const wanted = amountsOf(resources?.requests);
+function requestsOf({ resources }: Container, status: ContainerStatus | undefined, pod: Pod): ResourceQuantities {
+  const wanted = parseResourceList(resources?.requests);
   if (status === undefined) return wanted;
-  const present = largest(amountsOf(status.resources?.requests), amountsOf(status.allocatedResources));
-  return isInfeasible(pod) ? present : largest(wanted, present);
+  const present = maxResources(parseResourceList(status.resources?.requests), parseResourceList(status.allocatedResources));
+  return isInfeasible(pod) ? present : maxResources(wanted, present);
 }
 
-function limitsOf({ resources }: Container, status: ContainerStatus | undefined, pod: Pod): Amounts {
-  const wanted = amountsOf(resources?.limits);
+function limitsOf({ resources }: Container, status: ContainerStatus | undefined, pod: Pod): ResourceQuantities {
+  const wanted = parseResourceList(resources?.limits);
   if (status === undefined) return wanted;
-  const present = amountsOf(status.resources?.limits);
-  return isInfeasible(pod) ? present : largest(wanted, present);
+  const present = parseResourceList(status.resources?.limits);
+  return isInfeasible(pod) ? present : maxResources(wanted, present);
 }
 
 /** The node will never give what was asked for. */

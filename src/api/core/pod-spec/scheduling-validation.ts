@@ -22,14 +22,14 @@ import type { NodeSelector, NodeSelectorRequirement, NodeSelectorTerm } from "..
 import type { Affinity, NodeAffinity, PodAffinity, PodAffinityTerm, TopologySpreadConstraint } from "./affinity.ts";
 
 /** What was stored before rules came, and may stay. */
-export interface SchedulingRules {
+export interface SchedulingValidationOptions {
   /** Values of node selectors that are no labels. */
-  readonly allowBadNodeValues?: boolean;
+  readonly allowInvalidNodeAffinityValues?: boolean;
   /** Selectors of topology spread constraints that do not hold. */
-  readonly allowBadSpreadSelectors?: boolean;
+  readonly allowInvalidTopologySpreadSelectors?: boolean;
 }
 
-export function validateScheduling(spec: PodSpec, path: string, rules: SchedulingRules = {}): readonly FieldError[] {
+export function validateScheduling(spec: PodSpec, path: string, rules: SchedulingValidationOptions = {}): readonly FieldError[] {
   const constraints = child(path, "topologySpreadConstraints");
   return [
     ...validateAffinity(spec.affinity, child(path, "affinity"), rules),
@@ -37,7 +37,7 @@ export function validateScheduling(spec: PodSpec, path: string, rules: Schedulin
   ];
 }
 
-function validateAffinity(affinity: Affinity | undefined, path: string, rules: SchedulingRules): readonly FieldError[] {
+function validateAffinity(affinity: Affinity | undefined, path: string, rules: SchedulingValidationOptions): readonly FieldError[] {
   return [
     ...validateNodeAffinity(affinity?.nodeAffinity, child(path, "nodeAffinity"), rules),
     ...validatePodAffinity(affinity?.podAffinity, child(path, "podAffinity")),
@@ -51,30 +51,30 @@ const PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution";
 function validateNodeAffinity(
   affinity: NodeAffinity | undefined,
   path: string,
-  rules: SchedulingRules,
+  rules: SchedulingValidationOptions,
 ): readonly FieldError[] {
   const demanded = affinity?.[REQUIRED];
   return [
     ...(demanded === undefined
       ? []
-      : validateNodeSelector(demanded, child(path, REQUIRED), { allowBadValues: rules.allowBadNodeValues === true })),
+      : validateNodeSelector(demanded, child(path, REQUIRED), { allowInvalidValues: rules.allowInvalidNodeAffinityValues === true })),
     ...(affinity?.[PREFERRED] ?? []).flatMap(({ weight, preference }, i) => {
       const at = index(child(path, PREFERRED), i);
       // Bad values of wishes are warned of, not refused.
-      const term = validateNodeTerm(preference, child(at, "preference"), { allowBadValues: true });
+      const term = validateNodeTerm(preference, child(at, "preference"), { allowInvalidValues: true });
       return [...validateWeight(weight, at), ...term];
     }),
   ];
 }
 
-export interface NodeSelectorRules {
-  readonly allowBadValues?: boolean;
+export interface NodeSelectorValidationOptions {
+  readonly allowInvalidValues?: boolean;
 }
 
 export function validateNodeSelector(
   selector: NodeSelector,
   path: string,
-  rules: NodeSelectorRules = {},
+  rules: NodeSelectorValidationOptions = {},
 ): readonly FieldError[] {
   const at = child(path, "nodeSelectorTerms");
   const terms = selector.nodeSelectorTerms;
@@ -87,7 +87,7 @@ function validateWeight(weight: number, path: string): readonly FieldError[] {
   return [invalidField(child(path, "weight"), weight, "must be in the range 1-100")];
 }
 
-function validateNodeTerm(term: NodeSelectorTerm, path: string, rules: NodeSelectorRules): readonly FieldError[] {
+function validateNodeTerm(term: NodeSelectorTerm, path: string, rules: NodeSelectorValidationOptions): readonly FieldError[] {
   return [
     ...(term.matchExpressions ?? []).flatMap((expression, i) =>
       validateExpression(expression, index(child(path, "matchExpressions"), i), rules),
@@ -99,13 +99,13 @@ function validateNodeTerm(term: NodeSelectorTerm, path: string, rules: NodeSelec
 function validateExpression(
   { key, operator, values = [] }: NodeSelectorRequirement,
   path: string,
-  rules: NodeSelectorRules,
+  rules: NodeSelectorValidationOptions,
 ): readonly FieldError[] {
   const at = child(path, "values");
   return [
     ...validateOperator(operator, values, path),
     ...validateName(child(path, "key"), key, qualifiedName),
-    ...(rules.allowBadValues === true ? [] : values).flatMap((value, i) =>
+    ...(rules.allowInvalidValues === true ? [] : values).flatMap((value, i) =>
       validateName(index(at, i), value, labelValue),
     ),
   ];
@@ -198,7 +198,7 @@ const INCLUSIONS = ["Honor", "Ignore"];
 function validateSpread(
   constraints: readonly TopologySpreadConstraint[],
   path: string,
-  rules: SchedulingRules,
+  rules: SchedulingValidationOptions,
 ): readonly FieldError[] {
   const last = new Map(
     constraints.map(({ topologyKey, whenUnsatisfiable }, i) => [`${whenUnsatisfiable} ${topologyKey}`, i]),
@@ -214,7 +214,7 @@ function validateSpread(
       ...validateInclusion(constraint.nodeAffinityPolicy, child(at, "nodeAffinityPolicy")),
       ...validateInclusion(constraint.nodeTaintsPolicy, child(at, "nodeTaintsPolicy")),
       ...validateMatchLabelKeys(constraint, child(at, "matchLabelKeys")),
-      ...(rules.allowBadSpreadSelectors === true
+      ...(rules.allowInvalidTopologySpreadSelectors === true
         ? []
         : validateLabelSelector(labelSelector, child(at, "labelSelector"))),
     ];

@@ -16,8 +16,8 @@ import {
 } from "../container/security-context-validation.ts";
 import type { PodSpec } from "../pod/schema.ts";
 
-export interface PodSecurityRules {
-  readonly allowHostSysctls?: boolean;
+export interface PodSecurityValidationOptions {
+  readonly allowHostNamespaceSysctls?: boolean;
 }
 
 const CHOICES = {
@@ -29,7 +29,7 @@ const CHOICES = {
 export function validatePodSecurityContext(
   spec: PodSpec,
   path: string,
-  rules: PodSecurityRules,
+  rules: PodSecurityValidationOptions,
 ): readonly FieldError[] {
   const context = spec.securityContext;
   const choices = Object.entries(CHOICES) as readonly (readonly [keyof typeof CHOICES, readonly string[]])[];
@@ -68,7 +68,7 @@ function validateSysctls(
   sysctls: readonly Sysctl[],
   path: string,
   spec: PodSpec,
-  rules: PodSecurityRules,
+  rules: PodSecurityValidationOptions,
 ): readonly FieldError[] {
   const seen = new Set<string>();
   return sysctls.flatMap(({ name }, i) => {
@@ -80,7 +80,7 @@ function validateSysctls(
     seen.add(name);
     const group = sysctlGroup(name);
     const shared = (group === "net" && spec.hostNetwork === true) || (group === "ipc" && spec.hostIPC === true);
-    if (shared && rules.allowHostSysctls !== true) {
+    if (shared && rules.allowHostNamespaceSysctls !== true) {
       errors.push(
         invalidField(at, name, `may not be specified when 'host${group === "net" ? "Network" : "IPC"}' is true`),
       );

@@ -2,15 +2,15 @@
 import type { Pod } from "../pod/schema.ts";
 import { validateScheduling } from "./scheduling-validation.ts";
 import { validatePodSecurityContext } from "./security-validation.ts";
-import type { PodSpecRules } from "./validation.ts";
+import type { PodSpecValidationOptions } from "./validation.ts";
 
-export function rulesFor({ spec }: Pod): PodSpecRules {
+export function validationOptionsFrom({ spec }: Pod): PodSpecValidationOptions {
   if (spec === undefined) return {};
   const placing = validateScheduling(spec, "").map(({ field }) => field);
   const sysctls = validatePodSecurityContext(spec, "", {}).some(({ field }) => field.startsWith("sysctls"));
   return {
-    allowBadNodeValues: placing.some((field) => /^affinity\.nodeAffinity\.required.*\.values\[/.test(field)),
-    allowBadSpreadSelectors: placing.some((field) => /^topologySpreadConstraints\[\d+\]\.labelSelector/.test(field)),
-    allowHostSysctls: sysctls,
+    allowInvalidNodeAffinityValues: placing.some((field) => /^affinity\.nodeAffinity\.required.*\.values\[/.test(field)),
+    allowInvalidTopologySpreadSelectors: placing.some((field) => /^topologySpreadConstraints\[\d+\]\.labelSelector/.test(field)),
+    allowHostNamespaceSysctls: sysctls,
   };
 }

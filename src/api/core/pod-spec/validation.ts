@@ -9,17 +9,17 @@ import { validateContainerResources } from "../resources/validation.ts";
 import { validateVolumes } from "../volume/validation.ts";
 import { validateDns, validateHostAliases } from "./dns-validation.ts";
 import { validateHostProcess, validateHostUsers, validateOs } from "./os-validation.ts";
-import { type SchedulingRules, validateScheduling } from "./scheduling-validation.ts";
+import { type SchedulingValidationOptions, validateScheduling } from "./scheduling-validation.ts";
 import { validatePodSecurityContext } from "./security-validation.ts";
 import { validateTolerations } from "./toleration-validation.ts";
 
-export interface PodSpecRules extends SchedulingRules {
+export interface PodSpecValidationOptions extends SchedulingValidationOptions {
   /** The spec is a pod's own. Templates may leave to the pod what is filled in when it is made. */
   readonly isPod?: boolean;
   /** The pod's name, where it is known. */
   readonly name?: string;
   /** Sysctls of the node's own namespaces, which pods that share these were once allowed. */
-  readonly allowHostSysctls?: boolean;
+  readonly allowHostNamespaceSysctls?: boolean;
 }
 
 const RESTART_POLICIES = ["Always", "OnFailure", "Never"];
@@ -27,9 +27,9 @@ const DNS_POLICIES = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "Non
 const PREEMPTION_POLICIES = ["PreemptLowerPriority", "Never"];
 const DEADLINE_MAX = 2147483647;
 
-export function validatePodSpec(spec: PodSpec, path: string, rules: PodSpecRules = {}): readonly FieldError[] {
-  const { errors, volumes } = validateVolumes(spec.volumes ?? [], child(path, "volumes"), rules.name ?? "");
-  const surroundings = {
+export function validatePodSpec(spec: PodSpec, path: string, options: PodSpecValidationOptions = {}): readonly FieldError[] {
+  const { errors, volumes } = validateVolumes(spec.volumes ?? [], child(path, "volumes"), options.name ?? "");
+  const podContext = {
     volumes,
     gracePeriodSeconds: spec.terminationGracePeriodSeconds ?? 30,
     restartPolicy: spec.restartPolicy ?? "",
@@ -37,13 +37,13 @@ export function validatePodSpec(spec: PodSpec, path: string, rules: PodSpecRules
   };
   return [
     ...errors,
-    ...validateContainers(spec, path, surroundings),
-    ...validateHostPorts(spec, child(path, "containers"), rules),
+    ...validateContainers(spec, path, podContext),
+    ...validateHostPorts(spec, child(path, "containers"), options),
     ...validateChoice(spec.restartPolicy ?? "", child(path, "restartPolicy"), RESTART_POLICIES),
     ...validateChoice(spec.dnsPolicy ?? "", child(path, "dnsPolicy"), DNS_POLICIES),
     ...validateLabels(spec.nodeSelector, child(path, "nodeSelector")),
-    ...validatePodSecurityContext(spec, child(path, "securityContext"), rules),
-    ...validateScheduling(spec, path, rules),
+    ...validatePodSecurityContext(spec, child(path, "securityContext"), options),
+    ...validateScheduling(spec, path, options),
     ...validateDns(spec, child(path, "dnsConfig")),
     ...validateGates(spec, path),
     ...validateHostProcess(spec, path),
@@ -63,12 +63,12 @@ export function validatePodSpec(spec: PodSpec, path: string, rules: PodSpecRules
 }
 
 /** On the node's network, a container's port is the node's; templates may leave that to the pod. */
-function validateHostPorts(spec: PodSpec, path: string, rules: PodSpecRules): readonly FieldError[] {
+function validateHostPorts(spec: PodSpec, path: string, options: PodSpecValidationOptions): readonly FieldError[] {
   if (spec.hostNetwork !== true) return [];
   return spec.containers.flatMap(({ ports = [] }, i) =>
-    ports.flatMap(({ hostPort = 0, containerPort }, place) => {
-      if (hostPort === containerPort || (hostPort === 0 && rules.isPod !== true)) return [];
-      const at = child(index(child(index(path, i), "ports"), place), "hostPort");
+    ports.flatMap(({ hostPort = 0, containerPort }, portIndex) => {
+      if (hostPort === containerPort || (hostPort === 0 && options.isPod !== true)) return [];
+      const at = child(index(child(index(path, i), "ports"), portIndex), "hostPort");
       return [invalidField(at, hostPort, "must match `containerPort` when `hostNetwork` is true")];
     }),
   );

@@ -5,12 +5,12 @@ import { isFractional } from "../../meta/quantity.ts";
 import { ipWarnings } from "../../meta/validation/ip.ts";
 import { labelValue } from "../../meta/validation/names.ts";
 import type { Container } from "../container/schema.ts";
-import { renamedLabel } from "../node/deprecated-labels.ts";
+import { labelDeprecation } from "../node/deprecated-labels.ts";
 import type { PodSpec } from "../pod/schema.ts";
 import type { NodeSelectorTerm } from "../references/selectors.ts";
 import { volumeWarnings } from "../volume/warnings.ts";
 import type { PodAffinity } from "./affinity.ts";
-import { eachContainer } from "./containers.ts";
+import { containersWithPaths } from "./containers.ts";
 
 export interface PodWarningOptions {
   /** Templates are warned of AppArmor annotations here; pods when the annotation is turned into the field. */
@@ -32,7 +32,7 @@ export function podSpecWarnings(
     ...pullSecretWarnings(spec, child(path, "imagePullSecrets")),
     ...fractionWarnings(spec.overhead, child(path, "overhead")),
     ...profileWarnings(spec, metadata, annotationsOf(path), options),
-    ...eachContainer(spec, path).flatMap(({ container, at }) => containerWarnings(container, at)),
+    ...containersWithPaths(spec, path).flatMap(({ container, at }) => containerWarnings(container, at)),
     ...portWarnings(spec, path),
     ...affinityWarnings(spec.affinity?.podAffinity, child(path, "affinity.podAffinity")),
     ...affinityWarnings(spec.affinity?.podAntiAffinity, child(path, "affinity.podAntiAffinity")),
@@ -47,7 +47,7 @@ function annotationsOf(path: string): string {
 function labelWarnings(spec: PodSpec, path: string): string[] {
   const warnings: string[] = [];
   for (const label of Object.keys(spec.nodeSelector ?? {})) {
-    const renamed = renamedLabel(label);
+    const renamed = labelDeprecation(label);
     if (renamed !== undefined) warnings.push(`${key(child(path, "nodeSelector"), label)}: ${renamed}`);
   }
   const { nodeAffinity } = spec.affinity ?? {};
@@ -63,7 +63,7 @@ function labelWarnings(spec: PodSpec, path: string): string[] {
   }
   for (const [i, { topologyKey, labelSelector }] of (spec.topologySpreadConstraints ?? []).entries()) {
     const constraint = index(child(path, "topologySpreadConstraints"), i);
-    const renamed = renamedLabel(topologyKey);
+    const renamed = labelDeprecation(topologyKey);
     if (renamed !== undefined) warnings.push(`${child(constraint, "topologyKey")}: ${topologyKey} is ${renamed}`);
     if (labelSelector === undefined) warnings.push(nullSelector(constraint));
   }
@@ -79,7 +79,7 @@ export function nodeTermWarnings(term: NodeSelectorTerm, path: string, checkValu
   const warnings: string[] = [];
   for (const [i, { key: label, values = [] }] of (term.matchExpressions ?? []).entries()) {
     const at = index(child(path, "matchExpressions"), i);
-    const renamed = renamedLabel(label);
+    const renamed = labelDeprecation(label);
     if (renamed !== undefined) warnings.push(`${child(at, "key")}: ${label} is ${renamed}`);
     if (!checkValues) continue;
     for (const [place, value] of values.entries()) {
@@ -90,14 +90,14 @@ export function nodeTermWarnings(term: NodeSelectorTerm, path: string, checkValu
   return warnings;
 }
 
-const deadAnnotations: Readonly<Record<string, string>> = {
+const removedAnnotations: Readonly<Record<string, string>> = {
   "scheduler.alpha.kubernetes.io/critical-pod": 'non-functional in v1.16+; use the "priorityClassName" field instead',
   "security.alpha.kubernetes.io/sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
   "security.alpha.kubernetes.io/unsafe-sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
 };
 
 function annotationWarnings({ annotations = {} }: ObjectMeta, path: string): string[] {
-  return Object.entries(deadAnnotations)
+  return Object.entries(removedAnnotations)
     .filter(([name]) => annotations[name] !== undefined)
     .map(([name, why]) => `${key(path, name)}: ${why}`);
 }
@@ -154,7 +154,7 @@ function profileWarnings(
   if (spec.securityContext?.seccompProfile === undefined && annotations[SECCOMP_POD] !== undefined) {
     warnings.push(`${key(path, SECCOMP_POD)}: ${seccomp}`);
   }
-  for (const { container } of eachContainer(spec, "")) {
+  for (const { container } of containersWithPaths(spec, "")) {
     const { seccompProfile, appArmorProfile } = container.securityContext ?? {};
     const old = `${SECCOMP_CONTAINER}${container.name}`;
     if (seccompProfile === undefined && annotations[old] !== undefined) warnings.push(`${key(path, old)}: ${seccomp}`);
@@ -204,7 +204,7 @@ type Port = NonNullable<Container["ports"]>[number];
 function portWarnings(spec: PodSpec, path: string): string[] {
   const warnings: string[] = [];
   const taken: { readonly port: Port; readonly at: string }[] = [];
-  for (const { container, at } of eachContainer(spec, path)) {
+  for (const { container, at } of containersWithPaths(spec, path)) {
     for (const [i, port] of (container.ports ?? []).entries()) {
       const here = index(child(at, "ports"), i);
       const { hostIP = "", hostPort = 0, protocol = "TCP" } = port;

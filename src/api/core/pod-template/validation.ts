@@ -9,10 +9,10 @@
 import { type FieldError, forbiddenField } from "../../../schema/validation/field-error.ts";
 import { child } from "../../../schema/value/field-path.ts";
 import { validateAnnotations, validateLabels } from "../../meta/validation/object-meta.ts";
-import { validatePodAnnotations, validateSeccompAgrees } from "../pod-spec/annotation-validation.ts";
+import { validatePodAnnotations, validateSeccompAnnotationsMatchFields } from "../pod-spec/annotation-validation.ts";
 import { setPodSpecDefaults } from "../pod-spec/defaults.ts";
-import { withoutDisabledFields } from "../pod-spec/disabled-fields.ts";
-import { type PodSpecRules, validatePodSpec } from "../pod-spec/validation.ts";
+import { dropDisabledFields } from "../pod-spec/disabled-fields.ts";
+import { type PodSpecValidationOptions, validatePodSpec } from "../pod-spec/validation.ts";
 import { podSpecWarnings } from "../pod-spec/warnings.ts";
 import type { PodTemplateSpec } from "./schema.ts";
 
@@ -20,7 +20,7 @@ import type { PodTemplateSpec } from "./schema.ts";
 export function validatePodTemplateSpec(
   template: PodTemplateSpec,
   path: string,
-  rules: PodSpecRules = {},
+  rules: PodSpecValidationOptions = {},
 ): readonly FieldError[] {
   const { metadata = {}, spec = { containers: [] } } = template;
   const [annotations, at] = [child(path, "annotations"), child(path, "spec")];
@@ -29,7 +29,7 @@ export function validatePodTemplateSpec(
     ...validateAnnotations(metadata.annotations, annotations),
     ...validatePodAnnotations(metadata, spec, annotations),
     ...validatePodSpec(spec, at, rules),
-    ...validateSeccompAgrees(metadata, spec, at),
+    ...validateSeccompAnnotationsMatchFields(metadata, spec, at),
     ...((spec.ephemeralContainers ?? []).length === 0
       ? []
       : [forbiddenField(child(at, "ephemeralContainers"), "ephemeral containers not allowed in pod template")]),
@@ -37,7 +37,7 @@ export function validatePodTemplateSpec(
 }
 
 export function setPodTemplateDefaults(template: PodTemplateSpec): PodTemplateSpec {
-  const spec = withoutDisabledFields(template.spec ?? { containers: [] });
+  const spec = dropDisabledFields(template.spec ?? { containers: [] });
   return { ...template, spec: setPodSpecDefaults(spec) };
 }
 

@@ -4,33 +4,33 @@ import { semanticEqual } from "../../../schema/semantic-equal.ts";
 import { type FieldError, forbiddenField } from "../../../schema/validation/field-error.ts";
 import type { SubresourceStrategy } from "../../kind.ts";
 import { ephemeralContainer } from "../container/schema.ts";
-import { withoutDisabledFields } from "../pod-spec/disabled-fields.ts";
-import { rulesFor } from "../pod-spec/validation-options.ts";
-import { counted } from "./generation.ts";
-import { identity } from "./resize.ts";
+import { dropDisabledFields } from "../pod-spec/disabled-fields.ts";
+import { validationOptionsFrom } from "../pod-spec/validation-options.ts";
+import { updatePodGeneration } from "./generation.ts";
+import { subresourceMetadata } from "./resize.ts";
 import type { Pod } from "./schema.ts";
 import { validateAnnotationUpdate } from "./update-validation.ts";
 import { validatePod } from "./validation.ts";
 
-export const podEphemeralContainers: SubresourceStrategy<Pod> = {
+export const podEphemeralContainersStrategy: SubresourceStrategy<Pod> = {
   prepareForUpdate: (next, previous) => {
     const { ephemeralContainers: _, ...spec } = previous.spec ?? { containers: [] };
-    const added = next.spec === undefined ? undefined : withoutDisabledFields(next.spec).ephemeralContainers;
+    const added = next.spec === undefined ? undefined : dropDisabledFields(next.spec).ephemeralContainers;
     const kept = {
       ...previous,
-      metadata: identity(next, previous),
+      metadata: subresourceMetadata(next, previous),
       spec: added === undefined ? spec : { ...spec, ephemeralContainers: added },
     };
-    return counted(kept, previous);
+    return updatePodGeneration(kept, previous);
   },
   validateUpdate: (next, previous) => [
-    ...validatePod(next, rulesFor(previous)),
+    ...validatePod(next, validationOptionsFrom(previous)),
     ...validateAnnotationUpdate(next.metadata, previous.metadata),
-    ...validateKept(next, previous),
+    ...validateExistingContainers(next, previous),
   ],
 };
 
-function validateKept(next: Pod, previous: Pod): readonly FieldError[] {
+function validateExistingContainers(next: Pod, previous: Pod): readonly FieldError[] {
   if (previous.metadata?.annotations?.["kubernetes.io/config.mirror"] !== undefined) {
     return [forbiddenField("", "static pods do not support ephemeral containers")];
   }

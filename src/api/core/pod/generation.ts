@@ -2,7 +2,7 @@ import { semanticEqual } from "../../../schema/semantic-equal.ts";
 import { type Pod, podSpec } from "./schema.ts";
 
 /** The generation counts the changes of the spec. */
-export function counted(next: Pod, previous: Pod): Pod {
+export function updatePodGeneration(next: Pod, previous: Pod): Pod {
   const before = previous.metadata?.generation ?? 0;
   const generation = semanticEqual(podSpec, next.spec, previous.spec) ? before : before + 1;
   return generation === 0 ? next : { ...next, metadata: { ...next.metadata, generation } };

@@ -1,10 +1,10 @@
 import { allVerbs, type Kind } from "../../kind.ts";
 import { statusSubresource } from "../../strategy.ts";
 import { podColumns, podRowConditions } from "./columns.ts";
-import { podEphemeralContainers } from "./ephemeral-containers.ts";
-import { podResize } from "./resize.ts";
+import { podEphemeralContainersStrategy } from "./ephemeral-containers.ts";
+import { podResizeStrategy } from "./resize.ts";
 import { type Pod, pod } from "./schema.ts";
-import { podStatusPart, podStrategy } from "./strategy.ts";
+import { podStatusStrategy, podStrategy } from "./strategy.ts";
 
 export const podKind: Kind<Pod> = {
   group: "",
@@ -20,14 +20,14 @@ export const podKind: Kind<Pod> = {
   subresources: [
     { name: "attach", kind: "PodAttachOptions", verbs: ["create", "get"] },
     { name: "binding", kind: "Binding", verbs: ["create"] },
-    { name: "ephemeralcontainers", kind: "Pod", verbs: ["get", "patch", "update"], strategy: podEphemeralContainers },
+    { name: "ephemeralcontainers", kind: "Pod", verbs: ["get", "patch", "update"], strategy: podEphemeralContainersStrategy },
     { name: "eviction", group: "policy", version: "v1", kind: "Eviction", verbs: ["create"] },
     { name: "exec", kind: "PodExecOptions", verbs: ["create", "get"] },
     { name: "log", kind: "Pod", verbs: ["get"] },
     { name: "portforward", kind: "PodPortForwardOptions", verbs: ["create", "get"] },
     { name: "proxy", kind: "PodProxyOptions", verbs: ["create", "delete", "get", "patch", "update"] },
-    { name: "resize", kind: "Pod", verbs: ["get", "patch", "update"], strategy: podResize },
-    statusSubresource("Pod", podStatusPart),
+    { name: "resize", kind: "Pod", verbs: ["get", "patch", "update"], strategy: podResizeStrategy },
+    statusSubresource("Pod", podStatusStrategy),
   ],
   storageName: "pods",
   schema: pod,

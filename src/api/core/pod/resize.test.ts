@@ -2,9 +2,9 @@ import t from "tap";
 import type { Container } from "../container/schema.ts";
 import { setPodDefaults } from "../pod-spec/defaults.ts";
 import type { ResourceRequirements } from "../resources/schema.ts";
-import { podEphemeralContainers } from "./ephemeral-containers.ts";
+import { podEphemeralContainersStrategy } from "./ephemeral-containers.ts";
 import { qosClassOf } from "./qos.ts";
-import { podResize } from "./resize.ts";
+import { podResizeStrategy } from "./resize.ts";
 import type { Pod, PodSpec } from "./schema.ts";
 
 const resources: ResourceRequirements = { requests: { cpu: "1" }, limits: { cpu: "2", memory: "1Gi" } };
@@ -16,8 +16,8 @@ function pod(spec: Partial<PodSpec>): Pod {
 }
 
 function resized(next: Pod, previous = pod({})): { readonly pod: Pod; readonly faults: readonly string[] } {
-  const prepared = podResize.prepareForUpdate(next, previous, "");
-  const errors = podResize.validateUpdate?.(prepared, previous) ?? [];
+  const prepared = podResizeStrategy.prepareForUpdate(next, previous, "");
+  const errors = podResizeStrategy.validateUpdate?.(prepared, previous) ?? [];
   return { pod: prepared, faults: errors.map(({ type, field }) => `${type} ${field}`) };
 }
 
@@ -61,13 +61,13 @@ t.test("podEphemeralContainers adds containers, which then stay as they are", as
   const with_ = (...names: readonly string[]): Pod =>
     pod({ ephemeralContainers: names.map((name) => ({ name, image: "debug:1", targetContainerName: "a" })) });
   const apply = (next: Pod, previous: Pod): readonly string[] => {
-    const prepared = podEphemeralContainers.prepareForUpdate(next, previous, "");
-    return (podEphemeralContainers.validateUpdate?.(prepared, previous) ?? []).map(({ field }) => field);
+    const prepared = podEphemeralContainersStrategy.prepareForUpdate(next, previous, "");
+    return (podEphemeralContainersStrategy.validateUpdate?.(prepared, previous) ?? []).map(({ field }) => field);
   };
   t.same(apply(with_("d"), pod({})), []);
   t.same(apply(with_("d", "e"), with_("d")), []);
   t.same(apply(with_("e"), with_("d")), ["spec.ephemeralContainers"]);
   t.same(apply(with_("a"), pod({})), ["spec.ephemeralContainers[0].name"]);
-  const other = podEphemeralContainers.prepareForUpdate(pod({ hostname: "h" }), pod({}), "");
+  const other = podEphemeralContainersStrategy.prepareForUpdate(pod({ hostname: "h" }), pod({}), "");
   t.equal(other.spec?.hostname, undefined);
 });

@@ -6,10 +6,10 @@ import { child, index } from "../../../schema/value/field-path.ts";
 import type { SubresourceStrategy } from "../../kind.ts";
 import { compareQuantityTexts } from "../../meta/quantity.ts";
 import type { Container } from "../container/schema.ts";
-import { withoutDisabledFields } from "../pod-spec/disabled-fields.ts";
-import { rulesFor } from "../pod-spec/validation-options.ts";
+import { dropDisabledFields } from "../pod-spec/disabled-fields.ts";
+import { validationOptionsFrom } from "../pod-spec/validation-options.ts";
 import type { ResourceList, ResourceRequirements } from "../resources/schema.ts";
-import { counted } from "./generation.ts";
+import { updatePodGeneration } from "./generation.ts";
 import { qosClassOf } from "./qos.ts";
 import { type Pod, type PodSpec, podSpec } from "./schema.ts";
 import { validatePod } from "./validation.ts";
@@ -17,7 +17,7 @@ import { validatePod } from "./validation.ts";
 const LISTS = ["initContainers", "containers"] as const;
 const NO_SPEC: PodSpec = { containers: [] };
 
-export const podResize: SubresourceStrategy<Pod> = {
+export const podResizeStrategy: SubresourceStrategy<Pod> = {
   manageableFields: LISTS.flatMap((list) => ["resources", "resizePolicy"].map((member) => ["spec", list, "*", member])),
   prepareForUpdate,
   validateUpdate,
@@ -30,17 +30,17 @@ function prepareForUpdate(next: Pod, previous: Pod): Pod {
   if (!LISTS.every((list) => sameNames(spec[list], old[list]))) return next;
   const resized: PodSpec = {
     ...old,
-    containers: withResources(old.containers, spec.containers),
+    containers: copyResources(old.containers, spec.containers),
     ...(old.initContainers === undefined
       ? {}
-      : { initContainers: withResources(old.initContainers, spec.initContainers ?? []) }),
+      : { initContainers: copyResources(old.initContainers, spec.initContainers ?? []) }),
   };
-  const enabled = withoutDisabledFields(resized);
-  return counted({ ...previous, metadata: identity(next, previous), spec: enabled }, previous);
+  const enabled = dropDisabledFields(resized);
+  return updatePodGeneration({ ...previous, metadata: subresourceMetadata(next, previous), spec: enabled }, previous);
 }
 
 /** Of the metadata sent, only what says which object is meant; and who manages what of it now. */
-export function identity(next: Pod, previous: Pod): Pod["metadata"] {
+export function subresourceMetadata(next: Pod, previous: Pod): Pod["metadata"] {
   const { name, namespace, uid, resourceVersion, managedFields } = next.metadata ?? {};
   const kept = { ...previous.metadata, name, namespace, uid, resourceVersion };
   return managedFields === undefined ? kept : { ...kept, managedFields };
@@ -50,7 +50,7 @@ function sameNames(next: readonly Container[] = [], previous: readonly Container
   return next.length === previous.length && next.every(({ name }, i) => name === previous[i]?.name);
 }
 
-function withResources(previous: readonly Container[], next: readonly Container[]): readonly Container[] {
+function copyResources(previous: readonly Container[], next: readonly Container[]): readonly Container[] {
   return previous.map((container, i) => {
     const { resources, resizePolicy } = next[i] ?? container;
     const { resources: _, resizePolicy: __, ...rest } = container;
@@ -65,7 +65,7 @@ function withResources(previous: readonly Container[], next: readonly Container[
 function validateUpdate(next: Pod, previous: Pod): readonly FieldError[] {
   const { spec = NO_SPEC } = next;
   const { spec: old = NO_SPEC } = previous;
-  const errors: FieldError[] = [...validatePod(next, rulesFor(previous))];
+  const errors: FieldError[] = [...validatePod(next, validationOptionsFrom(previous))];
   if (previous.metadata?.annotations?.["kubernetes.io/config.mirror"] !== undefined) {
     return [...errors, forbiddenField("", "static pods cannot be resized")];
   }
@@ -83,7 +83,7 @@ function validateUpdate(next: Pod, previous: Pod): readonly FieldError[] {
       errors.push(...validateContainerResize(container, old[list]?.[i] ?? container, at));
     }
   }
-  if (!semanticEqual(podSpec, withOldComputing(spec, old), old)) {
+  if (!semanticEqual(podSpec, maskComputeResources(spec, old), old)) {
     errors.push(forbiddenField("spec", "only cpu and memory resources are mutable"));
   }
   return errors;
@@ -129,9 +129,9 @@ function validateContainerResize(next: Container, previous: Container, path: str
  * The new spec with the CPU and memory of the old one; any other difference then shows. What had no list of amounts at
  * all is not looked at, as in Kubernetes.
  */
-function withOldComputing(next: PodSpec, previous: PodSpec): PodSpec {
+function maskComputeResources(next: PodSpec, previous: PodSpec): PodSpec {
   const restore = (containers: readonly Container[], old: readonly Container[] = []): readonly Container[] =>
-    containers.map((container, i) => ({ ...container, resources: oldComputing(container, old[i]) }));
+    containers.map((container, i) => ({ ...container, resources: maskedResources(container, old[i]) }));
   return {
     ...next,
     containers: restore(next.containers, previous.containers),
@@ -141,7 +141,7 @@ function withOldComputing(next: PodSpec, previous: PodSpec): PodSpec {
   };
 }
 
-function oldComputing(next: Container, previous: Container | undefined): ResourceRequirements {
+function maskedResources(next: Container, previous: Container | undefined): ResourceRequirements {
   const of = (list: "limits" | "requests"): { readonly [L in "limits" | "requests"]?: ResourceList } => {
     const before = previous?.resources?.[list];
     if (before === undefined) return {};

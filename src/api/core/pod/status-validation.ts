@@ -28,15 +28,15 @@ export function validatePodStatusUpdate(next: Pod, previous: Pod): readonly Fiel
     ),
     ...(nominated ? validateName("status.nominatedNodeName", nominatedNodeName, dns1123Subdomain) : []),
     ...(qosClass === (before.qosClass ?? "") ? [] : [invalidField("status.qosClass", qosClass, "field is immutable")]),
-    ...validateEnded(status, before, previous.spec),
+    ...validateTerminatedContainers(status, before, previous.spec),
     ...validatePodIps((status.podIPs ?? []).map(({ ip }) => ip)),
     ...validateHostIps(status),
-    ...validateUsers(status, next.spec?.os?.name === "windows"),
+    ...validateContainerUsers(status, next.spec?.os?.name === "windows"),
   ];
 }
 
 /** Who the processes of containers are. */
-function validateUsers(status: PodStatus, windows: boolean): readonly FieldError[] {
+function validateContainerUsers(status: PodStatus, windows: boolean): readonly FieldError[] {
   const lists = ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"] as const;
   return lists.flatMap((list) =>
     (status[list] ?? []).flatMap(({ user }, i) => {
@@ -56,7 +56,7 @@ function validateUsers(status: PodStatus, windows: boolean): readonly FieldError
 }
 
 /** A container that has ended and will not be started again cannot be said to run. */
-function validateEnded(next: PodStatus, previous: PodStatus, spec: PodSpec | undefined): readonly FieldError[] {
+function validateTerminatedContainers(next: PodStatus, previous: PodStatus, spec: PodSpec | undefined): readonly FieldError[] {
   const policy = spec?.restartPolicy ?? "Always";
   const sidecars = new Set(
     (spec?.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === "Always").map(({ name }) => name),
@@ -65,14 +65,14 @@ function validateEnded(next: PodStatus, previous: PodStatus, spec: PodSpec | und
     policy === "Always" || sidecars.has(name) || (policy === "OnFailure" && state?.terminated?.exitCode !== 0);
   const never = (): boolean => false;
   return [
-    ...stillEnded(next.containerStatuses, previous.containerStatuses, "status.containerStatuses", mayRestart),
-    ...stillEnded(
+    ...validateStaysTerminated(next.containerStatuses, previous.containerStatuses, "status.containerStatuses", mayRestart),
+    ...validateStaysTerminated(
       next.initContainerStatuses,
       previous.initContainerStatuses,
       "status.initContainerStatuses",
       mayRestart,
     ),
-    ...stillEnded(
+    ...validateStaysTerminated(
       next.ephemeralContainerStatuses,
       previous.ephemeralContainerStatuses,
       "status.ephemeralContainerStatuses",
@@ -81,7 +81,7 @@ function validateEnded(next: PodStatus, previous: PodStatus, spec: PodSpec | und
   ];
 }
 
-function stillEnded(
+function validateStaysTerminated(
   next: readonly ContainerStatus[] = [],
   previous: readonly ContainerStatus[] = [],
   path: string,
@@ -101,7 +101,7 @@ function validatePodIps(ips: readonly string[]): readonly FieldError[] {
   return [
     ...ips.flatMap((ip, i) => validateLegacyIp(ip, index("status.podIPs", i))),
     ...(isDualStack(ips) ? [] : [invalidField("status.podIPs", goIps("PodIP", ips), ONE_PER_FAMILY)]),
-    ...duplicates(ips, "status.podIPs"),
+    ...validateUniqueIps(ips, "status.podIPs"),
   ];
 }
 
@@ -114,7 +114,7 @@ function validateHostIps({ hostIP = "", hostIPs = [] }: PodStatus): readonly Fie
       : [invalidField("status.hostIPs[0].ip", first, "must be equal to `hostIP`")]),
     ...ips.flatMap((ip, i) => validateLegacyIp(ip, index("status.hostIPs", i))),
     ...(isDualStack(ips) ? [] : [invalidField("status.hostIPs", goIps("HostIP", ips), ONE_PER_FAMILY)]),
-    ...duplicates(ips, "status.hostIPs"),
+    ...validateUniqueIps(ips, "status.hostIPs"),
   ];
 }
 
@@ -131,7 +131,7 @@ function isDualStack(ips: readonly string[]): boolean {
   return ips.length === 2 && families.size === 2 && !families.has(undefined);
 }
 
-function duplicates(ips: readonly string[], path: string): readonly FieldError[] {
+function validateUniqueIps(ips: readonly string[], path: string): readonly FieldError[] {
   const seen = new Set<string>();
   return ips.flatMap((ip, i) => (seen.size === seen.add(ip).size ? [duplicateField(index(path, i), ip)] : []));
 }

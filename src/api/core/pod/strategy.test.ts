@@ -1,6 +1,6 @@
 import t from "tap";
 import type { Pod, PodSpec } from "./schema.ts";
-import { podStatusPart, podStrategy } from "./strategy.ts";
+import { podStatusStrategy, podStrategy } from "./strategy.ts";
 
 const ARMOR = "container.apparmor.security.beta.kubernetes.io/";
 const container = { name: "a", image: "web:1" };
@@ -80,12 +80,12 @@ t.test("podStatusPart lets no container that has ended run again", async (t) => 
   const faults = (restartPolicy: "Always" | "OnFailure" | "Never"): readonly string[] => {
     const pod = created({ restartPolicy });
     const previous: Pod = { ...pod, status: { ...pod.status, containerStatuses: [ended] } };
-    const next = podStatusPart.prepareForUpdate(
+    const next = podStatusStrategy.prepareForUpdate(
       { ...pod, status: { ...pod.status, containerStatuses: [running] } },
       previous,
       "",
     );
-    return (podStatusPart.validateUpdate?.(next, previous) ?? []).map(({ field }) => field);
+    return (podStatusStrategy.validateUpdate?.(next, previous) ?? []).map(({ field }) => field);
   };
   t.same(faults("Always"), []);
   t.same(faults("OnFailure"), []);
@@ -95,9 +95,9 @@ t.test("podStatusPart lets no container that has ended run again", async (t) => 
 t.test("podStatusPart keeps owners and quality of service, and checks addresses", async (t) => {
   const pod = created({}, { ownerReferences: [{ apiVersion: "v1", kind: "Node", name: "n", uid: "u" }] });
   const sent: Pod = { ...pod, metadata: { name: "web" }, status: { podIP: "10.0.0.1", hostIPs: [{ ip: "x" }] } };
-  const next = podStatusPart.prepareForUpdate(sent, pod, "");
+  const next = podStatusStrategy.prepareForUpdate(sent, pod, "");
   t.equal(next.metadata?.ownerReferences?.length, 1);
   t.match(next.status, { qosClass: "BestEffort", podIPs: [{ ip: "10.0.0.1" }] });
-  const faults = (podStatusPart.validateUpdate?.(next, pod) ?? []).map(({ field }) => field);
+  const faults = (podStatusStrategy.validateUpdate?.(next, pod) ?? []).map(({ field }) => field);
   t.same(faults, ["status.hostIPs[0].ip", "status.hostIPs[0]"]);
 });

@@ -5,11 +5,11 @@ import { dns1123Label } from "../../meta/validation/names.ts";
 import { keepStatus, replaceStatus } from "../../strategy.ts";
 import type { ContainerStatus } from "../container/status.ts";
 import type { PodAffinityTerm } from "../pod-spec/affinity.ts";
-import { appArmorWarnings, withAppArmor } from "../pod-spec/app-armor.ts";
+import { appArmorWarnings, syncAppArmor } from "../pod-spec/app-armor.ts";
 import { setPodDefaults } from "../pod-spec/defaults.ts";
-import { withoutDisabledFields } from "../pod-spec/disabled-fields.ts";
+import { dropDisabledFields } from "../pod-spec/disabled-fields.ts";
 import { podSpecWarnings } from "../pod-spec/warnings.ts";
-import { counted } from "./generation.ts";
+import { updatePodGeneration } from "./generation.ts";
 import { qosClassOf } from "./qos.ts";
 import type { Pod, PodSpec, PodStatus } from "./schema.ts";
 import { validatePodStatusUpdate } from "./status-validation.ts";
@@ -17,18 +17,18 @@ import { validatePodUpdate } from "./update-validation.ts";
 import { validateNewPod } from "./validation.ts";
 
 export const podStrategy: Strategy<Pod> = {
-  setDefaults: (object) => withBothIps(setPodDefaults(object)),
+  setDefaults: (object) => syncPodIps(setPodDefaults(object)),
   warningsBeforePrepare: (object) => appArmorWarnings(object),
   prepareForCreate,
-  prepareForUpdate: (next, previous) => counted(keepStatus(withoutDisabled(next), previous), previous),
+  prepareForUpdate: (next, previous) => updatePodGeneration(keepStatus(dropDisabledSpecFields(next), previous), previous),
   validate: (object, previous): readonly FieldError[] => (previous === undefined ? validateNewPod(object) : []),
   validateUpdate: validatePodUpdate,
   // Updates of pods are frequent and seldom made by people.
   warnings: (object, previous) => (previous === undefined ? podWarnings(object) : []),
-  gracePeriodSeconds: gracePeriod,
+  gracePeriodSeconds: gracePeriodSeconds,
 };
 
-export const podStatusPart: SubresourceStrategy<Pod> = {
+export const podStatusStrategy: SubresourceStrategy<Pod> = {
   resetFields: [["spec"], ["metadata", "deletionTimestamp"], ["metadata", "ownerReferences"]],
   prepareForUpdate: prepareForStatusUpdate,
   validateUpdate: validatePodStatusUpdate,
@@ -45,32 +45,32 @@ function podWarnings(object: Pod): readonly string[] {
 }
 
 function prepareForCreate(object: Pod): Pod {
-  const pod = withAppArmor({ ...object, metadata: { ...object.metadata, generation: 1 } });
+  const pod = syncAppArmor({ ...object, metadata: { ...object.metadata, generation: 1 } });
   if (pod.spec === undefined) return { ...pod, status: { phase: "Pending" } };
-  const enabled = withoutDisabledFields(pod.spec);
-  const spec = withLabelKeys(withPositiveGrace(enabled), pod.metadata?.labels ?? {});
-  return { ...pod, spec, status: { phase: "Pending", qosClass: qosClassOf(spec), ...gated(spec) } };
+  const enabled = dropDisabledFields(pod.spec);
+  const spec = applyMatchLabelKeys(replaceNegativeGracePeriod(enabled), pod.metadata?.labels ?? {});
+  return { ...pod, spec, status: { phase: "Pending", qosClass: qosClassOf(spec), ...schedulingGatedStatus(spec) } };
 }
 
-function withoutDisabled(object: Pod): Pod {
-  return object.spec === undefined ? object : { ...object, spec: withoutDisabledFields(object.spec) };
+function dropDisabledSpecFields(object: Pod): Pod {
+  return object.spec === undefined ? object : { ...object, spec: dropDisabledFields(object.spec) };
 }
 
-function withPositiveGrace(spec: PodSpec): PodSpec {
+function replaceNegativeGracePeriod(spec: PodSpec): PodSpec {
   return (spec.terminationGracePeriodSeconds ?? 0) < 0 ? { ...spec, terminationGracePeriodSeconds: 1 } : spec;
 }
 
 /** That gates hold the pod back shows from the start. */
-function gated(spec: PodSpec): Pick<PodStatus, "conditions"> {
+function schedulingGatedStatus(spec: PodSpec): Pick<PodStatus, "conditions"> {
   if ((spec.schedulingGates ?? []).length === 0) return {};
   const message = "Scheduling is blocked due to non-empty scheduling gates";
   return { conditions: [{ type: "PodScheduled", status: "False", reason: "SchedulingGated", message }] };
 }
 
 /** Affinity terms that go by the pod's own labels get the values of the pod they came with. */
-function withLabelKeys(spec: PodSpec, labels: Readonly<Record<string, string>>): PodSpec {
+function applyMatchLabelKeys(spec: PodSpec, labels: Readonly<Record<string, string>>): PodSpec {
   if (spec.affinity?.podAffinity === undefined && spec.affinity?.podAntiAffinity === undefined) return spec;
-  const filled = (term: PodAffinityTerm): PodAffinityTerm => withRequirements(term, labels);
+  const filled = (term: PodAffinityTerm): PodAffinityTerm => addKeyRequirements(term, labels);
   const affinity = { ...spec.affinity };
   for (const field of ["podAffinity", "podAntiAffinity"] as const) {
     const terms = affinity[field];
@@ -88,7 +88,7 @@ function withLabelKeys(spec: PodSpec, labels: Readonly<Record<string, string>>):
   return { ...spec, affinity };
 }
 
-function withRequirements(term: PodAffinityTerm, labels: Readonly<Record<string, string>>): PodAffinityTerm {
+function addKeyRequirements(term: PodAffinityTerm, labels: Readonly<Record<string, string>>): PodAffinityTerm {
   const { labelSelector, matchLabelKeys = [], mismatchLabelKeys = [] } = term;
   if (labelSelector === undefined) return term;
   const of = (keys: readonly string[], operator: "In" | "NotIn") =>
@@ -100,7 +100,7 @@ function withRequirements(term: PodAffinityTerm, labels: Readonly<Record<string,
 }
 
 /** The older member has the first address of the newer one, and wins where they differ. */
-function withBothIps(object: Pod): Pod {
+function syncPodIps(object: Pod): Pod {
   const { podIP, podIPs = [] } = object.status ?? {};
   const [first] = podIPs;
   if (podIP) return podIP === first?.ip ? object : { ...object, status: { ...object.status, podIPs: [{ ip: podIP }] } };
@@ -111,13 +111,13 @@ function withBothIps(object: Pod): Pod {
 function prepareForStatusUpdate(next: Pod, previous: Pod): Pod {
   const { ownerReferences: _, ...metadata } = next.metadata ?? {};
   const owners = previous.metadata?.ownerReferences;
-  const kept = withBothIps(
+  const kept = syncPodIps(
     replaceStatus(
       { ...next, metadata: { ...metadata, ...(owners === undefined ? {} : { ownerReferences: owners }) } },
       previous,
     ),
   );
-  const status = withoutDisabledStatus(kept.status ?? {});
+  const status = dropDisabledStatusFields(kept.status ?? {});
   const qosClass = status.qosClass ?? previous.status?.qosClass;
   const observedGeneration = status.observedGeneration ?? previous.status?.observedGeneration;
   return {
@@ -131,7 +131,7 @@ function prepareForStatusUpdate(next: Pod, previous: Pod): Pod {
 }
 
 /** What 1.33 leaves switched off by default: claims to devices, their health, allotted amounts, stop signals. */
-function withoutDisabledStatus({ resourceClaimStatuses: _, ...status }: PodStatus): PodStatus {
+function dropDisabledStatusFields({ resourceClaimStatuses: _, ...status }: PodStatus): PodStatus {
   const clean = (statuses: readonly ContainerStatus[]): readonly ContainerStatus[] =>
     statuses.map(({ allocatedResources: _, allocatedResourcesStatus: __, stopSignal: ___, ...rest }) => rest);
   const lists = ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"] as const;
@@ -140,7 +140,7 @@ function withoutDisabledStatus({ resourceClaimStatuses: _, ...status }: PodStatu
 }
 
 /** A pod that no node has yet, or that has come to its end, needs no grace (`podStrategy.CheckGracefulDelete`). */
-function gracePeriod(object: Pod, requested: number | undefined): number {
+function gracePeriodSeconds(object: Pod, requested: number | undefined): number {
   const wanted = requested ?? object.spec?.terminationGracePeriodSeconds ?? 30;
   if (!object.spec?.nodeName) return 0;
   if (object.status?.phase === "Succeeded" || object.status?.phase === "Failed") return 0;

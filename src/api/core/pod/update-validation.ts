@@ -9,7 +9,7 @@ import type { Container } from "../container/schema.ts";
 import { type NodeAffinity, nodeAffinity, type Toleration } from "../pod-spec/affinity.ts";
 import { APP_ARMOR } from "../pod-spec/annotation-validation.ts";
 import { validateTolerations } from "../pod-spec/toleration-validation.ts";
-import { rulesFor } from "../pod-spec/validation-options.ts";
+import { validationOptionsFrom } from "../pod-spec/validation-options.ts";
 import type { NodeSelectorTerm } from "../references/selectors.ts";
 import { type Pod, type PodSchedulingGate, type PodSpec, podSpec } from "./schema.ts";
 import { validatePod } from "./validation.ts";
@@ -23,11 +23,11 @@ export function validatePodUpdate(next: Pod, previous: Pod): readonly FieldError
   const { spec = NO_SPEC } = next;
   const { spec: old = NO_SPEC } = previous;
   const errors = [
-    ...validatePod(next, rulesFor(previous)),
+    ...validatePod(next, validationOptionsFrom(previous)),
     ...validateAnnotationUpdate(next.metadata, previous.metadata),
     ...validateContainerCount(spec, old),
   ];
-  if (spec.containers.length !== old.containers.length || countOf(spec) !== countOf(old)) return errors;
+  if (spec.containers.length !== old.containers.length || initContainerCount(spec) !== initContainerCount(old)) return errors;
   const deadline = validateDeadline(spec.activeDeadlineSeconds, old.activeDeadlineSeconds);
   errors.push(...deadline.errors);
   if (deadline.stop) return errors;
@@ -36,10 +36,10 @@ export function validatePodUpdate(next: Pod, previous: Pod): readonly FieldError
     ...validateRemovedGates(spec.schedulingGates ?? [], old.schedulingGates ?? []),
   );
   if (semanticEqual(podSpec, spec, old)) return errors;
-  return [...errors, ...validateFixed(spec, old)];
+  return [...errors, ...validateImmutableFields(spec, old)];
 }
 
-function countOf({ initContainers = [] }: PodSpec): number {
+function initContainerCount({ initContainers = [] }: PodSpec): number {
   return initContainers.length;
 }
 
@@ -62,7 +62,7 @@ export function validateAnnotationUpdate(
 function validateContainerCount(next: PodSpec, previous: PodSpec): readonly FieldError[] {
   const detail = "pod updates may not add or remove containers";
   if (next.containers.length !== previous.containers.length) return [forbiddenField("spec.containers", detail)];
-  return countOf(next) === countOf(previous) ? [] : [forbiddenField("spec.initContainers", detail)];
+  return initContainerCount(next) === initContainerCount(previous) ? [] : [forbiddenField("spec.initContainers", detail)];
 }
 
 const DEADLINE_MAX = 2147483647;
@@ -107,18 +107,18 @@ function validateRemovedGates(
   });
 }
 
-function validateFixed(next: PodSpec, previous: PodSpec): readonly FieldError[] {
-  const masked = withOldChangeables(next, previous);
+function validateImmutableFields(next: PodSpec, previous: PodSpec): readonly FieldError[] {
+  const masked = maskMutableFields(next, previous);
   const gated = (previous.schedulingGates ?? []).length > 0;
   const errors = gated ? validateGatedChanges(masked, previous) : [];
-  const fixed = gated ? withOldNodeChoice(masked, previous) : masked;
+  const fixed = gated ? maskNodeSelection(masked, previous) : masked;
   return semanticEqual(podSpec, fixed, previous) ? errors : [...errors, forbiddenField("spec", MUTABLE)];
 }
 
 /** The new spec with everything that may change set back to what it was; any other difference then shows. */
-function withOldChangeables(next: PodSpec, previous: PodSpec): PodSpec {
+function maskMutableFields(next: PodSpec, previous: PodSpec): PodSpec {
   const restore = (containers: readonly Container[], old: readonly Container[] = []): Container[] =>
-    containers.map((container, i) => withOptional(container, "image", old[i]?.image));
+    containers.map((container, i) => setOrDelete(container, "image", old[i]?.image));
   const grace = previous.terminationGracePeriodSeconds ?? 0;
   const shortened = next.terminationGracePeriodSeconds === 1 && grace < 0;
   let result: PodSpec = { ...next, containers: restore(next.containers, previous.containers) };
@@ -126,7 +126,7 @@ function withOldChangeables(next: PodSpec, previous: PodSpec): PodSpec {
     result = { ...result, initContainers: restore(next.initContainers, previous.initContainers) };
   }
   for (const field of ["activeDeadlineSeconds", "schedulingGates", "tolerations"] as const) {
-    result = withOptional(result, field, previous[field]);
+    result = setOrDelete(result, field, previous[field]);
   }
   return shortened ? { ...result, terminationGracePeriodSeconds: grace } : result;
 }
@@ -138,11 +138,11 @@ function validateGatedChanges(next: PodSpec, previous: PodSpec): readonly FieldE
   const detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)";
   return [
     ...(kept ? [] : [invalidField("spec.nodeSelector", now, detail)]),
-    ...validateNarrowed(next.affinity?.nodeAffinity, previous.affinity?.nodeAffinity),
+    ...validateNodeAffinityNarrowing(next.affinity?.nodeAffinity, previous.affinity?.nodeAffinity),
   ];
 }
 
-function validateNarrowed(next: NodeAffinity | undefined, previous: NodeAffinity | undefined): readonly FieldError[] {
+function validateNodeAffinityNarrowing(next: NodeAffinity | undefined, previous: NodeAffinity | undefined): readonly FieldError[] {
   const before = previous?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
   if (before.length === 0 || semanticEqual(nodeAffinity, next, previous)) return [];
   const now = next?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
@@ -151,14 +151,14 @@ function validateNarrowed(next: NodeAffinity | undefined, previous: NodeAffinity
     return [invalidField(path, now, "no additions/deletions to non-empty NodeSelectorTerms list are allowed")];
   }
   return now.flatMap((term, i) =>
-    onlyAdds(term, before[i]!)
+    addsOnly(term, before[i]!)
       ? []
       : [invalidField(index(path, i), term, "only additions are allowed (no mutations or deletions)")],
   );
 }
 
 /** An empty term selects nothing, and must not begin to select something. */
-function onlyAdds(next: NodeSelectorTerm, previous: NodeSelectorTerm): boolean {
+function addsOnly(next: NodeSelectorTerm, previous: NodeSelectorTerm): boolean {
   const lists = ["matchExpressions", "matchFields"] as const;
   const sizeOf = (term: NodeSelectorTerm): number => lists.reduce((sum, list) => sum + (term[list] ?? []).length, 0);
   if (sizeOf(previous) === 0 && sizeOf(next) > 0) return false;
@@ -167,15 +167,15 @@ function onlyAdds(next: NodeSelectorTerm, previous: NodeSelectorTerm): boolean {
   );
 }
 
-function withOldNodeChoice(next: PodSpec, previous: PodSpec): PodSpec {
-  const selected = withOptional(next, "nodeSelector", previous.nodeSelector);
-  const affinity = withOptional(next.affinity ?? {}, "nodeAffinity", previous.affinity?.nodeAffinity);
+function maskNodeSelection(next: PodSpec, previous: PodSpec): PodSpec {
+  const selected = setOrDelete(next, "nodeSelector", previous.nodeSelector);
+  const affinity = setOrDelete(next.affinity ?? {}, "nodeAffinity", previous.affinity?.nodeAffinity);
   const empty = Object.keys(affinity).length === 0 && previous.affinity === undefined;
-  return withOptional(selected, "affinity", empty ? undefined : affinity);
+  return setOrDelete(selected, "affinity", empty ? undefined : affinity);
 }
 
 /** `object` with `field` set, or without it where the value is undefined. */
-function withOptional<T extends object, K extends keyof T>(object: T, field: K, value: T[K] | undefined): T {
+function setOrDelete<T extends object, K extends keyof T>(object: T, field: K, value: T[K] | undefined): T {
   const { [field]: _, ...rest } = object;
   return (value === undefined ? rest : { ...rest, [field]: value }) as T;
 }

@@ -1,18 +1,18 @@
 /** Rules of Kubernetes 1.33 for quotas: resources that can be counted, and scopes that go with them. */
 import { type FieldError, invalidUnquoted, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
 import { child, key } from "../../../schema/value/field-path.ts";
-import { isStandard, validateResourceName } from "../resources/names.ts";
+import { isStandardResource, validateResourceName } from "../resources/names.ts";
 import type { ResourceList } from "../resources/schema.ts";
-import { validateResourceAmount } from "../resources/validation.ts";
+import { validateResourceQuantity } from "../resources/validation.ts";
 import type { ResourceQuota, ResourceQuotaSpec, ScopedResourceSelectorRequirement } from "./schema.ts";
 
 export function validateResourceQuota({ spec = {}, status }: ResourceQuota): readonly FieldError[] {
   return [
-    ...validateAmounts(spec.hard, "spec.hard"),
+    ...validateQuantities(spec.hard, "spec.hard"),
     ...validateScopes(spec, "spec.scopes"),
     ...validateSelector(spec, "spec.scopeSelector.matchExpressions"),
-    ...validateAmounts(status?.hard, "status.hard"),
-    ...validateAmounts(status?.used, "status.used"),
+    ...validateQuantities(status?.hard, "status.hard"),
+    ...validateQuantities(status?.used, "status.used"),
   ];
 }
 
@@ -23,23 +23,23 @@ export function validateResourceQuotaUpdate(next: ResourceQuota, previous: Resou
 }
 
 export function validateResourceQuotaStatusUpdate({ status }: ResourceQuota): readonly FieldError[] {
-  return [...validateAmounts(status?.hard, "status.hard"), ...validateAmounts(status?.used, "status.used")];
+  return [...validateQuantities(status?.hard, "status.hard"), ...validateQuantities(status?.used, "status.used")];
 }
 
-function validateAmounts(list: ResourceList | undefined, path: string): readonly FieldError[] {
+function validateQuantities(list: ResourceList | undefined, path: string): readonly FieldError[] {
   return Object.entries(list ?? {}).flatMap(([name, amount]) => {
     const at = key(path, name);
     const countable = name.includes("/") || isForQuotas(name);
     return [
       ...validateResourceName(name, at),
       ...(countable ? [] : [invalidUnquoted(at, name, "must be a standard resource for quota")]),
-      ...validateResourceAmount(name, amount, at),
+      ...validateResourceQuantity(name, amount, at),
     ];
   });
 }
 
 function isForQuotas(name: string): boolean {
-  return name !== "storage" && isStandard(name);
+  return name !== "storage" && isStandardResource(name);
 }
 
 const COMPUTE = ["pods", "cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"];
@@ -61,21 +61,21 @@ const OPPOSITES = [
 ] as const;
 
 /** Scopes that are there or not, without values of their own. */
-const BARE = ["BestEffort", "NotBestEffort", "Terminating", "NotTerminating", "CrossNamespacePodAffinity"];
+const WITHOUT_VALUES = ["BestEffort", "NotBestEffort", "Terminating", "NotTerminating", "CrossNamespacePodAffinity"];
 
 function validateScopes(spec: ResourceQuotaSpec, path: string): readonly FieldError[] {
   const names: readonly string[] = spec.scopes ?? [];
   return [
     ...names.flatMap((scope) => [
       ...(scope in scopes ? [] : [invalidField(path, names, "unsupported scope")]),
-      ...validateReach(scope, spec, path, names),
+      ...validateScopeResources(scope, spec, path, names),
     ]),
     ...validateOpposites(names, path, names),
   ];
 }
 
 /** A standard resource that the scope does not know can never be used up. */
-function validateReach(scope: string, spec: ResourceQuotaSpec, path: string, value: unknown): readonly FieldError[] {
+function validateScopeResources(scope: string, spec: ResourceQuotaSpec, path: string, value: unknown): readonly FieldError[] {
   const reach = scopes[scope];
   if (reach === undefined) return [];
   return Object.keys(spec.hard ?? {})
@@ -98,7 +98,7 @@ function validateSelector(spec: ResourceQuotaSpec, path: string): readonly Field
       const scope: string = requirement.scopeName;
       return [
         ...(scope in scopes ? [] : [invalidField(child(path, "scopeName"), scope, "unsupported scope")]),
-        ...validateReach(scope, spec, path, scopeSelector),
+        ...validateScopeResources(scope, spec, path, scopeSelector),
         ...validateOperator(requirement, path),
       ];
     }),
@@ -110,7 +110,7 @@ function validateOperator(requirement: ScopedResourceSelectorRequirement, path: 
   const { scopeName, operator, values = [] } = requirement;
   const [operatorAt, valuesAt] = [child(path, "operator"), child(path, "values")];
   const errors: FieldError[] = [];
-  if (BARE.includes(scopeName) && operator !== "Exists") {
+  if (WITHOUT_VALUES.includes(scopeName) && operator !== "Exists") {
     const detail =
       "must be 'Exist' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity";
     errors.push(invalidField(operatorAt, operator, detail));

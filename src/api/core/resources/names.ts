@@ -6,7 +6,7 @@ import { qualifiedName } from "../../meta/validation/names.ts";
 const CONTAINER_RESOURCES = new Set(["cpu", "memory", "ephemeral-storage"]);
 
 /** What quotas count in whole objects. */
-const COUNTED = [
+const OBJECT_COUNTS = [
   "pods",
   "resourcequotas",
   "services",
@@ -20,7 +20,7 @@ const COUNTED = [
 
 const STANDARD_RESOURCES = new Set([
   ...CONTAINER_RESOURCES,
-  ...COUNTED,
+  ...OBJECT_COUNTS,
   "requests.cpu",
   "requests.memory",
   "requests.ephemeral-storage",
@@ -38,36 +38,36 @@ export function isHugePages(name: string): boolean {
 }
 
 /** Names of Kubernetes itself: without a domain, or with its own. */
-export function isNative(name: string): boolean {
+export function isKubernetesResource(name: string): boolean {
   return !name.includes("/") || name.includes("kubernetes.io/");
 }
 
 /** Names of others, which quotas must be able to count as `requests.NAME`. */
-export function isExtended(name: string): boolean {
-  return !isNative(name) && !name.startsWith("requests.") && qualifiedName(`requests.${name}`).length === 0;
+export function isExtendedResource(name: string): boolean {
+  return !isKubernetesResource(name) && !name.startsWith("requests.") && qualifiedName(`requests.${name}`).length === 0;
 }
 
-export function isStandard(name: string): boolean {
+export function isStandardResource(name: string): boolean {
   return STANDARD_RESOURCES.has(name) || isHugePages(name) || name.startsWith(`requests.${HUGE_PAGES}`);
 }
 
 /** What containers may ask for, among the names without a domain. */
-export function isForContainers(name: string): boolean {
+export function isStandardContainerResource(name: string): boolean {
   return CONTAINER_RESOURCES.has(name) || isHugePages(name);
 }
 
 /** Devices and counted objects cannot be divided. */
-export function isWhole(name: string): boolean {
-  return COUNTED.includes(name) || isExtended(name);
+export function isIntegerResource(name: string): boolean {
+  return OBJECT_COUNTS.includes(name) || isExtendedResource(name);
 }
 
 /** Only of these may the limits of all together exceed what there is. */
-export function mayOvercommit(name: string): boolean {
-  return isNative(name) && !isHugePages(name);
+export function isOvercommitAllowed(name: string): boolean {
+  return isKubernetesResource(name) && !isHugePages(name);
 }
 
 /** Whether an amount is a number of whole pages of the size that the name says. */
-export function isWholePages(name: string, amount: string): boolean {
+export function isMultipleOfPageSize(name: string, amount: string): boolean {
   const size = parseQuantity(name.slice(HUGE_PAGES.length))?.nanos ?? 0n;
   return size > 0n && size % 1_000_000_000n === 0n && (parseQuantity(amount)?.nanos ?? 0n) % size === 0n;
 }
@@ -75,7 +75,7 @@ export function isWholePages(name: string, amount: string): boolean {
 /** A qualified name; one without a domain must be known. */
 export function validateResourceName(name: string, path: string): readonly FieldError[] {
   const problems = qualifiedName(name).map((problem) => invalidUnquoted(path, name, problem));
-  if (problems.length > 0 || name.includes("/") || isStandard(name)) return problems;
+  if (problems.length > 0 || name.includes("/") || isStandardResource(name)) return problems;
   return [invalidUnquoted(path, name, "must be a standard resource type or fully qualified")];
 }
 
@@ -83,9 +83,9 @@ export function validateResourceName(name: string, path: string): readonly Field
 export function validateContainerResourceName(name: string, path: string): readonly FieldError[] {
   const problems = validateResourceName(name, path);
   if (!name.includes("/")) {
-    if (isForContainers(name)) return problems;
+    if (isStandardContainerResource(name)) return problems;
     return [...problems, invalidUnquoted(path, name, "must be a standard resource for containers")];
   }
-  if (isNative(name) || isExtended(name)) return problems;
+  if (isKubernetesResource(name) || isExtendedResource(name)) return problems;
   return [...problems, invalidUnquoted(path, name, "doesn't follow extended resource name standard")];
 }

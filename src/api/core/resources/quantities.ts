@@ -2,53 +2,53 @@
 import { addQuantities, compareQuantities, formatQuantity, parseQuantity, type Quantity } from "../../meta/quantity.ts";
 import type { ResourceList } from "./schema.ts";
 
-export type Amounts = ReadonlyMap<string, Quantity>;
+export type ResourceQuantities = ReadonlyMap<string, Quantity>;
 
-export const NOTHING: Amounts = new Map();
-export const ONE: Quantity = { nanos: 1_000_000_000n, format: "DecimalSI" };
+export const NO_RESOURCES: ResourceQuantities = new Map();
+export const ONE_UNIT: Quantity = { nanos: 1_000_000_000n, format: "DecimalSI" };
 const ZERO: Quantity = { nanos: 0n, format: "DecimalSI" };
 
 /** Texts that are no quantities count as nothing. */
-export function amountsOf(list: ResourceList | undefined): Amounts {
+export function parseResourceList(list: ResourceList | undefined): ResourceQuantities {
   return new Map(Object.entries(list ?? {}).map(([name, text]) => [name, parseQuantity(text) ?? ZERO]));
 }
 
 /** In the order of their names. */
-export function listOf(amounts: Amounts): ResourceList {
-  return Object.fromEntries(sorted(amounts).map(([name, amount]) => [name, formatQuantity(amount)]));
+export function formatResourceList(amounts: ResourceQuantities): ResourceList {
+  return Object.fromEntries(sortByName(amounts).map(([name, amount]) => [name, formatQuantity(amount)]));
 }
 
 /** Of both what each has. */
-export function sum(a: Amounts, b: Amounts): Amounts {
-  return merged(a, b, addQuantities);
+export function addResources(a: ResourceQuantities, b: ResourceQuantities): ResourceQuantities {
+  return mergeResources(a, b, addQuantities);
 }
 
-export function largest(...all: readonly Amounts[]): Amounts {
-  return all.reduce((a, b) => merged(a, b, (x, y) => (compareQuantities(x, y) < 0 ? y : x)), NOTHING);
+export function maxResources(...all: readonly ResourceQuantities[]): ResourceQuantities {
+  return all.reduce((a, b) => mergeResources(a, b, (x, y) => (compareQuantities(x, y) < 0 ? y : x)), NO_RESOURCES);
 }
 
 /** What only the second has is negative then. */
-export function difference(a: Amounts, b: Amounts): Amounts {
+export function subtractResources(a: ResourceQuantities, b: ResourceQuantities): ResourceQuantities {
   const negative = new Map([...b].map(([name, { nanos, format }]) => [name, { nanos: -nanos, format }]));
-  return sum(a, negative);
+  return addResources(a, negative);
 }
 
-export function pick(amounts: Amounts, isWanted: (name: string, amount: Quantity) => boolean): Amounts {
+export function filterResources(amounts: ResourceQuantities, isWanted: (name: string, amount: Quantity) => boolean): ResourceQuantities {
   return new Map([...amounts].filter(([name, amount]) => isWanted(name, amount)));
 }
 
 /** `cpu=1,memory=1Gi` */
-export function amountsText(amounts: Amounts): string {
-  return sorted(amounts)
+export function resourcesText(amounts: ResourceQuantities): string {
+  return sortByName(amounts)
     .map(([name, amount]) => `${name}=${formatQuantity(amount)}`)
     .join(",");
 }
 
-function sorted(amounts: Amounts): [string, Quantity][] {
+function sortByName(amounts: ResourceQuantities): [string, Quantity][] {
   return [...amounts].sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-function merged(a: Amounts, b: Amounts, both: (x: Quantity, y: Quantity) => Quantity): Amounts {
+function mergeResources(a: ResourceQuantities, b: ResourceQuantities, both: (x: Quantity, y: Quantity) => Quantity): ResourceQuantities {
   const all = new Map(a);
   for (const [name, amount] of b) {
     const known = all.get(name);

@@ -11,14 +11,14 @@ import {
 import { child, index, key } from "../../../schema/value/field-path.ts";
 import { compareQuantityTexts, isFractional } from "../../meta/quantity.ts";
 import type { ContainerResizePolicy } from "../container/schema.ts";
-import { isHugePages, isWhole, isWholePages, mayOvercommit, validateContainerResourceName } from "./names.ts";
+import { isHugePages, isIntegerResource, isMultipleOfPageSize, isOvercommitAllowed, validateContainerResourceName } from "./names.ts";
 import type { ResourceRequirements } from "./schema.ts";
 
 /** Amounts of a resource: none below zero, no parts of what cannot be divided. */
-export function validateResourceAmount(name: string, amount: string, path: string): readonly FieldError[] {
+export function validateResourceQuantity(name: string, amount: string, path: string): readonly FieldError[] {
   return [
     ...(compareQuantityTexts(amount, "0") < 0 ? [invalidField(path, amount, "must be greater than or equal to 0")] : []),
-    ...(isWhole(name) && isFractional(amount) ? [invalidField(path, amount, "must be an integer")] : []),
+    ...(isIntegerResource(name) && isFractional(amount) ? [invalidField(path, amount, "must be an integer")] : []),
   ];
 }
 
@@ -30,20 +30,20 @@ export function validateContainerResources(
   const names = [...Object.keys(limits), ...Object.keys(requests)];
   const pagesAlone = names.some(isHugePages) && !names.some((name) => name === "cpu" || name === "memory");
   return [
-    ...Object.entries(limits).flatMap(([name, amount]) => validateAmount(name, amount, key(limitsAt, name))),
+    ...Object.entries(limits).flatMap(([name, amount]) => validateContainerResource(name, amount, key(limitsAt, name))),
     ...Object.entries(requests).flatMap(([name, amount]) => [
-      ...validateAmount(name, amount, key(requestsAt, name)),
+      ...validateContainerResource(name, amount, key(requestsAt, name)),
       ...validateRequest(name, amount, limits[name], path),
     ]),
     ...(pagesAlone ? [forbiddenField(path, "HugePages require cpu or memory")] : []),
   ];
 }
 
-function validateAmount(name: string, amount: string, path: string): readonly FieldError[] {
-  const cut = isHugePages(name) && !isWholePages(name, amount);
+function validateContainerResource(name: string, amount: string, path: string): readonly FieldError[] {
+  const cut = isHugePages(name) && !isMultipleOfPageSize(name, amount);
   return [
     ...validateContainerResourceName(name, path),
-    ...validateResourceAmount(name, amount, path),
+    ...validateResourceQuantity(name, amount, path),
     ...(cut ? [invalidField(path, amount, `${amount} is not positive integer multiple of ${name}`)] : []),
   ];
 }
@@ -51,11 +51,11 @@ function validateAmount(name: string, amount: string, path: string): readonly Fi
 function validateRequest(name: string, amount: string, limit: string | undefined, path: string): readonly FieldError[] {
   const at = child(path, "requests");
   if (limit === undefined) {
-    if (mayOvercommit(name)) return [];
+    if (isOvercommitAllowed(name)) return [];
     return [requiredField(child(path, "limits"), "Limit must be set for non overcommitable resources")];
   }
   const order = compareQuantityTexts(amount, limit);
-  if (order !== 0 && !mayOvercommit(name)) {
+  if (order !== 0 && !isOvercommitAllowed(name)) {
     return [invalidField(at, amount, `must be equal to ${name} limit of ${limit}`)];
   }
   return order > 0 ? [invalidField(at, amount, `must be less than or equal to ${name} limit of ${limit}`)] : [];

@@ -6,8 +6,8 @@ import { type ServiceAccount, serviceAccount } from "./schema.ts";
 const ENFORCE = "kubernetes.io/enforce-mountable-secrets";
 
 const strategy: Strategy<ServiceAccount> = {
-  prepareForCreate: withNamesOnly,
-  prepareForUpdate: withNamesOnly,
+  prepareForCreate: keepSecretNamesOnly,
+  prepareForUpdate: keepSecretNamesOnly,
   warnings: ({ metadata }, previous) => {
     const said = previous?.metadata?.annotations?.[ENFORCE] !== undefined;
     if (metadata?.annotations?.[ENFORCE] === undefined || said) return [];
@@ -17,7 +17,7 @@ const strategy: Strategy<ServiceAccount> = {
 };
 
 /** Secrets are the account's own namespace's: only their names count. */
-function withNamesOnly(object: ServiceAccount): ServiceAccount {
+function keepSecretNamesOnly(object: ServiceAccount): ServiceAccount {
   if (object.secrets === undefined) return object;
   return { ...object, secrets: object.secrets.map(({ name }) => (name === undefined ? {} : { name })) };
 }

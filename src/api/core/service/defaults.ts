@@ -9,11 +9,11 @@ export function setServiceDefaults(object: Service): Service {
     sessionAffinity: object.spec?.sessionAffinity || "None",
     type: object.spec?.type || "ClusterIP",
   };
-  const spec = withPolicies({ ...withAffinity(typed), ...(typed.ports && { ports: typed.ports.map(withTarget) }) });
-  return withIpModes({ ...object, spec });
+  const spec = setPolicyDefaults({ ...setAffinityDefaults(typed), ...(typed.ports && { ports: typed.ports.map(setTargetPort) }) });
+  return setIpModes({ ...object, spec });
 }
 
-function withAffinity({ sessionAffinityConfig, ...spec }: ServiceSpec): ServiceSpec {
+function setAffinityDefaults({ sessionAffinityConfig, ...spec }: ServiceSpec): ServiceSpec {
   switch (spec.sessionAffinity) {
     case "None":
       return spec;
@@ -26,11 +26,11 @@ function withAffinity({ sessionAffinityConfig, ...spec }: ServiceSpec): ServiceS
   }
 }
 
-function withTarget(port: ServicePort): ServicePort {
+function setTargetPort(port: ServicePort): ServicePort {
   return { ...port, protocol: port.protocol || "TCP", targetPort: port.targetPort || port.port };
 }
 
-function withPolicies(spec: ServiceSpec): ServiceSpec {
+function setPolicyDefaults(spec: ServiceSpec): ServiceSpec {
   const { type, externalTrafficPolicy, internalTrafficPolicy, allocateLoadBalancerNodePorts } = spec;
   const inside = type === "ClusterIP" || type === "NodePort" || type === "LoadBalancer";
   return {
@@ -44,7 +44,7 @@ function withPolicies(spec: ServiceSpec): ServiceSpec {
 }
 
 /** Load balancers hand packets on as they are, where they do not say otherwise. */
-function withIpModes(object: Service): Service {
+function setIpModes(object: Service): Service {
   const points = object.status?.loadBalancer?.ingress;
   if (object.spec?.type !== "LoadBalancer" || points === undefined) return object;
   const ingress = points.map((point) => (point.ip && point.ipMode === undefined ? { ...point, ipMode: "VIP" } : point));

@@ -5,7 +5,7 @@ import { dns1035Label } from "../../meta/validation/names.ts";
 import { dropStatus, keepStatus, statusSubresource } from "../../strategy.ts";
 import { setServiceDefaults } from "./defaults.ts";
 import { type Service, service } from "./schema.ts";
-import { withoutUselessMembers } from "./strategy.ts";
+import { dropTypeDependentFields } from "./strategy.ts";
 import { specOf } from "./types.ts";
 import {
   serviceStatusWarnings,
@@ -19,7 +19,7 @@ import {
 const strategy: Strategy<Service> = {
   setDefaults: setServiceDefaults,
   prepareForCreate: dropStatus,
-  prepareForUpdate: (next, previous) => withoutUselessMembers(keepStatus(next, previous), previous),
+  prepareForUpdate: (next, previous) => dropTypeDependentFields(keepStatus(next, previous), previous),
   validate: validateService,
   validateUpdate: validateServiceUpdate,
   warnings: serviceWarnings,

@@ -30,7 +30,7 @@ export function validatePorts(spec: ServiceSpec): readonly FieldError[] {
     const repeated = names.size === names.add(port.name).size;
     errors.push(...validatePort(port, ports.length > 1, repeated, index(PORTS, i)));
   }
-  return [...errors, ...validateTogether(spec)];
+  return [...errors, ...validateUniquePorts(spec)];
 }
 
 function validatePort(port: ServicePort, needsName: boolean, repeated: boolean, path: string): readonly FieldError[] {
@@ -56,7 +56,7 @@ function validateProtocol(protocol: string, path: string): readonly FieldError[]
 }
 
 /** What ports may not share: a number on the nodes, a number of the service; each is one's own per protocol. */
-function validateTogether({ ports = [], type }: ServiceSpec): readonly FieldError[] {
+function validateUniquePorts({ ports = [], type }: ServiceSpec): readonly FieldError[] {
   const taken = new Set<string>();
   const isTaken = (what: string): boolean => taken.size === taken.add(what).size;
   return ports.flatMap(({ port, protocol, nodePort = 0 }, i) => {

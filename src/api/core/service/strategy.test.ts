@@ -1,10 +1,10 @@
 import t from "tap";
 import type { Service, ServiceSpec } from "./schema.ts";
-import { withLinkedMembers, withoutUselessMembers } from "./strategy.ts";
+import { syncLinkedFields, dropTypeDependentFields } from "./strategy.ts";
 
 const given: ServiceSpec = { type: "ClusterIP", clusterIP: "10.0.0.5", clusterIPs: ["10.0.0.5"] };
 const linked = (next: ServiceSpec, previous?: ServiceSpec) =>
-  withLinkedMembers({ spec: next }, previous && { spec: previous }).spec;
+  syncLinkedFields({ spec: next }, previous && { spec: previous }).spec;
 
 t.test("withLinkedMembers() keeps clusterIP and clusterIPs in step, whichever a client knows", async (t) => {
   const cases: readonly (readonly [why: string, next: ServiceSpec, ip: string, ips: readonly string[]])[] = [
@@ -53,7 +53,7 @@ t.test("withoutUselessMembers() drops what the new type has no use for, unless t
     status: { loadBalancer: { ingress: [{ ip: "192.0.2.1" }] } },
   };
   const changed = (spec: ServiceSpec): Service =>
-    withoutUselessMembers({ ...old, spec: { ...old.spec, ...spec } }, old);
+    dropTypeDependentFields({ ...old, spec: { ...old.spec, ...spec } }, old);
   const named = changed({ type: "ExternalName", externalName: "a.b" });
   t.same(named.spec, { type: "ExternalName", externalName: "a.b", ports: [{ port: 80 }], sessionAffinity: "None" });
   t.same(named.status, {});

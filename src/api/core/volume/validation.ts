@@ -74,7 +74,7 @@ type Check<S> = (source: S, path: string, volume: Volume, pod: string) => readon
 type Sources = { readonly [S in keyof VolumeSource]-?: Check<NonNullable<VolumeSource[S]>> };
 
 /** Disks of Google's cloud go by another name in errors. */
-const spelling: Readonly<Record<string, string>> = { gcePersistentDisk: "persistentDisk" };
+const errorNames: Readonly<Record<string, string>> = { gcePersistentDisk: "persistentDisk" };
 
 /** Each takes the path of the source, in the order in which Kubernetes looks for them. */
 const sources: Sources = {
@@ -146,7 +146,7 @@ function validateSource(volume: Volume, path: string, pod: string): readonly Fie
   if (first === undefined) return oneSource([], path);
   // The table pairs each source with its own check, which TypeScript does not follow through a name.
   const check = sources[first] as Check<unknown>;
-  const at = child(path, spelling[first] ?? first);
+  const at = child(path, errorNames[first] ?? first);
   return [...check(volume[first], at, volume, pod), ...oneSource(given, path)];
 }
 

@@ -2,7 +2,7 @@ import { duplicateField, type FieldError, invalidField } from "../../../schema/v
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { index } from "../../../schema/value/field-path.ts";
 import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
-import { renamedLabel } from "../../core/node/deprecated-labels.ts";
+import { labelDeprecation } from "../../core/node/deprecated-labels.ts";
 import type { Toleration } from "../../core/pod-spec/affinity.ts";
 import { validateTolerations } from "../../core/pod-spec/toleration-validation.ts";
 import { validateContainerResources } from "../../core/resources/validation.ts";
@@ -33,7 +33,7 @@ function repeatedTolerations(tolerations: readonly Toleration[], path: string): 
 
 function warnings({ scheduling }: RuntimeClass): readonly string[] {
   return Object.keys(scheduling?.nodeSelector ?? {}).flatMap((label) => {
-    const renamed = renamedLabel(label);
+    const renamed = labelDeprecation(label);
     return renamed === undefined ? [] : [`scheduling.nodeSelector: ${renamed}`];
   });
 }

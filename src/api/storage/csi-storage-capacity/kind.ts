@@ -2,7 +2,7 @@ import { type FieldError, invalidField } from "../../../schema/validation/field-
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { column, nameColumn } from "../../columns/columns.ts";
-import { renamedLabel } from "../../core/node/deprecated-labels.ts";
+import { labelDeprecation } from "../../core/node/deprecated-labels.ts";
 import { allVerbs, type Kind } from "../../kind.ts";
 import { compareQuantityTexts } from "../../meta/quantity.ts";
 import { validateLabelSelector } from "../../meta/validation/label-selector.ts";
@@ -33,7 +33,7 @@ function validateUpdate(next: CSIStorageCapacity, previous: CSIStorageCapacity):
 function warnings({ nodeTopology }: CSIStorageCapacity): readonly string[] {
   const { matchExpressions = [], matchLabels = {} } = nodeTopology ?? {};
   const warn = (label: string, text: (why: string) => string): readonly string[] => {
-    const renamed = renamedLabel(label);
+    const renamed = labelDeprecation(label);
     return renamed === undefined ? [] : [text(renamed)];
   };
   return [

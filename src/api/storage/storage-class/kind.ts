@@ -1,6 +1,6 @@
 import { child, index } from "../../../schema/value/field-path.ts";
 import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
-import { renamedLabel } from "../../core/node/deprecated-labels.ts";
+import { labelDeprecation } from "../../core/node/deprecated-labels.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { type StorageClass, storageClass } from "./schema.ts";
 import { validateStorageClass, validateStorageClassUpdate } from "./validation.ts";
@@ -17,7 +17,7 @@ const strategy: Strategy<StorageClass> = {
     allowedTopologies.flatMap(({ matchLabelExpressions = [] }, i) =>
       matchLabelExpressions.flatMap(({ key }, j) => {
         const at = index(child(index("allowedTopologies", i), "matchLabelExpressions"), j);
-        const renamed = renamedLabel(key);
+        const renamed = labelDeprecation(key);
         return renamed === undefined ? [] : [`${child(at, "key")}: ${renamed}`];
       }),
     ),
