@@ -8,7 +8,7 @@ import { apiserverGates } from "../../flags/gate-tables/apiserver.ts";
 import { FeatureGates } from "../../flags/gates.ts";
 import type { TlsOptions } from "../../http/tls/options.ts";
 import type { StorageMediaType } from "../../storage/codec.ts";
-import type { EndpointReconciler } from "../control-plane/endpoint-reconciler.ts";
+import type { EndpointReconcilerType } from "../control-plane/endpoint-reconciler.ts";
 import type { ApisConfig } from "../discovery/api-enablement.ts";
 import type { InFlightLimits } from "../filters/max-in-flight.ts";
 import type { FeatureState } from "../metrics/build-metrics.ts";
@@ -210,7 +210,7 @@ export interface ServicesConfig {
   /** The port on the nodes of the server's own service; 0: none. */
   readonly ownNodePort: number;
   /** Who says where that service leads. */
-  readonly endpointReconciler: EndpointReconciler;
+  readonly endpointReconciler: EndpointReconcilerType;
   /** Where members of the cluster reach this server; undefined: where it listens. */
   readonly advertiseAddress: string | undefined;
 }

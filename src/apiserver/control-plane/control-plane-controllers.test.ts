@@ -2,7 +2,7 @@ import { hostname } from "node:os";
 import t from "tap";
 import { type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
 import { defaultConfig } from "../config/config.ts";
-import { identityOf } from "./identity-lease.ts";
+import { serverIdentity } from "./identity-lease.ts";
 
 const ENDPOINTS = "/api/v1/namespaces/default/endpoints/kubernetes";
 const SLICE = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes";
@@ -21,7 +21,7 @@ async function patch(server: TestServer, path: string, body: unknown): Promise<v
 
 t.test("startOwnObjects() makes what a cluster starts with, and makes it again when it is lost", async (t) => {
   await using server = await served();
-  const lease = `${LEASES}/${identityOf(hostname())}`;
+  const lease = `${LEASES}/${serverIdentity(hostname())}`;
   const paths = [
     ENDPOINTS,
     SLICE,
@@ -71,7 +71,7 @@ t.test(
 
 t.test("startOwnObjects() renews the server's lease and takes away those of servers that are gone", async (t) => {
   await using server = await served();
-  const renewed = async () => (await server.ask(`GET ${LEASES}/${identityOf(hostname())}`)).json.spec.renewTime;
+  const renewed = async () => (await server.ask(`GET ${LEASES}/${serverIdentity(hostname())}`)).json.spec.renewTime;
   const before = await renewed();
   await server.clock.advance(10_500);
   t.not(await renewed(), before);

@@ -16,13 +16,13 @@ import type { Authorities } from "../authentication/authenticators.ts";
 import { reconcileApiServiceAvailability } from "./api-service-availability.ts";
 import { ensureSystemObjects, SYSTEM_NAMESPACES } from "./bootstrap-objects.ts";
 import { TRUST_CONFIG_MAP, TRUST_NAMESPACES, publishAuthenticationTrust } from "./cluster-authentication-trust.ts";
-import { EndpointReconciler2, type EndpointReconcilerOptions } from "./endpoint-reconciler.ts";
+import { EndpointReconciler, type EndpointReconcilerOptions } from "./endpoint-reconciler.ts";
 import { ensureFlowControl } from "./flow-control-bootstrap.ts";
-import { keepFlowSchemaStatus } from "./flow-schema-status.ts";
+import { reconcileFlowSchemaStatus } from "./flow-schema-status.ts";
 import { IdentityLease } from "./identity-lease.ts";
 import type { ServiceAllocation } from "./kubernetes-service.ts";
 import { ensureLegacyTokenTracking } from "./legacy-token-tracking.ts";
-import { attempt, type Chore, keep } from "./periodic-reconciler.ts";
+import { reconcileOnce, type PeriodicReconciler, runReconcilers } from "./periodic-reconciler.ts";
 import { reconcileServiceCidrs } from "./service-cidrs.ts";
 
 export interface ControlPlaneOptions {
@@ -51,11 +51,11 @@ const LEASE_GC_INTERVAL_MS = 3_600_000;
 export async function startControlPlaneControllers(options: ControlPlaneOptions): Promise<ControlPlaneControllers> {
   const { registries, service, endpoints, authorities, clock, log, signal } = options;
   const lease = new IdentityLease(registries, hostname(), signal);
-  const endpointReconciler = endpoints === undefined ? undefined : new EndpointReconciler2(registries, endpoints, signal);
+  const endpointReconciler = endpoints === undefined ? undefined : new EndpointReconciler(registries, endpoints, signal);
   const keyOf = <T extends ApiObject>(kind: Kind<T>, name: string, namespace?: string): string =>
     registries.of(kind).objects.key(namespace, name);
   const prefixOf = <T extends ApiObject>(kind: Kind<T>): string => registries.of(kind).objects.prefix();
-  const initialReconcilers: readonly Chore[] = [
+  const initialReconcilers: readonly PeriodicReconciler[] = [
     {
       name: "the endpoints of the API",
       everyMs: SHORT_INTERVAL_MS,
@@ -85,7 +85,7 @@ export async function startControlPlaneControllers(options: ControlPlaneOptions)
     },
   ];
   /** Done already, or nothing that anybody waits for. */
-  const backgroundReconcilers: readonly Chore[] = [
+  const backgroundReconcilers: readonly PeriodicReconciler[] = [
     {
       name: "namespaces and priority classes",
       everyMs: INTERVAL_MS,
@@ -97,7 +97,7 @@ export async function startControlPlaneControllers(options: ControlPlaneOptions)
       name: "what flow schemas say of their priority levels",
       everyMs: INTERVAL_MS,
       watched: [prefixOf(flowSchemaKind), prefixOf(priorityLevelConfigurationKind)],
-      run: () => keepFlowSchemaStatus(registries, signal),
+      run: () => reconcileFlowSchemaStatus(registries, signal),
     },
     {
       name: "what API services say of their servers",
@@ -106,16 +106,16 @@ export async function startControlPlaneControllers(options: ControlPlaneOptions)
       run: () => reconcileApiServiceAvailability(registries, signal),
     },
     { name: "addresses of services", everyMs: SERVICE_REPAIR_INTERVAL_MS, run: () => service.repair() },
-    { name: "leases of servers that are gone", everyMs: LEASE_GC_INTERVAL_MS, run: () => lease.collect() },
+    { name: "leases of servers that are gone", everyMs: LEASE_GC_INTERVAL_MS, run: () => lease.collectStale() },
   ];
-  await Promise.all(initialReconcilers.map((chore) => attempt(chore, log, signal)));
-  const { ended } = keep([...initialReconcilers, ...backgroundReconcilers], { feed: registries.feed, clock, log, signal });
-  const src/apiserver/control-plane/periodic-reconciler.ts = ended
+  await Promise.all(initialReconcilers.map((chore) => reconcileOnce(chore, log, signal)));
+  const { ended } = runReconcilers([...initialReconcilers, ...backgroundReconcilers], { feed: registries.feed, clock, log, signal });
+  const withdrawn = ended
     .then(async () => {
       if (endpointReconciler !== undefined) await withTimeout(clock, WITHDRAW_TIMEOUT_MS, endpointReconciler.withdraw(), "the store does not answer");
     })
     .catch((error: unknown) =>
       log.warn("Cannot take this server from the endpoints of the API", { error: String(error) }),
     );
-  return { ended: src/apiserver/control-plane/periodic-reconciler.ts };
+  return { ended: withdrawn };
 }

@@ -17,10 +17,10 @@ import { ObjectStore } from "../../storage/object-store.ts";
 import { ensure, systemScope, ignoreConflict } from "./ensure.ts";
 import { isApiService, API_SERVICES } from "./kubernetes-service.ts";
 
-export type EndpointReconciler = "lease" | "master-count" | "none";
+export type EndpointReconcilerType = "lease" | "master-count" | "none";
 
 export interface EndpointReconcilerOptions {
-  readonly type: EndpointReconciler;
+  readonly type: EndpointReconcilerType;
   /** Where others reach this server. */
   readonly address: string;
   readonly port: number;
@@ -33,7 +33,7 @@ const LEASE_SECONDS = 15;
 /** The slice is the server's own: nobody is to copy the Endpoints into another. */
 const SKIP_MIRROR = { "endpointslice.kubernetes.io/skip-mirror": "true" };
 
-export class EndpointReconciler2 {
+export class EndpointReconciler {
   readonly #registries: Registries;
   readonly #options: EndpointReconcilerOptions;
   readonly #signal: AbortSignal;

@@ -41,8 +41,8 @@ async function ensureAll<T extends WithSpec>(
   const { items } = await registry.objects.list(registry.prefix(scope));
   const found = new Map(items.map((item) => [item.metadata?.name ?? "", item]));
   const writes = [
-    ...Object.entries(mandatory).map(([name, spec]) => keepOne(registry, scope, found.get(name), name, spec, true)),
-    ...Object.entries(suggested).map(([name, spec]) => keepOne(registry, scope, found.get(name), name, spec, false)),
+    ...Object.entries(mandatory).map(([name, spec]) => ensureOne(registry, scope, found.get(name), name, spec, true)),
+    ...Object.entries(suggested).map(([name, spec]) => ensureOne(registry, scope, found.get(name), name, spec, false)),
     // Those of an earlier release that nobody made their own.
     ...items
       .map(({ metadata }) => metadata)
@@ -54,7 +54,7 @@ async function ensureAll<T extends WithSpec>(
   await Promise.all(writes);
 }
 
-async function keepOne(
+async function ensureOne(
   registry: Registry<WithSpec>,
   scope: Scope,
   found: WithSpec | undefined,
@@ -65,15 +65,15 @@ async function keepOne(
   const annotations = { [AUTO_UPDATE]: "true" };
   const wanted = { metadata: { name, annotations }, spec };
   if (found === undefined) return await ignoreConflict(create(registry, scope, wanted));
-  const said = found.metadata?.annotations?.[AUTO_UPDATE];
+  const autoUpdate = found.metadata?.annotations?.[AUTO_UPDATE];
   // One without the annotation is still the server's if nobody has changed what it says.
-  const automatic = mandatory || said === "true" || (said === undefined && found.metadata?.generation === 1);
+  const automatic = mandatory || autoUpdate === "true" || (autoUpdate === undefined && found.metadata?.generation === 1);
   if (!automatic) return;
   const next = applyDefaults(registry.kind.schema, {
     ...found,
     metadata: { ...found.metadata, annotations: { ...found.metadata?.annotations, ...annotations } },
     spec,
   });
-  if (said === "true" && deepEqual(next.spec, found.spec)) return;
+  if (autoUpdate === "true" && deepEqual(next.spec, found.spec)) return;
   await ignoreConflict(update(registry, scope, name, next));
 }

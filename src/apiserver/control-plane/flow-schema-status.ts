@@ -7,7 +7,7 @@ import { change } from "../../registry/write/guaranteed-update.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { systemScope, ignoreConflict } from "./ensure.ts";
 
-export async function keepFlowSchemaStatus(registries: Registries, signal: AbortSignal): Promise<void> {
+export async function reconcileFlowSchemaStatus(registries: Registries, signal: AbortSignal): Promise<void> {
   const schemas = registries.of(flowSchemaKind);
   const levels = registries.of(priorityLevelConfigurationKind);
   const scope = { ...systemScope("", signal), group: schemas.kind.group };
@@ -16,7 +16,7 @@ export async function keepFlowSchemaStatus(registries: Registries, signal: Abort
   const names = new Set(present.items.map(({ metadata }) => metadata?.name));
   const next = (schema: FlowSchema): FlowSchema => {
     const level = schema.spec?.priorityLevelConfiguration.name ?? "";
-    return marked(schema, level, names.has(level), schemas.timestamp());
+    return withDanglingCondition(schema, level, names.has(level), schemas.timestamp());
   };
   const writes = items
     .filter((schema) => next(schema) !== schema)
@@ -25,11 +25,11 @@ export async function keepFlowSchemaStatus(registries: Registries, signal: Abort
 }
 
 /** The schema itself when it says so already. */
-function marked(schema: FlowSchema, level: string, there: boolean, lastTransitionTime: string): FlowSchema {
-  const [status, reason, end] = there
+function withDanglingCondition(schema: FlowSchema, level: string, exists: boolean, lastTransitionTime: string): FlowSchema {
+  const [status, reason, suffix] = exists
     ? (["False", "Found", "and it exists"] as const)
     : (["True", "NotFound", "but there is no such object"] as const);
-  const message = `This FlowSchema references the PriorityLevelConfiguration object named ${JSON.stringify(level)} ${end}`;
+  const message = `This FlowSchema references the PriorityLevelConfiguration object named ${JSON.stringify(level)} ${suffix}`;
   const conditions = schema.status?.conditions ?? [];
   const found = conditions.find(({ type }) => type === "Dangling");
   if (found?.status === status && found.reason === reason && found.message === message) return schema;

@@ -18,7 +18,7 @@ const SECONDS = 3600;
 const BASE32 = "abcdefghijklmnopqrstuvwxyz234567";
 
 /** One name for a host, whatever its length and letters. */
-export function identityOf(host: string): string {
+export function serverIdentity(host: string): string {
   const bytes = createHash("sha256").update(host).digest().subarray(0, 16);
   const bits = [...bytes].map((byte) => byte.toString(2).padStart(8, "0")).join("");
   const letters = (bits.match(/.{1,5}/g) ?? []).map((five) => BASE32[Number.parseInt(five.padEnd(5, "0"), 2)]);
@@ -35,13 +35,13 @@ export class IdentityLease {
     this.#registries = registries;
     this.#signal = signal;
     this.#host = host;
-    this.#holder = `${identityOf(host)}_${randomUuid(registries.deps.random)}`;
+    this.#holder = `${serverIdentity(host)}_${randomUuid(registries.deps.random)}`;
   }
 
   async renew(): Promise<void> {
     const { clock } = this.#registries.deps;
     const labels = { [IDENTITY]: COMPONENT, [HOST]: this.#host };
-    const name = identityOf(this.#host);
+    const name = serverIdentity(this.#host);
     const renewTime = formatMicroTime(clock.now());
     const spec = { holderIdentity: this.#holder, leaseDurationSeconds: SECONDS, renewTime };
     const scope = systemScope(NAMESPACE, this.#signal);
@@ -54,7 +54,7 @@ export class IdentityLease {
   }
 
   /** Takes away the leases of servers that are not heard of any more. */
-  async collect(): Promise<void> {
+  async collectStale(): Promise<void> {
     const registry = this.#registries.of(leaseKind);
     const scope = systemScope(NAMESPACE, this.#signal);
     const { items } = await registry.objects.list(registry.prefix(scope));

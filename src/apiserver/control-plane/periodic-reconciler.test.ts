@@ -2,7 +2,7 @@ import t from "tap";
 import { silentLogger } from "../../std/log/logger.ts";
 import type { StoreFeed } from "../../storage/watch/feed.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { keep } from "./periodic-reconciler.ts";
+import { runReconcilers } from "./periodic-reconciler.ts";
 
 t.test("keep() does a chore at its pace, and soon after it is told of a change", async (t) => {
   const clock = new FakeClock();
@@ -22,7 +22,7 @@ t.test("keep() does a chore at its pace, and soon after it is told of a change",
   };
   // No key is looked out for, so that the feed is asked nothing.
   const feed = {} as StoreFeed;
-  const { ended } = keep([chore], { feed, clock, log: silentLogger, signal: stop.signal });
+  const { ended } = runReconcilers([chore], { feed, clock, log: silentLogger, signal: stop.signal });
   await clock.advance(59_000);
   t.equal(runs, 0, "what is there has been made");
   tell();

@@ -6,7 +6,7 @@ import type { StoreFeed } from "../../storage/watch/feed.ts";
 import { follow } from "../../storage/watch/follow.ts";
 
 /** Something that is done again and again. */
-export interface Chore {
+export interface PeriodicReconciler {
   /** For the log: what could not be kept. */
   readonly name: string;
   readonly everyMs: number;
@@ -19,7 +19,7 @@ export interface Chore {
   run(): Promise<void>;
 }
 
-export interface KeepOptions {
+export interface ReconcilerOptions {
   readonly feed: StoreFeed;
   readonly clock: Clock;
   readonly log: Logger;
@@ -27,22 +27,22 @@ export interface KeepOptions {
 }
 
 /** What goes with a deleted object has gone by then, and what is deleted again and again is made at this pace. */
-const SOON_MS = 500;
+const RETRIGGER_DELAY_MS = 500;
 
-export interface Keeper {
+export interface RunningReconcilers {
   /** Resolves with the signal; a chore that runs then may end later, unheard. */
   readonly ended: Promise<void>;
 }
 
 /** Does every chore at its pace, one that fails again at its next turn, until the signal aborts. */
-export function keep(chores: readonly Chore[], options: KeepOptions): Keeper {
-  for (const chore of chores) void repeat(chore, options);
+export function runReconcilers(chores: readonly PeriodicReconciler[], options: ReconcilerOptions): RunningReconcilers {
+  for (const chore of chores) void reconcilePeriodically(chore, options);
   // A store that does not answer does not keep the server from stopping.
   return { ended: waitForAbort(options.signal) };
 }
 
 /** Resolves whatever comes of it. */
-export async function attempt({ name, run }: Chore, log: Logger, signal: AbortSignal): Promise<void> {
+export async function reconcileOnce({ name, run }: PeriodicReconciler, log: Logger, signal: AbortSignal): Promise<void> {
   try {
     await run();
   } catch (error) {
@@ -50,25 +50,25 @@ export async function attempt({ name, run }: Chore, log: Logger, signal: AbortSi
   }
 }
 
-async function repeat(chore: Chore, options: KeepOptions): Promise<void> {
+async function reconcilePeriodically(chore: PeriodicReconciler, options: ReconcilerOptions): Promise<void> {
   const { clock, log, signal } = options;
-  const changes = new Changes();
+  const changes = new PendingChange();
   for (const key of chore.kept ?? []) void changes.lookOut(key, "deletions", options);
   for (const key of chore.watched ?? []) void changes.lookOut(key, "all", options);
   chore.follow?.(() => changes.note());
   for (;;) {
-    const turn = new AbortController();
-    const over = AbortSignal.any([signal, turn.signal]);
+    const wakeSignal = new AbortController();
+    const over = AbortSignal.any([signal, wakeSignal.signal]);
     await Promise.race([clock.sleep(chore.everyMs, over).catch(() => {}), changes.next(over)]);
-    turn.abort();
-    if (changes.take()) await clock.sleep(SOON_MS, signal).catch(() => {});
+    wakeSignal.abort();
+    if (changes.take()) await clock.sleep(RETRIGGER_DELAY_MS, signal).catch(() => {});
     if (signal.aborted) return;
-    await attempt(chore, log, signal);
+    await reconcileOnce(chore, log, signal);
   }
 }
 
 /** Remembers that something has happened until it is taken. */
-class Changes {
+class PendingChange {
   readonly #wakeup = new Wakeup();
   #any = false;
 
@@ -88,7 +88,7 @@ class Changes {
   }
 
   /** Resolves when the signal aborts. */
-  async lookOut(key: string, which: "deletions" | "all", options: KeepOptions): Promise<void> {
+  async lookOut(key: string, which: "deletions" | "all", options: ReconcilerOptions): Promise<void> {
     const prefix = key.slice(0, key.lastIndexOf("/") + 1);
     await follow({
       ...options,

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { hostname } from "node:os";
-import { identityOf } from "../control-plane/identity-lease.ts";
+import { serverIdentity } from "../control-plane/identity-lease.ts";
 
 /** By which metrics tell the servers of one cluster apart: of the name of this server's lease. */
 export function serverIdHash(): string {
-  return hashOf(identityOf(hostname()));
+  return hashOf(serverIdentity(hostname()));
 }
 
 /** What is told apart, and not told itself. */
