@@ -8,14 +8,14 @@ import type { ClusterPolicy } from "./registry.ts";
 const DETAIL = "disallowed by cluster policy";
 
 /** Refuses containers with privileges that nobody may have. Those that were there before may stay. */
-export const withoutPrivileges: ClusterPolicy = (kind, next, previous) => {
+export const forbidPrivileged: ClusterPolicy = (kind, next, previous) => {
   const at = pathsByKind.get(keyOf(kind));
   if (at === undefined) return [];
   const spec = specAt(next, at);
   if (spec === undefined) return [];
   const before = previous === undefined ? undefined : specAt(previous, at);
-  const known = new Set(before === undefined ? [] : privileged(before, "").map(({ name }) => name));
-  const found = privileged(spec, at.join(".")).filter(({ name }) => !known.has(name));
+  const known = new Set(before === undefined ? [] : findPrivileged(before, "").map(({ name }) => name));
+  const found = findPrivileged(spec, at.join(".")).filter(({ name }) => !known.has(name));
   return found.map(({ error }) => error);
 };
 
@@ -50,7 +50,7 @@ interface Finding {
   readonly error: FieldError;
 }
 
-function privileged(spec: PodSpec, path: string): readonly Finding[] {
+function findPrivileged(spec: PodSpec, path: string): readonly Finding[] {
   const containers = containersWithPaths(spec, path);
   const isHostProcess =
     spec.securityContext?.windowsOptions?.hostProcess === true ||

@@ -6,8 +6,8 @@ import type { ApiObject } from "../api/kind.ts";
 import { kubernetesGroup } from "../api/scheme.ts";
 import { deepFreeze } from "../schema/value/freeze.ts";
 import { fixture } from "../testing/registry/registry-fixture.ts";
-import { applied } from "./apply.ts";
-import { tracked } from "./managed-fields/track-managed-fields.ts";
+import { mergeConfiguration } from "./apply.ts";
+import { updateManagedFields } from "./managed-fields/track-managed-fields.ts";
 
 const shared = process.env.SVC_SHARED ?? fileURLToPath(new URL("../../../shared", import.meta.url));
 const folder = `${shared}/oracles/api-roundtrip/HEAD/`;
@@ -37,19 +37,19 @@ t.test("applied() takes every kind, twice without a change, and its fields are t
     const sent = kind.namespaced
       ? configuration
       : { ...configuration, metadata: { ...configuration.metadata, namespace: "" } };
-    const made = applied(registry, scope, name, sent, undefined, options);
+    const made = mergeConfiguration(registry, scope, name, sent, undefined, options);
     const live = deepFreeze({ ...made, metadata: { ...made.metadata, uid: "u" } });
     t.equal(live.metadata?.managedFields?.length, 1, kind.kind);
-    const again = applied(registry, scope, name, sent, live, options);
+    const again = mergeConfiguration(registry, scope, name, sent, live, options);
     t.same(again.metadata?.managedFields, live.metadata?.managedFields, `${kind.kind}: nothing changes`);
-    const updated = tracked(registry, scope, structuredClone(live), live, { fieldManager: "other" });
+    const updated = updateManagedFields(registry, scope, structuredClone(live), live, { fieldManager: "other" });
     t.same(updated.metadata?.managedFields, live.metadata?.managedFields, `${kind.kind}: an update changes nothing`);
     const nothing = {
       apiVersion: sent.apiVersion,
       kind: sent.kind,
       metadata: { name, namespace: sent.metadata?.namespace },
     };
-    const emptied = applied(registry, scope, name, nothing, live, options);
+    const emptied = mergeConfiguration(registry, scope, name, nothing, live, options);
     t.same(emptied.metadata?.ownerReferences ?? [], [], `${kind.kind}: what is applied no longer goes`);
     t.equal(emptied.metadata?.managedFields, undefined);
   }

@@ -19,8 +19,8 @@ import { parseJson } from "../schema/json/parse.ts";
 import { deepFreeze } from "../schema/value/freeze.ts";
 import { fixture } from "../testing/registry/registry-fixture.ts";
 import { cpuMicroseconds } from "../testing/std/measure.ts";
-import { applied } from "./apply.ts";
-import { tracked } from "./managed-fields/track-managed-fields.ts";
+import { mergeConfiguration } from "./apply.ts";
+import { updateManagedFields } from "./managed-fields/track-managed-fields.ts";
 
 const text = readFileSync(new URL("../api/core/pod/pod.bench.json", import.meta.url));
 const configuration = parseJson(text).value as Readonly<Record<string, unknown>>;
@@ -39,10 +39,10 @@ const options = { fieldManager: "kubectl", force: false };
 const decoded = applyDefaults(pod, decode(pod, configuration).value as Pod);
 const full = podKind.strategy.setDefaults?.(decoded) ?? decoded;
 const uid = { uid: "00000000-0000-4000-8000-000000000000" };
-const created = applied(registry, scope, name, configuration, undefined, options);
+const created = mergeConfiguration(registry, scope, name, configuration, undefined, options);
 const live = stored({ ...created, metadata: { ...created.metadata, ...uid } });
 const other = { ...options, fieldManager: "other" };
-const shared = stored(applied(registry, scope, name, configuration, live, other));
+const shared = stored(mergeConfiguration(registry, scope, name, configuration, live, other));
 const spec = configuration.spec as Readonly<Record<string, unknown>>;
 const changed = { ...configuration, spec: { ...spec, terminationGracePeriodSeconds: 7 } };
 const fields = toFieldSet(shape, configuration);
@@ -62,14 +62,14 @@ const operations: Readonly<Record<string, () => unknown>> = {
   merge: () => merge(shape, live, configuration),
   union: () => union(fields, canonicalize(fields)),
   difference: () => difference(fields, canonicalize(fields)),
-  "apply that creates": () => applied(registry, scope, name, configuration, undefined, options),
-  "apply again, nothing changes": () => applied(registry, scope, name, configuration, live, options),
-  "apply of a changed member": () => applied(registry, scope, name, changed, live, options),
+  "apply that creates": () => mergeConfiguration(registry, scope, name, configuration, undefined, options),
+  "apply again, nothing changes": () => mergeConfiguration(registry, scope, name, configuration, live, options),
+  "apply of a changed member": () => mergeConfiguration(registry, scope, name, changed, live, options),
   "apply of a changed member, two appliers": () =>
-    applied(registry, scope, name, changed, shared, { ...other, force: true }),
-  "apply, book fresh from the store": () => applied(registry, scope, name, changed, fresh(), options),
-  "update tracked": () => tracked(registry, scope, touched, live, writer),
-  "create tracked": () => tracked(registry, scope, full, undefined, writer),
+    mergeConfiguration(registry, scope, name, changed, shared, { ...other, force: true }),
+  "apply, book fresh from the store": () => mergeConfiguration(registry, scope, name, changed, fresh(), options),
+  "update tracked": () => updateManagedFields(registry, scope, touched, live, writer),
+  "create tracked": () => updateManagedFields(registry, scope, full, undefined, writer),
 };
 
 /** The live object with a book that nobody has read yet. */

@@ -8,23 +8,23 @@ import { IdentityError, shapeOf } from "../schema/apply/shape.ts";
 import { validateTyped, ShapeError } from "../schema/apply/typed-validation.ts";
 import { decode } from "../schema/decode/decode.ts";
 import { isPlainObject } from "../schema/value/plain-object.ts";
-import { change, type Next } from "./write/guaranteed-update.ts";
+import { guaranteedUpdate, type UpdateFunction } from "./write/guaranteed-update.ts";
 import { withConversions } from "./managed-fields/conversions.ts";
 import { createFromApply } from "./create.ts";
-import { afterUpdate, changeOf, formOf, managerOf, withEntries, withOldTimes } from "./managed-fields/track-managed-fields.ts";
+import { afterUpdate, changeOf, toJson, managerOf, withEntries, keepUnchangedTimes } from "./managed-fields/track-managed-fields.ts";
 import { KUBECTL, lastAppliedFields, withLastApplied } from "./managed-fields/last-applied.ts";
 import { identityOf, type Manager, readManagers, versionOf, writeManagers } from "./managed-fields/entries.ts";
 import type { Registry, Scope } from "./registry.ts";
 import { revised } from "./write/pipeline.ts";
-import { named, type UpdateOptions, type UpdateResult } from "./update.ts";
-import { defaulted, inNamespace, metadataOf } from "./write/prepare.ts";
+import { setName, type UpdateOptions, type UpdateResult } from "./update.ts";
+import { applyDefaults, setNamespace, metadataOf } from "./write/prepare.ts";
 
 export interface ApplyOptions<T extends ApiObject = ApiObject> extends UpdateOptions<T> {
   readonly fieldManager: string;
   /** Takes fields from their managers where these want something else. */
   readonly force: boolean;
   /** Called once an apply is possible, before it is written; may throw to forbid it. */
-  readonly checked?: () => void;
+  readonly onChecked?: () => void;
 }
 
 export type Configuration = Readonly<Record<string, unknown>>;
@@ -44,19 +44,19 @@ export async function apply<T extends ApiObject>(
   options: ApplyOptions<T>,
 ): Promise<UpdateResult<T>> {
   const { part } = options;
-  const next: Next<T> = async (previous, allocate) => {
+  const next: UpdateFunction<T> = async (previous, allocate) => {
     const object = await withConversions(registry.kind, (conversions) => {
-      return applied(registry, scope, name, configuration, previous, { ...options, conversions });
+      return mergeConfiguration(registry, scope, name, configuration, previous, { ...options, conversions });
     });
-    return withOldTimes(await revised(registry, scope, object, previous, options, allocate), previous);
+    return keepUnchangedTimes(await revised(registry, scope, object, previous, options, allocate), previous);
   };
   try {
-    return { object: await change(registry, scope, name, next, options), created: false };
+    return { object: await guaranteedUpdate(registry, scope, name, next, options), created: false };
   } catch (error) {
     if (!(error instanceof StatusError) || error.status.code !== 404 || part !== undefined) throw error;
   }
   const object = await withConversions(registry.kind, (conversions) => {
-    return applied(registry, scope, name, configuration, undefined, { ...options, conversions });
+    return mergeConfiguration(registry, scope, name, configuration, undefined, { ...options, conversions });
   });
   const { uid } = metadataOf(object);
   if (uid) {
@@ -67,7 +67,7 @@ export async function apply<T extends ApiObject>(
 }
 
 /** The object that the configuration makes of `previous`, its book brought up to date. */
-export function applied<T extends ApiObject>(
+export function mergeConfiguration<T extends ApiObject>(
   registry: Registry<T>,
   scope: Scope,
   name: string,
@@ -78,13 +78,13 @@ export function applied<T extends ApiObject>(
   checkConfiguration(registry.kind, scope.group, configuration);
   const live = previous ?? ({} as T);
   const managers = managersOf(registry, scope, live, options);
-  const { value, managers: after } = merged(registry, scope, configuration, live, managers, options);
-  options.checked?.();
-  const object = value === undefined ? live : fromForm(registry, value);
-  const entries = writeManagers(stamped(registry, scope, after, value === undefined ? managers : undefined, options));
+  const { value, managers: after } = applyFieldsOf(registry, scope, configuration, live, managers, options);
+  options.onChecked?.();
+  const object = value === undefined ? live : fromJson(registry, value);
+  const entries = writeManagers(setApplyTime(registry, scope, after, value === undefined ? managers : undefined, options));
   const synced = options.fieldManager === KUBECTL ? withLastApplied(object, configuration) : object;
-  const booked = withEntries(named(synced, name), entries);
-  return defaulted(registry, inNamespace(registry, scope, booked));
+  const booked = withEntries(setName(synced, name), entries);
+  return applyDefaults(registry, setNamespace(registry, scope, booked));
 }
 
 /** Throws a 400 for a configuration of another kind; a 500, as Kubernetes does, for one that the kind cannot hold. */
@@ -127,7 +127,7 @@ function managersOf<T extends ApiObject>(
 }
 
 /** `value` is undefined when the object stays as it is. */
-function merged<T extends ApiObject>(
+function applyFieldsOf<T extends ApiObject>(
   registry: Registry<T>,
   scope: Scope,
   configuration: Configuration,
@@ -158,13 +158,13 @@ function notLastApplied<T extends ApiObject>(
   conflicts: readonly Conflict[],
 ): readonly Conflict[] {
   const shape = shapeOf(registry.kind.schema);
-  const form = { ...(formOf(registry, live) as object), apiVersion, kind: registry.kind.kind };
+  const form = { ...(toJson(registry, live) as object), apiVersion, kind: registry.kind.kind };
   const own = lastAppliedFields(shape, form, metadataOf(live).annotations, apiVersion);
   if (own === undefined) return conflicts;
   return conflicts.filter(({ path }) => !isEmptySet(difference(setOfPaths(path), own)));
 }
 
-function fromForm<T extends ApiObject>(registry: Registry<T>, value: unknown): T {
+function fromJson<T extends ApiObject>(registry: Registry<T>, value: unknown): T {
   const { value: object, errors } = decode(registry.kind.schema, value ?? {}, { unknownFields: "drop" });
   const error = errors[0];
   if (error !== undefined) throw new StatusError(500, "", error.message);
@@ -173,7 +173,7 @@ function fromForm<T extends ApiObject>(registry: Registry<T>, value: unknown): T
 }
 
 /** The applier's entry gets the time of an apply that changed something. `unchanged` are given for others. */
-function stamped<T extends ApiObject>(
+function setApplyTime<T extends ApiObject>(
   registry: Registry<T>,
   scope: Scope,
   managers: ManagedFields<Manager>,

@@ -3,20 +3,20 @@ import type { ObjectMeta } from "../api/meta/object-meta.ts";
 import { alreadyExists, badRequest, StatusError } from "../api/status.ts";
 import { randomSuffix, randomUuid } from "../std/crypto/random.ts";
 import type { Revision } from "../storage/store.ts";
-import { mutated, validated } from "./write/admission.ts";
-import { type Allocate, allocating } from "./write/allocation.ts";
-import { booked, type Writer } from "./managed-fields/track-managed-fields.ts";
+import { runMutatingAdmission, runValidatingAdmission } from "./write/admission.ts";
+import { type Allocate, withAllocation } from "./write/allocation.ts";
+import { trackManagedFields, type FieldManagerOptions } from "./managed-fields/track-managed-fields.ts";
 import type { Registry, Scope, WriteOptions } from "./registry.ts";
-import { AFTER_ADMISSION, checkNew, defaulted, inNamespace, metadataOf, ownersOnce, withMetadata } from "./write/prepare.ts";
+import { AFTER_ADMISSION, checkNew, applyDefaults, setNamespace, metadataOf, dedupOwnerReferences, withMetadata } from "./write/prepare.ts";
 
 /** A generated name keeps this much of its prefix, so that the suffix fits a DNS label. */
 const GENERATED_PREFIX_MAX = 58;
 /** Attempts to find a generated name that is free. */
 const GENERATE_ATTEMPTS = 8;
 
-export interface CreateOptions extends WriteOptions, Writer {
+export interface CreateOptions extends WriteOptions, FieldManagerOptions {
   /** Asked before an object is created where one was to be changed; throws to forbid. */
-  readonly mayCreate?: (() => Promise<void>) | undefined;
+  readonly authorizeCreate?: (() => Promise<void>) | undefined;
 }
 
 /** Resolves with the object as stored. */
@@ -51,7 +51,7 @@ async function createAny<T extends ApiObject>(
   const holding = { allocator: registry.allocator, scope, dryRun: options.dryRun === true };
   for (let attempt = 1; ; attempt++) {
     try {
-      return await allocating(holding, async (allocate) => {
+      return await withAllocation(holding, async (allocate) => {
         const object = await prepared(registry, scope, admitted, options, allocate);
         return await store(registry, scope, object, metadataOf(object).name ?? "", options);
       });
@@ -97,11 +97,11 @@ async function runMutatingAdmission<T extends ApiObject>(
   sent: T,
   options: CreateOptions,
 ): Promise<T> {
-  const own = inNamespace(registry, scope, withMetadata(sent, clearSystemMetadata(sent)));
-  const complete = ownersOnce(defaulted(registry, own), options);
-  const filled = await booked(registry, scope, complete, undefined, options);
-  const admitted = ownersOnce(await mutated(filled, undefined, options), options, AFTER_ADMISSION);
-  await options.confirm?.(scope, admitted, undefined);
+  const own = setNamespace(registry, scope, withMetadata(sent, clearSystemMetadata(sent)));
+  const complete = dedupOwnerReferences(applyDefaults(registry, own), options);
+  const filled = await trackManagedFields(registry, scope, complete, undefined, options);
+  const admitted = dedupOwnerReferences(await runMutatingAdmission(filled, undefined, options), options, AFTER_ADMISSION);
+  await options.checkEscalation?.(scope, admitted, undefined);
   return admitted;
 }
 
@@ -119,8 +119,8 @@ async function prepared<T extends ApiObject>(
   const object = strategy.prepareForCreate?.(given, registry.timestamp(), scope.user) ?? given;
   checkNew(registry, scope, object);
   options.warn?.(strategy.warnings?.(object, undefined) ?? []);
-  await options.mayCreate?.();
-  await validated(object, undefined, options);
+  await options.authorizeCreate?.();
+  await runValidatingAdmission(object, undefined, options);
   return object;
 }
 

@@ -1,6 +1,6 @@
 import type { ApiObject } from "../api/kind.ts";
 import type { CachedObject } from "../storage/watch/cache.ts";
-import { type DeleteOptions, isMissing, removeObject } from "./delete.ts";
+import { type DeleteOptions, isNotFound, deleteFound } from "./delete.ts";
 import { type ListPage, type ListQuery, list } from "./list.ts";
 import type { Registry, Scope } from "./registry.ts";
 
@@ -11,7 +11,7 @@ const PAGE_ITEMS = 10_000;
  * Removes what a list would show, page by page, as many objects at a time as there are workers
  * (`--delete-collection-workers`). The first failure ends it. Resolves with that list.
  */
-export async function removeCollection<T extends ApiObject>(
+export async function deleteCollection<T extends ApiObject>(
   registry: Registry<T>,
   scope: Scope,
   query: ListQuery,
@@ -21,7 +21,7 @@ export async function removeCollection<T extends ApiObject>(
   const removed: CachedObject<T>[] = [];
   for (let next = limited ? query : { ...query, limit: PAGE_ITEMS }; ; ) {
     const page = await list(registry, scope, next);
-    await removeAll(registry, scope, page.items, options);
+    await deleteAll(registry, scope, page.items, options);
     if (limited) return page;
     removed.push(...page.items);
     if (page.continue === undefined) return { items: removed, revision: page.revision };
@@ -29,7 +29,7 @@ export async function removeCollection<T extends ApiObject>(
   }
 }
 
-async function removeAll<T extends ApiObject>(
+async function deleteAll<T extends ApiObject>(
   registry: Registry<T>,
   scope: Scope,
   items: readonly CachedObject<T>[],
@@ -42,7 +42,7 @@ async function removeAll<T extends ApiObject>(
       scope.signal.throwIfAborted();
       if (failed) return;
       try {
-        await removeOne(registry, scope, object, options);
+        await deleteOne(registry, scope, object, options);
       } catch (error) {
         failed = true;
         throw error;
@@ -55,12 +55,12 @@ async function removeAll<T extends ApiObject>(
   if (failure !== undefined) throw failure.reason;
 }
 
-async function removeOne<T extends ApiObject>(registry: Registry<T>, scope: Scope, object: T, options: DeleteOptions) {
+async function deleteOne<T extends ApiObject>(registry: Registry<T>, scope: Scope, object: T, options: DeleteOptions) {
   const namespace = object.metadata?.namespace ?? "";
   try {
-    await removeObject(registry, { ...scope, namespace }, object, options);
+    await deleteFound(registry, { ...scope, namespace }, object, options);
   } catch (error) {
     // Somebody else was faster.
-    if (!isMissing(error)) throw error;
+    if (!isNotFound(error)) throw error;
   }
 }

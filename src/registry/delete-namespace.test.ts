@@ -4,9 +4,9 @@ import { podKind } from "../api/core/pod/kind.ts";
 import { type Fixture, fixture, refusal } from "../testing/registry/registry-fixture.ts";
 import { bind } from "./subresources/binding.ts";
 import { create } from "./create.ts";
-import { remove } from "./delete.ts";
+import { deleteObject } from "./delete.ts";
 import { get } from "./get.ts";
-import { removeNamespace } from "./delete-namespace.ts";
+import { deleteNamespace } from "./delete-namespace.ts";
 import { update } from "./update.ts";
 
 const finalize = namespaceKind.subresources.find(({ name }) => name === "finalize")?.strategy;
@@ -15,10 +15,10 @@ t.test("removeNamespace() marks; the last finalizer of the spec lets it go", asy
   await using f = fixture();
   const namespaces = f.registries.of(namespaceKind);
   await create(namespaces, f.scope(""), { metadata: { name: "x" } });
-  const { object, gone } = await removeNamespace(namespaces, f.scope(""), "x", {});
+  const { object, deleted: gone } = await deleteNamespace(namespaces, f.scope(""), "x", {});
   t.equal(gone, false);
   t.match(object, { metadata: { deletionTimestamp: /^2026/ }, status: { phase: "Terminating" } });
-  const again = await removeNamespace(namespaces, f.scope(""), "x", {});
+  const again = await deleteNamespace(namespaces, f.scope(""), "x", {});
   t.equal(again.object.metadata?.resourceVersion, object.metadata?.resourceVersion);
   const plain = await update(namespaces, f.scope(""), "x", { ...object, spec: {} });
   t.same(plain.object.spec?.finalizers, ["kubernetes"], "only the finalize subresource changes them");
@@ -61,6 +61,6 @@ t.test("bind() refuses other targets, other pods and pods that go", async (t) =>
     ...object,
     metadata: { ...object.metadata, finalizers: ["example.com/f"] },
   });
-  await remove(registry, f.scope(), "web");
+  await deleteObject(registry, f.scope(), "web");
   t.match(await refusal(to({ name: "n1" })), { code: 409, message: /is being deleted/ });
 });

@@ -1,28 +1,28 @@
 /** What is special about namespaces: they hold other objects, and go after these. */
 import type { Namespace } from "../api/core/namespace/schema.ts";
-import { mayDelete } from "./write/admission.ts";
-import { change } from "./write/guaranteed-update.ts";
-import { type DeleteOptions, type DeleteResult, remove } from "./delete.ts";
+import { runDeleteAdmission } from "./write/admission.ts";
+import { guaranteedUpdate } from "./write/guaranteed-update.ts";
+import { type DeleteOptions, type DeleteResult, deleteObject } from "./delete.ts";
 import { get } from "./get.ts";
 import type { Registry, Scope } from "./registry.ts";
 
 /** Marks the namespace as terminating; the namespace controller empties it and takes its finalizer away. */
-export async function removeNamespace(
+export async function deleteNamespace(
   namespaces: Registry<Namespace>,
   scope: Scope,
   name: string,
   options: DeleteOptions,
 ): Promise<DeleteResult<Namespace>> {
   const { object } = await get(namespaces, scope, name);
-  if ((object.spec?.finalizers ?? []).length === 0) return await remove(namespaces, scope, name, options);
-  if (object.metadata?.deletionTimestamp !== undefined) return { object, gone: false };
+  if ((object.spec?.finalizers ?? []).length === 0) return await deleteObject(namespaces, scope, name, options);
+  if (object.metadata?.deletionTimestamp !== undefined) return { object, deleted: false };
   const preconditions = options.preconditions;
-  const marked = await change(
+  const marked = await guaranteedUpdate(
     namespaces,
     scope,
     name,
     async (previous): Promise<Namespace> => {
-      await mayDelete(previous, options);
+      await runDeleteAdmission(previous, options);
       return {
         ...previous,
         metadata: { ...previous.metadata, deletionTimestamp: namespaces.timestamp() },
@@ -31,5 +31,5 @@ export async function removeNamespace(
     },
     { dryRun: options.dryRun, preconditions },
   );
-  return { object: marked, gone: false };
+  return { object: marked, deleted: false };
 }

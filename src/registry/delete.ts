@@ -1,7 +1,7 @@
 import type { ApiObject } from "../api/kind.ts";
 import { conflict, forbidden, notFound, StatusError } from "../api/status.ts";
 import { formatTime } from "../schema/value/time.ts";
-import { mayDelete } from "./write/admission.ts";
+import { runDeleteAdmission } from "./write/admission.ts";
 import { waitsForNamespace } from "./write/guaranteed-update.ts";
 import { get } from "./get.ts";
 import type { Registry, Scope, WriteOptions } from "./registry.ts";
@@ -20,14 +20,14 @@ export interface DeleteOptions extends WriteOptions {
 export interface DeleteResult<T> {
   readonly object: T;
   /** False while the object waits for its grace period or its finalizers. */
-  readonly gone: boolean;
+  readonly deleted: boolean;
 }
 
 const ORPHAN = "orphan";
 const FOREGROUND = "foregroundDeletion";
 
 /** Removes the object, or marks it as leaving when it has grace or finalizers to wait for. */
-export async function remove<T extends ApiObject>(
+export async function deleteObject<T extends ApiObject>(
   registry: Registry<T>,
   scope: Scope,
   name: string,
@@ -36,11 +36,11 @@ export async function remove<T extends ApiObject>(
   const { object } = await get(registry, scope, name);
   const refused = registry.kind.strategy.validateDelete?.(object);
   if (refused !== undefined) throw forbidden(registry.subject(scope, name), refused);
-  return await removeObject(registry, scope, object, options);
+  return await deleteFound(registry, scope, object, options);
 }
 
 /** As `remove`, for an object whose state is at hand. */
-export async function removeObject<T extends ApiObject>(
+export async function deleteFound<T extends ApiObject>(
   registry: Registry<T>,
   scope: Scope,
   found: T,
@@ -53,7 +53,7 @@ export async function removeObject<T extends ApiObject>(
     checkPreconditions(registry, scope, current, options);
     const step = nextStep(registry, current, options);
     if (!step.gone && step.object === current) return step;
-    await mayDelete(current, options);
+    await runDeleteAdmission(current, options);
     if (options.dryRun === true) return step;
     try {
       // Watchers see why an object goes before they see it gone.
@@ -61,10 +61,10 @@ export async function removeObject<T extends ApiObject>(
         step.object === current
           ? current
           : await registry.objects.guaranteedUpdate(key, unlessChanged(current, step.object), { subject });
-      if (!step.gone) return { object: marked, gone: false };
+      if (!step.gone) return { object: marked, deleted: false };
       const gone = await registry.objects.delete(key, { subject, check: unlessChanged(marked, undefined) });
       await registry.allocator?.release(scope, gone);
-      return { object: gone, gone: true };
+      return { object: gone, deleted: true };
     } catch (error) {
       if (!(error instanceof Changed)) throw error;
       const next = await registry.objects.get(key);
@@ -194,6 +194,6 @@ function checkPreconditions<T extends ApiObject>(
   }
 }
 
-export function isMissing(error: unknown): boolean {
+export function isNotFound(error: unknown): boolean {
   return error instanceof StatusError && error.status.code === 404;
 }

@@ -2,7 +2,7 @@ import type { ApiObject } from "../api/kind.ts";
 import { notFound } from "../api/status.ts";
 import type { CachedObject } from "../storage/watch/cache.ts";
 import type { Registry, Scope } from "./registry.ts";
-import { cacheFor, getStored } from "./read/uncached.ts";
+import { getCache, getStored } from "./read/uncached.ts";
 
 /** `resourceVersion`: absent means what is newest, `0` what the cache has, any other at least that. */
 export async function get<T extends ApiObject>(
@@ -12,7 +12,7 @@ export async function get<T extends ApiObject>(
   resourceVersion?: string,
 ): Promise<CachedObject<T>> {
   const key = registry.key(scope, name);
-  const cache = await cacheFor(registry, scope, resourceVersion);
+  const cache = await getCache(registry, scope, resourceVersion);
   const found = cache === undefined ? await getStored(registry, key, resourceVersion) : cache.get(key);
   if (found === undefined) throw notFound(registry.subject(scope, name));
   return found;

@@ -4,10 +4,10 @@ import { type Revision, StoreError } from "../storage/store.ts";
 import type { CachedObject } from "../storage/watch/cache.ts";
 import { Encoded } from "../storage/watch/change.ts";
 import { type Continue, decodeContinue, encodeContinue } from "./read/continue.ts";
-import { parseRevision } from "./read/freshness.ts";
+import { parseResourceVersion } from "./read/freshness.ts";
 import type { Registry, Scope } from "./registry.ts";
 import { type Selection, type Selectors, select } from "./read/selection.ts";
-import { cacheFor, latest } from "./read/uncached.ts";
+import { getCache, currentRevision } from "./read/uncached.ts";
 
 export interface ListQuery extends Selectors {
   /** 0 or less: all. */
@@ -52,9 +52,9 @@ export async function list<T extends ApiObject>(
     return await asOf(registry, selection, limit, { revision, after: "" });
   }
   if (query.resourceVersion) listRevision(query.resourceVersion);
-  if ((await cacheFor(registry, scope, query.resourceVersion)) === undefined) {
+  if ((await getCache(registry, scope, query.resourceVersion)) === undefined) {
     return await fromStore(registry, selection, limit, {
-      revision: latest(registry, query.resourceVersion),
+      revision: currentRevision(registry, query.resourceVersion),
       after: "",
     });
   }
@@ -67,7 +67,7 @@ export async function list<T extends ApiObject>(
 
 function listRevision(text: string): Revision {
   try {
-    return parseRevision(text);
+    return parseResourceVersion(text);
   } catch (error) {
     throw error instanceof StatusError ? badRequest(`invalid resource version: ${error.message}`) : error;
   }

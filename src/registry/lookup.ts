@@ -4,23 +4,23 @@ import type { ApiObject, Kind, SubresourceStrategy } from "../api/kind.ts";
 import type { UserInfo } from "../auth/user.ts";
 import type { MaybePromise } from "../std/async/maybe-promise.ts";
 import type { WatchCache } from "../storage/watch/cache.ts";
-import { change } from "./write/guaranteed-update.ts";
+import { guaranteedUpdate } from "./write/guaranteed-update.ts";
 import { create } from "./create.ts";
 import type { Registries } from "./registries.ts";
 import type { Registry, Scope } from "./registry.ts";
 import { updated } from "./write/prepare.ts";
 
-export function lookupIn(registries: Registries): ObjectReader {
+export function createObjectReader(registries: Registries): ObjectReader {
   return {
     get(kind, namespace, name, waiting) {
       const registry = registries.of(kind);
       const key = registry.objects.key(kind.namespaced ? namespace : undefined, name);
-      return onceFresh(registry, waiting, (cache) => cache.get(key)?.object);
+      return readFresh(registry, waiting, (cache) => cache.get(key)?.object);
     },
     list(kind, namespace, waiting) {
       const registry = registries.of(kind);
       const prefix = registry.objects.prefix(kind.namespaced && namespace !== "" ? namespace : undefined);
-      return onceFresh(registry, waiting, (cache) => {
+      return readFresh(registry, waiting, (cache) => {
         return cache.size === 0 ? [] : cache.list(prefix).items.map(({ object }) => object);
       });
     },
@@ -32,19 +32,19 @@ export function lookupIn(registries: Registries): ObjectReader {
 }
 
 /** At once where the cache shows all that was acknowledged, as it mostly does. */
-function onceFresh<T extends ApiObject, R>(
+function readFresh<T extends ApiObject, R>(
   registry: Registry<T>,
   waiting: SignalSource,
   read: (cache: WatchCache<T>) => R,
 ): MaybePromise<R> {
   if (registry.isFresh) return read(registry.cache);
-  return registry.fresh(waiting instanceof AbortSignal ? { signal: waiting } : waiting).then(read);
+  return registry.freshCache(waiting instanceof AbortSignal ? { signal: waiting } : waiting).then(read);
 }
 
 /** In the name of the server itself: nobody is asked. */
 const SERVER: UserInfo = { name: "system:apiserver", uid: "", groups: ["system:masters"], extra: {} };
 
-export function effectsOn(registries: Registries): ObjectWriter {
+export function createObjectWriter(registries: Registries): ObjectWriter {
   const scopeOf = (kind: Kind, namespace: string, signal: AbortSignal): Scope => {
     return { namespace: kind.namespaced ? namespace : "", group: kind.group, user: SERVER, signal };
   };
@@ -61,7 +61,7 @@ export function effectsOn(registries: Registries): ObjectWriter {
       const registry = registries.of(kind);
       const scope = scopeOf(kind as unknown as Kind, namespace, signal);
       const part = kind.subresources.find((one) => one.name === subresource)?.strategy as SubresourceStrategy<T> | undefined;
-      return await change(registry, scope, name, async (previous, allocate) => {
+      return await guaranteedUpdate(registry, scope, name, async (previous, allocate) => {
         return await updated(registry, scope, next(previous), previous, { part }, allocate);
       });
     },

@@ -39,7 +39,7 @@ export interface RegistryDeps {
   /** Whether the labels of a binding become those of its pod. */
   readonly bindingLabels?: boolean | undefined;
   /** What is wrong with an object by the cluster's policy, beside what its kind finds wrong. */
-  readonly policy?: ClusterPolicy | undefined;
+  readonly validatePolicy?: ClusterPolicy | undefined;
 }
 
 export type ClusterPolicy = (kind: Kind, next: ApiObject, previous: ApiObject | undefined) => readonly FieldError[];
@@ -55,7 +55,7 @@ export interface Scope {
 }
 
 /** Throws what the user may not write, whatever plugins there are: nobody gives what they do not have. */
-export type Confirm = (scope: Scope, next: ApiObject, previous: ApiObject | undefined) => Promise<void>;
+export type EscalationCheck = (scope: Scope, next: ApiObject, previous: ApiObject | undefined) => Promise<void>;
 
 export interface WriteOptions {
   /** Everything happens but the write. */
@@ -63,7 +63,7 @@ export interface WriteOptions {
   /** Whom to ask about the write; the server's own writes ask nobody. */
   readonly admission?: Admission | undefined;
   /** Asked between what plugins change and what the kind's rules find. */
-  readonly confirm?: Confirm | undefined;
+  readonly checkEscalation?: EscalationCheck | undefined;
   /** Hears what the client is to be told beside the answer. A write that is tried again says it again. */
   readonly warn?: ((texts: readonly string[]) => void) | undefined;
 }
@@ -72,7 +72,7 @@ export interface WriteOptions {
 export const INDEXED_FIELD = "spec.nodeName";
 
 /** What the caches of all kinds have in common. */
-export interface SharedByCaches {
+export interface SharedCacheResources {
   readonly feed: StoreFeed;
   readonly memory: CacheMemory;
 }
@@ -86,17 +86,17 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
   /** All versions in which its objects are served, in any order. */
   readonly versions: () => readonly Kind[];
   /** Whether clients' reads go to the store, whatever happens. */
-  readonly alwaysUncached: boolean;
+  readonly isUncached: boolean;
   #cache: WatchCache<T> | undefined;
 
-  readonly #shared: SharedByCaches;
+  readonly #shared: SharedCacheResources;
 
-  constructor(kind: Kind<T>, deps: RegistryDeps, shared: SharedByCaches, versions?: () => readonly Kind[]) {
+  constructor(kind: Kind<T>, deps: RegistryDeps, shared: SharedCacheResources, versions?: () => readonly Kind[]) {
     this.#shared = shared;
     this.kind = kind;
     this.versions = versions ?? (() => [kind as unknown as Kind]);
     this.deps = deps;
-    this.alwaysUncached = deps.uncached?.(kind as unknown as Kind) ?? false;
+    this.isUncached = deps.uncached?.(kind as unknown as Kind) ?? false;
     this.objects = new ObjectStore({ store: deps.store, kind, prefix: deps.prefix, mediaType: deps.mediaType });
   }
 
@@ -126,11 +126,11 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
    * has in the version that is asked for can be read then, and of all else clients hear why it cannot.
    */
   get uncached(): boolean {
-    return this.alwaysUncached || this.#cache?.stalled === true;
+    return this.isUncached || this.#cache?.stalled === true;
   }
 
   /** The cache, showing every write that was acknowledged before this call. */
-  async fresh(scope: Pick<Scope, "signal">): Promise<WatchCache<T>> {
+  async freshCache(scope: Pick<Scope, "signal">): Promise<WatchCache<T>> {
     // The signal is made when it is asked for: mostly the cache needs nobody to wait.
     if (!this.isFresh) await this.cache.waitFor(this.deps.store.current(), scope.signal);
     return this.cache;
@@ -149,17 +149,17 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
   /** The object as of now: from the cache, or from the store where there is none. */
   async peek(scope: Pick<Scope, "signal">, key: string): Promise<CachedObject<T> | undefined> {
     if (this.uncached) return await getStored(this, key, undefined);
-    const cache = await this.fresh(scope);
+    const cache = await this.freshCache(scope);
     return cache.stalled ? await getStored(this, key, undefined) : cache.get(key);
   }
 
   /** Resolves when the cache, if it is in use, has begun. */
   async ready(): Promise<void> {
-    if (this.#cache !== undefined) await this.begun();
+    if (this.#cache !== undefined) await this.startedCache();
   }
 
   /** The cache with its first list, or stalled because a webhook keeps it from having one. */
-  async begun(): Promise<WatchCache<T>> {
+  async startedCache(): Promise<WatchCache<T>> {
     const { cache } = this;
     if (this.kind.converter === undefined) await cache.ready();
     else await cache.waitFor(0 as Revision);

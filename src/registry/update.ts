@@ -1,12 +1,12 @@
 import type { ApiObject, SubresourceStrategy } from "../api/kind.ts";
 import { badRequest, conflict, notFound, StatusError } from "../api/status.ts";
 import { preconditionFailed } from "../storage/object-store.ts";
-import { change, type Next } from "./write/guaranteed-update.ts";
+import { guaranteedUpdate, type UpdateFunction } from "./write/guaranteed-update.ts";
 import { type CreateOptions, create } from "./create.ts";
-import { booked, withOldTimes } from "./managed-fields/track-managed-fields.ts";
+import { trackManagedFields, keepUnchangedTimes } from "./managed-fields/track-managed-fields.ts";
 import type { Registry, Scope } from "./registry.ts";
 import { revised } from "./write/pipeline.ts";
-import { defaulted, inNamespace, metadataOf, mustNameVersion, ownersOnce, sentVersion } from "./write/prepare.ts";
+import { applyDefaults, setNamespace, metadataOf, resourceVersionRequired, dedupOwnerReferences, requestedResourceVersion } from "./write/prepare.ts";
 
 export interface UpdateOptions<T extends ApiObject = ApiObject> extends CreateOptions {
   /** The part that a subresource may change; the whole object when absent. */
@@ -28,19 +28,19 @@ export async function update<T extends ApiObject>(
 ): Promise<UpdateResult<T>> {
   const { strategy } = registry.kind;
   const { part } = options;
-  const wanted = inNamespace(registry, scope, named(sent, name));
+  const wanted = setNamespace(registry, scope, setName(sent, name));
   const { uid } = metadataOf(wanted);
-  const resourceVersion = sentVersion(wanted);
-  const filled = ownersOnce(defaulted(registry, wanted), options);
-  const next: Next<T> = async (previous, allocate) => {
+  const resourceVersion = requestedResourceVersion(wanted);
+  const filled = dedupOwnerReferences(applyDefaults(registry, wanted), options);
+  const next: UpdateFunction<T> = async (previous, allocate) => {
     if (resourceVersion === undefined && strategy.allowUnconditionalUpdate === false)
-      throw mustNameVersion(registry, scope, name);
-    const object = await booked(registry, scope, filled, previous, options);
-    return withOldTimes(await revised(registry, scope, object, previous, options, allocate), previous);
+      throw resourceVersionRequired(registry, scope, name);
+    const object = await trackManagedFields(registry, scope, filled, previous, options);
+    return keepUnchangedTimes(await revised(registry, scope, object, previous, options, allocate), previous);
   };
   try {
     const preconditions = uid ? { uid } : undefined;
-    return { object: await change(registry, scope, name, next, { ...options, preconditions }), created: false };
+    return { object: await guaranteedUpdate(registry, scope, name, next, { ...options, preconditions }), created: false };
   } catch (error) {
     if (!isNotFound(error)) throw error;
     // Whoever names the object it means hears that it is not that one, as of any other.
@@ -52,7 +52,7 @@ export async function update<T extends ApiObject>(
 }
 
 /** The object under the name of the path. Throws a 400 when it carries another. */
-export function named<T extends ApiObject>(object: T, name: string): T {
+export function setName<T extends ApiObject>(object: T, name: string): T {
   const metadata = metadataOf(object);
   if (metadata.name === name) return object;
   if (!metadata.name) {

@@ -2,10 +2,10 @@ import type { ApiObject } from "../api/kind.ts";
 import { StatusError } from "../api/status.ts";
 import type { CacheEvent } from "../storage/watch/cache.ts";
 import { watchStore } from "../storage/watch/uncached-watch.ts";
-import { caughtUp, parseRevision } from "./read/freshness.ts";
+import { waitForCache, parseResourceVersion } from "./read/freshness.ts";
 import type { Registry, Scope } from "./registry.ts";
 import { type Selectors, select } from "./read/selection.ts";
-import { latest } from "./read/uncached.ts";
+import { currentRevision } from "./read/uncached.ts";
 
 export interface WatchQuery extends Selectors {
   readonly resourceVersion?: string | undefined;
@@ -27,16 +27,16 @@ export async function watch<T extends ApiObject>(
   const version = query.resourceVersion ?? "";
   if (version !== "") checkRevision(version);
   const fromNow = version === "" || version === "0" || query.sendInitialEvents === true;
-  const from = fromNow ? undefined : parseRevision(version);
-  if (registry.alwaysUncached) {
-    latest(registry, version);
+  const from = fromNow ? undefined : parseResourceVersion(version);
+  if (registry.isUncached) {
+    currentRevision(registry, version);
     const { signal } = scope;
     const { store, clock } = registry.deps;
     const bookmarks = query.allowBookmarks === true;
     const events = watchStore({ store, clock, objects: registry.objects, prefix, from, matches, bookmarks, signal });
     return query.sendInitialEvents === true ? events : withoutInitialEnd(events);
   }
-  const cache = fromNow ? await caughtUp(registry, scope, version) : await registry.begun();
+  const cache = fromNow ? await waitForCache(registry, scope, version) : await registry.startedCache();
   if (cache.stalled) throw initializing();
   const bookmarks = query.allowBookmarks === true;
   const events = cache.watch({ prefix, from, matches, index, bookmarks, signal: scope.signal });
@@ -52,7 +52,7 @@ function initializing(): StatusError {
 /** Kubernetes blames itself for a watch from a version that is none. */
 function checkRevision(version: string): void {
   try {
-    parseRevision(version);
+    parseResourceVersion(version);
   } catch (error) {
     throw error instanceof StatusError ? new StatusError(500, "", error.message) : error;
   }

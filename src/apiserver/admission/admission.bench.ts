@@ -10,7 +10,7 @@ import { alwaysAllow } from "../../auth/authz/always.ts";
 import { configMap, pod } from "../../bench/objects.ts";
 import { create } from "../../registry/create.ts";
 import { Registries } from "../../registry/registries.ts";
-import { defaulted } from "../../registry/write/prepare.ts";
+import { applyDefaults } from "../../registry/write/prepare.ts";
 import { decode } from "../../schema/decode/decode.ts";
 import { systemRandom as random } from "../../std/crypto/random.ts";
 import { silentLogger as log } from "../../std/log/logger.ts";
@@ -48,7 +48,7 @@ const samples = [
 ] as const;
 for (const [sample, kind] of samples) {
   const { value } = decode(kind.schema, sample.create("web"));
-  const object = defaulted(registries.of(kind), value as ApiObject);
+  const object = applyDefaults(registries.of(kind), value as ApiObject);
   const us = await cpuUs(async () => {
     const about = aboutOf(kind);
     const admitted = await chain.mutate(about, "CREATE", object);

@@ -4,7 +4,7 @@ import { createPlugins } from "../../admission/chain/create-plugins.ts";
 import { AdmissionMetrics } from "../../admission/chain/metrics.ts";
 import type { KeyPair } from "../../auth/pki/key-pair.ts";
 import type { Authorizer } from "../../auth/user.ts";
-import { effectsOn, lookupIn } from "../../registry/lookup.ts";
+import { createObjectWriter, createObjectReader } from "../../registry/lookup.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
@@ -35,8 +35,8 @@ export async function openAdmission(
   const gates = new Set(observe.features.filter(({ enabled }) => enabled).map(({ name }) => name));
   const { plugins, missing } = await createPlugins(admission, {
     ...deps,
-    reader: lookupIn(registries),
-    writer: effectsOn(registries),
+    reader: createObjectReader(registries),
+    writer: createObjectWriter(registries),
     scheme: registries.scheme,
     isFeatureEnabled: (gate) => gates.has(gate),
     tolerationSeconds: admission.tolerationSeconds,

@@ -1,7 +1,7 @@
 /** What the server stands on: the kinds it serves, the store, and the registries over it. */
 import { schemeOf } from "../../api/builtin.ts";
 import { includesController } from "../../controllers/controllers.ts";
-import { withoutPrivileges } from "../../registry/allow-privileged.ts";
+import { forbidPrivileged } from "../../registry/allow-privileged.ts";
 import { Registries } from "../../registry/registries.ts";
 import { uncachedKinds } from "../../registry/read/uncached.ts";
 import { type RandomSource, systemRandom } from "../../std/crypto/random.ts";
@@ -91,6 +91,6 @@ function createRegistries(config: ApiServerConfig, { apis, store, clock, log, ra
     deleteCollectionWorkers: config.deleteCollectionWorkers,
     garbageCollector: config.garbageCollector || includesController(config.embeddedControllers, "garbage-collector"),
     bindingLabels: observe.features.some(({ name, enabled }) => enabled && name === "PodTopologyLabelsAdmission"),
-    policy: config.admission.allowPrivileged ? undefined : withoutPrivileges,
+    validatePolicy: config.admission.allowPrivileged ? undefined : forbidPrivileged,
   });
 }

@@ -15,6 +15,6 @@ export function storedBoundObjects(registries: Registries, signal: AbortSignal):
     const key = registry.objects.key(registry.kind.namespaced ? namespace : undefined, name);
     const cached = registry.cache.get(key)?.object;
     if (cached !== undefined && (uid === undefined || cached.metadata?.uid === uid)) return cached;
-    return registry.fresh({ signal }).then((cache) => cache.get(key)?.object);
+    return registry.freshCache({ signal }).then((cache) => cache.get(key)?.object);
   };
 }

@@ -15,18 +15,18 @@ import { combinations, compacted, uncovered } from "../../auth/authz/rbac/rules-
 import type { Authorizer, UserInfo, UserRules } from "../../auth/user.ts";
 import { get } from "../../registry/get.ts";
 import type { Registries } from "../../registry/registries.ts";
-import type { Confirm, Scope } from "../../registry/registry.ts";
+import type { EscalationCheck, Scope } from "../../registry/registry.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
 
 /** As the request names the object: empty for POST, which names it in its body only. */
-type Check = (named: string) => Confirm;
+type Check = (named: string) => EscalationCheck;
 
 /** What has the last word on writes of the kind; undefined for kinds that grant nothing. */
 export function escalationCheck(
   authorizer: Authorizer,
   registries: Registries,
-): (kind: Kind, named: string) => Confirm | undefined {
+): (kind: Kind, named: string) => EscalationCheck | undefined {
   const binding = (plural: string): Check => {
     const check = bindingCheck(authorizer, registries, plural);
     return () => check;
@@ -64,7 +64,7 @@ function roleCheck(authorizer: Authorizer, resource: string): Check {
   };
 }
 
-function bindingCheck(authorizer: Authorizer, registries: Registries, resource: string): Confirm {
+function bindingCheck(authorizer: Authorizer, registries: Registries, resource: string): EscalationCheck {
   return async (scope, next, previous) => {
     if (isForCollector(next, previous)) return;
     const { roleRef } = next as RoleBinding;

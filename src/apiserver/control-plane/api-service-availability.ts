@@ -4,7 +4,7 @@ import { apiServiceKind } from "../../api/apiregistration/api-service/kind.ts";
 import type { APIService } from "../../api/apiregistration/api-service/schema.ts";
 import { serviceKind } from "../../api/core/service/kind.ts";
 import { endpointSliceKind } from "../../api/discovery/endpoint-slice/kind.ts";
-import { change } from "../../registry/write/guaranteed-update.ts";
+import { guaranteedUpdate } from "../../registry/write/guaranteed-update.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { systemScope, ignoreConflict } from "./ensure.ts";
 
@@ -20,7 +20,7 @@ export async function reconcileApiServiceAvailability(registries: Registries, si
     const next = (current: APIService): APIService => withAvailableCondition(current, unavailability, registry.timestamp());
     const found = items.find((each) => each.metadata === metadata);
     if (found !== undefined && next(found) !== found) {
-      await ignoreConflict(change(registry, scope, metadata?.name ?? "", next));
+      await ignoreConflict(guaranteedUpdate(registry, scope, metadata?.name ?? "", next));
     }
   }
 }

@@ -3,7 +3,7 @@
 import { flowSchemaKind } from "../../api/flowcontrol/flow-schema/kind.ts";
 import type { FlowSchema } from "../../api/flowcontrol/flow-schema/schema.ts";
 import { priorityLevelConfigurationKind } from "../../api/flowcontrol/priority-level-configuration/kind.ts";
-import { change } from "../../registry/write/guaranteed-update.ts";
+import { guaranteedUpdate } from "../../registry/write/guaranteed-update.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { systemScope, ignoreConflict } from "./ensure.ts";
 
@@ -20,7 +20,7 @@ export async function reconcileFlowSchemaStatus(registries: Registries, signal: 
   };
   const writes = items
     .filter((schema) => next(schema) !== schema)
-    .map(({ metadata }) => ignoreConflict(change(schemas, scope, metadata?.name ?? "", next)));
+    .map(({ metadata }) => ignoreConflict(guaranteedUpdate(schemas, scope, metadata?.name ?? "", next)));
   await Promise.all(writes);
 }
 

@@ -7,7 +7,7 @@ import { ipAddressKind } from "../../api/networking/ip-address/kind.ts";
 import { serviceCIDRKind } from "../../api/networking/service-cidr/kind.ts";
 import type { ServiceCIDR } from "../../api/networking/service-cidr/schema.ts";
 import { StatusError } from "../../api/status.ts";
-import { change } from "../../registry/write/guaranteed-update.ts";
+import { guaranteedUpdate } from "../../registry/write/guaranteed-update.ts";
 import { create } from "../../registry/create.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Registry, Scope } from "../../registry/registry.ts";
@@ -154,7 +154,7 @@ async function ensureServiceCidr(
     message: "Kubernetes default Service CIDR is ready",
     lastTransitionTime: registry.timestamp(),
   };
-  await change(registry, scope, KUBERNETES_SERVICE, (previous) => ({ ...previous, status: { conditions: [ready] } }));
+  await guaranteedUpdate(registry, scope, KUBERNETES_SERVICE, (previous) => ({ ...previous, status: { conditions: [ready] } }));
 }
 
 async function createMissing<T extends ApiObject>(registry: Registry<T>, scope: Scope, object: T): Promise<void> {

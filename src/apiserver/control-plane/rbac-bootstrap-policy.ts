@@ -14,7 +14,7 @@ import { bootstrapPolicy } from "../../auth/authz/rbac/bootstrap-policy/policy.t
 import { uncovered } from "../../auth/authz/rbac/rules-cover.ts";
 import { MASTERS } from "../../auth/user.ts";
 import { create } from "../../registry/create.ts";
-import { remove } from "../../registry/delete.ts";
+import { deleteObject } from "../../registry/delete.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Scope } from "../../registry/registry.ts";
 import { update } from "../../registry/update.ts";
@@ -51,7 +51,7 @@ async function reconcileOne<T extends ApiObject>(
   const { name = "", namespace = "" } = wanted.metadata ?? {};
   const user = { name: "system:apiserver", uid: "", groups: [MASTERS], extra: {} };
   const scope: Scope = { namespace, group: kind.group, user, signal };
-  const found = (await registry.fresh(scope)).get(registry.key(scope, name))?.object;
+  const found = (await registry.freshCache(scope)).get(registry.key(scope, name))?.object;
   try {
     if (found === undefined) {
       await create(registry, scope, wanted);
@@ -60,7 +60,7 @@ async function reconcileOne<T extends ApiObject>(
       if (deepEqual(next, found)) return;
       if (hasOtherRoleRef(found, wanted)) {
         // What a binding refers to cannot be changed.
-        await remove(registry, scope, name, {});
+        await deleteObject(registry, scope, name, {});
         await create(registry, scope, wanted);
       } else {
         await update(registry, scope, name, next);

@@ -7,7 +7,7 @@ import { ipAddressKind } from "../../api/networking/ip-address/kind.ts";
 import type { IPAddress } from "../../api/networking/ip-address/schema.ts";
 import { serviceCIDRKind } from "../../api/networking/service-cidr/kind.ts";
 import type { ServiceCIDR } from "../../api/networking/service-cidr/schema.ts";
-import { change } from "../../registry/write/guaranteed-update.ts";
+import { guaranteedUpdate } from "../../registry/write/guaranteed-update.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { MANAGER_LABEL } from "../../registry/service-allocation/addresses.ts";
 import { type Cidr, contains, type Ip, parseCidr, parseIp } from "../../std/net/ip.ts";
@@ -30,7 +30,7 @@ export async function reconcileServiceCidrs(registries: Registries, signal: Abor
     const isDeleted = serviceCidr.metadata?.deletionTimestamp !== undefined;
     const inUse = isDeleted && (await isInUse(registries, serviceCidr, items));
     const next = (current: ServiceCIDR): ServiceCIDR => withStatus(current, inUse, registry.timestamp());
-    if (next(serviceCidr) !== serviceCidr) await ignoreConflict(change(registry, scope, name, next));
+    if (next(serviceCidr) !== serviceCidr) await ignoreConflict(guaranteedUpdate(registry, scope, name, next));
   }
 }
 

@@ -4,7 +4,7 @@ import { apiServiceKind } from "../../api/apiregistration/api-service/kind.ts";
 import type { APIService } from "../../api/apiregistration/api-service/schema.ts";
 import { kubernetesGroup } from "../../api/scheme.ts";
 import { create } from "../../registry/create.ts";
-import { remove } from "../../registry/delete.ts";
+import { deleteObject } from "../../registry/delete.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Scope } from "../../registry/registry.ts";
 import { ignoreConflict } from "../control-plane/ensure.ts";
@@ -24,7 +24,7 @@ export async function registerCustomApis(
 ): Promise<void> {
   const scope = { ...user, group: kubernetesGroup(apiServiceKind.group) };
   const registry = registries.of(apiServiceKind);
-  const cache = await registry.fresh(scope);
+  const cache = await registry.freshCache(scope);
   const existing = cache.list(registry.objects.prefix()).items.map(({ object }) => object);
   const names = new Set(existing.map(({ metadata }) => metadata?.name ?? ""));
   const wanted = customApis(registries, aliases);
@@ -33,7 +33,7 @@ export async function registerCustomApis(
   }
   for (const { metadata } of existing) {
     const { name = "", labels } = metadata ?? {};
-    if (labels?.[MANAGED] === KEPT && !wanted.has(name)) await ignoreConflict(remove(registry, scope, name));
+    if (labels?.[MANAGED] === KEPT && !wanted.has(name)) await ignoreConflict(deleteObject(registry, scope, name));
   }
 }
 

@@ -15,8 +15,8 @@ import {
 import { kubernetesGroup, svcGroup } from "../../api/scheme.ts";
 import { StatusError } from "../../api/status.ts";
 import { MASTERS } from "../../auth/user.ts";
-import { change } from "../../registry/write/guaranteed-update.ts";
-import { tracked } from "../../registry/managed-fields/track-managed-fields.ts";
+import { guaranteedUpdate } from "../../registry/write/guaranteed-update.ts";
+import { updateManagedFields } from "../../registry/managed-fields/track-managed-fields.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Registry, Scope } from "../../registry/registry.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
@@ -183,9 +183,9 @@ class DefinitionController {
   async #writeStored(name: string, next: Change): Promise<CustomResourceDefinition> {
     const registry = this.#registry;
     const writer = { fieldManager: MANAGER, subresource: "status" };
-    return await change(registry, this.#scope, name, (previous) => {
+    return await guaranteedUpdate(registry, this.#scope, name, (previous) => {
       const changed = next(previous, registry.timestamp());
-      return changed === previous ? previous : tracked(registry, this.#scope, changed, previous, writer);
+      return changed === previous ? previous : updateManagedFields(registry, this.#scope, changed, previous, writer);
     });
   }
 

@@ -6,7 +6,7 @@ import type {
 } from "../../api/apiextensions/custom-resource-definition/schema.ts";
 import { CLEANUP_FINALIZER, isTrue, withCondition } from "../../api/apiextensions/custom-resource-definition/status.ts";
 import type { ApiObject, Converter } from "../../api/kind.ts";
-import { removeCollection } from "../../registry/delete-collection.ts";
+import { deleteCollection } from "../../registry/delete-collection.ts";
 import { list } from "../../registry/list.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Registry, Scope } from "../../registry/registry.ts";
@@ -57,7 +57,7 @@ async function deleteAll(definition: CustomResourceDefinition, deps: CleanupDeps
   try {
     for (let round = 1; ; round++) {
       if (converter !== undefined && (await removeUnbound(registry)) === 0) return;
-      await removeCollection(registry, scope, {}, {});
+      await deleteCollection(registry, scope, {}, {});
       const { items } = await list(registry, scope);
       if (items.length === 0) return;
       if (round === PATIENT_ROUNDS) {

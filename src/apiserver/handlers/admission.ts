@@ -21,7 +21,7 @@ export function admissionOf(
   params: Readonly<Record<string, string>>,
   sent: Sent,
 ): Admission {
-  return { chain: target.settings.admission, about: new AboutRequest(target, context, params, sent) };
+  return { chain: target.settings.admission, context: new AboutRequest(target, context, params, sent) };
 }
 
 export function objectKindOf({ kind, group }: Pick<Target, "kind" | "group">): ObjectKind {

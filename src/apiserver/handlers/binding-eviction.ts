@@ -3,7 +3,7 @@ import type { Pod } from "../../api/core/pod/schema.ts";
 import { type Eviction, eviction as evictionSchema } from "../../api/policy/eviction.ts";
 import type { PodDisruptionBudget } from "../../api/policy/pod-disruption-budget/schema.ts";
 import { badRequest } from "../../api/status.ts";
-import { mutated } from "../../registry/write/admission.ts";
+import { runMutatingAdmission } from "../../registry/write/admission.ts";
 import { bind } from "../../registry/subresources/binding.ts";
 import { evict } from "../../registry/subresources/eviction.ts";
 import type { Registry } from "../../registry/registry.ts";
@@ -20,7 +20,7 @@ export function evictPod(budgets: Registry<PodDisruptionBudget>): ResourceHandle
   return async (target, context, params) => {
     const { object, dryRun } = await readObject<Eviction>(context, body, "CreateOptions");
     const admission = admissionOf(target, context, params, { dryRun, objectKind: body });
-    const sent = await mutated(object, undefined, { admission, warn: warningsTo(context) });
+    const sent = await runMutatingAdmission(object, undefined, { admission, warn: warningsTo(context) });
     const { preconditions, gracePeriodSeconds, propagationPolicy } = deleteOptions(
       new URLSearchParams(),
       sent.deleteOptions,
@@ -56,7 +56,7 @@ export function bindPod(pods: Registry<Pod>): ResourceHandler {
     }
     const admission = admissionOf(target, context, params, { dryRun, objectKind: bindingBody });
     const placed = { ...sent, metadata: { ...sent.metadata, name, namespace: params.namespace ?? "" } };
-    const admitted = await mutated(placed, undefined, { admission, warn: warningsTo(context) });
+    const admitted = await runMutatingAdmission(placed, undefined, { admission, warn: warningsTo(context) });
     await bind(pods, scopeOf(target, context, params), name, admitted, { dryRun, admission });
     return statusResponse(success(201), context);
   };

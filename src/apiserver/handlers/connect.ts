@@ -15,7 +15,7 @@ export function connecting(subresource: Subresource, handler: ResourceHandler): 
   if (schema === undefined) throw new Error(`Cannot connect to ${kind}: nothing is known of its options`);
   const objectKind = { group: "", version: "v1", kind, schema };
   return async (target, context, params) => {
-    const { chain, about } = admissionOf(target, context, params, { dryRun: false, objectKind });
+    const { chain, context: about } = admissionOf(target, context, params, { dryRun: false, objectKind });
     const options = optionsOf(schema, context, params.path);
     await chain.validate(about, "CONNECT", await chain.mutate(about, "CONNECT", options));
     return await handler(target, context, params);

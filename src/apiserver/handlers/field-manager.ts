@@ -1,9 +1,9 @@
 import { FIELD_MANAGER_MAX_BYTES, isPrintable } from "../../api/meta/validation/field-manager.ts";
-import type { Writer } from "../../registry/managed-fields/track-managed-fields.ts";
+import type { FieldManagerOptions } from "../../registry/managed-fields/track-managed-fields.ts";
 import type { RequestContext } from "../request/request-context.ts";
 
 /** Who writes: the manager that the client names, or else its program (`kubectl` of `kubectl/v1.33.1 (linux)`). */
-export function writerOf(context: RequestContext, fieldManager: string): Writer {
+export function writerOf(context: RequestContext, fieldManager: string): FieldManagerOptions {
   const { subresource } = context.info;
   return { fieldManager: fieldManager || programOf(context.request.headers["user-agent"]), subresource };
 }

@@ -1,8 +1,8 @@
 import type { ApiObject } from "../../api/kind.ts";
 import { invalid } from "../../api/status.ts";
-import { mutated, validated } from "../../registry/write/admission.ts";
-import { tracked } from "../../registry/managed-fields/track-managed-fields.ts";
-import { defaulted, inNamespace } from "../../registry/write/prepare.ts";
+import { runMutatingAdmission, runValidatingAdmission } from "../../registry/write/admission.ts";
+import { updateManagedFields } from "../../registry/managed-fields/track-managed-fields.ts";
+import { applyDefaults, setNamespace } from "../../registry/write/prepare.ts";
 import { renderFieldError } from "../../schema/validation/field-error.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { writtenResponse } from "../responses/object-response.ts";
@@ -20,15 +20,15 @@ export function createReview(answer: AnswerReview): ResourceHandler {
   return async (target, context, params) => {
     const answering = answeringOf(target, context, "object");
     const { object: sent, dryRun, fieldManager } = await readObject(context, expectedOf(target), "CreateOptions");
-    const question = defaulted(target.registry, inNamespace(target.registry, scopeOf(target, context, params), sent));
+    const question = applyDefaults(target.registry, setNamespace(target.registry, scopeOf(target, context, params), sent));
     const scope = scopeOf(target, context, params);
-    const booked = tracked(target.registry, scope, question, undefined, writerOf(context, fieldManager));
+    const booked = updateManagedFields(target.registry, scope, question, undefined, writerOf(context, fieldManager));
     const options = { admission: admissionOf(target, context, params, { dryRun }), warn: warningsTo(context) };
-    const admitted = await mutated(booked, undefined, options);
+    const admitted = await runMutatingAdmission(booked, undefined, options);
     const errors = target.kind.strategy.validate?.(admitted) ?? [];
     // Questions have no names, and Kubernetes does not name their kind either.
     if (errors.length > 0) throw invalid({ group: target.group, resource: "", name: "" }, errors, renderFieldError);
-    await validated(admitted, undefined, options);
+    await runValidatingAdmission(admitted, undefined, options);
     return writtenResponse(201, target.kind, await answer(context, admitted), answering);
   };
 }

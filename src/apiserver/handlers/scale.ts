@@ -1,7 +1,7 @@
 /** Subresources that show an object as one of another kind: `deployments/web/scale`. */
 import type { ApiObject, SubresourceView } from "../../api/kind.ts";
 import { get } from "../../registry/get.ts";
-import type { Shown } from "../../registry/write/patch-error.ts";
+import type { DecodeFailure } from "../../registry/write/patch-error.ts";
 import { applyView, patchView, updateView } from "../../registry/subresources/view.ts";
 import { writtenResponse } from "../responses/object-response.ts";
 import { admissionOf, objectKindOf } from "./admission.ts";
@@ -52,7 +52,7 @@ export function patchViewed(view: SubresourceView): ResourceHandler {
     const answering = answeringOf(shown, context, "object");
     const sent = await readPatch(context, type);
     const { dryRun, fieldManager, fieldValidation } = sent;
-    const decode = (value: unknown, show: (why: string) => Shown): ApiObject => {
+    const decode = (value: unknown, show: (why: string) => DecodeFailure): ApiObject => {
       context.warnings.length = 0;
       return decodePatched(sent, value, show, expectedOf(shown), fieldValidation, context.warnings);
     };

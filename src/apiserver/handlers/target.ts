@@ -3,7 +3,7 @@ import type { AdmissionChain } from "../../admission/chain/chain.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { Scheme } from "../../api/scheme.ts";
 import type { HttpResponse } from "../../http/message.ts";
-import type { Confirm, Registry, Scope } from "../../registry/registry.ts";
+import type { EscalationCheck, Registry, Scope } from "../../registry/registry.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { type RequestContext, userOf } from "../request/request-context.ts";
@@ -39,7 +39,7 @@ export interface ResourceSettings {
   /** Throws a 403 when who may update or patch the object may not create it. */
   readonly mayCreate: (context: RequestContext) => Promise<void>;
   /** For kinds that give something: throws when the object, as the request names it, gives what its writer has not. */
-  readonly confirm: (kind: Kind, named: string) => Confirm | undefined;
+  readonly confirm: (kind: Kind, named: string) => EscalationCheck | undefined;
 }
 
 export type ResourceHandler = (

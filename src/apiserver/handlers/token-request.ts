@@ -1,11 +1,11 @@
 import { tokenRequestKind } from "../../api/authentication/review-kinds.ts";
 import type { TokenRequest } from "../../api/authentication/token-request.ts";
 import { kubernetesGroup } from "../../api/scheme.ts";
-import { mutated } from "../../registry/write/admission.ts";
-import { tracked } from "../../registry/managed-fields/track-managed-fields.ts";
+import { runMutatingAdmission } from "../../registry/write/admission.ts";
+import { updateManagedFields } from "../../registry/managed-fields/track-managed-fields.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { requestToken, type TokenSettings } from "../../registry/subresources/token-request.ts";
-import { defaulted } from "../../registry/write/prepare.ts";
+import { applyDefaults } from "../../registry/write/prepare.ts";
 import { writtenResponse } from "../responses/object-response.ts";
 import { admissionOf, objectKindOf } from "./admission.ts";
 import { readObject } from "./body.ts";
@@ -28,10 +28,10 @@ export function tokenHandler(registries: Registries, settings: TokenSettings, al
     const shown = { ...target, kind, group, registry };
     const answering = answeringOf(shown, context, "object");
     const scope = scopeOf(shown, context, params);
-    const booked = tracked(registry, scope, defaulted(registry, sent), undefined, writerOf(context, fieldManager));
+    const booked = updateManagedFields(registry, scope, applyDefaults(registry, sent), undefined, writerOf(context, fieldManager));
     const warn = warningsTo(context);
     const admission = admissionOf(target, context, params, { dryRun, objectKind: objectKindOf(shown) });
-    const admitted = await mutated(booked, undefined, { admission, warn });
+    const admitted = await runMutatingAdmission(booked, undefined, { admission, warn });
     const answer = await requestToken(registries, settings, scope, params.name ?? "", admitted as TokenRequest, {
       validate: (request) => tokenRequestKind.strategy.validate?.(request) ?? [],
       warn,

@@ -3,12 +3,12 @@ import { answersDeleted } from "../../api/deleted-answer.ts";
 import type { ApiObject, SubresourceStrategy } from "../../api/kind.ts";
 import { deleteOptions as deleteOptionsSchema, type DeleteOptions as SentOptions } from "../../api/meta/options.ts";
 import { create } from "../../registry/create.ts";
-import { type DeleteOptions, type DeleteResult, remove } from "../../registry/delete.ts";
-import { removeCollection } from "../../registry/delete-collection.ts";
-import { removeNamespace } from "../../registry/delete-namespace.ts";
+import { type DeleteOptions, type DeleteResult, deleteObject } from "../../registry/delete.ts";
+import { deleteCollection } from "../../registry/delete-collection.ts";
+import { deleteNamespace } from "../../registry/delete-namespace.ts";
 import { patch } from "../../registry/patch.ts";
 import type { Registry, WriteOptions } from "../../registry/registry.ts";
-import type { Shown } from "../../registry/write/patch-error.ts";
+import type { DecodeFailure } from "../../registry/write/patch-error.ts";
 import { update } from "../../registry/update.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { listResponse, writtenResponse } from "../responses/object-response.ts";
@@ -40,7 +40,7 @@ export function asked(
   const { kind, settings } = target;
   return {
     admission: admissionOf(target, context, params, { dryRun }),
-    confirm: settings.confirm(kind, params.name ?? ""),
+    checkEscalation: settings.confirm(kind, params.name ?? ""),
   };
 }
 
@@ -82,7 +82,7 @@ export function patchObject(part?: SubresourceStrategy): ResourceHandler {
     const { dryRun, fieldManager, fieldValidation } = sent;
     const warn = warningsTo(context);
     const before = context.warnings.length;
-    const decode = (value: unknown, show: (why: string) => Shown): ApiObject => {
+    const decode = (value: unknown, show: (why: string) => DecodeFailure): ApiObject => {
       // The patch may be tried again on a newer object: what the last try found is what counts.
       context.warnings.length = before;
       return decodePatched(sent, value, show, expected, fieldValidation, context.warnings);
@@ -104,7 +104,7 @@ export const deleteObject: ResourceHandler = async (target, context, params) => 
   const answering = answeringOf(target, context, "object");
   const options = await readDeleteOptions(target, context, params);
   const name = params.name ?? "";
-  const { object, gone } = await removeOne(target, context, params, name, options);
+  const { object, deleted: gone } = await removeOne(target, context, params, name, options);
   // Whoever says that dependents go too is told that this has not happened yet.
   const accepted = !gone && options.orphanDependents === false;
   if (!gone || answersDeleted(target.kind))
@@ -123,10 +123,10 @@ async function removeOne(
 ): Promise<DeleteResult<ApiObject>> {
   const scope = scopeOf(target, context, params);
   if (target.kind.kind !== "Namespace" || target.kind.group !== "") {
-    return await remove(target.registry, scope, name, options);
+    return await deleteObject(target.registry, scope, name, options);
   }
   const namespaces = target.registry as unknown as Registry<Namespace>;
-  return await removeNamespace(namespaces, scope, name, options);
+  return await deleteNamespace(namespaces, scope, name, options);
 }
 
 export const deleteObjects: ResourceHandler = async (target, context, params) => {
@@ -136,7 +136,7 @@ export const deleteObjects: ResourceHandler = async (target, context, params) =>
   const answering = answeringOf(target, context, "list");
   const listed = listQuery(context.info.query);
   const options = await readDeleteOptions(target, context, params, query);
-  const page = await removeCollection(target.registry, scopeOf(target, context, params), listed, options);
+  const page = await deleteCollection(target.registry, scopeOf(target, context, params), listed, options);
   return listResponse(target.kind, page, answering);
 };
 

@@ -146,7 +146,7 @@ async function addressesOf(registries: Registries, scope: Scope, { subsets = [] 
       if (targetRef?.kind !== "Pod" || !isReachable(ip)) continue;
       const namespace = targetRef.namespace ?? scope.namespace;
       const key = pods.objects.key(namespace, targetRef.name ?? "");
-      const pod = (await pods.fresh(scope)).get(key)?.object;
+      const pod = (await pods.freshCache(scope)).get(key)?.object;
       if (pod?.status?.podIPs?.some((one) => one.ip === ip) === true) found.push({ host: ip, port });
     }
   }

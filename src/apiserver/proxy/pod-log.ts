@@ -41,7 +41,7 @@ export function podLog(nodes: Registry<Node>, agents: Pick<AgentConnections, "ge
 
 async function nodeOf(nodes: Registry<Node>, name: string, signal: AbortSignal): Promise<Node> {
   const key = nodes.objects.key(undefined, name);
-  const found = (await nodes.fresh({ signal })).get(key);
+  const found = (await nodes.freshCache({ signal })).get(key);
   if (found === undefined) throw notFound({ group: "", resource: "nodes", name });
   return found.object;
 }

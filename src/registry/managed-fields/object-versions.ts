@@ -8,7 +8,7 @@ import { type Shape, shapeOf } from "../../schema/apply/shape.ts";
 import { decode } from "../../schema/decode/decode.ts";
 import { applyDefaults } from "../../schema/defaults.ts";
 import type { Conversions } from "./conversions.ts";
-import { managedBy, withoutSystemFields } from "./reset-fields.ts";
+import { manageableFields, withoutSystemFields } from "./reset-fields.ts";
 import type { Registry } from "../registry.ts";
 
 /** `subresource` says through which of them a write goes: each leaves some fields as they are. */
@@ -63,7 +63,7 @@ class ObjectVersions implements Versions {
 
   filter(version: string, fields: FieldSet): FieldSet {
     const kind = this.#kindOf(version);
-    return kind === undefined ? fields : managedBy(kind, this.#subresource)(fields);
+    return kind === undefined ? fields : manageableFields(kind, this.#subresource)(fields);
   }
 }
 

@@ -30,7 +30,7 @@ export function withoutSystemFields(fields: FieldSet): FieldSet {
 }
 
 /** Which fields a write to the object, or to one of its subresources, can manage. */
-export function managedBy(kind: Kind, subresource: string): FieldFilter {
+export function manageableFields(kind: Kind, subresource: string): FieldFilter {
   let filtersOfKind = filters.get(kind);
   if (filtersOfKind === undefined) {
     filtersOfKind = new Map();

@@ -143,7 +143,7 @@ t.test("the oldest updaters become one when there are more than ten", async (t) 
     registry,
     scope,
     "a",
-    (await registry.fresh(scope)).get(registry.key(scope, "a"))!.object,
+    (await registry.freshCache(scope)).get(registry.key(scope, "a"))!.object,
   );
   const managers = object.metadata?.managedFields?.map(({ manager }) => manager);
   t.same(managers, ["ancient-changes", "m4", "m5", "m6", "m7", "m8", "m9", "m10", "m11", "m12"]);

@@ -23,7 +23,7 @@ import { objectVersions } from "./object-versions.ts";
 import type { Registry, Scope } from "../registry.ts";
 
 /** Who writes, and through what. */
-export interface Writer {
+export interface FieldManagerOptions {
   /** Nobody keeps book where it is absent. */
   readonly fieldManager?: string | undefined;
   /** Through which subresource; none when absent. */
@@ -44,15 +44,15 @@ const CURRENT = "current";
  * `next` with its book of who manages what brought up to date; `previous` is undefined for a new object. An object that
  * has no book gets none by an update.
  */
-export function tracked<T extends ApiObject>(
+export function updateManagedFields<T extends ApiObject>(
   registry: Registry<T>,
   scope: Scope,
   next: T,
   previous: T | undefined,
-  writer: Writer,
+  writer: FieldManagerOptions,
 ): T {
   if (writer.fieldManager === undefined) return untracked(next, previous);
-  const managers = managersBefore(next, previous, writer.subresource ?? "");
+  const managers = readLiveManagers(next, previous, writer.subresource ?? "");
   if (managers.size === 0 && previous !== undefined) return withEntries(next, undefined);
   try {
     const live = previous ?? ({} as T);
@@ -69,16 +69,16 @@ export function tracked<T extends ApiObject>(
  * The same where a webhook may have to be asked. When it fails nobody can tell who manages what: the object loses its
  * book, as in Kubernetes, rather than the client its write.
  */
-export function booked<T extends ApiObject>(
+export function trackManagedFields<T extends ApiObject>(
   registry: Registry<T>,
   scope: Scope,
   next: T,
   previous: T | undefined,
-  writer: Writer,
+  writer: FieldManagerOptions,
 ): MaybePromise<T> {
-  if (registry.kind.converter === undefined) return tracked(registry, scope, next, previous, writer);
+  if (registry.kind.converter === undefined) return updateManagedFields(registry, scope, next, previous, writer);
   const object = withConversions(registry.kind, (conversions) => {
-    return tracked(registry, scope, next, previous, { ...writer, conversions });
+    return updateManagedFields(registry, scope, next, previous, { ...writer, conversions });
   });
   if (!(object instanceof Promise)) return object;
   return object.catch((error: unknown) => {
@@ -97,7 +97,7 @@ function untracked<T extends ApiObject>(next: T, previous: T | undefined): T {
  * A client may send the book changed, or reset it by an empty list or a single empty entry. One that does not send it,
  * or sends one that cannot be read, leaves it as it is.
  */
-function managersBefore(next: ApiObject, previous: ApiObject | undefined, subresource: string): ManagedFields<Manager> {
+function readLiveManagers(next: ApiObject, previous: ApiObject | undefined, subresource: string): ManagedFields<Manager> {
   const sent = next.metadata?.managedFields;
   const live = previous?.metadata?.managedFields;
   if (subresource === "" && sent !== undefined) {
@@ -135,11 +135,11 @@ export function afterUpdate<T extends ApiObject>(
   managers: ManagedFields<Manager>,
   live: T,
   next: T,
-  { fieldManager = "", subresource = "", untimed = false, conversions }: Writer,
+  { fieldManager = "", subresource = "", untimed = false, conversions }: FieldManagerOptions,
 ): ManagedFields<Manager> {
   const manager = managerOf(registry, scope, "Update", fieldManager, subresource);
   const change = { ...changeOf(registry, managers, live, manager, conversions), name: CURRENT };
-  const after = new Map(updateManagers(change, formOf(registry, next)));
+  const after = new Map(updateManagers(change, toJson(registry, next)));
   const fields = after.get(CURRENT)?.fields ?? noFields;
   after.delete(CURRENT);
   if (!isEmptySet(fields)) {
@@ -148,7 +148,7 @@ export function afterUpdate<T extends ApiObject>(
     const own = union(fields, before?.fields ?? noFields);
     after.set(identity, { ...manager, fields: own, time: untimed ? before?.time : registry.timestamp() });
   }
-  return capped(after);
+  return mergeOldestUpdaters(after);
 }
 
 export function managerOf<T extends ApiObject>(
@@ -180,7 +180,7 @@ export function changeOf<T extends ApiObject>(
 ): ManagerContext<Manager> {
   return {
     versions: objectVersions(registry, manager.subresource, conversions),
-    live: formOf(registry, live),
+    live: toJson(registry, live),
     managers,
     name: identityOf(manager),
     manager,
@@ -189,12 +189,12 @@ export function changeOf<T extends ApiObject>(
 }
 
 /** The object as its fields are counted: in JSON's form, without its own book. */
-export function formOf<T extends ApiObject>(registry: Registry<T>, object: T): unknown {
+export function toJson<T extends ApiObject>(registry: Registry<T>, object: T): unknown {
   return toJsonValue(registry.kind.schema, object.metadata?.managedFields ? withEntries(object, undefined) : object);
 }
 
 /** The oldest updaters of a version become one when there are too many. */
-function capped(managers: ManagedFields<Manager>): ManagedFields<Manager> {
+function mergeOldestUpdaters(managers: ManagedFields<Manager>): ManagedFields<Manager> {
   const updaters = [...managers].filter(([, manager]) => !manager.applied);
   if (updaters.length <= UPDATERS_MAX) return managers;
   updaters.sort(([a, one], [b, other]) => secondsOf(one) - secondsOf(other) || (a < b ? -1 : 1));
@@ -220,7 +220,7 @@ function capped(managers: ManagedFields<Manager>): ManagedFields<Manager> {
 }
 
 /** When only times differ, nothing happened: the object stays what it was. */
-export function withOldTimes<T extends ApiObject>(next: T, previous: T): T {
+export function keepUnchangedTimes<T extends ApiObject>(next: T, previous: T): T {
   const now = next.metadata?.managedFields ?? [];
   const old = previous.metadata?.managedFields ?? [];
   if (now.length === 0 || now.length !== old.length) return next;

@@ -8,7 +8,7 @@ import type { Registry, Scope } from "../registry.ts";
 const FUTURE_WAIT_MS = 3000;
 
 /** Throws a 400 in Go's words. */
-export function parseRevision(text: string): Revision {
+export function parseResourceVersion(text: string): Revision {
   if (!/^\d+$/.test(text) || Number(text) > Number.MAX_SAFE_INTEGER) {
     throw new StatusError(
       400,
@@ -20,19 +20,19 @@ export function parseRevision(text: string): Revision {
 }
 
 /** The cache, as new as the client's resource version asks for. */
-export async function caughtUp<T extends ApiObject>(
+export async function waitForCache<T extends ApiObject>(
   registry: Registry<T>,
   scope: Scope,
   resourceVersion?: string,
 ): Promise<WatchCache<T>> {
-  if (resourceVersion === undefined || resourceVersion === "") return await registry.fresh(scope);
-  const revision = parseRevision(resourceVersion);
-  const cache = await registry.begun();
-  if (revision > cache.revision()) await waitForFuture(registry, scope, revision);
+  if (resourceVersion === undefined || resourceVersion === "") return await registry.freshCache(scope);
+  const revision = parseResourceVersion(resourceVersion);
+  const cache = await registry.startedCache();
+  if (revision > cache.revision()) await waitForRevision(registry, scope, revision);
   return cache;
 }
 
-async function waitForFuture<T extends ApiObject>(registry: Registry<T>, scope: Scope, revision: Revision) {
+async function waitForRevision<T extends ApiObject>(registry: Registry<T>, scope: Scope, revision: Revision) {
   const { clock, store } = registry.deps;
   const giveUp = new AbortController();
   const timer = clock.timer(FUTURE_WAIT_MS, () => {

@@ -8,7 +8,7 @@ import { StatusError } from "../../api/status.ts";
 import type { Revision } from "../../storage/store.ts";
 import type { WatchCache } from "../../storage/watch/cache.ts";
 import { type CachedObject, Encoded } from "../../storage/watch/change.ts";
-import { caughtUp, parseRevision } from "./freshness.ts";
+import { waitForCache, parseResourceVersion } from "./freshness.ts";
 import type { Registry, Scope } from "../registry.ts";
 
 /** `resources`: `events`, `deployments.apps`, in either spelling of the group; or all. */
@@ -24,13 +24,13 @@ export function uncachedKinds(resources: "all" | readonly string[]): (kind: Kind
 }
 
 /** The cache, as new as `resourceVersion` asks for; undefined where the store has to answer. */
-export function cacheFor<T extends ApiObject>(
+export function getCache<T extends ApiObject>(
   registry: Registry<T>,
   scope: Scope,
   resourceVersion?: string,
 ): Promise<WatchCache<T> | undefined> {
   if (registry.uncached) return Promise.resolve(undefined);
-  const cache = caughtUp(registry, scope, resourceVersion);
+  const cache = waitForCache(registry, scope, resourceVersion);
   if (registry.kind.converter === undefined) return cache;
   return cache.then((found) => (found.stalled ? undefined : found));
 }
@@ -41,15 +41,15 @@ export async function getStored<T extends ApiObject>(
   key: string,
   resourceVersion: string | undefined,
 ): Promise<CachedObject<T> | undefined> {
-  latest(registry, resourceVersion);
+  currentRevision(registry, resourceVersion);
   const object = await registry.objects.get(key);
   return object && new Encoded(registry.kind, key, object, Number(object.metadata?.resourceVersion) as Revision);
 }
 
 /** The store's revision. Throws a 504 when it has not come to `resourceVersion`. */
-export function latest<T extends ApiObject>(registry: Registry<T>, resourceVersion: string | undefined): Revision {
+export function currentRevision<T extends ApiObject>(registry: Registry<T>, resourceVersion: string | undefined): Revision {
   const current = registry.deps.store.current();
-  const wanted = resourceVersion ? parseRevision(resourceVersion) : 0;
+  const wanted = resourceVersion ? parseResourceVersion(resourceVersion) : 0;
   if (wanted <= current) return current;
   const message = `Too large resource version: ${wanted}, current: ${current}`;
   throw new StatusError(504, "Timeout", `Timeout: ${message}`, {

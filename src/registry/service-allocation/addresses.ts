@@ -19,7 +19,7 @@ import {
 } from "../../std/net/ip.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import { create } from "../create.ts";
-import { isMissing, remove } from "../delete.ts";
+import { isNotFound, deleteObject } from "../delete.ts";
 import type { Registry, Scope } from "../registry.ts";
 import { metadataOf } from "../write/prepare.ts";
 
@@ -77,7 +77,7 @@ export class ServiceAddresses {
 
   /** Throws `AddressUnavailable`. */
   async any(scope: Scope, service: ServiceName, family: IpFamily, dryRun: boolean): Promise<string> {
-    const cache = await this.#addresses.fresh(scope);
+    const cache = await this.#addresses.freshCache(scope);
     for (const block of await this.#usable(scope, family)) {
       // Who asks twice what would be is told the same.
       for (const value of candidates(block, dryRun ? undefined : this.#random)) {
@@ -99,9 +99,9 @@ export class ServiceAddresses {
     if (object === undefined || !belongsTo(object, service)) return;
     const { uid } = metadataOf(object);
     try {
-      await remove(this.#addresses, clusterWide(scope), name, { preconditions: { uid } });
+      await deleteObject(this.#addresses, clusterWide(scope), name, { preconditions: { uid } });
     } catch (error) {
-      if (!isMissing(error)) throw error;
+      if (!isNotFound(error)) throw error;
     }
   }
 
@@ -122,7 +122,7 @@ export class ServiceAddresses {
 
   /** In the order in which they came to be. */
   async #usable(scope: Pick<Scope, "signal">, family: IpFamily): Promise<readonly Cidr[]> {
-    const cache = await this.#blocks.fresh(scope);
+    const cache = await this.#blocks.freshCache(scope);
     const objects = cache.list(this.#blocks.objects.prefix()).items.map(({ object }) => object);
     const ready = objects.filter(isReady).sort((a, b) => (createdAt(a) < createdAt(b) ? -1 : 1));
     return ready.flatMap(({ spec }) =>

@@ -80,7 +80,7 @@ export class NodePorts {
 
   /** By services. */
   async #used(scope: Pick<Scope, "signal">): Promise<Set<number>> {
-    const cache = await this.#services.fresh(scope);
+    const cache = await this.#services.freshCache(scope);
     for (const [port, revision] of this.#reserved) {
       if (revision !== undefined && cache.shows(revision)) this.#reserved.delete(port);
     }

@@ -24,7 +24,7 @@ export async function repairAddresses(
   scope: Scope,
   until: Revision,
 ): Promise<Repaired> {
-  const [known, stored] = [await services.fresh(scope), await objects.fresh(scope)];
+  const [known, stored] = [await services.freshCache(scope), await objects.freshCache(scope)];
   const owners = new Map<string, Service>();
   for (const { object } of known.list(services.objects.prefix()).items) {
     for (const ip of addressesOf(object)) owners.set(ip, object);

@@ -2,8 +2,8 @@ import type { Binding } from "../../api/core/binding/schema.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import { conflict, StatusError } from "../../api/status.ts";
 import { type FieldError, notSupported, renderFieldError, requiredField } from "../../schema/validation/field-error.ts";
-import { validated } from "../write/admission.ts";
-import { change } from "../write/guaranteed-update.ts";
+import { runValidatingAdmission } from "../write/admission.ts";
+import { guaranteedUpdate } from "../write/guaranteed-update.ts";
 import type { Registry, Scope, WriteOptions } from "../registry.ts";
 import { metadataOf } from "../write/prepare.ts";
 
@@ -21,11 +21,11 @@ export async function bind(
     const texts = errors.map((error) => `${error.field}: ${renderFieldError(error)}`);
     throw new StatusError(500, "", texts.length === 1 ? `${texts[0]}` : `[${texts.join(", ")}]`);
   }
-  await validated(binding, undefined, options);
+  await runValidatingAdmission(binding, undefined, options);
   const { uid, resourceVersion } = metadataOf(binding);
   const preconditions =
     uid || resourceVersion ? { uid: uid || undefined, resourceVersion: resourceVersion || undefined } : undefined;
-  await change(pods, scope, name, (pod) => bound(pods, pod, binding), { ...options, preconditions });
+  await guaranteedUpdate(pods, scope, name, (pod) => bound(pods, pod, binding), { ...options, preconditions });
 }
 
 function bound(pods: Registry<Pod>, pod: Pod, binding: Binding): Pod {

@@ -8,9 +8,9 @@ import { matchesLabels, requirementsOf } from "../../api/meta/selectors/selector
 import type { Eviction } from "../../api/policy/eviction.ts";
 import type { PodDisruptionBudget } from "../../api/policy/pod-disruption-budget/schema.ts";
 import { badRequest, forbidden, StatusError } from "../../api/status.ts";
-import { validated } from "../write/admission.ts";
-import { change } from "../write/guaranteed-update.ts";
-import { type DeleteOptions, remove, removeObject } from "../delete.ts";
+import { runValidatingAdmission } from "../write/admission.ts";
+import { guaranteedUpdate } from "../write/guaranteed-update.ts";
+import { type DeleteOptions, deleteObject, deleteFound } from "../delete.ts";
 import { get } from "../get.ts";
 import type { Registry, Scope } from "../registry.ts";
 import { metadataOf } from "../write/prepare.ts";
@@ -33,7 +33,7 @@ export async function evict(
 ): Promise<void> {
   if (eviction.metadata?.name !== name) throw badRequest("name in URL does not match name in Eviction object");
   // Of the pod that goes nobody is asked: this is about its eviction.
-  await validated(eviction, undefined, { admission });
+  await runValidatingAdmission(eviction, undefined, { admission });
   const pod = await leaveUnguarded(pods, scope, name, options);
   if (pod === undefined) return;
   const guards = await budgetsOf(budgets, scope, pod);
@@ -44,7 +44,7 @@ export async function evict(
   const [budget] = guards;
   if (budget === undefined) return await leave(pods, scope, pod, options);
   if (!isReady(pod) && mayLoseUnready(budget)) return await leaveUnready(pods, scope, pod, budget, options);
-  await change(budgets, scope, metadataOf(budget).name ?? "", (current) => charged(budgets, current, name), {
+  await guaranteedUpdate(budgets, scope, metadataOf(budget).name ?? "", (current) => charged(budgets, current, name), {
     dryRun: options.dryRun,
   });
   await leave(pods, scope, pod, options);
@@ -109,7 +109,7 @@ async function budgetsOf(
 ): Promise<readonly PodDisruptionBudget[]> {
   // Whatever a budget selects: a pod without labels is nobody's.
   if (Object.keys(pod.metadata?.labels ?? {}).length === 0) return [];
-  const cache = await budgets.fresh(scope);
+  const cache = await budgets.freshCache(scope);
   const { items } = cache.list(budgets.objects.prefix(scope.namespace));
   return items
     .map(({ object }) => object)
@@ -213,13 +213,13 @@ async function leaveUnready(
 async function leave(pods: Registry<Pod>, scope: Scope, pod: Pod, options: DeleteOptions): Promise<void> {
   const name = metadataOf(pod).name ?? "";
   // Preconditions are about the pod as the client saw it, which the condition changes.
-  await removeObject(pods, scope, pod, { ...options, dryRun: true });
+  await deleteFound(pods, scope, pod, { ...options, dryRun: true });
   if (options.dryRun === true) return;
   const { preconditions, ...rest } = options;
-  await change(pods, scope, name, (current) => withCondition(pods, current), {
+  await guaranteedUpdate(pods, scope, name, (current) => withCondition(pods, current), {
     ...(preconditions === undefined ? {} : { preconditions }),
   });
-  await remove(pods, scope, name, {
+  await deleteObject(pods, scope, name, {
     ...rest,
     ...(preconditions?.uid === undefined ? {} : { preconditions: { uid: preconditions.uid } }),
   });

@@ -14,7 +14,7 @@ import type { TokenIssuer } from "../../auth/service-account/issuer.ts";
 import { type FieldError, invalidField, renderFieldError } from "../../schema/validation/field-error.ts";
 import { formatTime } from "../../schema/value/time.ts";
 import { randomUuid } from "../../std/crypto/random.ts";
-import { type Admission, validated } from "../write/admission.ts";
+import { type Admission, runValidatingAdmission } from "../write/admission.ts";
 import { get } from "../get.ts";
 import type { Registries } from "../registries.ts";
 import type { Scope } from "../registry.ts";
@@ -64,7 +64,7 @@ export async function requestToken(
   const errors = checks.validate(request);
   if (errors.length > 0) throw invalid({ ...subject, name: "" }, errors, renderFieldError);
   const completed = { ...request, metadata, spec: { ...sent, audiences } };
-  await validated(completed, undefined, { admission: checks.admission });
+  await runValidatingAdmission(completed, undefined, { admission: checks.admission });
   const bound = await boundTo(registries, core(scope), account, sent.boundObjectRef);
   const spec = shortened({ ...sent, audiences }, settings.maxSeconds, checks.warn);
   const seconds = spec.expirationSeconds ?? AGENT_SECONDS;

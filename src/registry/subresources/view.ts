@@ -4,13 +4,13 @@ import { formatApiVersion } from "../../api/scheme.ts";
 import { badRequest, conflict, invalid } from "../../api/status.ts";
 import { renderFieldError } from "../../schema/validation/field-error.ts";
 import { type ApplyOptions, apply, type Configuration, checkConfiguration } from "../apply.ts";
-import { change, type Next } from "../write/guaranteed-update.ts";
-import { booked } from "../managed-fields/track-managed-fields.ts";
-import { jsonOf, type Patch, patched } from "../patch.ts";
+import { guaranteedUpdate, type UpdateFunction } from "../write/guaranteed-update.ts";
+import { trackManagedFields } from "../managed-fields/track-managed-fields.ts";
+import { toJsonValue, type Patch, applyPatch } from "../patch.ts";
 import type { Registry, Scope } from "../registry.ts";
 import { revised } from "../write/pipeline.ts";
-import { type Shown, shownPatch } from "../write/patch-error.ts";
-import { named, type UpdateOptions } from "../update.ts";
+import { type DecodeFailure, describeDecodeFailure } from "../write/patch-error.ts";
+import { setName, type UpdateOptions } from "../update.ts";
 import { metadataOf } from "../write/prepare.ts";
 
 export interface ViewOptions<T extends ApiObject> extends Omit<UpdateOptions<T>, "part"> {
@@ -19,7 +19,7 @@ export interface ViewOptions<T extends ApiObject> extends Omit<UpdateOptions<T>,
 
 export interface PatchViewOptions<T extends ApiObject> extends ViewOptions<T> {
   /** From patched JSON to an object of the kind shown. */
-  readonly decode: (value: unknown, show: (why: string) => Shown) => ApiObject;
+  readonly decode: (value: unknown, show: (why: string) => DecodeFailure) => ApiObject;
 }
 
 /** Resolves with the object as it is shown after the update. */
@@ -42,9 +42,9 @@ export async function patchView<T extends ApiObject>(
 ): Promise<ApiObject> {
   const { kind } = options.view;
   const next = (shown: ApiObject): ApiObject => {
-    const current = (): unknown => jsonOf(kind, kind.group, shown);
-    const value = patched(kind, current(), patch);
-    return options.decode(value, (why) => shownPatch(patch, current(), value, why));
+    const current = (): unknown => toJsonValue(kind, kind.group, shown);
+    const value = applyPatch(kind, current(), patch);
+    return options.decode(value, (why) => describeDecodeFailure(patch, current(), value, why));
   };
   return await changeView(registry, scope, name, next, options);
 }
@@ -89,13 +89,13 @@ async function changeView<T extends ApiObject>(
   options: ViewOptions<T>,
 ): Promise<ApiObject> {
   const { view } = options;
-  const next: Next<T> = async (previous, allocate) => {
-    const shown = checked(registry, scope, name, named(wanted(view.toView(previous)), name), previous, view);
+  const next: UpdateFunction<T> = async (previous, allocate) => {
+    const shown = checked(registry, scope, name, setName(wanted(view.toView(previous)), name), previous, view);
     const writer = { ...options, untimed: true };
-    const object = await booked(registry, scope, view.fromView(previous, shown), previous, writer);
+    const object = await trackManagedFields(registry, scope, view.fromView(previous, shown), previous, writer);
     return await revised(registry, scope, object, previous, options, allocate);
   };
-  return view.toView(await change(registry, scope, name, next, options));
+  return view.toView(await guaranteedUpdate(registry, scope, name, next, options));
 }
 
 /** Throws 400, 409 or 422 for what cannot stand for the object. */

@@ -12,12 +12,12 @@ import { alice } from "../../testing/admission/admission-fixture.ts";
 import { fixture, refusal } from "../../testing/registry/registry-fixture.ts";
 import type { Admission } from "./admission.ts";
 import { create } from "../create.ts";
-import { remove } from "../delete.ts";
-import { removeCollection } from "../delete-collection.ts";
+import { deleteObject } from "../delete.ts";
+import { deleteCollection } from "../delete-collection.ts";
 import { get } from "../get.ts";
-import { effectsOn, lookupIn } from "../lookup.ts";
+import { createObjectWriter, createObjectReader } from "../lookup.ts";
 import { patch } from "../patch.ts";
-import { withoutPrivileges } from "../allow-privileged.ts";
+import { forbidPrivileged } from "../allow-privileged.ts";
 import { update } from "../update.ts";
 import { updateView } from "../subresources/view.ts";
 
@@ -37,7 +37,7 @@ function admissionOf(kind: unknown, name: string, ...plugins: readonly Admission
     annotate: () => {},
     optionsFor: () => undefined,
   };
-  return { chain: new AdmissionChain(plugins), about };
+  return { chain: new AdmissionChain(plugins), context: about };
 }
 
 /** Notes who asks for what, and what they see. */
@@ -121,11 +121,11 @@ t.test("remove() and removeCollection() ask about each object", async (t) => {
     },
   };
   const admission = admissionOf(configMapKind, "", watching(log, "DELETE"), keeping);
-  await remove(maps, f.scope(), "a", { admission });
+  await deleteObject(maps, f.scope(), "a", { admission });
   t.same(log, ["mutate DELETE - a+uid", "validate DELETE - a+uid"]);
-  t.match(await refusal(removeCollection(maps, f.scope(), {} as never, { admission })), { code: 403 });
+  t.match(await refusal(deleteCollection(maps, f.scope(), {} as never, { admission })), { code: 403 });
   t.equal((await refusal(get(maps, f.scope(), "b"))).code, 404);
-  t.match(await refusal(remove(maps, f.scope(), "c", { admission, dryRun: true })), { message: /kept$/ });
+  t.match(await refusal(deleteObject(maps, f.scope(), "c", { admission, dryRun: true })), { message: /kept$/ });
 });
 
 t.test("updateView() shows plugins the form that the client sends", async (t) => {
@@ -191,8 +191,8 @@ t.test("create() keeps the book of who manages what from plugins that spoil it, 
 t.test("lookupIn() and effectsOn() are the registries as plugins see them", async (t) => {
   await using f = fixture();
   const { signal } = new AbortController();
-  const lookup = lookupIn(f.registries);
-  const effects = effectsOn(f.registries);
+  const lookup = createObjectReader(f.registries);
+  const effects = createObjectWriter(f.registries);
   await effects.create(configMapKind, "default", { metadata: { name: "a" } }, signal);
   await effects.create(configMapKind, "other", { metadata: { name: "a" } }, signal);
   t.match(await lookup.get(configMapKind, "default", "a", signal), { metadata: { namespace: "default" } });
@@ -206,7 +206,7 @@ t.test("lookupIn() and effectsOn() are the registries as plugins see them", asyn
 });
 
 t.test("withoutPrivileges() refuses privileged containers in pods and templates, and lets old ones stay", async (t) => {
-  await using f = fixture({ policy: withoutPrivileges });
+  await using f = fixture({ validatePolicy: forbidPrivileged });
   const container = { name: "c", image: "i", securityContext: { privileged: true } };
   const labels = { app: "web" };
   const template = { metadata: { labels }, spec: { containers: [container], initContainers: [container] } };
@@ -221,11 +221,11 @@ t.test("withoutPrivileges() refuses privileged containers in pods and templates,
     ],
   );
   const kind = deploymentKind as unknown as Kind;
-  t.same(withoutPrivileges(kind, sent as ApiObject, sent as ApiObject), []);
+  t.same(forbidPrivileged(kind, sent as ApiObject, sent as ApiObject), []);
   const hosting = {
     spec: { template: { spec: { containers: [], securityContext: { windowsOptions: { hostProcess: true } } } } },
   };
-  t.match(withoutPrivileges(kind, hosting as ApiObject, undefined), [
+  t.match(forbidPrivileged(kind, hosting as ApiObject, undefined), [
     { field: "spec.template.spec", detail: "hostProcess containers are disallowed by cluster policy" },
   ]);
 });

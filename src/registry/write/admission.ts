@@ -8,40 +8,40 @@ import { metadataOf, withMetadata } from "./prepare.ts";
 /** One request's way to the plugins; `about` is what the verbs do not know of it. */
 export interface Admission {
   readonly chain: AdmissionChain;
-  readonly about: AdmissionContext;
+  readonly context: AdmissionContext;
 }
 
 /** Resolves with what the plugins make of the object. Throws what they forbid. */
-export async function mutated<T extends ApiObject>(
+export async function runMutatingAdmission<T extends ApiObject>(
   object: T,
   previous: T | undefined,
   { admission, warn }: WriteOptions,
 ): Promise<T> {
   if (admission === undefined) return object;
-  const { chain, about } = admission;
+  const { chain, context: about } = admission;
   const operation = previous === undefined ? "CREATE" : "UPDATE";
   const next = await chain.mutate(about, operation, object, previous);
-  return next === object ? object : withReadableBook(next, object, warn);
+  return next === object ? object : keepReadableManagedFields(next, object, warn);
 }
 
 /** Throws what the plugins forbid. */
-export async function validated<T extends ApiObject>(
+export async function runValidatingAdmission<T extends ApiObject>(
   object: T,
   previous: T | undefined,
   { admission }: WriteOptions,
 ): Promise<void> {
-  await admission?.chain.validate(admission.about, previous === undefined ? "CREATE" : "UPDATE", object, previous);
+  await admission?.chain.validate(admission.context, previous === undefined ? "CREATE" : "UPDATE", object, previous);
 }
 
 /** Throws what the plugins forbid about deleting the object. */
-export async function mayDelete(previous: ApiObject, { admission }: WriteOptions): Promise<void> {
+export async function runDeleteAdmission(previous: ApiObject, { admission }: WriteOptions): Promise<void> {
   if (admission === undefined) return;
-  await admission.chain.mutate(admission.about, "DELETE", undefined, previous);
-  await admission.chain.validate(admission.about, "DELETE", undefined, previous);
+  await admission.chain.mutate(admission.context, "DELETE", undefined, previous);
+  await admission.chain.validate(admission.context, "DELETE", undefined, previous);
 }
 
 /** A plugin that spoils the book of who manages what does not get its way, and the client is told. */
-function withReadableBook<T extends ApiObject>(next: T, before: T, warn: WriteOptions["warn"]): T {
+function keepReadableManagedFields<T extends ApiObject>(next: T, before: T, warn: WriteOptions["warn"]): T {
   const { managedFields: entries } = metadataOf(next);
   const { managedFields: kept } = metadataOf(before);
   if (entries === kept || readManagers(entries) !== undefined) return next;

@@ -25,15 +25,15 @@ export interface Allocation<T extends ApiObject = ApiObject> {
 /** The object with its share; called again, it first gives back what it took before. */
 export type Allocate<T> = (next: T, previous: T | undefined) => Promise<T>;
 
-export interface Allocating<T extends ApiObject> {
+export interface AllocationScope<T extends ApiObject> {
   readonly allocator: Allocator<T> | undefined;
   readonly scope: Scope;
   readonly dryRun: boolean;
 }
 
 /** Runs `write`, whose attempts may take something, and keeps or gives back what the last one took. */
-export async function allocating<T extends ApiObject>(
-  { allocator, scope, dryRun }: Allocating<T>,
+export async function withAllocation<T extends ApiObject>(
+  { allocator, scope, dryRun }: AllocationScope<T>,
   write: (allocate: Allocate<T> | undefined) => Promise<T>,
 ): Promise<T> {
   if (allocator === undefined) return await write(undefined);

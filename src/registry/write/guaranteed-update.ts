@@ -2,7 +2,7 @@
 import type { ApiObject } from "../../api/kind.ts";
 import { notFound } from "../../api/status.ts";
 import type { Preconditions } from "../../storage/object-store.ts";
-import { type Allocate, allocating } from "./allocation.ts";
+import { type Allocate, withAllocation } from "./allocation.ts";
 import type { Registry, Scope, WriteOptions } from "../registry.ts";
 import { metadataOf } from "./prepare.ts";
 
@@ -20,28 +20,28 @@ class Leaving<T> extends Error {
 }
 
 /** The object that an attempt wants written; `allocate` is there for kinds whose objects hold what no two may have. */
-export type Next<T extends ApiObject> = (previous: T, allocate: Allocate<T> | undefined) => T | Promise<T>;
+export type UpdateFunction<T extends ApiObject> = (previous: T, allocate: Allocate<T> | undefined) => T | Promise<T>;
 
 /**
  * Resolves with the object as written. `next` may be called again when another write came between. An object under
  * deletion that loses its last finalizer, or whose grace ends, is removed.
  */
-export async function change<T extends ApiObject>(
+export async function guaranteedUpdate<T extends ApiObject>(
   registry: Registry<T>,
   scope: Scope,
   name: string,
-  next: Next<T>,
+  next: UpdateFunction<T>,
   options: ChangeOptions = {},
 ): Promise<T> {
   const holding = { allocator: registry.allocator, scope, dryRun: options.dryRun === true };
-  return await allocating(holding, async (allocate) => await attempt(registry, scope, name, next, allocate, options));
+  return await withAllocation(holding, async (allocate) => await attempt(registry, scope, name, next, allocate, options));
 }
 
 async function attempt<T extends ApiObject>(
   registry: Registry<T>,
   scope: Scope,
   name: string,
-  next: Next<T>,
+  next: UpdateFunction<T>,
   allocate: Allocate<T> | undefined,
   options: ChangeOptions,
 ): Promise<T> {
@@ -55,7 +55,7 @@ async function attempt<T extends ApiObject>(
   }
   const mutate = async (previous: T): Promise<T> => {
     const object = await next(previous, allocate);
-    if (isDone(object, previous)) throw new Leaving(object);
+    if (isFinalized(object, previous)) throw new Leaving(object);
     return object;
   };
   for (;;) {
@@ -92,7 +92,7 @@ async function leave<T extends ApiObject>(
 }
 
 /** Whether an update was the last thing a deletion waited for. */
-function isDone(next: ApiObject, previous: ApiObject): boolean {
+function isFinalized(next: ApiObject, previous: ApiObject): boolean {
   const { deletionTimestamp, deletionGracePeriodSeconds = 0, finalizers = [] } = metadataOf(next);
   if (deletionTimestamp === undefined || deletionGracePeriodSeconds !== 0 || finalizers.length > 0) return false;
   if (waitsForNamespace(next)) return false;

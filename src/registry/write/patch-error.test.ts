@@ -1,5 +1,5 @@
 import t from "tap";
-import { shownPatch } from "./patch-error.ts";
+import { describeDecodeFailure } from "./patch-error.ts";
 
 const NUMBER_FOR_TEXT = "json: cannot unmarshal number into Go struct field ConfigMap.data of type string";
 
@@ -7,7 +7,7 @@ t.test("shownPatch() sorts the objects that a JSON patch went through, and no ot
   const before = { kind: "X", apiVersion: "v1", metadata: { name: "a", uid: "1" } };
   const after = { ...before, data: { b: "1", a: 5 } };
   const operations = [{ op: "add", path: "/data/a", value: 5 }] as const;
-  const { text, detail } = shownPatch({ type: "json", operations }, before, after, NUMBER_FOR_TEXT);
+  const { text, detail } = describeDecodeFailure({ type: "json", operations }, before, after, NUMBER_FOR_TEXT);
   t.equal(text, '{"apiVersion":"v1","data":{"a":5,"b":"1"},"kind":"X","metadata":{"name":"a","uid":"1"}}');
   t.equal(detail, NUMBER_FOR_TEXT);
 });
@@ -16,7 +16,7 @@ t.test("shownPatch() sorts what a merge patch merged or made", async (t) => {
   const before = { kind: "X", metadata: { name: "a", uid: "1" }, spec: { z: 1, y: { q: 1, p: 2 } } };
   const value = { spec: { x: { b: 1, a: [{ d: 1, c: 2 }] } } };
   const after = { ...before, spec: { ...before.spec, ...value.spec } };
-  const { text } = shownPatch({ type: "merge", value }, before, after, NUMBER_FOR_TEXT);
+  const { text } = describeDecodeFailure({ type: "merge", value }, before, after, NUMBER_FOR_TEXT);
   t.equal(
     text,
     '{"kind":"X","metadata":{"name":"a","uid":"1"},"spec":{"x":{"a":[{"c":2,"d":1}],"b":1},"y":{"q":1,"p":2},"z":1}}',
@@ -36,8 +36,8 @@ t.test("shownPatch() shows strategic patches as Go prints them, and why values c
     ["string into Go struct field X.spec.replicas of type int32", "unrecognized type: int32"],
   ];
   for (const [why, detail] of whys) {
-    const shown = shownPatch({ type: "strategic", value }, before, undefined, `json: cannot unmarshal ${why}`);
+    const shown = describeDecodeFailure({ type: "strategic", value }, before, undefined, `json: cannot unmarshal ${why}`);
     t.same(shown, { text: "map[metadata:map[annotations:map[a:map[] old:<nil>]]]", detail }, why);
   }
-  t.equal(shownPatch({ type: "strategic", value }, before, undefined, "odd").detail, "odd", "other reasons stay");
+  t.equal(describeDecodeFailure({ type: "strategic", value }, before, undefined, "odd").detail, "odd", "other reasons stay");
 });

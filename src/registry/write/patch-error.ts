@@ -3,7 +3,7 @@ import { isPlainObject } from "../../schema/value/plain-object.ts";
 import { formatGoValue } from "../../schema/patch/strategic-merge.ts";
 import type { Patch } from "../patch.ts";
 
-export interface Shown {
+export interface DecodeFailure {
   readonly text: string;
   readonly detail: string;
 }
@@ -12,7 +12,7 @@ export interface Shown {
  * JSON patches show the patched JSON: objects that the patch went through are sorted by name, others are as stored.
  * Strategic patches show themselves, in Go's way. `why` is what the decoder says of the patched value.
  */
-export function shownPatch(patch: Patch, before: unknown, after: unknown, why: string): Shown {
+export function describeDecodeFailure(patch: Patch, before: unknown, after: unknown, why: string): DecodeFailure {
   switch (patch.type) {
     case "json": {
       const steps = patch.operations.flatMap((operation) =>
@@ -25,7 +25,7 @@ export function shownPatch(patch: Patch, before: unknown, after: unknown, why: s
     case "merge":
       return { text: JSON.stringify(sortedWhereMerged(after, patch.value, before)), detail: why };
     case "strategic":
-      return { text: formatGoValue(withoutNewNulls(patch.value, before)), detail: restored(why) };
+      return { text: formatGoValue(withoutNewNulls(patch.value, before)), detail: toCopyError(why) };
     default:
       return patch satisfies never;
   }
@@ -80,7 +80,7 @@ function withoutNewNulls(patch: unknown, before: unknown): unknown {
 const KINDS: Readonly<Record<string, string>> = { object: "map", array: "slice", number: "int64" };
 
 /** Strategic patches never were JSON text: what does not fit fails in the copying of values. */
-function restored(why: string): string {
+function toCopyError(why: string): string {
   const [, found, exact, wanted] = /^json: cannot unmarshal (\w+)(?: (\S+))? into .* of type (\S+)$/.exec(why) ?? [];
   if (found === undefined || wanted === undefined) return why;
   const kind = exact?.includes(".") ? "float64" : (KINDS[found] ?? found);

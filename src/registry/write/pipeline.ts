@@ -1,8 +1,8 @@
 import type { ApiObject } from "../../api/kind.ts";
-import { mutated, validated } from "./admission.ts";
+import { runMutatingAdmission, runValidatingAdmission } from "./admission.ts";
 import type { Allocate } from "./allocation.ts";
 import type { Registry, Scope } from "../registry.ts";
-import { AFTER_ADMISSION, ownersOnce, type RevisionOptions, updated } from "./prepare.ts";
+import { AFTER_ADMISSION, dedupOwnerReferences, type RevisionOptions, updated } from "./prepare.ts";
 
 /**
  * The object to be written where there was `previous`: what plugins make of what the client sent, with what the server
@@ -19,12 +19,12 @@ export async function revised<T extends ApiObject>(
   const { view } = options;
   const changed =
     view === undefined
-      ? await mutated(sent, previous, options)
-      : view.fromView(sent, await mutated(view.toView(sent), view.toView(previous), options));
-  const admitted = ownersOnce(changed, options, AFTER_ADMISSION);
-  await options.confirm?.(scope, admitted, previous);
+      ? await runMutatingAdmission(sent, previous, options)
+      : view.fromView(sent, await runMutatingAdmission(view.toView(sent), view.toView(previous), options));
+  const admitted = dedupOwnerReferences(changed, options, AFTER_ADMISSION);
+  await options.checkEscalation?.(scope, admitted, previous);
   const next = await updated(registry, scope, admitted, previous, options, allocate);
-  if (view === undefined) await validated(next, previous, options);
-  else await validated(view.toView(next), view.toView(previous), options);
+  if (view === undefined) await runValidatingAdmission(next, previous, options);
+  else await runValidatingAdmission(view.toView(next), view.toView(previous), options);
   return next;
 }

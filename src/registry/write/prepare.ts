@@ -27,7 +27,7 @@ export function withMetadata<T extends ApiObject>(object: T, metadata: ObjectMet
 export const AFTER_ADMISSION = " after mutating admission happens";
 
 /** The same owner named twice counts once, and the client is told. */
-export function ownersOnce<T extends ApiObject>(object: T, { warn }: WriteOptions, when = ""): T {
+export function dedupOwnerReferences<T extends ApiObject>(object: T, { warn }: WriteOptions, when = ""): T {
   const owners = metadataOf(object).ownerReferences ?? [];
   if (owners.length < 2) return object;
   const seen = new Set<string>();
@@ -42,13 +42,13 @@ export function ownersOnce<T extends ApiObject>(object: T, { warn }: WriteOption
 }
 
 /** A decoded object with the defaults of its schema and of its kind. */
-export function defaulted<T extends ApiObject>(registry: Registry<T>, object: T): T {
+export function applyDefaults<T extends ApiObject>(registry: Registry<T>, object: T): T {
   const filled = applyDefaults(registry.kind.schema, object);
   return registry.kind.strategy.setDefaults?.(filled) ?? filled;
 }
 
 /** Fills in the namespace of the request; what has none forgets it. Throws a 400 when the object names another. */
-export function inNamespace<T extends ApiObject>(registry: Registry<T>, scope: Scope, object: T): T {
+export function setNamespace<T extends ApiObject>(registry: Registry<T>, scope: Scope, object: T): T {
   const metadata = metadataOf(object);
   const wanted = registry.kind.namespaced ? scope.namespace : "";
   const namespace = metadata.namespace ?? "";
@@ -70,7 +70,7 @@ export function checkNew<T extends ApiObject>(registry: Registry<T>, scope: Scop
     ...validateObjectMeta(metadata, kind),
     ...validate(kind.schema, object),
     ...(kind.strategy.validate?.(object) ?? []),
-    ...(registry.deps.policy?.(kind as unknown as Kind, object, undefined) ?? []),
+    ...(registry.deps.validatePolicy?.(kind as unknown as Kind, object, undefined) ?? []),
   ]);
 }
 
@@ -95,13 +95,13 @@ export async function updated<T extends ApiObject>(
 ): Promise<T> {
   const { strategy, schema } = registry.kind;
   const name = metadataOf(previous).name ?? "";
-  const version = sentVersion(sent);
+  const version = requestedResourceVersion(sent);
   if (version !== undefined && version !== metadataOf(previous).resourceVersion) {
     const why = "the object has been modified; please apply your changes to the latest version and try again";
     throw conflict(registry.subject(scope, name), why);
   }
   const given = part === undefined ? ((await allocate?.(sent, previous)) ?? sent) : sent;
-  const kept = withMetadata(given, keptMetadata(metadataOf(given), metadataOf(previous)));
+  const kept = withMetadata(given, keepSystemMetadata(metadataOf(given), metadataOf(previous)));
   const rules = part ?? strategy;
   const next = rules.prepareForUpdate?.(kept, previous, registry.timestamp()) ?? kept;
   refuse(registry, scope, next, [
@@ -109,7 +109,7 @@ export async function updated<T extends ApiObject>(
     ...validateWithRatcheting(schema, next, previous),
     ...(part === undefined ? (strategy.validate?.(next, previous) ?? []) : []),
     ...(rules.validateUpdate?.(next, previous) ?? []),
-    ...(registry.deps.policy?.(registry.kind as unknown as Kind, next, previous) ?? []),
+    ...(registry.deps.validatePolicy?.(registry.kind as unknown as Kind, next, previous) ?? []),
   ]);
   warn?.(rules.warnings?.(next, previous) ?? []);
   return next;
@@ -119,7 +119,7 @@ export async function updated<T extends ApiObject>(
  * The version that the client has seen; undefined where it asks to overwrite whatever is there. Throws a 500, as
  * Kubernetes does, for text that is no version.
  */
-export function sentVersion(sent: ApiObject): string | undefined {
+export function requestedResourceVersion(sent: ApiObject): string | undefined {
   const version = metadataOf(sent).resourceVersion ?? "";
   if (version !== "" && !/^\d+$/.test(version)) {
     throw new StatusError(500, "", `strconv.ParseUint: parsing ${JSON.stringify(version)}: invalid syntax`);
@@ -128,7 +128,7 @@ export function sentVersion(sent: ApiObject): string | undefined {
 }
 
 /** For kinds that nobody may overwrite unseen. */
-export function mustNameVersion<T extends ApiObject>(registry: Registry<T>, scope: Scope, name: string): StatusError {
+export function resourceVersionRequired<T extends ApiObject>(registry: Registry<T>, scope: Scope, name: string): StatusError {
   const error = invalidUnquoted("metadata.resourceVersion", "0x0", "must be specified for an update");
   // Of all invalid objects only these are named by their resource.
   return invalid(registry.subject(scope, name), [error], renderFieldError);
@@ -142,7 +142,7 @@ function metadataErrors(next: ApiObject, previous: ApiObject, kind: Kind): reado
 }
 
 /** What an update cannot change, or need not repeat. */
-function keptMetadata(sent: ObjectMeta, previous: ObjectMeta): ObjectMeta {
+function keepSystemMetadata(sent: ObjectMeta, previous: ObjectMeta): ObjectMeta {
   const { deletionTimestamp, deletionGracePeriodSeconds, generation, ...rest } = sent;
   return {
     ...rest,

@@ -34,7 +34,7 @@ export async function servicesFixture(cidrs: readonly string[], last = 30_003): 
   await create(registries.of(serviceCIDRKind), scope(""), { metadata: { name: "kubernetes" }, spec: { cidrs } });
   const taken = async (): Promise<readonly string[]> => {
     const registry = registries.of(ipAddressKind);
-    const cache = await registry.fresh(scope(""));
+    const cache = await registry.freshCache(scope(""));
     return cache.list(registry.objects.prefix()).items.map(({ object }) => object.metadata?.name ?? "");
   };
   return { ...base, services, addresses, ports, taken };

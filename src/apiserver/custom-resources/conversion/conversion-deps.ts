@@ -2,7 +2,7 @@
 import { createServiceResolver } from "../../../admission/webhooks/service-address.ts";
 import type { KeyPair } from "../../../auth/pki/key-pair.ts";
 import { WebhookClient } from "../../../client/webhook/webhook-client.ts";
-import { lookupIn } from "../../../registry/lookup.ts";
+import { createObjectReader } from "../../../registry/lookup.ts";
 import type { Registries } from "../../../registry/registries.ts";
 import type { RandomSource } from "../../../std/crypto/random.ts";
 import type { MetricRegistry } from "../../../std/metrics/metrics.ts";
@@ -28,7 +28,7 @@ export function conversionDeps(
   { admission }: Pick<ApiServerConfig, "admission">,
   { registries, clock, random, metrics, stopping, identity }: ReachDeps,
 ): ConversionDeps {
-  const lookup = lookupIn(registries);
+  const lookup = createObjectReader(registries);
   const client = new WebhookClient({
     clock,
     findService: createServiceResolver({ lookup, random, resolveEndpoints: admission.serviceEndpoints }),
