@@ -1,4 +1,4 @@
-/** Habits of this code base that no compiler checks. */
+/** Rules of this code base that no compiler checks. docs/development.md lists them. */
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -6,6 +6,12 @@ import t from "tap";
 
 const src = dirname(fileURLToPath(import.meta.url));
 const LINE_WIDTH_MAX = 120;
+const FOLDER_FILES_MAX = 26;
+const ACCEPTANCE_LINES_MAX = 500;
+
+/** Words that personify programs, or name a thing otherwise than Kubernetes, Node.js and the RFCs do. */
+const bannedWords =
+  /\b(?:whoever|whomever|nobody|somebody|anybody|everybody|tells?|told|hears?|heard|asks?|asked|asking|believes?|believed|judges?|judged|judging|mends?|mended|mending|reckons?|reckoned|rouses?|roused|desk|keeper|laps|booked|patience|strangers?|last words|packet filter|identity tokens?|has a say|keeps? books?|front door|mishaps?)\b/i;
 
 interface Source {
   /** Relative to src, with slashes. */
@@ -19,6 +25,8 @@ interface Import {
   readonly target: string;
   readonly local: boolean;
   readonly typeOnly: boolean;
+  /** `import()`: resolved when it is called, so it closes no cycle at the start. */
+  readonly dynamic: boolean;
 }
 
 const sources: readonly Source[] = globSync("**/*.ts", { cwd: src })
@@ -28,7 +36,7 @@ const sources: readonly Source[] = globSync("**/*.ts", { cwd: src })
     return { path, text, imports: importsOf(path, text) };
   });
 
-/** What each room may import besides itself: everything to its left. */
+/** What each package may import besides itself: everything in the rows above it. */
 const order = [
   ["std"],
   ["flags", "http"],
@@ -48,8 +56,8 @@ const order = [
   ["bench", "tidy.test.ts"],
 ];
 
-/** Programs rather than modules: the tests in acceptance/cluster/ run them whole. */
-const provedWhole = [
+/** Programs rather than modules: the tests in acceptance/cluster/ run them. */
+const testedAsProgram = [
   /^main\.ts$/,
   /^(?:up|apiserver|agent)\/command\.ts$/,
   /^up\/(?:cluster|containerd\/runtime|commands\/(?:completion|token|write-reference))\.ts$/,
@@ -57,8 +65,8 @@ const provedWhole = [
   /\.(?:bench|fuzz)\.ts$/,
 ];
 
-/** What only shows its worth in a room above, and the test there that shows it. */
-const provedAbove: readonly (readonly [RegExp, string])[] = [
+/** Files whose tests lie in a higher package, and that test. */
+const testedElsewhere: readonly (readonly [RegExp, string])[] = [
   [/^controllers\/(?:controllers|namespace\/)/, "acceptance/controllers/controllers.test.ts"],
   [/^(?:controllers\/certificates\/|auth\/certificate-signing\.ts)/, "acceptance/controllers/certificates.test.ts"],
   [/^agent\/api-server\/join\.ts$/, "up/node/node-bootstrap.test.ts"],
@@ -69,18 +77,21 @@ const provedAbove: readonly (readonly [RegExp, string])[] = [
   [/^controllers\/ttl-after-finished\//, "acceptance/controllers/ttl-after-finished.test.ts"],
   [/^controllers\/node-lifecycle\//, "acceptance/controllers/node-lifecycle.test.ts"],
   [/^flags\/(?:completion|program|reference)\.ts$/, "up/commands/programs.test.ts"],
-  [/^api\/core\/(?:resources\/quantities|pod-spec\/resources)\.ts$/, "admission/plugins/limit-ranger/limit-ranger.test.ts"],
+  [
+    /^api\/core\/(?:resources\/quantities|pod-spec\/resources)\.ts$/,
+    "admission/plugins/limit-ranger/limit-ranger.test.ts",
+  ],
   [/^auth\/review-client\.ts$/, "acceptance/flag-effects/apiserver/flag-effects.test.ts"],
   [/^(?:client\/webhook\/webhook-client|admission\/webhooks\/fixture)\.ts$/, "acceptance/server/webhooks.test.ts"],
 ];
 
 t.test("imports point one way", (t) => {
-  const rank = new Map(order.flatMap((rooms, place) => rooms.map((room) => [room, place] as const)));
+  const rank = new Map(order.flatMap((packages, index) => packages.map((name) => [name, index] as const)));
   for (const { path, imports } of sources) {
-    const from = roomOf(path);
-    t.ok(rank.has(from), `${path} lies in a known room`);
+    const from = packageOf(path);
+    t.ok(rank.has(from), `${path} lies in a known package`);
     for (const { target } of imports.filter(({ local }) => local)) {
-      const to = roomOf(target);
+      const to = packageOf(target);
       if (from === to || (to === "testing" && isTest(path))) continue;
       t.ok(rank.get(to)! < rank.get(from)!, `${path} may import ${target}`);
     }
@@ -88,15 +99,15 @@ t.test("imports point one way", (t) => {
   t.end();
 });
 
-t.test("imports make no circle", (t) => {
+t.test("imports form no cycle, those of types included", (t) => {
   const graph = new Map(
-    sources.map(({ path, imports }) => [path, imports.filter((i) => i.local && !i.typeOnly).map((i) => i.target)]),
+    sources.map(({ path, imports }) => [path, imports.filter((i) => i.local && !i.dynamic).map((i) => i.target)]),
   );
-  t.same(circles(graph), []);
+  t.same(cycles(graph), []);
   t.end();
 });
 
-t.test("libraries stay in their rooms", (t) => {
+t.test("libraries are imported only by the packages that wrap them", (t) => {
   const homes: Readonly<Record<string, RegExp>> = {
     yargs: /^flags\//,
     "yargs-parser": /^flags\//,
@@ -117,7 +128,7 @@ t.test("libraries stay in their rooms", (t) => {
   t.end();
 });
 
-t.test("no file passes on what is another's", (t) => {
+t.test("no file re-exports from another", (t) => {
   for (const { path, text } of sources) t.notMatch(text, /^export (?:\*|\{[^}]*\}) from /m, path);
   t.end();
 });
@@ -130,13 +141,11 @@ t.test(`lines are at most ${LINE_WIDTH_MAX} wide`, (t) => {
   t.end();
 });
 
-t.test("time and chance come from std", (t) => {
+t.test("time and randomness come from std", (t) => {
   const direct =
     /(?<![.\w])(?:Date\.now|setTimeout|setInterval|performance\.now|Math\.random|process\.hrtime)\b|new Date\(\)/;
   const allowed = [
-    // The only callers, by design.
     /^std\/(?:time\/clock|crypto\/random)\.ts$/,
-    // They measure the real thing from outside.
     /^(?:acceptance|testing|bench)\//,
     /\.(?:test|bench|fuzz)\.ts$/,
   ];
@@ -147,51 +156,98 @@ t.test("time and chance come from std", (t) => {
   t.end();
 });
 
-t.test("files of tests have directories of their own", (t) => {
+t.test("test files share no test directory", (t) => {
   for (const { path, text } of sources) t.notMatch(text, /^(?:const|let) .*\bt\.testdir\(/m, path);
   t.end();
 });
 
-t.test("every subject is reached by a test of its room", (t) => {
+t.test("every file with code is imported by a test of its package, directly or not", (t) => {
   const byPath = new Map(sources.map((source) => [source.path, source]));
   const reached = new Set<string>();
-  const follow = (path: string, room: string): void => {
-    if (reached.has(path) || roomOf(path) !== room) return;
+  const follow = (path: string, name: string): void => {
+    if (reached.has(path) || packageOf(path) !== name) return;
     reached.add(path);
     for (const { target, local, typeOnly } of byPath.get(path)?.imports ?? []) {
-      if (local && !typeOnly) follow(target, room);
+      if (local && !typeOnly) follow(target, name);
     }
   };
-  for (const { path } of sources.filter(({ path }) => path.endsWith(".test.ts"))) follow(path, roomOf(path));
+  for (const { path } of sources.filter(({ path }) => path.endsWith(".test.ts"))) follow(path, packageOf(path));
   for (const { path, text } of sources) {
-    // Types and data alone have nothing to run.
+    // Types and data have nothing to run.
     const runs = /\b(?:function|class)\b|^export const \w+.*=> /m.test(code(text));
-    if (!runs || provedWhole.some((pattern) => pattern.test(path))) continue;
-    const above = provedAbove.find(([pattern]) => pattern.test(path));
+    if (!runs || testedAsProgram.some((pattern) => pattern.test(path))) continue;
+    const above = testedElsewhere.find(([pattern]) => pattern.test(path));
     if (above !== undefined) {
-      t.ok(byPath.has(above[1]), `${path} is proved by ${above[1]}`);
+      t.ok(byPath.has(above[1]), `${path} is tested by ${above[1]}`);
       continue;
     }
-    t.ok(reached.has(path), `${path} is imported by a test of its room, or by what that imports`);
+    t.ok(reached.has(path), `${path} is imported by a test of its package, or by what that test imports`);
   }
   t.end();
 });
 
-t.test("nothing admits that it is unfinished, or speaks of the machine it was written on", (t) => {
+t.test("no file has marks of unfinished work, paths of one machine or unchecked types", (t) => {
   const words = new RegExp(
     [`TO${"DO"}`, `FIX${"ME"}`, `XX${"X"}\\b`, `\\bst${"ub"}\\b`, `not implemented ${"yet"}`].join("|"),
   );
-  const places = new RegExp(`["'\`(\\s](?:/${"work"}/|/${"home"}/|/${"root"}/)`);
+  const paths = new RegExp(`["'\`(\\s](?:/${"work"}/|/${"home"}/|/${"root"}/)`);
   const unchecked = new RegExp(`@ts-${"ignore"}|@ts-${"expect-error"}|@ts-${"nocheck"}`);
   for (const { path, text } of sources) {
     t.notMatch(text, words, `${path}: unfinished`);
-    t.notMatch(text, places, `${path}: a path of one machine`);
+    t.notMatch(text, paths, `${path}: a path of one machine`);
     t.notMatch(text, unchecked, `${path}: unchecked types`);
   }
   t.end();
 });
 
-t.test("links in the documents lead somewhere", (t) => {
+t.test("no cast through unknown outside of tests", (t) => {
+  const cast = new RegExp(`\\bas unknown ${"as"}\\b`);
+  for (const { path, text } of sources.filter(({ path }) => isProduct(path))) t.notMatch(code(text), cast, path);
+  t.end();
+});
+
+t.test("product folders hold no support files of tests", (t) => {
+  for (const { path } of sources.filter(({ path }) => isProduct(path))) {
+    t.notMatch(posix.basename(path), /^fake-|(?:^|-)(?:fixture|harness|suite)\.ts$/, path);
+  }
+  t.end();
+});
+
+t.test(`product folders hold at most ${FOLDER_FILES_MAX} files`, (t) => {
+  const folders = Map.groupBy(
+    sources.filter(({ path }) => !/^(?:acceptance|testing|bench)\//.test(path)),
+    ({ path }) => posix.dirname(path),
+  );
+  for (const [folder, files] of folders) t.ok(files.length <= FOLDER_FILES_MAX, `${folder}: ${files.length} files`);
+  t.end();
+});
+
+t.test(`files of src/acceptance have at most ${ACCEPTANCE_LINES_MAX} lines`, (t) => {
+  for (const { path, text } of sources.filter(({ path }) => path.startsWith("acceptance/"))) {
+    t.ok(text.split("\n").length - 1 <= ACCEPTANCE_LINES_MAX, path);
+  }
+  t.end();
+});
+
+t.test("names, comments and pages use the vocabulary of Kubernetes, Node.js and the RFCs", (t) => {
+  const root = dirname(src);
+  const scripts = ["README.md", "Makefile", "build.mjs", "bin/*", "docs/*.md"];
+  const others = globSync(scripts, { cwd: root }).map((path) => ({
+    path,
+    text: readFileSync(join(root, path), "utf8"),
+  }));
+  for (const { path, text } of [...sources.filter(({ path }) => path !== "tidy.test.ts"), ...others]) {
+    const found = text.split("\n").flatMap((line, index) => {
+      // Kubernetes' own texts stand in quotes.
+      const word = bannedWords.exec(path.endsWith(".ts") ? withoutQuotes(line) : line)?.[0];
+      return word === undefined ? [] : [`${path}:${index + 1}: ${word}`];
+    });
+    t.same(found, [], path);
+  }
+  t.end();
+});
+
+t.test("links in the documents lead to files", (t) => {
   const root = dirname(src);
   for (const page of [...globSync("*.md", { cwd: root }), ...globSync("docs/*.md", { cwd: root })]) {
     const text = readFileSync(join(root, page), "utf8");
@@ -207,8 +263,12 @@ function isTest(path: string): boolean {
   return /\.(?:test|bench|fuzz)\.ts$/.test(path);
 }
 
-function roomOf(path: string): string {
-  // What measures lies beside its subject, and is run from the benchmarks' room.
+function isProduct(path: string): boolean {
+  return !isTest(path) && !/^(?:acceptance|testing|bench)\//.test(path);
+}
+
+function packageOf(path: string): string {
+  // Benchmarks lie beside their subject and may import what src/bench may.
   return path.endsWith(".bench.ts") ? "bench" : path.split("/")[0]!;
 }
 
@@ -225,13 +285,20 @@ function importsOf(path: string, text: string): readonly Import[] {
     return {
       target: local ? posix.join(posix.dirname(path), specifier) : specifier,
       local,
-      // What is imported when it is asked for makes no circle at the start.
       typeOnly: type !== undefined || onlyTypes || dynamic !== undefined,
+      dynamic: dynamic !== undefined,
     };
   });
 }
 
-/** A line of code without the text in it, which may be a message that is long. */
+/** A line of code without its string literals; a comment keeps them. */
+function withoutQuotes(line: string): string {
+  return /^\s*(?:\/?\*|\/\/)/.test(line)
+    ? line.replaceAll(/"[^"]*"|`[^`]*`/g, "")
+    : line.replaceAll(/(["'`]).*?\1/g, "");
+}
+
+/** A line of code without its string literals, which may be long messages. */
 function withoutText(line: string): string {
   return /^\s*(?:\/?\*|\/\/)/.test(line) ? line : line.replaceAll(/(["'`]).*\1/g, "");
 }
@@ -241,8 +308,8 @@ function code(text: string): string {
   return text.replaceAll(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, "");
 }
 
-/** Each circle of a graph once, as the path that closes it. */
-function circles(graph: ReadonlyMap<string, readonly string[]>): string[] {
+/** Each cycle of a graph once, as the path that closes it. */
+function cycles(graph: ReadonlyMap<string, readonly string[]>): string[] {
   const found: string[] = [];
   const done = new Set<string>();
   const trail: string[] = [];
