@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
+import { until } from "../../testing/std/until.ts";
 import { clusterLack, programs, TestCluster } from "./cluster.ts";
 
 const lack = clusterLack();
@@ -12,7 +13,6 @@ const YEAR_MS = 366 * 86_400_000;
 /** Loaded before svc: its clock is ahead by as many milliseconds as the file says. */
 const shift = (file: string): string => `
 import { readFileSync } from "node:fs";
-import { until } from "../../testing/std/until.ts";
 const now = Date.now.bind(Date);
 let ahead = 0;
 const look = () => { ahead = Number(readFileSync(${JSON.stringify(file)}, "utf8")); };
