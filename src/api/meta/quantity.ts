@@ -2,12 +2,9 @@
 import { formatQuantity, parseQuantity, type Quantity } from "../../schema/value/quantity.ts";
 
 export type { Quantity } from "../../schema/value/quantity.ts";
-export { formatQuantity };
+export { formatQuantity, parseQuantity };
 
 const UNIT = 1_000_000_000n;
-
-/** Undefined when `text` is no quantity. */
-export const parseQuantity: (text: string) => Quantity | undefined = parseQuantity;
 
 export function addQuantities(a: Quantity, b: Quantity): Quantity {
   return { nanos: a.nanos + b.nanos, format: a.nanos === 0n ? b.format : a.format };

@@ -4,7 +4,7 @@ import { qosClassOf } from "../../../api/core/pod/qos.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import { podLimits, podRequests } from "../../../api/core/pod-spec/resources.ts";
 import { isExtendedResource, isHugePages, isKubernetesResource } from "../../../api/core/resources/names.ts";
-import { type ResourceQuantities, parseResourceList, ONE_UNIT } from "../../../api/core/resources/quantities.ts";
+import { ONE_UNIT, parseResourceList, type ResourceQuantities } from "../../../api/core/resources/quantities.ts";
 import type { Quantity } from "../../../api/meta/quantity.ts";
 import type { Evaluator } from "./evaluator.ts";
 import { meetsScope, type Scope } from "./scopes.ts";
@@ -52,7 +52,7 @@ function withoutRequests(resource: string): string {
 function usageOf(pod: Pod): ResourceQuantities {
   const counted: readonly [string, Quantity][] = [["count/pods", ONE_UNIT]];
   if (hasEnded(pod)) return new Map(counted);
-  const options = { withStatus: true, withOverhead: true };
+  const options = { useStatusResources: true, includeOverhead: true };
   const used = computing(podRequests(pod, options), podLimits(pod, options));
   return new Map([...counted, ["pods", ONE_UNIT], ...used]);
 }

@@ -22,7 +22,7 @@ import { dns1123Label, dns1123Subdomain, labelValue, qualifiedName, validateName
 const ANNOTATIONS_MAX = 262_144;
 
 /** What of a kind these rules depend on. */
-type MetaRules = Pick<Kind, "namespaced" | "nameForm" | "anyFinalizer">;
+type MetaRules = Pick<Kind, "namespaced" | "nameFormat" | "allowsAnyFinalizer">;
 
 export function validateObjectMeta(meta: ObjectMeta, kind: MetaRules): readonly FieldError[] {
   const form = kind.nameFormat ?? dns1123Subdomain;
