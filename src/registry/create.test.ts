@@ -5,7 +5,7 @@ import { eventKind } from "../api/core/event/kind.ts";
 import { podKind } from "../api/core/pod/kind.ts";
 import { fixture, refusal } from "../testing/registry/registry-fixture.ts";
 import { create } from "./create.ts";
-import { deleteObject } from "./delete.ts";
+import { remove } from "./delete.ts";
 import { get } from "./get.ts";
 
 t.test("create() fills in what the system knows and drops what only it may say", async (t) => {
@@ -56,7 +56,7 @@ t.test("create() says of a taken name whose object is on its way out that it is"
   await create(maps, f.scope(), { metadata: { name: "a", finalizers: ["x.io/wait"] } });
   const plain = await refusal(create(maps, f.scope(), { metadata: { name: "a" } }));
   t.equal(plain.message, 'configmaps "a" already exists');
-  await deleteObject(maps, f.scope(), "a");
+  await remove(maps, f.scope(), "a");
   const leaving = await refusal(create(maps, f.scope(), { metadata: { name: "a" } }));
   t.equal(leaving.message, 'object is being deleted: configmaps "a" already exists');
 });

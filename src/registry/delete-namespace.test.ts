@@ -4,7 +4,7 @@ import { podKind } from "../api/core/pod/kind.ts";
 import { type Fixture, fixture, refusal } from "../testing/registry/registry-fixture.ts";
 import { bind } from "./subresources/binding.ts";
 import { create } from "./create.ts";
-import { deleteObject } from "./delete.ts";
+import { remove } from "./delete.ts";
 import { get } from "./get.ts";
 import { deleteNamespace } from "./delete-namespace.ts";
 import { update } from "./update.ts";
@@ -61,6 +61,6 @@ t.test("bind() refuses other targets, other pods and pods that go", async (t) =>
     ...object,
     metadata: { ...object.metadata, finalizers: ["example.com/f"] },
   });
-  await deleteObject(registry, f.scope(), "web");
+  await remove(registry, f.scope(), "web");
   t.match(await refusal(to({ name: "n1" })), { code: 409, message: /is being deleted/ });
 });

@@ -2,7 +2,7 @@
 import type { Namespace } from "../api/core/namespace/schema.ts";
 import { runDeleteAdmission } from "./write/admission.ts";
 import { guaranteedUpdate } from "./write/guaranteed-update.ts";
-import { type DeleteOptions, type DeleteResult, deleteObject } from "./delete.ts";
+import { type DeleteOptions, type DeleteResult, remove } from "./delete.ts";
 import { get } from "./get.ts";
 import type { Registry, Scope } from "./registry.ts";
 
@@ -14,7 +14,7 @@ export async function deleteNamespace(
   options: DeleteOptions,
 ): Promise<DeleteResult<Namespace>> {
   const { object } = await get(namespaces, scope, name);
-  if ((object.spec?.finalizers ?? []).length === 0) return await deleteObject(namespaces, scope, name, options);
+  if ((object.spec?.finalizers ?? []).length === 0) return await remove(namespaces, scope, name, options);
   if (object.metadata?.deletionTimestamp !== undefined) return { object, deleted: false };
   const preconditions = options.preconditions;
   const marked = await guaranteedUpdate(

@@ -5,7 +5,7 @@ import type { Pod } from "../api/core/pod/schema.ts";
 import { podKind } from "../api/core/pod/kind.ts";
 import { type Fixture, fixture, refusal } from "../testing/registry/registry-fixture.ts";
 import { create } from "./create.ts";
-import { deleteObject } from "./delete.ts";
+import { remove } from "./delete.ts";
 import { deleteCollection } from "./delete-collection.ts";
 import { get } from "./get.ts";
 import { list } from "./list.ts";
@@ -24,14 +24,14 @@ const podStatus = podKind.subresources.find(({ name }) => name === "status")?.st
 t.test("remove() gives a pod on a node its grace, which can only get shorter", async (t) => {
   await using f = fixture();
   const pods = await pod(f, { nodeName: "n1", terminationGracePeriodSeconds: 30 });
-  const first = await deleteObject(pods, f.scope(), "web");
+  const first = await remove(pods, f.scope(), "web");
   t.equal(first.deleted, false);
   t.match(first.object.metadata, { deletionTimestamp: "2026-01-01T00:00:30Z", deletionGracePeriodSeconds: 30 });
-  const again = await deleteObject(pods, f.scope(), "web", { gracePeriodSeconds: 60 });
+  const again = await remove(pods, f.scope(), "web", { gracePeriodSeconds: 60 });
   t.equal(again.object.metadata?.resourceVersion, first.object.metadata?.resourceVersion, "longer changes nothing");
-  const shorter = await deleteObject(pods, f.scope(), "web", { gracePeriodSeconds: 5 });
+  const shorter = await remove(pods, f.scope(), "web", { gracePeriodSeconds: 5 });
   t.match(shorter.object.metadata, { deletionTimestamp: "2026-01-01T00:00:05Z", deletionGracePeriodSeconds: 5 });
-  const now = await deleteObject(pods, f.scope(), "web", { gracePeriodSeconds: 0 });
+  const now = await remove(pods, f.scope(), "web", { gracePeriodSeconds: 0 });
   t.equal(now.deleted, true);
   t.equal((await refusal(get(pods, f.scope(), "web"))).code, 404);
 });
@@ -40,7 +40,7 @@ t.test("remove() takes a pod that nobody runs at once, and shows watchers why", 
   await using f = fixture();
   const pods = await pod(f);
   const events = await watch(pods, f.scope(), { resourceVersion: String(f.store.current()) });
-  t.equal((await deleteObject(pods, f.scope(), "web")).deleted, true);
+  t.equal((await remove(pods, f.scope(), "web")).deleted, true);
   const seen: string[] = [];
   for await (const event of events) {
     if (event.type === "BOOKMARK") continue;
@@ -55,7 +55,7 @@ t.test("remove() of a pod that has ended needs no grace", async (t) => {
   const pods = await pod(f, { nodeName: "n1" });
   const { object } = await get(pods, f.scope(), "web");
   await update(pods, f.scope(), "web", { ...object, status: { phase: "Succeeded" } }, { part: podStatus });
-  t.equal((await deleteObject(pods, f.scope(), "web")).deleted, true);
+  t.equal((await remove(pods, f.scope(), "web")).deleted, true);
 });
 
 t.test("remove() checks what the client believes", async (t) => {
@@ -63,12 +63,12 @@ t.test("remove() checks what the client believes", async (t) => {
   const maps = f.registries.of(configMapKind);
   const made = await create(maps, f.scope(), { metadata: { name: "a" } });
   const { uid, resourceVersion } = made.metadata ?? {};
-  const refused = await refusal(deleteObject(maps, f.scope(), "a", { preconditions: { uid: "other" } }));
+  const refused = await refusal(remove(maps, f.scope(), "a", { preconditions: { uid: "other" } }));
   t.match(refused, { code: 409, message: /the UID in the precondition \(other\) does not match the UID in record/ });
-  t.equal((await refusal(deleteObject(maps, f.scope(), "a", { preconditions: { resourceVersion: "1" } }))).code, 409);
-  t.equal((await deleteObject(maps, f.scope(), "a", { dryRun: true })).deleted, true);
-  t.equal((await deleteObject(maps, f.scope(), "a", { preconditions: { uid, resourceVersion } })).deleted, true);
-  t.equal((await refusal(deleteObject(maps, f.scope(), "a"))).code, 404);
+  t.equal((await refusal(remove(maps, f.scope(), "a", { preconditions: { resourceVersion: "1" } }))).code, 409);
+  t.equal((await remove(maps, f.scope(), "a", { dryRun: true })).deleted, true);
+  t.equal((await remove(maps, f.scope(), "a", { preconditions: { uid, resourceVersion } })).deleted, true);
+  t.equal((await refusal(remove(maps, f.scope(), "a"))).code, 404);
 });
 
 t.test("remove() asks a garbage collector for orphans or for the foreground only when there is one", async (t) => {
@@ -80,12 +80,12 @@ t.test("remove() asks a garbage collector for orphans or for the foreground only
       ["b", "Foreground", "foregroundDeletion"],
     ] as const) {
       await create(maps, f.scope(), { metadata: { name } });
-      const { object, deleted: gone } = await deleteObject(maps, f.scope(), name, { propagationPolicy });
+      const { object, deleted: gone } = await remove(maps, f.scope(), name, { propagationPolicy });
       t.equal(gone, !garbageCollector);
       t.same(object.metadata?.finalizers, garbageCollector ? [finalizer] : undefined);
     }
     await create(maps, f.scope(), { metadata: { name: "c" } });
-    t.equal((await deleteObject(maps, f.scope(), "c", { propagationPolicy: "Background" })).deleted, true);
+    t.equal((await remove(maps, f.scope(), "c", { propagationPolicy: "Background" })).deleted, true);
   }
 });
 
@@ -102,7 +102,7 @@ t.test("remove() leaves the pods of a job alone unless it, or the job, says othe
     const name = `job-${place}`;
     const template = { spec: { restartPolicy: "Never", containers: [{ name: "c", image: "i" }] } } as const;
     await create(jobs, f.scope(), { metadata: { name, finalizers }, spec: { template } });
-    const { object, deleted: gone } = await deleteObject(jobs, f.scope(), name, options);
+    const { object, deleted: gone } = await remove(jobs, f.scope(), name, options);
     t.same(object.metadata?.finalizers, expected);
     t.equal(gone, expected === undefined);
   }

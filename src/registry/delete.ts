@@ -27,7 +27,7 @@ const ORPHAN = "orphan";
 const FOREGROUND = "foregroundDeletion";
 
 /** Removes the object, or marks it as leaving when it has grace or finalizers to wait for. */
-export async function deleteObject<T extends ApiObject>(
+export async function remove<T extends ApiObject>(
   registry: Registry<T>,
   scope: Scope,
   name: string,

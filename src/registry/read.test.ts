@@ -6,7 +6,7 @@ import { eventsV1EventKind } from "../api/events/event/kind.ts";
 import type { CacheEvent } from "../storage/watch/cache.ts";
 import { type Fixture, fixture, refusal } from "../testing/registry/registry-fixture.ts";
 import { create } from "./create.ts";
-import { deleteObject } from "./delete.ts";
+import { remove } from "./delete.ts";
 import { get } from "./get.ts";
 import { list } from "./list.ts";
 import { Registries } from "./registries.ts";
@@ -65,7 +65,7 @@ t.test("list() shows all pages of a list as of its first", async (t) => {
   const first = await list(registry, f.scope(), { limit: 2 });
   t.same(names(first.items), ["a", "b"]);
   t.equal(first.remaining, 3);
-  await deleteObject(registry, f.scope(), "c");
+  await remove(registry, f.scope(), "c");
   await maps(f, "bb");
   const second = await list(registry, f.scope(), { limit: 2, continue: first.continue });
   t.same(names(second.items), ["c", "d"]);

@@ -5,7 +5,7 @@ import { configMapKind } from "../api/core/config-map/kind.ts";
 import { podKind } from "../api/core/pod/kind.ts";
 import { fixture, refusal } from "../testing/registry/registry-fixture.ts";
 import { create } from "./create.ts";
-import { deleteObject } from "./delete.ts";
+import { remove } from "./delete.ts";
 import { get } from "./get.ts";
 import { type Patch, patch } from "./patch.ts";
 import { update } from "./update.ts";
@@ -78,7 +78,7 @@ t.test("update() lets an object go when its last finalizer does", async (t) => {
   await using f = fixture();
   const maps = f.registries.of(configMapKind);
   await create(maps, f.scope(), { metadata: { name: "a", finalizers: ["example.com/f"] } });
-  const { object, deleted: gone } = await deleteObject(maps, f.scope(), "a");
+  const { object, deleted: gone } = await remove(maps, f.scope(), "a");
   t.equal(gone, false);
   t.ok(object.metadata?.deletionTimestamp);
   const added = { ...object, metadata: { ...object.metadata, finalizers: ["example.com/f", "example.com/g"] } };

@@ -8,7 +8,7 @@ import { priorityLevelConfigurationKind } from "../../api/flowcontrol/priority-l
 import { suggestedFlowSchemas, suggestedPriorityLevels } from "../../api/flowcontrol/suggested-configuration.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { create } from "../../registry/create.ts";
-import { deleteObject } from "../../registry/delete.ts";
+import { remove } from "../../registry/delete.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Registry, Scope } from "../../registry/registry.ts";
 import { update } from "../../registry/update.ts";
@@ -49,7 +49,7 @@ async function ensureAll<T extends WithSpec>(
       .filter((metadata) => metadata?.annotations?.[AUTO_UPDATE] === "true")
       .map((metadata) => metadata?.name ?? "")
       .filter((name) => !Object.hasOwn(mandatory, name) && !Object.hasOwn(suggested, name))
-      .map((name) => ignoreConflict(deleteObject(registry, scope, name))),
+      .map((name) => ignoreConflict(remove(registry, scope, name))),
   ];
   await Promise.all(writes);
 }

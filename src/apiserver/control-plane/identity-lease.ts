@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { leaseKind } from "../../api/coordination/lease/kind.ts";
 import type { Lease } from "../../api/coordination/lease/schema.ts";
-import { deleteObject } from "../../registry/delete.ts";
+import { remove } from "../../registry/delete.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { formatMicroTime } from "../../schema/value/time.ts";
 import { randomUuid } from "../../std/crypto/random.ts";
@@ -60,7 +60,7 @@ export class IdentityLease {
     const { items } = await registry.objects.list(registry.prefix(scope));
     for (const lease of items.filter((each) => this.#isStale(each))) {
       const { name = "", uid, resourceVersion } = lease.metadata ?? {};
-      await ignoreConflict(deleteObject(registry, scope, name, { preconditions: { uid, resourceVersion } }));
+      await ignoreConflict(remove(registry, scope, name, { preconditions: { uid, resourceVersion } }));
     }
   }
 

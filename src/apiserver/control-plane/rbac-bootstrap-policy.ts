@@ -14,7 +14,7 @@ import { bootstrapPolicy } from "../../auth/authz/rbac/bootstrap-policy/policy.t
 import { uncovered } from "../../auth/authz/rbac/rules-cover.ts";
 import { MASTERS } from "../../auth/user.ts";
 import { create } from "../../registry/create.ts";
-import { deleteObject } from "../../registry/delete.ts";
+import { remove } from "../../registry/delete.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Scope } from "../../registry/registry.ts";
 import { update } from "../../registry/update.ts";
@@ -60,7 +60,7 @@ async function reconcileOne<T extends ApiObject>(
       if (deepEqual(next, found)) return;
       if (hasOtherRoleRef(found, wanted)) {
         // What a binding refers to cannot be changed.
-        await deleteObject(registry, scope, name, {});
+        await remove(registry, scope, name, {});
         await create(registry, scope, wanted);
       } else {
         await update(registry, scope, name, next);

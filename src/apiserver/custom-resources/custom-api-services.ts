@@ -4,7 +4,7 @@ import { apiServiceKind } from "../../api/apiregistration/api-service/kind.ts";
 import type { APIService } from "../../api/apiregistration/api-service/schema.ts";
 import { kubernetesGroup } from "../../api/scheme.ts";
 import { create } from "../../registry/create.ts";
-import { deleteObject } from "../../registry/delete.ts";
+import { remove } from "../../registry/delete.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Scope } from "../../registry/registry.ts";
 import { ignoreConflict } from "../control-plane/ensure.ts";
@@ -33,7 +33,7 @@ export async function registerCustomApis(
   }
   for (const { metadata } of existing) {
     const { name = "", labels } = metadata ?? {};
-    if (labels?.[MANAGED] === KEPT && !wanted.has(name)) await ignoreConflict(deleteObject(registry, scope, name));
+    if (labels?.[MANAGED] === KEPT && !wanted.has(name)) await ignoreConflict(remove(registry, scope, name));
   }
 }
 

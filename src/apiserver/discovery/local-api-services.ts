@@ -5,7 +5,7 @@ import type { APIService } from "../../api/apiregistration/api-service/schema.ts
 import { kubernetesGroup, type Scheme } from "../../api/scheme.ts";
 import { MASTERS } from "../../auth/user.ts";
 import { create } from "../../registry/create.ts";
-import { deleteObject } from "../../registry/delete.ts";
+import { remove } from "../../registry/delete.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Scope } from "../../registry/registry.ts";
 import { update } from "../../registry/update.ts";
@@ -69,7 +69,7 @@ export async function registerLocalApis(registries: Registries, aliases: boolean
   const unserved = items.filter((item) => isManaged(item) && !served.has(item.metadata?.name ?? ""));
   await Promise.all([
     ...[...served.values()].map(put),
-    ...unserved.map(({ metadata }) => ignoreConflict(deleteObject(registry, scope, metadata?.name ?? ""))),
+    ...unserved.map(({ metadata }) => ignoreConflict(remove(registry, scope, metadata?.name ?? ""))),
   ]);
 }
 

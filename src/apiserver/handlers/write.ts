@@ -3,7 +3,7 @@ import { answersDeleted } from "../../api/deleted-answer.ts";
 import type { ApiObject, SubresourceStrategy } from "../../api/kind.ts";
 import { deleteOptions as deleteOptionsSchema, type DeleteOptions as SentOptions } from "../../api/meta/options.ts";
 import { create } from "../../registry/create.ts";
-import { type DeleteOptions, type DeleteResult, deleteObject } from "../../registry/delete.ts";
+import { type DeleteOptions, type DeleteResult, remove } from "../../registry/delete.ts";
 import { deleteCollection } from "../../registry/delete-collection.ts";
 import { deleteNamespace } from "../../registry/delete-namespace.ts";
 import { patch } from "../../registry/patch.ts";
@@ -123,7 +123,7 @@ async function removeOne(
 ): Promise<DeleteResult<ApiObject>> {
   const scope = scopeOf(target, context, params);
   if (target.kind.kind !== "Namespace" || target.kind.group !== "") {
-    return await deleteObject(target.registry, scope, name, options);
+    return await remove(target.registry, scope, name, options);
   }
   const namespaces = target.registry as unknown as Registry<Namespace>;
   return await deleteNamespace(namespaces, scope, name, options);

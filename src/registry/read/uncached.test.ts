@@ -4,7 +4,7 @@ import { eventKind } from "../../api/core/event/kind.ts";
 import type { CacheEvent } from "../../storage/watch/cache.ts";
 import { fixture, refusal } from "../../testing/registry/registry-fixture.ts";
 import { create } from "../create.ts";
-import { deleteObject } from "../delete.ts";
+import { remove } from "../delete.ts";
 import { get } from "../get.ts";
 import { list } from "../list.ts";
 import { uncachedKinds } from "./uncached.ts";
@@ -56,7 +56,7 @@ t.test("a kind without watch cache is written over what the store has", async (t
     data: { k: "v" },
   });
   t.match(object, { metadata: { resourceVersion: "3" }, data: { k: "v" } });
-  await deleteObject(registry, scope, "a");
+  await remove(registry, scope, "a");
   t.equal((await refusal(get(registry, scope, "a"))).code, 404);
 });
 
@@ -76,7 +76,7 @@ t.test("a kind without watch cache is watched in the store, through its selector
     void (await update(registry, scope, name, { metadata: { name, namespace: "default", labels } }));
   await change("b", { app: "x" });
   await change("a", {});
-  await deleteObject(registry, scope, "b");
+  await remove(registry, scope, "b");
   await clock.advance(61_000);
   await make("c");
   await clock.advance(0);

@@ -19,7 +19,7 @@ import {
 } from "../../std/net/ip.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import { create } from "../create.ts";
-import { isNotFound, deleteObject } from "../delete.ts";
+import { isNotFound, remove } from "../delete.ts";
 import type { Registry, Scope } from "../registry.ts";
 import { metadataOf } from "../write/prepare.ts";
 
@@ -99,7 +99,7 @@ export class ServiceAddresses {
     if (object === undefined || !belongsTo(object, service)) return;
     const { uid } = metadataOf(object);
     try {
-      await deleteObject(this.#addresses, clusterWide(scope), name, { preconditions: { uid } });
+      await remove(this.#addresses, clusterWide(scope), name, { preconditions: { uid } });
     } catch (error) {
       if (!isNotFound(error)) throw error;
     }

@@ -11,7 +11,7 @@ import { refusal } from "../../testing/registry/registry-fixture.ts";
 import { type ServicesFixture, servicesFixture } from "../../testing/registry/service-allocation-fixture.ts";
 import type { FakeClock } from "../../testing/std/fake-clock.ts";
 import { create } from "../create.ts";
-import { deleteObject } from "../delete.ts";
+import { remove } from "../delete.ts";
 import { get } from "../get.ts";
 import { Registries } from "../registries.ts";
 import { update } from "../update.ts";
@@ -40,7 +40,7 @@ t.test("ServiceAllocator gives each service an address of its own, and takes it 
     code: 500,
     message: "Internal error occurred: failed to allocate a serviceIP: range is full",
   });
-  await deleteObject(f.services, f.scope(), "c");
+  await remove(f.services, f.scope(), "c");
   t.equal((await make(f, "g", {})).spec?.clusterIP, made[2]?.spec?.clusterIP);
 });
 
@@ -122,7 +122,7 @@ t.test(
     const named = { type: "NodePort", ports: [{ port: 80, nodePort: first }] } as const;
     const again = () => create(services, f.scope(), { metadata: { name: "again" }, spec: named });
     t.match(await refusal(again()), { code: 422, message: /provided port is already allocated$/ });
-    await deleteObject(f.services, f.scope(), "s0");
+    await remove(f.services, f.scope(), "s0");
     await store.create(`/registry/ranges/servicenodeports/${first}`, new Uint8Array(), { ttlSeconds: 120 });
     t.match(await refusal(again()), { code: 422, message: /provided port is already allocated$/ }, "another writes");
     await (clock as FakeClock).advance(130_000);
@@ -211,7 +211,7 @@ t.test("ServiceAllocator takes the endpoints of a service away with it", async (
   const subsets = [{ addresses: [{ ip: "10.9.0.1" }], ports: [{ port: 80 }] }];
   for (const name of ["a", "b"]) await create(endpoints, f.scope(), { metadata: { name }, subsets });
   await make(f, "a", {});
-  await deleteObject(f.services, f.scope(), "a");
+  await remove(f.services, f.scope(), "a");
   t.match(await refusal(get(endpoints, f.scope(), "a")), { code: 404 });
   t.equal((await get(endpoints, f.scope(), "b")).object.metadata?.name, "b");
 });

@@ -8,7 +8,7 @@ import { type FieldError, invalidField, renderFieldError } from "../../schema/va
 import type { IpFamily } from "../../std/net/ip.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Allocation, Allocator } from "../write/allocation.ts";
-import { isNotFound, deleteObject } from "../delete.ts";
+import { isNotFound, remove } from "../delete.ts";
 import type { Registry, Scope } from "../registry.ts";
 import { metadataOf } from "../write/prepare.ts";
 import { AddressUnavailable, type ServiceAddresses, type ServiceName } from "./addresses.ts";
@@ -76,7 +76,7 @@ export class ServiceAllocator implements Allocator<Service> {
     if (!isHeadless(spec)) await this.#free(scope, name, spec.clusterIPs ?? []);
     const { endpoints, log } = this.#parts;
     try {
-      await deleteObject(endpoints, { ...detached(scope), namespace: name.namespace }, name.name);
+      await remove(endpoints, { ...detached(scope), namespace: name.namespace }, name.name);
     } catch (error) {
       if (!isNotFound(error)) log.error("Leaving the endpoints of a service behind", error, { service: name.name });
     }

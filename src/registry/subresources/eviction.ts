@@ -10,7 +10,7 @@ import type { PodDisruptionBudget } from "../../api/policy/pod-disruption-budget
 import { badRequest, forbidden, StatusError } from "../../api/status.ts";
 import { runValidatingAdmission } from "../write/admission.ts";
 import { guaranteedUpdate } from "../write/guaranteed-update.ts";
-import { type DeleteOptions, deleteObject, deleteFound } from "../delete.ts";
+import { type DeleteOptions, remove, deleteFound } from "../delete.ts";
 import { get } from "../get.ts";
 import type { Registry, Scope } from "../registry.ts";
 import { metadataOf } from "../write/prepare.ts";
@@ -219,7 +219,7 @@ async function leave(pods: Registry<Pod>, scope: Scope, pod: Pod, options: Delet
   await guaranteedUpdate(pods, scope, name, (current) => withCondition(pods, current), {
     ...(preconditions === undefined ? {} : { preconditions }),
   });
-  await deleteObject(pods, scope, name, {
+  await remove(pods, scope, name, {
     ...rest,
     ...(preconditions?.uid === undefined ? {} : { preconditions: { uid: preconditions.uid } }),
   });

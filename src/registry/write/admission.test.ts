@@ -12,7 +12,7 @@ import { alice } from "../../testing/admission/admission-fixture.ts";
 import { fixture, refusal } from "../../testing/registry/registry-fixture.ts";
 import type { Admission } from "./admission.ts";
 import { create } from "../create.ts";
-import { deleteObject } from "../delete.ts";
+import { remove } from "../delete.ts";
 import { deleteCollection } from "../delete-collection.ts";
 import { get } from "../get.ts";
 import { createObjectWriter, createObjectReader } from "../lookup.ts";
@@ -121,11 +121,11 @@ t.test("remove() and removeCollection() ask about each object", async (t) => {
     },
   };
   const admission = admissionOf(configMapKind, "", watching(log, "DELETE"), keeping);
-  await deleteObject(maps, f.scope(), "a", { admission });
+  await remove(maps, f.scope(), "a", { admission });
   t.same(log, ["mutate DELETE - a+uid", "validate DELETE - a+uid"]);
   t.match(await refusal(deleteCollection(maps, f.scope(), {} as never, { admission })), { code: 403 });
   t.equal((await refusal(get(maps, f.scope(), "b"))).code, 404);
-  t.match(await refusal(deleteObject(maps, f.scope(), "c", { admission, dryRun: true })), { message: /kept$/ });
+  t.match(await refusal(remove(maps, f.scope(), "c", { admission, dryRun: true })), { message: /kept$/ });
 });
 
 t.test("updateView() shows plugins the form that the client sends", async (t) => {
