@@ -1,12 +1,12 @@
 /** Admission webhooks as a client meets them: a whole server, and webhooks behind real TLS. */
 import t from "tap";
 import {
-  type Answer,
+  type WebhookAnswer,
   caBundle,
-  patching,
-  reviewed,
+  patchResponse,
+  reviewResponse,
   type TestWebhook,
-  testWebhook,
+  startTestWebhook,
 } from "../../testing/admission/webhook-fixture.ts";
 import { type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
 
@@ -44,13 +44,13 @@ const map = (name: string, data: object = {}) => ({ body: { metadata: { name }, 
 
 t.test("webhooks change objects in the order of their names, then others check what came of it", async (t) => {
   await using server = await testServer();
-  const add = (text: string) => (asked: Parameters<typeof reviewed>[0]) => {
+  const add = (text: string) => (asked: Parameters<typeof reviewResponse>[0]) => {
     const { data = {} } = asked.review.request.object;
-    return patching(asked, [{ op: "add", path: "/data", value: { ...data, seen: `${data.seen ?? ""}${text}` } }]);
+    return patchResponse(asked, [{ op: "add", path: "/data", value: { ...data, seen: `${data.seen ?? ""}${text}` } }]);
   };
-  await using first = await testWebhook(add("1"));
-  await using second = await testWebhook(add("2"));
-  await using checking = await testWebhook((asked) => reviewed(asked, { warnings: ["mind the map"] }));
+  await using first = await startTestWebhook(add("1"));
+  await using second = await startTestWebhook(add("2"));
+  await using checking = await startTestWebhook((asked) => reviewResponse(asked, { warnings: ["mind the map"] }));
   await register(server, "mutating", second, { name: "b.example.com" });
   await register(server, "mutating", first, { name: "a.example.com" });
   await register(server, "validating", checking);
@@ -58,7 +58,7 @@ t.test("webhooks change objects in the order of their names, then others check w
   t.equal(status, 201);
   t.same(json.data, { seen: "12" });
   t.match(headers.warning, /299 - "mind the map"/);
-  const { review, path, headers: sent } = checking.asked[0]!;
+  const { review, path, headers: sent } = checking.received[0]!;
   t.equal(path, "/hook?timeout=10s");
   t.match(sent, { "content-type": "application/json", "user-agent": "kube-apiserver-admission" });
   t.match(review, {
@@ -82,12 +82,12 @@ t.test("webhooks change objects in the order of their names, then others check w
 });
 
 t.test("webhooks refuse, or fail, in Kubernetes' words", async (t) => {
-  const refused = (status: object): ((asked: Parameters<typeof reviewed>[0]) => object) => {
-    return (asked) => reviewed(asked, { allowed: false, status });
+  const refused = (status: object): ((asked: Parameters<typeof reviewResponse>[0]) => object) => {
+    return (asked) => reviewResponse(asked, { allowed: false, status });
   };
   const calling = 'Internal error occurred: failed calling webhook "a.example.com": ';
   const invalid = `${calling}received invalid webhook response: `;
-  const cases: readonly [(asked: Parameters<typeof reviewed>[0]) => Answer, number, string | RegExp][] = [
+  const cases: readonly [(asked: Parameters<typeof reviewResponse>[0]) => WebhookAnswer, number, string | RegExp][] = [
     [refused({ code: 403, message: "no" }), 403, 'admission webhook "a.example.com" denied the request: no'],
     [refused({ reason: "Gone" }), 400, 'admission webhook "a.example.com" denied the request: Gone'],
     [refused({ code: 200 }), 400, 'admission webhook "a.example.com" denied the request without explanation'],
@@ -102,7 +102,7 @@ t.test("webhooks refuse, or fail, in Kubernetes' words", async (t) => {
       `${invalid}expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got admission.k8s.io/v1, Kind=Pod`,
     ],
     [(asked) => asked.review, 500, `${invalid}webhook response was absent`],
-    [(asked) => reviewed(asked, { patch: "W10=" }), 500, `${invalid}validating webhook may not return response.patch`],
+    [(asked) => reviewResponse(asked, { patch: "W10=" }), 500, `${invalid}validating webhook may not return response.patch`],
     [() => [404, "nowhere"], 500, `${calling}failed to call webhook: the server could not find the requested resource`],
     [
       () => [500, "broken"],
@@ -118,7 +118,7 @@ t.test("webhooks refuse, or fail, in Kubernetes' words", async (t) => {
   ];
   for (const [answer, code, message] of cases) {
     await using server = await testServer();
-    await using hook = await testWebhook(answer);
+    await using hook = await startTestWebhook(answer);
     await register(server, "validating", hook);
     t.match((await server.ask(`POST ${MAPS}`, map("m"))).json, { code, message });
   }
@@ -126,7 +126,7 @@ t.test("webhooks refuse, or fail, in Kubernetes' words", async (t) => {
 
 t.test("webhooks that cannot be reached are ignored where their policy says so", async (t) => {
   await using server = await testServer();
-  await using gone = await testWebhook(() => ({}));
+  await using gone = await startTestWebhook(() => ({}));
   const { url, port } = gone;
   await gone[Symbol.asyncDispose]();
   await register(server, "validating", url);
@@ -147,10 +147,10 @@ t.test("webhooks that cannot be reached are ignored where their policy says so",
 
 t.test("webhooks have to answer in time, and to be who they should be", async (t) => {
   await using server = await testServer();
-  await using silent = await testWebhook(() => "hang");
+  await using silent = await startTestWebhook(() => "hang");
   await register(server, "validating", silent, { timeoutSeconds: 2 });
   const asking = server.ask(`POST ${MAPS}`, map("m"));
-  while (silent.asked.length === 0) await new Promise(setImmediate);
+  while (silent.received.length === 0) await new Promise(setImmediate);
   await server.clock.advance(2000);
   t.match((await asking).json, { code: 500, message: /\?timeout=2s": context deadline exceeded$/ });
   await server.ask(`DELETE ${REGISTRATION}/validatingwebhookconfigurations/a`);
@@ -199,13 +199,13 @@ t.test("a webhook is asked about what its rules, selectors and expressions say",
   for (const [about, more, expected] of cases) {
     await using server = await testServer();
     await server.ask("POST /api/v1/namespaces", { body: { metadata: { name: "n", labels: { team: "a" } } } });
-    await using hook = await testWebhook((asked) => reviewed(asked, {}));
+    await using hook = await startTestWebhook((asked) => reviewResponse(asked, {}));
     await register(server, "validating", hook, more);
     const body = { metadata: { name: "m", labels: { app: "web" } }, data: { a: "b" } };
     const { status, json } = await server.ask("POST /api/v1/namespaces/n/configmaps", { body });
     if (typeof expected === "boolean") {
       t.equal(status, 201, about);
-      t.equal(hook.asked.length > 0, expected, about);
+      t.equal(hook.received.length > 0, expected, about);
     } else t.match(json, { code: 403, message: expected }, about);
     if (!("matchConditions" in more)) continue;
     const metrics = (await server.ask("GET /metrics")).text;
@@ -219,8 +219,8 @@ t.test("a webhook is asked about what its rules, selectors and expressions say",
 
 t.test("a webhook sees objects in the version of its rule, and what it changes comes back", async (t) => {
   await using server = await testServer();
-  await using hook = await testWebhook((asked) =>
-    patching(asked, [{ op: "replace", path: "/spec/targetCPUUtilizationPercentage", value: 50 }]),
+  await using hook = await startTestWebhook((asked) =>
+    patchResponse(asked, [{ op: "replace", path: "/spec/targetCPUUtilizationPercentage", value: 50 }]),
   );
   const rule = { ...mapRule, apiGroups: ["autoscaling"], apiVersions: ["v1"], resources: ["horizontalpodautoscalers"] };
   await register(server, "mutating", hook, { rules: [rule] });
@@ -231,7 +231,7 @@ t.test("a webhook sees objects in the version of its rule, and what it changes c
   });
   t.equal(status, 201, json.message);
   t.match(json.spec.metrics, [{ resource: { name: "cpu", target: { averageUtilization: 50 } } }]);
-  t.match(hook.asked[0]!.review.request, {
+  t.match(hook.received[0]!.review.request, {
     kind: { group: "autoscaling", version: "v1" },
     resource: { version: "v1" },
     requestKind: { version: "v2" },
@@ -241,17 +241,17 @@ t.test("a webhook sees objects in the version of its rule, and what it changes c
   await server.ask(`DELETE ${REGISTRATION}/mutatingwebhookconfigurations/a`);
   await register(server, "mutating", hook, { rules: [rule], matchPolicy: "Exact" });
   await server.ask(`POST ${path}`, { body: { metadata: { name: "i" }, spec: { scaleTargetRef, maxReplicas: 3 } } });
-  t.equal(hook.asked.length, 1);
+  t.equal(hook.received.length, 1);
 });
 
 t.test("a webhook reads the spelling of a group that its rule uses", async (t) => {
   await using server = await testServer();
-  await using hook = await testWebhook((asked) => reviewed(asked, {}));
+  await using hook = await startTestWebhook((asked) => reviewResponse(asked, {}));
   const rule = { ...mapRule, apiGroups: ["coordination.k8s.io"], resources: ["leases"] };
   await register(server, "validating", hook, { rules: [rule] });
   const body = { metadata: { name: "l" }, spec: {} };
   await server.ask("POST /apis/coordination.svc.io/v1/namespaces/default/leases", { body });
-  t.match(hook.asked[0]!.review.request, {
+  t.match(hook.received[0]!.review.request, {
     kind: { group: "coordination.k8s.io" },
     requestKind: { group: "coordination.svc.io" },
     object: { apiVersion: "coordination.k8s.io/v1" },
@@ -260,18 +260,18 @@ t.test("a webhook reads the spelling of a group that its rule uses", async (t) =
 
 t.test("a webhook that wants to see what others changed after it is asked again", async (t) => {
   await using server = await testServer();
-  const labelled = (key: string) => (asked: Parameters<typeof reviewed>[0]) => {
+  const labelled = (key: string) => (asked: Parameters<typeof reviewResponse>[0]) => {
     const { labels = {} } = asked.review.request.object.metadata;
-    return patching(asked, [{ op: "add", path: "/metadata/labels", value: { ...labels, [key]: "x" } }]);
+    return patchResponse(asked, [{ op: "add", path: "/metadata/labels", value: { ...labels, [key]: "x" } }]);
   };
-  await using first = await testWebhook(labelled("a"));
-  await using second = await testWebhook(labelled("b"));
+  await using first = await startTestWebhook(labelled("a"));
+  await using second = await startTestWebhook(labelled("b"));
   await register(server, "mutating", first, { name: "a.example.com", reinvocationPolicy: "IfNeeded" });
   await register(server, "mutating", second, { name: "b.example.com" });
   t.match((await server.ask(`POST ${MAPS}`, map("m"))).json.metadata.labels, { a: "x", b: "x" });
-  t.equal(first.asked.length, 2);
-  t.equal(second.asked.length, 1);
-  t.match(first.asked[1]!.review.request.object.metadata.labels, { b: "x" });
+  t.equal(first.received.length, 2);
+  t.equal(second.received.length, 1);
+  t.match(first.received[1]!.review.request.object.metadata.labels, { b: "x" });
 });
 
 t.test("patches that cannot be applied, or spoil the object, are refused", async (t) => {
@@ -288,7 +288,7 @@ t.test("patches that cannot be applied, or spoil the object, are refused", async
   ];
   for (const [operations, code, message] of cases) {
     await using server = await testServer();
-    await using hook = await testWebhook((asked) => patching(asked, operations));
+    await using hook = await startTestWebhook((asked) => patchResponse(asked, operations));
     await register(server, "mutating", hook);
     t.match((await server.ask(`POST ${MAPS}`, map("m"))).json, { code, message });
   }
@@ -296,15 +296,15 @@ t.test("patches that cannot be applied, or spoil the object, are refused", async
 
 t.test("dry runs ask only webhooks without side effects", async (t) => {
   await using server = await testServer();
-  await using hook = await testWebhook((asked) => reviewed(asked, {}));
+  await using hook = await startTestWebhook((asked) => reviewResponse(asked, {}));
   await register(server, "validating", hook, { sideEffects: "NoneOnDryRun" });
   t.equal((await server.ask(`POST ${MAPS}?dryRun=All`, map("m"))).status, 201);
-  t.equal(hook.asked[0]!.review.request.dryRun, true);
+  t.equal(hook.received[0]!.review.request.dryRun, true);
 });
 
 t.test("webhooks are never asked about what guards the doors themselves", async (t) => {
   await using server = await testServer();
-  await using hook = await testWebhook((asked) => reviewed(asked, { allowed: false }));
+  await using hook = await startTestWebhook((asked) => reviewResponse(asked, { allowed: false }));
   const all = { apiGroups: ["*"], apiVersions: ["*"], operations: ["*"], resources: ["*/*"] };
   await register(server, "validating", hook, { rules: [all] });
   await register(server, "mutating", hook, { rules: [all] });
@@ -316,13 +316,13 @@ t.test("webhooks are never asked about what guards the doors themselves", async 
 
 t.test("v1beta1 webhooks, deletes, and connections that are kept", async (t) => {
   await using server = await testServer();
-  await using hook = await testWebhook(({ review }) => ({ response: { allowed: review.request.name !== "kept" } }));
+  await using hook = await startTestWebhook(({ review }) => ({ response: { allowed: review.request.name !== "kept" } }));
   const rules = [{ ...mapRule, operations: ["DELETE"] }];
   await register(server, "validating", hook, { rules, admissionReviewVersions: ["v9", "v1beta1"] });
   for (const name of ["kept", "gone"]) await server.ask(`POST ${MAPS}`, map(name));
   t.match((await server.ask(`DELETE ${MAPS}/kept`)).json, { code: 400, message: /denied the request without/ });
   t.equal((await server.ask(`DELETE ${MAPS}/gone`)).status, 200);
-  t.match(hook.asked[1]!.review, {
+  t.match(hook.received[1]!.review, {
     apiVersion: "admission.k8s.io/v1beta1",
     request: {
       operation: "DELETE",

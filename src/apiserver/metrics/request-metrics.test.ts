@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import t from "tap";
-import { caBundle, reviewed, testWebhook } from "../../testing/admission/webhook-fixture.ts";
+import { caBundle, reviewResponse, startTestWebhook } from "../../testing/admission/webhook-fixture.ts";
 import { lines, type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
 import { defaultConfig } from "../config/config.ts";
 
@@ -99,7 +99,7 @@ t.test("/metrics has the families that Kubernetes calls its main ones, with thei
     return;
   }
   await using server = await testServer({ embeddedControllers: ["namespace"] });
-  await using hook = await testWebhook((asked) => reviewed(asked, {}));
+  await using hook = await startTestWebhook((asked) => reviewResponse(asked, {}));
   const rules = [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["configmaps"] }];
   const more = { sideEffects: "None", admissionReviewVersions: ["v1"] };
   const webhooks = [{ name: "a.example.com", clientConfig: { url: hook.url, caBundle }, rules, ...more }];

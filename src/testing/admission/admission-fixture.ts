@@ -1,23 +1,23 @@
-/** For tests of this room: requests, and a cluster that is a list of objects. */
+/** Fixture for tests of admission plugins: requests, and a cluster that consists of a list of objects. */
 
-import { type AdmissionContext, AdmissionChain } from "../../admission/chain/chain.ts";
+import { AdmissionChain, type AdmissionContext } from "../../admission/chain/chain.ts";
 import type { PluginDeps } from "../../admission/chain/factory.ts";
-import type { AdmissionPlugin, ObjectWriter, ObjectReader, Operation } from "../../admission/chain/plugin.ts";
+import type { AdmissionPlugin, ObjectReader, ObjectWriter, Operation } from "../../admission/chain/plugin.ts";
 import { builtinScheme } from "../../api/builtin.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Authorizer, UserInfo } from "../../auth/user.ts";
+import { seededRandom } from "../../std/crypto/random.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { MetricRegistry } from "../../std/metrics/metrics.ts";
-import { seededRandom } from "../../std/crypto/random.ts";
 import { FakeClock } from "../std/fake-clock.ts";
 
 export const alice: UserInfo = { name: "alice", uid: "", groups: ["team"], extra: {} };
 
-/** `[kind, object]`: what there is. */
-export type Present = readonly (readonly [unknown, ApiObject])[];
+/** The objects of the cluster: `[kind, object]`. */
+export type ClusterObjects = readonly (readonly [unknown, ApiObject])[];
 
-export function lookupOf(present: Present): ObjectReader {
+export function readerOf(present: ClusterObjects): ObjectReader {
   const find = (kind: unknown, namespace: string, name: string): ApiObject | undefined =>
     present.find(
       ([of, { metadata }]) => of === kind && metadata?.name === name && (metadata.namespace ?? "") === namespace,
@@ -32,16 +32,16 @@ export function lookupOf(present: Present): ObjectReader {
   };
 }
 
-const noEffects: ObjectWriter = {
+const noWrites: ObjectWriter = {
   create: async () => {
-    throw new Error("this test lets nobody write");
+    throw new Error("unexpected write");
   },
   update: async () => {
-    throw new Error("this test lets nobody write");
+    throw new Error("unexpected write");
   },
 };
 
-/** Allows what the function says yes to: `approve signers a.b/c`. */
+/** Allows the requests for which `allows` returns true: `approve signers a.b/c`. */
 export function authorizerOf(allows: (verb: string, resource: string, name: string) => boolean): Authorizer {
   return {
     async authorize({ verb, resource, subresource, name }) {
@@ -51,10 +51,10 @@ export function authorizerOf(allows: (verb: string, resource: string, name: stri
   };
 }
 
-export function pluginDeps(present: Present = [], more: Partial<PluginDeps> = {}): PluginDeps {
+export function pluginDeps(present: ClusterObjects = [], more: Partial<PluginDeps> = {}): PluginDeps {
   return {
-    reader: lookupOf(present),
-    writer: noEffects,
+    reader: readerOf(present),
+    writer: noWrites,
     authorizer: authorizerOf(() => false),
     scheme: builtinScheme(),
     clock: new FakeClock(),
@@ -71,41 +71,41 @@ export function pluginDeps(present: Present = [], more: Partial<PluginDeps> = {}
   };
 }
 
-export interface Asked {
+export interface RequestFields {
   readonly operation?: Operation;
   readonly subresource?: string;
-  readonly previous?: ApiObject;
+  readonly oldObject?: ApiObject;
   readonly user?: UserInfo;
   readonly dryRun?: boolean;
 }
 
-export interface Verdict<T> {
-  /** What is to be written. */
+export interface AdmissionResult<T> {
+  /** The object that would be stored. */
   readonly object: T;
   readonly warnings: readonly string[];
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** Asks one plugin as a server does: to change the object, then to check it. Throws what it refuses with. */
-export async function ask<T extends ApiObject>(
+/** Runs one plugin as the server does: mutate, then validate. Throws the error of a rejected request. */
+export async function runPlugin<T extends ApiObject>(
   plugin: AdmissionPlugin,
   kind: Kind<T>,
   object: T | undefined,
-  asked: Asked = {},
-): Promise<Verdict<T>> {
-  const { operation = asked.previous === undefined ? "CREATE" : "UPDATE", previous } = asked;
+  fields: RequestFields = {},
+): Promise<AdmissionResult<T>> {
+  const { operation = fields.oldObject === undefined ? "CREATE" : "UPDATE", oldObject: previous } = fields;
   const warnings: string[] = [];
   const annotations: Record<string, string> = {};
-  const named = object?.metadata ?? previous?.metadata;
-  const about: AdmissionContext = {
+  const metadata = object?.metadata ?? previous?.metadata;
+  const context: AdmissionContext = {
     kind: kind as unknown as Kind,
     group: kind.group,
-    subresource: asked.subresource ?? "",
+    subresource: fields.subresource ?? "",
     objectKind: { group: kind.group, version: kind.version, kind: kind.kind, schema: kind.schema },
-    namespace: kind.namespaced ? (named?.namespace ?? "default") : "",
-    name: operation === "CREATE" ? "" : (named?.name ?? ""),
-    dryRun: asked.dryRun ?? false,
-    user: asked.user ?? alice,
+    namespace: kind.namespaced ? (metadata?.namespace ?? "default") : "",
+    name: operation === "CREATE" ? "" : (metadata?.name ?? ""),
+    dryRun: fields.dryRun ?? false,
+    user: fields.user ?? alice,
     signal: new AbortController().signal,
     warn: (text) => void warnings.push(text),
     annotate: (key, value) => void Object.assign(annotations, { [key]: value }),
@@ -114,14 +114,14 @@ export async function ask<T extends ApiObject>(
   const chain = new AdmissionChain([plugin]);
   const next =
     operation === "DELETE"
-      ? await chain.mutate(about, operation, undefined, previous as ApiObject)
-      : await chain.mutate(about, operation, object as ApiObject, previous);
-  await chain.validate(about, operation, next, previous);
+      ? await chain.mutate(context, operation, undefined, previous as ApiObject)
+      : await chain.mutate(context, operation, object as ApiObject, previous);
+  await chain.validate(context, operation, next, previous);
   return { object: next as T, warnings, annotations };
 }
 
-/** The message with which it is refused; "" where it is not. */
-export async function refused(work: Promise<unknown>): Promise<string> {
+/** The message of the error that rejects the request; "" if it is admitted. */
+export async function rejectionOf(work: Promise<unknown>): Promise<string> {
   try {
     await work;
     return "";

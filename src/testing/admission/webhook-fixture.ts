@@ -1,4 +1,4 @@
-/** For tests: a webhook on loopback, behind real TLS. */
+/** An admission webhook for tests, on loopback with TLS. */
 import { once } from "node:events";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
@@ -13,29 +13,29 @@ const ca = await makeCa("webhooks", DAYS, systemClock.now());
 
 export const caBundle = Buffer.from(ca.cert).toString("base64");
 
-export interface Asked {
+export interface ReceivedReview {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
-  /** The common name in the certificate of who asks; empty where there is none. */
+  /** The common name of the client certificate; empty if there is none. */
   readonly client: string;
   // biome-ignore lint/suspicious/noExplicitAny: reviews of every kind are looked into
   readonly review: any;
 }
 
-/** What is answered: JSON, or the answer's code and text. `hang` never answers. */
-export type Answer = object | "hang" | readonly [status: number, text: string];
+/** The response: JSON, or a status code and text. `hang` sends no response. */
+export type WebhookAnswer = object | "hang" | readonly [status: number, text: string];
 
 export interface TestWebhook extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
-  readonly asked: Asked[];
-  /** Connections that were made to it. */
+  readonly received: ReceivedReview[];
+  /** The number of connections that clients opened. */
   readonly connections: () => number;
 }
 
-/** It shows a certificate for 127.0.0.1 and for `names`. */
-export async function testWebhook(
-  answer: (asked: Asked) => Answer | Promise<Answer>,
+/** Serves a certificate for 127.0.0.1 and for `names`. */
+export async function startTestWebhook(
+  answer: (asked: ReceivedReview) => WebhookAnswer | Promise<WebhookAnswer>,
   names: readonly string[] = [],
 ): Promise<TestWebhook> {
   const { cert, key } = await issueCertificate(
@@ -43,21 +43,21 @@ export async function testWebhook(
     { commonName: "webhook", usages: ["server"], days: DAYS, alternativeNames: ["127.0.0.1", ...names] },
     systemClock.now(),
   );
-  const asked: Asked[] = [];
+  const asked: ReceivedReview[] = [];
   let connections = 0;
   const respond = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
-    const pieces: Buffer[] = [];
-    for await (const piece of incoming) pieces.push(piece as Buffer);
-    const one = {
+    const chunks: Buffer[] = [];
+    for await (const chunk of incoming) chunks.push(chunk as Buffer);
+    const review = {
       path: incoming.url ?? "",
       headers: incoming.headers,
       client: String((incoming.socket as TLSSocket).getPeerCertificate().subject?.CN ?? ""),
-      review: JSON.parse(Buffer.concat(pieces).toString()),
+      review: JSON.parse(Buffer.concat(chunks).toString()),
     };
-    asked.push(one);
-    const answered = await answer(one);
-    if (answered === "hang") return;
-    const [status, text] = Array.isArray(answered) ? answered : [200, JSON.stringify(answered)];
+    asked.push(review);
+    const response = await answer(review);
+    if (response === "hang") return;
+    const [status, text] = Array.isArray(response) ? response : [200, JSON.stringify(response)];
     outgoing.writeHead(status, { "content-type": "application/json" }).end(text);
   };
   const server = createServer({ cert, key, requestCert: true, rejectUnauthorized: false }, (incoming, outgoing) => {
@@ -70,7 +70,7 @@ export async function testWebhook(
   return {
     url: `https://127.0.0.1:${port}/hook`,
     port,
-    asked,
+    received: asked,
     connections: () => connections,
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections();
@@ -80,14 +80,14 @@ export async function testWebhook(
   };
 }
 
-/** An `AdmissionReview` that says `response` of what was asked. */
-export function reviewed({ review }: Pick<Asked, "review">, response: object): object {
+/** An `AdmissionReview` with this response. */
+export function reviewResponse({ review }: Pick<ReceivedReview, "review">, response: object): object {
   const { apiVersion, kind, request } = review;
   return { apiVersion, kind, response: { uid: request.uid, allowed: true, ...response } };
 }
 
-/** With a JSON patch. */
-export function patching(asked: Pick<Asked, "review">, operations: readonly object[]): object {
+/** A response with a JSON patch. */
+export function patchResponse(received: Pick<ReceivedReview, "review">, operations: readonly object[]): object {
   const patch = Buffer.from(JSON.stringify(operations)).toString("base64");
-  return reviewed(asked, { patchType: "JSONPatch", patch });
+  return reviewResponse(received, { patchType: "JSONPatch", patch });
 }

@@ -1,5 +1,5 @@
 /** For tests: a definition whose versions call a field otherwise, and the webhook that knows it. */
-import { type Answer, type Asked, caBundle, type TestWebhook, testWebhook } from "../admission/webhook-fixture.ts";
+import { type WebhookAnswer, type ReceivedReview, caBundle, type TestWebhook, startTestWebhook } from "../admission/webhook-fixture.ts";
 
 export const ROUTES = "/apis/stable.example.com";
 
@@ -71,12 +71,12 @@ export function convertedRoute({ spec = {}, ...object }: Route, apiVersion: stri
 }
 
 /** An answer that says what became of the objects. */
-export function convertedReview({ review }: Pick<Asked, "review">, convertedObjects: readonly unknown[]): object {
+export function convertedReview({ review }: Pick<ReceivedReview, "review">, convertedObjects: readonly unknown[]): object {
   const { apiVersion, kind, request } = review;
   return { apiVersion, kind, response: { uid: request.uid, result: { status: "Success" }, convertedObjects } };
 }
 
-export function honest(asked: Pick<Asked, "review">): object {
+export function honest(asked: Pick<ReceivedReview, "review">): object {
   const { objects, desiredAPIVersion } = asked.review.request;
   return convertedReview(
     asked,
@@ -84,7 +84,7 @@ export function honest(asked: Pick<Asked, "review">): object {
   );
 }
 
-export type Respond = (asked: Asked) => Answer | Promise<Answer>;
+export type Respond = (asked: ReceivedReview) => WebhookAnswer | Promise<WebhookAnswer>;
 
 export interface ConversionServer {
   readonly hook: TestWebhook;
@@ -95,6 +95,6 @@ export interface ConversionServer {
 /** A webhook that does it right until it is told otherwise. */
 export async function conversionServer(): Promise<ConversionServer> {
   const state: { answer: Respond } = { answer: honest };
-  const hook = await testWebhook((asked) => state.answer(asked));
+  const hook = await startTestWebhook((asked) => state.answer(asked));
   return Object.assign(state, { hook });
 }

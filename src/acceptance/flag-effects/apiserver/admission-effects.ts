@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Test } from "tap";
 import { issueCertificate, makeCa } from "../../../auth/pki/certificate-authority.ts";
 import { systemClock } from "../../../std/time/clock.ts";
-import { caBundle, reviewed, testWebhook } from "../../../testing/admission/webhook-fixture.ts";
+import { caBundle, reviewResponse, startTestWebhook } from "../../../testing/admission/webhook-fixture.ts";
 
 interface Server extends AsyncDisposable {
   // biome-ignore lint/suspicious/noExplicitAny: answers of every kind are looked into
@@ -96,13 +96,13 @@ export function admissionEffects(serve: Serve) {
       t.match(await guarded({ "enable-aggregator-routing": "true" }), nowhere);
     },
     "proxy-client-cert-file": async (t) => {
-      await using hook = await testWebhook((asked) => reviewed(asked, {}));
+      await using hook = await startTestWebhook((asked) => reviewResponse(asked, {}));
       const callerOf = async (settings: Readonly<Record<string, string>>) => {
         await using server = await serve(settings);
         const webhooks = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
         await server.ask(`POST ${webhooks}`, webhookOf({ url: hook.url, caBundle }));
         await server.ask("POST /api/v1/namespaces/default/configmaps", { metadata: { name: "m" } });
-        return hook.asked.at(-1)?.client;
+        return hook.received.at(-1)?.client;
       };
       t.equal(await callerOf({}), "");
       t.equal(await callerOf(await clientCertificate(t.testdir(), "front")), "front");

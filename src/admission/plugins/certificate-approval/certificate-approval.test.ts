@@ -1,14 +1,14 @@
 /** Plugins about certificates, and about who may speak for a signer. */
 import { execFileSync } from "node:child_process";
 import t from "tap";
-import { subjectOrganizations } from "../../../api/certificates/certificate-signing-request/pkcs10.ts";
 import { certificateSigningRequestKind } from "../../../api/certificates/certificate-signing-request/kind.ts";
+import { subjectOrganizations } from "../../../api/certificates/certificate-signing-request/pkcs10.ts";
 import { configMapKind } from "../../../api/core/config-map/kind.ts";
 import type { Kind } from "../../../api/kind.ts";
-import { ask, authorizerOf, refused } from "../../../testing/admission/admission-fixture.ts";
+import { runPlugin, authorizerOf, rejectionOf } from "../../../testing/admission/admission-fixture.ts";
 import { certificateSubjectRestriction } from "../certificate-subject-restriction/certificate-subject-restriction.ts";
-import { certificateApproval, certificateSigning } from "./certificate-approval.ts";
 import { clusterTrustBundleAttest } from "../cluster-trust-bundle-attest/cluster-trust-bundle-attest.ts";
+import { certificateApproval, certificateSigning } from "./certificate-approval.ts";
 
 const asked: string[] = [];
 const authorizer = authorizerOf((verb, resource, name) => {
@@ -21,9 +21,9 @@ const request = (signerName: string, status: object = {}) =>
 t.test("certificateApproval() demands that whoever decides may, though nothing changes", async (t) => {
   const plugin = certificateApproval({ authorizer });
   const decide = (signer: string) =>
-    refused(
-      ask(plugin, certificateSigningRequestKind, request("x.y/z"), {
-        previous: request(signer),
+    rejectionOf(
+      runPlugin(plugin, certificateSigningRequestKind, request("x.y/z"), {
+        oldObject: request(signer),
         subresource: "approval",
       }),
     );
@@ -39,9 +39,9 @@ t.test("certificateApproval() demands that whoever decides may, though nothing c
 t.test("certificateSigning() demands that whoever issues or fails a request may", async (t) => {
   const plugin = certificateSigning({ authorizer });
   const issue = (signer: string, status: object) =>
-    refused(
-      ask(plugin, certificateSigningRequestKind, request(signer, status), {
-        previous: request(signer),
+    rejectionOf(
+      runPlugin(plugin, certificateSigningRequestKind, request(signer, status), {
+        oldObject: request(signer),
         subresource: "status",
       }),
     );
@@ -75,7 +75,7 @@ t.test("certificateSubjectRestriction() gives nobody a client certificate of sys
   const send = (subject: string | Buffer, signerName = "kubernetes.io/kube-apiserver-client") => {
     const pem = typeof subject === "string" ? Buffer.from(made(subject)) : subject;
     const sent = { metadata: { name: "r" }, spec: { signerName, request: pem.toString("base64"), usages: [] } };
-    return refused(ask(plugin, certificateSigningRequestKind, sent as never));
+    return rejectionOf(runPlugin(plugin, certificateSigningRequestKind, sent as never));
   };
   const why = /use of kubernetes\.io\/kube-apiserver-client signer with system:masters group is not allowed$/;
   t.match(await send("/O=team/O=system:masters/CN=eve"), why);
@@ -106,11 +106,11 @@ t.test("clusterTrustBundleAttest() lets who may speak for a signer publish its b
   };
   const bundle = (signerName?: string, metadata: object = {}) =>
     ({ metadata: { name: "b", ...metadata }, spec: signerName === undefined ? {} : { signerName } }) as never;
-  t.equal(await refused(ask(plugin, kind, bundle("a.b/c"))), "");
-  t.equal(await refused(ask(plugin, kind, bundle())), "");
-  t.match(await refused(ask(plugin, kind, bundle("b.c/d"))), /user not permitted to attest for signerName "b\.c\/d"$/);
+  t.equal(await rejectionOf(runPlugin(plugin, kind, bundle("a.b/c"))), "");
+  t.equal(await rejectionOf(runPlugin(plugin, kind, bundle())), "");
+  t.match(await rejectionOf(runPlugin(plugin, kind, bundle("b.c/d"))), /user not permitted to attest for signerName "b\.c\/d"$/);
   const previous = bundle("b.c/d");
-  t.equal(await refused(ask(plugin, kind, bundle("b.c/d", { finalizers: ["a/b"] }), { previous })), "");
-  t.match(await refused(ask(plugin, kind, bundle("b.c/d", { labels: { a: "b" } }), { previous })), /not permitted/);
-  t.match(await refused(ask(plugin, kind, bundle("a.b/c"), { previous })), /changing signer name is forbidden$/);
+  t.equal(await rejectionOf(runPlugin(plugin, kind, bundle("b.c/d", { finalizers: ["a/b"] }), { oldObject: previous })), "");
+  t.match(await rejectionOf(runPlugin(plugin, kind, bundle("b.c/d", { labels: { a: "b" } }), { oldObject: previous })), /not permitted/);
+  t.match(await rejectionOf(runPlugin(plugin, kind, bundle("a.b/c"), { oldObject: previous })), /changing signer name is forbidden$/);
 });

@@ -1,16 +1,19 @@
 /** Plugins about claims, volumes, ingresses and services. */
 import t from "tap";
-import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim/schema.ts";
-import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim/kind.ts";
 import { persistentVolumeKind } from "../../../api/core/persistent-volume/kind.ts";
+import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim/kind.ts";
+import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim/schema.ts";
 import { serviceKind } from "../../../api/core/service/kind.ts";
-import { ingressClassKind } from "../../../api/networking/ingress-class/kind.ts";
 import { ingressKind } from "../../../api/networking/ingress/kind.ts";
+import { ingressClassKind } from "../../../api/networking/ingress-class/kind.ts";
 import { storageClassKind } from "../../../api/storage/storage-class/kind.ts";
-import { ask, pluginDeps, refused } from "../../../testing/admission/admission-fixture.ts";
-import { defaultIngressClass, defaultStorageClass } from "./default-storage-class.ts";
+import { runPlugin, pluginDeps, rejectionOf } from "../../../testing/admission/admission-fixture.ts";
 import { denyServiceExternalIPs } from "../deny-service-external-ips/deny-service-external-ips.ts";
-import { persistentVolumeClaimResize, storageObjectInUseProtection } from "../storage-object-in-use-protection/storage-object-in-use-protection.ts";
+import {
+  persistentVolumeClaimResize,
+  storageObjectInUseProtection,
+} from "../storage-object-in-use-protection/storage-object-in-use-protection.ts";
+import { defaultIngressClass, defaultStorageClass } from "./default-storage-class.ts";
 
 const claim = (spec: object = {}, more: object = {}): PersistentVolumeClaim =>
   ({ metadata: { name: "c", namespace: "default" }, spec, ...more }) as PersistentVolumeClaim;
@@ -29,20 +32,20 @@ t.test("defaultStorageClass() gives a claim that names no class the youngest def
   const classes = [marked("b", annotation, 1), marked("a", older, 1), marked("z", annotation, 0)];
   const plugin = defaultStorageClass(pluginDeps(classes.map((one) => [storageClassKind, one])));
   const named = async (sent: PersistentVolumeClaim) =>
-    (await ask(plugin, persistentVolumeClaimKind, sent)).object.spec?.storageClassName;
+    (await runPlugin(plugin, persistentVolumeClaimKind, sent)).object.spec?.storageClassName;
   t.equal(await named(claim()), "a");
   t.equal(await named(claim({ storageClassName: "" })), "");
   const annotations = { "volume.beta.kubernetes.io/storage-class": "mine" };
   t.equal(await named(claim({}, { metadata: { name: "c", annotations } })), undefined);
   const none = defaultStorageClass(pluginDeps());
-  t.equal((await ask(none, persistentVolumeClaimKind, claim())).object.spec?.storageClassName, undefined);
+  t.equal((await runPlugin(none, persistentVolumeClaimKind, claim())).object.spec?.storageClassName, undefined);
 });
 
 t.test("defaultIngressClass() gives an ingress that names no class the youngest default", async (t) => {
   const annotation = "ingressclass.kubernetes.io/is-default-class";
   const plugin = defaultIngressClass(pluginDeps([[ingressClassKind, marked("main", annotation)]]));
   const named = async (ingress: object) =>
-    (await ask(plugin, ingressKind, { metadata: { name: "i" }, ...ingress } as never)).object.spec?.ingressClassName;
+    (await runPlugin(plugin, ingressKind, { metadata: { name: "i" }, ...ingress } as never)).object.spec?.ingressClassName;
   t.equal(await named({ spec: {} }), "main");
   t.equal(await named({ spec: { ingressClassName: "mine" } }), "mine");
   const annotations = { "kubernetes.io/ingress.class": "mine" };
@@ -53,13 +56,13 @@ t.test("storageObjectInUseProtection() keeps new volumes and claims until nobody
   const plugin = storageObjectInUseProtection();
   const finalizers = ["example.com/mine"];
   const volume = { metadata: { name: "v", finalizers }, spec: {} } as never;
-  t.same((await ask(plugin, persistentVolumeKind, volume)).object.metadata?.finalizers, [
+  t.same((await runPlugin(plugin, persistentVolumeKind, volume)).object.metadata?.finalizers, [
     "example.com/mine",
     "kubernetes.io/pv-protection",
   ]);
-  const { object } = await ask(plugin, persistentVolumeClaimKind, claim());
+  const { object } = await runPlugin(plugin, persistentVolumeClaimKind, claim());
   t.same(object.metadata?.finalizers, ["kubernetes.io/pvc-protection"]);
-  t.equal((await ask(plugin, persistentVolumeClaimKind, object)).object, object);
+  t.equal((await runPlugin(plugin, persistentVolumeClaimKind, object)).object, object);
 });
 
 t.test("persistentVolumeClaimResize() lets claims grow where their class foresees it", async (t) => {
@@ -73,7 +76,7 @@ t.test("persistentVolumeClaimResize() lets claims grow where their class foresee
   const sized = (storage: string, storageClassName: string, phase = "Bound") =>
     claim({ storageClassName, resources: { requests: { storage } } }, { status: { phase } });
   const change = (next: PersistentVolumeClaim, previous: PersistentVolumeClaim) =>
-    refused(ask(plugin, persistentVolumeClaimKind, next, { previous }));
+    rejectionOf(runPlugin(plugin, persistentVolumeClaimKind, next, { oldObject: previous }));
   t.equal(await change(sized("2Gi", "grows"), sized("1Gi", "grows")), "");
   t.equal(await change(sized("1024Mi", "stays"), sized("1Gi", "stays")), "");
   t.match(
@@ -92,9 +95,9 @@ t.test("denyServiceExternalIPs() lets services keep what they had, and have no m
   const service = (...externalIPs: readonly string[]) => ({ metadata: { name: "s" }, spec: { externalIPs } }) as never;
   const plugin = denyServiceExternalIPs();
   const why = 'services "s" is forbidden: Use of external IPs is denied by admission control.';
-  t.equal(await refused(ask(plugin, serviceKind, service("192.0.2.1"))), why);
-  t.equal(await refused(ask(plugin, serviceKind, service())), "");
+  t.equal(await rejectionOf(runPlugin(plugin, serviceKind, service("192.0.2.1"))), why);
+  t.equal(await rejectionOf(runPlugin(plugin, serviceKind, service())), "");
   const previous = service("192.0.2.1", "192.0.2.2");
-  t.equal(await refused(ask(plugin, serviceKind, service("192.0.2.2"), { previous })), "");
-  t.equal(await refused(ask(plugin, serviceKind, service("192.0.2.3"), { previous })), why);
+  t.equal(await rejectionOf(runPlugin(plugin, serviceKind, service("192.0.2.2"), { oldObject: previous })), "");
+  t.equal(await rejectionOf(runPlugin(plugin, serviceKind, service("192.0.2.3"), { oldObject: previous })), why);
 });

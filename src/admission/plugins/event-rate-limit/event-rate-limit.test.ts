@@ -1,10 +1,10 @@
 import t from "tap";
 import { eventKind } from "../../../api/core/event/kind.ts";
 import { eventsV1EventKind } from "../../../api/events/event/kind.ts";
-import { alice, ask, pluginDeps, refused } from "../../../testing/admission/admission-fixture.ts";
+import { alice, runPlugin, pluginDeps, rejectionOf } from "../../../testing/admission/admission-fixture.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
-import { eventRateLimit } from "./event-rate-limit.ts";
 import type { PluginConfiguration } from "../../chain/factory.ts";
+import { eventRateLimit } from "./event-rate-limit.ts";
 
 const configured = (limits: unknown): PluginConfiguration => ({
   value: { apiVersion: "eventratelimit.admission.k8s.io/v1alpha1", kind: "Configuration", limits },
@@ -22,12 +22,12 @@ t.test("eventRateLimit() lets a burst through, then as many as come in again", a
   const clock = new FakeClock();
   const configuration = configured([{ type: "Server", qps: 2, burst: 3 }]);
   const plugin = eventRateLimit(pluginDeps([], { clock, configuration }));
-  const send = () => refused(ask(plugin, eventKind, event("a")));
+  const send = () => rejectionOf(runPlugin(plugin, eventKind, event("a")));
   t.same([await send(), await send(), await send()], ["", "", ""]);
   t.equal(await send(), "Too many requests: limit reached on type Server for key ");
   await clock.advance(500);
   t.same([await send(), await send()], ["", "Too many requests: limit reached on type Server for key "]);
-  await ask(plugin, eventKind, event("a"), { dryRun: true });
+  await runPlugin(plugin, eventKind, event("a"), { dryRun: true });
   await clock.advance(3_600_000);
   t.same([await send(), await send(), await send()], ["", "", ""], "a bucket holds no more than a burst");
   t.match(await send(), /^Too many requests: limit reached/);
@@ -38,13 +38,13 @@ t.test("eventRateLimit() counts each namespace, user, and source with its object
   const limits = ["Namespace", "User", "SourceAndObject"].map((type) => ({ type, qps: 1, burst: 1 }));
   const one = (place: number) => eventRateLimit(pluginDeps([], { configuration: configured([limits[place]]) }));
   const send = (plugin: ReturnType<typeof one>, ...more: Parameters<typeof event>) =>
-    refused(ask(plugin, eventKind, event(...more)));
+    rejectionOf(runPlugin(plugin, eventKind, event(...more)));
   const byNamespace = one(0);
   t.same([await send(byNamespace, "a"), await send(byNamespace, "b")], ["", ""]);
   t.equal(await send(byNamespace, "b"), "Too many requests: limit reached on type Namespace for key b");
   const byUser = one(1);
   t.equal(await send(byUser, "a"), "");
-  t.equal(await refused(ask(byUser, eventKind, event("a"), { user: bob })), "");
+  t.equal(await rejectionOf(runPlugin(byUser, eventKind, event("a"), { user: bob })), "");
   t.equal(await send(byUser, "c"), "Too many requests: limit reached on type User for key alice");
   const bySource = one(2);
   t.same([await send(bySource, "a"), await send(bySource, "a", "db")], ["", ""]);
@@ -59,7 +59,7 @@ t.test("eventRateLimit() counts each namespace, user, and source with its object
     "Too many requests: [limit reached on type Namespace for key a, limit reached on type User for key alice]",
   );
   t.match(
-    await refused(ask(all, eventsV1EventKind, event("a"))),
+    await rejectionOf(runPlugin(all, eventsV1EventKind, event("a"))),
     /^Too many requests: \[limit reached/,
     "the newer kind is the same",
   );
@@ -68,7 +68,7 @@ t.test("eventRateLimit() counts each namespace, user, and source with its object
 t.test("eventRateLimit() forgets who has not been heard of for longest", async (t) => {
   const configuration = configured([{ type: "Namespace", qps: 1, burst: 1, cacheSize: 2 }]);
   const plugin = eventRateLimit(pluginDeps([], { configuration }));
-  const send = (namespace: string) => refused(ask(plugin, eventKind, event(namespace)));
+  const send = (namespace: string) => rejectionOf(runPlugin(plugin, eventKind, event(namespace)));
   t.same([await send("a"), await send("b"), await send("c")], ["", "", ""]);
   t.match(await send("c"), /^Too many requests: limit reached/);
   t.equal(await send("a"), "", "it was forgotten");

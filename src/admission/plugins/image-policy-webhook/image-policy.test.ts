@@ -2,16 +2,16 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
-import type { Pod } from "../../../api/core/pod/schema.ts";
 import { podKind } from "../../../api/core/pod/kind.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 import { writeKubeconfig } from "../../../client/kubeconfig/kubeconfig.ts";
-import { ask, pluginDeps, refused } from "../../../testing/admission/admission-fixture.ts";
+import { runPlugin, pluginDeps, rejectionOf } from "../../../testing/admission/admission-fixture.ts";
 import {
-  type Answer,
-  type Asked,
+  type WebhookAnswer,
+  type ReceivedReview,
   caBundle,
   type TestWebhook,
-  testWebhook,
+  startTestWebhook,
 } from "../../../testing/admission/webhook-fixture.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import type { PluginConfiguration } from "../../chain/factory.ts";
@@ -43,12 +43,12 @@ async function plugin(hook: Pick<TestWebhook, "url">, policy: object = {}) {
   return { made, clock, [Symbol.dispose]: () => stop.abort() };
 }
 
-function judged({ review }: Pick<Asked, "review">, status: object): object {
+function judged({ review }: Pick<ReceivedReview, "review">, status: object): object {
   return { ...review, status };
 }
 
 t.test("imagePolicyWebhook() asks about all images of a pod, and does what it is told", async (t) => {
-  await using hook = await testWebhook((asked) => {
+  await using hook = await startTestWebhook((asked) => {
     const { containers } = asked.review.spec;
     const bad = containers.some(({ image }: { image: string }) => image.startsWith("bad"));
     return judged(
@@ -58,10 +58,10 @@ t.test("imagePolicyWebhook() asks about all images of a pod, and does what it is
   });
   using f = await plugin(hook);
   const annotations = { "team.image-policy.k8s.io/ticket": "7", other: "x" };
-  const allowed = await ask(f.made, podKind, pod("good:1", annotations));
+  const allowed = await runPlugin(f.made, podKind, pod("good:1", annotations));
   t.same(allowed.annotations, { "imagepolicywebhook.image-policy.k8s.io/seen": "1" });
-  t.match(hook.asked[0]?.headers, { authorization: "Bearer secret" });
-  t.match(hook.asked[0]?.review, {
+  t.match(hook.received[0]?.headers, { authorization: "Bearer secret" });
+  t.match(hook.received[0]?.review, {
     apiVersion: "imagepolicy.k8s.io/v1alpha1",
     kind: "ImageReview",
     spec: {
@@ -70,42 +70,42 @@ t.test("imagePolicyWebhook() asks about all images of a pod, and does what it is
       namespace: "shop",
     },
   });
-  t.notOk(hook.asked[0]?.review.spec.annotations.other);
+  t.notOk(hook.received[0]?.review.spec.annotations.other);
   t.equal(
-    await refused(ask(f.made, podKind, pod("bad:1"))),
+    await rejectionOf(runPlugin(f.made, podKind, pod("bad:1"))),
     'pods "web" is forbidden: image policy webhook backend denied one or more images: bad is bad',
   );
   const debugged = { ...pod("good:2").spec, ephemeralContainers: [{ name: "d", image: "bad:2" }] } as Pod["spec"];
   const object = { ...pod("good:2"), spec: debugged };
   const through = { subresource: "ephemeralcontainers", previous: pod("good:2") };
-  t.match(await refused(ask(f.made, podKind, object, through)), /bad is bad$/);
-  t.same(hook.asked.at(-1)?.review.spec.containers, [{ image: "bad:2" }]);
+  t.match(await rejectionOf(runPlugin(f.made, podKind, object, through)), /bad is bad$/);
+  t.same(hook.received.at(-1)?.review.spec.containers, [{ image: "bad:2" }]);
   t.notOk(f.made.handles({ operation: "UPDATE", kind: podKind, group: "", subresource: "status" } as never));
 });
 
 t.test("imagePolicyWebhook() remembers answers for as long as it is told", async (t) => {
-  await using hook = await testWebhook((asked) => judged(asked, { allowed: false }));
+  await using hook = await startTestWebhook((asked) => judged(asked, { allowed: false }));
   using f = await plugin(hook, { denyTTL: 10 });
-  const send = async () => await refused(ask(f.made, podKind, pod("a")));
+  const send = async () => await rejectionOf(runPlugin(f.made, podKind, pod("a")));
   t.match(await send(), /: one or more images rejected by webhook backend$/);
   await f.clock.advance(9000);
   await send();
-  t.equal(hook.asked.length, 1);
+  t.equal(hook.received.length, 1);
   await f.clock.advance(1000);
   await send();
-  t.equal(hook.asked.length, 2);
+  t.equal(hook.received.length, 2);
   using never = await plugin(hook, { denyTTL: -1 });
-  await refused(ask(never.made, podKind, pod("a")));
-  await refused(ask(never.made, podKind, pod("a")));
-  t.equal(hook.asked.length, 4);
+  await rejectionOf(runPlugin(never.made, podKind, pod("a")));
+  await rejectionOf(runPlugin(never.made, podKind, pod("a")));
+  t.equal(hook.received.length, 4);
 });
 
 t.test("imagePolicyWebhook() tries again, then refuses or marks the pod, as it is told", async (t) => {
-  let answer: Answer = [503, ""];
-  await using hook = await testWebhook(() => answer);
+  let answer: WebhookAnswer = [503, ""];
+  await using hook = await startTestWebhook(() => answer);
   const answered = async (f: Awaited<ReturnType<typeof plugin>>) => {
     let done = false;
-    const verdict = ask(f.made, podKind, pod("a")).finally(() => {
+    const verdict = runPlugin(f.made, podKind, pod("a")).finally(() => {
       done = true;
     });
     verdict.catch(() => {});
@@ -116,18 +116,18 @@ t.test("imagePolicyWebhook() tries again, then refuses or marks the pod, as it i
     return await verdict;
   };
   using closed = await plugin(hook);
-  t.equal(await refused(answered(closed)), 'pods "web" is forbidden: it answered 503');
-  t.equal(hook.asked.length, 5);
+  t.equal(await rejectionOf(answered(closed)), 'pods "web" is forbidden: it answered 503');
+  t.equal(hook.received.length, 5);
   using open = await plugin(hook, { defaultAllow: true });
   const { object, annotations } = await answered(open);
   t.match(object.metadata?.annotations, { "alpha.image-policy.k8s.io/failed-open": "true" });
   t.same(annotations, { "imagepolicywebhook.image-policy.k8s.io/failed-open": "true" });
-  t.equal(hook.asked.length, 10, "it is asked once for each request");
+  t.equal(hook.received.length, 10, "it is asked once for each request");
   answer = [200, '{"kind":"ImageReview","status":{"allowed":"yes"}}'];
-  t.match(await refused(answered(closed)), /status.allowed: expected true or false$/);
+  t.match(await rejectionOf(answered(closed)), /status.allowed: expected true or false$/);
   answer = { kind: "Pod" };
-  t.match(await refused(answered(closed)), /its answer is no ImageReview$/);
-  t.equal(hook.asked.length, 12, "what is no answer will not become one");
+  t.match(await rejectionOf(answered(closed)), /its answer is no ImageReview$/);
+  t.equal(hook.received.length, 12, "what is no answer will not become one");
 });
 
 t.test("imagePolicyWebhook() refuses configurations with file and line", async (t) => {

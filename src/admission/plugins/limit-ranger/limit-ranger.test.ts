@@ -1,11 +1,11 @@
 import t from "tap";
-import type { LimitRange, LimitRangeItem } from "../../../api/core/limit-range/schema.ts";
 import { limitRangeKind } from "../../../api/core/limit-range/kind.ts";
-import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim/schema.ts";
+import type { LimitRange, LimitRangeItem } from "../../../api/core/limit-range/schema.ts";
 import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim/kind.ts";
-import type { Pod } from "../../../api/core/pod/schema.ts";
+import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim/schema.ts";
 import { podKind } from "../../../api/core/pod/kind.ts";
-import { ask, lookupOf, type Present, refused } from "../../../testing/admission/admission-fixture.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import { runPlugin, readerOf, type ClusterObjects, rejectionOf } from "../../../testing/admission/admission-fixture.ts";
 import { limitRanger } from "./limit-ranger.ts";
 
 type Amounts = Readonly<Record<string, string>>;
@@ -28,13 +28,13 @@ function pod(containers: readonly Resources[], inits: readonly (Resources & { al
   } as Pod;
 }
 
-function ranges(...limits: readonly LimitRangeItem[]): Present {
+function ranges(...limits: readonly LimitRangeItem[]): ClusterObjects {
   const range: LimitRange = { metadata: { name: "range", namespace: "default" }, spec: { limits } };
   return [[limitRangeKind, range]];
 }
 
-function plugin(present: Present) {
-  return limitRanger({ lookup: lookupOf(present) });
+function plugin(present: ClusterObjects) {
+  return limitRanger({ reader: readerOf(present) });
 }
 
 t.test("limitRanger fills in defaults of containers and init containers, and says so", async (t) => {
@@ -44,7 +44,7 @@ t.test("limitRanger fills in defaults of containers and init containers, and say
     defaultRequest: { memory: "256Mi", cpu: "100m" },
   });
   const given = pod([{ requests: { cpu: "50m" } }, {}], [{ limits: { memory: "1Gi" } }]);
-  const { object } = await ask(plugin(present), podKind, given);
+  const { object } = await runPlugin(plugin(present), podKind, given);
   t.match(object.spec, {
     containers: [
       { resources: { requests: { cpu: "50m", memory: "256Mi" }, limits: { cpu: "1", memory: "512Mi" } } },
@@ -61,16 +61,16 @@ t.test("limitRanger fills in defaults of containers and init containers, and say
       "cpu, memory request for init container i0; cpu limit for init container i0",
   );
   const complete = pod([{ requests: { cpu: "1", memory: "1Gi" }, limits: { cpu: "1", memory: "1Gi" } }]);
-  t.equal((await ask(plugin(present), podKind, complete)).object.metadata?.annotations, undefined);
+  t.equal((await runPlugin(plugin(present), podKind, complete)).object.metadata?.annotations, undefined);
 });
 
 t.test("limitRanger lets the first of several ranges fill in what the second would", async (t) => {
-  const [[kind, first]] = ranges({ type: "Container", default: { cpu: "1" } }) as [Present[number]];
+  const [[kind, first]] = ranges({ type: "Container", default: { cpu: "1" } }) as [ClusterObjects[number]];
   const second: LimitRange = {
     metadata: { name: "second", namespace: "default" },
     spec: { limits: [{ type: "Container", default: { cpu: "2", memory: "1Gi" } }] },
   };
-  const { object } = await ask(plugin([[kind, first] as const, [kind, second] as const]), podKind, pod([{}]));
+  const { object } = await runPlugin(plugin([[kind, first] as const, [kind, second] as const]), podKind, pod([{}]));
   t.same(object.spec?.containers[0]?.resources?.limits, { cpu: "1", memory: "1Gi" });
 });
 
@@ -133,7 +133,7 @@ const cases: readonly (readonly [string, LimitRangeItem, Pod, string])[] = [
 for (const [what, item, given, why] of cases) {
   t.test(`limitRanger and pods: ${what}`, async (t) => {
     const expected = why === "" ? "" : `pods "web" is forbidden: ${why}`;
-    t.equal(await refused(ask(plugin(ranges(item)), podKind, given)), expected);
+    t.equal(await rejectionOf(runPlugin(plugin(ranges(item)), podKind, given)), expected);
   });
 }
 
@@ -141,11 +141,11 @@ t.test("limitRanger looks at pods when they are made or resized, and not at thos
   const present = ranges({ type: "Container", max: { cpu: "1" } });
   const large = pod([{ limits: { cpu: "2" } }]);
   const update = { operation: "UPDATE", previous: pod([{}]) } as const;
-  t.equal(await refused(ask(plugin(present), podKind, large, update)), "");
-  t.match(await refused(ask(plugin(present), podKind, large, { ...update, subresource: "resize" })), /but limit is 2/);
+  t.equal(await rejectionOf(runPlugin(plugin(present), podKind, large, update)), "");
+  t.match(await rejectionOf(runPlugin(plugin(present), podKind, large, { ...update, subresource: "resize" })), /but limit is 2/);
   const going = { ...update.previous, metadata: { name: "web", deletionTimestamp: "2026-01-01T00:00:00Z" } } as Pod;
   const asked = { ...update, previous: going, subresource: "resize" };
-  t.equal(await refused(ask(plugin(present), podKind, large, asked)), "");
+  t.equal(await rejectionOf(runPlugin(plugin(present), podKind, large, asked)), "");
 });
 
 t.test("limitRanger keeps claims between least and most", async (t) => {
@@ -156,8 +156,8 @@ t.test("limitRanger keeps claims between least and most", async (t) => {
       spec: { resources: { requests: { storage } } },
     }) as PersistentVolumeClaim;
   const verdict = (storage: string, previous?: PersistentVolumeClaim) =>
-    refused(
-      ask(plugin(present), persistentVolumeClaimKind, claim(storage), previous === undefined ? {} : { previous }),
+    rejectionOf(
+      runPlugin(plugin(present), persistentVolumeClaimKind, claim(storage), previous === undefined ? {} : { oldObject: previous }),
     );
   t.equal(await verdict("2Gi"), "");
   const why = 'persistentvolumeclaims "data" is forbidden:';

@@ -3,11 +3,11 @@ import { localSubjectAccessReviewKind } from "../../../api/authorization/access-
 import { configMapKind } from "../../../api/core/config-map/kind.ts";
 import { namespaceKind } from "../../../api/core/namespace/kind.ts";
 import { nodeKind } from "../../../api/core/node/kind.ts";
-import { ask, lookupOf, refused } from "../../../testing/admission/admission-fixture.ts";
+import { runPlugin, readerOf, rejectionOf } from "../../../testing/admission/admission-fixture.ts";
 import { namespaceLifecycle } from "./namespace-lifecycle.ts";
 
 const plugin = namespaceLifecycle({
-  lookup: lookupOf([
+  reader: readerOf([
     [namespaceKind, { metadata: { name: "here" } }],
     [namespaceKind, { metadata: { name: "going" }, status: { phase: "Terminating" } } as never],
   ]),
@@ -15,33 +15,33 @@ const plugin = namespaceLifecycle({
 const map = (namespace: string) => ({ metadata: { name: "a", namespace } });
 
 t.test("namespaceLifecycle() wants namespaces that are there and stay", async (t) => {
-  await ask(plugin, configMapKind, map("here"));
-  t.equal(await refused(ask(plugin, configMapKind, map("gone"))), 'namespaces "gone" not found');
+  await runPlugin(plugin, configMapKind, map("here"));
+  t.equal(await rejectionOf(runPlugin(plugin, configMapKind, map("gone"))), 'namespaces "gone" not found');
   const why = "unable to create new content in namespace going because it is being terminated";
-  t.equal(await refused(ask(plugin, configMapKind, map("going"))), `configmaps "a" is forbidden: ${why}`);
-  const error: unknown = await ask(plugin, configMapKind, map("going")).catch((error: unknown) => error);
+  t.equal(await rejectionOf(runPlugin(plugin, configMapKind, map("going"))), `configmaps "a" is forbidden: ${why}`);
+  const error: unknown = await runPlugin(plugin, configMapKind, map("going")).catch((error: unknown) => error);
   t.match(error, {
     status: { details: { causes: [{ reason: "NamespaceTerminating", field: "metadata.namespace" }] } },
   });
-  await ask(plugin, configMapKind, map("going"), { previous: map("going") });
-  await ask(plugin, configMapKind, undefined, { operation: "DELETE", previous: map("gone") });
+  await runPlugin(plugin, configMapKind, map("going"), { oldObject: map("going") });
+  await runPlugin(plugin, configMapKind, undefined, { operation: "DELETE", oldObject: map("gone") });
   t.equal(
-    await refused(ask(plugin, configMapKind, map("gone"), { previous: map("gone") })),
+    await rejectionOf(runPlugin(plugin, configMapKind, map("gone"), { oldObject: map("gone") })),
     'namespaces "gone" not found',
   );
 });
 
 t.test("namespaceLifecycle() leaves alone what is in no namespace, and questions about who may do what", async (t) => {
-  await ask(plugin, nodeKind, { metadata: { name: "n" } });
-  await ask(plugin, namespaceKind, { metadata: { name: "new" } });
+  await runPlugin(plugin, nodeKind, { metadata: { name: "n" } });
+  await runPlugin(plugin, namespaceKind, { metadata: { name: "new" } });
   const question = { metadata: { namespace: "gone" }, spec: {} };
-  await ask(plugin, localSubjectAccessReviewKind, question as never);
+  await runPlugin(plugin, localSubjectAccessReviewKind, question as never);
   t.pass();
 });
 
 t.test("namespaceLifecycle() keeps what a cluster cannot be without", async (t) => {
   const remove = (name: string) =>
-    refused(ask(plugin, namespaceKind, undefined, { operation: "DELETE", previous: { metadata: { name } } }));
+    rejectionOf(runPlugin(plugin, namespaceKind, undefined, { operation: "DELETE", oldObject: { metadata: { name } } }));
   for (const name of ["default", "svc-system", "kube-system", "kube-public"]) {
     t.equal(await remove(name), `namespaces "${name}" is forbidden: this namespace may not be deleted`);
   }

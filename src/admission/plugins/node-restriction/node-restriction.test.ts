@@ -4,8 +4,8 @@ import type { TokenRequest } from "../../../api/authentication/token-request.ts"
 import { certificateSigningRequestKind } from "../../../api/certificates/certificate-signing-request/kind.ts";
 import { leaseKind } from "../../../api/coordination/lease/kind.ts";
 import { nodeKind } from "../../../api/core/node/kind.ts";
-import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim/kind.ts";
 import { persistentVolumeKind } from "../../../api/core/persistent-volume/kind.ts";
+import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim/kind.ts";
 import { podKind } from "../../../api/core/pod/kind.ts";
 import { secretKind } from "../../../api/core/secret/kind.ts";
 import { serviceAccountKind } from "../../../api/core/service-account/kind.ts";
@@ -14,13 +14,13 @@ import { csiDriverKind } from "../../../api/storage/csi-driver/kind.ts";
 import { csiNodeKind } from "../../../api/storage/csi-node/kind.ts";
 import type { UserInfo } from "../../../auth/user.ts";
 import {
-  type Asked,
+  type RequestFields,
   alice,
-  ask,
+  runPlugin,
   authorizerOf,
-  type Present,
+  type ClusterObjects,
   pluginDeps,
-  refused,
+  rejectionOf,
 } from "../../../testing/admission/admission-fixture.ts";
 import { nodeRestriction } from "./node-restriction.ts";
 
@@ -42,14 +42,14 @@ const present = [
   [persistentVolumeClaimKind, { metadata: { name: "data", namespace: "default" }, spec: { volumeName: "pv" } }],
   [persistentVolumeKind, { metadata: { name: "pv" }, spec: { csi: { driver: "a.b" } } }],
   [csiDriverKind, { metadata: { name: "a.b" }, spec: { tokenRequests: [{ audience: "vault" }] } }],
-] as unknown as Present;
+] as unknown as ClusterObjects;
 
 /** What follows "is forbidden: ", or the whole; "" where it may. */
-async function why(kind: unknown, object: unknown, asked: Asked = {}, off: readonly string[] = []): Promise<string> {
-  const isOn = (gate: string): boolean => !off.includes(gate) && !gate.startsWith("AllowInsecure");
+async function why(kind: unknown, object: unknown, asked: RequestFields = {}, off: readonly string[] = []): Promise<string> {
+  const isFeatureEnabled = (gate: string): boolean => !off.includes(gate) && !gate.startsWith("AllowInsecure");
   const authorizer = authorizerOf((verb, resource) => verb.endsWith("audience") && resource === "granted");
-  const plugin = nodeRestriction(pluginDeps(present, { isFeatureEnabled: isOn, authorizer }));
-  const message = await refused(ask(plugin, kind as Kind, object as ApiObject | undefined, { user: n1, ...asked }));
+  const plugin = nodeRestriction(pluginDeps(present, { isFeatureEnabled, authorizer }));
+  const message = await rejectionOf(runPlugin(plugin, kind as Kind, object as ApiObject | undefined, { user: n1, ...asked }));
   return message.replace(/^.* is forbidden: /, "");
 }
 
@@ -106,7 +106,7 @@ t.test("nodeRestriction lets a node create mirror pods of its own, which refer t
 
 t.test("nodeRestriction lets a node look after the pods that are bound to it", async (t) => {
   const [mine, theirs] = [pod("mine", "n1"), pod("theirs", "n2")];
-  const status = (previous: ApiObject): Asked => ({ previous, subresource: "status" });
+  const status = (previous: ApiObject): RequestFields => ({ oldObject: previous, subresource: "status" });
   t.equal(await why(podKind, mine, status(mine)), "");
   t.equal(
     await why(podKind, theirs, status(theirs)),
@@ -114,17 +114,17 @@ t.test("nodeRestriction lets a node look after the pods that are bound to it", a
   );
   const labelled = { ...mine, metadata: { ...mine.metadata, labels: { a: "b" } } };
   t.equal(await why(podKind, labelled, status(mine)), 'node "n1" cannot update labels through pod status');
-  t.equal(await why(podKind, undefined, { operation: "DELETE", previous: mine }), "");
+  t.equal(await why(podKind, undefined, { operation: "DELETE", oldObject: mine }), "");
   t.equal(
-    await why(podKind, undefined, { operation: "DELETE", previous: theirs }),
+    await why(podKind, undefined, { operation: "DELETE", oldObject: theirs }),
     'node "n1" can only delete pods with spec.nodeName set to itself',
   );
   t.equal(
-    await why(podKind, mine, { previous: mine }),
+    await why(podKind, mine, { oldObject: mine }),
     'unexpected operation "UPDATE", node "n1" can only create and delete mirror pods',
   );
   t.equal(
-    await why(podKind, mine, { previous: mine, subresource: "resize" }),
+    await why(podKind, mine, { oldObject: mine, subresource: "resize" }),
     "unexpected pod subresource \"resize\", only 'status' and 'eviction' are allowed",
   );
   t.equal(await why(podKind, mine, { operation: "CREATE", subresource: "eviction" }), "");
@@ -158,7 +158,7 @@ t.test("nodeRestriction lets a node change its own Node, but not what steers pod
   t.equal(await why(nodeKind, node({}, {}, "n2")), 'node "n1" is not allowed to modify node "n2"');
   const source = { configSource: { configMap: { name: "a" } } };
   t.equal(await why(nodeKind, node({}, source)), 'node "n1" is not allowed to create pods with a non-nil configSource');
-  const update = (next: ApiObject, previous: ApiObject): Promise<string> => why(nodeKind, next, { previous });
+  const update = (next: ApiObject, previous: ApiObject): Promise<string> => why(nodeKind, next, { oldObject: previous });
   t.equal(await update(node(own, { taints }), node({ "kubernetes.io/hostname": "n0" }, { taints })), "");
   t.equal(await update(node({}, { taints }), node({})), 'node "n1" is not allowed to modify taints');
   t.equal(await update(node({}, source), node({}, source)), "");
@@ -174,10 +174,10 @@ t.test("nodeRestriction lets a node change its own Node, but not what steers pod
 t.test("nodeRestriction lets a node write its own lease and CSINode", async (t) => {
   const lease = (name: string, namespace = "kube-node-lease"): ApiObject => ({ metadata: { name, namespace } });
   t.equal(await why(leaseKind, lease("n1")), "");
-  t.equal(await why(leaseKind, lease("n1"), { previous: lease("n1") }), "");
+  t.equal(await why(leaseKind, lease("n1"), { oldObject: lease("n1") }), "");
   const other = "can only access node lease with the same name as the requesting node";
   t.equal(await why(leaseKind, lease("n2")), other);
-  t.equal(await why(leaseKind, lease("n2"), { previous: lease("n2") }), other);
+  t.equal(await why(leaseKind, lease("n2"), { oldObject: lease("n2") }), other);
   const namespace = 'can only access leases in the "kube-node-lease" system namespace';
   t.equal(await why(leaseKind, lease("n1", "default")), namespace);
   t.equal(await why(csiNodeKind, { metadata: { name: "n1" } }), "");
@@ -188,7 +188,7 @@ t.test("nodeRestriction lets a node write its own lease and CSINode", async (t) 
 t.test("nodeRestriction lets a node say how large a claim's volume is, and nothing else of it", async (t) => {
   const claim = (status: object, labels = {}): ApiObject =>
     ({ metadata: { name: "data", namespace: "default", labels }, status }) as ApiObject;
-  const asked: Asked = { previous: claim({ phase: "Bound" }), subresource: "status" };
+  const asked: RequestFields = { oldObject: claim({ phase: "Bound" }), subresource: "status" };
   const grown = claim({ phase: "Bound", capacity: { storage: "2Gi" }, allocatedResources: { storage: "2Gi" } });
   t.equal(await why(persistentVolumeClaimKind, grown, asked), "");
   const only = 'node "n1" is not allowed to update fields other than status.capacity and status.conditions:';
@@ -198,7 +198,7 @@ t.test("nodeRestriction lets a node say how large a claim's volume is, and nothi
     await why(persistentVolumeClaimKind, claim({ phase: "Lost" }, { a: "b" }), asked),
     `${only} metadata.labels, status.phase`,
   );
-  t.equal(await why(persistentVolumeClaimKind, grown, { previous: grown }), "may only update PVC status");
+  t.equal(await why(persistentVolumeClaimKind, grown, { oldObject: grown }), "may only update PVC status");
 });
 
 t.test("nodeRestriction gives a node tokens that are bound to its pods, for those who are to see them", async (t) => {

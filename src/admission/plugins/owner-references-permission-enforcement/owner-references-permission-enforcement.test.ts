@@ -2,7 +2,7 @@ import t from "tap";
 import { configMapKind } from "../../../api/core/config-map/kind.ts";
 import { podKind } from "../../../api/core/pod/kind.ts";
 import type { OwnerReference } from "../../../api/meta/object-meta.ts";
-import { ask, authorizerOf, pluginDeps, refused } from "../../../testing/admission/admission-fixture.ts";
+import { runPlugin, authorizerOf, pluginDeps, rejectionOf } from "../../../testing/admission/admission-fixture.ts";
 import { ownerReferencesPermissionEnforcement } from "./owner-references-permission-enforcement.ts";
 
 const owner = (more: Partial<OwnerReference> = {}): OwnerReference => ({
@@ -25,13 +25,13 @@ const mayDelete = "delete configmaps m";
 
 t.test("ownerReferencesPermissionEnforcement() lets who may delete an object say who owns it", async (t) => {
   const why = `configmaps "m" is forbidden: cannot set an ownerRef on a resource you can't delete: , <nil>`;
-  t.equal(await refused(ask(allowing(), configMapKind, map(owner()), { previous: map() })), why);
-  t.equal(await refused(ask(allowing(mayDelete), configMapKind, map(owner()), { previous: map() })), "");
-  t.equal(await refused(ask(allowing(), configMapKind, map(owner()), { previous: map(owner()) })), "");
-  t.equal(await refused(ask(allowing(), configMapKind, map(), { previous: map(owner()) })), why);
-  t.equal(await refused(ask(allowing(), configMapKind, map())), "");
+  t.equal(await rejectionOf(runPlugin(allowing(), configMapKind, map(owner()), { oldObject: map() })), why);
+  t.equal(await rejectionOf(runPlugin(allowing(mayDelete), configMapKind, map(owner()), { oldObject: map() })), "");
+  t.equal(await rejectionOf(runPlugin(allowing(), configMapKind, map(owner()), { oldObject: map(owner()) })), "");
+  t.equal(await rejectionOf(runPlugin(allowing(), configMapKind, map(), { oldObject: map(owner()) })), why);
+  t.equal(await rejectionOf(runPlugin(allowing(), configMapKind, map())), "");
   const pod = { metadata: { name: "p", ownerReferences: [owner()] } } as never;
-  t.equal(await refused(ask(allowing(), podKind, pod, { previous: { metadata: {} }, subresource: "status" })), "");
+  t.equal(await rejectionOf(runPlugin(allowing(), podKind, pod, { oldObject: { metadata: {} }, subresource: "status" })), "");
 });
 
 t.test(
@@ -39,7 +39,7 @@ t.test(
   async (t) => {
     const blocking = owner({ blockOwnerDeletion: true });
     const change = (plugin: ReturnType<typeof allowing>, next: OwnerReference, before = owner()) =>
-      refused(ask(plugin, configMapKind, map(next), { previous: map(before) }));
+      rejectionOf(runPlugin(plugin, configMapKind, map(next), { oldObject: map(before) }));
     const why = /cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: /;
     t.match(await change(allowing(mayDelete), blocking), why);
     t.equal(await change(allowing(mayDelete, "update deployments/finalizers web"), blocking), "");

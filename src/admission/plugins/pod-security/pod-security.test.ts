@@ -1,11 +1,11 @@
 import t from "tap";
-import type { Deployment } from "../../../api/apps/deployment/schema.ts";
 import { deploymentKind } from "../../../api/apps/deployment/kind.ts";
-import type { Namespace } from "../../../api/core/namespace/schema.ts";
+import type { Deployment } from "../../../api/apps/deployment/schema.ts";
 import { namespaceKind } from "../../../api/core/namespace/kind.ts";
-import type { Pod } from "../../../api/core/pod/schema.ts";
+import type { Namespace } from "../../../api/core/namespace/schema.ts";
 import { podKind } from "../../../api/core/pod/kind.ts";
-import { alice, ask, type Present, pluginDeps, refused } from "../../../testing/admission/admission-fixture.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import { alice, runPlugin, type ClusterObjects, pluginDeps, rejectionOf } from "../../../testing/admission/admission-fixture.ts";
 import type { PluginConfiguration } from "../../chain/factory.ts";
 import { podSecurity } from "./pod-security.ts";
 
@@ -26,21 +26,23 @@ function configured(value: object): PluginConfiguration {
   return { value: { ...identity, ...value }, locationOf: (path) => `file:${path}`, duplicates: [] };
 }
 
-function pluginIn(labels: Record<string, string>, configuration?: PluginConfiguration, more: Present = []) {
-  return podSecurity(pluginDeps([[namespaceKind, namespace(labels)], ...more], { configuration, isFeatureEnabled: () => false }));
+function pluginIn(labels: Record<string, string>, configuration?: PluginConfiguration, more: ClusterObjects = []) {
+  return podSecurity(
+    pluginDeps([[namespaceKind, namespace(labels)], ...more], { configuration, isFeatureEnabled: () => false }),
+  );
 }
 
 t.test("podSecurity() lets everything pass where nobody demands anything", async (t) => {
-  t.strictSame(await ask(pluginIn({}), podKind, pod()), { object: pod(), warnings: [], annotations: {} });
+  t.strictSame(await runPlugin(pluginIn({}), podKind, pod()), { object: pod(), warnings: [], annotations: {} });
 });
 
 t.test("podSecurity() refuses pods that are less secure than is enforced", async (t) => {
   const plugin = pluginIn({ enforce: "baseline", warn: "baseline" });
-  t.equal(await refused(ask(plugin, podKind, pod())), `pods "p" is forbidden: violates PodSecurity ${TEXT}`);
+  t.equal(await rejectionOf(runPlugin(plugin, podKind, pod())), `pods "p" is forbidden: violates PodSecurity ${TEXT}`);
 });
 
 t.test("podSecurity() warns, and says for the audit what it found", async (t) => {
-  const { warnings, annotations } = await ask(pluginIn({ warn: "baseline", audit: "baseline" }), podKind, pod());
+  const { warnings, annotations } = await runPlugin(pluginIn({ warn: "baseline", audit: "baseline" }), podKind, pod());
   t.strictSame(warnings, [`would violate PodSecurity ${TEXT}`]);
   t.strictSame(annotations, {
     "pod-security.kubernetes.io/enforce-policy": "privileged:latest",
@@ -50,27 +52,27 @@ t.test("podSecurity() warns, and says for the audit what it found", async (t) =>
 
 t.test("podSecurity() only tells of templates, since their pods are judged when they are made", async (t) => {
   const deployment = { metadata: { name: "d", namespace: "default" }, spec: { template: pod() } } as Deployment;
-  const enforcing = await ask(pluginIn({ enforce: "restricted" }), deploymentKind, deployment);
+  const enforcing = await runPlugin(pluginIn({ enforce: "restricted" }), deploymentKind, deployment);
   t.strictSame(enforcing.warnings, []);
-  const { warnings } = await ask(pluginIn({ enforce: "restricted", warn: "baseline" }), deploymentKind, deployment);
+  const { warnings } = await runPlugin(pluginIn({ enforce: "restricted", warn: "baseline" }), deploymentKind, deployment);
   t.strictSame(warnings, [`would violate PodSecurity ${TEXT}`]);
 });
 
 t.test("podSecurity() judges changes of what matters, and subresources that can change it", async (t) => {
   const plugin = pluginIn({ enforce: "baseline" });
   const labelled = { ...pod(), metadata: { ...pod().metadata, labels: { a: "b" } } };
-  t.equal(await refused(ask(plugin, podKind, labelled, { previous: pod() })), "", "a label");
+  t.equal(await rejectionOf(runPlugin(plugin, podKind, labelled, { oldObject: pod() })), "", "a label");
   const image = pod("p", { containers: [{ ...pod().spec!.containers[0]!, image: "other" }] });
-  t.match(await refused(ask(plugin, podKind, image, { previous: pod() })), "violates PodSecurity", "an image");
+  t.match(await rejectionOf(runPlugin(plugin, podKind, image, { oldObject: pod() })), "violates PodSecurity", "an image");
   const debugged = pod("p", { ephemeralContainers: [{ name: "d", image: "i" }] });
   const asked = { previous: pod(), subresource: "ephemeralcontainers" };
-  t.match(await refused(ask(plugin, podKind, debugged, asked)), "violates PodSecurity", "an ephemeral container");
-  t.equal(await refused(ask(plugin, podKind, image, { previous: pod(), subresource: "status" })), "", "the status");
+  t.match(await rejectionOf(runPlugin(plugin, podKind, debugged, asked)), "violates PodSecurity", "an ephemeral container");
+  t.equal(await rejectionOf(runPlugin(plugin, podKind, image, { oldObject: pod(), subresource: "status" })), "", "the status");
 });
 
 t.test("podSecurity() takes wrong labels for the strictest ones", async (t) => {
   const plugin = pluginIn({ enforce: "strict", "enforce-version": "1.2", warn: "strict" });
-  const text = await refused(ask(plugin, podKind, pod()));
+  const text = await rejectionOf(runPlugin(plugin, podKind, pod()));
   t.match(text, 'violates PodSecurity "restricted:latest": privileged');
 });
 
@@ -83,27 +85,27 @@ t.test("podSecurity() exempts whom the operator names, and says so for the audit
   ];
   for (const [sort, exemptions, subject] of cases) {
     const plugin = pluginIn(labels, configured({ exemptions }));
-    const { annotations } = await ask(plugin, podKind, subject, { user: alice });
+    const { annotations } = await runPlugin(plugin, podKind, subject, { user: alice });
     t.strictSame(annotations, { "pod-security.kubernetes.io/exempt": sort }, sort);
   }
 });
 
 t.test("podSecurity() takes from the operator what namespaces leave open", async (t) => {
   const defaults = { enforce: "restricted", "enforce-version": "v1.24" };
-  const text = await refused(ask(pluginIn({ enforce: "baseline" }, configured({ defaults })), podKind, pod()));
+  const text = await rejectionOf(runPlugin(pluginIn({ enforce: "baseline" }, configured({ defaults })), podKind, pod()));
   t.match(text, 'violates PodSecurity "baseline:v1.24"');
 });
 
 t.test("podSecurity() tells whoever makes a namespace stricter which of its pods are not", async (t) => {
   const pods = ["c", "a", "b"].map((name) => [podKind, pod(name)] as const);
   const plugin = pluginIn({}, undefined, pods);
-  const { warnings } = await ask(plugin, namespaceKind, namespace({ enforce: "baseline" }), { previous: namespace() });
+  const { warnings } = await runPlugin(plugin, namespaceKind, namespace({ enforce: "baseline" }), { oldObject: namespace() });
   t.strictSame(warnings, [
     'existing pods in namespace "default" violate the new PodSecurity enforce level "baseline:latest"',
     "a (and 2 other pods): privileged",
   ]);
   const relaxed = { previous: namespace({ enforce: "restricted" }) };
-  t.strictSame((await ask(plugin, namespaceKind, namespace({ enforce: "baseline" }), relaxed)).warnings, []);
+  t.strictSame((await runPlugin(plugin, namespaceKind, namespace({ enforce: "baseline" }), relaxed)).warnings, []);
 });
 
 t.test("podSecurity() refuses configurations that it does not understand", async (t) => {

@@ -1,17 +1,17 @@
 /** Plugins by which an operator narrows what pods may say. */
 import t from "tap";
-import type { Toleration } from "../../../api/core/pod-spec/affinity.ts";
 import { namespaceKind } from "../../../api/core/namespace/kind.ts";
-import type { Pod, PodSpec } from "../../../api/core/pod/schema.ts";
 import { podKind } from "../../../api/core/pod/kind.ts";
-import { ask, type Present, pluginDeps, refused } from "../../../testing/admission/admission-fixture.ts";
+import type { Pod, PodSpec } from "../../../api/core/pod/schema.ts";
+import type { Toleration } from "../../../api/core/pod-spec/affinity.ts";
+import { runPlugin, type ClusterObjects, pluginDeps, rejectionOf } from "../../../testing/admission/admission-fixture.ts";
+import type { PluginConfiguration } from "../../chain/factory.ts";
 import { alwaysPullImages } from "../always-pull-images/always-pull-images.ts";
 import { extendedResourceToleration } from "../extended-resource-toleration/extended-resource-toleration.ts";
-import type { PluginConfiguration } from "../../chain/factory.ts";
 import { limitPodHardAntiAffinityTopology } from "../limit-pod-hard-anti-affinity-topology/limit-pod-hard-anti-affinity-topology.ts";
 import { podNodeSelector } from "../pod-node-selector/pod-node-selector.ts";
-import { podTolerationRestriction } from "./pod-toleration-restriction.ts";
 import { mergedTolerations } from "./merge-tolerations.ts";
+import { podTolerationRestriction } from "./pod-toleration-restriction.ts";
 
 const pod = (spec: Partial<PodSpec>, namespace = "default"): Pod => ({
   metadata: { name: "web", namespace },
@@ -22,7 +22,7 @@ const configured = (value: PluginConfiguration["value"]): PluginConfiguration =>
   locationOf: (path) => `f:${path}`,
   duplicates: [],
 });
-const namespace = (name: string, annotations: Readonly<Record<string, string>>): Present[number] => [
+const namespace = (name: string, annotations: Readonly<Record<string, string>>): ClusterObjects[number] => [
   namespaceKind,
   { metadata: { name, annotations } },
 ];
@@ -34,21 +34,21 @@ t.test("alwaysPullImages() has every image of a new pod pulled, those of volumes
     { name: "v", image: { reference: "r" } },
     { name: "e", emptyDir: {} },
   ];
-  const { object } = await ask(plugin, podKind, pod({ containers: [own], initContainers: [own], volumes }));
+  const { object } = await runPlugin(plugin, podKind, pod({ containers: [own], initContainers: [own], volumes }));
   t.match(object.spec, {
     containers: [{ imagePullPolicy: "Always" }],
     initContainers: [{ imagePullPolicy: "Always" }],
     volumes: [{ image: { reference: "r", pullPolicy: "Always" } }, { name: "e", emptyDir: {} }],
   });
   const before = pod({ containers: [own] });
-  t.equal((await ask(plugin, podKind, before, { previous: before })).object, before, "no image is new");
+  t.equal((await runPlugin(plugin, podKind, before, { oldObject: before })).object, before, "no image is new");
   const changed = pod({ containers: [{ ...own, image: "j" }] });
-  t.match((await ask(plugin, podKind, changed, { previous: before })).object.spec?.containers, [
+  t.match((await runPlugin(plugin, podKind, changed, { oldObject: before })).object.spec?.containers, [
     { imagePullPolicy: "Always" },
   ]);
   const spoilt = { ...plugin, mutate: () => undefined };
   t.equal(
-    await refused(ask(spoilt, podKind, before)),
+    await rejectionOf(runPlugin(spoilt, podKind, before)),
     'pods "web" is forbidden: spec.containers[0].imagePullPolicy: Unsupported value: "Never": supported values: "Always"',
   );
 });
@@ -59,7 +59,7 @@ t.test("extendedResourceToleration() lets pods onto nodes that are kept for what
     resources: { requests: Object.fromEntries(names.map((name) => [name, "1"])) },
   });
   const tolerations = async (spec: Partial<PodSpec>) =>
-    (await ask(extendedResourceToleration(), podKind, pod(spec))).object.spec?.tolerations;
+    (await runPlugin(extendedResourceToleration(), podKind, pod(spec))).object.spec?.tolerations;
   const both = { containers: [asking("cpu", "b.com/gpu")], initContainers: [asking("a.com/nic", "b.com/gpu")] };
   const expected = [
     { key: "a.com/nic", operator: "Exists" },
@@ -78,9 +78,9 @@ t.test("limitPodHardAntiAffinityTopology() lets pods keep others off their node 
       },
     });
   const plugin = limitPodHardAntiAffinityTopology();
-  t.equal(await refused(ask(plugin, podKind, keeping("kubernetes.io/hostname"))), "");
+  t.equal(await rejectionOf(runPlugin(plugin, podKind, keeping("kubernetes.io/hostname"))), "");
   t.equal(
-    await refused(ask(plugin, podKind, keeping("zone"))),
+    await rejectionOf(runPlugin(plugin, podKind, keeping("zone"))),
     'pods "web" is forbidden: affinity.PodAntiAffinity.RequiredDuringScheduling has TopologyKey zone but only key kubernetes.io/hostname is allowed',
   );
 });
@@ -98,12 +98,12 @@ t.test("podNodeSelector() adds the selector of the namespace, and keeps pods wit
   });
   const plugin = podNodeSelector(pluginDeps(present, { configuration }));
   const selector = async (name: string, nodeSelector: Readonly<Record<string, string>> = {}) =>
-    (await ask(plugin, podKind, pod({ nodeSelector }, name))).object.spec?.nodeSelector;
+    (await runPlugin(plugin, podKind, pod({ nodeSelector }, name))).object.spec?.nodeSelector;
   t.same(await selector("own", { a: "b" }), { a: "b", env: "dev", disk: "ssd" });
   t.same(await selector("empty"), {});
   t.same(await selector("narrow", { disk: "hdd" }), { env: "any", disk: "hdd" });
   t.same(await selector("unknown"), { env: "any" });
-  const why = (name: string, nodeSelector: Readonly<Record<string, string>>) => refused(selector(name, nodeSelector));
+  const why = (name: string, nodeSelector: Readonly<Record<string, string>>) => rejectionOf(selector(name, nodeSelector));
   t.match(await why("own", { env: "prod" }), /node label selector conflicts with its namespace node label selector$/);
   t.match(await why("narrow", { disk: "ssd" }), /labels conflict with its namespace whitelist$/);
   t.match(await why("broken", {}), /^invalid selector/);
@@ -134,7 +134,7 @@ t.test(
     });
     const plugin = podTolerationRestriction(pluginDeps(present, { configuration }));
     const tolerations = async (name: string, spec: Partial<PodSpec> = {}) =>
-      (await ask(plugin, podKind, pod(spec, name))).object.spec?.tolerations;
+      (await runPlugin(plugin, podKind, pod(spec, name))).object.spec?.tolerations;
     t.same(await tolerations("given"), [gpu]);
     t.same(await tolerations("other"), [{ key: "all", operator: "Exists" }]);
     t.same(await tolerations("none"), undefined);
@@ -142,10 +142,10 @@ t.test(
     t.match(await tolerations("none", burstable), [{ key: "node.kubernetes.io/memory-pressure" }]);
     const more = { tolerations: [{ key: "other", operator: "Exists" as const }] };
     t.equal(
-      await refused(tolerations("given", more)),
+      await rejectionOf(tolerations("given", more)),
       "pod tolerations (possibly merged with namespace default tolerations) conflict with its namespace whitelist",
     );
-    t.match(await refused(tolerations("broken")), /^cannot read annotation scheduler\.alpha/);
+    t.match(await rejectionOf(tolerations("broken")), /^cannot read annotation scheduler\.alpha/);
     const wrong = configured({ apiVersion: "v1", kind: "Configuration" });
     t.throws(() => podTolerationRestriction(pluginDeps([], { configuration: wrong })), /expected apiVersion: podtoler/);
   },

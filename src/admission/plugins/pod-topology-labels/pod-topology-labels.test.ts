@@ -2,7 +2,7 @@ import t from "tap";
 import { bindingKind } from "../../../api/core/binding/kind.ts";
 import { nodeKind } from "../../../api/core/node/kind.ts";
 import { podKind } from "../../../api/core/pod/kind.ts";
-import { ask, pluginDeps } from "../../../testing/admission/admission-fixture.ts";
+import { runPlugin, pluginDeps } from "../../../testing/admission/admission-fixture.ts";
 import { podTopologyLabels } from "./pod-topology-labels.ts";
 
 const zone = "topology.kubernetes.io/zone";
@@ -13,13 +13,13 @@ t.test("podTopologyLabels() tells of a binding, or of a pod that has its node, w
   const { other: _, ...told } = labels;
   const bound = async (target: object, own?: Readonly<Record<string, string>>) => {
     const binding = { metadata: { name: "web", ...(own === undefined ? {} : { labels: own }) }, target };
-    return (await ask(plugin, bindingKind, binding as never)).object.metadata?.labels;
+    return (await runPlugin(plugin, bindingKind, binding as never)).object.metadata?.labels;
   };
   t.same(await bound({ kind: "Node", name: "n" }), told);
   t.same(await bound({ kind: "Node", name: "n" }, { [zone]: "mine" }), { ...told, [zone]: "mine" });
   t.same(await bound({ kind: "Node", name: "gone" }), undefined);
   t.same(await bound({ kind: "Shelf", name: "n" }), undefined);
   const pod = (spec: object) => ({ metadata: { name: "web", namespace: "default" }, spec }) as never;
-  t.same((await ask(plugin, podKind, pod({ containers: [], nodeName: "n" }))).object.metadata?.labels, told);
-  t.same((await ask(plugin, podKind, pod({ containers: [] }))).object.metadata?.labels, undefined);
+  t.same((await runPlugin(plugin, podKind, pod({ containers: [], nodeName: "n" }))).object.metadata?.labels, told);
+  t.same((await runPlugin(plugin, podKind, pod({ containers: [] }))).object.metadata?.labels, undefined);
 });

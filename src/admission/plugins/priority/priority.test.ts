@@ -1,16 +1,16 @@
 /** Plugins that look after pods, and the nodes that these run on. */
 import t from "tap";
-import type { Taint } from "../../../api/core/node/schema.ts";
 import { nodeKind } from "../../../api/core/node/kind.ts";
-import type { Pod, PodSpec } from "../../../api/core/pod/schema.ts";
+import type { Taint } from "../../../api/core/node/schema.ts";
 import { podKind } from "../../../api/core/pod/kind.ts";
+import type { Pod, PodSpec } from "../../../api/core/pod/schema.ts";
 import { runtimeClassKind } from "../../../api/node/runtime-class/kind.ts";
 import { priorityClassKind } from "../../../api/scheduling/priority-class/kind.ts";
-import { ask, lookupOf, refused } from "../../../testing/admission/admission-fixture.ts";
+import { runPlugin, readerOf, rejectionOf } from "../../../testing/admission/admission-fixture.ts";
 import { defaultTolerationSeconds } from "../default-toleration-seconds/default-toleration-seconds.ts";
-import { priority } from "./priority.ts";
 import { runtimeClass } from "../runtime-class/runtime-class.ts";
 import { taintNodesByCondition } from "../taint-nodes-by-condition/taint-nodes-by-condition.ts";
+import { priority } from "./priority.ts";
 
 const pod = (spec: Partial<PodSpec>): Pod => ({
   metadata: { name: "web", namespace: "default" },
@@ -19,16 +19,16 @@ const pod = (spec: Partial<PodSpec>): Pod => ({
 
 t.test("defaultTolerationSeconds() lets a pod stay a while on a node in trouble, unless it says itself", async (t) => {
   const plugin = defaultTolerationSeconds({ tolerationSeconds: { notReady: 300, unreachable: 60 } });
-  const { object } = await ask(plugin, podKind, pod({}));
+  const { object } = await runPlugin(plugin, podKind, pod({}));
   t.match(object.spec?.tolerations, [
     { key: "node.kubernetes.io/not-ready", operator: "Exists", effect: "NoExecute", tolerationSeconds: 300 },
     { key: "node.kubernetes.io/unreachable", operator: "Exists", effect: "NoExecute", tolerationSeconds: 60 },
   ]);
-  t.equal((await ask(plugin, podKind, pod({}), { previous: object })).object.spec?.tolerations?.length, 2);
+  t.equal((await runPlugin(plugin, podKind, pod({}), { oldObject: object })).object.spec?.tolerations?.length, 2);
   const all = pod({ tolerations: [{ operator: "Exists" }] });
-  t.equal((await ask(plugin, podKind, all)).object, all);
+  t.equal((await runPlugin(plugin, podKind, all)).object, all);
   const status = pod({});
-  t.equal((await ask(plugin, podKind, status, { previous: status, subresource: "status" })).object, status);
+  t.equal((await runPlugin(plugin, podKind, status, { oldObject: status, subresource: "status" })).object, status);
 });
 
 t.test("taintNodesByCondition() taints new nodes once, whichever way the taint is spelt", async (t) => {
@@ -36,7 +36,7 @@ t.test("taintNodesByCondition() taints new nodes once, whichever way the taint i
   const other: Taint = { key: "dedicated", value: "till", effect: "NoExecute" };
   const tainted = async (taints?: readonly Taint[]) => {
     const node = { metadata: { name: "n" }, spec: { ...(taints === undefined ? {} : { taints }) } };
-    return (await ask(taintNodesByCondition(), nodeKind, node)).object.spec?.taints;
+    return (await runPlugin(taintNodesByCondition(), nodeKind, node)).object.spec?.taints;
   };
   t.same(await tainted(), [notReady]);
   t.same(await tainted([other]), [other, notReady]);
@@ -50,32 +50,32 @@ t.test("taintNodesByCondition() taints new nodes once, whichever way the taint i
 const slow = { metadata: { name: "slow" }, value: -5, preemptionPolicy: "Never" as const };
 
 t.test("priority() ranks a pod by its class, and keeps what a client leaves out", async (t) => {
-  const plugin = priority({ lookup: lookupOf([[priorityClassKind, slow]]) });
-  const spec = async (asked: Partial<PodSpec>) => (await ask(plugin, podKind, pod(asked))).object.spec;
+  const plugin = priority({ reader: readerOf([[priorityClassKind, slow]]) });
+  const spec = async (asked: Partial<PodSpec>) => (await runPlugin(plugin, podKind, pod(asked))).object.spec;
   t.match(await spec({ priorityClassName: "slow" }), { priority: -5, preemptionPolicy: "Never" });
   t.match(await spec({}), { priority: 0, preemptionPolicy: "PreemptLowerPriority" });
   t.match(await spec({ priorityClassName: "system-node-critical" }), { priority: 2_000_001_000 });
-  const why = async (asked: Partial<PodSpec>) => await refused(ask(plugin, podKind, pod(asked)));
+  const why = async (asked: Partial<PodSpec>) => await rejectionOf(runPlugin(plugin, podKind, pod(asked)));
   t.equal(
     await why({ priorityClassName: "none" }),
     'pods "web" is forbidden: no PriorityClass with name none was found',
   );
   t.match(await why({ priority: 7 }), /integer value of priority \(7\) must not be provided .* computed 0 from/);
   t.match(await why({ preemptionPolicy: "Never" }), /string value of PreemptionPolicy \(Never\) must not/);
-  const kept = await ask(plugin, podKind, pod({}), { previous: pod({ priority: 3, preemptionPolicy: "Never" }) });
+  const kept = await runPlugin(plugin, podKind, pod({}), { oldObject: pod({ priority: 3, preemptionPolicy: "Never" }) });
   t.match(kept.object.spec, { priority: 3, preemptionPolicy: "Never" });
 });
 
 t.test("priority() gives the least of the default classes, and lets no second one be made", async (t) => {
   const two = [40, 10].map((value) => ({ metadata: { name: `c${value}` }, value, globalDefault: true }));
-  const plugin = priority({ lookup: lookupOf(two.map((one) => [priorityClassKind, one])) });
-  const { object } = await ask(plugin, podKind, pod({}));
+  const plugin = priority({ reader: readerOf(two.map((one) => [priorityClassKind, one])) });
+  const { object } = await runPlugin(plugin, podKind, pod({}));
   t.match(object.spec, { priorityClassName: "c10", priority: 10 });
   const third = { metadata: { name: "c" }, value: 1, globalDefault: true };
   const why = "PriorityClass c10 is already marked as default. Only one default can exist";
-  t.match(await refused(ask(plugin, priorityClassKind, third)), why);
-  t.equal(await refused(ask(plugin, priorityClassKind, two[1], { previous: two[1] as never })), "");
-  t.equal(await refused(ask(plugin, priorityClassKind, { ...third, globalDefault: false })), "");
+  t.match(await rejectionOf(runPlugin(plugin, priorityClassKind, third)), why);
+  t.equal(await rejectionOf(runPlugin(plugin, priorityClassKind, two[1], { oldObject: two[1] as never })), "");
+  t.equal(await rejectionOf(runPlugin(plugin, priorityClassKind, { ...third, globalDefault: false })), "");
 });
 
 t.test("runtimeClass() gives a pod the overhead and the nodes of its class", async (t) => {
@@ -86,14 +86,14 @@ t.test("runtimeClass() gives a pod the overhead and the nodes of its class", asy
     scheduling: { nodeSelector: { vm: "yes" }, tolerations: [{ key: "vm", operator: "Exists" as const }] },
   };
   const present = [heavy, placed].map((one) => [runtimeClassKind, one] as const);
-  const plugin = runtimeClass({ lookup: lookupOf(present) });
-  const spec = async (asked: Partial<PodSpec>) => (await ask(plugin, podKind, pod(asked))).object.spec;
+  const plugin = runtimeClass({ reader: readerOf(present) });
+  const spec = async (asked: Partial<PodSpec>) => (await runPlugin(plugin, podKind, pod(asked))).object.spec;
   t.same((await spec({ runtimeClassName: "heavy" }))?.overhead, { cpu: "1" });
   t.match(await spec({ runtimeClassName: "placed", nodeSelector: { a: "b" } }), {
     nodeSelector: { a: "b", vm: "yes" },
     tolerations: [{ key: "vm" }],
   });
-  const why = async (asked: Partial<PodSpec>) => await refused(ask(plugin, podKind, pod(asked)));
+  const why = async (asked: Partial<PodSpec>) => await rejectionOf(runPlugin(plugin, podKind, pod(asked)));
   t.match(await why({ runtimeClassName: "none" }), /pod rejected: RuntimeClass "none" not found/);
   t.match(await why({ overhead: { cpu: "1" } }), /without corresponding RuntimeClass defined Overhead/);
   t.match(await why({ runtimeClassName: "heavy", overhead: { cpu: "2" } }), /doesn't match RuntimeClass/);

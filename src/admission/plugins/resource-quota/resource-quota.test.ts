@@ -2,16 +2,16 @@ import t from "tap";
 import { leaseKind } from "../../../api/coordination/lease/kind.ts";
 import { configMapKind } from "../../../api/core/config-map/kind.ts";
 import { eventKind } from "../../../api/core/event/kind.ts";
-import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim/schema.ts";
 import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim/kind.ts";
-import type { Pod } from "../../../api/core/pod/schema.ts";
+import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim/schema.ts";
 import { podKind } from "../../../api/core/pod/kind.ts";
-import type { ResourceQuota } from "../../../api/core/resource-quota/schema.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 import { resourceQuotaKind } from "../../../api/core/resource-quota/kind.ts";
-import type { Service } from "../../../api/core/service/schema.ts";
+import type { ResourceQuota } from "../../../api/core/resource-quota/schema.ts";
 import { serviceKind } from "../../../api/core/service/kind.ts";
+import type { Service } from "../../../api/core/service/schema.ts";
 import type { ApiObject, Kind } from "../../../api/kind.ts";
-import { type Asked, ask, pluginDeps, refused } from "../../../testing/admission/admission-fixture.ts";
+import { type RequestFields, runPlugin, pluginDeps, rejectionOf } from "../../../testing/admission/admission-fixture.ts";
 import type { PluginConfiguration } from "../../chain/factory.ts";
 import type { ObjectWriter } from "../../chain/plugin.ts";
 import { evaluatorOf } from "./evaluator.ts";
@@ -44,11 +44,11 @@ async function charge<T extends ApiObject>(
   quotas: readonly ResourceQuota[],
   kind: Kind<T>,
   object: T,
-  asked: Asked = {},
+  asked: RequestFields = {},
   configuration?: PluginConfiguration,
 ): Promise<Result> {
   const used: Record<string, Amounts> = {};
-  const effects: Pick<ObjectWriter, "change"> = {
+  const writer: Pick<ObjectWriter, "update"> = {
     async update(_kind, { name }, next) {
       const after = next(quotas.find(({ metadata }) => metadata?.name === name) as never);
       used[name] = (after as ResourceQuota).status?.used ?? {};
@@ -56,8 +56,8 @@ async function charge<T extends ApiObject>(
     },
   };
   const present = quotas.map((quota) => [resourceQuotaKind, quota] as const);
-  const plugin = resourceQuota(pluginDeps(present, { writer: effects as ObjectWriter, configuration }));
-  return { why: await refused(ask(plugin, kind, object, asked)), used };
+  const plugin = resourceQuota(pluginDeps(present, { writer: writer as ObjectWriter, configuration }));
+  return { why: await rejectionOf(runPlugin(plugin, kind, object, asked)), used };
 }
 
 t.test("resourceQuota charges what is asked for to every quota of the namespace that limits it", async (t) => {
@@ -202,7 +202,7 @@ t.test("resourceQuota charges an update by what it changes", async (t) => {
   const hard = { "requests.storage": "10Gi", persistentvolumeclaims: "1" };
   const quotas = [quotaOf(hard, { "requests.storage": "8Gi", persistentvolumeclaims: "1" })];
   const update = (from: string, to: string) =>
-    charge(quotas, persistentVolumeClaimKind, claim(to), { previous: claim(from) });
+    charge(quotas, persistentVolumeClaimKind, claim(to), { oldObject: claim(from) });
   t.same((await update("1Gi", "3Gi")).used, { quota: { persistentvolumeclaims: "1", "requests.storage": "10Gi" } });
   t.same((await update("3Gi", "1Gi")).used, {}, "what became less is counted out by the controller");
   t.same((await update("1Gi", "1Gi")).used, {});

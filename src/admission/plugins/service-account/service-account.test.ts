@@ -1,9 +1,9 @@
 import t from "tap";
-import type { Pod } from "../../../api/core/pod/schema.ts";
 import { podKind } from "../../../api/core/pod/kind.ts";
-import type { ServiceAccount } from "../../../api/core/service-account/schema.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 import { serviceAccountKind } from "../../../api/core/service-account/kind.ts";
-import { ask, type Present, pluginDeps, refused } from "../../../testing/admission/admission-fixture.ts";
+import type { ServiceAccount } from "../../../api/core/service-account/schema.ts";
+import { runPlugin, type ClusterObjects, pluginDeps, rejectionOf } from "../../../testing/admission/admission-fixture.ts";
 import { serviceAccount } from "./service-account.ts";
 
 const MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -18,7 +18,7 @@ function pod(spec: object = {}, annotations: Record<string, string> = {}): Pod {
 }
 
 function plugin(...accounts: readonly ServiceAccount[]) {
-  const present: Present = accounts.map((each) => [serviceAccountKind, each] as const);
+  const present: ClusterObjects = accounts.map((each) => [serviceAccountKind, each] as const);
   return serviceAccount(pluginDeps(present));
 }
 
@@ -28,7 +28,7 @@ t.test("serviceAccount() gives pods an account, and its containers what to speak
     { name: "b", image: "i", volumeMounts: [{ name: "mine", mountPath: MOUNT_PATH }] },
   ];
   const subject = pod({ initContainers: [{ name: "i", image: "i" }], containers: two });
-  const { object } = await ask(plugin(account("default")), podKind, subject);
+  const { object } = await runPlugin(plugin(account("default")), podKind, subject);
   const { volumes = [], containers, initContainers, ...spec } = object.spec!;
   t.equal(spec.serviceAccountName, "default");
   const [{ name }] = volumes as [{ name: string }];
@@ -66,22 +66,22 @@ t.test("serviceAccount() mounts nothing where the pod, or else its account, says
     [off, on, 0],
   ];
   for (const [spec, own, count] of cases) {
-    const { object } = await ask(plugin(account("default", own)), podKind, pod(spec));
+    const { object } = await runPlugin(plugin(account("default", own)), podKind, pod(spec));
     t.equal(object.spec?.volumes?.length ?? 0, count, JSON.stringify([spec, own]));
   }
 });
 
 t.test("serviceAccount() gives pods their account's pull secrets, unless they have some", async (t) => {
   const one = plugin(account("builder", { imagePullSecrets: [{ name: "registry" }] }));
-  const { object } = await ask(one, podKind, pod({ serviceAccountName: "builder" }));
+  const { object } = await runPlugin(one, podKind, pod({ serviceAccountName: "builder" }));
   t.strictSame(object.spec?.imagePullSecrets, [{ name: "registry" }]);
   const own = { serviceAccountName: "builder", imagePullSecrets: [{ name: "mine" }] };
-  t.strictSame((await ask(one, podKind, pod(own))).object.spec?.imagePullSecrets, [{ name: "mine" }]);
+  t.strictSame((await runPlugin(one, podKind, pod(own))).object.spec?.imagePullSecrets, [{ name: "mine" }]);
 });
 
 t.test("serviceAccount() refuses pods whose account does not exist", async (t) => {
   t.equal(
-    await refused(ask(plugin(account("default")), podKind, pod({ serviceAccountName: "nobody" }))),
+    await rejectionOf(runPlugin(plugin(account("default")), podKind, pod({ serviceAccountName: "nobody" }))),
     'pods "p" is forbidden: error looking up service account default/nobody: serviceaccount "nobody" not found',
   );
 });
@@ -92,14 +92,14 @@ t.test("serviceAccount() waits a moment for the default account of a new namespa
   const get = async () => (++asked < 3 ? undefined : account("default")) as never;
   const waits: number[] = [];
   const clock = { ...deps.clock, sleep: async (ms: number) => void waits.push(ms) };
-  const late = serviceAccount({ ...deps, clock: clock as never, lookup: { ...deps.reader, get } });
-  t.equal((await ask(late, podKind, pod())).object.spec?.serviceAccountName, "default");
+  const late = serviceAccount({ ...deps, clock: clock as never, reader: { ...deps.reader, get } });
+  t.equal((await runPlugin(late, podKind, pod())).object.spec?.serviceAccountName, "default");
   t.strictSame(waits, [150, 150]);
 });
 
 t.test("serviceAccount() gives what a node runs by itself nothing, and lets it use nothing", async (t) => {
   const mirror = { "kubernetes.io/config.mirror": "hash" };
-  t.strictSame((await ask(plugin(), podKind, pod({}, mirror))).object, pod({}, mirror));
+  t.strictSame((await runPlugin(plugin(), podKind, pod({}, mirror))).object, pod({}, mirror));
   const cases: readonly (readonly [object, string])[] = [
     [{ serviceAccountName: "a" }, "a mirror pod may not reference service accounts"],
     [{ imagePullSecrets: [{ name: "a" }] }, "a mirror pod may not reference secrets"],
@@ -118,7 +118,7 @@ t.test("serviceAccount() gives what a node runs by itself nothing, and lets it u
     ],
   ];
   for (const [spec, text] of cases) {
-    t.equal(await refused(ask(plugin(), podKind, pod(spec, mirror))), `pods "p" is forbidden: ${text}`);
+    t.equal(await rejectionOf(runPlugin(plugin(), podKind, pod(spec, mirror))), `pods "p" is forbidden: ${text}`);
   }
 });
 
@@ -145,10 +145,10 @@ t.test("serviceAccount() holds pods to the secrets that their account names, whe
     [{ imagePullSecrets: [{ name: "other" }] }, `imagePullSecrets[0].name="other" ${tail} imagePullSecret`],
   ];
   for (const [spec, text] of cases) {
-    const said = await refused(ask(one, podKind, pod(spec)));
+    const said = await rejectionOf(runPlugin(one, podKind, pod(spec)));
     t.equal(said, text === "" ? "" : `pods "p" is forbidden: ${text}`);
   }
   const debugged = pod({ serviceAccountName: "default", ephemeralContainers: [{ name: "d", env: env("other") }] });
   const asked = { previous: pod({ serviceAccountName: "default" }), subresource: "ephemeralcontainers" };
-  t.match(await refused(ask(one, podKind, debugged, asked)), "ephemeral container d with envVar E");
+  t.match(await rejectionOf(runPlugin(one, podKind, debugged, asked)), "ephemeral container d with envVar E");
 });

@@ -9,7 +9,7 @@ import { namespaceKind } from "../../../api/core/namespace/kind.ts";
 import type { ApiObject } from "../../../api/kind.ts";
 import { issueCertificate, makeCa } from "../../../auth/pki/certificate-authority.ts";
 import { systemClock } from "../../../std/time/clock.ts";
-import { caBundle, testWebhook } from "../../../testing/admission/webhook-fixture.ts";
+import { caBundle, startTestWebhook } from "../../../testing/admission/webhook-fixture.ts";
 import {
   conversionServer,
   honest,
@@ -59,7 +59,7 @@ t.test("conversion webhooks know what they convert by the name that its definiti
   const { json } = await f.ask(`GET ${path("stable.k8s.io")}/one`);
   t.match(json, { apiVersion: "stable.k8s.io/v2", spec: { host: "a" } });
   t.equal((await f.ask(`GET ${path("stable.k8s.io").replace("v2", "v1")}`)).status, 404);
-  const asked = hook.asked.map(({ review: { request } }) => [request.objects[0].apiVersion, request.desiredAPIVersion]);
+  const asked = hook.received.map(({ review: { request } }) => [request.objects[0].apiVersion, request.desiredAPIVersion]);
   const [v1, v2] = ["stable.k8s.io/v1", "stable.k8s.io/v2"];
   t.same(asked, [
     [v2, v1],
@@ -88,7 +88,7 @@ t.test("conversion webhooks convert where the store is read without a cache, or 
 });
 
 t.test("conversion webhooks that are services are reached where these are, and hear who calls", async (t) => {
-  await using hook = await testWebhook(honest, ["hooks.default.svc"]);
+  await using hook = await startTestWebhook(honest, ["hooks.default.svc"]);
   const now = systemClock.now();
   const issued = { commonName: "front", usages: ["client"], days: 1 } as const;
   const { cert, key } = await issueCertificate(await makeCa("clients", 1, now), issued, now);
@@ -102,15 +102,15 @@ t.test("conversion webhooks that are services are reached where these are, and h
   await define(f, routes(hook, "v1", { clientConfig: { service, caBundle } }));
   await f.ask(`POST ${at("v1")}`, { body: route("one", { hostPort: "a:1" }) });
   t.match((await f.ask(`GET ${at("v2", "/one")}`)).json.spec, { host: "a" });
-  t.equal(hook.asked[0]?.path, "/convert?timeout=30s");
-  t.equal(hook.asked[0]?.headers.host, `hooks.default.svc:${hook.port}`);
-  t.equal(hook.asked[0]?.client, "front");
+  t.equal(hook.received[0]?.path, "/convert?timeout=30s");
+  t.equal(hook.received[0]?.headers.host, `hooks.default.svc:${hook.port}`);
+  t.equal(hook.received[0]?.client, "front");
 });
 
 t.test("admission webhooks see custom resources in the version of their rules", async (t) => {
   const { hook } = await conversionServer();
   await using _ = hook;
-  await using guard = await testWebhook(({ review }) => {
+  await using guard = await startTestWebhook(({ review }) => {
     const { uid, object } = review.request;
     const patch = Buffer.from(JSON.stringify([{ op: "replace", path: "/spec/host", value: `${object.spec.host}x` }]));
     const response = { uid, allowed: true, patchType: "JSONPatch", patch: patch.toString("base64") };
@@ -126,7 +126,7 @@ t.test("admission webhooks see custom resources in the version of their rules", 
   await f.ask("POST /apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations", { body });
   const { json } = await f.ask(`POST ${at("v1")}`, { body: route("one", { hostPort: "a:1" }) });
   t.match(json.spec, { hostPort: "ax:1" });
-  t.match(guard.asked[0]?.review.request, {
+  t.match(guard.received[0]?.review.request, {
     kind: { version: "v2" },
     requestKind: { version: "v1" },
     object: { apiVersion: "stable.example.com/v2", spec: { host: "a", port: "1" } },

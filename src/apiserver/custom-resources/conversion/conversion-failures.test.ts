@@ -1,6 +1,6 @@
 /** Conversion webhooks that are down, slow, broken or lie. */
 import t from "tap";
-import { caBundle, testWebhook } from "../../../testing/admission/webhook-fixture.ts";
+import { caBundle, startTestWebhook } from "../../../testing/admission/webhook-fixture.ts";
 import {
   type ConversionServer,
   conversionServer,
@@ -184,7 +184,7 @@ t.test("conversion webhooks that are down stand in the way of other versions onl
   const again = lines(await f.open(`GET ${at("v2")}?watch=true`), 3);
   await f.ask(`DELETE ${at("v1", "/two")}`);
   t.match(await again, [{ type: "ADDED" }, { type: "ADDED" }, { type: "DELETED", object: { spec: { host: "b" } } }]);
-  t.ok(hook.asked.length > 0);
+  t.ok(hook.received.length > 0);
 });
 
 /** Lets retries come until something is so. */
@@ -202,20 +202,20 @@ t.test("conversion webhooks have to answer in time, and to be who they should be
   await using hook = server.hook;
   server.answer = () => "hang";
   const late = f.ask(`GET ${at("v2", "/one")}`);
-  for (let i = 0; i < 200 && hook.asked.length === 0; i++) await f.ask("GET /healthz");
+  for (let i = 0; i < 200 && hook.received.length === 0; i++) await f.ask("GET /healthz");
   server.answer = honest;
   await f.clock.advance(30_000);
   t.match((await late).json, { spec: { host: "a" } }, "the cache's list failed; the store was asked instead");
 
-  await using other = await testWebhook(honest);
+  await using other = await startTestWebhook(honest);
   const { json: definition } = await f.ask(`GET ${CRD}`);
   const serve = async (clientConfig: object): Promise<string> => {
     const { spec } = routes(hook, "v1", { clientConfig });
     const body = { ...(await f.ask(`GET ${CRD}`)).json, spec: { ...definition.spec, conversion: spec.conversion } };
     t.equal((await f.ask(`PUT ${CRD}`, { body })).status, 200);
-    const asked = hook.asked.length;
+    const asked = hook.received.length;
     const { json } = await waitForAnswer(f, `GET ${at("v2", "/one")}`, ({ status }) => status === 500);
-    t.equal(hook.asked.length, asked, "nobody else is asked");
+    t.equal(hook.received.length, asked, "nobody else is asked");
     return json.message;
   };
   t.match(await serve({ url: other.url }), /x509: certificate signed by unknown authority$/);
@@ -234,7 +234,7 @@ t.test("conversion webhooks may speak the older review, which never said whose a
   await f.ask(`POST ${at("v1")}`, { body: route("one", { hostPort: "a:1" }) });
   server.answer = (asked) => ({ response: { ...(honest(asked) as { response: object }).response, uid: "" } });
   t.match((await f.ask(`GET ${at("v2", "/one")}`)).json.spec, { host: "a" });
-  t.equal(hook.asked[0]?.review.apiVersion, "apiextensions.k8s.io/v1beta1");
+  t.equal(hook.received[0]?.review.apiVersion, "apiextensions.k8s.io/v1beta1");
 });
 
 t.test("conversion webhooks are counted", async (t) => {

@@ -39,13 +39,13 @@ t.test("conversion webhooks make each version read and write the same objects", 
 
   const one = await f.ask(`POST ${at("v1")}`, { body: route("one", { hostPort: "a:1" }) });
   t.match([one.status, one.json.spec], [201, { hostPort: "a:1" }]);
-  t.equal(hook.asked.length, 0, "nobody is asked about what is stored as it is sent");
+  t.equal(hook.received.length, 0, "nobody is asked about what is stored as it is sent");
   t.match((await f.ask(`GET ${at("v2", "/one")}`)).json, {
     apiVersion: "stable.example.com/v2",
     spec: { host: "a", port: "1" },
   });
-  t.equal(hook.asked[0]?.path, "/hook?timeout=30s");
-  t.match(hook.asked[0]?.review, {
+  t.equal(hook.received[0]?.path, "/hook?timeout=30s");
+  t.match(hook.received[0]?.review, {
     kind: "ConversionReview",
     apiVersion: "apiextensions.k8s.io/v1",
     request: {
@@ -53,9 +53,9 @@ t.test("conversion webhooks make each version read and write the same objects", 
       objects: [{ apiVersion: "stable.example.com/v1", kind: "Route", metadata: { name: "one" } }],
     },
   });
-  const asked = hook.asked.length;
+  const asked = hook.received.length;
   t.equal((await f.ask(`GET ${at("v2", "/one")}`)).status, 200);
-  t.equal(hook.asked.length, asked, "what was converted once is kept");
+  t.equal(hook.received.length, asked, "what was converted once is kept");
 
   const two = await f.ask(`POST ${at("v2")}`, { body: route("two", { host: "b", port: "2" }) });
   t.match([two.status, two.json.spec], [201, { host: "b", port: "2", tls: "off" }]);
@@ -112,7 +112,7 @@ t.test("conversion webhooks are asked about the objects of a list together", asy
   const names = Array.from({ length: 1001 }, (_, i) => `r${i}`);
   for (const name of names) await f.ask(`POST ${at("v1")}`, { body: route(name, { hostPort: `${name}:1` }) });
   t.equal((await f.ask(`GET ${at("v2")}`)).json.items.length, 1001);
-  const counts = hook.asked.map(({ review }) => review.request.objects.length);
+  const counts = hook.received.map(({ review }) => review.request.objects.length);
   t.same(counts, [500, 500, 1]);
   t.equal((await f.ask(`GET ${at("v2")}?limit=2`)).json.items[1].spec.host, "r1");
 });
