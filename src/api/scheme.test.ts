@@ -1,6 +1,6 @@
 import t from "tap";
 import { definitionOf } from "../testing/api/definition-fixture.ts";
-import { customKind } from "./apiextensions/custom-resource/kind.ts";
+import { createCustomKind } from "./apiextensions/custom-resource/kind.ts";
 import { builtinScheme } from "./builtin.ts";
 
 const schema = { openAPIV3Schema: { type: "object" } };
@@ -13,7 +13,7 @@ t.test(
     const own = scheme.kinds();
     const before = scheme.changeCount;
     const definition = definitionOf({ name: "v1beta1", schema }, { name: "v1", schema });
-    scheme.setCustomVersions(widgets, [customKind(definition, "v1beta1"), customKind(definition, "v1")]);
+    scheme.setCustomVersions(widgets, [createCustomKind(definition, "v1beta1"), createCustomKind(definition, "v1")]);
     t.not(scheme.changeCount, before);
     t.same(
       scheme
@@ -22,7 +22,7 @@ t.test(
         .map(({ version }) => version),
       ["v1", "v1beta1"],
     );
-    const next = customKind(definition, "v1");
+    const next = createCustomKind(definition, "v1");
     scheme.setCustomVersions(widgets, [next]);
     t.equal(scheme.byResource("example.com", "v1", "widgets"), next);
     t.equal(scheme.byKind("example.com", "v1beta1", "Widget"), undefined);
@@ -33,7 +33,7 @@ t.test(
 
 t.test("Scheme.define() leaves all as it was when a name is taken", async (t) => {
   const scheme = builtinScheme();
-  const kind = customKind(definitionOf({ name: "v1", schema }), "v1");
+  const kind = createCustomKind(definitionOf({ name: "v1", schema }), "v1");
   scheme.setCustomVersions(widgets, [kind]);
   const rival = { ...kind, plural: "rivals" };
   t.throws(() => scheme.setCustomVersions("example.com/rivals", [rival]), /twice/);

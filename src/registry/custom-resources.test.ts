@@ -1,5 +1,5 @@
 import t from "tap";
-import { customKind } from "../api/apiextensions/custom-resource/kind.ts";
+import { createCustomKind } from "../api/apiextensions/custom-resource/kind.ts";
 import type { ApiObject, Kind } from "../api/kind.ts";
 import { decode } from "../schema/decode/decode.ts";
 import { widgets } from "../testing/api/definition-fixture.ts";
@@ -23,7 +23,7 @@ function causesOf(status: { readonly details?: { readonly causes?: readonly obje
 
 t.test("customKind() makes a kind whose objects are pruned, defaulted, stored and read again", async (t) => {
   await using f = fixture();
-  const kind = customKind(
+  const kind = createCustomKind(
     widgets({
       spec: {
         type: "object",
@@ -47,7 +47,7 @@ t.test("customKind() makes a kind whose objects are pruned, defaulted, stored an
 
 t.test("customKind() reports all that is wrong with an object, in Kubernetes' form", async (t) => {
   await using f = fixture();
-  const kind = customKind(
+  const kind = createCustomKind(
     widgets({
       spec: {
         type: "object",
@@ -98,7 +98,7 @@ t.test(
     ] as const;
     const properties = { size: { type: "integer" }, max: { type: "integer" }, note: { type: "string" } };
     const strict = widgets({ spec: { type: "object", properties, "x-kubernetes-validations": rules } });
-    const kind = customKind(strict, "v1");
+    const kind = createCustomKind(strict, "v1");
     f.registries.scheme.register(kind);
     const registry = f.registries.of(kind);
     const bad = await refusal(create(registry, f.scope(), read(kind, { spec: { size: 5, max: 1 } })));

@@ -1,5 +1,5 @@
 import t from "tap";
-import { customKind } from "../../api/apiextensions/custom-resource/kind.ts";
+import { createCustomKind } from "../../api/apiextensions/custom-resource/kind.ts";
 import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition/kind.ts";
 import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition/schema.ts";
 import { replicaSetKind } from "../../api/apps/replica-set/kind.ts";
@@ -196,7 +196,7 @@ t.test("custom resources own and are owned like all others", async (t) => {
   await waitForObject(client, customResourceDefinitionKind, name, undefined, (found) => {
     return (found?.status?.conditions ?? []).some(({ type, status }) => type === "Established" && status === "True");
   });
-  const widget = customKind(definition, "v1");
+  const widget = createCustomKind(definition, "v1");
   const made = async (name: string): Promise<ApiObject> => {
     const object = await client.create(widget, { metadata: { name, namespace } });
     const ownerReferences = [{ ...owned(object, { blockOwnerDeletion: true }), apiVersion: "example.com/v1" }];

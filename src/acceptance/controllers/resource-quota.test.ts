@@ -1,5 +1,5 @@
 import t from "tap";
-import { customKind } from "../../api/apiextensions/custom-resource/kind.ts";
+import { createCustomKind } from "../../api/apiextensions/custom-resource/kind.ts";
 import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition/kind.ts";
 import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition/schema.ts";
 import { configMapKind } from "../../api/core/config-map/kind.ts";
@@ -154,7 +154,7 @@ t.test("custom resources are counted as others are", async (t) => {
   const established = await waitForObject(client, customResourceDefinitionKind, name, undefined, (found) =>
     (found?.status?.conditions ?? []).some(({ type, status }) => type === "Established" && status === "True"),
   );
-  const kind = customKind(established!, "v1");
+  const kind = createCustomKind(established!, "v1");
   await quota(client, { "count/widgets.example.com": "1" });
   await client.create(kind, { metadata: { name: "a", namespace } });
   t.same(await refusals([client.create(kind, { metadata: { name: "b", namespace } })]), [

@@ -1,10 +1,10 @@
 /** Match conditions: CEL expressions that select the requests for which a webhook or a policy applies. */
-import { admissionEnvironment } from "../../api/admissionregistration/expressions.ts";
+import { createAdmissionEnvironment } from "../../api/admissionregistration/expressions.ts";
 import type { MatchCondition } from "../../api/admissionregistration/rules.ts";
 import type { Authorizer, UserInfo } from "../../auth/user.ts";
+import { dynamicOf } from "../../cel/adapter/json-value.ts";
 import { compile, type Program } from "../../cel/cel.ts";
 import { type Answer, authorizerValue, type Question, resourceCheckValue } from "../../cel/libraries/authorizer.ts";
-import { dynamicOf } from "../../cel/adapter/json-value.ts";
 import { renderErrors } from "../../cel/parse/source.ts";
 import type { Value } from "../../cel/values/value.ts";
 
@@ -51,7 +51,7 @@ interface Condition {
 /** `failsOpen`: if an expression fails, the webhook is skipped instead of rejecting the request. */
 export function matchConditions(conditions: readonly MatchCondition[], failsOpen: boolean): MatchConditions {
   const compiled = conditions.map(({ expression }): Condition => {
-    const { program, errors } = compile(expression, admissionEnvironment());
+    const { program, errors } = compile(expression, createAdmissionEnvironment());
     if (program !== undefined) return { program, error: "" };
     return { program, error: `compilation error: compilation failed: ${renderErrors(errors, expression)}` };
   });
@@ -76,7 +76,11 @@ class CheckPending extends Error {
  * Evaluation is synchronous. When an expression needs an authorization check that has no result yet, the check runs and
  * evaluation restarts.
  */
-async function evaluateConditions(conditions: readonly Condition[], input: ExpressionVariables, authorizer: Authorizer): Promise<MatchResult> {
+async function evaluateConditions(
+  conditions: readonly Condition[],
+  input: ExpressionVariables,
+  authorizer: Authorizer,
+): Promise<MatchResult> {
   const answers = new Map<string, Answer>();
   const lookUp = (question: Question): Answer => {
     const answer = answers.get(JSON.stringify(question));
@@ -97,7 +101,10 @@ async function evaluateConditions(conditions: readonly Condition[], input: Expre
   }
 }
 
-function variablesOf(input: ExpressionVariables, check: (question: Question) => Answer): Readonly<Record<string, () => Value>> {
+function variablesOf(
+  input: ExpressionVariables,
+  check: (question: Question) => Answer,
+): Readonly<Record<string, () => Value>> {
   return {
     object: () => dynamicOf(input.object),
     oldObject: () => dynamicOf(input.oldObject),

@@ -1,9 +1,9 @@
 import t from "tap";
 import { boolType, stringType } from "../../cel/values/types.ts";
-import { admissionEnvironment, validateExpression } from "./expressions.ts";
+import { createAdmissionEnvironment, validateExpression } from "./expressions.ts";
 
 const check = (source: string, params = false) =>
-  validateExpression(source, admissionEnvironment({ params }), [boolType], "f").map(({ type, detail }) => [
+  validateExpression(source, createAdmissionEnvironment({ params }), [boolType], "f").map(({ type, detail }) => [
     type,
     detail,
   ]);
@@ -26,6 +26,6 @@ t.test("validateExpression() says what is wrong, and with which result", async (
   t.match(check("params.limit > 1"), [["FieldValueInvalid", /^compilation failed: ERROR: <input>:1:1: undeclared/]]);
   t.match(check("request.nope"), [["FieldValueInvalid", /undefined field 'nope'/]]);
   t.match(check("1 + 1"), [["FieldValueInvalid", "must evaluate to bool but got int"]]);
-  const either = validateExpression("1", admissionEnvironment(), [stringType, { kind: "null" }], "f");
+  const either = validateExpression("1", createAdmissionEnvironment(), [stringType, { kind: "null" }], "f");
   t.match(either[0]?.detail, "must evaluate to one of [string null");
 });

@@ -72,7 +72,7 @@ const admissionVariables = {
   "authorizer.requestResource": resourceCheckType,
 } as const;
 
-export interface AdmissionNames {
+export interface AdmissionEnvironmentOptions {
   /** A policy with a `paramKind` has parameters. */
   readonly params?: boolean;
   /** The variables of a policy, with the types of those compiled so far. */
@@ -81,7 +81,7 @@ export interface AdmissionNames {
 
 const environments = new Map<boolean, Environment>();
 
-export function admissionEnvironment({ params = false, variables }: AdmissionNames = {}): Environment {
+export function createAdmissionEnvironment({ params = false, variables }: AdmissionEnvironmentOptions = {}): Environment {
   const names = { ...admissionVariables, ...(params ? { params: dynType } : {}) };
   if (variables !== undefined) return environment({ variables: { ...names, variables }, nameForms: nameFormats });
   let known = environments.get(params);

@@ -140,6 +140,6 @@ function validateNamedRule(rule: NamedRuleWithOperations, path: string): readonl
 }
 
 /** Rules apply to objects of either scope unless they say which. */
-export function ruleDefaults<T extends RuleWithOperations>(rule: T): T {
+export function setRuleDefaults<T extends RuleWithOperations>(rule: T): T {
   return rule.scope === undefined ? { ...rule, scope: "*" } : rule;
 }

@@ -2,7 +2,7 @@
 import type { FlowSchemaSpec, PolicyRulesWithSubjects, Subject } from "./flow-schema/schema.ts";
 import type { PriorityLevelConfigurationSpec } from "./priority-level-configuration/schema.ts";
 
-export function everything(subjects: readonly Subject[]): PolicyRulesWithSubjects {
+export function allowEverything(subjects: readonly Subject[]): PolicyRulesWithSubjects {
   return {
     subjects,
     resourceRules: [{ verbs: ["*"], apiGroups: ["*"], resources: ["*"], clusterScope: true, namespaces: ["*"] }],
@@ -10,21 +10,21 @@ export function everything(subjects: readonly Subject[]): PolicyRulesWithSubject
   };
 }
 
-export function everythingBy(...groups: readonly string[]): PolicyRulesWithSubjects {
-  return everything(groups.map((name) => ({ kind: "Group", group: { name } })));
+export function allowEverythingToGroups(...groups: readonly string[]): PolicyRulesWithSubjects {
+  return allowEverything(groups.map((name) => ({ kind: "Group", group: { name } })));
 }
 
 export const mandatoryFlowSchemas: Readonly<Record<string, FlowSchemaSpec>> = {
   exempt: {
     priorityLevelConfiguration: { name: "exempt" },
     matchingPrecedence: 1,
-    rules: [everythingBy("system:masters")],
+    rules: [allowEverythingToGroups("system:masters")],
   },
   "catch-all": {
     priorityLevelConfiguration: { name: "catch-all" },
     matchingPrecedence: 10_000,
     distinguisherMethod: { type: "ByUser" },
-    rules: [everythingBy("system:unauthenticated", "system:authenticated")],
+    rules: [allowEverythingToGroups("system:unauthenticated", "system:authenticated")],
   },
 };
 

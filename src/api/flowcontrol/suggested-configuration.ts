@@ -1,6 +1,6 @@
 /** Flow schemas and priority levels that servers make where they are missing, by name. Operators may change them. */
 import type { FlowSchemaSpec, PolicyRulesWithSubjects, ResourcePolicyRule, Subject } from "./flow-schema/schema.ts";
-import { everything, everythingBy } from "./mandatory-configuration.ts";
+import { allowEverything, allowEverythingToGroups } from "./mandatory-configuration.ts";
 import type { PriorityLevelConfigurationSpec } from "./priority-level-configuration/schema.ts";
 
 const SYSTEM = "kube-system";
@@ -43,7 +43,7 @@ function flow(
 }
 
 export const suggestedFlowSchemas: Readonly<Record<string, FlowSchemaSpec>> = {
-  "system-nodes": flow("system", 500, "ByUser", everythingBy("system:nodes")),
+  "system-nodes": flow("system", 500, "ByUser", allowEverythingToGroups("system:nodes")),
   "system-node-high": flow("node-high", 400, "ByUser", {
     subjects: [group("system:nodes")],
     resourceRules: [
@@ -67,15 +67,15 @@ export const suggestedFlowSchemas: Readonly<Record<string, FlowSchemaSpec>> = {
     subjects: [MANAGER, account("endpoint-controller"), account("endpointslicemirroring-controller")],
     resourceRules: [resources(ELECTING, "", ["endpoints"])],
   }),
-  "kube-controller-manager": flow("workload-high", 800, "ByNamespace", everything([MANAGER])),
-  "kube-scheduler": flow("workload-high", 800, "ByNamespace", everything([SCHEDULER])),
-  "kube-system-service-accounts": flow("workload-high", 900, "ByNamespace", everything([account("*")])),
-  "service-accounts": flow("workload-low", 9000, "ByUser", everythingBy("system:serviceaccounts")),
+  "kube-controller-manager": flow("workload-high", 800, "ByNamespace", allowEverything([MANAGER])),
+  "kube-scheduler": flow("workload-high", 800, "ByNamespace", allowEverything([SCHEDULER])),
+  "kube-system-service-accounts": flow("workload-high", 900, "ByNamespace", allowEverything([account("*")])),
+  "service-accounts": flow("workload-low", 9000, "ByUser", allowEverythingToGroups("system:serviceaccounts")),
   "global-default": flow(
     "global-default",
     9900,
     "ByUser",
-    everythingBy("system:unauthenticated", "system:authenticated"),
+    allowEverythingToGroups("system:unauthenticated", "system:authenticated"),
   ),
 };
 

@@ -18,7 +18,7 @@ const GROUP = "rbac.authorization.k8s.io";
 const SUBJECT_KINDS = ["ServiceAccount", "User", "Group"];
 
 /** Accounts are of the core group; users and groups are this group's, which may be written in either spelling. */
-function withGroup(subject: Subject): Subject {
+function setGroupDefault(subject: Subject): Subject {
   if (subject.apiGroup || (subject.kind !== "User" && subject.kind !== "Group")) return subject;
   return { ...subject, apiGroup: GROUP };
 }
@@ -51,12 +51,12 @@ function validateSubject(subject: Subject, path: string, namespaced: boolean): r
 }
 
 /** `roles` are the kinds of role that may be bound. */
-export function bindingStrategy<T extends Binding>(roles: readonly string[], namespaced: boolean): Strategy<T> {
+export function createBindingStrategy<T extends Binding>(roles: readonly string[], namespaced: boolean): Strategy<T> {
   return {
     setDefaults: (object) => ({
       ...object,
       roleRef: { ...object.roleRef, apiGroup: object.roleRef.apiGroup || GROUP },
-      ...(object.subjects === undefined ? {} : { subjects: object.subjects.map(withGroup) }),
+      ...(object.subjects === undefined ? {} : { subjects: object.subjects.map(setGroupDefault) }),
     }),
     validate: ({ roleRef, subjects = [] }) => [
       ...validateRoleRef(roleRef, roles),

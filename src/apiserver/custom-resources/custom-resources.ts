@@ -1,8 +1,8 @@
 /** The custom resources that are served now: the kinds of all definitions that are in use. */
 
-import { customKind } from "../../api/apiextensions/custom-resource/kind.ts";
+import { createCustomKind } from "../../api/apiextensions/custom-resource/kind.ts";
 import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition/schema.ts";
-import { isTrue } from "../../api/apiextensions/custom-resource-definition/status.ts";
+import { isConditionTrue } from "../../api/apiextensions/custom-resource-definition/status.ts";
 import type { Kind } from "../../api/kind.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
@@ -90,7 +90,7 @@ export class CustomResources implements AsyncDisposable {
     const kinds: Kind[] = [];
     for (const { name, served } of definition.spec.versions) {
       if (!served) continue;
-      const kind = converter?.kindOf(name) ?? customKind(definition, name);
+      const kind = converter?.kindOf(name) ?? createCustomKind(definition, name);
       const free =
         isFree(scheme.byResource(kind.group, name, kind.plural)) && isFree(scheme.byKind(kind.group, name, kind.kind));
       if (free) kinds.push(kind);
@@ -121,5 +121,5 @@ function isSame(a: CustomResourceDefinition, b: CustomResourceDefinition): boole
 }
 
 function stateOf(definition: CustomResourceDefinition): DefinitionState {
-  return { terminating: isTrue(definition, "Terminating") };
+  return { terminating: isConditionTrue(definition, "Terminating") };
 }

@@ -8,9 +8,9 @@
 import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition/kind.ts";
 import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition/schema.ts";
 import {
-  isTrue,
-  withAcceptedNames,
-  withEstablished,
+  isConditionTrue,
+  acceptNames,
+  establish,
 } from "../../api/apiextensions/custom-resource-definition/status.ts";
 import { kubernetesGroup, svcGroup } from "../../api/scheme.ts";
 import { StatusError } from "../../api/status.ts";
@@ -145,8 +145,8 @@ class DefinitionController {
       }
       const leaving = stored.metadata?.deletionTimestamp !== undefined;
       const named = leaving ? stored : await this.#write(stored, this.#namesOf);
-      if (isTrue(named, "NamesAccepted") || isTrue(named, "Established")) custom.serve(named);
-      if (!leaving) await this.#write(named, withEstablished);
+      if (isConditionTrue(named, "NamesAccepted") || isConditionTrue(named, "Established")) custom.serve(named);
+      if (!leaving) await this.#write(named, establish);
       else if (needsCleanup(stored)) this.#clean(stored);
     } catch (error) {
       if (signal.aborted) return;
@@ -156,7 +156,7 @@ class DefinitionController {
     }
   }
 
-  readonly #namesOf: Change = (definition, now) => withAcceptedNames(definition, this.#all(), now);
+  readonly #namesOf: Change = (definition, now) => acceptNames(definition, this.#all(), now);
 
   #find(name: string): CustomResourceDefinition | undefined {
     return this.#registry.cache.get(this.#registry.objects.key(undefined, name))?.object;
@@ -170,7 +170,7 @@ class DefinitionController {
   #waitingFor({ metadata, spec }: CustomResourceDefinition): readonly string[] {
     return this.#all()
       .filter((other) => other.metadata?.name !== metadata?.name)
-      .filter((other) => svcGroup(other.spec.group) === svcGroup(spec.group) && !isTrue(other, "NamesAccepted"))
+      .filter((other) => svcGroup(other.spec.group) === svcGroup(spec.group) && !isConditionTrue(other, "NamesAccepted"))
       .map((other) => other.metadata?.name ?? "");
   }
 

@@ -1,10 +1,10 @@
 /** What happens before a definition that is being deleted may go: all its objects go first. */
-import { customKind } from "../../api/apiextensions/custom-resource/kind.ts";
+import { createCustomKind } from "../../api/apiextensions/custom-resource/kind.ts";
 import type {
   CustomResourceDefinition,
   CustomResourceDefinitionCondition,
 } from "../../api/apiextensions/custom-resource-definition/schema.ts";
-import { CLEANUP_FINALIZER, isTrue, withCondition } from "../../api/apiextensions/custom-resource-definition/status.ts";
+import { CLEANUP_FINALIZER, isConditionTrue, setCondition } from "../../api/apiextensions/custom-resource-definition/status.ts";
 import type { ApiObject, Converter } from "../../api/kind.ts";
 import { deleteCollection } from "../../registry/delete-collection.ts";
 import { list } from "../../registry/list.ts";
@@ -37,7 +37,7 @@ export function needsCleanup({ metadata }: CustomResourceDefinition): boolean {
 /** Resolves when nothing is left and the definition is let go. */
 export async function cleanUp(definition: CustomResourceDefinition, deps: CleanupDeps): Promise<void> {
   const name = definition.metadata?.name ?? "";
-  if (!isTrue(definition, "Established")) {
+  if (!isConditionTrue(definition, "Established")) {
     await deps.write(name, letGo("NeverEstablished", "resource was never established"));
     return;
   }
@@ -52,7 +52,7 @@ async function deleteAll(definition: CustomResourceDefinition, deps: CleanupDeps
   const { versions } = definition.spec;
   const stored = versions.find(({ storage }) => storage)?.name ?? versions[0]!.name;
   const converter = converterOf(definition, registries);
-  const kind = customKind(definition, stored, converter);
+  const kind = createCustomKind(definition, stored, converter);
   const registry = registries.of(kind);
   try {
     for (let round = 1; ; round++) {
@@ -98,12 +98,12 @@ function terminating(reason: string, message: string): Condition {
 }
 
 function told(condition: Condition): Change {
-  return (definition, now) => withCondition(definition, condition, now);
+  return (definition, now) => setCondition(definition, condition, now);
 }
 
 function letGo(reason: string, message: string): Change {
   return (definition, now) => {
-    const done = withCondition(definition, { type: "Terminating", status: "False", reason, message }, now);
+    const done = setCondition(definition, { type: "Terminating", status: "False", reason, message }, now);
     const finalizers = (done.metadata?.finalizers ?? []).filter((finalizer) => finalizer !== CLEANUP_FINALIZER);
     return { ...done, metadata: { ...done.metadata, finalizers } };
   };

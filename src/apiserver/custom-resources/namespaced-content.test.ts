@@ -1,5 +1,5 @@
 import t from "tap";
-import { customKind } from "../../api/apiextensions/custom-resource/kind.ts";
+import { createCustomKind } from "../../api/apiextensions/custom-resource/kind.ts";
 import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition/kind.ts";
 import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition/schema.ts";
 import { namespaceKind } from "../../api/core/namespace/kind.ts";
@@ -12,7 +12,7 @@ t.test("the namespace controller deletes custom resources, and names those that 
   const definition = crontabs(v1, v1beta1) as unknown as CustomResourceDefinition;
   await client.create(customResourceDefinitionKind, definition);
   await waitForObject(client, customResourceDefinitionKind, "crontabs.stable.example.com", undefined, isEstablished);
-  const kind = customKind(definition, "v1");
+  const kind = createCustomKind(definition, "v1");
   const namespace = "doomed";
   await client.create(namespaceKind, { metadata: { name: namespace } });
   const spec = { cronSpec: "* * * * *" };

@@ -1,5 +1,5 @@
 import t from "tap";
-import { customKind } from "../../api/apiextensions/custom-resource/kind.ts";
+import { createCustomKind } from "../../api/apiextensions/custom-resource/kind.ts";
 import { Scheme } from "../../api/scheme.ts";
 import { Registries } from "../../registry/registries.ts";
 import { seededRandom } from "../../std/crypto/random.ts";
@@ -15,7 +15,7 @@ t.test("ServedKind keeps its registry until the requests that have begun are ans
   await using store = createMemoryStore({ clock });
   const deps = { store, prefix: "/registry", clock, random: seededRandom(1), log: silentLogger };
   await using registries = new Registries(new Scheme(), deps);
-  const served = new ServedKind(customKind(widgets({}), "v1"), { terminating: false }, registries);
+  const served = new ServedKind(createCustomKind(widgets({}), "v1"), { terminating: false }, registries);
   const { cache } = served.registry;
   const answered = Promise.withResolvers<void>();
   const request = served.during(async () => {

@@ -1,6 +1,6 @@
 /** The kinds that definitions of custom resources add, as much of them as is needed to read and delete by metadata. */
 import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition/schema.ts";
-import { versionToRead } from "../../api/apiextensions/custom-resource-definition/status.ts";
+import { versionForReading } from "../../api/apiextensions/custom-resource-definition/status.ts";
 import { allVerbs, type Kind } from "../../api/kind.ts";
 import { svcGroup } from "../../api/scheme.ts";
 import { bareMetadataKind } from "../../client/metadata-only.ts";
@@ -17,7 +17,7 @@ export interface CustomKinds {
 /** Undefined while nothing of the definition is served. */
 export function customKindsOf(definition: CustomResourceDefinition): CustomKinds | undefined {
   const { spec, status } = definition;
-  const watched = versionToRead(definition);
+  const watched = versionForReading(definition);
   if (watched === undefined) return undefined;
   const names = status?.acceptedNames?.plural ? status.acceptedNames : spec.names;
   const storageName = `${spec.group}/${names.plural}`;

@@ -1,7 +1,7 @@
 /** What lies in namespaces. */
-import { customKind } from "../../api/apiextensions/custom-resource/kind.ts";
+import { createCustomKind } from "../../api/apiextensions/custom-resource/kind.ts";
 import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition/kind.ts";
-import { versionToRead } from "../../api/apiextensions/custom-resource-definition/status.ts";
+import { versionForReading } from "../../api/apiextensions/custom-resource-definition/status.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
 import { type Kind, onePerResource } from "../../api/kind.ts";
 import type { Client } from "../../client/client.ts";
@@ -17,7 +17,7 @@ export function builtinContentKinds(served: readonly Kind[]): readonly Kind[] {
 export async function customContentKinds(client: Client, signal: AbortSignal): Promise<readonly Kind[]> {
   const { items } = await client.list(customResourceDefinitionKind, {}, signal);
   return items.flatMap((definition) => {
-    const version = definition.spec.scope === "Namespaced" ? versionToRead(definition) : undefined;
-    return version === undefined ? [] : [customKind(definition, version.name)];
+    const version = definition.spec.scope === "Namespaced" ? versionForReading(definition) : undefined;
+    return version === undefined ? [] : [createCustomKind(definition, version.name)];
   });
 }

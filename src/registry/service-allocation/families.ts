@@ -1,7 +1,7 @@
 /** Which IP families a service is to have, by what it says and by what the cluster has. */
 import type { Service, ServiceSpec } from "../../api/core/service/schema.ts";
 import { validateIpFields } from "../../api/core/service/ip-validation.ts";
-import { isHeadless, NO_IP, sameClusterIPs, sameTexts, specOf } from "../../api/core/service/types.ts";
+import { isHeadless, HEADLESS, sameClusterIPs, sameStrings, specOf } from "../../api/core/service/types.ts";
 import { type FieldError, invalidField } from "../../schema/validation/field-error.ts";
 import { index } from "../../schema/value/field-path.ts";
 import { type IpFamily, parseIp } from "../../std/net/ip.ts";
@@ -35,7 +35,7 @@ export function withFamilies(next: Service, previous: Service | undefined, clust
   if (unclear.length + errors.length > 0) return failed([...unclear, ...errors]);
   const known: ServiceSpec = { ...released, ...(families.length > 0 ? { ipFamilies: families } : {}) };
   // Somebody else publishes its endpoints, which may be of families that the cluster does not have.
-  if (known.clusterIP === NO_IP && isEmpty(known.selector))
+  if (known.clusterIP === HEADLESS && isEmpty(known.selector))
     return { service: filled(next, known, cluster, 2), errors: [] };
   const missing = unconfigured(known, cluster);
   return missing.length > 0 ? failed(missing) : { service: filled(next, known, cluster, cluster.length), errors: [] };
@@ -50,13 +50,13 @@ export function keepsPreference(spec: ServiceSpec, old: ServiceSpec | undefined)
   if (old === undefined || spec.type !== old.type) return false;
   const prefers =
     spec.ipFamilyPolicy === "PreferDualStack" && (old.ipFamilyPolicy ?? "PreferDualStack") === "PreferDualStack";
-  return prefers && sameClusterIPs(spec, old) && sameTexts(spec.ipFamilies, old.ipFamilies);
+  return prefers && sameClusterIPs(spec, old) && sameStrings(spec.ipFamilies, old.ipFamilies);
 }
 
 /** The policy of a service that names none. */
 function policyOf(spec: ServiceSpec, old: ServiceSpec | undefined): NonNullable<ServiceSpec["ipFamilyPolicy"]> {
   if (old?.ipFamilyPolicy !== undefined) return old.ipFamilyPolicy;
-  return spec.clusterIP === NO_IP && isEmpty(spec.selector) ? "RequireDualStack" : "SingleStack";
+  return spec.clusterIP === HEADLESS && isEmpty(spec.selector) ? "RequireDualStack" : "SingleStack";
 }
 
 /** Who asks for a single family and leaves the rest as it was wants to be rid of the second. */
@@ -66,7 +66,7 @@ function withoutSecondary(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
   return {
     ...spec,
     ...(sameClusterIPs(spec, old) && clusterIPs.length > 1 ? { clusterIPs: clusterIPs.slice(0, 1) } : {}),
-    ...(sameTexts(ipFamilies, old.ipFamilies) && ipFamilies.length > 1 ? { ipFamilies: ipFamilies.slice(0, 1) } : {}),
+    ...(sameStrings(ipFamilies, old.ipFamilies) && ipFamilies.length > 1 ? { ipFamilies: ipFamilies.slice(0, 1) } : {}),
   };
 }
 
@@ -74,7 +74,7 @@ function reductions(spec: ServiceSpec, old: ServiceSpec): readonly FieldError[] 
   const { ipFamilyPolicy } = spec;
   if (ipFamilyPolicy === "SingleStack") return [];
   const reduced = (now: readonly string[] = [], before: readonly string[] = []): boolean =>
-    now.length > 0 && now.length < before.length && sameTexts(now, before.slice(0, now.length));
+    now.length > 0 && now.length < before.length && sameStrings(now, before.slice(0, now.length));
   const wrong = (what: string): FieldError =>
     invalidField(POLICY, ipFamilyPolicy, `must be 'SingleStack' to release the secondary ${what}`);
   return [

@@ -1,6 +1,6 @@
 /** Which ports on the nodes a service is to have. */
 import type { ServicePort, ServiceSpec } from "../../api/core/service/schema.ts";
-import { getsNodePorts, mayHaveNodePorts, needsHealthCheck, nodePortsOf } from "../../api/core/service/types.ts";
+import { allocatesNodePorts, mayHaveNodePorts, needsHealthCheck, nodePortsOf } from "../../api/core/service/types.ts";
 import { StatusError } from "../../api/status.ts";
 import { type FieldError, invalidField } from "../../schema/validation/field-error.ts";
 import { internalError } from "./internal-error.ts";
@@ -55,7 +55,7 @@ function newPorts(
   const given = new Map<number, number>();
   return ports.map((port, i) => {
     const { nodePort = 0 } = port;
-    if (nodePort === 0 && !getsNodePorts(spec)) return port;
+    if (nodePort === 0 && !allocatesNodePorts(spec)) return port;
     const before = given.get(port.port);
     if (before !== undefined) {
       if (nodePort !== 0 && nodePort !== before) takeOne(nodePort, i, taking, refuse);
@@ -79,7 +79,7 @@ function changedPorts(
   const held = new Set(nodePortsOf(old));
   const pairs = new Set<string>();
   return ports.map((port, i) => {
-    if (!port.nodePort && !getsNodePorts(spec)) return port;
+    if (!port.nodePort && !allocatesNodePorts(spec)) return port;
     if (port.nodePort && !held.has(port.nodePort)) takeOne(port.nodePort, i, taking, refuse);
     const nodePort = port.nodePort || takeAny(taking);
     held.add(nodePort);

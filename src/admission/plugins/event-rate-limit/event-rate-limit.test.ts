@@ -1,7 +1,7 @@
 import t from "tap";
 import { eventKind } from "../../../api/core/event/kind.ts";
 import { eventsV1EventKind } from "../../../api/events/event/kind.ts";
-import { alice, runPlugin, pluginDeps, rejectionOf } from "../../../testing/admission/admission-fixture.ts";
+import { alice, pluginDeps, rejectionOf, runPlugin } from "../../../testing/admission/admission-fixture.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import type { PluginConfiguration } from "../../chain/factory.ts";
 import { eventRateLimit } from "./event-rate-limit.ts";

@@ -11,7 +11,12 @@ import type { ResourceQuota } from "../../../api/core/resource-quota/schema.ts";
 import { serviceKind } from "../../../api/core/service/kind.ts";
 import type { Service } from "../../../api/core/service/schema.ts";
 import type { ApiObject, Kind } from "../../../api/kind.ts";
-import { type RequestFields, runPlugin, pluginDeps, rejectionOf } from "../../../testing/admission/admission-fixture.ts";
+import {
+  pluginDeps,
+  type RequestFields,
+  rejectionOf,
+  runPlugin,
+} from "../../../testing/admission/admission-fixture.ts";
 import type { PluginConfiguration } from "../../chain/factory.ts";
 import type { ObjectWriter } from "../../chain/plugin.ts";
 import { evaluatorOf } from "./evaluator.ts";

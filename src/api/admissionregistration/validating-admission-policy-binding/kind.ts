@@ -14,7 +14,7 @@ import { validateLabelSelector } from "../../meta/validation/label-selector.ts";
 import { dns1123Subdomain, pathSegment } from "../../meta/validation/names.ts";
 import { setFirstGeneration, updateGeneration } from "../../strategy.ts";
 import { validateMatchResources } from "../rules-validation.ts";
-import { matchDefaults } from "../validating-admission-policy/kind.ts";
+import { setMatchDefaults } from "../validating-admission-policy/kind.ts";
 import {
   type ParamRef,
   type ValidatingAdmissionPolicyBinding,
@@ -78,7 +78,7 @@ const strategy: Strategy<ValidatingAdmissionPolicyBinding> = {
   setDefaults: (object) => {
     const { matchResources } = object.spec ?? {};
     if (matchResources === undefined) return object;
-    return { ...object, spec: { ...object.spec, matchResources: matchDefaults(matchResources) } };
+    return { ...object, spec: { ...object.spec, matchResources: setMatchDefaults(matchResources) } };
   },
   prepareForCreate: setFirstGeneration,
   prepareForUpdate: (next, previous) => updateGeneration(next, previous, !deepEqual(next.spec, previous.spec)),

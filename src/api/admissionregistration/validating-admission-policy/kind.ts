@@ -11,27 +11,27 @@ import {
   statusSubresource,
 } from "../../strategy.ts";
 import type { MatchResources } from "../rules.ts";
-import { ruleDefaults } from "../rules-validation.ts";
+import { setRuleDefaults } from "../rules-validation.ts";
 import { type ValidatingAdmissionPolicy, validatingAdmissionPolicy } from "./schema.ts";
 import { validatePolicy } from "./validation.ts";
 
-export function matchDefaults(match: MatchResources): MatchResources {
+export function setMatchDefaults(match: MatchResources): MatchResources {
   return {
     ...match,
     namespaceSelector: match.namespaceSelector ?? {},
     objectSelector: match.objectSelector ?? {},
     matchPolicy: match.matchPolicy ?? "Equivalent",
-    ...(match.resourceRules === undefined ? {} : { resourceRules: match.resourceRules.map(ruleDefaults) }),
+    ...(match.resourceRules === undefined ? {} : { resourceRules: match.resourceRules.map(setRuleDefaults) }),
     ...(match.excludeResourceRules === undefined
       ? {}
-      : { excludeResourceRules: match.excludeResourceRules.map(ruleDefaults) }),
+      : { excludeResourceRules: match.excludeResourceRules.map(setRuleDefaults) }),
   };
 }
 
 const strategy: Strategy<ValidatingAdmissionPolicy> = {
   setDefaults: (object) => {
     const { matchConstraints, failurePolicy = "Fail" } = object.spec ?? {};
-    const match = matchConstraints === undefined ? {} : { matchConstraints: matchDefaults(matchConstraints) };
+    const match = matchConstraints === undefined ? {} : { matchConstraints: setMatchDefaults(matchConstraints) };
     return { ...object, spec: { ...object.spec, failurePolicy, ...match } };
   },
   prepareForCreate: (object) => setFirstGeneration(dropStatus(object)),

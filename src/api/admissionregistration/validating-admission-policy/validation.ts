@@ -9,7 +9,7 @@ import {
 import { child, index } from "../../../schema/value/field-path.ts";
 import { dns1035Label, qualifiedName } from "../../meta/validation/names.ts";
 import { parseApiVersion } from "../../scheme.ts";
-import { type AdmissionNames, admissionEnvironment, expressionErrors, validateExpression } from "../expressions.ts";
+import { type AdmissionEnvironmentOptions, createAdmissionEnvironment, expressionErrors, validateExpression } from "../expressions.ts";
 import {
   FAILURE_POLICIES,
   validateChoice,
@@ -43,7 +43,7 @@ export function validatePolicy(object: ValidatingAdmissionPolicy): readonly Fiel
     ...validateChoice(failurePolicy, FAILURE_POLICIES, "spec.failurePolicy"),
     ...(paramKind === undefined ? [] : validateParamKind(paramKind, "spec.paramKind")),
     ...validateConstraints(matchConstraints, "spec.matchConstraints"),
-    ...validateMatchConditions(spec.matchConditions ?? [], admissionEnvironment({ params }), "spec.matchConditions"),
+    ...validateMatchConditions(spec.matchConditions ?? [], createAdmissionEnvironment({ params }), "spec.matchConditions"),
     ...variableErrors,
     ...(validations.length === 0 && auditAnnotations.length === 0
       ? [requiredField("spec.validations", NOTHING_TO_DO), requiredField("spec.auditAnnotations", NOTHING_TO_DO)]
@@ -94,10 +94,10 @@ function validateConstraints(
 
 /** The variables of a policy: each may use those before it, and the expressions after them all. */
 class PolicyVariables {
-  readonly #names: AdmissionNames;
+  readonly #names: AdmissionEnvironmentOptions;
   readonly #types = new Map<string, Type>();
 
-  constructor(names: Pick<AdmissionNames, "params">) {
+  constructor(names: Pick<AdmissionEnvironmentOptions, "params">) {
     const type: ObjectType = {
       kind: "object",
       name: "kubernetes.variables",
@@ -108,7 +108,7 @@ class PolicyVariables {
   }
 
   get environment() {
-    return admissionEnvironment(this.#names);
+    return createAdmissionEnvironment(this.#names);
   }
 
   declare(variables: readonly Variable[], path: string): readonly FieldError[] {

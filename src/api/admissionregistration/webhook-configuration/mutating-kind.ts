@@ -3,13 +3,13 @@ import { ageColumn, integerColumn, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { setFirstGeneration, updateGeneration } from "../../strategy.ts";
 import { type MutatingWebhookConfiguration, mutatingWebhookConfiguration } from "./schema.ts";
-import { validateWebhooks, webhookDefaults } from "./validation.ts";
+import { validateWebhooks, setWebhookDefaults } from "./validation.ts";
 
 const strategy: Strategy<MutatingWebhookConfiguration> = {
   setDefaults: (object) => {
     if (object.webhooks === undefined) return object;
     const webhooks = object.webhooks.map((webhook) => ({
-      ...webhookDefaults(webhook),
+      ...setWebhookDefaults(webhook),
       reinvocationPolicy: webhook.reinvocationPolicy ?? "Never",
     }));
     return { ...object, webhooks };

@@ -3,11 +3,11 @@ import { ageColumn, integerColumn, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { setFirstGeneration, updateGeneration } from "../../strategy.ts";
 import { type ValidatingWebhookConfiguration, validatingWebhookConfiguration } from "./schema.ts";
-import { validateWebhooks, webhookDefaults } from "./validation.ts";
+import { validateWebhooks, setWebhookDefaults } from "./validation.ts";
 
 const strategy: Strategy<ValidatingWebhookConfiguration> = {
   setDefaults: (object) =>
-    object.webhooks === undefined ? object : { ...object, webhooks: object.webhooks.map(webhookDefaults) },
+    object.webhooks === undefined ? object : { ...object, webhooks: object.webhooks.map(setWebhookDefaults) },
   prepareForCreate: setFirstGeneration,
   prepareForUpdate: (next, previous) => updateGeneration(next, previous, !deepEqual(next.webhooks, previous.webhooks)),
   validate: (object, previous) => validateWebhooks(object.webhooks, previous?.webhooks),

@@ -9,11 +9,11 @@ import { child, index } from "../../../schema/value/field-path.ts";
 import { validateLabelSelector } from "../../meta/validation/label-selector.ts";
 import { dns1035Label, dns1123Subdomain } from "../../meta/validation/names.ts";
 import { validateWebhookService, validateWebhookUrl } from "../../meta/validation/webhook-client.ts";
-import { admissionEnvironment } from "../expressions.ts";
+import { createAdmissionEnvironment } from "../expressions.ts";
 import {
   FAILURE_POLICIES,
   MATCH_POLICIES,
-  ruleDefaults,
+  setRuleDefaults,
   validateChoice,
   validateMatchConditions,
   validateRuleWithOperations,
@@ -30,7 +30,7 @@ const SECONDS_MAX = 30;
 const SECONDS = 10;
 const SEGMENTS_MIN = 3;
 
-export function webhookDefaults<T extends Webhook>(webhook: T): T {
+export function setWebhookDefaults<T extends Webhook>(webhook: T): T {
   const { service } = webhook.clientConfig ?? {};
   return {
     ...webhook,
@@ -39,7 +39,7 @@ export function webhookDefaults<T extends Webhook>(webhook: T): T {
     namespaceSelector: webhook.namespaceSelector ?? {},
     objectSelector: webhook.objectSelector ?? {},
     timeoutSeconds: webhook.timeoutSeconds ?? SECONDS,
-    ...(webhook.rules === undefined ? {} : { rules: webhook.rules.map(ruleDefaults) }),
+    ...(webhook.rules === undefined ? {} : { rules: webhook.rules.map(setRuleDefaults) }),
     ...(service === undefined
       ? {}
       : { clientConfig: { ...webhook.clientConfig, service: { ...service, port: service.port ?? 443 } } }),
@@ -47,7 +47,7 @@ export function webhookDefaults<T extends Webhook>(webhook: T): T {
 }
 
 /** What an update need not mend, because all that was stored had it already. */
-interface Spared {
+interface StoredExemptions {
   readonly sideEffects: boolean;
   readonly versions: boolean;
   readonly names: boolean;
@@ -58,38 +58,38 @@ export function validateWebhooks(
   webhooks: readonly Webhook[] = [],
   previous: readonly Webhook[] | undefined,
 ): readonly FieldError[] {
-  const spared = sparedBy(previous, webhooks);
+  const exemptions = exemptionsFrom(previous, webhooks);
   const names = new Set<string>();
   return webhooks.flatMap((webhook, i) => {
     const path = index("webhooks", i);
-    const twice = names.has(webhook.name) && !spared.names;
+    const twice = names.has(webhook.name) && !exemptions.names;
     names.add(webhook.name);
     return [
-      ...validateWebhook(webhook, spared, path),
-      ...validateVersions(webhook.admissionReviewVersions ?? [], spared, child(path, "admissionReviewVersions")),
+      ...validateWebhook(webhook, exemptions, path),
+      ...validateVersions(webhook.admissionReviewVersions ?? [], exemptions, child(path, "admissionReviewVersions")),
       ...(twice ? [duplicateField(child(path, "name"), webhook.name)] : []),
     ];
   });
 }
 
-function sparedBy(previous: readonly Webhook[] | undefined, next: readonly Webhook[]): Spared {
+function exemptionsFrom(previous: readonly Webhook[] | undefined, next: readonly Webhook[]): StoredExemptions {
   if (previous === undefined) return { sideEffects: false, versions: false, names: false, conditions: false };
   const conditionsOf = (webhooks: readonly Webhook[]) => JSON.stringify(webhooks.map((hook) => hook.matchConditions));
   return {
     sideEffects: previous.some(({ sideEffects }) => sideEffects === undefined || !HARMLESS.includes(sideEffects)),
-    versions: previous.some(({ admissionReviewVersions = [] }) => !admissionReviewVersions.some(isKnownVersion)),
+    versions: previous.some(({ admissionReviewVersions = [] }) => !admissionReviewVersions.some(isSupportedReviewVersion)),
     names: new Set(previous.map(({ name }) => name)).size < previous.length,
     conditions: conditionsOf(previous) === conditionsOf(next),
   };
 }
 
-function isKnownVersion(version: string): boolean {
+function isSupportedReviewVersion(version: string): boolean {
   return VERSIONS.includes(version);
 }
 
-function validateWebhook(webhook: Webhook, spared: Spared, path: string): readonly FieldError[] {
+function validateWebhook(webhook: Webhook, exemptions: StoredExemptions, path: string): readonly FieldError[] {
   const { sideEffects, timeoutSeconds } = webhook;
-  const allowed = spared.sideEffects ? SIDE_EFFECTS : HARMLESS;
+  const allowed = exemptions.sideEffects ? SIDE_EFFECTS : HARMLESS;
   const late = timeoutSeconds !== undefined && (timeoutSeconds < 1 || timeoutSeconds > SECONDS_MAX);
   const at = (member: string): string => child(path, member);
   return [
@@ -117,9 +117,9 @@ function validateWebhook(webhook: Webhook, spared: Spared, path: string): readon
       ? validateChoice(webhook.reinvocationPolicy, REINVOCATION_POLICIES, at("reinvocationPolicy"))
       : []),
     ...validateClient(webhook.clientConfig ?? {}, at("clientConfig")),
-    ...(spared.conditions
+    ...(exemptions.conditions
       ? []
-      : validateMatchConditions(webhook.matchConditions ?? [], admissionEnvironment(), at("matchConditions"))),
+      : validateMatchConditions(webhook.matchConditions ?? [], createAdmissionEnvironment(), at("matchConditions"))),
   ];
 }
 
@@ -142,7 +142,7 @@ function validateClient({ url, service }: Partial<WebhookClientConfig>, path: st
   return validateWebhookService({ ...service!, name: namespace, namespace: name }, child(path, "service"));
 }
 
-function validateVersions(versions: readonly string[], spared: Spared, path: string): readonly FieldError[] {
+function validateVersions(versions: readonly string[], exemptions: StoredExemptions, path: string): readonly FieldError[] {
   if (versions.length === 0) return [requiredField(path, `must specify one of ${VERSIONS.join(", ")}`)];
   const seen = new Set<string>();
   const errors = versions.flatMap((version, i) => {
@@ -150,6 +150,6 @@ function validateVersions(versions: readonly string[], spared: Spared, path: str
     seen.add(version);
     return dns1035Label(version).map((problem) => invalidField(index(path, i), version, problem));
   });
-  if (spared.versions || versions.some(isKnownVersion)) return errors;
+  if (exemptions.versions || versions.some(isSupportedReviewVersion)) return errors;
   return [...errors, invalidField(path, versions, `must include at least one of ${VERSIONS.join(", ")}`)];
 }

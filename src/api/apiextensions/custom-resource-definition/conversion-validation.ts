@@ -14,18 +14,18 @@ import type { CustomResourceConversion, WebhookClientConfig } from "./schema.ts"
 /** Versions of ConversionReview that a server can send. */
 const reviewVersions = ["v1", "v1beta1"];
 
-export interface ConversionOptions {
+export interface ConversionValidationOptions {
   /** One of the webhook's versions must be one that a server can send; true when absent. */
   readonly requireReviewVersion?: boolean;
   /** Before a definition is in use, its bundle may be what something else replaces later. */
-  readonly anyCaBundle?: boolean;
+  readonly allowInvalidCaBundle?: boolean;
 }
 
 /** In the fields of old, in which the members of `webhook` stand in `conversion` itself. */
 export function validateConversion(
   conversion: CustomResourceConversion | undefined,
   path: string,
-  options: ConversionOptions,
+  options: ConversionValidationOptions,
 ): readonly FieldError[] {
   if (conversion === undefined) return [];
   const { strategy, webhook } = conversion;
@@ -51,7 +51,7 @@ function checkStrategy(strategy: string, field: string): readonly FieldError[] {
   return strategy === "None" || strategy === "Webhook" ? [] : [notSupported(field, strategy, ["None", "Webhook"])];
 }
 
-function checkClient(client: WebhookClientConfig, field: string, options: ConversionOptions): readonly FieldError[] {
+function checkClient(client: WebhookClientConfig, field: string, options: ConversionValidationOptions): readonly FieldError[] {
   const { url, service, caBundle = "" } = client;
   const errors: FieldError[] = [];
   if ((url === undefined) === (service === undefined)) {
@@ -62,14 +62,14 @@ function checkClient(client: WebhookClientConfig, field: string, options: Conver
     const { name: namespace, namespace: name } = service;
     errors.push(...validateWebhookService({ ...service, name, namespace }, child(field, "service")));
   }
-  const judged = caBundle !== "" && options.anyCaBundle !== true;
+  const judged = caBundle !== "" && options.allowInvalidCaBundle !== true;
   return judged ? [...errors, ...validateCaBundle(caBundle, child(field, "caBundle"))] : errors;
 }
 
 function checkVersions(
   versions: readonly string[],
   field: string,
-  { requireReviewVersion = true }: ConversionOptions,
+  { requireReviewVersion = true }: ConversionValidationOptions,
 ): readonly FieldError[] {
   if (versions.length === 0) return [requiredField(field)];
   const errors = versions.flatMap((version, i) =>
@@ -77,10 +77,10 @@ function checkVersions(
       ? [invalidField(index(field, i), version, "duplicate version")]
       : dns1035Label(version).map((problem) => invalidField(index(field, i), version, problem)),
   );
-  if (!requireReviewVersion || knowsReview(versions)) return errors;
+  if (!requireReviewVersion || supportsReview(versions)) return errors;
   return [...errors, invalidField(field, versions, `must include at least one of ${reviewVersions.join(", ")}`)];
 }
 
-export function knowsReview(versions: readonly string[]): boolean {
+export function supportsReview(versions: readonly string[]): boolean {
   return versions.some((version) => reviewVersions.includes(version));
 }

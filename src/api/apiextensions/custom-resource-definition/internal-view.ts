@@ -14,22 +14,22 @@ import type {
 } from "./schema.ts";
 
 /** What versions may differ in. Undefined where it stands elsewhere, or nowhere. */
-export interface VersionParts {
+export interface VersionFields {
   readonly schema?: JsonSchemaProps | undefined;
   readonly subresources?: CustomResourceSubresources | undefined;
   readonly columns?: readonly CustomResourceColumnDefinition[] | undefined;
   readonly selectableFields?: readonly SelectableField[] | undefined;
 }
 
-export interface DefinitionView {
-  readonly shared: VersionParts;
-  readonly versions: readonly (VersionParts & { readonly version: CustomResourceDefinitionVersion })[];
+export interface InternalView {
+  readonly shared: VersionFields;
+  readonly versions: readonly (VersionFields & { readonly version: CustomResourceDefinitionVersion })[];
 }
 
 const parts = ["schema", "subresources", "columns", "selectableFields"] as const;
 
-export function viewOf({ versions }: CustomResourceDefinitionSpec): DefinitionView {
-  const all = versions.map((version) => ({ version, ...partsOf(version) }));
+export function internalViewOf({ versions }: CustomResourceDefinitionSpec): InternalView {
+  const all = versions.map((version) => ({ version, ...versionFieldsOf(version) }));
   const [first] = all;
   if (first === undefined) return { shared: {}, versions: [] };
   const common = parts.filter((part) => all.every((one) => deepEqual(one[part], first[part])));
@@ -40,7 +40,7 @@ export function viewOf({ versions }: CustomResourceDefinitionSpec): DefinitionVi
 }
 
 /** All that a version has, wherever it stands in the view. */
-export function partsOf(version: CustomResourceDefinitionVersion): VersionParts {
+export function versionFieldsOf(version: CustomResourceDefinitionVersion): VersionFields {
   return {
     schema: version.schema?.openAPIV3Schema,
     subresources: version.subresources,

@@ -7,29 +7,29 @@ import {
   type CustomResourceDefinitionSpec,
   customResourceDefinition,
 } from "./schema.ts";
-import { withDeletion } from "./status.ts";
+import { markTerminating } from "./status.ts";
 import { validateDefinition, validateStatus } from "./validation.ts";
 
 const HTTPS = 443;
 
 function setDefaults(object: CustomResourceDefinition): CustomResourceDefinition {
-  return withStoredVersion({ ...object, spec: defaultedSpec(object.spec) }, "if none");
+  return addStoredVersion({ ...object, spec: setSpecDefaults(object.spec) }, "if none");
 }
 
-function defaultedSpec(spec: CustomResourceDefinitionSpec): CustomResourceDefinitionSpec {
+function setSpecDefaults(spec: CustomResourceDefinitionSpec): CustomResourceDefinitionSpec {
   const { names } = spec;
   const singular = names.singular || names.kind.toLowerCase();
   const listKind = names.listKind || (names.kind === "" ? "" : `${names.kind}List`);
   return {
     ...spec,
     names: { ...names, ...(singular === "" ? {} : { singular }), ...(listKind === "" ? {} : { listKind }) },
-    conversion: defaultedConversion(spec.conversion),
+    conversion: setConversionDefaults(spec.conversion),
   };
 }
 
 type Conversion = NonNullable<CustomResourceDefinitionSpec["conversion"]>;
 
-function defaultedConversion(conversion: Conversion = { strategy: "None" }): Conversion {
+function setConversionDefaults(conversion: Conversion = { strategy: "None" }): Conversion {
   const { webhook } = conversion;
   const service = webhook?.clientConfig?.service;
   if (webhook === undefined || service === undefined || service.port !== undefined) return conversion;
@@ -38,7 +38,7 @@ function defaultedConversion(conversion: Conversion = { strategy: "None" }): Con
 }
 
 /** The version that objects are stored in from now on is one that they may be stored in. */
-function withStoredVersion(object: CustomResourceDefinition, when: "always" | "if none"): CustomResourceDefinition {
+function addStoredVersion(object: CustomResourceDefinition, when: "always" | "if none"): CustomResourceDefinition {
   const stored = object.status?.storedVersions ?? [];
   const storage = object.spec.versions.find((version) => version.storage)?.name;
   if (storage === undefined || stored.includes(storage) || (when === "if none" && stored.length > 0)) return object;
@@ -47,13 +47,13 @@ function withStoredVersion(object: CustomResourceDefinition, when: "always" | "i
 
 const strategy: Strategy<CustomResourceDefinition> = {
   setDefaults,
-  prepareForCreate: ({ status: _, ...object }) => setFirstGeneration(withStoredVersion(object, "always")),
+  prepareForCreate: ({ status: _, ...object }) => setFirstGeneration(addStoredVersion(object, "always")),
   prepareForUpdate: (next, previous) => {
-    const kept = withStoredVersion(keepStatus(next, previous), "always");
+    const kept = addStoredVersion(keepStatus(next, previous), "always");
     return updateGeneration(kept, previous, !deepEqual(next.spec, previous.spec));
   },
   validate: validateDefinition,
-  prepareForDelete: withDeletion,
+  prepareForDelete: markTerminating,
   allowUnconditionalUpdate: false,
 };
 

@@ -10,9 +10,9 @@ import type { ExpressionChecker } from "../../../schema/structural/keywords.ts";
 import { type FieldError, forbiddenField, invalidField } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
-import { type CompiledRule, compileRules, type RuleOptions } from "../custom-resource/rules.ts";
+import { type CompiledRule, compileRules, type RuleCompileOptions } from "../custom-resource/rules.ts";
 
-export interface RuleCostsOptions extends RuleOptions {
+export interface RuleCostsOptions extends RuleCompileOptions {
   /** Rules that are stored already keep what they cost. */
   readonly unchanged?: boolean;
 }
@@ -23,9 +23,9 @@ interface Cost {
 }
 
 /** As many are named when all together cost too much. */
-const DEAREST_MAX = 4;
+const MOST_EXPENSIVE_MAX = 4;
 
-class Total {
+class CostTotal {
   sum = 0;
   readonly dearest: Cost[] = [];
 
@@ -33,11 +33,11 @@ class Total {
     this.sum += cost;
     this.dearest.push({ field, cost });
     this.dearest.sort((a, b) => b.cost - a.cost);
-    this.dearest.length = Math.min(this.dearest.length, DEAREST_MAX);
+    this.dearest.length = Math.min(this.dearest.length, MOST_EXPENSIVE_MAX);
   }
 }
 
-interface Around {
+interface RuleContext {
   readonly root: boolean;
   /** How many values a request can hold here at most; undefined when a list or map around has no bound. */
   readonly cardinality: number | undefined;
@@ -46,14 +46,14 @@ interface Around {
 }
 
 export class RuleCosts implements ExpressionChecker {
-  readonly #total: Total;
-  readonly #around: Around;
+  readonly #total: CostTotal;
+  readonly #around: RuleContext;
   readonly #options: RuleCostsOptions;
 
   constructor(
     options: RuleCostsOptions,
-    around: Around = { root: true, cardinality: 1, unbounded: [] },
-    total: Total = new Total(),
+    around: RuleContext = { root: true, cardinality: 1, unbounded: [] },
+    total: CostTotal = new CostTotal(),
   ) {
     this.#options = options;
     this.#around = around;
@@ -72,7 +72,7 @@ export class RuleCosts implements ExpressionChecker {
     return this.#below({ root: false, cardinality: product, unbounded });
   }
 
-  #below(around: Around): RuleCosts {
+  #below(around: RuleContext): RuleCosts {
     return new RuleCosts(this.#options, around, this.#total);
   }
 

@@ -8,9 +8,9 @@ import { objectMeta } from "../../meta/object-meta.ts";
 import { validateEmbedded } from "../custom-resource/embedded-resources.ts";
 import { evaluateRules } from "../custom-resource/rule-evaluation.ts";
 import { RuleCosts, type RuleCostsOptions } from "./rule-costs.ts";
-import type { SchemaRequirements } from "./validation-options.ts";
+import type { SchemaValidationOptions } from "./validation-options.ts";
 
-export interface SchemaOptions extends SchemaRequirements, Omit<RuleCostsOptions, "stored"> {
+export interface SchemaOptions extends SchemaValidationOptions, Omit<RuleCostsOptions, "stored"> {
   /** The status is served and validated apart, so nothing at the root may speak of it. */
   readonly status: boolean;
 }

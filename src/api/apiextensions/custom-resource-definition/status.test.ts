@@ -1,7 +1,7 @@
 import t from "tap";
 import { definitionOf } from "../../../testing/api/definition-fixture.ts";
 import type { CustomResourceDefinition, CustomResourceDefinitionNames } from "./schema.ts";
-import { withAcceptedNames, withEstablished } from "./status.ts";
+import { acceptNames, establish } from "./status.ts";
 
 const schema = { openAPIV3Schema: { type: "object" } };
 const then = "2024-01-01T00:00:00Z";
@@ -20,30 +20,30 @@ function conditionsOf(definition: CustomResourceDefinition): readonly string[] {
 }
 
 t.test("withAcceptedNames() accepts free names, and withEstablished() says when they are served", async (t) => {
-  const accepted = withAcceptedNames(named({}), [], then);
+  const accepted = acceptNames(named({}), [], then);
   t.match(accepted.status?.acceptedNames, { plural: "widgets", singular: "widget", kind: "Widget" });
   t.same(conditionsOf(accepted), [`NamesAccepted=True NoConflicts ${then}`, `Established=False Installing ${then}`]);
-  const established = withEstablished(accepted, now);
+  const established = establish(accepted, now);
   t.same(conditionsOf(established), [
     `NamesAccepted=True NoConflicts ${then}`,
     `Established=True InitialNamesAccepted ${now}`,
   ]);
-  t.equal(withAcceptedNames(established, [established], now), established, "nothing is new");
-  t.equal(withEstablished(established, now), established);
+  t.equal(acceptNames(established, [established], now), established, "nothing is new");
+  t.equal(establish(established, now), established);
 });
 
 t.test("withAcceptedNames() leaves taken names to who had them", async (t) => {
-  const first = withAcceptedNames(named({ shortNames: ["w"] }), [], then);
-  const second = withAcceptedNames(named({ plural: "gadgets", singular: "w", listKind: "GadgetList" }), [first], now);
+  const first = acceptNames(named({ shortNames: ["w"] }), [], then);
+  const second = acceptNames(named({ plural: "gadgets", singular: "w", listKind: "GadgetList" }), [first], now);
   t.match(second.status?.acceptedNames, { plural: "gadgets", singular: undefined, kind: "", listKind: "GadgetList" });
   t.same(conditionsOf(second), [`NamesAccepted=False KindConflict ${now}`, `Established=False NotAccepted ${now}`]);
-  t.equal(withEstablished(second, now), second);
+  t.equal(establish(second, now), second);
   const elsewhere = { ...second, spec: { ...second.spec, group: "other.com" } };
-  t.match(conditionsOf(withAcceptedNames(elsewhere, [first], now))[0], /NoConflicts/);
+  t.match(conditionsOf(acceptNames(elsewhere, [first], now))[0], /NoConflicts/);
 });
 
 t.test("withAcceptedNames() says whether a definition may stand in a group of Kubernetes", async (t) => {
   const { spec, ...rest } = named({});
   const inGroup = { ...rest, spec: { ...spec, group: "x.k8s.io" } };
-  t.match(conditionsOf(withAcceptedNames(inGroup, [], now))[2], /^KubernetesAPIApprovalPolicyConformant=False Missing/);
+  t.match(conditionsOf(acceptNames(inGroup, [], now))[2], /^KubernetesAPIApprovalPolicyConformant=False Missing/);
 });

@@ -21,7 +21,7 @@ const none: CustomResourceDefinitionNames = { plural: "", kind: "" };
  * Accepts the names that no other definition of the group has; those that are taken stay what they were. `now` is as
  * `metadata` has times.
  */
-export function withAcceptedNames(
+export function acceptNames(
   definition: CustomResourceDefinition,
   others: readonly CustomResourceDefinition[],
   now: string,
@@ -32,44 +32,44 @@ export function withAcceptedNames(
     // Two spellings of a group share the names in it.
     .filter((other) => svcGroup(other.spec.group) === svcGroup(spec.group))
     .map((other) => other.status?.acceptedNames ?? none);
-  const { names, conflict } = acceptedOf(spec.names, status.acceptedNames ?? none, taken);
-  const found: Condition[] = [conflict ?? NO_CONFLICTS, establishmentOf(definition, conflict === undefined)];
+  const { names, conflict } = checkNames(spec.names, status.acceptedNames ?? none, taken);
+  const found: Condition[] = [conflict ?? NO_CONFLICTS, establishedCondition(definition, conflict === undefined)];
   if (isProtected(spec.group)) found.push(approvalCondition(definition));
-  return withStatus(definition, { ...status, acceptedNames: names, conditions: merged(status.conditions, found, now) });
+  return updateStatus(definition, { ...status, acceptedNames: names, conditions: mergeCondition(status.conditions, found, now) });
 }
 
 /** To be called when requests for the kind are answered. Changes nothing while names are not accepted. */
-export function withEstablished(definition: CustomResourceDefinition, now: string): CustomResourceDefinition {
+export function establish(definition: CustomResourceDefinition, now: string): CustomResourceDefinition {
   const { status = {} } = definition;
-  if (!isTrue(definition, "NamesAccepted") || isTrue(definition, "Established")) return definition;
+  if (!isConditionTrue(definition, "NamesAccepted") || isConditionTrue(definition, "Established")) return definition;
   const reason = "InitialNamesAccepted";
   const found = [{ type: "Established", status: "True", reason, message: INSTALLED } as const];
-  return withStatus(definition, { ...status, conditions: merged(status.conditions, found, now) });
+  return updateStatus(definition, { ...status, conditions: mergeCondition(status.conditions, found, now) });
 }
 
 /** Keeps a definition that is being deleted until all its objects are. */
 export const CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io";
 
 /** What the first request to delete a definition makes of it: nothing goes yet, but no new objects are taken. */
-export function withDeletion(definition: CustomResourceDefinition, now: string): CustomResourceDefinition {
+export function markTerminating(definition: CustomResourceDefinition, now: string): CustomResourceDefinition {
   const { finalizers = [], ...metadata } = definition.metadata ?? {};
   const waiting = finalizers.includes(CLEANUP_FINALIZER) ? finalizers : [...finalizers, CLEANUP_FINALIZER];
   const marked = { ...definition, metadata: { ...metadata, deletionTimestamp: now, finalizers: waiting } };
   const message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
-  return withCondition(
+  return setCondition(
     marked,
     { type: "Terminating", status: "True", reason: "InstanceDeletionPending", message },
     now,
   );
 }
 
-export function withCondition(
+export function setCondition(
   definition: CustomResourceDefinition,
   condition: Condition,
   now: string,
 ): CustomResourceDefinition {
   const { status = {} } = definition;
-  return withStatus(definition, { ...status, conditions: merged(status.conditions, [condition], now) });
+  return updateStatus(definition, { ...status, conditions: mergeCondition(status.conditions, [condition], now) });
 }
 
 const INSTALLED = "the initial names have been accepted";
@@ -80,18 +80,18 @@ const NO_CONFLICTS: Condition = {
   message: "no conflicts found",
 };
 
-interface Accepted {
+interface NameAcceptance {
   readonly names: CustomResourceDefinitionNames;
   /** The last of them, if there are several. */
   readonly conflict: Condition | undefined;
 }
 
 /** Resources share one space of names, kinds another. */
-function acceptedOf(
+function checkNames(
   wanted: CustomResourceDefinitionNames,
   before: CustomResourceDefinitionNames,
   taken: readonly CustomResourceDefinitionNames[],
-): Accepted {
+): NameAcceptance {
   const resources = new Set(taken.flatMap((names) => [names.plural, names.singular, ...(names.shortNames ?? [])]));
   const kinds = new Set(taken.flatMap((names) => [names.kind, names.listKind]));
   let conflict: Condition | undefined;
@@ -114,7 +114,7 @@ function acceptedOf(
 }
 
 /** What has been in use once stays so, whatever becomes of its names. */
-function establishmentOf(definition: CustomResourceDefinition, accepted: boolean): Condition {
+function establishedCondition(definition: CustomResourceDefinition, accepted: boolean): Condition {
   const type = "Established";
   const before = definition.status?.conditions?.find((condition) => condition.type === type);
   if (before?.status === "True") return before;
@@ -136,19 +136,19 @@ function approvalCondition(definition: CustomResourceDefinition): Condition {
 }
 
 /** The version to list and watch in: what is stored need not be converted. Undefined while nothing is served. */
-export function versionToRead(definition: CustomResourceDefinition): CustomResourceDefinitionVersion | undefined {
-  if (!isTrue(definition, "Established")) return undefined;
+export function versionForReading(definition: CustomResourceDefinition): CustomResourceDefinitionVersion | undefined {
+  if (!isConditionTrue(definition, "Established")) return undefined;
   const served = definition.spec.versions.filter((version) => version.served);
   return served.find(({ storage }) => storage) ?? served[0];
 }
 
 /** Whether a condition of the definition holds. */
-export function isTrue(definition: CustomResourceDefinition, type: string): boolean {
+export function isConditionTrue(definition: CustomResourceDefinition, type: string): boolean {
   return definition.status?.conditions?.some((one) => one.type === type && one.status === "True") === true;
 }
 
 /** A condition keeps its time while its status is what it was. */
-function merged(
+function mergeCondition(
   before: CustomResourceDefinitionStatus["conditions"] = [],
   found: readonly Condition[],
   now: string,
@@ -166,7 +166,7 @@ function merged(
 }
 
 /** The definition itself where nothing is new, so that nothing need be written. */
-function withStatus(
+function updateStatus(
   definition: CustomResourceDefinition,
   status: CustomResourceDefinitionStatus,
 ): CustomResourceDefinition {

@@ -7,30 +7,30 @@ import { validateStructural } from "../../../schema/structural/invariants.ts";
 import { type JsonSchemaProps, someSubschema } from "../../../schema/structural/json-schema-props.ts";
 import { validateListMapKeys, validateSetItems } from "../../../schema/structural/list-keywords.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
-import type { RuleOptions } from "../custom-resource/rules.ts";
+import type { RuleCompileOptions } from "../custom-resource/rules.ts";
 import type { CustomResourceDefinitionSpec } from "./schema.ts";
 
-export interface SchemaRequirements {
+export interface SchemaValidationOptions {
   readonly requireStructural: boolean;
   readonly requirePruned: boolean;
   readonly requireValidTypes: boolean;
   readonly requireAtomicSetItems: boolean;
   readonly requireMapKeys: boolean;
   /** Whether an expression is stored already; others may not use what is new in this version. */
-  readonly stored: NonNullable<RuleOptions["stored"]>;
+  readonly isStoredExpression: NonNullable<RuleCompileOptions["isStoredExpression"]>;
 }
 
-export const allRequirements: SchemaRequirements = {
+export const strictSchemaValidation: SchemaValidationOptions = {
   requireStructural: true,
   requirePruned: true,
   requireValidTypes: true,
   requireAtomicSetItems: true,
   requireMapKeys: true,
-  stored: () => false,
+  isStoredExpression: () => false,
 };
 
 /** What may be asked of an update, judged by what was stored. */
-export function requirementsSince(previous: CustomResourceDefinitionSpec): SchemaRequirements {
+export function schemaValidationOptionsFrom(previous: CustomResourceDefinitionSpec): SchemaValidationOptions {
   const roots = previous.versions.flatMap(({ schema }) => schema?.openAPIV3Schema ?? []);
   const holds = (finds: (props: JsonSchemaProps) => boolean): boolean => !roots.some((root) => someSubschema(root, finds));
   const structural = !roots.some((root) => validateStructural(root, "").length > 0);
@@ -40,7 +40,7 @@ export function requirementsSince(previous: CustomResourceDefinitionSpec): Schem
     requireValidTypes: holds(({ type = "" }) => type !== "" && !knownTypes.has(type)),
     requireAtomicSetItems: holds((props) => validateSetItems(props, "").length > 0),
     requireMapKeys: holds((props) => validateListMapKeys(props, "").length > 0),
-    stored: (expression) => roots.some((root) => someSubschema(root, (props) => hasExpression(props, expression))),
+    isStoredExpression: (expression) => roots.some((root) => someSubschema(root, (props) => hasExpression(props, expression))),
   };
 }
 

@@ -7,8 +7,8 @@ import { validateImmutableField } from "../../meta/validation/immutable.ts";
 import { dns1035Label, dns1123Subdomain } from "../../meta/validation/names.ts";
 import { validateCaBundle } from "../../meta/validation/webhook-client.ts";
 import { validateApproval } from "./approval.ts";
-import { type ConversionOptions, knowsReview, validateConversion } from "./conversion-validation.ts";
-import { type DefinitionView, hasStatus, viewOf } from "./internal-view.ts";
+import { type ConversionValidationOptions, supportsReview, validateConversion } from "./conversion-validation.ts";
+import { type InternalView, hasStatus, internalViewOf } from "./internal-view.ts";
 import type {
   CustomResourceDefinition,
   CustomResourceDefinitionNames,
@@ -16,11 +16,11 @@ import type {
 } from "./schema.ts";
 import { type SchemaOptions, validateSchema } from "./schema-validation.ts";
 import {
-  allRequirements,
+  strictSchemaValidation,
   hasDefaults,
   hasExtensions,
-  requirementsSince,
-  type SchemaRequirements,
+  schemaValidationOptionsFrom,
+  type SchemaValidationOptions,
 } from "./validation-options.ts";
 import {
   validateColumns,
@@ -63,8 +63,8 @@ function validateSpec(
   spec: CustomResourceDefinitionSpec,
   previous: CustomResourceDefinition | undefined,
 ): readonly FieldError[] {
-  const view = viewOf(spec);
-  const requirements = requirementsOf(spec, previous?.spec);
+  const view = internalViewOf(spec);
+  const requirements = schemaValidationOptions(spec, previous?.spec);
   return [
     ...validateGroup(spec.group),
     ...validateScope(spec.scope),
@@ -72,7 +72,7 @@ function validateSpec(
     ...validateVersions(spec, view, requirements, previous?.spec),
     ...validateRequiredNames(spec.names),
     ...validateNames(spec.names, "spec.names"),
-    ...validateShared(spec, view, requirements, previous?.spec),
+    ...validateSharedFields(spec, view, requirements, previous?.spec),
     ...validateConversions(spec, previous),
   ];
 }
@@ -96,11 +96,11 @@ function schemasOf(spec: CustomResourceDefinitionSpec): readonly NonNullable<Sch
 type SchemaOf = NonNullable<CustomResourceDefinitionSpec["versions"][number]["schema"]>["openAPIV3Schema"];
 
 /** What would be pruned, defaulted or marked must be structural, whatever was stored before. */
-function requirementsOf(
+function schemaValidationOptions(
   spec: CustomResourceDefinitionSpec,
   previous: CustomResourceDefinitionSpec | undefined,
-): SchemaRequirements {
-  const requirements = previous === undefined ? allRequirements : requirementsSince(previous);
+): SchemaValidationOptions {
+  const requirements = previous === undefined ? strictSchemaValidation : schemaValidationOptionsFrom(previous);
   const prunes = spec.preserveUnknownFields !== true;
   const needed = prunes || schemasOf(spec).some((schema) => hasDefaults(schema) || hasExtensions(schema));
   return needed ? { ...requirements, requireStructural: true } : requirements;
@@ -126,8 +126,8 @@ function validatePresence(
 
 function validateVersions(
   spec: CustomResourceDefinitionSpec,
-  { shared, versions }: DefinitionView,
-  requirements: SchemaRequirements,
+  { shared, versions }: InternalView,
+  requirements: SchemaValidationOptions,
   previous: CustomResourceDefinitionSpec | undefined,
 ): readonly FieldError[] {
   const errors = versions.flatMap(({ version, schema, subresources, columns, selectableFields }, i) => {
@@ -135,9 +135,9 @@ function validateVersions(
     const options = { ...requirements, status: hasStatus(subresources ?? shared.subresources) };
     const absent = "selectableFields may only be set when versions.schema is included";
     return [
-      ...named(child(path, "name"), version.name),
+      ...validateFieldName(child(path, "name"), version.name),
       ...validateDeprecation(version, path),
-      ...validateSchema(schema, child(path, "schema"), withUnchanged(options, version.name, spec, previous)),
+      ...validateSchema(schema, child(path, "schema"), markUnchangedSchemas(options, version.name, spec, previous)),
       ...validateSubresources(subresources, child(path, "subresources")),
       ...validateColumns(columns, child(path, "additionalPrinterColumns")),
       ...validateSelectableFields(selectableFields, schema ?? shared.schema, child(path, "selectableFields"), absent),
@@ -152,16 +152,16 @@ function validateVersions(
     errors.push(invalidField("spec.versions", spec.versions, why));
   }
   const [first = ""] = names;
-  return first === "" ? errors : [...errors, ...named("spec.version", first)];
+  return first === "" ? errors : [...errors, ...validateFieldName("spec.version", first)];
 }
 
-function named(field: string, name: string): readonly FieldError[] {
+function validateFieldName(field: string, name: string): readonly FieldError[] {
   const problems = dns1035Label(name);
   return problems.length === 0 ? [] : [invalidField(field, name, problems.join(","))];
 }
 
 /** Whether the schema of a version is the one that is stored. */
-function withUnchanged(
+function markUnchangedSchemas(
   options: SchemaOptions,
   name: string,
   spec: CustomResourceDefinitionSpec,
@@ -188,29 +188,29 @@ function validateRequiredNames(names: CustomResourceDefinitionNames): readonly F
 function validateNames(names: CustomResourceDefinitionNames, path: string): readonly FieldError[] {
   const { plural, singular = "", kind, listKind = "", shortNames = [], categories = [] } = names;
   return [
-    ...(plural === "" ? [] : named(child(path, "plural"), plural)),
-    ...(singular === "" ? [] : named(child(path, "singular"), singular)),
-    ...namedInAnyCase(child(path, "kind"), kind),
-    ...namedInAnyCase(child(path, "listKind"), listKind),
-    ...shortNames.flatMap((name, i) => named(index(child(path, "shortNames"), i), name)),
+    ...(plural === "" ? [] : validateFieldName(child(path, "plural"), plural)),
+    ...(singular === "" ? [] : validateFieldName(child(path, "singular"), singular)),
+    ...validateNameInAnyCase(child(path, "kind"), kind),
+    ...validateNameInAnyCase(child(path, "listKind"), listKind),
+    ...shortNames.flatMap((name, i) => validateFieldName(index(child(path, "shortNames"), i), name)),
     ...(kind !== "" && kind === listKind
       ? [invalidField(child(path, "listKind"), listKind, "kind and listKind may not be the same")]
       : []),
-    ...categories.flatMap((name, i) => named(index(child(path, "categories"), i), name)),
+    ...categories.flatMap((name, i) => validateFieldName(index(child(path, "categories"), i), name)),
   ];
 }
 
-function namedInAnyCase(field: string, name: string): readonly FieldError[] {
+function validateNameInAnyCase(field: string, name: string): readonly FieldError[] {
   const problems = name === "" ? [] : dns1035Label(name.toLowerCase());
   if (problems.length === 0) return [];
   return [invalidField(field, name, `may have mixed case, but should otherwise match: ${problems.join(",")}`)];
 }
 
 /** What all versions have in common. */
-function validateShared(
+function validateSharedFields(
   spec: CustomResourceDefinitionSpec,
-  { shared, versions }: DefinitionView,
-  requirements: SchemaRequirements,
+  { shared, versions }: InternalView,
+  requirements: SchemaValidationOptions,
   previous: CustomResourceDefinitionSpec | undefined,
 ): readonly FieldError[] {
   const status = [shared, ...versions].some(({ subresources }) => hasStatus(subresources));
@@ -236,13 +236,13 @@ function validateConversions(
   return [...errors, ...validateConversion(spec.conversion, "spec.conversion", conversionOptions(previous))];
 }
 
-function conversionOptions(previous: CustomResourceDefinition | undefined): ConversionOptions {
+function conversionOptions(previous: CustomResourceDefinition | undefined): ConversionValidationOptions {
   const webhook = previous?.spec.conversion?.webhook;
   const versions = webhook?.conversionReviewVersions ?? [];
   const bundle = webhook?.clientConfig?.caBundle ?? "";
   return {
-    requireReviewVersion: versions.length === 0 || knowsReview(versions),
-    anyCaBundle:
+    requireReviewVersion: versions.length === 0 || supportsReview(versions),
+    allowInvalidCaBundle:
       previous === undefined || !isEstablished(previous) || (bundle !== "" && validateCaBundle(bundle, "").length > 0),
   };
 }
@@ -279,11 +279,11 @@ function validateStoredVersions({ spec, status }: CustomResourceDefinition): rea
   const names = new Set(spec.versions.map(({ name }) => name));
   return [
     ...missing.map(({ name }) => invalidField(path, stored, `must have the storage version ${name}`)),
-    ...stored.flatMap((name, i) => (names.has(name) ? [] : [invalidField(index(path, i), name, whyStored(name))])),
+    ...stored.flatMap((name, i) => (names.has(name) ? [] : [invalidField(index(path, i), name, storedVersionReason(name))])),
   ];
 }
 
-function whyStored(name: string): string {
+function storedVersionReason(name: string): string {
   const until = `until a storage migration ensures no data remains persisted in ${name}`;
   return `missing from spec.versions; ${name} was previously a storage version, and must remain in spec.versions ${until} and removes ${name} from status.storedVersions`;
 }

@@ -7,16 +7,16 @@ import { formatAge } from "../../columns/human-duration.ts";
 import type { ApiObject, Column, FieldSelectorValue } from "../../kind.ts";
 import type { CustomResourceColumnDefinition, SelectableField } from "../custom-resource-definition/schema.ts";
 
-export function customColumns(
+export function createCustomColumns(
   definitions: readonly CustomResourceColumnDefinition[] | undefined,
 ): readonly Column<ApiObject>[] {
   if (definitions === undefined || definitions.length === 0) return [nameColumn, { ...ageColumn, type: "date" }];
-  return [nameColumn, ...definitions.map(customColumn)];
+  return [nameColumn, ...definitions.map(createCustomColumn)];
 }
 
-function customColumn(definition: CustomResourceColumnDefinition): Column<ApiObject> {
+function createCustomColumn(definition: CustomResourceColumnDefinition): Column<ApiObject> {
   const { name, type, format = "", description = "", priority = 0, jsonPath } = definition;
-  const path = readable(jsonPath);
+  const path = parseColumnPath(jsonPath);
   return {
     name,
     type: type as Column<ApiObject>["type"],
@@ -28,7 +28,7 @@ function customColumn(definition: CustomResourceColumnDefinition): Column<ApiObj
 }
 
 /** A path that cannot be read finds nothing; definitions stored by others may hold some. */
-function readable(jsonPath: string): JsonPath | undefined {
+function parseColumnPath(jsonPath: string): JsonPath | undefined {
   try {
     return parseJsonPath(jsonPath);
   } catch {
@@ -49,29 +49,29 @@ function cellOf(type: string, value: unknown, now: number): string | number | bo
     case "boolean":
       return typeof value === "boolean" ? value : null;
     case "date":
-      return typeof value === "string" ? ago(value, now) : null;
+      return typeof value === "string" ? formatDateAge(value, now) : null;
     default:
       return null;
   }
 }
 
-function ago(text: string, now: number): string {
+function formatDateAge(text: string, now: number): string {
   const instant = parseInstant(text);
   return instant === undefined ? "<invalid>" : formatAge(formatInstant(instant, false), now);
 }
 
-export function customSelectableFields(
+export function createSelectableFields(
   fields: readonly SelectableField[] | undefined,
 ): Readonly<Record<string, FieldSelectorValue<ApiObject>>> {
   return Object.fromEntries(
     (fields ?? []).flatMap(({ jsonPath }) => {
-      const path = readable(jsonPath);
+      const path = parseColumnPath(jsonPath);
       if (path === undefined) return [];
-      return [[jsonPath.replace(/^\./, ""), (object: ApiObject) => textOf(path.find(object)[0])] as const];
+      return [[jsonPath.replace(/^\./, ""), (object: ApiObject) => fieldText(path.find(object)[0])] as const];
     }),
   );
 }
 
-function textOf(value: unknown): string {
+function fieldText(value: unknown): string {
   return value === undefined || value === null ? "" : printValue(value);
 }

@@ -12,7 +12,7 @@ import { parseApiVersion } from "../../scheme.ts";
 
 /** The resource at the root, which is judged as every object is, is not meant. */
 export function validateEmbedded(schema: Schema, value: unknown, field = "", root = true): readonly FieldError[] {
-  if (!holdsResources(schema)) return [];
+  if (!hasEmbeddedResources(schema)) return [];
   switch (schema.type) {
     case "object": {
       if (!isPlainObject(value)) return [];
@@ -76,23 +76,23 @@ function validateKind(value: unknown, field: string): readonly FieldError[] {
 
 const holding = new WeakMap<Schema, boolean>();
 
-function holdsResources(schema: Schema): boolean {
+function hasEmbeddedResources(schema: Schema): boolean {
   let holds = holding.get(schema);
   if (holds === undefined) {
-    holds = schema.unstructured === true && lookForResources(schema);
+    holds = schema.unstructured === true && findEmbeddedResources(schema);
     holding.set(schema, holds);
   }
   return holds;
 }
 
-function lookForResources(schema: Schema): boolean {
+function findEmbeddedResources(schema: Schema): boolean {
   switch (schema.type) {
     case "object":
-      return schema.embeddedResource === true || membersOf(schema).some((member) => holdsResources(member.schema));
+      return schema.embeddedResource === true || membersOf(schema).some((member) => hasEmbeddedResources(member.schema));
     case "map":
-      return holdsResources(schema.values);
+      return hasEmbeddedResources(schema.values);
     case "list":
-      return holdsResources(schema.items);
+      return hasEmbeddedResources(schema.items);
     default:
       return false;
   }

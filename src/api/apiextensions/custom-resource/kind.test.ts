@@ -2,7 +2,7 @@ import t from "tap";
 import { decode } from "../../../schema/decode/decode.ts";
 import { definitionOf, widgets } from "../../../testing/api/definition-fixture.ts";
 import type { ApiObject, Kind } from "../../kind.ts";
-import { customKind } from "./kind.ts";
+import { createCustomKind } from "./kind.ts";
 
 /** A resource as it comes from a client. */
 function read(kind: Kind, body: object): ApiObject {
@@ -12,7 +12,7 @@ function read(kind: Kind, body: object): ApiObject {
 
 t.test("customKind() serves status and scale by the paths of the definition", async (t) => {
   const counted = { type: "object", properties: { replicas: { type: "integer" }, labels: { type: "string" } } };
-  const kind = customKind(
+  const kind = createCustomKind(
     widgets(
       { spec: counted, status: counted },
       {
@@ -57,11 +57,11 @@ t.test("customKind() converts between versions by name, and knows names that wer
   });
   const definition = definitionOf({ schema: schema({}) }, { schema: schema({ b: { type: "integer", default: 1 } }) });
   const accepted = { ...definition, status: { acceptedNames: { ...definition.spec.names, shortNames: ["wd"] } } };
-  const kind = customKind(accepted, "v2");
+  const kind = createCustomKind(accepted, "v2");
   t.same(kind.shortNames, ["wd"]);
   t.equal(kind.conversion?.storageKind.version, "v1");
   t.same(kind.conversion?.fromStorage({ spec: { a: "x", c: 2 } } as ApiObject), { spec: { a: "x", b: 1 } });
-  t.throws(() => customKind(definition, "v3"), RangeError);
+  t.throws(() => createCustomKind(definition, "v3"), RangeError);
 });
 
 t.test("customKind() judges whole resources inside others", async (t) => {
@@ -70,7 +70,7 @@ t.test("customKind() judges whole resources inside others", async (t) => {
     "x-kubernetes-embedded-resource": true,
     "x-kubernetes-preserve-unknown-fields": true,
   };
-  const kind = customKind(widgets({ spec: { type: "object", properties: { template } } }), "v1");
+  const kind = createCustomKind(widgets({ spec: { type: "object", properties: { template } } }), "v1");
   const object = read(kind, {
     spec: { template: { kind: "bad kind", metadata: { labels: { "a b": "c" } }, data: 1 } },
   });

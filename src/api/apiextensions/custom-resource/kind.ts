@@ -31,20 +31,20 @@ import type {
   CustomResourceDefinitionVersion,
   CustomResourceSubresourceScale,
 } from "../custom-resource-definition/schema.ts";
-import { customColumns, customSelectableFields } from "./columns.ts";
+import { createCustomColumns, createSelectableFields } from "./columns.ts";
 import { validateEmbedded } from "./embedded-resources.ts";
 import { evaluateRules, hasRules, type RuleFindings } from "./rule-evaluation.ts";
-import { customScale, validateCustomScale } from "./scale.ts";
+import { createCustomScale, validateCustomScale } from "./scale.ts";
 
 /** Throws a `RangeError` when the definition has no such version. */
-export function customKind(definition: CustomResourceDefinition, versionName: string, converter?: Converter): Kind {
+export function createCustomKind(definition: CustomResourceDefinition, versionName: string, converter?: Converter): Kind {
   const { spec } = definition;
   const version = spec.versions.find(({ name }) => name === versionName);
   if (version === undefined) throw new RangeError(`${definition.metadata?.name} has no version ${versionName}`);
   const names = namesOf(definition);
   const lazy = new LazySchema(definition, version);
   const identity = { apiVersion: `${spec.group}/${version.name}`, kind: names.kind };
-  const rules: Rules = {
+  const rules: ObjectRules = {
     get schema() {
       return lazy.schema;
     },
@@ -67,8 +67,8 @@ export function customKind(definition: CustomResourceDefinition, versionName: st
     get schema() {
       return lazy.schema;
     },
-    columns: customColumns(version.additionalPrinterColumns),
-    selectableFields: customSelectableFields(version.selectableFields),
+    columns: createCustomColumns(version.additionalPrinterColumns),
+    selectableFields: createSelectableFields(version.selectableFields),
     allowsAnyFinalizer: true,
     strategy: strategyOf(version, rules),
     ...deprecationOf(definition, version),
@@ -118,7 +118,7 @@ function deprecationOf(
 function conversionOf(
   definition: CustomResourceDefinition,
   version: CustomResourceDefinitionVersion,
-  rules: Rules,
+  rules: ObjectRules,
 ): Pick<Kind, "conversion"> {
   const storage = definition.spec.versions.find((each) => each.storage);
   if (version.storage || storage === undefined) return {};
@@ -126,7 +126,7 @@ function conversionOf(
   return {
     conversion: {
       get storageKind() {
-        stored ??= customKind(definition, storage.name);
+        stored ??= createCustomKind(definition, storage.name);
         return stored;
       },
       toStorage: (object) => object,
@@ -138,7 +138,7 @@ function conversionOf(
 }
 
 /** What judges an object of the kind. */
-interface Rules {
+interface ObjectRules {
   readonly schema: ObjectSchema;
   /** Objects in memory do not say it, but expressions may ask. */
   readonly identity: Required<Pick<ApiObject, "apiVersion" | "kind">>;
@@ -148,7 +148,7 @@ interface Rules {
 function subresourcesOf(
   kind: string,
   { subresources }: CustomResourceDefinitionVersion,
-  rules: Rules,
+  rules: ObjectRules,
 ): readonly Subresource[] {
   const status = statusSubresource(kind, {
     prepareForUpdate: replaceStatusOnly,
@@ -157,11 +157,11 @@ function subresourcesOf(
   });
   return [
     ...(subresources?.status === undefined ? [] : [status]),
-    ...(subresources?.scale === undefined ? [] : [customScale(subresources.scale)]),
+    ...(subresources?.scale === undefined ? [] : [createCustomScale(subresources.scale)]),
   ];
 }
 
-function strategyOf({ subresources }: CustomResourceDefinitionVersion, rules: Rules): Strategy<ApiObject> {
+function strategyOf({ subresources }: CustomResourceDefinitionVersion, rules: ObjectRules): Strategy<ApiObject> {
   const hasStatus = subresources?.status !== undefined;
   return {
     prepareForCreate: (object) => setFirstGeneration(hasStatus ? dropStatus(object) : object),
@@ -182,21 +182,21 @@ function contentOf({ metadata: _, kind: __, apiVersion: ___, ...content }: ApiOb
 }
 
 /** What the schema cannot say. Rules are evaluated last, and only on what is otherwise as the schema wants it. */
-function validateObject(rules: Rules, object: ApiObject, previous: ApiObject | undefined): readonly FieldError[] {
+function validateObject(rules: ObjectRules, object: ApiObject, previous: ApiObject | undefined): readonly FieldError[] {
   const errors = [
     ...(rules.scale === undefined ? [] : validateCustomScale(object, rules.scale)),
     ...validateEmbedded(rules.schema, object),
   ];
   if (!hasRules(rules.schema)) return errors;
   const found = [...validateWithRatcheting(rules.schema, object, previous), ...errors];
-  if (!found.some(({ type }) => blocking.has(type))) return [...errors, ...evaluated(rules, object, previous).errors];
+  if (!found.some(({ type }) => blockingErrorTypes.has(type))) return [...errors, ...evaluateObjectRules(rules, object, previous).errors];
   const why =
     "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
   return [...errors, invalidField("<nil>", null, why)];
 }
 
 /** Errors after which a rule could only fail for the same reason again. */
-const blocking = new Set([
+const blockingErrorTypes = new Set([
   "FieldValueNotSupported",
   "FieldValueRequired",
   "FieldValueTooLong",
@@ -204,11 +204,11 @@ const blocking = new Set([
   "FieldValueTypeInvalid",
 ]);
 
-function ruleWarnings(rules: Rules, object: ApiObject, previous: ApiObject | undefined): readonly string[] {
-  return previous === undefined || !hasRules(rules.schema) ? [] : evaluated(rules, object, previous).warnings;
+function ruleWarnings(rules: ObjectRules, object: ApiObject, previous: ApiObject | undefined): readonly string[] {
+  return previous === undefined || !hasRules(rules.schema) ? [] : evaluateObjectRules(rules, object, previous).warnings;
 }
 
-function evaluated({ schema, identity }: Rules, object: ApiObject, previous: ApiObject | undefined): RuleFindings {
+function evaluateObjectRules({ schema, identity }: ObjectRules, object: ApiObject, previous: ApiObject | undefined): RuleFindings {
   const old = previous === undefined ? undefined : { ...previous, ...identity };
   return evaluateRules(schema, { ...object, ...identity }, { old, resourceRoot: true, ratchet: old !== undefined });
 }

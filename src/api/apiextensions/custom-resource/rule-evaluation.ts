@@ -39,19 +39,19 @@ export interface EvaluateOptions {
 }
 
 export function evaluateRules(schema: Schema, value: unknown, options: EvaluateOptions = {}): RuleFindings {
-  const run = new Run(options.ratchet === true);
+  const run = new RuleEvaluation(options.ratchet === true);
   run.visit({ schema, value, old: options.old, field: options.field ?? "" }, options.resourceRoot === true);
   return run;
 }
 
-interface Part {
+interface RuleSubject {
   readonly schema: Schema;
   readonly value: unknown;
   readonly old: unknown;
   readonly field: string;
 }
 
-class Run implements RuleFindings {
+class RuleEvaluation implements RuleFindings {
   readonly errors: FieldError[] = [];
   readonly warnings: string[] = [];
   readonly #ratchet: boolean;
@@ -61,7 +61,7 @@ class Run implements RuleFindings {
     this.#ratchet = ratchet;
   }
 
-  visit(part: Part, resourceRoot = false): void {
+  visit(part: RuleSubject, resourceRoot = false): void {
     const { schema, value } = part;
     if (value === null || value === undefined || this.#budget < 0 || !hasRules(schema)) return;
     for (const rule of compiledOf(schema, resourceRoot)) {
@@ -71,7 +71,7 @@ class Run implements RuleFindings {
     this.#visitParts(part);
   }
 
-  #visitParts({ schema, value, old, field }: Part): void {
+  #visitParts({ schema, value, old, field }: RuleSubject): void {
     if (schema.type === "object" && isPlainObject(value)) {
       for (const { name, schema: member } of membersOf(schema)) {
         if (!Object.hasOwn(value, name)) continue;
@@ -95,10 +95,10 @@ class Run implements RuleFindings {
     }
   }
 
-  #apply(compiled: CompiledRule, part: Part): void {
+  #apply(compiled: CompiledRule, part: RuleSubject): void {
     const { rule, program, usesOldSelf } = compiled;
     const wrong = (detail: string): void =>
-      void this.errors.push(invalidField(at(part), typeName(part.schema), detail));
+      void this.errors.push(invalidField(fieldPathOf(part), typeName(part.schema), detail));
     if (compiled.error !== undefined) wrong(`rule compile error: ${compiled.error}`);
     if (program === undefined) return;
     // Without a value before there is nothing to compare with, unless the rule says that it can do without.
@@ -131,8 +131,8 @@ class Run implements RuleFindings {
     return fit ? text : plainMessage(rule);
   }
 
-  #report({ rule, usesOldSelf }: CompiledRule, part: Part, detail: string): void {
-    const error = errorFor(rule, at(part, rule.fieldPath ?? ""), typeName(part.schema), detail);
+  #report({ rule, usesOldSelf }: CompiledRule, part: RuleSubject, detail: string): void {
+    const error = errorFor(rule, fieldPathOf(part, rule.fieldPath ?? ""), typeName(part.schema), detail);
     const untouched = !usesOldSelf && this.#ratchet && !isAbsent(part.old) && deepEqual(part.old, part.value);
     if (untouched) this.warnings.push(`${error.field}: ${renderFieldError(error)}`);
     else this.errors.push(error);
@@ -146,7 +146,7 @@ function isAbsent(value: unknown): boolean {
   return value === undefined || value === null;
 }
 
-function variablesOf({ rule }: CompiledRule, { schema, value, old }: Part): Variables {
+function variablesOf({ rule }: CompiledRule, { schema, value, old }: RuleSubject): Variables {
   const oldSelf = (): Value => nativeOf(schema, old);
   if (rule.optionalOldSelf !== true) return { self: () => nativeOf(schema, value), oldSelf };
   return {
@@ -156,7 +156,7 @@ function variablesOf({ rule }: CompiledRule, { schema, value, old }: Part): Vari
 }
 
 /** The field of a part, or of one inside it. Go's word for the root stands where there is none. */
-function at({ field }: Part, inside = ""): string {
+function fieldPathOf({ field }: RuleSubject, inside = ""): string {
   // Within brackets a path needs no quotes, and no dot before them.
   const below = inside.replace(/\['((?:[^'\\]|\\.)*)'\]/g, (_, name: string) => `[${name.replace(/\\(.)/g, "$1")}]`);
   if (below === "") return field === "" ? "<nil>" : field;
@@ -211,13 +211,13 @@ const ruled = new WeakMap<Schema, boolean>();
 export function hasRules(schema: Schema): boolean {
   let has = ruled.get(schema);
   if (has === undefined) {
-    has = schema.unstructured === true && (schema.rules?.validations !== undefined || partsHaveRules(schema));
+    has = schema.unstructured === true && (schema.rules?.validations !== undefined || childrenHaveRules(schema));
     ruled.set(schema, has);
   }
   return has;
 }
 
-function partsHaveRules(schema: Schema): boolean {
+function childrenHaveRules(schema: Schema): boolean {
   switch (schema.type) {
     case "object":
       return membersOf(schema).some((member) => hasRules(member.schema));

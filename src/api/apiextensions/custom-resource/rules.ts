@@ -20,26 +20,26 @@ export interface CompiledRule {
   readonly messageError?: string;
 }
 
-export interface RuleOptions {
+export interface RuleCompileOptions {
   /** The schema is that of a whole resource. */
   readonly resourceRoot?: boolean;
   /** Whether an expression was accepted before, when it may use what is new in this version. */
-  readonly stored?: (expression: string) => boolean;
+  readonly isStoredExpression?: (expression: string) => boolean;
 }
 
 /** In the order of the schema. Undefined when nothing is known of its values, so that no rule can be written. */
-export function compileRules(schema: Schema, options: RuleOptions = {}): readonly CompiledRule[] | undefined {
+export function compileRules(schema: Schema, options: RuleCompileOptions = {}): readonly CompiledRule[] | undefined {
   const rules = schema.rules?.validations ?? [];
   const self = typeOf(schema, { resourceRoot: options.resourceRoot === true });
   return self === undefined ? undefined : rules.map((rule) => compileRule(rule, self, options));
 }
 
-function compileRule(rule: ValidationRule, self: Type, { stored = () => true }: RuleOptions): CompiledRule {
+function compileRule(rule: ValidationRule, self: Type, { isStoredExpression: stored = () => true }: RuleCompileOptions): CompiledRule {
   if (rule.rule.trim() === "") return { rule, usesOldSelf: false };
   const oldSelf = rule.optionalOldSelf === true ? optionalType(self) : self;
-  const compiled = (source: string): Compiled =>
+  const compileExpression = (source: string): Compiled =>
     compile(source, environment({ variables: { self, oldSelf }, nameForms: nameFormats, stored: stored(source) }));
-  const { program, errors } = compiled(rule.rule);
+  const { program, errors } = compileExpression(rule.rule);
   if (errors !== undefined) {
     return { rule, usesOldSelf: false, error: `compilation failed: ${renderErrors(errors, rule.rule)}` };
   }
@@ -48,7 +48,7 @@ function compileRule(rule: ValidationRule, self: Type, { stored = () => true }: 
   }
   const known = { rule, program, usesOldSelf: program.uses("oldSelf") };
   const expression = rule.messageExpression ?? "";
-  return expression === "" ? known : { ...known, ...messageOf(compiled(expression), expression) };
+  return expression === "" ? known : { ...known, ...messageOf(compileExpression(expression), expression) };
 }
 
 function messageOf({ program, errors }: Compiled, source: string): Pick<CompiledRule, "message" | "messageError"> {

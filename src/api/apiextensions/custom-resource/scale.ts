@@ -9,7 +9,7 @@ import type { CustomResourceSubresourceScale } from "../custom-resource-definiti
 
 const INT32_MAX = 2_147_483_647;
 
-export function customScale(paths: CustomResourceSubresourceScale): Subresource {
+export function createCustomScale(paths: CustomResourceSubresourceScale): Subresource {
   return {
     name: "scale",
     kind: "Scale",
@@ -22,12 +22,12 @@ export function customScale(paths: CustomResourceSubresourceScale): Subresource 
       fromView: (object, shown: Scale) => {
         const metadata = { ...object.metadata, resourceVersion: shown.metadata?.resourceVersion };
         const replicas = shown.spec?.replicas ?? 0;
-        return withValue({ ...object, metadata }, stepsOf(paths.specReplicasPath), replicas) as ApiObject;
+        return setValue({ ...object, metadata }, pathSteps(paths.specReplicasPath), replicas) as ApiObject;
       },
       configurationFromView: ({ metadata, spec }: Scale) => {
         const own = { metadata: scaleMetadata(metadata ?? {}) };
         if (spec?.replicas === undefined) return own;
-        return withValue(own, stepsOf(paths.specReplicasPath), spec.replicas) as Readonly<Record<string, unknown>>;
+        return setValue(own, pathSteps(paths.specReplicasPath), spec.replicas) as Readonly<Record<string, unknown>>;
       },
     },
   };
@@ -37,9 +37,9 @@ function scaleOf(object: ApiObject, paths: CustomResourceSubresourceScale): Scal
   const selector = paths.labelSelectorPath === undefined ? "" : valueAt(object, paths.labelSelectorPath);
   return {
     metadata: scaleMetadata(object.metadata ?? {}),
-    spec: { replicas: numberAt(object, paths.specReplicasPath) },
+    spec: { replicas: integerAt(object, paths.specReplicasPath) },
     status: {
-      replicas: numberAt(object, paths.statusReplicasPath),
+      replicas: integerAt(object, paths.statusReplicasPath),
       selector: typeof selector === "string" ? selector : "",
     },
   };
@@ -76,27 +76,27 @@ function validateSelector(selector: string, path: string): readonly FieldError[]
 }
 
 /** Such paths are names with dots between; nothing more is understood here. */
-function stepsOf(path: string): readonly string[] {
+function pathSteps(path: string): readonly string[] {
   return path.replace(/^\./, "").split(".");
 }
 
 function valueAt(object: unknown, path: string): unknown {
   let value = object;
-  for (const name of stepsOf(path)) {
+  for (const name of pathSteps(path)) {
     if (!isPlainObject(value) || !Object.hasOwn(value, name)) return undefined;
     value = value[name];
   }
   return value;
 }
 
-function numberAt(object: unknown, path: string): number {
+function integerAt(object: unknown, path: string): number {
   const value = valueAt(object, path);
   return typeof value === "number" ? value : 0;
 }
 
-function withValue(object: unknown, [name = "", ...rest]: readonly string[], value: unknown): unknown {
+function setValue(object: unknown, [name = "", ...rest]: readonly string[], value: unknown): unknown {
   const members: Record<string, unknown> = isPlainObject(object) ? { ...object } : {};
   const old = Object.hasOwn(members, name) ? members[name] : undefined;
-  setMember(members, name, rest.length === 0 ? value : withValue(old, rest, value));
+  setMember(members, name, rest.length === 0 ? value : setValue(old, rest, value));
   return members;
 }

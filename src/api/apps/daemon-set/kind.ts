@@ -11,16 +11,16 @@ import { statusSubresource } from "../../strategy.ts";
 import { containerColumns } from "../workload/columns.ts";
 import {
   controllerWarnings,
-  countingChanges,
+  createPrepareForUpdate,
   prepareForCreate,
   specOf,
-  templateDefaults,
+  setTemplateDefaults,
 } from "../workload/strategy.ts";
 import {
   isEmptySelector,
-  isReadable,
-  validateKeptRunning,
-  validateSelected,
+  isValidSelector,
+  validateAlwaysRestarts,
+  validateTemplateLabels,
   validateStoredSelector,
   validateTemplate,
 } from "../workload/validation.ts";
@@ -42,14 +42,14 @@ function setDefaults(object: DaemonSet): DaemonSet {
     ...object,
     spec: {
       ...spec,
-      template: templateDefaults(spec.template),
-      updateStrategy: updateStrategyDefaults(spec.updateStrategy ?? {}),
+      template: setTemplateDefaults(spec.template),
+      updateStrategy: setUpdateStrategyDefaults(spec.updateStrategy ?? {}),
       revisionHistoryLimit: spec.revisionHistoryLimit ?? 10,
     },
   };
 }
 
-function updateStrategyDefaults(strategy: DaemonSetUpdateStrategy): DaemonSetUpdateStrategy {
+function setUpdateStrategyDefaults(strategy: DaemonSetUpdateStrategy): DaemonSetUpdateStrategy {
   const type = strategy.type || "RollingUpdate";
   if (type !== "RollingUpdate") return strategy;
   const { maxUnavailable = 1, maxSurge = 0 } = strategy.rollingUpdate ?? {};
@@ -60,7 +60,7 @@ function templateGeneration(object: DaemonSet): number {
   return Math.trunc(Number(object.metadata?.annotations?.[TEMPLATE_GENERATION] ?? 0)) || 0;
 }
 
-function withTemplateGeneration(object: DaemonSet, generation: number): DaemonSet {
+function setTemplateGeneration(object: DaemonSet, generation: number): DaemonSet {
   const annotations = { ...object.metadata?.annotations, [TEMPLATE_GENERATION]: String(generation) };
   return { ...object, metadata: { ...object.metadata, annotations } };
 }
@@ -69,12 +69,12 @@ function validateSpec(spec: DaemonSetSpec, previous: DaemonSetSpec | undefined):
   const { selector, template } = spec;
   return [
     ...validateStoredSelector(selector, previous?.selector, "spec.selector"),
-    ...(isReadable(selector) ? validateSelected(selector, template, "spec.template") : []),
+    ...(isValidSelector(selector) ? validateTemplateLabels(selector, template, "spec.template") : []),
     ...(selector !== undefined && isEmptySelector(selector)
       ? [invalidField("spec.selector", selector, "empty selector is invalid for daemonset")]
       : []),
     ...validateTemplate(template, previous?.template, "spec.template"),
-    ...validateKeptRunning(template, "spec.template", "DaemonSet"),
+    ...validateAlwaysRestarts(template, "spec.template", "DaemonSet"),
     ...validateNonNegativeFields(spec, "spec", ["minReadySeconds"]),
     ...validateUpdateStrategy(spec.updateStrategy ?? {}),
     ...validateNonNegativeFields(spec, "spec", ["revisionHistoryLimit"]),
@@ -129,21 +129,21 @@ function validateStatus(next: DaemonSet, previous: DaemonSet): readonly FieldErr
   ];
 }
 
-const countChanges = countingChanges<DaemonSet>(daemonSetSpec);
+const countChanges = createPrepareForUpdate<DaemonSet>(daemonSetSpec);
 
 /** Clients cannot change how many templates there were. */
-function prepareUpdate(next: DaemonSet, previous: DaemonSet): DaemonSet {
+function prepareForUpdate(next: DaemonSet, previous: DaemonSet): DaemonSet {
   const changed = !semanticEqual(podTemplateSpec, next.spec?.template, previous.spec?.template);
   const generation = templateGeneration(previous) + (changed ? 1 : 0);
-  return withTemplateGeneration(countChanges(next, previous), generation);
+  return setTemplateGeneration(countChanges(next, previous), generation);
 }
 
 const strategy: Strategy<DaemonSet> = {
   // Whoever writes the object writes the annotation, whether it is sent or not.
-  setDefaults: (object) => withTemplateGeneration(setDefaults(object), templateGeneration(object)),
+  setDefaults: (object) => setTemplateGeneration(setDefaults(object), templateGeneration(object)),
   prepareForCreate: (object) =>
-    withTemplateGeneration(prepareForCreate(object), Math.max(1, templateGeneration(object))),
-  prepareForUpdate: prepareUpdate,
+    setTemplateGeneration(prepareForCreate(object), Math.max(1, templateGeneration(object))),
+  prepareForUpdate: prepareForUpdate,
   validate: (object, previous) => (object.spec === undefined ? [] : validateSpec(object.spec, previous?.spec)),
   validateUpdate: (next, previous) => validateImmutableSelector(next.spec?.selector, previous.spec?.selector),
   warnings: controllerWarnings,

@@ -10,12 +10,12 @@ import { validateImmutableSelector } from "../../meta/validation/immutable.ts";
 import { intOrPercentValue, validateAtMostHundredPercent, validateIntOrPercent } from "../../meta/validation/int-or-percent.ts";
 import { keepStatus, updateGeneration, replaceStatus, statusSubresource } from "../../strategy.ts";
 import { containerColumns } from "../workload/columns.ts";
-import { withoutTerminating } from "../workload/status-validation.ts";
-import { controllerWarnings, prepareForCreate, specOf, templateDefaults } from "../workload/strategy.ts";
+import { dropTerminatingReplicas } from "../workload/status-validation.ts";
+import { controllerWarnings, prepareForCreate, specOf, setTemplateDefaults } from "../workload/strategy.ts";
 import {
-  isReadable,
-  validateKeptRunning,
-  validateSelected,
+  isValidSelector,
+  validateAlwaysRestarts,
+  validateTemplateLabels,
   validateSelector,
   validateTemplate,
 } from "../workload/validation.ts";
@@ -33,7 +33,7 @@ const REPLICAS = 1;
 const REVISIONS_KEPT = 10;
 const PROGRESS_SECONDS = 600;
 /** Of the pods may be missing, and as many too many, while new ones replace old ones. */
-const SHARE = "25%";
+const DEFAULT_ROLLING_UPDATE_LIMIT = "25%";
 
 function setDefaults(object: Deployment): Deployment {
   const spec = specOf(object);
@@ -42,18 +42,18 @@ function setDefaults(object: Deployment): Deployment {
     spec: {
       ...spec,
       replicas: spec.replicas ?? REPLICAS,
-      template: templateDefaults(spec.template),
-      strategy: strategyDefaults(spec.strategy ?? {}),
+      template: setTemplateDefaults(spec.template),
+      strategy: setStrategyDefaults(spec.strategy ?? {}),
       revisionHistoryLimit: spec.revisionHistoryLimit ?? REVISIONS_KEPT,
       progressDeadlineSeconds: spec.progressDeadlineSeconds ?? PROGRESS_SECONDS,
     },
   };
 }
 
-function strategyDefaults(strategy: DeploymentStrategy): DeploymentStrategy {
+function setStrategyDefaults(strategy: DeploymentStrategy): DeploymentStrategy {
   const type = strategy.type || "RollingUpdate";
   if (type !== "RollingUpdate") return strategy;
-  const { maxUnavailable = SHARE, maxSurge = SHARE } = strategy.rollingUpdate ?? {};
+  const { maxUnavailable = DEFAULT_ROLLING_UPDATE_LIMIT, maxSurge = DEFAULT_ROLLING_UPDATE_LIMIT } = strategy.rollingUpdate ?? {};
   return { ...strategy, type, rollingUpdate: { maxUnavailable, maxSurge } };
 }
 
@@ -61,11 +61,11 @@ function validateSpec(spec: DeploymentSpec, previous: DeploymentSpec | undefined
   return [
     ...validateNonNegative(spec.replicas, "spec.replicas"),
     ...validateSelector(spec.selector, "spec.selector", "deployment"),
-    ...(isReadable(spec.selector)
+    ...(isValidSelector(spec.selector)
       ? [
-          ...validateSelected(spec.selector, spec.template, "spec.template"),
+          ...validateTemplateLabels(spec.selector, spec.template, "spec.template"),
           ...validateTemplate(spec.template, previous?.template, "spec.template"),
-          ...validateKeptRunning(spec.template, "spec.template", "ReplicaSet"),
+          ...validateAlwaysRestarts(spec.template, "spec.template", "ReplicaSet"),
         ]
       : [invalidField("spec.selector", spec.selector, "invalid label selector")]),
     ...validateStrategy(spec.strategy ?? {}),
@@ -144,7 +144,7 @@ function prepareForStatusUpdate(next: Deployment, previous: Deployment): Deploym
   const { labels: _, ...metadata } = next.metadata ?? {};
   const labels = previous.metadata?.labels;
   const kept: Deployment = { ...next, metadata: labels === undefined ? metadata : { ...metadata, labels } };
-  return replaceStatus(withoutTerminating(kept, previous), previous);
+  return replaceStatus(dropTerminatingReplicas(kept, previous), previous);
 }
 
 const strategy: Strategy<Deployment> = {

@@ -7,18 +7,18 @@ import { validateNonNegativeFields } from "../../meta/validation/bounds.ts";
 import { validateImmutableSelector } from "../../meta/validation/immutable.ts";
 import { replaceStatus, statusSubresource } from "../../strategy.ts";
 import { containerColumns } from "../workload/columns.ts";
-import { validateReplicaStatus, withoutTerminating } from "../workload/status-validation.ts";
+import { validateReplicaStatus, dropTerminatingReplicas } from "../workload/status-validation.ts";
 import {
   controllerWarnings,
-  countingChanges,
+  createPrepareForUpdate,
   prepareForCreate,
   specOf,
-  templateDefaults,
+  setTemplateDefaults,
 } from "../workload/strategy.ts";
 import {
-  isReadable,
-  validateKeptRunning,
-  validateSelected,
+  isValidSelector,
+  validateAlwaysRestarts,
+  validateTemplateLabels,
   validateSelector,
   validateTemplate,
 } from "../workload/validation.ts";
@@ -26,7 +26,7 @@ import { type ReplicaSet, type ReplicaSetSpec, replicaSet, replicaSetSpec } from
 
 function setDefaults(object: ReplicaSet): ReplicaSet {
   const spec = specOf(object);
-  return { ...object, spec: { ...spec, replicas: spec.replicas ?? 1, template: templateDefaults(spec.template) } };
+  return { ...object, spec: { ...spec, replicas: spec.replicas ?? 1, template: setTemplateDefaults(spec.template) } };
 }
 
 function validateSpec(spec: ReplicaSetSpec, previous: ReplicaSetSpec | undefined): readonly FieldError[] {
@@ -34,11 +34,11 @@ function validateSpec(spec: ReplicaSetSpec, previous: ReplicaSetSpec | undefined
   return [
     ...validateNonNegativeFields(spec, "spec", ["replicas", "minReadySeconds"]),
     ...validateSelector(selector, "spec.selector", "deployment"),
-    ...(isReadable(selector)
+    ...(isValidSelector(selector)
       ? [
-          ...validateSelected(selector, template, "spec.template"),
+          ...validateTemplateLabels(selector, template, "spec.template"),
           ...validateTemplate(template, previous?.template, "spec.template"),
-          ...validateKeptRunning(template, "spec.template", "ReplicaSet"),
+          ...validateAlwaysRestarts(template, "spec.template", "ReplicaSet"),
         ]
       : [invalidField("spec.selector", selector, "invalid label selector")]),
   ];
@@ -47,7 +47,7 @@ function validateSpec(spec: ReplicaSetSpec, previous: ReplicaSetSpec | undefined
 const strategy: Strategy<ReplicaSet> = {
   setDefaults,
   prepareForCreate,
-  prepareForUpdate: countingChanges(replicaSetSpec),
+  prepareForUpdate: createPrepareForUpdate(replicaSetSpec),
   validate: (object, previous) => (object.spec === undefined ? [] : validateSpec(object.spec, previous?.spec)),
   validateUpdate: (next, previous) => validateImmutableSelector(next.spec?.selector, previous.spec?.selector),
   warnings: controllerWarnings,
@@ -67,7 +67,7 @@ export const replicaSetKind: Kind<ReplicaSet> = {
   subresources: [
     scaleSubresource(({ spec }) => spec?.selector),
     statusSubresource("ReplicaSet", {
-      prepareForUpdate: (next, previous) => replaceStatus(withoutTerminating(next, previous), previous),
+      prepareForUpdate: (next, previous) => replaceStatus(dropTerminatingReplicas(next, previous), previous),
       validateUpdate: (next) => validateReplicaStatus(next.status),
     }),
   ],

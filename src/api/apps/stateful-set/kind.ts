@@ -9,7 +9,7 @@ import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { dns1123Label } from "../../meta/validation/names.ts";
 import { statusSubresource } from "../../strategy.ts";
 import { containerColumns } from "../workload/columns.ts";
-import { countingChanges, prepareForCreate, specOf, templateDefaults, templateWarnings } from "../workload/strategy.ts";
+import { createPrepareForUpdate, prepareForCreate, specOf, setTemplateDefaults, templateWarnings } from "../workload/strategy.ts";
 import { type StatefulSet, type StatefulSetUpdateStrategy, statefulSet, statefulSetSpec } from "./schema.ts";
 import { validateStatefulSet, validateStatefulSetStatus, validateStatefulSetUpdate } from "./validation.ts";
 
@@ -22,11 +22,11 @@ function setDefaults(object: StatefulSet): StatefulSet {
       ...spec,
       ...(spec.volumeClaimTemplates === undefined
         ? {}
-        : { volumeClaimTemplates: spec.volumeClaimTemplates.map(setPersistentVolumeClaimDefaults).map(identified) }),
+        : { volumeClaimTemplates: spec.volumeClaimTemplates.map(setPersistentVolumeClaimDefaults).map(setClaimTypeMeta) }),
       replicas: spec.replicas ?? 1,
-      template: withoutEmptyContainers(templateDefaults(spec.template)),
+      template: dropEmptyContainers(setTemplateDefaults(spec.template)),
       podManagementPolicy: spec.podManagementPolicy || "OrderedReady",
-      updateStrategy: updateStrategyDefaults(spec.updateStrategy ?? {}),
+      updateStrategy: setUpdateStrategyDefaults(spec.updateStrategy ?? {}),
       revisionHistoryLimit: spec.revisionHistoryLimit ?? 10,
       persistentVolumeClaimRetentionPolicy: {
         whenDeleted: whenDeleted || "Retain",
@@ -37,26 +37,26 @@ function setDefaults(object: StatefulSet): StatefulSet {
 }
 
 /** Templates of claims are whole objects: they say what they are. */
-function identified(claim: PersistentVolumeClaim): PersistentVolumeClaim {
+function setClaimTypeMeta(claim: PersistentVolumeClaim): PersistentVolumeClaim {
   return { ...claim, kind: "PersistentVolumeClaim", apiVersion: "v1" };
 }
 
 /** The pods of a set may be without containers, as nobody checks them before they are made; Go writes null for none. */
-function withoutEmptyContainers(template: PodTemplateSpec): PodTemplateSpec {
+function dropEmptyContainers(template: PodTemplateSpec): PodTemplateSpec {
   if (template.spec?.containers?.length !== 0) return template;
   const { containers: _, ...spec } = template.spec;
   return { ...template, spec: spec as PodSpec };
 }
 
-function restore(object: StatefulSet): StatefulSet {
+function afterDecode(object: StatefulSet): StatefulSet {
   if (object.spec === undefined) return object;
   const { volumeClaimTemplates: claims, template, ...spec } = object.spec;
-  const claimed = claims === undefined ? {} : { volumeClaimTemplates: claims.map(identified) };
-  return { ...object, spec: { ...spec, ...claimed, template: withoutEmptyContainers(template) } };
+  const claimed = claims === undefined ? {} : { volumeClaimTemplates: claims.map(setClaimTypeMeta) };
+  return { ...object, spec: { ...spec, ...claimed, template: dropEmptyContainers(template) } };
 }
 
 /** Whoever names the type, and no more, gets no partition. */
-function updateStrategyDefaults(strategy: StatefulSetUpdateStrategy): StatefulSetUpdateStrategy {
+function setUpdateStrategyDefaults(strategy: StatefulSetUpdateStrategy): StatefulSetUpdateStrategy {
   const { type, rollingUpdate = type ? undefined : {} } = strategy;
   if ((type || "RollingUpdate") !== "RollingUpdate") return strategy;
   if (rollingUpdate === undefined) return { ...strategy, type: "RollingUpdate" };
@@ -64,7 +64,7 @@ function updateStrategyDefaults(strategy: StatefulSetUpdateStrategy): StatefulSe
 }
 
 /** The feature of more than one missing pod is off: its member goes, unless the set had it. */
-function withoutGated(next: StatefulSet, previous: StatefulSet | undefined): StatefulSet {
+function dropDisabledFields(next: StatefulSet, previous: StatefulSet | undefined): StatefulSet {
   const rollingUpdate = next.spec?.updateStrategy?.rollingUpdate;
   if (next.spec === undefined || rollingUpdate?.maxUnavailable === undefined) return next;
   if (previous?.spec?.updateStrategy?.rollingUpdate?.maxUnavailable !== undefined) return next;
@@ -86,16 +86,16 @@ function warnings(object: StatefulSet, previous: StatefulSet | undefined): reado
   ];
 }
 
-const countChanges = countingChanges<StatefulSet>(statefulSetSpec);
+const countChanges = createPrepareForUpdate<StatefulSet>(statefulSetSpec);
 
 const strategy: Strategy<StatefulSet> = {
   setDefaults,
-  prepareForCreate: (object) => prepareForCreate(withoutGated(object, undefined)),
-  prepareForUpdate: (next, previous) => countChanges(withoutGated(next, previous), previous),
+  prepareForCreate: (object) => prepareForCreate(dropDisabledFields(object, undefined)),
+  prepareForUpdate: (next, previous) => countChanges(dropDisabledFields(next, previous), previous),
   validate: validateStatefulSet,
   validateUpdate: validateStatefulSetUpdate,
   warnings,
-  afterDecode: restore,
+  afterDecode: afterDecode,
 };
 
 export const statefulSetKind: Kind<StatefulSet> = {

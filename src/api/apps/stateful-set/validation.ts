@@ -5,7 +5,7 @@ import { type FieldError, forbiddenField, invalidField, notSupported } from "../
 import { validateNotDecremented, validateNonNegative, validateNonNegativeFields } from "../../meta/validation/bounds.ts";
 import { dns1123Label } from "../../meta/validation/names.ts";
 import { validateAnnotations, validateLabels } from "../../meta/validation/object-meta.ts";
-import { isReadable, validateKeptRunning, validateSelected, validateSelector } from "../workload/validation.ts";
+import { isValidSelector, validateAlwaysRestarts, validateTemplateLabels, validateSelector } from "../workload/validation.ts";
 import { type StatefulSet, type StatefulSetSpec, type StatefulSetUpdateStrategy, statefulSetSpec } from "./schema.ts";
 
 export function validateStatefulSet({ spec }: StatefulSet, previous: StatefulSet | undefined): readonly FieldError[] {
@@ -18,14 +18,14 @@ export function validateStatefulSet({ spec }: StatefulSet, previous: StatefulSet
     ...validateNonNegativeFields(spec, "spec", ["replicas", "minReadySeconds"]),
     ...validateNonNegative(spec.ordinals?.start, "spec.ordinals.start"),
     ...validateSelector(selector, "spec.selector", "statefulset"),
-    ...(isReadable(selector)
+    ...(isValidSelector(selector)
       ? [
-          ...validateSelected(selector, template, "spec.template"),
+          ...validateTemplateLabels(selector, template, "spec.template"),
           ...validateLabels(template.metadata?.labels, "spec.template.labels"),
           ...validateAnnotations(template.metadata?.annotations, "spec.template.annotations"),
         ]
       : [invalidField("spec.selector", selector, "")]),
-    ...validateKeptRunning(template, "spec.template", "StatefulSet"),
+    ...validateAlwaysRestarts(template, "spec.template", "StatefulSet"),
     // It cannot change, so a bad one that was stored before the rule came stays.
     ...(previous === undefined ? validateServiceName(spec.serviceName) : []),
   ];
@@ -76,11 +76,11 @@ const IMMUTABLE =
   "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
 
 export function validateStatefulSetUpdate(next: StatefulSet, previous: StatefulSet): readonly FieldError[] {
-  const same = semanticEqual(statefulSetSpec, fixedPart(next.spec), fixedPart(previous.spec));
+  const same = semanticEqual(statefulSetSpec, immutablePart(next.spec), immutablePart(previous.spec));
   return same ? [] : [forbiddenField("spec", IMMUTABLE)];
 }
 
-function fixedPart(spec: StatefulSetSpec | undefined): object {
+function immutablePart(spec: StatefulSetSpec | undefined): object {
   return Object.fromEntries(Object.entries(spec ?? {}).filter(([name]) => !(MUTABLE as string[]).includes(name)));
 }
 

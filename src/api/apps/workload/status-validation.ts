@@ -29,12 +29,12 @@ export function validateReplicaStatus(status: ReplicaStatus | undefined): readon
   ];
 }
 
-interface Counted extends ApiObject {
+interface WithTerminatingReplicas extends ApiObject {
   readonly status?: { readonly terminatingReplicas?: number | undefined } | undefined;
 }
 
 /** Pods on their way out are counted by a feature that is off: the number goes, unless there was one. */
-export function withoutTerminating<T extends Counted>(next: T, previous: T): T {
+export function dropTerminatingReplicas<T extends WithTerminatingReplicas>(next: T, previous: T): T {
   if (next.status?.terminatingReplicas === undefined || previous.status?.terminatingReplicas !== undefined) return next;
   const { terminatingReplicas: _, ...status } = next.status;
   return { ...next, status };

@@ -17,7 +17,7 @@ export function prepareForCreate<T extends WithSpec>(object: T): T {
 }
 
 /** An update keeps the status and counts the changes of the spec, whose schema is given. */
-export function countingChanges<T extends WithSpec>(spec: ObjectSchema): (next: T, previous: T) => T {
+export function createPrepareForUpdate<T extends WithSpec>(spec: ObjectSchema): (next: T, previous: T) => T {
   return (next, previous) =>
     updateGeneration(keepStatus(next, previous), previous, !semanticEqual(spec, next.spec, previous.spec));
 }
@@ -27,7 +27,7 @@ export function specOf<S extends object>(object: { readonly spec?: S | undefined
   return object.spec ?? {};
 }
 
-export function templateDefaults(template: PodTemplateSpec | undefined): PodTemplateSpec {
+export function setTemplateDefaults(template: PodTemplateSpec | undefined): PodTemplateSpec {
   return setPodTemplateDefaults(template ?? {});
 }
 

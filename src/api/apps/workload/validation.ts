@@ -36,7 +36,7 @@ export function isEmptySelector({ matchLabels, matchExpressions }: LabelSelector
 }
 
 /** Rules that a selector breaks leave nothing to match by. */
-export function isReadable(selector: LabelSelector | undefined): boolean {
+export function isValidSelector(selector: LabelSelector | undefined): boolean {
   return validateLabelSelector(selector, "").length === 0;
 }
 
@@ -46,22 +46,22 @@ export function validateStoredSelector(
   previous: LabelSelector | undefined,
   path: string,
 ): readonly FieldError[] {
-  return validateLabelSelector(selector, path, { allowInvalidValues: !isReadable(previous) });
+  return validateLabelSelector(selector, path, { allowInvalidValues: !isValidSelector(previous) });
 }
 
 /** An absent selector selects nothing, an empty one everything. */
-export function selects(selector: LabelSelector | undefined, labels: Labels): boolean {
+export function selectorMatches(selector: LabelSelector | undefined, labels: Labels): boolean {
   return selector !== undefined && matchesLabels(requirementsOf(selector), labels);
 }
 
 /** A controller must find the pods it makes. `path` is that of the template. */
-export function validateSelected(
+export function validateTemplateLabels(
   selector: LabelSelector | undefined,
   template: PodTemplateSpec,
   path: string,
 ): readonly FieldError[] {
   const labels = template.metadata?.labels;
-  if (selects(selector, labels)) return [];
+  if (selectorMatches(selector, labels)) return [];
   const field = child(path, "metadata.labels");
   return [invalidMap(field, labels, "`selector` does not match template `labels`")];
 }
@@ -76,7 +76,7 @@ export function validateTemplate(
 }
 
 /** Pods that are to run for ever: they are restarted, and no deadline ends them. */
-export function validateKeptRunning(template: PodTemplateSpec, path: string, kind: string): readonly FieldError[] {
+export function validateAlwaysRestarts(template: PodTemplateSpec, path: string, kind: string): readonly FieldError[] {
   const { restartPolicy = "Always", activeDeadlineSeconds } = template.spec ?? {};
   const at = child(path, "spec");
   return [

@@ -13,14 +13,14 @@ import type {
   SubjectAccessReviewSpec,
 } from "./schema.ts";
 
-type Asked = Pick<SubjectAccessReviewSpec, "resourceAttributes" | "nonResourceAttributes">;
+type AccessReviewAttributes = Pick<SubjectAccessReviewSpec, "resourceAttributes" | "nonResourceAttributes">;
 
 export function validateSubjectAccess({ metadata, spec }: SubjectAccessReview): readonly FieldError[] {
-  return [...validateSubject(spec), ...validateEmpty(metadata)];
+  return [...validateSubject(spec), ...validateEmptyMetadata(metadata)];
 }
 
 export function validateSelfAccess({ metadata, spec }: SelfSubjectAccessReview): readonly FieldError[] {
-  return [...validateAsked(spec), ...validateEmpty(metadata)];
+  return [...validateAttributes(spec), ...validateEmptyMetadata(metadata)];
 }
 
 export function validateLocalAccess({ metadata, spec }: LocalSubjectAccessReview): readonly FieldError[] {
@@ -30,7 +30,7 @@ export function validateLocalAccess({ metadata, spec }: LocalSubjectAccessReview
   const path = spec?.nonResourceAttributes;
   return [
     ...validateSubject(spec),
-    ...validateEmpty(rest),
+    ...validateEmptyMetadata(rest),
     ...(elsewhere ? [invalidField("spec.resourceAttributes.namespace", asked, "must match metadata.namespace")] : []),
     ...(path === undefined
       ? []
@@ -41,10 +41,10 @@ export function validateLocalAccess({ metadata, spec }: LocalSubjectAccessReview
 function validateSubject(spec: SubjectAccessReviewSpec | undefined): readonly FieldError[] {
   const anybody = !spec?.user && (spec?.groups ?? []).length === 0;
   const detail = "at least one of user or group must be specified";
-  return [...validateAsked(spec), ...(anybody ? [invalidField("spec.user", spec?.user ?? "", detail)] : [])];
+  return [...validateAttributes(spec), ...(anybody ? [invalidField("spec.user", spec?.user ?? "", detail)] : [])];
 }
 
-function validateAsked({ resourceAttributes, nonResourceAttributes }: Asked = {}): readonly FieldError[] {
+function validateAttributes({ resourceAttributes, nonResourceAttributes }: AccessReviewAttributes = {}): readonly FieldError[] {
   const both = "cannot be specified in combination with resourceAttributes";
   const neither = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
   if (resourceAttributes !== undefined && nonResourceAttributes !== undefined) {
@@ -99,7 +99,7 @@ function validateFieldValues(operator: string, values: readonly string[], path: 
   return [];
 }
 
-function validateEmpty(metadata: ObjectMeta | undefined): readonly FieldError[] {
+function validateEmptyMetadata(metadata: ObjectMeta | undefined): readonly FieldError[] {
   const { managedFields: _, ...rest } = metadata ?? {};
   return Object.keys(rest).length === 0 ? [] : [invalidField("metadata", metadata, "must be empty")];
 }

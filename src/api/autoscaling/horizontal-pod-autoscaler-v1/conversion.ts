@@ -17,7 +17,7 @@ import type {
 } from "../horizontal-pod-autoscaler/schema.ts";
 import { horizontalPodAutoscalerBehavior } from "../horizontal-pod-autoscaler/schema.ts";
 import { conditionV1, metricSpecV1, metricStatusV1 } from "./metrics.ts";
-import { defined, fromMetricStatusV1, fromMetricV1, toMetricStatusV1, toMetricV1 } from "./metrics-conversion.ts";
+import { dropUndefined, fromMetricStatusV1, fromMetricV1, toMetricStatusV1, toMetricV1 } from "./metrics-conversion.ts";
 import type { HorizontalPodAutoscaler as HorizontalPodAutoscalerV1 } from "./schema.ts";
 
 const METRICS = "autoscaling.alpha.kubernetes.io/metrics";
@@ -34,7 +34,7 @@ export function cpuUtilization(averageUtilization = TARGET_UTILIZATION): MetricS
 
 type Annotations = Readonly<Record<string, string>>;
 
-function read<S extends Schema>(schema: S, text: string | undefined): Infer<S> | undefined {
+function parseAnnotation<S extends Schema>(schema: S, text: string | undefined): Infer<S> | undefined {
   if (text === undefined) return undefined;
   try {
     const { value, errors } = decode(schema, parseJson(Buffer.from(text)).value);
@@ -46,7 +46,7 @@ function read<S extends Schema>(schema: S, text: string | undefined): Infer<S> |
   }
 }
 
-function withAnnotations<T extends HorizontalPodAutoscaler | HorizontalPodAutoscalerV1>(
+function setAnnotations<T extends HorizontalPodAutoscaler | HorizontalPodAutoscalerV1>(
   object: T,
   annotations: Annotations,
 ): T["metadata"] {
@@ -55,7 +55,7 @@ function withAnnotations<T extends HorizontalPodAutoscaler | HorizontalPodAutosc
 }
 
 /** The others: what stands in these is said by members of version 2. */
-function ownAnnotations(annotations: Annotations = {}): Annotations {
+function dropConversionAnnotations(annotations: Annotations = {}): Annotations {
   const { [METRICS]: _, [CURRENT_METRICS]: __, [BEHAVIOR]: ___, [CONDITIONS]: ____, ...own } = annotations;
   return own;
 }
@@ -63,15 +63,15 @@ function ownAnnotations(annotations: Annotations = {}): Annotations {
 export function toV2(object: HorizontalPodAutoscalerV1): HorizontalPodAutoscaler {
   const annotations = object.metadata?.annotations ?? {};
   const { targetCPUUtilizationPercentage: target, ...spec }: SpecV1 = object.spec ?? emptySpec;
-  const metrics = (read(list(metricSpecV1), annotations[METRICS]) ?? []).map(fromMetricV1);
+  const metrics = (parseAnnotation(list(metricSpecV1), annotations[METRICS]) ?? []).map(fromMetricV1);
   if (target !== undefined) metrics.push(cpuUtilization(target));
   if (metrics.length === 0) metrics.push(cpuUtilization());
-  const behavior = read(horizontalPodAutoscalerBehavior, annotations[BEHAVIOR]);
+  const behavior = parseAnnotation(horizontalPodAutoscalerBehavior, annotations[BEHAVIOR]);
   const { spec: _, status: __, ...rest } = object;
   return {
     ...rest,
-    metadata: withAnnotations(object, ownAnnotations(annotations)),
-    spec: defined({ ...spec, metrics, behavior: Object.keys(behavior ?? {}).length === 0 ? undefined : behavior }),
+    metadata: setAnnotations(object, dropConversionAnnotations(annotations)),
+    spec: dropUndefined({ ...spec, metrics, behavior: Object.keys(behavior ?? {}).length === 0 ? undefined : behavior }),
     ...(object.status === undefined ? {} : { status: toStatusV2(object.status, annotations) }),
   };
 }
@@ -91,9 +91,9 @@ function toStatusV2(
     current === undefined
       ? undefined
       : { type: "Resource", resource: { name: "cpu", current: { averageUtilization: current } } };
-  const all = read(list(metricStatusV1), annotations[CURRENT_METRICS])?.map(fromMetricStatusV1) ?? [];
+  const all = parseAnnotation(list(metricStatusV1), annotations[CURRENT_METRICS])?.map(fromMetricStatusV1) ?? [];
   const currentMetrics = all.length > 0 ? all : cpu === undefined ? undefined : [cpu];
-  return defined({ ...status, currentMetrics, conditions: read(list(conditionV1), annotations[CONDITIONS]) });
+  return dropUndefined({ ...status, currentMetrics, conditions: parseAnnotation(list(conditionV1), annotations[CONDITIONS]) });
 }
 
 export function fromV2(object: HorizontalPodAutoscaler): HorizontalPodAutoscalerV1 {
@@ -105,22 +105,22 @@ export function fromV2(object: HorizontalPodAutoscaler): HorizontalPodAutoscaler
     .map(({ resource }) => resource?.current.averageUtilization)
     .findLast((utilization) => utilization !== undefined);
   const others = metrics.filter((metric) => !isCpuUtilization(metric));
-  const annotations = defined({
-    ...ownAnnotations(object.metadata?.annotations),
-    [METRICS]: written(metricSpecV1, others.map(toMetricV1)),
-    [CURRENT_METRICS]: written(metricStatusV1, currentMetrics.map(toMetricStatusV1)),
+  const annotations = dropUndefined({
+    ...dropConversionAnnotations(object.metadata?.annotations),
+    [METRICS]: serializeAnnotation(metricSpecV1, others.map(toMetricV1)),
+    [CURRENT_METRICS]: serializeAnnotation(metricStatusV1, currentMetrics.map(toMetricStatusV1)),
     [BEHAVIOR]: behavior && stringify(horizontalPodAutoscalerBehavior, behavior),
-    [CONDITIONS]: written(conditionV1, conditions),
+    [CONDITIONS]: serializeAnnotation(conditionV1, conditions),
   }) as Annotations;
   const { spec: _, status: __, ...rest } = object;
   return {
     ...rest,
-    metadata: withAnnotations(object, annotations),
-    spec: defined({ ...spec, targetCPUUtilizationPercentage: cpu }),
+    metadata: setAnnotations(object, annotations),
+    spec: dropUndefined({ ...spec, targetCPUUtilizationPercentage: cpu }),
     ...(object.status === undefined
       ? {}
       : {
-          status: defined({
+          status: dropUndefined({
             ...status,
             currentReplicas: status.currentReplicas ?? 0,
             currentCPUUtilizationPercentage: currentCpu,
@@ -135,6 +135,6 @@ function isCpuUtilization({ type, resource }: MetricSpec): boolean {
   return type === "Resource" && resource?.name === "cpu" && resource.target.averageUtilization !== undefined;
 }
 
-function written(schema: ObjectSchema, items: readonly object[]): string | undefined {
+function serializeAnnotation(schema: ObjectSchema, items: readonly object[]): string | undefined {
   return items.length === 0 ? undefined : `[${items.map((item) => stringify(schema, item)).join(",")}]`;
 }

@@ -9,7 +9,7 @@ import { fromV2, toV2 } from "./conversion.ts";
 import { type HorizontalPodAutoscaler, horizontalPodAutoscaler } from "./schema.ts";
 
 /** What version 1 cannot say passes through version 2 and comes back as annotations. */
-function throughV2(
+function convertThroughV2(
   change: (next: HorizontalPodAutoscalerV2, previous: HorizontalPodAutoscalerV2) => HorizontalPodAutoscalerV2,
 ) {
   return (next: HorizontalPodAutoscaler, previous: HorizontalPodAutoscaler): HorizontalPodAutoscaler =>
@@ -30,7 +30,7 @@ const strategy: Strategy<HorizontalPodAutoscaler> = {
     const converted = toV2(object);
     return fromV2(prepareForCreate?.(converted, now) ?? converted);
   },
-  prepareForUpdate: (next, previous, now) => throughV2((a, b) => prepareForUpdate?.(a, b, now) ?? a)(next, previous),
+  prepareForUpdate: (next, previous, now) => convertThroughV2((a, b) => prepareForUpdate?.(a, b, now) ?? a)(next, previous),
   validate: (object, previous) => autoscalerStrategy.validate?.(toV2(object), previous && toV2(previous)) ?? [],
 };
 
@@ -47,7 +47,7 @@ export const horizontalPodAutoscalerV1Kind: Kind<HorizontalPodAutoscaler> = {
   verbs: allVerbs,
   subresources: [
     statusSubresource("HorizontalPodAutoscaler", {
-      prepareForUpdate: throughV2(replaceStatus),
+      prepareForUpdate: convertThroughV2(replaceStatus),
       validateUpdate: (next) => validateAutoscalerStatus(toV2(next)),
     }),
   ],

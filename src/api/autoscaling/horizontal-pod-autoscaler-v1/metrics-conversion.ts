@@ -41,25 +41,25 @@ export function toMetricV1({ type, object, pods, resource, containerResource, ex
 
 export function fromMetricV1(metric: MetricSpecV1): MetricSpec {
   const { type, object, pods, resource, containerResource, external } = metric;
-  return defined({
+  return dropUndefined({
     type,
     object: object && {
       describedObject: object.target,
       target: amounts(object.targetValue, object.averageValue),
-      metric: defined({ name: object.metricName, selector: object.selector }),
+      metric: dropUndefined({ name: object.metricName, selector: object.selector }),
     },
     pods: pods && {
-      metric: defined({ name: pods.metricName, selector: pods.selector }),
+      metric: dropUndefined({ name: pods.metricName, selector: pods.selector }),
       target: { type: "AverageValue", averageValue: pods.targetAverageValue },
     },
-    resource: resource && { name: resource.name, target: shareTarget(resource) },
+    resource: resource && { name: resource.name, target: utilizationTarget(resource) },
     containerResource: containerResource && {
       name: containerResource.name,
-      target: shareTarget(containerResource),
+      target: utilizationTarget(containerResource),
       container: containerResource.container,
     },
     external: external && {
-      metric: defined({ name: external.metricName, selector: external.metricSelector }),
+      metric: dropUndefined({ name: external.metricName, selector: external.metricSelector }),
       target: amounts(external.targetValue, external.targetAverageValue),
     },
   });
@@ -67,14 +67,14 @@ export function fromMetricV1(metric: MetricSpecV1): MetricSpec {
 
 type ShareV1 = NonNullable<MetricSpecV1["resource"]>;
 
-function shareTarget({ targetAverageUtilization, targetAverageValue }: ShareV1): MetricTarget {
+function utilizationTarget({ targetAverageUtilization, targetAverageValue }: ShareV1): MetricTarget {
   const type = targetAverageUtilization === undefined ? "AverageValue" : "Utilization";
-  return defined({ type, averageValue: targetAverageValue, averageUtilization: targetAverageUtilization });
+  return dropUndefined({ type, averageValue: targetAverageValue, averageUtilization: targetAverageUtilization });
 }
 
 function amounts(value: string | undefined, averageValue: string | undefined): MetricTarget {
-  if (averageValue === undefined) return defined({ type: "Value", value });
-  return defined({ type: "AverageValue", value: value === NOTHING ? undefined : value, averageValue });
+  if (averageValue === undefined) return dropUndefined({ type: "Value", value });
+  return dropUndefined({ type: "AverageValue", value: value === NOTHING ? undefined : value, averageValue });
 }
 
 export function toMetricStatusV1(status: MetricStatus): MetricStatusV1 {
@@ -114,37 +114,37 @@ export function toMetricStatusV1(status: MetricStatus): MetricStatusV1 {
 
 export function fromMetricStatusV1(status: MetricStatusV1): MetricStatus {
   const { type, object, pods, resource, containerResource, external } = status;
-  return defined({
+  return dropUndefined({
     type,
     object: object && {
-      metric: defined({ name: object.metricName, selector: object.selector }),
-      current: defined({ value: object.currentValue, averageValue: object.averageValue }),
+      metric: dropUndefined({ name: object.metricName, selector: object.selector }),
+      current: dropUndefined({ value: object.currentValue, averageValue: object.averageValue }),
       describedObject: object.target,
     },
     pods: pods && {
-      metric: defined({ name: pods.metricName, selector: pods.selector }),
+      metric: dropUndefined({ name: pods.metricName, selector: pods.selector }),
       current: { averageValue: pods.currentAverageValue },
     },
-    resource: resource && { name: resource.name, current: shareStatus(resource) },
+    resource: resource && { name: resource.name, current: utilizationStatus(resource) },
     containerResource: containerResource && {
       name: containerResource.name,
-      current: shareStatus(containerResource),
+      current: utilizationStatus(containerResource),
       container: containerResource.container,
     },
     external: external && {
-      metric: defined({ name: external.metricName, selector: external.metricSelector }),
-      current: defined({ value: external.currentValue, averageValue: external.currentAverageValue }),
+      metric: dropUndefined({ name: external.metricName, selector: external.metricSelector }),
+      current: dropUndefined({ value: external.currentValue, averageValue: external.currentAverageValue }),
     },
   });
 }
 
 type ShareStatusV1 = NonNullable<MetricStatusV1["resource"]>;
 
-function shareStatus({ currentAverageUtilization, currentAverageValue }: ShareStatusV1) {
-  return defined({ averageValue: currentAverageValue, averageUtilization: currentAverageUtilization });
+function utilizationStatus({ currentAverageUtilization, currentAverageValue }: ShareStatusV1) {
+  return dropUndefined({ averageValue: currentAverageValue, averageUtilization: currentAverageUtilization });
 }
 
 /** Leaves out what is undefined, so that equal metrics are written equally. */
-export function defined<T extends object>(members: T): T {
+export function dropUndefined<T extends object>(members: T): T {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as T;
 }

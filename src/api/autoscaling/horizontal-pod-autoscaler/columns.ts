@@ -38,10 +38,10 @@ function metricText(metric: MetricSpec, status: MetricStatus | undefined): strin
     case "Pods":
       return `${status?.pods?.current.averageValue ?? UNKNOWN}/${metric.pods?.target.averageValue ?? ""}`;
     case "Resource":
-      return `${metric.resource?.name}: ${shareText(metric.resource?.target, status?.resource?.current)}`;
+      return `${metric.resource?.name}: ${utilizationText(metric.resource?.target, status?.resource?.current)}`;
     case "ContainerResource": {
       const source = metric.containerResource;
-      return `${source?.name}: ${shareText(source?.target, status?.containerResource?.current)}`;
+      return `${source?.name}: ${utilizationText(source?.target, status?.containerResource?.current)}`;
     }
     default:
       return "<unknown type>";
@@ -53,7 +53,7 @@ function amountText(target: MetricTarget | undefined, current: MetricValueStatus
   return `${current?.value ?? UNKNOWN}/${target?.value ?? ""}`;
 }
 
-function shareText(target: MetricTarget | undefined, current: MetricValueStatus | undefined): string {
+function utilizationText(target: MetricTarget | undefined, current: MetricValueStatus | undefined): string {
   if (target?.averageValue !== undefined) return `${current?.averageValue ?? UNKNOWN}/${target.averageValue}`;
   const percent = (share: number | undefined, absent: string): string => (share === undefined ? absent : `${share}%`);
   return `${percent(current?.averageUtilization, UNKNOWN)}/${percent(target?.averageUtilization, "<auto>")}`;

@@ -33,7 +33,7 @@ function setDefaults(object: HorizontalPodAutoscaler): HorizontalPodAutoscaler {
 }
 
 /** Tolerance is a feature that is off: it goes, unless the autoscaler had one. */
-function withoutGated(
+function dropDisabledFields(
   next: HorizontalPodAutoscaler,
   previous: HorizontalPodAutoscaler | undefined,
 ): HorizontalPodAutoscaler {
@@ -49,8 +49,8 @@ function withoutGated(
 
 export const autoscalerStrategy: Strategy<HorizontalPodAutoscaler> = {
   setDefaults,
-  prepareForCreate: (object) => withoutGated(dropStatus(object), undefined),
-  prepareForUpdate: (next, previous) => withoutGated(keepStatus(next, previous), previous),
+  prepareForCreate: (object) => dropDisabledFields(dropStatus(object), undefined),
+  prepareForUpdate: (next, previous) => dropDisabledFields(keepStatus(next, previous), previous),
   validate: validateAutoscaler,
 };
 

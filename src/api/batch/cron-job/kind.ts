@@ -1,5 +1,5 @@
 import { containerColumns } from "../../apps/workload/columns.ts";
-import { countingChanges, podNameWarnings, prepareForCreate, specOf } from "../../apps/workload/strategy.ts";
+import { createPrepareForUpdate, podNameWarnings, prepareForCreate, specOf } from "../../apps/workload/strategy.ts";
 import { ageColumn, column, integerColumn, nameColumn, wideColumn } from "../../columns/columns.ts";
 import { formatAge } from "../../columns/human-duration.ts";
 import { formatLabelSelector } from "../../columns/selector-text.ts";
@@ -32,7 +32,7 @@ function setDefaults(object: CronJob): CronJob {
 const strategy: Strategy<CronJob> = {
   setDefaults,
   prepareForCreate,
-  prepareForUpdate: countingChanges(cronJobSpec),
+  prepareForUpdate: createPrepareForUpdate(cronJobSpec),
   validate: validateCronJob,
   warnings: (object, previous) => [
     ...(previous === undefined ? podNameWarnings(object) : []),

@@ -1,4 +1,4 @@
-import { specOf, templateDefaults } from "../../apps/workload/strategy.ts";
+import { specOf, setTemplateDefaults } from "../../apps/workload/strategy.ts";
 import { validateLabels } from "../../meta/validation/object-meta.ts";
 import type { Job, JobSpec } from "./schema.ts";
 
@@ -39,7 +39,7 @@ export function setJobTemplateDefaults(spec: Partial<JobSpec>): JobSpec {
   return {
     ...spec,
     ...(policy === undefined ? {} : { podFailurePolicy: { ...policy, rules: policy.rules.map(ruleDefaults) } }),
-    template: templateDefaults(spec.template),
+    template: setTemplateDefaults(spec.template),
   };
 }
 

@@ -1,5 +1,5 @@
 import { containerColumns } from "../../apps/workload/columns.ts";
-import { countingChanges, podNameWarnings, prepareForCreate } from "../../apps/workload/strategy.ts";
+import { createPrepareForUpdate, podNameWarnings, prepareForCreate } from "../../apps/workload/strategy.ts";
 import { ageColumn, column, nameColumn, wideColumn } from "../../columns/columns.ts";
 import { humanDuration } from "../../columns/human-duration.ts";
 import { formatLabelSelector } from "../../columns/selector-text.ts";
@@ -7,7 +7,7 @@ import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { statusSubresource } from "../../strategy.ts";
 import { labelledAsTemplate, setJobDefaults } from "./defaults.ts";
 import { type Job, job, jobSpec } from "./schema.ts";
-import { withGeneratedSelector } from "./selector.ts";
+import { generateSelector } from "./selector.ts";
 import { hasCondition, validateJobStatus } from "./status-validation.ts";
 import { validateJobUpdate } from "./update-validation.ts";
 import { validateJob } from "./validation.ts";
@@ -18,8 +18,8 @@ const PODS_STAY =
 
 const strategy: Strategy<Job> = {
   setDefaults: setJobDefaults,
-  prepareForCreate: (object) => labelledAsTemplate(withGeneratedSelector(prepareForCreate(object))),
-  prepareForUpdate: countingChanges(jobSpec),
+  prepareForCreate: (object) => labelledAsTemplate(generateSelector(prepareForCreate(object))),
+  prepareForUpdate: createPrepareForUpdate(jobSpec),
   validate: validateJob,
   validateUpdate: validateJobUpdate,
   warnings: (object, previous) => [

@@ -39,7 +39,7 @@ export function validateJobStatus(next: Job, previous: Job): readonly FieldError
   return [
     ...validateNonNegativeFields(status, "status", ["active", "succeeded", "failed", "ready", "terminating"]),
     ...validateUncounted(status),
-    ...validateEndings(next, change),
+    ...validateTerminalConditions(next, change),
     ...validateTimes(next, change),
     ...validateReasons(next, change),
     ...validateFinished(next, change),
@@ -88,7 +88,7 @@ function validateUncounted({ uncountedTerminatedPods }: JobStatus): readonly Fie
 }
 
 /** One of the two, and not while the other is under way. */
-function validateEndings(next: Job, change: StatusChange): readonly FieldError[] {
+function validateTerminalConditions(next: Job, change: StatusChange): readonly FieldError[] {
   const is = (type: ConditionType): boolean => hasCondition(next, type);
   const both = change.ofCondition("Complete", "Failed") && is("Complete") && is("Failed");
   const failing = change.ofCondition("Complete", "FailureTarget") && is("Complete") && is("FailureTarget");

@@ -8,8 +8,8 @@ import {
 } from "../../../schema/validation/field-error.ts";
 import { child } from "../../../schema/value/field-path.ts";
 import {
-  isReadable,
-  validateSelected,
+  isValidSelector,
+  validateTemplateLabels,
   validateStoredSelector,
   validateTemplate,
 } from "../../apps/workload/validation.ts";
@@ -36,7 +36,7 @@ export function validateJob(object: Job, previous: Job | undefined): readonly Fi
     ...(selector === undefined
       ? [requiredField("spec.selector")]
       : validateStoredSelector(selector, previous?.spec?.selector, "spec.selector")),
-    ...(isReadable(selector) ? validateSelected(selector, template, "spec.template") : []),
+    ...(isValidSelector(selector) ? validateTemplateLabels(selector, template, "spec.template") : []),
     ...validateHostNames(object),
   ];
 }

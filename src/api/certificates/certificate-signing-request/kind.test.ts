@@ -1,12 +1,12 @@
 import t from "tap";
-import { withRequester } from "./kind.ts";
+import { setRequester } from "./kind.ts";
 import type { CertificateSigningRequest } from "./schema.ts";
 
 t.test("withRequester() replaces what the client says of itself", (t) => {
   const asked = { request: "", signerName: "a.b/c", usages: ["client auth"] };
   const claimed = { username: "admin", uid: "1", groups: ["system:masters"], extra: { a: [] } };
   const sent = { spec: { ...asked, ...claimed } } as CertificateSigningRequest;
-  t.same(withRequester(sent, { name: "jo", uid: "", groups: ["team"], extra: {} }), {
+  t.same(setRequester(sent, { name: "jo", uid: "", groups: ["team"], extra: {} }), {
     spec: { ...asked, username: "jo", groups: ["team"] },
   });
   t.end();

@@ -12,7 +12,7 @@ import { validateRequest, validateStatus } from "./validation.ts";
 
 /** Requests are made once: who wants another certificate asks for it anew. */
 const strategy: Strategy<CertificateSigningRequest> = {
-  prepareForCreate: (object, _now, requester = NOBODY) => withRequester(dropStatus(object), requester),
+  prepareForCreate: (object, _now, requester = NOBODY) => setRequester(dropStatus(object), requester),
   prepareForUpdate: (next, previous) => ({ ...keepStatus(next, previous), spec: previous.spec }),
   validate: (object, previous) => (previous === undefined ? validateRequest(object) : []),
   resetFields: [["spec"], ["status"]],
@@ -21,7 +21,7 @@ const strategy: Strategy<CertificateSigningRequest> = {
 const NOBODY: Requester = { name: "", uid: "", groups: [], extra: {} };
 
 /** Writes into a request who asks: whoever approves it has to know. */
-export function withRequester(
+export function setRequester(
   object: CertificateSigningRequest,
   { name, uid, groups, extra }: Requester,
 ): CertificateSigningRequest {
@@ -37,13 +37,13 @@ export function withRequester(
 
 type Conditions = readonly CertificateSigningRequestCondition[];
 
-function withConditions(object: CertificateSigningRequest, conditions: Conditions): CertificateSigningRequest {
+function setConditions(object: CertificateSigningRequest, conditions: Conditions): CertificateSigningRequest {
   const { conditions: _, ...status } = object.status ?? {};
   return { ...object, status: conditions.length === 0 ? status : { ...status, conditions } };
 }
 
 /** Conditions say since when they hold; what held before holds since then. */
-function withTimes(conditions: Conditions, before: Conditions, now: string): Conditions {
+function setConditionTimes(conditions: Conditions, before: Conditions, now: string): Conditions {
   return conditions.map((condition) => {
     const { type, status, lastUpdateTime = now } = condition;
     const same = before.find((old) => old.type === type && old.status === status);
@@ -60,9 +60,9 @@ const approval: Subresource<CertificateSigningRequest> = {
     prepareForUpdate: (next, previous, now) => {
       const before = previous.status?.conditions ?? [];
       const kept = { ...keepStatus(next, previous), spec: previous.spec };
-      return withConditions(kept, withTimes(next.status?.conditions ?? [], before, now));
+      return setConditions(kept, setConditionTimes(next.status?.conditions ?? [], before, now));
     },
-    validateUpdate: (next, previous) => validateStatus(next, previous, { decides: true, issues: false }),
+    validateUpdate: (next, previous) => validateStatus(next, previous, { mayApprove: true, mayIssue: false }),
     resetFields: [["spec"], ["status", "certificate"]],
   },
 };
@@ -79,9 +79,9 @@ const status = statusSubresource<CertificateSigningRequest>("CertificateSigningR
       const decision = (type === "Approved" || type === "Denied") && now.length === old.length;
       return decision ? (old[now.indexOf(condition)] ?? condition) : condition;
     });
-    return withConditions({ ...next, spec: previous.spec }, withTimes(kept, before, now));
+    return setConditions({ ...next, spec: previous.spec }, setConditionTimes(kept, before, now));
   },
-  validateUpdate: (next, previous) => validateStatus(next, previous, { decides: false, issues: true }),
+  validateUpdate: (next, previous) => validateStatus(next, previous, { mayApprove: false, mayIssue: true }),
   resetFields: [["spec"], ["status", "conditions"]],
 });
 

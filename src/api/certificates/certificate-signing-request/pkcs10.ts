@@ -49,15 +49,15 @@ export function subjectCommonName(pem: string): string {
 function subjectNames(pem: string, wanted: string): readonly string[] {
   const [block] = pemBlocks(pem);
   if (block?.label !== "CERTIFICATE REQUEST") throw new Error("PEM block type must be CERTIFICATE REQUEST");
-  const [whole] = elements(block.bytes);
-  const [info] = elements(expected(whole, SEQUENCE).content);
-  const [, subject] = elements(expected(info, SEQUENCE).content);
-  const attributes = elements(expected(subject, SEQUENCE).content).flatMap((set) =>
-    elements(expected(set, SET).content),
+  const [whole] = parseElements(block.bytes);
+  const [info] = parseElements(expectElement(whole, SEQUENCE).content);
+  const [, subject] = parseElements(expectElement(info, SEQUENCE).content);
+  const attributes = parseElements(expectElement(subject, SEQUENCE).content).flatMap((set) =>
+    parseElements(expectElement(set, SET).content),
   );
   return attributes.flatMap((attribute) => {
-    const [type, value] = elements(expected(attribute, SEQUENCE).content);
-    if (expected(type, OBJECT_IDENTIFIER).content.toString("hex") !== wanted) return [];
+    const [type, value] = parseElements(expectElement(attribute, SEQUENCE).content);
+    if (expectElement(type, OBJECT_IDENTIFIER).content.toString("hex") !== wanted) return [];
     return value === undefined ? [] : [textOf(value)];
   });
 }
@@ -71,18 +71,18 @@ function textOf({ tag, content }: Element): string {
 }
 
 function signatureProblem(bytes: Buffer): string | undefined {
-  const [whole] = elements(bytes);
-  const [info, algorithm, signature] = elements(expected(whole, SEQUENCE).content);
-  const [version, subject, key] = elements(expected(info, SEQUENCE).content);
-  expected(version, INTEGER);
-  expected(subject, SEQUENCE);
-  const [identifier] = elements(expected(algorithm, SEQUENCE).content);
-  const name = expected(identifier, OBJECT_IDENTIFIER).content.toString("hex");
+  const [whole] = parseElements(bytes);
+  const [info, algorithm, signature] = parseElements(expectElement(whole, SEQUENCE).content);
+  const [version, subject, key] = parseElements(expectElement(info, SEQUENCE).content);
+  expectElement(version, INTEGER);
+  expectElement(subject, SEQUENCE);
+  const [identifier] = parseElements(expectElement(algorithm, SEQUENCE).content);
+  const name = expectElement(identifier, OBJECT_IDENTIFIER).content.toString("hex");
   if (!Object.hasOwn(HASHES, name)) return "x509: cannot verify signature: algorithm unimplemented";
-  const publicKey = createPublicKey({ key: expected(key, SEQUENCE).whole, format: "der", type: "spki" });
+  const publicKey = createPublicKey({ key: expectElement(key, SEQUENCE).whole, format: "der", type: "spki" });
   // The first byte of a bit string counts the bits that its last one lacks.
-  const signed = expected(signature, BIT_STRING).content.subarray(1);
-  const holds = verify(HASHES[name], expected(info, SEQUENCE).whole, publicKey, signed);
+  const signed = expectElement(signature, BIT_STRING).content.subarray(1);
+  const holds = verify(HASHES[name], expectElement(info, SEQUENCE).whole, publicKey, signed);
   return holds ? undefined : "x509: signature does not match the key";
 }
 
@@ -92,13 +92,13 @@ interface Element {
   readonly content: Buffer;
 }
 
-function expected(element: Element | undefined, tag: number): Element {
+function expectElement(element: Element | undefined, tag: number): Element {
   if (element?.tag !== tag) throw new Error("malformed certificate request");
   return element;
 }
 
 /** The values that lie one behind the other in DER. Throws when they do not fill the bytes. */
-function elements(bytes: Buffer): readonly Element[] {
+function parseElements(bytes: Buffer): readonly Element[] {
   const found: Element[] = [];
   for (let at = 0; at < bytes.length; ) {
     const [tag = 0, short = 0] = bytes.subarray(at);

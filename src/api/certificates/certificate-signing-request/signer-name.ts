@@ -16,16 +16,16 @@ export function validateSignerName(text: string, path: string): readonly FieldEr
   const labels = domain.split(".");
   return [
     ...(domain.length > DOMAIN_MAX ? [tooLong(path, DOMAIN_MAX)] : []),
-    ...firstWrong(labels, dns1123Label, domain, path),
+    ...firstInvalidLabel(labels, dns1123Label, domain, path),
     ...(labels.length < 2
       ? [invalidField(path, domain, "should be a domain with at least two segments separated by dots")]
       : []),
-    ...firstWrong(name.split("."), dns1123Subdomain, name, path),
+    ...firstInvalidLabel(name.split("."), dns1123Subdomain, name, path),
     ...(text.length > SIGNER_MAX ? [tooLong(path, SIGNER_MAX)] : []),
   ];
 }
 
-function firstWrong(
+function firstInvalidLabel(
   labels: readonly string[],
   check: (text: string) => readonly string[],
   part: string,

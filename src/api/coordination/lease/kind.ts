@@ -14,15 +14,15 @@ function validate({ spec = {} }: Lease): readonly FieldError[] {
 }
 
 /** Who leads is not yet chosen by the server: 1.33 leaves CoordinatedLeaderElection switched off. */
-function withoutDisabledFields(object: Lease): Lease {
+function dropDisabledFields(object: Lease): Lease {
   if (object.spec === undefined) return object;
   const { strategy: _, preferredHolder: __, ...spec } = object.spec;
   return { ...object, spec };
 }
 
 const strategy: Strategy<Lease> = {
-  prepareForCreate: withoutDisabledFields,
-  prepareForUpdate: withoutDisabledFields,
+  prepareForCreate: dropDisabledFields,
+  prepareForUpdate: dropDisabledFields,
   validate,
   allowCreateOnUpdate: true,
   allowUnconditionalUpdate: false,

@@ -15,7 +15,7 @@ import {
 import { persistentVolumeClaimWarnings } from "./warnings.ts";
 
 /** Members whose feature is off unless asked for go, unless the claim had them. */
-function withoutGated(
+function dropDisabledFields(
   spec: PersistentVolumeClaimSpec,
   previous?: PersistentVolumeClaimSpec,
 ): PersistentVolumeClaimSpec {
@@ -34,7 +34,7 @@ function withoutGated(
  * The older member knows claims and snapshots only, and what else it names is dropped. The newer one knows everything.
  * What only one of them says, the other gets too.
  */
-function withBothSources(
+function syncDataSources(
   spec: PersistentVolumeClaimSpec,
   previous?: PersistentVolumeClaimSpec,
 ): PersistentVolumeClaimSpec {
@@ -56,12 +56,12 @@ const strategy: Strategy<PersistentVolumeClaim> = {
   setDefaults: setPersistentVolumeClaimDefaults,
   prepareForCreate: (object) => ({
     ...addProtectionFinalizer(object, "kubernetes.io/pvc-protection"),
-    spec: withBothSources(withoutGated(object.spec ?? {})),
+    spec: syncDataSources(dropDisabledFields(object.spec ?? {})),
     status: { phase: "Pending" },
   }),
   prepareForUpdate: (next, previous) => ({
     ...keepStatus(next, previous),
-    spec: withBothSources(withoutGated(next.spec ?? {}, previous.spec), previous.spec),
+    spec: syncDataSources(dropDisabledFields(next.spec ?? {}, previous.spec), previous.spec),
   }),
   validate: validatePersistentVolumeClaim,
   validateUpdate: validatePersistentVolumeClaimUpdate,

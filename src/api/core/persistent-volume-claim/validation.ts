@@ -19,14 +19,14 @@ import type { ResourceList } from "../resources/schema.ts";
 import type { PersistentVolumeClaimSpec } from "../volume/schema.ts";
 import type { PersistentVolumeClaim, PersistentVolumeClaimStatus } from "./schema.ts";
 
-export interface PersistentVolumeClaimRules {
+export interface PersistentVolumeClaimValidationOptions {
   /** What was stored before groups and label values were checked stays. */
   readonly selector?: LabelSelectorValidationOptions;
   readonly allowBadGroups?: boolean;
 }
 
 /** What an update need not put right, because the claim was so before. */
-export function rulesFor(previous: PersistentVolumeClaimSpec | undefined): PersistentVolumeClaimRules {
+export function validationOptionsFrom(previous: PersistentVolumeClaimSpec | undefined): PersistentVolumeClaimValidationOptions {
   const badValues = validateLabelSelector(previous?.selector, "").length > 0;
   const groups = [previous?.dataSource?.apiGroup, previous?.dataSourceRef?.apiGroup];
   const allowBadGroups = groups.some((group) => group !== undefined);
@@ -37,13 +37,13 @@ export function validatePersistentVolumeClaim(
   claim: PersistentVolumeClaim,
   previous?: PersistentVolumeClaim,
 ): readonly FieldError[] {
-  return validatePersistentVolumeClaimSpec(claim.spec ?? {}, "spec", rulesFor(previous?.spec));
+  return validatePersistentVolumeClaimSpec(claim.spec ?? {}, "spec", validationOptionsFrom(previous?.spec));
 }
 
 export function validatePersistentVolumeClaimSpec(
   spec: PersistentVolumeClaimSpec,
   path: string,
-  rules: PersistentVolumeClaimRules = {},
+  rules: PersistentVolumeClaimValidationOptions = {},
 ): readonly FieldError[] {
   const { accessModes = [], volumeMode } = spec;
   const modes = child(path, "accessModes");
@@ -74,7 +74,7 @@ export function validateVolumeMode(mode: string, path: string): readonly FieldEr
 function validateDataSources(
   { dataSource, dataSourceRef }: PersistentVolumeClaimSpec,
   path: string,
-  rules: PersistentVolumeClaimRules,
+  rules: PersistentVolumeClaimValidationOptions,
 ): readonly FieldError[] {
   const errors: FieldError[] = [];
   const source = child(path, "dataSource");
@@ -94,7 +94,7 @@ function validateDataSources(
 function validateDataSource(
   { name, kind, apiGroup = "" }: TypedLocalObjectReference,
   path: string,
-  rules: PersistentVolumeClaimRules,
+  rules: PersistentVolumeClaimValidationOptions,
 ): readonly FieldError[] {
   const group = child(path, "apiGroup");
   const errors: FieldError[] = [];
@@ -112,7 +112,7 @@ function validateDataSource(
 function validateDataSourceRef(
   reference: TypedObjectReference,
   path: string,
-  rules: PersistentVolumeClaimRules,
+  rules: PersistentVolumeClaimValidationOptions,
 ): readonly FieldError[] {
   const { namespace } = reference;
   const place = child(path, "namespace");
@@ -130,12 +130,12 @@ export function validatePersistentVolumeClaimUpdate(
   previous: PersistentVolumeClaim,
 ): readonly FieldError[] {
   const errors: FieldError[] = [];
-  if (!takesClassFromAnnotation(next, previous)) {
+  if (!movesClassFromAnnotation(next, previous)) {
     const [is, was] = [annotatedClass(next) ?? "", annotatedClass(previous) ?? ""];
     const at = key("metadata.annotations", STORAGE_CLASS_ANNOTATION);
     if (is !== was) errors.push(invalidField(at, is, "field is immutable"));
   }
-  if (!deepEqual(comparable(withoutFreedoms(next, previous)), comparable(previous.spec ?? {}))) {
+  if (!deepEqual(comparable(maskMutableFields(next, previous)), comparable(previous.spec ?? {}))) {
     errors.push(forbiddenField("spec", IMMUTABLE));
   }
   const [size, before] = [next, previous].map((claim) => claim.spec?.resources?.requests?.storage ?? "0");
@@ -151,14 +151,14 @@ export function validatePersistentVolumeClaimUpdate(
 }
 
 /** The new spec with everything put back that may change. */
-function withoutFreedoms(next: PersistentVolumeClaim, previous: PersistentVolumeClaim): PersistentVolumeClaimSpec {
+function maskMutableFields(next: PersistentVolumeClaim, previous: PersistentVolumeClaim): PersistentVolumeClaimSpec {
   let spec = next.spec ?? {};
   const before = previous.spec ?? {};
   if (!before.volumeName) spec = { ...spec, volumeName: before.volumeName };
   const annotated = annotatedClass(previous);
   const gainsClass =
     before.storageClassName === undefined && (annotated === undefined || annotated === spec.storageClassName);
-  if (takesClassFromAnnotation(next, previous) || gainsClass) {
+  if (movesClassFromAnnotation(next, previous) || gainsClass) {
     spec = { ...spec, storageClassName: before.storageClassName };
   }
   spec = { ...spec, volumeAttributesClassName: before.volumeAttributesClassName };
@@ -177,7 +177,7 @@ function annotatedClass(claim: PersistentVolumeClaim): string | undefined {
 }
 
 /** A claim whose class stood in the annotation may name the same one in its spec. */
-function takesClassFromAnnotation(next: PersistentVolumeClaim, previous: PersistentVolumeClaim): boolean {
+function movesClassFromAnnotation(next: PersistentVolumeClaim, previous: PersistentVolumeClaim): boolean {
   const was = annotatedClass(previous);
   const is = annotatedClass(next);
   if (was === undefined || previous.spec?.storageClassName !== undefined) return false;
@@ -205,19 +205,19 @@ export function validatePersistentVolumeClaimStatusUpdate(next: PersistentVolume
   const amounts = "status.allocatedResources";
   return [
     ...((next.spec?.accessModes ?? []).length === 0 ? [requiredField("Spec.accessModes")] : []),
-    ...Object.entries(capacity ?? {}).flatMap(([name, amount]) => validateAmount(amount, key("status.capacity", name))),
+    ...Object.entries(capacity ?? {}).flatMap(([name, amount]) => validateQuantity(amount, key("status.capacity", name))),
     ...Object.entries(allocatedResourceStatuses ?? {}).flatMap(([name, state]) => [
       ...validateResourceKey(name, states),
       ...(RESIZE_STATES.includes(state) ? [] : [notSupported(states, name, RESIZE_STATES)]),
     ]),
     ...Object.entries(allocatedResources ?? {}).flatMap(([name, amount]) => {
       const wrongName = validateResourceKey(name, amounts);
-      return wrongName.length > 0 ? wrongName : validateAmount(amount, key(amounts, name));
+      return wrongName.length > 0 ? wrongName : validateQuantity(amount, key(amounts, name));
     }),
   ];
 }
 
-function validateAmount(amount: string, path: string): readonly FieldError[] {
+function validateQuantity(amount: string, path: string): readonly FieldError[] {
   if (compareQuantityTexts(amount, "0") >= 0) return [];
   return [invalidField(path, amount, "must be a valid resource quantity")];
 }

@@ -1,7 +1,7 @@
 /** What the author of a persistent volume is told although nothing is wrong. */
 import { index, key } from "../../../schema/value/field-path.ts";
 import { nodeTermWarnings } from "../pod-spec/warnings.ts";
-import { goneDriverWarnings } from "../volume/warnings.ts";
+import { removedDriverWarnings } from "../volume/warnings.ts";
 import type { PersistentVolume } from "./schema.ts";
 import { STORAGE_CLASS_ANNOTATION } from "./storage-class-name.ts";
 import { MOUNT_OPTIONS_ANNOTATION } from "./validation.ts";
@@ -22,6 +22,6 @@ export function persistentVolumeWarnings(volume: PersistentVolume): readonly str
     ...terms.flatMap((term, i) =>
       nodeTermWarnings(term, index("spec.nodeAffinity.required.nodeSelectorTerms", i), false),
     ),
-    ...goneDriverWarnings(spec, "spec"),
+    ...removedDriverWarnings(spec, "spec"),
   ];
 }

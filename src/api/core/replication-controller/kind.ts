@@ -3,12 +3,12 @@ import { containerColumns } from "../../apps/workload/columns.ts";
 import { validateReplicaStatus } from "../../apps/workload/status-validation.ts";
 import {
   controllerWarnings,
-  countingChanges,
+  createPrepareForUpdate,
   prepareForCreate,
   specOf,
-  templateDefaults,
+  setTemplateDefaults,
 } from "../../apps/workload/strategy.ts";
-import { validateKeptRunning, validateSelected, validateTemplate } from "../../apps/workload/validation.ts";
+import { validateAlwaysRestarts, validateTemplateLabels, validateTemplate } from "../../apps/workload/validation.ts";
 import { scaleSubresource } from "../../autoscaling/scale/kind.ts";
 import { ageColumn, integerColumn, nameColumn, wideColumn } from "../../columns/columns.ts";
 import { formatLabels } from "../../columns/selector-text.ts";
@@ -39,7 +39,7 @@ function setDefaults(object: ReplicationController): ReplicationController {
       ...spec,
       replicas: spec.replicas ?? 1,
       ...(selected ? {} : { selector: labels }),
-      ...(spec.template === undefined ? {} : { template: templateDefaults(spec.template) }),
+      ...(spec.template === undefined ? {} : { template: setTemplateDefaults(spec.template) }),
     },
   };
 }
@@ -56,9 +56,9 @@ function validateSpec(
     ...(template === undefined
       ? [requiredField("spec.template")]
       : [
-          ...validateSelected({ matchLabels: selector }, template, "spec.template"),
+          ...validateTemplateLabels({ matchLabels: selector }, template, "spec.template"),
           ...validateTemplate(template, previous?.template, "spec.template"),
-          ...validateKeptRunning(template, "spec.template", "ReplicationController"),
+          ...validateAlwaysRestarts(template, "spec.template", "ReplicationController"),
         ]),
   ];
 }
@@ -66,7 +66,7 @@ function validateSpec(
 const strategy: Strategy<ReplicationController> = {
   setDefaults,
   prepareForCreate,
-  prepareForUpdate: countingChanges(replicationControllerSpec),
+  prepareForUpdate: createPrepareForUpdate(replicationControllerSpec),
   validate: (object, previous) => (object.spec === undefined ? [] : validateSpec(object.spec, previous?.spec)),
   warnings: controllerWarnings,
   orphansDependentsByDefault: true,

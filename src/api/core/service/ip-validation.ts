@@ -10,7 +10,7 @@ import { index } from "../../../schema/value/field-path.ts";
 import { parseIp } from "../../../std/net/ip.ts";
 import { validateLegacyIp } from "../../meta/validation/ip.ts";
 import type { Service, ServiceSpec } from "./schema.ts";
-import { isHeadless, NO_IP, specOf } from "./types.ts";
+import { isHeadless, HEADLESS, specOf } from "./types.ts";
 
 const IPS = "spec.clusterIPs";
 const FAMILIES = "spec.ipFamilies";
@@ -59,7 +59,7 @@ function validatePolicy({ ipFamilyPolicy }: ServiceSpec): readonly FieldError[] 
 /** Addresses that stood there before may stay. */
 function validateAddresses(clusterIPs: readonly string[], before: readonly string[]): readonly FieldError[] {
   return clusterIPs.flatMap((ip, i) => {
-    if (i === 0 && ip === NO_IP) {
+    if (i === 0 && ip === HEADLESS) {
       return clusterIPs.length === 1 ? [] : [invalidField(IPS, clusterIPs, "'None' must be the first and only value")];
     }
     return before.includes(ip) ? [] : validateLegacyIp(ip, index(IPS, i));

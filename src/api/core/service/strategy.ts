@@ -5,14 +5,14 @@
  */
 import type { Service, ServicePort, ServiceSpec } from "./schema.ts";
 import {
-  getsNodePorts,
+  allocatesNodePorts,
   isExternallyAccessible,
   mayHaveNodePorts,
   needsClusterIP,
   needsHealthCheck,
   nodePortsOf,
   sameClusterIPs,
-  sameTexts,
+  sameStrings,
   specOf,
 } from "./types.ts";
 
@@ -42,7 +42,7 @@ function patchAllocatedValues(spec: ServiceSpec, old: ServiceSpec): ServiceSpec 
       ...setIfDefined("clusterIPs", same ? old.clusterIPs : spec.clusterIPs),
     };
   }
-  if (getsNodePorts(spec) && getsNodePorts(old)) kept = patchAllocatedNodePorts(kept, old);
+  if (allocatesNodePorts(spec) && allocatesNodePorts(old)) kept = patchAllocatedNodePorts(kept, old);
   if (needsHealthCheck(spec) && needsHealthCheck(old)) {
     kept = { ...kept, ...setIfDefined("healthCheckNodePort", spec.healthCheckNodePort || old.healthCheckNodePort) };
   }
@@ -72,7 +72,7 @@ function syncClusterIPs(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
   if (clusterIP === before) {
     return clusterIPs.length === 0 ? { ...spec, ...setIfDefined("clusterIPs", old.clusterIPs) } : spec;
   }
-  if (!sameTexts(clusterIPs, old.clusterIPs)) return spec;
+  if (!sameStrings(clusterIPs, old.clusterIPs)) return spec;
   return { ...spec, clusterIPs: clusterIP === "" ? [] : [clusterIP] };
 }
 
@@ -82,7 +82,7 @@ export function dropTypeDependentFields(next: Service, previous: Service): Servi
   const unused = new Set<keyof ServiceSpec>();
   if (needsClusterIP(old) && !needsClusterIP(spec)) {
     if (sameClusterIPs(spec, old)) unused.add("clusterIP").add("clusterIPs");
-    if (sameTexts(spec.ipFamilies, old.ipFamilies)) unused.add("ipFamilies");
+    if (sameStrings(spec.ipFamilies, old.ipFamilies)) unused.add("ipFamilies");
     for (const field of ["ipFamilyPolicy", "internalTrafficPolicy"] as const) {
       if (spec[field] === old[field]) unused.add(field);
     }

@@ -2,14 +2,14 @@
 import type { Service, ServiceSpec } from "./schema.ts";
 
 /** The cluster IP of a service that wants none. */
-export const NO_IP = "None";
+export const HEADLESS = "None";
 
 export function specOf({ spec }: Service): ServiceSpec {
   return spec ?? {};
 }
 
 export function isHeadless({ clusterIPs = [] }: ServiceSpec): boolean {
-  return clusterIPs.length === 1 && clusterIPs[0] === NO_IP;
+  return clusterIPs.length === 1 && clusterIPs[0] === HEADLESS;
 }
 
 /** "None" counts as a cluster IP. */
@@ -22,7 +22,7 @@ export function mayHaveNodePorts({ type }: ServiceSpec): boolean {
 }
 
 /** Load balancers can be told to do without; ports that they name all the same are respected. */
-export function getsNodePorts({ type, allocateLoadBalancerNodePorts }: ServiceSpec): boolean {
+export function allocatesNodePorts({ type, allocateLoadBalancerNodePorts }: ServiceSpec): boolean {
   return type === "NodePort" || (type === "LoadBalancer" && allocateLoadBalancerNodePorts !== false);
 }
 
@@ -34,12 +34,12 @@ export function isExternallyAccessible({ type, externalIPs = [] }: ServiceSpec):
   return type === "LoadBalancer" || type === "NodePort" || (type === "ClusterIP" && externalIPs.length > 0);
 }
 
-export function sameTexts(a: readonly string[] = [], b: readonly string[] = []): boolean {
+export function sameStrings(a: readonly string[] = [], b: readonly string[] = []): boolean {
   return a.length === b.length && a.every((text, i) => text === b[i]);
 }
 
 export function sameClusterIPs(a: ServiceSpec, b: ServiceSpec): boolean {
-  return (a.clusterIP ?? "") === (b.clusterIP ?? "") && sameTexts(a.clusterIPs, b.clusterIPs);
+  return (a.clusterIP ?? "") === (b.clusterIP ?? "") && sameStrings(a.clusterIPs, b.clusterIPs);
 }
 
 /** The ports on the nodes that a service has, the one for health checks left out. */

@@ -6,7 +6,7 @@ import type { Volume } from "./schema.ts";
 export function volumeWarnings(volumes: readonly Volume[], path: string): readonly string[] {
   return [
     ...volumes.flatMap((volume, i) => [
-      ...goneDriverWarnings(volume, index(path, i)),
+      ...removedDriverWarnings(volume, index(path, i)),
       ...claimWarnings(volume, index(path, i)),
     ]),
     ...volumes.flatMap(overlapWarnings),
@@ -14,7 +14,7 @@ export function volumeWarnings(volumes: readonly Volume[], path: string): readon
 }
 
 /** Kubernetes spells one of them otherwise than its field. */
-const goneDrivers: readonly (readonly [string, string, string])[] = [
+const removedDrivers: readonly (readonly [string, string, string])[] = [
   ["photonPersistentDisk", "photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"],
   ["gitRepo", "gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"],
   ["scaleIO", "scaleIO", "deprecated in v1.16, non-functional in v1.22+"],
@@ -26,8 +26,8 @@ const goneDrivers: readonly (readonly [string, string, string])[] = [
   ["rbd", "rbd", "deprecated in v1.28, non-functional in v1.31+"],
 ];
 
-export function goneDriverWarnings(volume: Readonly<Record<string, unknown>>, path: string): readonly string[] {
-  return goneDrivers
+export function removedDriverWarnings(volume: Readonly<Record<string, unknown>>, path: string): readonly string[] {
+  return removedDrivers
     .filter(([source]) => volume[source] !== undefined)
     .map(([, spelling, why]) => `${child(path, spelling)}: ${why}`);
 }
@@ -90,11 +90,11 @@ function pathsOf({ configMap, secret, downwardAPI, serviceAccountToken, clusterT
 }
 
 /** Each is compared with each; of more than these nobody is warned. */
-const COMPARED_MAX = 500;
+const COMPARED_PATHS_MAX = 500;
 
 /** Each path that is another's, or lies within it. */
 function overlaps(paths: readonly FilePath[]): readonly string[] {
-  if (paths.length > COMPARED_MAX) return [];
+  if (paths.length > COMPARED_PATHS_MAX) return [];
   const bare = paths.map(({ path, source }) => ({ path: path.replace(/(?<!\/)\/+$/, ""), source }));
   return bare.flatMap((one, i) =>
     bare

@@ -14,18 +14,18 @@ function setDefaults(object: EndpointSlice): EndpointSlice {
 }
 
 /** Topology has members of its own since this version; hints for nodes are not served by default yet. */
-function withoutOldMembers(object: EndpointSlice): EndpointSlice {
-  return { ...object, endpoints: object.endpoints.map(withoutOld) };
+function dropDeprecatedFields(object: EndpointSlice): EndpointSlice {
+  return { ...object, endpoints: object.endpoints.map(dropEndpointFields) };
 }
 
-function withoutOld({ deprecatedTopology: _, hints, ...rest }: Endpoint): Endpoint {
+function dropEndpointFields({ deprecatedTopology: _, hints, ...rest }: Endpoint): Endpoint {
   if (hints === undefined) return rest;
   const { forNodes, ...kept } = hints;
   return forNodes !== undefined && (kept.forZones ?? []).length === 0 ? rest : { ...rest, hints: kept };
 }
 
 function prepareForUpdate(next: EndpointSlice, previous: EndpointSlice): EndpointSlice {
-  const prepared = deepEqual(next.endpoints, previous.endpoints) ? next : withoutOldMembers(next);
+  const prepared = deepEqual(next.endpoints, previous.endpoints) ? next : dropDeprecatedFields(next);
   const changed =
     !deepEqual({ ...prepared, metadata: undefined }, { ...previous, metadata: undefined }) ||
     !deepEqual(next.metadata?.labels ?? {}, previous.metadata?.labels ?? {});
@@ -34,7 +34,7 @@ function prepareForUpdate(next: EndpointSlice, previous: EndpointSlice): Endpoin
 
 const strategy: Strategy<EndpointSlice> = {
   setDefaults,
-  prepareForCreate: (object) => setFirstGeneration(withoutOldMembers(object)),
+  prepareForCreate: (object) => setFirstGeneration(dropDeprecatedFields(object)),
   prepareForUpdate,
   validate: validateEndpointSlice,
   validateUpdate: ({ addressType }, previous) =>

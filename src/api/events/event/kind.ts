@@ -20,7 +20,7 @@ export function toCoreEvent(object: Event): CoreEvent {
     deprecatedCount,
     ...same
   } = object;
-  return defined<CoreEvent>({
+  return dropUndefined<CoreEvent>({
     ...same,
     metadata: object.metadata ?? {},
     involvedObject: regarding ?? {},
@@ -45,7 +45,7 @@ export function fromCoreEvent(object: CoreEvent): Event {
     count,
     ...same
   } = object;
-  return defined<Event>({
+  return dropUndefined<Event>({
     ...same,
     // Events of the old form have none, though this version requires it: Kubernetes writes null.
     eventTime: object.eventTime,
@@ -60,7 +60,7 @@ export function fromCoreEvent(object: CoreEvent): Event {
 }
 
 /** Leaves out the members that are undefined, so that equal events compare as equal. */
-function defined<T>(members: Partial<Record<keyof T, unknown>>): T {
+function dropUndefined<T>(members: Partial<Record<keyof T, unknown>>): T {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as T;
 }
 

@@ -10,12 +10,12 @@ import {
   statusSubresource,
 } from "../../strategy.ts";
 import { type FlowSchema, flowSchema } from "./schema.ts";
-import { noSpec, validateFlowSchema } from "./validation.ts";
+import { emptySpec, validateFlowSchema } from "./validation.ts";
 
 const PRECEDENCE = 1000;
 
 const strategy: Strategy<FlowSchema> = {
-  setDefaults: ({ spec = noSpec, ...object }) => ({
+  setDefaults: ({ spec = emptySpec, ...object }) => ({
     ...object,
     spec: { ...spec, matchingPrecedence: spec.matchingPrecedence || PRECEDENCE },
   }),

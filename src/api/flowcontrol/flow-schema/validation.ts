@@ -27,7 +27,7 @@ const VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "
 const SUBJECTS = ["Group", "ServiceAccount", "User"];
 
 export function validateFlowSchema(object: FlowSchema): readonly FieldError[] {
-  const { metadata, spec = noSpec, status } = object;
+  const { metadata, spec = emptySpec, status } = object;
   const name = metadata?.name ?? "";
   const fixed = mandatoryFlowSchemas[name];
   return [
@@ -40,7 +40,7 @@ export function validateFlowSchema(object: FlowSchema): readonly FieldError[] {
 }
 
 /** What a schema without a spec says. */
-export const noSpec: FlowSchemaSpec = { priorityLevelConfiguration: { name: "" } };
+export const emptySpec: FlowSchemaSpec = { priorityLevelConfiguration: { name: "" } };
 
 function validateSpec(name: string, spec: FlowSchemaSpec, path: string): readonly FieldError[] {
   const { distinguisherMethod: method } = spec;

@@ -24,7 +24,7 @@ function setDefaults(object: PriorityLevelConfiguration): PriorityLevelConfigura
     ...object,
     spec: {
       ...spec,
-      ...(limited === undefined ? {} : { limited: limitedDefaults(limited) }),
+      ...(limited === undefined ? {} : { limited: setLimitedDefaults(limited) }),
       ...(exempt === undefined
         ? {}
         : {
@@ -37,7 +37,7 @@ function setDefaults(object: PriorityLevelConfiguration): PriorityLevelConfigura
   };
 }
 
-function limitedDefaults(limited: LimitedPriorityLevelConfiguration): LimitedPriorityLevelConfiguration {
+function setLimitedDefaults(limited: LimitedPriorityLevelConfiguration): LimitedPriorityLevelConfiguration {
   const { limitResponse } = limited;
   const queuing = limitResponse?.queuing;
   return {
@@ -46,11 +46,11 @@ function limitedDefaults(limited: LimitedPriorityLevelConfiguration): LimitedPri
     lendablePercent: limited.lendablePercent ?? 0,
     ...(limitResponse === undefined || queuing === undefined
       ? {}
-      : { limitResponse: { ...limitResponse, queuing: queuingDefaults(queuing) } }),
+      : { limitResponse: { ...limitResponse, queuing: setQueuingDefaults(queuing) } }),
   };
 }
 
-function queuingDefaults({ queues, handSize, queueLengthLimit }: QueuingConfiguration): QueuingConfiguration {
+function setQueuingDefaults({ queues, handSize, queueLengthLimit }: QueuingConfiguration): QueuingConfiguration {
   return { queues: queues || 64, handSize: handSize || 8, queueLengthLimit: queueLengthLimit || 50 };
 }
 

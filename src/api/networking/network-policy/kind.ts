@@ -13,15 +13,15 @@ function setDefaults(object: NetworkPolicy): NetworkPolicy {
   const { ingress, egress, policyTypes } = spec;
   const filled = {
     ...spec,
-    ...(ingress === undefined ? {} : { ingress: ingress.map(withProtocols) }),
-    ...(egress === undefined ? {} : { egress: egress.map(withProtocols) }),
+    ...(ingress === undefined ? {} : { ingress: ingress.map(setProtocolDefaults) }),
+    ...(egress === undefined ? {} : { egress: egress.map(setProtocolDefaults) }),
   };
   if ((policyTypes ?? []).length > 0) return { ...object, spec: filled };
   const types = (egress ?? []).length > 0 ? (["Ingress", "Egress"] as const) : (["Ingress"] as const);
   return { ...object, spec: { ...filled, policyTypes: types } };
 }
 
-function withProtocols<R extends { readonly ports?: readonly NetworkPolicyPort[] | undefined }>(rule: R): R {
+function setProtocolDefaults<R extends { readonly ports?: readonly NetworkPolicyPort[] | undefined }>(rule: R): R {
   if (rule.ports === undefined) return rule;
   return { ...rule, ports: rule.ports.map((port) => ({ ...port, protocol: port.protocol ?? "TCP" })) };
 }

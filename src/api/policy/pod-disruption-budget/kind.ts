@@ -1,5 +1,5 @@
 import { type FieldError, invalidField, notSupported } from "../../../schema/validation/field-error.ts";
-import { countingChanges, prepareForCreate } from "../../apps/workload/strategy.ts";
+import { createPrepareForUpdate, prepareForCreate } from "../../apps/workload/strategy.ts";
 import { validateStoredSelector } from "../../apps/workload/validation.ts";
 import { ageColumn, column, integerColumn, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
@@ -43,7 +43,7 @@ function validateStatus({ status }: PodDisruptionBudget): readonly FieldError[] 
 
 const strategy: Strategy<PodDisruptionBudget> = {
   prepareForCreate,
-  prepareForUpdate: countingChanges(podDisruptionBudgetSpec),
+  prepareForUpdate: createPrepareForUpdate(podDisruptionBudgetSpec),
   validate: ({ spec }, previous) => validateSpec(spec ?? {}, previous?.spec),
   allowUnconditionalUpdate: false,
 };

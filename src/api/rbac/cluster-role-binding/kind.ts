@@ -1,6 +1,6 @@
 import { allVerbs, type Kind } from "../../kind.ts";
 import { pathSegment } from "../../meta/validation/names.ts";
-import { bindingColumns, bindingStrategy } from "../binding-strategy.ts";
+import { bindingColumns, createBindingStrategy } from "../binding-strategy.ts";
 import { type ClusterRoleBinding, clusterRoleBinding } from "./schema.ts";
 
 export const clusterRoleBindingKind: Kind<ClusterRoleBinding> = {
@@ -19,6 +19,6 @@ export const clusterRoleBindingKind: Kind<ClusterRoleBinding> = {
   schema: clusterRoleBinding,
   columns: bindingColumns,
   selectableFields: {},
-  strategy: bindingStrategy(["ClusterRole"], false),
+  strategy: createBindingStrategy(["ClusterRole"], false),
   nameFormat: pathSegment,
 };

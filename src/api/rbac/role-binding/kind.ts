@@ -1,6 +1,6 @@
 import { allVerbs, type Kind } from "../../kind.ts";
 import { pathSegment } from "../../meta/validation/names.ts";
-import { bindingColumns, bindingStrategy } from "../binding-strategy.ts";
+import { bindingColumns, createBindingStrategy } from "../binding-strategy.ts";
 import { type RoleBinding, roleBinding } from "./schema.ts";
 
 export const roleBindingKind: Kind<RoleBinding> = {
@@ -19,6 +19,6 @@ export const roleBindingKind: Kind<RoleBinding> = {
   schema: roleBinding,
   columns: bindingColumns,
   selectableFields: {},
-  strategy: bindingStrategy(["Role", "ClusterRole"], true),
+  strategy: createBindingStrategy(["Role", "ClusterRole"], true),
   nameFormat: pathSegment,
 };

@@ -36,7 +36,7 @@ function setDefaults(object: CSIDriver): CSIDriver {
 }
 
 /** A member whose feature is off unless asked for goes, unless the driver had it. */
-function withoutGated(object: CSIDriver, previous?: CSIDriver): CSIDriver {
+function dropDisabledFields(object: CSIDriver, previous?: CSIDriver): CSIDriver {
   const { nodeAllocatableUpdatePeriodSeconds: seconds, ...spec } = object.spec;
   if (seconds === undefined || previous?.spec.nodeAllocatableUpdatePeriodSeconds !== undefined) return object;
   return { ...object, spec };
@@ -91,9 +91,9 @@ function validateUpdate({ spec }: CSIDriver, { spec: before }: CSIDriver): reado
 const strategy: Strategy<CSIDriver> = {
   allowUnconditionalUpdate: false,
   setDefaults,
-  prepareForCreate: (object) => withoutGated(object),
+  prepareForCreate: (object) => dropDisabledFields(object),
   prepareForUpdate: (next, previous) => {
-    const kept = withoutGated(next, previous);
+    const kept = dropDisabledFields(next, previous);
     return updateGeneration(kept, previous, !deepEqual(kept.spec, previous.spec));
   },
   validate: ({ spec }) => validateSpec(spec),

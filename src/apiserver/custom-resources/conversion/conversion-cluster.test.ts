@@ -1,7 +1,7 @@
 /** Conversion webhooks among the other parts of a server: restarts, stores without cache, services, controllers. */
 import { join } from "node:path";
 import t from "tap";
-import { customKind } from "../../../api/apiextensions/custom-resource/kind.ts";
+import { createCustomKind } from "../../../api/apiextensions/custom-resource/kind.ts";
 import { customResourceDefinitionKind } from "../../../api/apiextensions/custom-resource-definition/kind.ts";
 import type { CustomResourceDefinition } from "../../../api/apiextensions/custom-resource-definition/schema.ts";
 import { configMapKind } from "../../../api/core/config-map/kind.ts";
@@ -148,7 +148,7 @@ t.test("garbage and namespaces are collected through conversion webhooks", async
     await waitForObject(client, customResourceDefinitionKind, name, undefined, isServed);
     return wanted;
   };
-  const first = customKind(await serve("v1"), "v1");
+  const first = createCustomKind(await serve("v1"), "v1");
   await client.create(namespaceKind, { metadata: { name: "shop" } });
   const owner = await client.create(configMapKind, { metadata: { name: "owner", namespace: "shop" } });
   const reference = { apiVersion: "v1", kind: "ConfigMap", name: "owner", uid: owner.metadata?.uid ?? "" };
@@ -159,7 +159,7 @@ t.test("garbage and namespaces are collected through conversion webhooks", async
   };
   await make("owned", [reference]);
   await make("free", []);
-  const later = customKind(await serve("v2"), "v2");
+  const later = createCustomKind(await serve("v2"), "v2");
   await client.delete(configMapKind, { name: "owner", namespace: "shop" });
   t.ok(isGone(await waitForObject(client, later, "owned", "shop", isGone)), "what it owned lay in the store as v1");
   await client.delete(namespaceKind, { name: "shop" });

@@ -3,7 +3,7 @@
  *
  *     objects of other versions than the one wanted → a ConversionReview for at most 500 → checked → in place
  */
-import { customKind } from "../../../api/apiextensions/custom-resource/kind.ts";
+import { createCustomKind } from "../../../api/apiextensions/custom-resource/kind.ts";
 import type {
   CustomResourceDefinition,
   WebhookConversion,
@@ -60,7 +60,7 @@ export class ConversionWebhook implements Converter {
   kindOf(version: string): Kind | undefined {
     const known = this.#kinds.get(version);
     if (known !== undefined || !this.#definition.spec.versions.some(({ name }) => name === version)) return known;
-    const kind = customKind(this.#definition, version, this);
+    const kind = createCustomKind(this.#definition, version, this);
     this.#kinds.set(version, kind);
     return kind;
   }
