@@ -11,12 +11,12 @@ export interface PeriodicReconciler {
   readonly name: string;
   readonly everyMs: number;
   /** Keys in the store, or with a slash at the end what lies below: when one is deleted the chore is done soon. */
-  readonly kept?: readonly string[] | undefined;
+  readonly ensuredKeys?: readonly string[] | undefined;
   /** The same, for what is to be looked at whenever it changes. */
-  readonly watched?: readonly string[] | undefined;
+  readonly watchedKeys?: readonly string[] | undefined;
   /** Tells of what else may change what is to be there. */
-  readonly follow?: ((changed: () => void) => void) | undefined;
-  run(): Promise<void>;
+  readonly onChange?: ((changed: () => void) => void) | undefined;
+  reconcile(): Promise<void>;
 }
 
 export interface ReconcilerOptions {
@@ -42,7 +42,7 @@ export function runReconcilers(chores: readonly PeriodicReconciler[], options: R
 }
 
 /** Resolves whatever comes of it. */
-export async function reconcileOnce({ name, run }: PeriodicReconciler, log: Logger, signal: AbortSignal): Promise<void> {
+export async function reconcileOnce({ name, reconcile: run }: PeriodicReconciler, log: Logger, signal: AbortSignal): Promise<void> {
   try {
     await run();
   } catch (error) {
@@ -53,9 +53,9 @@ export async function reconcileOnce({ name, run }: PeriodicReconciler, log: Logg
 async function reconcilePeriodically(chore: PeriodicReconciler, options: ReconcilerOptions): Promise<void> {
   const { clock, log, signal } = options;
   const changes = new PendingChange();
-  for (const key of chore.kept ?? []) void changes.lookOut(key, "deletions", options);
-  for (const key of chore.watched ?? []) void changes.lookOut(key, "all", options);
-  chore.follow?.(() => changes.note());
+  for (const key of chore.ensuredKeys ?? []) void changes.watch(key, "deletions", options);
+  for (const key of chore.watchedKeys ?? []) void changes.watch(key, "all", options);
+  chore.onChange?.(() => changes.mark());
   for (;;) {
     const wakeSignal = new AbortController();
     const over = AbortSignal.any([signal, wakeSignal.signal]);
@@ -72,7 +72,7 @@ class PendingChange {
   readonly #wakeup = new Wakeup();
   #any = false;
 
-  note(): void {
+  mark(): void {
     this.#any = true;
     this.#wakeup.notify();
   }
@@ -82,13 +82,13 @@ class PendingChange {
   }
 
   take(): boolean {
-    const any = this.#any;
+    const pending = this.#any;
     this.#any = false;
-    return any;
+    return pending;
   }
 
   /** Resolves when the signal aborts. */
-  async lookOut(key: string, which: "deletions" | "all", options: ReconcilerOptions): Promise<void> {
+  async watch(key: string, which: "deletions" | "all", options: ReconcilerOptions): Promise<void> {
     const prefix = key.slice(0, key.lastIndexOf("/") + 1);
     await follow({
       ...options,
@@ -99,7 +99,7 @@ class PendingChange {
         change: (event) => {
           const isOther = key !== prefix && (event.type === "put" ? event.item.key : event.key) !== key;
           if (isOther || (which === "deletions" && event.type !== "delete")) return;
-          this.note();
+          this.mark();
         },
       },
     });
