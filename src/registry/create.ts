@@ -47,7 +47,7 @@ async function createAny<T extends ApiObject>(
   sent: T,
   options: CreateOptions,
 ): Promise<T> {
-  const admitted = await runMutatingAdmission(registry, scope, sent, options);
+  const admitted = await admitNew(registry, scope, sent, options);
   const holding = { allocator: registry.allocator, scope, dryRun: options.dryRun === true };
   for (let attempt = 1; ; attempt++) {
     try {
@@ -91,7 +91,7 @@ function noNameLeft({ status }: StatusError): StatusError {
 }
 
 /** What the plugins make of what was sent. The server chooses a name only afterwards. */
-async function runMutatingAdmission<T extends ApiObject>(
+async function admitNew<T extends ApiObject>(
   registry: Registry<T>,
   scope: Scope,
   sent: T,

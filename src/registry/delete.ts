@@ -52,7 +52,7 @@ export async function deleteFound<T extends ApiObject>(
   for (let current = found; ; ) {
     checkPreconditions(registry, scope, current, options);
     const step = nextStep(registry, current, options);
-    if (!step.gone && step.object === current) return step;
+    if (!step.deleted && step.object === current) return step;
     await runDeleteAdmission(current, options);
     if (options.dryRun === true) return step;
     try {
@@ -61,7 +61,7 @@ export async function deleteFound<T extends ApiObject>(
         step.object === current
           ? current
           : await registry.objects.guaranteedUpdate(key, unlessChanged(current, step.object), { subject });
-      if (!step.gone) return { object: marked, deleted: false };
+      if (!step.deleted) return { object: marked, deleted: false };
       const gone = await registry.objects.delete(key, { subject, check: unlessChanged(marked, undefined) });
       await registry.allocator?.release(scope, gone);
       return { object: gone, deleted: true };
@@ -86,14 +86,14 @@ function unlessChanged<T extends ApiObject, R>(seen: T, result: R): (current: T)
 
 interface Step<T> {
   readonly object: T;
-  readonly gone: boolean;
+  readonly deleted: boolean;
 }
 
 /** What one request to delete does to an object in this state. */
 function nextStep<T extends ApiObject>(registry: Registry<T>, object: T, options: DeleteOptions): Step<T> {
   const { prepareForDelete: markDeleted } = registry.kind.strategy;
   if (markDeleted !== undefined && metadataOf(object).deletionTimestamp === undefined) {
-    return { object: markDeleted(object, registry.timestamp()), gone: false };
+    return { object: markDeleted(object, registry.timestamp()), deleted: false };
   }
   const marked = withGrace(registry, object, options);
   const metadata = metadataOf(marked);
@@ -103,7 +103,7 @@ function nextStep<T extends ApiObject>(registry: Registry<T>, object: T, options
     !finalizers.every((f, i) => f === metadata.finalizers?.[i]);
   const waits = finalizers.length > 0 || waitsForNamespace(object);
   const grace = metadata.deletionGracePeriodSeconds ?? 0;
-  if (!waits) return { object: marked, gone: metadata.deletionTimestamp === undefined || grace === 0 };
+  if (!waits) return { object: marked, deleted: metadata.deletionTimestamp === undefined || grace === 0 };
   const leaving = {
     ...metadata,
     ...(finalizers.length === 0 ? {} : { finalizers }),
@@ -119,7 +119,7 @@ function nextStep<T extends ApiObject>(registry: Registry<T>, object: T, options
     metadata.deletionTimestamp !== undefined &&
     metadata.deletionTimestamp === metadataOf(object).deletionTimestamp &&
     leaving.deletionGracePeriodSeconds === metadataOf(object).deletionGracePeriodSeconds;
-  return { object: unchanged ? object : withMetadata(marked, leaving), gone: false };
+  return { object: unchanged ? object : withMetadata(marked, leaving), deleted: false };
 }
 
 /** Whether it leaves without a word about grace. */

@@ -36,7 +36,7 @@ export function asked(
   context: RequestContext,
   params: Readonly<Record<string, string>>,
   dryRun: boolean,
-): Pick<WriteOptions, "admission" | "confirm"> {
+): Pick<WriteOptions, "admission" | "checkEscalation"> {
   const { kind, settings } = target;
   return {
     admission: admissionOf(target, context, params, { dryRun }),

@@ -201,7 +201,7 @@ t.test("lookupIn() and effectsOn() are the registries as plugins see them", asyn
   t.equal((await lookup.list(configMapKind, "other", signal)).length, 1);
   t.match(lookup.peek(configMapKind, "other", "a"), { metadata: { name: "a" } });
   const at = { namespace: "default", name: "a", subresource: "" };
-  const next = (oldObject: ConfigMap): ConfigMap => ({ ...previous, data: { x: "y" } });
+  const next = (oldObject: ConfigMap): ConfigMap => ({ ...oldObject, data: { x: "y" } });
   t.match(await effects.update(configMapKind, at, next, signal), { data: { x: "y" } });
 });
 

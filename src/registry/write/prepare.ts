@@ -8,7 +8,7 @@ import {
 } from "../../api/meta/validation/object-meta.ts";
 import { badRequest, conflict, invalid, StatusError } from "../../api/status.ts";
 import { canonicalJson } from "../../schema/json/canonical-json.ts";
-import { applyDefaults } from "../../schema/defaults.ts";
+import { applyDefaults as applySchemaDefaults } from "../../schema/defaults.ts";
 import { type FieldError, invalidUnquoted, renderFieldError } from "../../schema/validation/field-error.ts";
 import { validateWithRatcheting } from "../../schema/validation/ratcheting.ts";
 import { validate } from "../../schema/validation/validate.ts";
@@ -43,7 +43,7 @@ export function dedupOwnerReferences<T extends ApiObject>(object: T, { warn }: W
 
 /** A decoded object with the defaults of its schema and of its kind. */
 export function applyDefaults<T extends ApiObject>(registry: Registry<T>, object: T): T {
-  const filled = applyDefaults(registry.kind.schema, object);
+  const filled = applySchemaDefaults(registry.kind.schema, object);
   return registry.kind.strategy.setDefaults?.(filled) ?? filled;
 }
 
