@@ -1,5 +1,5 @@
 import t from "tap";
-import { validateGlob, matchesGlob } from "./glob.ts";
+import { matchesGlob, validateGlob } from "./glob.ts";
 
 const cases: readonly [string, string, boolean][] = [
   ["pod-worker", "pod-worker", true],
@@ -28,11 +28,11 @@ t.test("matchesGlob() matches as Go's path.Match does", async (t) => {
   for (const [pattern, text, expected] of cases) t.equal(matchesGlob(pattern, text), expected, `${pattern} ${text}`);
 });
 
-t.test("matchesGlob() takes no exponential time", async (t) => {
+t.test("matchesGlob() does not take exponential time", async (t) => {
   t.equal(matchesGlob(`${"*a".repeat(40)}b`, "a".repeat(2000)), false);
 });
 
-t.test("checkGlob() names the broken pattern", async (t) => {
+t.test("validateGlob() throws an error with the malformed pattern", async (t) => {
   validateGlob("a[b-c]*?\\*");
   for (const pattern of ["[", "a[b", "a\\"]) {
     t.throws(() => validateGlob(pattern), { message: `Cannot parse pattern "${pattern}": "[" or "\\" is not closed` });

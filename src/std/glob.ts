@@ -1,12 +1,12 @@
 /**
- * Shell patterns as klog's `--vmodule` and Go's `path.Match` know them: `*` any run of characters, `?` any one,
+ * Shell patterns as in klog's `--vmodule` and Go's `path.Match`: `*` any run of characters, `?` any one character,
  * `[a-c]` and `[^a-c]` sets, `\\x` the character itself.
  */
 export function matchesGlob(pattern: string, text: string): boolean {
   return matches(pattern, 0, text, 0);
 }
 
-/** Throws a SyntaxError that says what is wrong with the pattern. */
+/** Throws a SyntaxError for a malformed pattern. */
 export function validateGlob(pattern: string): void {
   let i = 0;
   while (i < pattern.length) {
@@ -45,22 +45,22 @@ function matches(pattern: string, p: number, text: string, t: number): boolean {
   return true;
 }
 
-function parseToken(pattern: string, at: number): Token | undefined {
-  const character = pattern[at];
-  if (character === "*") return { end: at + 1, accepts: "run" };
-  if (character === "?") return { end: at + 1, accepts: () => true };
-  if (character === "[") return parseSet(pattern, at);
+function parseToken(pattern: string, index: number): Token | undefined {
+  const character = pattern[index];
+  if (character === "*") return { end: index + 1, accepts: "run" };
+  if (character === "?") return { end: index + 1, accepts: () => true };
+  if (character === "[") return parseSet(pattern, index);
   if (character === "\\") {
-    const literal = pattern[at + 1];
-    return literal === undefined ? undefined : { end: at + 2, accepts: (c) => c === literal };
+    const literal = pattern[index + 1];
+    return literal === undefined ? undefined : { end: index + 2, accepts: (c) => c === literal };
   }
-  return { end: at + 1, accepts: (c) => c === character };
+  return { end: index + 1, accepts: (c) => c === character };
 }
 
-function parseSet(pattern: string, at: number): Token | undefined {
-  const negated = pattern[at + 1] === "^";
+function parseSet(pattern: string, index: number): Token | undefined {
+  const negated = pattern[index + 1] === "^";
   const ranges: [string, string][] = [];
-  let i = at + (negated ? 2 : 1);
+  let i = index + (negated ? 2 : 1);
   while (i < pattern.length && (pattern[i] !== "]" || ranges.length === 0)) {
     if (pattern[i] === "\\") i++;
     const low = pattern[i];

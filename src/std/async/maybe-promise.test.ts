@@ -1,7 +1,7 @@
 import t from "tap";
 import { andThen } from "./maybe-promise.ts";
 
-t.test("andThen() goes on at once with an answer that is there, and later with one that is not", async (t) => {
+t.test("andThen() calls its callback synchronously with a value, and later with a promise's", async (t) => {
   t.equal(
     andThen(1, (one) => one + 1),
     2,

@@ -1,7 +1,7 @@
-/** An answer at once where nothing has to be waited for: promises cost more than most answers that are known. */
+/** A value, or a promise of it: hot paths return the value itself where they can, since a promise costs more. */
 export type MaybePromise<T> = T | Promise<T>;
 
-/** Goes on with the answer, at once if it is there. */
-export function andThen<T, R>(answer: MaybePromise<T>, next: (answer: T) => MaybePromise<R>): MaybePromise<R> {
-  return answer instanceof Promise ? answer.then(next) : next(answer);
+/** Calls `next` with the value: synchronously, unless it is a promise. */
+export function andThen<T, R>(value: MaybePromise<T>, next: (value: T) => MaybePromise<R>): MaybePromise<R> {
+  return value instanceof Promise ? value.then(next) : next(value);
 }

@@ -1,7 +1,7 @@
 import t from "tap";
 import { waitForAbort } from "./wait-for-abort.ts";
 
-t.test("aborted() resolves when the signal aborts, and at once when it has", async (t) => {
+t.test("waitForAbort() resolves when the signal aborts, and at once when it has", async (t) => {
   const stop = new AbortController();
   let over = false;
   const waiting = waitForAbort(stop.signal).then(() => {

@@ -1,7 +1,7 @@
 import t from "tap";
 import { Wakeup } from "./wakeup.ts";
 
-t.test("Wakeup.notify() wakes those who wait now, not later ones", async (t) => {
+t.test("Wakeup.notify() resolves the waits that are pending, not later ones", async (t) => {
   const wakeup = new Wakeup();
   const { signal } = new AbortController();
   wakeup.notify();

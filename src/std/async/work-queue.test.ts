@@ -5,7 +5,7 @@ import { MetricRegistry } from "../metrics/metrics.ts";
 import { createQueueMetrics } from "../metrics/queue-metrics.ts";
 import { WorkQueue, type WorkQueueOptions } from "./work-queue.ts";
 
-/** Work that finishes when the test says so. */
+/** Work that a test finishes. */
 class Gate {
   readonly started: string[] = [];
   readonly #finish = new Map<string, (error?: Error) => void>();
@@ -132,7 +132,7 @@ t.test("WorkQueue disposal aborts running work and takes no more", async (t) => 
   t.equal(queue.size, 0);
 });
 
-t.test("WorkQueue tells how many keys wait, how long, and how often they are tried again", async (t) => {
+t.test("WorkQueue records depth, queue duration, work duration and retries", async (t) => {
   const clock = new FakeClock();
   const metrics = createQueueMetrics(new MetricRegistry())("q");
   let fails = true;

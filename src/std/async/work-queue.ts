@@ -6,23 +6,23 @@ import type { Clock, Timer } from "../time/clock.ts";
 export interface WorkQueueOptions {
   readonly clock: Clock;
   readonly random: RandomSource;
-  /** Keys worked on at the same time; one key never twice at once. */
+  /** How many keys are worked on at the same time; one key never twice at once. */
   readonly concurrency: number;
   /** Delay before a key whose work failed is tried again. */
   readonly backoff: BackoffOptions;
-  /** Works on a key. A rejection is reported and the key is tried again after its back-off. */
+  /** Works on a key. After a rejection `onError` is called and the key is retried after its back-off. */
   readonly work: (key: string, signal: AbortSignal) => Promise<void>;
   readonly onError: (key: string, error: unknown) => void;
   readonly metrics?: QueueMetrics | undefined;
 }
 
 /**
- * Keys to be worked on: each at most once in the queue, never twice at once, again after back-off when it failed.
- * Bounded by the number of different keys, since a key that waits is not queued again.
+ * Kubernetes' rate limiting work queue: a key is queued at most once, never worked on twice at once, and retried after
+ * back-off when its work failed. Bounded by the number of different keys, since a key that waits is not queued again.
  */
 export class WorkQueue implements AsyncDisposable {
   readonly #options: WorkQueueOptions;
-  /** With the time since when each waits. */
+  /** Key → when it was queued, on the monotonic clock. */
   readonly #ready = new Map<string, number>();
   readonly #delayed = new Map<string, { readonly at: number; readonly timer: Timer }>();
   readonly #running = new Map<string, { again: boolean; forgotten: boolean }>();
@@ -139,7 +139,7 @@ export class WorkQueue implements AsyncDisposable {
         metrics?.retries.inc();
         this.addAfter(key, this.#backoff(key).next());
       }
-      // A change that came while the work failed waits for the back-off too: it is the same work.
+      // A key that was added while its work failed waits for the back-off too.
       else if (state.again) this.#queue(key);
       this.#startNext();
     }

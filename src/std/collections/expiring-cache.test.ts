@@ -2,7 +2,7 @@ import t from "tap";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { ExpiringCache } from "./expiring-cache.ts";
 
-t.test("ExpiringCache forgets what is too old, and what was not used for longest when it is full", async (t) => {
+t.test("ExpiringCache drops expired entries, and the least recently used one when it is full", async (t) => {
   const clock = new FakeClock();
   const cache = new ExpiringCache<number>(2, clock);
   cache.set("a", 1, 100);

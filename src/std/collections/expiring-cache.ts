@@ -5,11 +5,11 @@ interface Entry<V> {
   readonly until: number;
 }
 
-/** Values that are good for a while. Holds at most `entriesMax`; the one not used for longest goes first. */
+/** An LRU cache whose entries expire. Holds at most `entriesMax` entries. */
 export class ExpiringCache<V> {
   readonly #clock: Pick<Clock, "monotonic">;
   readonly #entriesMax: number;
-  /** In the order of their last use. */
+  /** Least recently used first. */
   readonly #entries = new Map<string, Entry<V>>();
 
   constructor(entriesMax: number, clock: Pick<Clock, "monotonic">) {
@@ -30,7 +30,7 @@ export class ExpiringCache<V> {
     return entry.value;
   }
 
-  /** Does nothing when it would be gone at once. */
+  /** `milliseconds` is how long the entry lives; 0 or less removes it. */
   set(key: string, value: V, milliseconds: number): void {
     this.#entries.delete(key);
     if (milliseconds <= 0) return;

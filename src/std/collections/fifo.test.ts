@@ -1,7 +1,7 @@
 import t from "tap";
 import { Fifo } from "./fifo.ts";
 
-t.test("Fifo gives back what it was given, in order", async (t) => {
+t.test("Fifo returns items in the order in which they were pushed", async (t) => {
   const fifo = new Fifo<number>();
   t.same([fifo.shift(), fifo.last, fifo.length], [undefined, undefined, 0]);
   t.throws(() => fifo.replaceLast(1), RangeError);

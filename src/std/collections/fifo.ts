@@ -1,4 +1,4 @@
-/** A queue whose `shift` does not move what is behind it. Its owner bounds it. */
+/** A queue whose `shift` takes constant time. Its owner bounds it. */
 export class Fifo<T> {
   #items: T[] = [];
   #head = 0;
@@ -15,7 +15,7 @@ export class Fifo<T> {
     this.#items.push(item);
   }
 
-  /** Puts `item` in the place of the last one; the queue must not be empty. */
+  /** Replaces the last item; the queue must not be empty. */
   replaceLast(item: T): void {
     if (this.length === 0) throw new RangeError("Cannot replace the last item: the queue is empty");
     this.#items[this.#items.length - 1] = item;

@@ -1,7 +1,7 @@
 import t from "tap";
 import { constantTimeEqual } from "./constant-time-equal.ts";
 
-t.test("sameSecret() compares texts and bytes of any length", async (t) => {
+t.test("constantTimeEqual() compares strings and bytes of any length", async (t) => {
   for (const [a, b] of [
     ["", ""],
     ["abc", "abc"],

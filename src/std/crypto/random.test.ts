@@ -1,5 +1,5 @@
 import t from "tap";
-import { seededRandom, randomSuffix, systemRandom, randomUuid } from "./random.ts";
+import { randomSuffix, randomUuid, seededRandom, systemRandom } from "./random.ts";
 
 t.test("uuid() is a version 4 UUID", async (t) => {
   for (const random of [systemRandom, seededRandom(3)]) {

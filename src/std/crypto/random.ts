@@ -8,11 +8,11 @@ export interface RandomSource {
   fraction(): number;
 }
 
-/** Asking the system costs microseconds, however little is asked for: requests need 16 bytes each. */
+/** Each system call costs microseconds, whatever its size; a request needs 16 bytes. */
 const POOL_BYTES = 4096;
 let pool: Buffer = Buffer.alloc(0);
 
-/** Nothing handed out stays behind in the pool. */
+/** Bytes that are returned are erased from the pool. */
 function takePooledBytes(count: number): Uint8Array {
   if (count > POOL_BYTES / 8) return randomBytes(count);
   if (pool.length < count) pool = randomBytes(POOL_BYTES);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import t from "tap";
 import { makeDirectory } from "./make-directory.ts";
 
-t.test("makeDirectory() makes what is missing, with its mode, and tells the topmost", async (t) => {
+t.test("makeDirectory() creates missing parents with its mode and resolves with the topmost one", async (t) => {
   const top = await mkdtemp(join(tmpdir(), "svc-directory-"));
   t.teardown(() => rm(top, { recursive: true }));
   t.equal(await makeDirectory(join(top, "a/b/c"), 0o700), join(top, "a"));
@@ -15,7 +15,7 @@ t.test("makeDirectory() makes what is missing, with its mode, and tells the topm
   t.ok((await stat(join(top, "x/y"))).isDirectory(), "two at once do not hinder each other");
 });
 
-t.test("makeDirectory() fails as the file system does, and ends", async (t) => {
+t.test("makeDirectory() rejects with the file system's error", async (t) => {
   const top = await mkdtemp(join(tmpdir(), "svc-directory-"));
   t.teardown(() => rm(top, { recursive: true }));
   await writeFile(join(top, "file"), "");

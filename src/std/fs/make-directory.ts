@@ -2,11 +2,11 @@ import { mkdir, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 
 /**
- * Makes a directory and those above it that are missing, all of this mode. Resolves with the topmost one made, or with
- * undefined when all were there; rejects as the file system does.
+ * Creates a directory and its missing parents, all with this mode. Resolves with the topmost one created, or with
+ * undefined when all existed; rejects with the file system's error.
  *
- * Node's own way never ends on a file system that says of a directory that it cannot find it and will not make it, as
- * /proc does, and says "no such file" where the truth is "read-only".
+ * Node's recursive mkdir never ends on a file system that returns ENOENT for both stat and mkdir of a directory, as
+ * /proc does, and reports ENOENT where the cause is EROFS.
  */
 export async function makeDirectory(path: string, mode: number): Promise<string | undefined> {
   const missing = await missingDirectories(path);
@@ -14,21 +14,21 @@ export async function makeDirectory(path: string, mode: number): Promise<string 
     try {
       await mkdir(directory, { mode });
     } catch (error) {
-      // Somebody else may have been faster.
+      // Another process may have created it meanwhile.
       if (!(await isDirectory(directory))) throw error;
     }
   }
   return missing[0];
 }
 
-/** From the top down. */
+/** The topmost first. */
 async function missingDirectories(path: string): Promise<readonly string[]> {
   const missing: string[] = [];
   for (let directory = path; !(await exists(directory)); directory = dirname(directory)) {
     missing.unshift(directory);
     if (directory === dirname(directory)) break;
   }
-  // What is there and no directory is refused by mkdir, in the system's words.
+  // mkdir rejects a path that exists and is no directory, with the system's error.
   return missing.length === 0 && !(await isDirectory(path)) ? [path] : missing;
 }
 

@@ -1,17 +1,17 @@
-/** Hearing of files that change, those included that are replaced by renaming or through a symbolic link. */
+/** Detects changed files, also those replaced by a rename or through a symbolic link. */
 import { type FSWatcher, watch } from "node:fs";
 import { dirname } from "node:path";
 import type { Clock, Timer } from "../time/clock.ts";
 
-/** A certificate and its key are two files: who hears of one waits for the other. */
+/** A certificate and its key are two files: the check waits until both are written. */
 const SETTLE_MS = 100;
-/** Some file systems tell nothing, and a directory may be replaced as a whole. */
+/** Some file systems send no events, and a directory may be replaced as a whole. */
 const CHECK_INTERVAL_MS = 60_000;
 
 /**
- * Calls `look` soon after something happened in the directories of the files, and once a minute anyway; `look` finds
- * out for itself whether what it reads has changed. (Directories, because a watched file is one inode: when `..data` is
- * exchanged beneath it, nothing happens to it.)
+ * Calls `check` shortly after a change in the directories of the files, and once a minute; `check` finds out itself
+ * whether what it reads has changed. It watches directories because a watched file is one inode: when `..data` is
+ * replaced, a watched file gets no event.
  */
 export function watchFiles(files: readonly string[], clock: Clock, check: () => void): Disposable {
   return new Watch(new Set(files.map((file) => dirname(file))), clock, check);
@@ -56,7 +56,7 @@ class Watch implements Disposable {
         watcher.on("error", () => watcher.close());
         return [watcher];
       } catch {
-        // Not there, or no watches left: the next look finds out.
+        // The directory is missing or the system has no watches left: the next check opens it again.
         return [];
       }
     });

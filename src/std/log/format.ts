@@ -1,4 +1,4 @@
-/** One log line as a value, and its two spellings: klog's text and Kubernetes' JSON. */
+/** One log line as a value, and its two formats: klog's text and Kubernetes' JSON. */
 import { inspect } from "node:util";
 
 export interface LogLine {
@@ -29,10 +29,10 @@ export function formatText(line: LogLine, pid: number): string {
   return `${text}\n`;
 }
 
-/** Members that a line brings itself; a field of that name gets an underscore. */
+/** Members that every line has; a field of that name gets an underscore. */
 const RESERVED = new Set(["ts", "v", "caller", "msg", "logger", "severity", "time", "level"]);
 
-/** All members of the JSON form but `ts` and `msg`. */
+/** All members of the JSON format but `ts` and `msg`. */
 export function jsonFields(line: LogLine): Record<string, unknown> {
   const members: Record<string, unknown> = { logger: line.module, caller: line.caller };
   if (line.severity === "error") members.severity = "error";
@@ -49,7 +49,7 @@ export function bounded(text: string): string {
   return `${text.slice(0, VALUE_LENGTH_MAX)}… (${text.length - VALUE_LENGTH_MAX} more characters)`;
 }
 
-/** The message of whatever was thrown, followed by those of its causes that it does not repeat. */
+/** The message of what was thrown, followed by those of its causes that it does not contain. */
 function errorText(error: unknown): string {
   const parts: string[] = [];
   let current = error;
@@ -108,7 +108,7 @@ function quote(text: string): string {
   return escaped(JSON.stringify(text));
 }
 
-/** What JSON leaves as it is and a terminal or a line-wise reader would act on: DEL, C1, line and direction marks. */
+/** Characters that JSON does not escape and a terminal or line reader interprets: DEL, C1, line and direction marks. */
 const UNSAFE = /[\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
 
 function escaped(text: string): string {

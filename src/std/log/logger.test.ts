@@ -62,7 +62,7 @@ t.test("createLogger() prints errors with their causes, and stacks from verbosit
   t.match(odd.stderr.text, /"a" err="text"\n.*"b" err="one; two"\n.*"c" err={"code":5}\n.*"d"\n$/);
 });
 
-t.test("createLogger() lets no value start a line of its own or reach a terminal", async (t) => {
+t.test("createLogger() escapes line breaks and terminal control characters in values", async (t) => {
   const evil = 'x\nI1025 00:15:15.525000 1 svc.ts:1] "Forged"\u001b[2J\u009b1m\u2028\u202e\u007f"\\';
   for (const format of ["text", "json"] as const) {
     const { log, stderr } = setUp({ format });
@@ -78,7 +78,7 @@ t.test("createLogger() lets no value start a line of its own or reach a terminal
   t.notMatch(stderr.text, /[\u007f-\u009f\u2028\u202e]/);
 });
 
-t.test("createLogger() prints objects as JSON, circular ones too, and bounds what is long", async (t) => {
+t.test("createLogger() prints objects as JSON, circular ones too, and truncates long values", async (t) => {
   const circular: Record<string, unknown> = { a: 1 };
   circular.self = circular;
   const { log, stderr } = setUp();
@@ -87,7 +87,7 @@ t.test("createLogger() prints objects as JSON, circular ones too, and bounds wha
   t.match(stderr.text, /long="x{4096}… \(904 more characters\)"\n$/);
 });
 
-t.test("createLogger() writes Kubernetes' JSON form", async (t) => {
+t.test("createLogger() writes Kubernetes' JSON format", async (t) => {
   const { log, stderr } = setUp({ format: "json", verbosity: 4 });
   log
     .child("pod-worker", { node: "n1" })
@@ -150,7 +150,7 @@ t.test("createLogger() writes buffered lines when the process ends", async (t) =
   t.match(stdout, /^I.*"buffered"\n$/);
 });
 
-t.test("createLogger() is not stopped by a reader that does not read", async (t) => {
+t.test("createLogger() does not block on a reader that does not read", async (t) => {
   const script = `
     import { createLogger } from ${JSON.stringify(new URL("./logger.ts", import.meta.url).href)};
     process.stderr;

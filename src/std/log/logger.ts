@@ -1,4 +1,4 @@
-/** Structured logging with klog's levels. A logger is handed down; there is no global one. */
+/** Structured logging with klog's levels. A logger is a parameter; there is no global one. */
 import { pino } from "pino";
 import { matchesGlob } from "../glob.ts";
 import { type Clock, systemClock, type Timer } from "../time/clock.ts";
@@ -8,7 +8,7 @@ import { bounded, formatText, jsonFields, type LogLine } from "./format.ts";
 export interface Logger {
   info(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;
-  /** `error` may be anything that was thrown; its message and cause chain are printed, its stack at level 6. */
+  /** `error` may be anything that was thrown; the line has its message and cause chain, from `-v=6` on its stack. */
   error(message: string, error?: unknown, fields?: LogFields): void;
   /** The logger if verbosity `level` is on for this module, else undefined: `log.v(4)?.info("Syncing", { pod })`. */
   v(level: number): Logger | undefined;
@@ -71,12 +71,12 @@ const DEFAULTS: LogOptions = {
 /** Stacks are printed from this verbosity on. */
 const STACK_LEVEL = 6;
 
-/** The process' logger. Its owner disposes it last: that writes what is buffered. So does the end of the process. */
+/** The process' logger. Disposing it, or the end of the process, writes what is buffered. */
 export function createLogger(options: Partial<LogOptions> = {}, dependencies: LogDependencies = {}): RootLogger {
   return new Root({ ...DEFAULTS, ...options }, dependencies);
 }
 
-/** A logger for places that were given none: tests, and tools that only print. */
+/** A logger that writes nothing: for tests, and tools that only print. */
 export const silentLogger: Logger = {
   info: () => {},
   warn: () => {},
@@ -92,7 +92,7 @@ class ModuleLogger implements Logger {
   readonly #module: string;
   readonly #level: number;
   readonly #fields: LogFields;
-  /** What `--vmodule` says of this module. */
+  /** This module's level in `--vmodule`. */
   readonly #override: number | undefined;
 
   constructor(root: Root, module: string, level: number, fields: LogFields) {
@@ -213,7 +213,7 @@ class Root implements RootLogger {
     }
   }
 
-  /** Whether lines wait in memory; everything else is written as it comes. */
+  /** Whether lines are buffered; otherwise each is written at once. */
   #buffers(): boolean {
     return this.#options.splitStream && this.#options.infoBufferSize > 0;
   }
@@ -230,10 +230,10 @@ class Root implements RootLogger {
   }
 }
 
-/** What is held back for a destination that cannot be written, before lines are dropped. */
+/** Lines kept for a destination that cannot be written; further ones are dropped. */
 const BACKLOG_BYTES_MAX = 4 * 2 ** 20;
 
-/** How often a flush waits a tenth of a second for a reader that does not read. */
+/** How many times a flush waits 100 ms for a reader that does not read. */
 const FLUSH_RETRIES = 10;
 
 /** A file descriptor, written synchronously so that the last line before a crash is there. */
@@ -245,10 +245,10 @@ function destination(fd: number, bufferSize: number): LogSink {
     minLength: bufferSize,
     maxWrite: Math.max(16 * 1024, bufferSize + 1),
     maxLength: BACKLOG_BYTES_MAX + bufferSize,
-    // A reader that is slow for a moment must not stop the program: the lines go with the next one. Only a flush waits.
+    // A slow reader must not block the program: the lines are written with the next one. Only a flush waits.
     retryEAGAIN: () => retries-- > 0,
   });
-  // A log that cannot be written is no reason to stop; sonic-boom keeps the lines and tries again with the next.
+  // A log that cannot be written does not stop the program; sonic-boom keeps the lines and retries with the next.
   sink.on("error", () => {});
   return {
     write: (line) => sink.write(line),
@@ -257,7 +257,7 @@ function destination(fd: number, bufferSize: number): LogSink {
       try {
         sink.flushSync();
       } catch {
-        // As above; at the end of the process there is nobody left to tell.
+        // As above.
       }
       retries = 0;
     },
@@ -268,7 +268,7 @@ function textWriter(sink: LogSink, pid: number): Write {
   return (line) => void sink.write(formatText(line, pid));
 }
 
-/** `ts` in milliseconds, `v` for all but errors, as Kubernetes' own JSON log format has them. */
+/** Kubernetes' JSON log format: `ts` in milliseconds, `v` on all lines but errors. */
 function jsonWriter(sink: LogSink): Write {
   let time = 0;
   const logger = pino(

@@ -2,7 +2,7 @@ import t from "tap";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { collectGarbageWhenIdle } from "./collect-when-idle.ts";
 
-t.test("tidyMemory() collects twice each time that a busy process has become calm", async (t) => {
+t.test("collectGarbageWhenIdle() collects twice each time a busy process becomes idle", async (t) => {
   const clock = new FakeClock();
   let cpu = 0;
   let collections = 0;
@@ -26,7 +26,7 @@ t.test("tidyMemory() collects twice each time that a busy process has become cal
   t.equal(collections, 4);
 });
 
-t.test("tidyMemory() leaves no timer behind, nor does it need one where it cannot collect", (t) => {
+t.test("collectGarbageWhenIdle() cancels its timer when disposed, and starts none without --expose-gc", (t) => {
   const clock = new FakeClock();
   collectGarbageWhenIdle({ clock, collect: () => undefined, cpuMs: () => 0 })[Symbol.dispose]();
   t.equal(clock.pending, 0);

@@ -1,21 +1,21 @@
-/** Gives back the memory that busy times took: V8 itself collects only when somebody asks for more. */
+/** Returns memory to the system after busy times: V8 collects only when the program allocates. */
 import type { Clock, Timer } from "../time/clock.ts";
 
 export interface IdleCollectionOptions {
   readonly clock: Clock;
-  /** Collects all garbage; undefined: Node was started without `--expose-gc`, and nothing is done. */
+  /** Collects all garbage. Undefined without `--expose-gc`: nothing is done then. */
   readonly collect?: (() => void) | undefined;
-  /** Processor time of this process so far, in milliseconds. */
+  /** CPU time of this process so far, in milliseconds. */
   readonly cpuMs?: () => number;
 }
 
 const CHECK_INTERVAL_MS = 10_000;
-/** A process that takes more of a processor has other things to do, and collects while it does them. */
+/** CPU use below which the process is idle; a busy one collects while it works. */
 const IDLE_CPU_SHARE = 0.02;
-/** What is only kept by what one collection frees, the next one frees. */
+/** The second one frees what was only reachable through finalizers of the first. */
 const COLLECTIONS = 2;
 
-/** Until it is disposed of: collects garbage twice, one look after the other, once the process has become calm. */
+/** Collects garbage twice, one check after the other, each time the process has become idle; until disposed. */
 export function collectGarbageWhenIdle(options: IdleCollectionOptions): Disposable {
   const { clock, collect = globalThis.gc, cpuMs = processCpuMs } = options;
   let before = cpuMs();
@@ -28,7 +28,7 @@ export function collectGarbageWhenIdle(options: IdleCollectionOptions): Disposab
       left -= 1;
       collect?.();
     }
-    // What the collection took is no work.
+    // CPU time of the collection itself does not count.
     before = cpuMs();
     timer = clock.timer(CHECK_INTERVAL_MS, check);
   };

@@ -1,8 +1,8 @@
 import { Buffer } from "node:buffer";
 
 /**
- * The bytes in memory that is theirs alone, for those who keep them. Small buffers are cut from a pool that Node shares
- * out, and each that is kept keeps the whole pool, with all that was cut from it for a moment only.
+ * The bytes in an ArrayBuffer of their own, for buffers that are kept. Node allocates small buffers from a shared pool,
+ * and each buffer that is kept keeps its whole pool in memory.
  */
 export function toUnpooledBuffer(bytes: Uint8Array): Buffer {
   const { buffer, byteOffset, byteLength } = bytes;

@@ -4,7 +4,7 @@ import { formatMetrics, formatNumber } from "./text-format.ts";
 
 const registryWith = (policy: Partial<MetricPolicy> = {}) => new MetricRegistry({ ...SHOW_ALL, ...policy });
 
-t.test("metricsText() prints each type as Prometheus reads it", async (t) => {
+t.test("formatMetrics() writes each type in Prometheus' text format", async (t) => {
   const registry = registryWith();
   const requests = registry.counter({ name: "b_total", help: "Two\nlines.", stability: "STABLE", labels: ["z", "a"] });
   requests.with('say "x"', "1").inc(2);
@@ -31,7 +31,7 @@ c_count{x="y"} 3
   );
 });
 
-t.test("metricsText() speaks OpenMetrics", async (t) => {
+t.test("formatMetrics() writes OpenMetrics", async (t) => {
   const registry = registryWith();
   registry.counter({ name: "a_total", help: "One." }).with().inc();
   registry.counter({ name: "attempts", help: "Two." }).with().inc();
@@ -48,7 +48,7 @@ attempts 1.0
   );
 });
 
-t.test("numberText() prints numbers as Go does", async (t) => {
+t.test("formatNumber() formats numbers as Go does", async (t) => {
   const cases: readonly [number, string][] = [
     [0, "0"],
     [1, "1"],
@@ -64,7 +64,7 @@ t.test("numberText() prints numbers as Go does", async (t) => {
   for (const [value, expected] of cases) t.equal(formatNumber(value), expected);
 });
 
-t.test("MetricRegistry shows what the policy lets it", async (t) => {
+t.test("MetricRegistry shows what the policy allows", async (t) => {
   const isHidden = (since: string) => since === "1.1";
   const build = (policy: Partial<MetricPolicy>) => {
     const registry = registryWith({ showHidden: false, isHidden, ...policy });
@@ -78,24 +78,27 @@ t.test("MetricRegistry shows what the policy lets it", async (t) => {
   t.same(build({ showHidden: true, disabled: new Set(["oldest", "new"]) }), ["old"], "disabled outranks shown");
 });
 
-t.test("Family.with() finds the same series again, and tells unexpected values apart from none", async (t) => {
-  const registry = registryWith({ allowedValues: new Map([["codes,code", new Set(["200"])]]) });
-  const codes = registry.counter({ name: "codes", help: "", labels: ["verb", "code"] });
-  t.equal(codes.with("GET", "200"), codes.with("GET", "200"));
-  t.equal(codes.with("GET", "404"), codes.with("GET", "500"));
-  t.same(codes.with("GET", "404").values, ["GET", "unexpected"]);
-  t.equal(codes.series().length, 2);
-  t.throws(() => codes.with("GET"), /codes: it has 2 labels, not 1/);
-  t.throws(() => registry.gauge({ name: "codes", help: "" }), /two metrics/);
-});
+t.test(
+  "Family.with() returns the same series again, and distinguishes unexpected values from absent ones",
+  async (t) => {
+    const registry = registryWith({ allowedValues: new Map([["codes,code", new Set(["200"])]]) });
+    const codes = registry.counter({ name: "codes", help: "", labels: ["verb", "code"] });
+    t.equal(codes.with("GET", "200"), codes.with("GET", "200"));
+    t.equal(codes.with("GET", "404"), codes.with("GET", "500"));
+    t.same(codes.with("GET", "404").values, ["GET", "unexpected"]);
+    t.equal(codes.series().length, 2);
+    t.throws(() => codes.with("GET"), /codes: it has 2 labels, not 1/);
+    t.throws(() => registry.gauge({ name: "codes", help: "" }), /two metrics/);
+  },
+);
 
-t.test("a family does not grow without end", async (t) => {
+t.test("a family keeps a bounded number of series", async (t) => {
   const names = registryWith().counter({ name: "names", help: "", labels: ["name"] });
   for (let name = 0; name < 20_000; name++) names.with(String(name)).inc();
   t.equal(names.series().length, 10_000);
 });
 
-t.test("MetricRegistry.reset() starts all numbers anew", async (t) => {
+t.test("MetricRegistry.reset() sets all values to zero", async (t) => {
   const registry = registryWith();
   const kept = registry.histogram({ name: "h", help: "" }, [1]).with();
   kept.observe(3);

@@ -1,9 +1,9 @@
 /**
- * Numbers that a process keeps about itself, in families: one name, and a series for each combination of label values.
- * Recording is adding to a number. Who records often keeps the series it was given by `with`, which is a look-up.
+ * Prometheus metrics in families: one name, and a series for each combination of label values. Callers on hot paths
+ * keep the series that `with` returned, since `with` is a look-up.
  */
 
-/** How long a metric's name and labels will stay as they are. */
+/** Kubernetes' stability level of a metric's name and labels. */
 export type Stability = "ALPHA" | "BETA" | "STABLE";
 
 export interface MetricOptions {
@@ -11,17 +11,17 @@ export interface MetricOptions {
   readonly help: string;
   readonly stability?: Stability;
   readonly labels?: readonly string[];
-  /** `1.27.0`: since then something else is to be used. */
+  /** `1.27.0` */
   readonly deprecatedSince?: string;
 }
 
-/** What an operator wants to see of the metrics there are. */
+/** Which metrics are shown, as set by flags. */
 export interface MetricPolicy {
   /** Names of families that are not shown. */
   readonly disabled: ReadonlySet<string>;
-  /** `metric,label` → the values that are told apart; all others are `unexpected`. */
+  /** `metric,label` → the label values allowed; all others become `unexpected`. */
   readonly allowedValues: ReadonlyMap<string, ReadonlySet<string>>;
-  /** Whether those that are deprecated, and hidden for it, are shown all the same. */
+  /** Whether deprecated metrics that are hidden by now are shown. */
   readonly showHidden: boolean;
   /** Whether a metric that is deprecated since this release is hidden by now. */
   isHidden(deprecatedSince: string): boolean;
@@ -34,7 +34,7 @@ export const SHOW_ALL: MetricPolicy = {
   isHidden: () => false,
 };
 
-/** Label values come from outside now and then: a family does not grow without end. */
+/** A bound for each family, since some label values come from clients. */
 const SERIES_MAX = 10_000;
 const UNEXPECTED = "unexpected";
 
@@ -54,7 +54,7 @@ export abstract class Family<S extends Series> {
     this.#allowed = this.labels.map((label) => policy.allowedValues.get(`${options.name},${label}`));
   }
 
-  /** The series with these values, in the order of the labels; made when it is first asked for. */
+  /** The series with these values, in the order of the labels; created by the first call. */
   with(...values: readonly string[]): S {
     const key = values.length === 1 ? values[0]! : values.join("\xff");
     return this.#series.get(key) ?? this.#make(key, values);
@@ -65,7 +65,7 @@ export abstract class Family<S extends Series> {
     return [...new Set(this.#series.values())].sort((a, b) => compareLists(a.values, b.values));
   }
 
-  /** Forgets all series. Who keeps one records into nothing from then on. */
+  /** Removes all series. A series that a caller kept is not shown any more. */
   clear(): void {
     this.#series.clear();
   }
@@ -79,7 +79,9 @@ export abstract class Family<S extends Series> {
 
   #make(key: string, labelValues: readonly string[]): S {
     if (labelValues.length !== this.labels.length) {
-      throw new Error(`Cannot record ${this.options.name}: it has ${this.labels.length} labels, not ${labelValues.length}`);
+      throw new Error(
+        `Cannot record ${this.options.name}: it has ${this.labels.length} labels, not ${labelValues.length}`,
+      );
     }
     const values = labelValues.map((value, index) => (this.#allowed[index]?.has(value) === false ? UNEXPECTED : value));
     if (this.#series.size >= SERIES_MAX) return this.create(values);
@@ -126,7 +128,7 @@ export class Gauge extends Counter {
 export class Histogram implements Series {
   readonly values: readonly string[];
   readonly bounds: readonly number[];
-  /** How many were at most each bound and above the one before; then those above all. */
+  /** Observations of each bucket, not cumulative; the last one is above all bounds. */
   readonly counts: Float64Array;
   sum = 0;
 
@@ -144,7 +146,7 @@ export class Histogram implements Series {
     this.sum += value;
   }
 
-  /** Shows what another one of the same bounds shows. */
+  /** Copies the values of a histogram with the same bounds. */
   copy(other: Histogram): void {
     this.counts.set(other.counts);
     this.sum = other.sum;
@@ -210,7 +212,7 @@ export class MetricRegistry {
     return this.#add(new HistogramFamily(options, this.policy, bounds));
   }
 
-  /** Called before metrics are shown, to fill in what is only counted when somebody looks. */
+  /** `collect` is called before metrics are shown, to set values that are computed only then. */
   onCollect(collect: () => void): void {
     this.#collectors.push(collect);
   }
@@ -219,7 +221,7 @@ export class MetricRegistry {
     return this.#families.has(name);
   }
 
-  /** What is to be shown, by name. */
+  /** The families that the policy shows, by name. */
   collect(): readonly AnyFamily[] {
     for (const collect of this.#collectors) collect();
     return this.all()
@@ -227,7 +229,7 @@ export class MetricRegistry {
       .sort((a, b) => (a.options.name < b.options.name ? -1 : 1));
   }
 
-  /** Everything, shown or not. */
+  /** All families, shown or not. */
   all(): readonly AnyFamily[] {
     return [...this.#families.values()];
   }

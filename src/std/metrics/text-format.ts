@@ -1,4 +1,4 @@
-/** Metrics as Prometheus reads them: its own text format, and OpenMetrics. */
+/** Prometheus' text format, and OpenMetrics. */
 import type { AnyFamily, Histogram, MetricOptions, MetricRegistry } from "./metrics.ts";
 
 export type MetricFormat = "prometheus" | "openmetrics";
@@ -23,13 +23,13 @@ function addFamily(lines: string[], family: AnyFamily, open: boolean): void {
   if (series.length === 0) return;
   const { name } = family.options;
   const counts = open && family.type === "counter";
-  // OpenMetrics knows a counter by its samples' suffix; one without it is of no type.
+  // In OpenMetrics a counter's samples end in `_total`; a counter without that suffix has type unknown.
   const title = counts && name.endsWith("_total") ? name.slice(0, -"_total".length) : name;
   lines.push(`# HELP ${title} ${escapeHelp(formatHelp(family.options), open)}`);
   lines.push(`# TYPE ${title} ${counts && title === name ? "unknown" : family.type}`);
-  const named = family.labels.map((label, place) => ({ label, place })).sort((a, b) => (a.label < b.label ? -1 : 1));
+  const named = family.labels.map((label, index) => ({ label, index })).sort((a, b) => (a.label < b.label ? -1 : 1));
   for (const one of series) {
-    const labels = named.map(({ label, place }) => `${label}="${escapeLabel(one.values[place] ?? "")}"`).join(",");
+    const labels = named.map(({ label, index }) => `${label}="${escapeLabel(one.values[index] ?? "")}"`).join(",");
     if ("value" in one) lines.push(`${name}${labels === "" ? "" : `{${labels}}`} ${formatNumber(one.value, open)}`);
     else addHistogram(lines, name, labels, one, open);
   }
@@ -38,9 +38,9 @@ function addFamily(lines: string[], family: AnyFamily, open: boolean): void {
 function addHistogram(lines: string[], name: string, labels: string, histogram: Histogram, open: boolean): void {
   const before = labels === "" ? "" : `${labels},`;
   let count = 0;
-  for (const [place, some] of histogram.counts.entries()) {
+  for (const [index, some] of histogram.counts.entries()) {
     count += some;
-    const bound = histogram.bounds[place];
+    const bound = histogram.bounds[index];
     const le = bound === undefined ? "+Inf" : formatNumber(bound, open);
     lines.push(`${name}_bucket{${before}le="${le}"} ${formatNumber(count, false)}`);
   }
@@ -63,7 +63,7 @@ function escapeLabel(text: string): string {
   return /[\\"\n]/.test(text) ? text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n") : text;
 }
 
-/** As Go prints a number in its shortest form: `1e+06`, `0.005`, `1e-07`. OpenMetrics wants a dot or an exponent. */
+/** A number as Go prints it: `1e+06`, `0.005`, `1e-07`. OpenMetrics requires a dot or an exponent. */
 export function formatNumber(value: number, open = false): string {
   if (Number.isNaN(value)) return "NaN";
   if (!Number.isFinite(value)) return value > 0 ? "+Inf" : "-Inf";

@@ -1,5 +1,5 @@
 import t from "tap";
-import { readHostAddress, hostAddresses } from "./host-addresses.ts";
+import { hostAddresses, readHostAddress } from "./host-addresses.ts";
 
 type Interfaces = Parameters<typeof hostAddresses>[0];
 
@@ -28,10 +28,10 @@ t.test("hostAddresses() puts the default route's IPv4 address first and leaves c
   t.same(hostAddresses(interfaces, routes), ["192.0.2.2", "198.51.100.9", "2001:db8::2"]);
 });
 
-t.test("hostAddresses() finds nothing on a host that has only loopback", async (t) => {
+t.test("hostAddresses() returns nothing for a host that has only loopback", async (t) => {
   t.same(hostAddresses({ lo: [address("127.0.0.1", true)] } as Interfaces, undefined), []);
 });
 
-t.test("hostAddress() always has one", async (t) => {
+t.test("readHostAddress() always resolves with an address", async (t) => {
   t.match(await readHostAddress(), /^[0-9a-f.:]+$/);
 });

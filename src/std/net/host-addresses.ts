@@ -7,7 +7,7 @@ type Interfaces = ReturnType<typeof networkInterfaces>;
 /** Bridges and links that container engines make: their addresses are not the host's. */
 const containerInterface = /^(?:svc[0-9]|svc-|cni[0-9]|docker[0-9]|br-|veth|virbr|flannel|cali)/;
 
-/** Every address but loopback and link-local ones, the default route's interface first, IPv4 before IPv6. */
+/** All addresses except loopback and link-local ones: IPv4 before IPv6, the default route's interface first. */
 export function hostAddresses(interfaces: Interfaces, routes: string | undefined): readonly string[] {
   const preferred = defaultInterface(routes ?? "");
   const found = Object.entries(interfaces)
@@ -19,7 +19,7 @@ export function hostAddresses(interfaces: Interfaces, routes: string | undefined
   return found.sort((a, b) => rank(a) - rank(b)).map(({ address }) => address);
 }
 
-/** The address by which others reach this host; loopback when it has no other. */
+/** The address at which other hosts reach this one; loopback when it has no other. */
 export async function readHostAddress(): Promise<string> {
   const routes = await readFile("/proc/net/route", "utf8").catch(() => undefined);
   return hostAddresses(networkInterfaces(), routes)[0] ?? "127.0.0.1";

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import t from "tap";
 import { contains, formatCidr, formatIp, parseCidr, parseIp } from "./ip.ts";
 
-t.test("parseIp() reads what Go's older parser reads, and tells the form", async (t) => {
+t.test("parseIp() accepts what Go's older parser accepts, and reports the notation", async (t) => {
   const cases: readonly (readonly [text: string, canonical: string, form: string])[] = [
     ["10.9.8.7", "10.9.8.7", "standard"],
     ["0.0.0.0", "0.0.0.0", "standard"],
@@ -27,14 +27,14 @@ t.test("parseIp() reads what Go's older parser reads, and tells the form", async
   }
 });
 
-t.test("parseIp() refuses everything else", async (t) => {
+t.test("parseIp() rejects everything else", async (t) => {
   const bad = ["", "x", "1.2.3", "1.2.3.4.5", "1.2.3.256", "1.2.3.-4", "1..2.3", " 1.2.3.4", "1.2.3.4/8", "0x1.2.3.4"];
   const bad6 = [":", ":::", "1:2", "1::2::3", "1:2:3:4:5:6:7:8:9", "1:2:3:4::5:6:7:8", "::1%eth0", "::g", "::10000"];
   const badTail = ["1.2.3.4::", "::1.2.3.4:5", "1:2:3:4:5:6:7:1.2.3.4", "1:"];
   for (const text of [...bad, ...bad6, ...badTail]) t.equal(parseIp(text), undefined, text);
 });
 
-t.test("parseCidr() knows the block and the address that named it", async (t) => {
+t.test("parseCidr() returns the block and the address before the slash", async (t) => {
   const cases: readonly (readonly [text: string, canonical: string, address: string, form: string])[] = [
     ["10.1.2.3/8", "10.0.0.0/8", "10.1.2.3", "standard"],
     ["0.0.0.0/0", "0.0.0.0/0", "0.0.0.0", "standard"],

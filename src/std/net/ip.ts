@@ -1,11 +1,11 @@
 /**
- * IP addresses and CIDR blocks, read as Go's older parsers do: leading zeros and IPv4 written as IPv6 are understood,
- * and `form` tells that they are there. An IPv4-mapped address is an IPv4 address.
+ * IP addresses and CIDR blocks, parsed as Go's older parsers do: they accept leading zeros and IPv4-mapped IPv6, which
+ * `notation` reports. An IPv4-mapped address is an IPv4 address.
  */
 
 export type IpFamily = "IPv4" | "IPv6";
 
-/** Whether today's stricter parsers would read the text as well. */
+/** Whether Go's stricter parsers (netip) accept the text as well. */
 export type IpNotation = "standard" | "leadingZeros" | "mapped";
 
 export interface Ip {
@@ -16,9 +16,9 @@ export interface Ip {
 
 export interface Cidr {
   readonly family: IpFamily;
-  /** The address as it stood before the slash. */
+  /** The address before the slash. */
   readonly address: Ip;
-  /** The address with all bits behind the prefix zero. */
+  /** The address with all host bits zero. */
   readonly network: bigint;
   readonly prefixLength: number;
   readonly notation: IpNotation;
@@ -26,15 +26,15 @@ export interface Cidr {
 
 const MAPPED = 0xffffn;
 
-/** Undefined for what is no address; zones (`fe80::1%eth0`) are none. */
+/** Undefined when malformed. Zones (`fe80::1%eth0`) are not accepted. */
 export function parseIp(text: string): Ip | undefined {
   if (!text.includes(":")) return parseIPv4(text);
   const groups = parseGroups(text);
   if (groups === undefined) return undefined;
   const value = groups.values.reduce((sum, group) => (sum << 16n) | BigInt(group), 0n);
   const mapped = value >> 32n === MAPPED;
-  const form = groups.leadingZeros ? "leadingZeros" : mapped ? "mapped" : "standard";
-  return mapped ? { family: "IPv4", value: value & 0xffffffffn, notation: form } : { family: "IPv6", value, notation: form };
+  const notation = groups.leadingZeros ? "leadingZeros" : mapped ? "mapped" : "standard";
+  return mapped ? { family: "IPv4", value: value & 0xffffffffn, notation } : { family: "IPv6", value, notation };
 }
 
 function parseIPv4(text: string): Ip | undefined {
@@ -88,7 +88,7 @@ function parseSide(side: string, mayEndInIPv4: boolean): Groups | undefined {
   return { values, leadingZeros };
 }
 
-/** The one form that stands for the address: dotted, or as RFC 5952 has it. */
+/** The canonical text: dotted decimal, or RFC 5952. */
 export function formatIp({ family, value }: Pick<Ip, "family" | "value">): string {
   if (family === "IPv4") return [24n, 16n, 8n, 0n].map((shift) => (value >> shift) & 0xffn).join(".");
   const groups = Array.from({ length: 8 }, (_, i) => ((value >> BigInt(112 - 16 * i)) & 0xffffn).toString(16));
@@ -112,7 +112,7 @@ export function addressBits(family: IpFamily): 32 | 128 {
   return family === "IPv4" ? 32 : 128;
 }
 
-/** `10.0.0.0/8`, `2001:db8::/64`; undefined for what is none. */
+/** `10.0.0.0/8`, `2001:db8::/64`; undefined when malformed. */
 export function parseCidr(text: string): Cidr | undefined {
   const slash = text.indexOf("/");
   if (slash < 0) return undefined;
@@ -122,14 +122,14 @@ export function parseCidr(text: string): Cidr | undefined {
   const written = text.slice(0, slash).includes(":") ? 128 : 32;
   if (Number(digits) > written) return undefined;
   const asIPv4 = address.family === "IPv4" && written === 128;
-  // A mapped address whose prefix ends before the IPv4 part is a block of IPv6.
+  // A mapped address whose prefix ends before the IPv4 part is an IPv6 block.
   const wide = asIPv4 && Number(digits) < 96;
   const family = wide ? "IPv6" : address.family;
   const prefixLength = asIPv4 && !wide ? Number(digits) - 96 : Number(digits);
   const value = wide ? (MAPPED << 32n) | address.value : address.value;
   const host = BigInt(addressBits(family) - prefixLength);
-  const form = address.notation !== "leadingZeros" && hasLeadingZero(digits) ? "leadingZeros" : address.notation;
-  return { family, address, network: (value >> host) << host, prefixLength, notation: form };
+  const notation = address.notation !== "leadingZeros" && hasLeadingZero(digits) ? "leadingZeros" : address.notation;
+  return { family, address, network: (value >> host) << host, prefixLength, notation };
 }
 
 export function formatCidr({ family, network, prefixLength }: Cidr): string {

@@ -1,80 +1,82 @@
-/** Asks a program on its input, and has its answer from its output. */
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import type { Clock } from "../time/clock.ts";
 
 export interface Command {
-  /** A path, or a name that is looked for where programs are. */
+  /** A path, or a name that is looked up in PATH. */
   readonly command: string;
   readonly args: readonly string[];
-  /** Beside this process' own variables; where both have one, this counts. */
+  /** Added to the environment of this process; overrides it. */
   readonly env: Readonly<Record<string, string>>;
 }
 
 export interface RunLimits {
   readonly timeoutMs: number;
-  /** A longer answer is none. */
+  /** Longer output is an error. */
   readonly bytesMax: number;
 }
 
-/** What a program complains about is told, but not at length. */
+/** How much of stderr an error message has. */
 const STDERR_CHARS_MAX = 1024;
 
-/** Rejects with why there is no answer, never with what the program wrote to its output. It ends either way. */
+/**
+ * Runs a program with `input` on stdin and resolves with its stdout. Rejects when the program fails, is too slow or
+ * writes too much; the error has stderr, never stdout. The program does not outlive the call.
+ */
 export async function runWithStdin(
   { command, args, env }: Command,
-  asked: string,
+  input: string,
   { timeoutMs, bytesMax }: RunLimits,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<string> {
   signal.throwIfAborted();
-  const late = new AbortController();
-  const timer = clock.timer(timeoutMs, () => late.abort(new Error(`no answer within ${timeoutMs / 1000} seconds`)));
+  const timeout = new AbortController();
+  const timer = clock.timer(timeoutMs, () => timeout.abort(new Error(`no answer within ${timeoutMs / 1000} seconds`)));
   try {
-    // In a process group of its own, which ends as a whole.
+    // A process group of its own, so that the program's children end with it.
     const child = spawn(command, args, { env: { ...process.env, ...env }, detached: true });
-    return await readOutput(child, asked, bytesMax, AbortSignal.any([late.signal, signal]));
+    return await readOutput(child, input, bytesMax, AbortSignal.any([timeout.signal, signal]));
   } catch (error) {
-    throw late.signal.aborted ? late.signal.reason : error;
+    throw timeout.signal.aborted ? timeout.signal.reason : error;
   } finally {
     timer.cancel();
   }
 }
 
-/** What the child writes until it ends well. It does not outlive the signal. */
+/** Resolves with stdout when the child exits with status 0; kills the child when the signal aborts. */
 async function readOutput(
   child: ChildProcessWithoutNullStreams,
-  asked: string,
+  input: string,
   bytesMax: number,
   signal: AbortSignal,
 ): Promise<string> {
-  const ended = Promise.withResolvers<number | NodeJS.Signals | null>();
+  const exited = Promise.withResolvers<number | NodeJS.Signals | null>();
   const kill = (): void => {
     if (child.pid !== undefined) killGroup(child.pid);
   };
   const output: Buffer[] = [];
   let bytes = 0;
-  let complaint = "";
-  child.on("error", ended.reject).on("close", (code, killed) => ended.resolve(code ?? killed));
+  let stderr = "";
+  child.on("error", exited.reject).on("close", (code, killed) => exited.resolve(code ?? killed));
   child.stdout.on("data", (chunk: Buffer) => {
     bytes += chunk.length;
     if (bytes > bytesMax) return kill();
     output.push(chunk);
   });
   child.stderr.on("data", (chunk: Buffer) => {
-    if (complaint.length < STDERR_CHARS_MAX) complaint += chunk.toString("utf8").slice(0, STDERR_CHARS_MAX);
+    if (stderr.length < STDERR_CHARS_MAX) stderr += chunk.toString("utf8").slice(0, STDERR_CHARS_MAX);
   });
-  // A program need not listen to the end to know its answer.
+  // A program may exit without reading all of stdin.
   child.stdin.on("error", () => undefined);
-  child.stdin.end(asked);
+  child.stdin.end(input);
   signal.addEventListener("abort", kill, { once: true });
   try {
-    const code = await ended.promise;
+    const code = await exited.promise;
     signal.throwIfAborted();
-    if (bytes > bytesMax) throw new Error(`it answered more than ${bytesMax} bytes`);
+    if (bytes > bytesMax) throw new Error(`stdout is longer than ${bytesMax} bytes`);
     if (code === 0) return Buffer.concat(output).toString("utf8");
-    const how = typeof code === "number" ? `exit status ${code}` : `signal: ${code}`;
-    throw new Error(complaint === "" ? how : `${how}: ${complaint.trim()}`);
+    const status = typeof code === "number" ? `exit status ${code}` : `signal: ${code}`;
+    throw new Error(stderr === "" ? status : `${status}: ${stderr.trim()}`);
   } finally {
     signal.removeEventListener("abort", kill);
   }
@@ -84,6 +86,6 @@ function killGroup(pid: number): void {
   try {
     process.kill(-pid, "SIGKILL");
   } catch {
-    // It has ended by itself.
+    // It has exited already.
   }
 }

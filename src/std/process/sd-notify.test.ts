@@ -54,14 +54,14 @@ t.test("Notifier.watchdog() beats at half the interval while healthy", async (t)
   t.equal(clock.pending, 0);
 });
 
-t.test("watchdogIntervalMs() takes the manager's word, for this process only", async (t) => {
+t.test("watchdogIntervalMs() is half of WATCHDOG_USEC, when WATCHDOG_PID is this process or absent", async (t) => {
   t.equal(watchdogIntervalMs({ WATCHDOG_USEC: "30000000" }, 1), 15_000);
   t.equal(watchdogIntervalMs({ WATCHDOG_USEC: "30000000", WATCHDOG_PID: "2" }, 1), undefined);
   for (const bad of [undefined, "", "0", "-5", "soon"])
     t.equal(watchdogIntervalMs({ WATCHDOG_USEC: bad }, 1), undefined);
 });
 
-t.test("createNotifier() reaches real datagram sockets, by path and abstract", async (t) => {
+t.test("createNotifier() sends to real datagram sockets, by path and abstract", async (t) => {
   if (spawnSync("socat", ["-V"]).status !== 0) {
     console.log("# socat is not present: 2 checks left out");
     return;

@@ -1,7 +1,7 @@
 /**
  * The service manager's notification protocol (sd_notify(3)): READY=1, STOPPING=1, STATUS=, WATCHDOG=1.
  *
- * Node has no unix datagram sockets, so the datagrams are sent by a short-lived child: `systemd-notify`, which is there
+ * Node has no unix datagram sockets, so a short-lived child sends the datagrams: `systemd-notify`, which is present
  * wherever systemd is, else `socat`. The unit therefore needs `NotifyAccess=all`. NOTIFY_SOCKET stays in the
  * environment.
  */
@@ -19,7 +19,7 @@ export interface NotifierOptions {
   readonly send?: ((assignments: readonly string[]) => Promise<void>) | undefined;
 }
 
-/** Talks to the service manager; every method does nothing when the process was not started by one. */
+/** Notifies the service manager; every method does nothing when the process was not started by one. */
 export interface Notifier extends AsyncDisposable {
   ready(status?: string): Promise<void>;
   stopping(): Promise<void>;
@@ -51,7 +51,7 @@ class SystemdNotifier implements Notifier {
   readonly #send: (assignments: readonly string[]) => Promise<void>;
   #timer: Timer | undefined;
   #closed = false;
-  /** Datagrams leave one after the other, in the order of the calls. */
+  /** Datagrams are sent one after the other, in the order of the calls. */
   #queue: Promise<void> = Promise.resolve();
 
   constructor(options: NotifierOptions, socket: string) {
@@ -116,7 +116,7 @@ function statusLine(text: string): string {
   return `STATUS=${text.replace(/[\r\n]+/g, " ")}`;
 }
 
-/** A service manager that does not read its socket must not hold up the program. */
+/** A service manager that does not read its socket must not block the program. */
 const SEND_TIMEOUT_MS = 5000;
 
 async function sendByChild(socket: string, env: NotifierOptions["env"], assignments: readonly string[]): Promise<void> {
@@ -130,8 +130,8 @@ async function sendByChild(socket: string, env: NotifierOptions["env"], assignme
 }
 
 /**
- * Run by root, systemd-notify sends in our name and need not wait until the manager has looked up who it was. Before
- * systemd 246 it never waits and does not know the option.
+ * Run by root, systemd-notify sends with our PID and need not wait until the manager has looked up the sender. Before
+ * systemd 246 it never waits and has no such option.
  */
 async function systemdNotify(env: NotifierOptions["env"], assignments: readonly string[]): Promise<void> {
   if (process.getuid?.() === 0) {

@@ -5,7 +5,7 @@ export interface BackoffOptions {
   readonly maxMs: number;
   /** Each delay is the one before times this; 2 when absent. */
   readonly factor?: number;
-  /** Up to this share of the delay is added at random, so that crowds spread out; 0 when absent. */
+  /** Up to this share of the delay is added at random, so that clients do not retry all at once; 0 when absent. */
   readonly jitter?: number;
 }
 

@@ -1,7 +1,7 @@
 import t from "tap";
 import { systemClock } from "./clock.ts";
 
-t.test("systemClock tells the time and measures", async (t) => {
+t.test("systemClock returns the time of day and measures durations", async (t) => {
   t.ok(Math.abs(systemClock.now() - Date.now()) < 1000);
   const start = systemClock.monotonic();
   await systemClock.sleep(2);

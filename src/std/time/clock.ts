@@ -1,12 +1,12 @@
-/** Time as a parameter: whatever waits, times out or reads the hour is handed a `Clock`. */
+/** Time as a parameter: code that waits, times out or reads the time takes a `Clock`. */
 export interface Clock {
-  /** Milliseconds since 1970, as the host believes. */
+  /** Milliseconds since 1970 by the host's clock. */
   now(): number;
-  /** Milliseconds that only ever grow; for measuring intervals, whatever the host's clock does. */
+  /** Milliseconds that never go back, for durations: independent of changes to the host's clock. */
   monotonic(): number;
   /** Resolves after `milliseconds`; rejects with the signal's reason if that aborts first. */
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void>;
-  /** Calls `callback` once after `milliseconds`; the returned timer's owner cancels it. */
+  /** Calls `callback` once after `milliseconds`, unless the returned timer is cancelled. */
   timer(milliseconds: number, callback: () => void): Timer;
 }
 

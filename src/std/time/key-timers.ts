@@ -4,14 +4,14 @@ interface Entry {
   readonly key: string;
   /** When it is due, on the monotonic clock. */
   dueAt: number;
-  /** When it comes up: never later than `at`. */
+  /** When the heap pops it: never later than `dueAt`. */
   queuedAt: number;
   cancelled: boolean;
 }
 
 /**
- * Keys that fall due, each at its own time, on one timer. Putting a key off costs nothing: it comes up at its old time
- * and is queued again then, as with heartbeats that put off an alarm.
+ * A timer for each key, on one timer of the clock. Postponing a key costs nothing: the heap pops it at its old time
+ * and queues it again then. Suits deadlines that every heartbeat postpones.
  */
 export class KeyTimers implements Disposable {
   readonly #clock: Clock;
@@ -34,16 +34,16 @@ export class KeyTimers implements Disposable {
     return this.#entries.has(key);
   }
 
-  /** The key falls due after `milliseconds`, whatever was said before. */
+  /** The key is due after `milliseconds`; replaces an earlier time. */
   set(key: string, milliseconds: number): void {
-    const at = this.#clock.monotonic() + Math.max(0, milliseconds);
+    const dueAt = this.#clock.monotonic() + Math.max(0, milliseconds);
     const existing = this.#entries.get(key);
-    if (existing !== undefined && at >= existing.queuedAt) {
-      existing.dueAt = at;
+    if (existing !== undefined && dueAt >= existing.queuedAt) {
+      existing.dueAt = dueAt;
       return;
     }
     if (existing !== undefined) existing.cancelled = true;
-    const entry = { key, at, queuedAt: at, cancelled: false };
+    const entry = { key, dueAt, queuedAt: dueAt, cancelled: false };
     this.#entries.set(key, entry);
     this.#push(entry);
     this.#dropCancelled();
@@ -60,7 +60,7 @@ export class KeyTimers implements Disposable {
     return true;
   }
 
-  /** Nothing falls due any more, until it is set anew. */
+  /** Cancels all keys. */
   clear(): void {
     this.#timer?.timer.cancel();
     this.#timer = undefined;
@@ -99,7 +99,7 @@ export class KeyTimers implements Disposable {
     for (const key of due) this.#onDue(key);
   }
 
-  /** Cancelled entries may fill half of the heap, no more. */
+  /** Cancelled entries may fill about half of the heap. */
   #dropCancelled(): void {
     if (this.#heap.length <= 2 * this.#entries.size + 16) return;
     const kept = this.#heap.filter((entry) => !entry.cancelled);

@@ -2,7 +2,7 @@ import t from "tap";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { TokenBucket } from "./token-bucket.ts";
 
-t.test("a bucket gives its burst at once and one token more after each interval", async (t) => {
+t.test("a TokenBucket has its burst at once and one more token after each interval", async (t) => {
   const clock = new FakeClock();
   const bucket = new TokenBucket(clock, 2, 3);
   t.same([bucket.take(), bucket.take(), bucket.take(), bucket.take()], [true, true, true, false]);
@@ -12,7 +12,7 @@ t.test("a bucket gives its burst at once and one token more after each interval"
   t.same([bucket.take(), bucket.take()], [true, false]);
 });
 
-t.test("an idle bucket holds no more than its burst", async (t) => {
+t.test("an idle TokenBucket holds no more than its burst", async (t) => {
   const clock = new FakeClock();
   const bucket = new TokenBucket(clock, 1, 2);
   await clock.advance(60_000);

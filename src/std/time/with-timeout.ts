@@ -1,7 +1,7 @@
 import type { Clock } from "./clock.ts";
 
 /**
- * What `work` comes to, unless that takes longer: then rejects with `message` and the time. The work is not stopped.
+ * Resolves or rejects as `work` does; when that takes longer, rejects with `message` and the time. Does not stop the work.
  */
 export async function withTimeout<T>(
   clock: Clock,
