@@ -2,7 +2,7 @@
 import { hostname } from "node:os";
 import { addQuantities, formatQuantity, parseQuantity } from "../api/meta/quantity.ts";
 import { parseDuration } from "../flags/types/duration.ts";
-import { openSslCiphers, tlsVersion } from "../http/tls/cipher-suites.ts";
+import { toOpenSslCiphers, parseTlsVersion } from "../http/tls/cipher-suites.ts";
 import { type AgentConfig, defaultAgentConfig } from "./agent-config.ts";
 import type { EffectiveConfig } from "./config/load.ts";
 import { type RestartDelays, defaultRestartDelays } from "./pods/worker/restart-backoff.ts";
@@ -128,8 +128,8 @@ export function agentOptions(effective: EffectiveConfig): AgentConfig {
       healthzPort: flags["healthz-port"],
       tlsCertFile: flags["tls-cert-file"],
       tlsKeyFile: flags["tls-private-key-file"],
-      tlsMinVersion: tlsVersion(flags["tls-min-version"]),
-      tlsCiphers: openSslCiphers(flags["tls-cipher-suites"]),
+      tlsMinVersion: parseTlsVersion(flags["tls-min-version"]),
+      tlsCiphers: toOpenSslCiphers(flags["tls-cipher-suites"]),
       clientCaFile: flags["client-ca-file"],
       anonymousAuth: flags["anonymous-auth"],
       tokenCacheMs: flags["authentication-token-webhook"] ? flags["authentication-token-webhook-cache-ttl"] : undefined,

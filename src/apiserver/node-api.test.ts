@@ -1,7 +1,7 @@
 import t from "tap";
 import { podKind } from "../api/core/pod/kind.ts";
 import { makeRequest } from "../http/request.ts";
-import { bytes } from "../http/respond.ts";
+import { bytesResponse } from "../http/respond.ts";
 import { seededRandom } from "../std/crypto/random.ts";
 import { silentLogger } from "../std/log/logger.ts";
 import { createMemoryStore } from "../storage/memory.ts";
@@ -19,7 +19,7 @@ t.test("nodeApi() answers those who may read, and lets nobody but its owner writ
     prefix: "/registry",
     nodeName: "n1",
     reader: (authorization) => (authorization === "Bearer right" ? reader : undefined),
-    logs: async ({ path, query }) => bytes(200, "text/plain", Buffer.from(`${path}?${query}`)),
+    logs: async ({ path, query }) => bytesResponse(200, "text/plain", Buffer.from(`${path}?${query}`)),
     refusal: "this node only shows",
     address: () => "127.0.0.1:1",
     clock,

@@ -18,7 +18,7 @@ import { StatusError, unauthorized } from "../api/status.ts";
 import { NODES, type UserInfo } from "../auth/user.ts";
 import type { Handler, HttpResponse } from "../http/message.ts";
 import { makeRequest } from "../http/request.ts";
-import { bytes, compression, text } from "../http/respond.ts";
+import { bytesResponse, compressResponses, text } from "../http/respond.ts";
 import { Router } from "../http/router.ts";
 import { EventBudget } from "../registry/event-budget.ts";
 import { Registries } from "../registry/registries.ts";
@@ -126,7 +126,7 @@ export function nodeApi(options: NodeApiOptions): NodeApi {
   const agentUser: UserInfo = { name: `system:node:${options.nodeName}`, uid: "", groups: [NODES], extra: {} };
   return {
     inside: withRequestInfo(applyFilters([withErrorResponses(log), always(agentUser)], respond), random),
-    outside: compression()(
+    outside: compressResponses()(
       withRequestInfo(applyFilters([withErrorResponses(log), readers(options.reader), readOnly(refusal)], respond), random),
     ),
     async [Symbol.asyncDispose]() {
@@ -196,7 +196,7 @@ function addPages(router: Router<Route>, { clock, address }: NodeApiOptions): Di
     openApi.v3(path, info.query.get("hash"), headers),
   );
   const version = Buffer.from(JSON.stringify(versionInfo(GIT_VERSION), undefined, 2));
-  get("/version", async () => bytes(200, "application/json", version));
+  get("/version", async () => bytesResponse(200, "application/json", version));
   for (const path of HEALTH) get(path, async () => text(200, "ok"));
   return new Discovery(shown, true, address);
 }

@@ -2,7 +2,7 @@
 import { isIPv6 } from "node:net";
 import type { UserInfo } from "../auth/user.ts";
 import type { Filter, Handler } from "../http/message.ts";
-import { compression } from "../http/respond.ts";
+import { compressResponses } from "../http/respond.ts";
 import { systemRandom } from "../std/crypto/random.ts";
 import { readHostAddress } from "../std/net/host-addresses.ts";
 import { type AccessControl, createAccessControl } from "./assembly/access-control.ts";
@@ -136,7 +136,7 @@ function buildHandlerChain(foundation: ServerBase, { identities, authorizer }: A
     endpoint,
   );
   const filters: readonly Filter[] = [
-    compression(),
+    compressResponses(),
     withHsts(config.serving.strictTransportSecurity),
     withCors(config.serving.corsOrigins),
   ];

@@ -5,8 +5,8 @@ import { namespaceKind } from "../api/core/namespace/kind.ts";
 import type { ApiObject, Kind } from "../api/kind.ts";
 import { readBody } from "../http/body.ts";
 import type { HttpResponse } from "../http/message.ts";
-import { bytes, json, text } from "../http/respond.ts";
-import { valueStream } from "../http/value-stream.ts";
+import { bytesResponse, jsonResponse, text } from "../http/respond.ts";
+import { createValueStream } from "../http/value-stream.ts";
 import { decodeProtobuf } from "../schema/protobuf/decode.ts";
 import { decodeEnvelope } from "../schema/protobuf/envelope.ts";
 import { createClient } from "./api-client.ts";
@@ -44,7 +44,7 @@ function script(...answers: readonly HttpResponse[]) {
 
 const map = { metadata: { name: "a", namespace: "ns", resourceVersion: "5" }, data: { k: "v" } };
 const notFound = (name?: string) =>
-  json(404, {
+  jsonResponse(404, {
     kind: "Status",
     code: 404,
     reason: "NotFound",
@@ -53,7 +53,7 @@ const notFound = (name?: string) =>
   });
 
 t.test("createClient() spells paths, queries, media types and bodies as the API wants them", async (t) => {
-  const answers = Array.from({ length: 7 }, () => json(200, { ...map, kind: "ConfigMap", apiVersion: "v1" }));
+  const answers = Array.from({ length: 7 }, () => jsonResponse(200, { ...map, kind: "ConfigMap", apiVersion: "v1" }));
   const { client, seen } = script(...answers);
   const name = { name: "a", namespace: "ns" };
   const found = await client.get(configMapKind, name);
@@ -92,10 +92,10 @@ t.test(
         const type = request.headers["content-type"] ?? "";
         sent.push(type);
         const bytes = await readBody(request, 1_000_000);
-        if (type === "application/vnd.svc.protobuf") return json(415, { kind: "Status", code: 415, reason: "" });
+        if (type === "application/vnd.svc.protobuf") return jsonResponse(415, { kind: "Status", code: 415, reason: "" });
         const { magic, apiVersion, kind, raw } = decodeEnvelope(bytes);
         t.strictSame({ magic, apiVersion, kind }, { magic: "k8s", apiVersion: "v1", kind: "ConfigMap" });
-        return json(201, { ...decodeProtobuf(configMapKind.schema, raw), kind, apiVersion });
+        return jsonResponse(201, { ...decodeProtobuf(configMapKind.schema, raw), kind, apiVersion });
       },
     });
     t.match(await client.create(configMapKind, object), object);
@@ -106,7 +106,7 @@ t.test(
 );
 
 t.test("createClient() lets no name reach another path", async (t) => {
-  const { client, seen } = script(json(200, map));
+  const { client, seen } = script(jsonResponse(200, map));
   await client.get(configMapKind, { name: "../secrets?x", namespace: "a/b" });
   t.equal(seen[0]?.path, "/api/v1/namespaces/a%2Fb/configmaps/..%2Fsecrets%3Fx");
   for (const name of ["", ".", ".."])
@@ -115,8 +115,8 @@ t.test("createClient() lets no name reach another path", async (t) => {
 
 t.test("createClient().list() gives items their kind and hands on the revision", async (t) => {
   const { client, seen } = script(
-    json(200, { kind: "ConfigMapList", metadata: { resourceVersion: "9", continue: "more" }, items: [map] }),
-    json(200, { metadata: { resourceVersion: "10" }, items: null }),
+    jsonResponse(200, { kind: "ConfigMapList", metadata: { resourceVersion: "9", continue: "more" }, items: [map] }),
+    jsonResponse(200, { metadata: { resourceVersion: "10" }, items: null }),
   );
   const list = await client.list(configMapKind, {
     namespace: "ns",
@@ -141,9 +141,9 @@ t.test("createClient() turns answers that are not 2xx into StatusErrors, whateve
       text(503, "no healthy upstream", { "retry-after": "7" }),
       { status: { code: 503, reason: "ServiceUnavailable", details: { retryAfterSeconds: 7 } } },
     ],
-    [json(500, { kind: "Status", code: "500" }), { status: { code: 500 } }],
+    [jsonResponse(500, { kind: "Status", code: "500" }), { status: { code: 500 } }],
     [
-      json(409, {
+      jsonResponse(409, {
         kind: "Status",
         code: 409,
         reason: 5,
@@ -153,7 +153,7 @@ t.test("createClient() turns answers that are not 2xx into StatusErrors, whateve
       { status: { code: 409 }, message: "the server answered with code 409" },
     ],
     [text(302, ""), { status: { code: 302 }, message: "the server answered with code 302" }],
-    [json(200, { metadata: 5 }), { message: /^Cannot read a ConfigMap/ }],
+    [jsonResponse(200, { metadata: 5 }), { message: /^Cannot read a ConfigMap/ }],
     [text(200, "<html>"), { message: /^Cannot read the server's answer/ }],
   ];
   for (const [answer, expected] of odd) {
@@ -169,9 +169,9 @@ t.test("createClient() falls back to the Kubernetes spelling of a group, and rem
   const { client, seen } = script(
     text(404, "404 page not found"),
     text(404, "404 page not found"),
-    json(200, { kind: "APIResourceList" }),
-    json(200, { ...lease, apiVersion: "coordination.k8s.io/v1" }),
-    json(201, lease),
+    jsonResponse(200, { kind: "APIResourceList" }),
+    jsonResponse(200, { ...lease, apiVersion: "coordination.k8s.io/v1" }),
+    jsonResponse(201, lease),
   );
   const found = await client.get(leaseKind, { name: "n", namespace: "ns" });
   t.equal(found.apiVersion, "coordination.svc.io/v1", "our own spelling comes out");
@@ -192,7 +192,7 @@ t.test("createClient() falls back to the Kubernetes spelling of a group, and rem
 t.test(
   "createClient() asks about a group once, and not at all when an object is missing from a known one",
   async (t) => {
-    const { client, seen } = script(notFound("n"), json(200, { kind: "APIResourceList" }), notFound("n"));
+    const { client, seen } = script(notFound("n"), jsonResponse(200, { kind: "APIResourceList" }), notFound("n"));
     const get = () => client.get(leaseKind, { name: "n", namespace: "ns" });
     await t.rejects(get(), { message: "gone" });
     await t.rejects(get(), { message: "gone" });
@@ -210,7 +210,7 @@ t.test("createClient().watch() takes values from a server in the same process", 
   const frames = (): never => {
     throw new Error("what would only be decoded again was encoded");
   };
-  const answer = () => ({ status: 200, headers: {}, body: valueStream(frames, values) });
+  const answer = () => ({ status: 200, headers: {}, body: createValueStream(frames, values) });
   const { client } = script(answer(), answer());
   const events: unknown[] = [];
   const read = async (kind: Kind<ApiObject>) => {
@@ -229,7 +229,7 @@ t.test("createClient().watch() takes values from a server in the same process", 
 t.test("createClient().watch() reads events and fails with the server's error", async (t) => {
   const event = (type: string, object: unknown) => `${JSON.stringify({ type, object })}\n`;
   const stream = (...texts: string[]) =>
-    bytes(
+    bytesResponse(
       200,
       "application/json",
       texts.map((text) => Buffer.from(text)),

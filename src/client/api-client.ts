@@ -3,7 +3,7 @@ import { formatApiVersion, kubernetesGroup } from "../api/scheme.ts";
 import { StatusError } from "../api/status.ts";
 import type { HttpResponse } from "../http/message.ts";
 import { makeRequest } from "../http/request.ts";
-import { valuesOf } from "../http/value-stream.ts";
+import { readValues } from "../http/value-stream.ts";
 import { decode } from "../schema/decode/decode.ts";
 import { encodeEnvelope } from "../schema/protobuf/envelope.ts";
 import { encodeJson } from "../schema/json/encode.ts";
@@ -194,7 +194,7 @@ class ApiClient implements Client {
     const { namespace, ...rest } = query;
     const call = { method: "GET", kind: kind as Kind, namespace, query: { ...rest, watch: true }, signal };
     const response = await this.#send(call);
-    const values = valuesOf(response.body);
+    const values = readValues(response.body);
     if (values === undefined) {
       for await (const line of lines(pieces(response.body)))
         yield watchEventOf(parsed(line), (value) => objectOf(kind, value));

@@ -7,7 +7,7 @@
 export type Headers = Readonly<Record<string, string>>;
 
 /** Those of an answer: each of several values is a header of its own. */
-export type AnswerHeaders = Readonly<Record<string, string | readonly string[]>>;
+export type ResponseHeaders = Readonly<Record<string, string | readonly string[]>>;
 
 export interface HttpRequest {
   /** Upper case. */
@@ -56,7 +56,7 @@ export interface HttpResponse {
    * `connection: close` ends the connection when its requests have been answered, over HTTP/2 as well (GOAWAY); other
    * headers of connections are not sent.
    */
-  readonly headers: AnswerHeaders;
+  readonly headers: ResponseHeaders;
   /** Pieces are written in order with backpressure; an async source that throws resets the stream. */
   readonly body: Uint8Array | readonly Uint8Array[] | AsyncIterable<Uint8Array>;
 }

@@ -45,7 +45,7 @@ export function parseAccept(header: string): readonly MediaType[] {
     clauses.push({ media: { type: media.type, params }, q: Math.min(weight, 1) });
   }
   // Stable: among equals the client's own order holds.
-  clauses.sort((a, b) => b.q - a.q || wildness(a.media.type) - wildness(b.media.type));
+  clauses.sort((a, b) => b.q - a.q || wildcardRank(a.media.type) - wildcardRank(b.media.type));
   return clauses.map((clause) => clause.media);
 }
 
@@ -57,15 +57,15 @@ export function parseAccept(header: string): readonly MediaType[] {
 export function negotiate<O extends Offer>(
   accept: string | undefined,
   offers: readonly O[],
-  fits: (offer: O, params: Readonly<Record<string, string>>) => boolean = (_, params) => params.as === undefined,
+  accepts: (offer: O, params: Readonly<Record<string, string>>) => boolean = (_, params) => params.as === undefined,
 ): { readonly offer: O; readonly params: Readonly<Record<string, string>> } | undefined {
   if (accept === undefined || accept.trim() === "") {
-    const offer = offers.find((candidate) => fits(candidate, {}));
+    const offer = offers.find((candidate) => accepts(candidate, {}));
     return offer === undefined ? undefined : { offer, params: {} };
   }
   for (const clause of parseAccept(accept)) {
     const offer = offers.find(
-      (candidate) => covers(clause.type, candidate.mediaType) && fits(candidate, clause.params),
+      (candidate) => matchesMediaType(clause.type, candidate.mediaType) && accepts(candidate, clause.params),
     );
     if (offer !== undefined) return { offer, params: clause.params };
   }
@@ -76,7 +76,7 @@ export function negotiate<O extends Offer>(
  * Whether one of the clauses of `accept` is an offer, to the letter, or takes anything. Parameters do not count. No
  * header, or an empty one, takes anything.
  */
-export function namesOne(accept: string | undefined, offers: readonly Offer[]): boolean {
+export function acceptsExactly(accept: string | undefined, offers: readonly Offer[]): boolean {
   if (accept === undefined || accept === "") return true;
   return accept.split(",", CLAUSES_MAX).some((clause) => {
     const [type = ""] = clause.split(";", 1);
@@ -85,12 +85,12 @@ export function namesOne(accept: string | undefined, offers: readonly Offer[]): 
   });
 }
 
-function covers(wanted: string, offered: string): boolean {
+function matchesMediaType(wanted: string, offered: string): boolean {
   if (wanted === offered || wanted === "*/*") return true;
   return wanted.endsWith("/*") && offered.startsWith(wanted.slice(0, -1));
 }
 
-function wildness(type: string): number {
+function wildcardRank(type: string): number {
   if (type === "*/*") return 2;
   return type.endsWith("/*") ? 1 : 0;
 }
@@ -100,12 +100,12 @@ function unquote(value: string): string {
   return value.slice(1, -1).replace(/\\(.)/g, "$1");
 }
 
-function splitOutsideQuotes(header: string, separator: string, most = Number.POSITIVE_INFINITY): string[] {
-  if (!header.includes('"')) return header.split(separator, Math.min(most, 2 ** 32 - 1));
+function splitOutsideQuotes(header: string, separator: string, partsMax = Number.POSITIVE_INFINITY): string[] {
+  if (!header.includes('"')) return header.split(separator, Math.min(partsMax, 2 ** 32 - 1));
   const parts: string[] = [];
   let quoted = false;
   let start = 0;
-  for (let at = 0; at < header.length && parts.length < most; at++) {
+  for (let at = 0; at < header.length && parts.length < partsMax; at++) {
     const character = header[at];
     if (quoted && character === "\\") at++;
     else if (character === '"') quoted = !quoted;
@@ -114,6 +114,6 @@ function splitOutsideQuotes(header: string, separator: string, most = Number.POS
       start = at + 1;
     }
   }
-  if (parts.length < most) parts.push(header.slice(start));
+  if (parts.length < partsMax) parts.push(header.slice(start));
   return parts;
 }

@@ -2,7 +2,7 @@ import { gunzipSync } from "node:zlib";
 import t from "tap";
 import { HttpError } from "./http-error.ts";
 import { makeRequest } from "./request.ts";
-import { acceptsGzip, bytes, compression, errorResponse, json, text } from "./respond.ts";
+import { acceptsGzip, bytesResponse, compressResponses, errorResponse, jsonResponse, text } from "./respond.ts";
 
 t.test("acceptsGzip() takes the plain name alone", async (t) => {
   for (const yes of ["gzip", "deflate, gzip", " gzip ,br"]) t.equal(acceptsGzip(yes), true, yes);
@@ -14,17 +14,17 @@ t.test("compression() compresses large bodies for those who ask, and no streams"
   const large = [Buffer.alloc(80_000, "a"), Buffer.alloc(80_000, "b")];
   const asked = (accept?: string, method = "GET") =>
     makeRequest({ method, path: "/", headers: accept === undefined ? {} : { "accept-encoding": accept } });
-  const serve = compression()(async () => bytes(200, "text/plain", large, { "content-length": "160000" }));
+  const serve = compressResponses()(async () => bytesResponse(200, "text/plain", large, { "content-length": "160000" }));
   const packed = await serve(asked("gzip"));
   t.equal(packed.headers["content-encoding"], "gzip");
   t.equal(packed.headers["content-length"], undefined);
   t.strictSame(gunzipSync(packed.body as Uint8Array), Buffer.concat(large));
   t.equal((await serve(asked())).body, large);
   t.equal((await serve(asked("gzip", "HEAD"))).body, large);
-  const small = await compression()(async () => text(200, "small"))(asked("gzip"));
+  const small = await compressResponses()(async () => text(200, "small"))(asked("gzip"));
   t.equal(small.headers["content-encoding"], undefined);
   const stream = (async function* () {})();
-  t.equal((await compression(0)(async () => bytes(200, "x/y", stream))(asked("gzip"))).body, stream);
+  t.equal((await compressResponses(0)(async () => bytesResponse(200, "x/y", stream))(asked("gzip"))).body, stream);
 });
 
 t.test("errorResponse() shows an HttpError and hides everything else", async (t) => {
@@ -33,5 +33,5 @@ t.test("errorResponse() shows an HttpError and hides everything else", async (t)
   const hidden = errorResponse(new Error("password is hunter2"));
   t.equal(hidden.status, 500);
   t.notMatch(String(hidden.body), /hunter2/);
-  t.equal(json(200, { a: 1 }).headers["content-type"], "application/json");
+  t.equal(jsonResponse(200, { a: 1 }).headers["content-type"], "application/json");
 });

@@ -1,7 +1,7 @@
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { HttpError } from "./http-error.ts";
-import type { AnswerHeaders, Filter, HttpResponse } from "./message.ts";
+import type { ResponseHeaders, Filter, HttpResponse } from "./message.ts";
 import { bodyLength, isStreamed } from "./server/write-body.ts";
 
 const gzipAsync = promisify(gzip);
@@ -10,47 +10,47 @@ const gzipAsync = promisify(gzip);
 const GZIP_LEVEL = 1;
 const GZIP_THRESHOLD_BYTES = 128 * 1024;
 
-export function json(status: number, value: unknown, headers?: AnswerHeaders): HttpResponse {
-  return bytes(status, "application/json", Buffer.from(JSON.stringify(value)), headers);
+export function jsonResponse(status: number, value: unknown, headers?: ResponseHeaders): HttpResponse {
+  return bytesResponse(status, "application/json", Buffer.from(JSON.stringify(value)), headers);
 }
 
 /** `text/plain; charset=utf-8` */
-export function text(status: number, text: string, headers?: AnswerHeaders): HttpResponse {
-  return bytes(status, "text/plain; charset=utf-8", Buffer.from(text), headers);
+export function text(status: number, text: string, headers?: ResponseHeaders): HttpResponse {
+  return bytesResponse(status, "text/plain; charset=utf-8", Buffer.from(text), headers);
 }
 
-export function bytes(
+export function bytesResponse(
   status: number,
   mediaType: string,
   body: HttpResponse["body"],
-  headers?: AnswerHeaders,
+  headers?: ResponseHeaders,
 ): HttpResponse {
   return { status, headers: { "content-type": mediaType, ...headers }, body };
 }
 
 /** A failure in the form every client of the API reads. */
-export function statusJson(
+export function statusResponse(
   code: number,
   reason: string,
   message: string,
-  headers?: AnswerHeaders,
+  headers?: ResponseHeaders,
   details?: object,
 ): HttpResponse {
   const status = { kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message, reason, details, code };
-  return json(code, status, headers);
+  return jsonResponse(code, status, headers);
 }
 
 /** What the client is told of something thrown. Only `HttpError` is meant for it; anything else may carry secrets. */
 export function errorResponse(error: unknown): HttpResponse {
-  if (error instanceof HttpError) return statusJson(error.code, error.reason, error.message);
-  return statusJson(500, "InternalError", "Internal error occurred: the server could not handle this request");
+  if (error instanceof HttpError) return statusResponse(error.code, error.reason, error.message);
+  return statusResponse(500, "InternalError", "Internal error occurred: the server could not handle this request");
 }
 
 /**
  * Compresses bodies of at least `thresholdBytes` (128 KiB when absent) for clients that accept gzip. Streams are left
  * alone.
  */
-export function compression(thresholdBytes: number = GZIP_THRESHOLD_BYTES): Filter {
+export function compressResponses(thresholdBytes: number = GZIP_THRESHOLD_BYTES): Filter {
   return (next) => (request) => {
     const answering = next(request);
     if (request.method === "HEAD" || !acceptsGzip(request.headers["accept-encoding"])) return answering;
@@ -58,12 +58,12 @@ export function compression(thresholdBytes: number = GZIP_THRESHOLD_BYTES): Filt
       const { body, headers } = response;
       if (isStreamed(body) || headers["content-encoding"] !== undefined) return response;
       const length = bodyLength(body) ?? 0;
-      return length < thresholdBytes ? response : compressed(response, body, length);
+      return length < thresholdBytes ? response : compressResponse(response, body, length);
     });
   };
 }
 
-async function compressed(
+async function compressResponse(
   { status, headers }: HttpResponse,
   body: Uint8Array | readonly Uint8Array[],
   length: number,

@@ -17,9 +17,9 @@ interface Route<T> {
 
 interface Node<T> {
   readonly literals: Map<string, Node<T>>;
-  segment: Node<T> | undefined;
-  readonly here: Map<string, Route<T>>;
-  readonly rest: Map<string, Route<T>>;
+  parameter: Node<T> | undefined;
+  readonly routes: Map<string, Route<T>>;
+  readonly tailRoutes: Map<string, Route<T>>;
 }
 
 /**
@@ -29,33 +29,33 @@ interface Node<T> {
  * `{name*}`. An empty segment is met by a literal one alone.
  */
 export class Router<T> {
-  readonly #root: Node<T> = emptyNode();
+  readonly #root: Node<T> = createNode();
 
   /** Throws when the pattern is malformed or taken. */
   add(method: string, pattern: string, value: T): void {
     if (!pattern.startsWith("/")) throw new Error(`Cannot add route ${pattern}: it does not start with a slash`);
     const names: string[] = [];
     let node = this.#root;
-    let routes = node.here;
+    let routes = node.routes;
     const segments = pattern === "/" ? [] : pattern.slice(1).split("/");
     if (segments.at(-1) === "") throw new Error(`Cannot add route ${pattern}: it has an empty segment at its end`);
     for (const [index, segment] of segments.entries()) {
-      const parameter = parameterOf(pattern, segment);
+      const parameter = parseParameter(pattern, segment);
       if (parameter === undefined) {
-        node = literal(node, segment);
+        node = addLiteral(node, segment);
       } else {
         if (names.includes(parameter.name)) throw new Error(`Cannot add route ${pattern}: ${segment} appears twice`);
         names.push(parameter.name);
         if (parameter.rest) {
           if (index !== segments.length - 1)
             throw new Error(`Cannot add route ${pattern}: ${segment} is not at its end`);
-          routes = node.rest;
+          routes = node.tailRoutes;
           break;
         }
-        node.segment ??= emptyNode();
-        node = node.segment;
+        node.parameter ??= createNode();
+        node = node.parameter;
       }
-      routes = node.here;
+      routes = node.routes;
     }
     if (routes.has(method)) throw new Error(`Cannot add route ${method} ${pattern}: it is taken`);
     routes.set(method, { value, names });
@@ -67,10 +67,10 @@ export class Router<T> {
     const segments = path === "/" ? [] : path.slice(1).split("/");
     let match: RouteMatch<T> | undefined;
     let allowed: Set<string> | undefined;
-    find(this.#root, segments, 0, [], (routes, values) => {
+    visitMatches(this.#root, segments, 0, [], (routes, values) => {
       const route = routes.get(method);
       if (route !== undefined) {
-        match = { value: route.value, params: paramsOf(route.names, values) };
+        match = { value: route.value, params: toParams(route.names, values) };
         return true;
       }
       allowed ??= new Set();
@@ -81,20 +81,20 @@ export class Router<T> {
   }
 }
 
-function emptyNode<T>(): Node<T> {
-  return { literals: new Map(), segment: undefined, here: new Map(), rest: new Map() };
+function createNode<T>(): Node<T> {
+  return { literals: new Map(), parameter: undefined, routes: new Map(), tailRoutes: new Map() };
 }
 
-function literal<T>(node: Node<T>, segment: string): Node<T> {
+function addLiteral<T>(node: Node<T>, segment: string): Node<T> {
   let child = node.literals.get(segment);
   if (child === undefined) {
-    child = emptyNode();
+    child = createNode();
     node.literals.set(segment, child);
   }
   return child;
 }
 
-function parameterOf(pattern: string, segment: string): { readonly name: string; readonly rest: boolean } | undefined {
+function parseParameter(pattern: string, segment: string): { readonly name: string; readonly rest: boolean } | undefined {
   if (!/[{}]/.test(segment)) return undefined;
   const match = /^\{(\w+)(\*?)\}$/.exec(segment);
   if (match === null) throw new Error(`Cannot add route ${pattern}: ${segment} is neither literal nor a parameter`);
@@ -105,32 +105,32 @@ function parameterOf(pattern: string, segment: string): { readonly name: string;
  * Visits all places the path leads to, best first, until one will do; says whether one did. As deep as the deepest
  * pattern, whatever the path. `values` are as they were when it returns.
  */
-function find<T>(
+function visitMatches<T>(
   node: Node<T>,
   segments: readonly string[],
-  at: number,
+  index: number,
   values: string[],
-  visit: (routes: Node<T>["here"], values: readonly string[]) => boolean,
+  visit: (routes: Node<T>["routes"], values: readonly string[]) => boolean,
 ): boolean {
-  const atEnd = at === segments.length || (at === segments.length - 1 && segments[at] === "");
-  if (atEnd && node.here.size > 0 && visit(node.here, values)) return true;
-  const segment = segments[at];
+  const atEnd = index === segments.length || (index === segments.length - 1 && segments[index] === "");
+  if (atEnd && node.routes.size > 0 && visit(node.routes, values)) return true;
+  const segment = segments[index];
   if (segment === "") {
     const child = node.literals.get("");
-    if (child !== undefined && find(child, segments, at + 1, values, visit)) return true;
+    if (child !== undefined && visitMatches(child, segments, index + 1, values, visit)) return true;
   } else if (segment !== undefined) {
     const child = node.literals.get(segment) ?? (segment.includes("%") ? decodedChild(node, segment) : undefined);
-    if (child !== undefined && find(child, segments, at + 1, values, visit)) return true;
-    const value = node.segment === undefined ? undefined : decodeSegment(segment);
-    if (node.segment !== undefined && value !== undefined) {
+    if (child !== undefined && visitMatches(child, segments, index + 1, values, visit)) return true;
+    const value = node.parameter === undefined ? undefined : decodeSegment(segment);
+    if (node.parameter !== undefined && value !== undefined) {
       values.push(value);
-      if (find(node.segment, segments, at + 1, values, visit)) return true;
+      if (visitMatches(node.parameter, segments, index + 1, values, visit)) return true;
       values.pop();
     }
   }
-  if (node.rest.size === 0) return false;
-  const rest = decodeRest(segments.slice(at));
-  return rest !== undefined && visit(node.rest, [...values, rest]);
+  if (node.tailRoutes.size === 0) return false;
+  const rest = decodeRest(segments.slice(index));
+  return rest !== undefined && visit(node.tailRoutes, [...values, rest]);
 }
 
 function decodedChild<T>(node: Node<T>, segment: string): Node<T> | undefined {
@@ -143,7 +143,7 @@ function decodedChild<T>(node: Node<T>, segment: string): Node<T> | undefined {
  * a NUL, bytes that are not UTF-8.
  */
 function decodeSegment(segment: string): string | undefined {
-  const text = decode(segment);
+  const text = decodeText(segment);
   return text === undefined || text === "." || text === ".." || text.includes("/") || text.includes("\0")
     ? undefined
     : text;
@@ -153,14 +153,14 @@ function decodeSegment(segment: string): string | undefined {
 function decodeRest(segments: readonly string[]): string | undefined {
   const texts: string[] = [];
   for (const segment of segments) {
-    const text = decode(segment);
+    const text = decodeText(segment);
     if (text === undefined || text.includes("\0") || text.split("/").some((part) => part === "..")) return undefined;
     texts.push(text);
   }
   return texts.join("/");
 }
 
-function decode(segment: string): string | undefined {
+function decodeText(segment: string): string | undefined {
   if (!segment.includes("%")) return segment;
   try {
     return decodeURIComponent(segment);
@@ -169,7 +169,7 @@ function decode(segment: string): string | undefined {
   }
 }
 
-function paramsOf(names: readonly string[], values: readonly string[]): Readonly<Record<string, string>> {
+function toParams(names: readonly string[], values: readonly string[]): Readonly<Record<string, string>> {
   const params: Record<string, string> = Object.create(null);
   for (const [index, name] of names.entries()) params[name] = values[index]!;
   return params;

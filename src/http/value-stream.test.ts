@@ -1,5 +1,5 @@
 import t from "tap";
-import { valueStream, valuesOf, wrapped } from "./value-stream.ts";
+import { createValueStream, readValues, wrapStream } from "./value-stream.ts";
 
 async function* each<T>(...items: readonly T[]): AsyncGenerator<T> {
   yield* items;
@@ -15,14 +15,14 @@ const bytes = (text: string): Uint8Array => Buffer.from(text);
 
 t.test("valueStream() is read as bytes over a connection, and as values by who knows of them", async (t) => {
   const stream = (): AsyncIterable<Uint8Array> =>
-    valueStream(
+    createValueStream(
       () => each(bytes("1")),
       () => each(1, 2),
     );
   t.strictSame(await all(stream()), [bytes("1")]);
-  t.strictSame(await all(valuesOf(stream())), [1, 2]);
-  t.equal(valuesOf(each(bytes("1"))), undefined);
-  t.equal(valuesOf(bytes("1")), undefined);
+  t.strictSame(await all(readValues(stream())), [1, 2]);
+  t.equal(readValues(each(bytes("1"))), undefined);
+  t.equal(readValues(bytes("1")), undefined);
 });
 
 t.test("wrapped() wraps both readings", async (t) => {
@@ -33,13 +33,13 @@ t.test("wrapped() wraps both readings", async (t) => {
       yield item;
     }
   }
-  const both = valueStream(
+  const both = createValueStream(
     () => each(bytes("1")),
     () => each(1, 2),
   );
-  t.strictSame(await all(valuesOf(wrapped(both, counted))), [1, 2]);
+  t.strictSame(await all(readValues(wrapStream(both, counted))), [1, 2]);
   t.equal(seen, 2);
-  t.strictSame(await all(wrapped(both, counted)), [bytes("1")]);
-  t.strictSame(await all(wrapped(each(bytes("x")), counted)), [bytes("x")]);
+  t.strictSame(await all(wrapStream(both, counted)), [bytes("1")]);
+  t.strictSame(await all(wrapStream(each(bytes("x")), counted)), [bytes("x")]);
   t.equal(seen, 4);
 });

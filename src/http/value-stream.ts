@@ -11,24 +11,24 @@ export interface ValueStream<V> extends AsyncIterable<Uint8Array> {
   [VALUES](): AsyncIterable<V>;
 }
 
-export function valueStream<V>(bytes: () => AsyncIterable<Uint8Array>, values: () => AsyncIterable<V>): ValueStream<V> {
+export function createValueStream<V>(bytes: () => AsyncIterable<Uint8Array>, values: () => AsyncIterable<V>): ValueStream<V> {
   return { [Symbol.asyncIterator]: () => bytes()[Symbol.asyncIterator](), [VALUES]: values };
 }
 
 /** The stream as `wrap` makes it, by whichever reading. */
-export function wrapped(
+export function wrapStream(
   body: AsyncIterable<Uint8Array>,
   wrap: <V>(stream: AsyncIterable<V>) => AsyncIterable<V>,
 ): AsyncIterable<Uint8Array> {
   if (!(VALUES in body)) return wrap(body);
   const stream = body as ValueStream<unknown>;
-  return valueStream(
+  return createValueStream(
     () => wrap(body),
     () => wrap(stream[VALUES]()),
   );
 }
 
 /** What a body made by `valueStream` holds; undefined for every other body. */
-export function valuesOf(body: HttpResponse["body"]): AsyncIterable<unknown> | undefined {
+export function readValues(body: HttpResponse["body"]): AsyncIterable<unknown> | undefined {
   return VALUES in body ? (body as ValueStream<unknown>)[VALUES]() : undefined;
 }

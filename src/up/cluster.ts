@@ -9,7 +9,7 @@ import { type AgentConfig, defaultAgentConfig } from "../agent/agent-config.ts";
 import { type ApiServerConfig, defaultConfig } from "../apiserver/config/config.ts";
 import { type RunningApiServer, startApiServer } from "../apiserver/server.ts";
 import { makeRequest } from "../http/request.ts";
-import { listening } from "../http/server/address-in-use.ts";
+import { explainAddressInUse } from "../http/server/address-in-use.ts";
 import { waitForAbort } from "../std/async/wait-for-abort.ts";
 import { makeDirectory } from "../std/fs/make-directory.ts";
 import { type PodRuntime, type RuntimeDeps, startRuntime } from "./containerd/runtime.ts";
@@ -61,7 +61,7 @@ export async function startCluster(
   if (runtimeStart.status === "rejected") throw runtimeStart.reason;
   if (serverStart.status === "rejected") throw serverStart.reason;
   await prepareNode(options, server!, deps);
-  const agent = await listening("--agent-port", startAgent(agentConfig(options, server!.pki, runtime!.endpoint), deps));
+  const agent = await explainAddressInUse("--agent-port", startAgent(agentConfig(options, server!.pki, runtime!.endpoint), deps));
   stack.defer(() => agent.close());
   await unlessAborted(agent.ready(), signal);
   const owned = stack.move();

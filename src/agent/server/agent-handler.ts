@@ -4,7 +4,7 @@ import { StatusError } from "../../api/status.ts";
 import type { Authenticator } from "../../auth/user.ts";
 import { HttpError } from "../../http/http-error.ts";
 import type { Handler, HttpRequest, HttpResponse } from "../../http/message.ts";
-import { bytes, errorResponse, json, text } from "../../http/respond.ts";
+import { bytesResponse, errorResponse, jsonResponse, text } from "../../http/respond.ts";
 import { Router } from "../../http/router.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { allContainers } from "../pods/pod-fields.ts";
@@ -33,9 +33,9 @@ type Route = (request: HttpRequest, params: Readonly<Record<string, string>>) =>
 export function agentHandler(options: AgentHandlerOptions): Handler {
   const router = new Router<Route>();
   router.add("GET", "/healthz", async () => health(options));
-  router.add("GET", "/pods", async () => json(200, podList(options.pods.pods)));
-  router.add("GET", "/runningpods", async () => json(200, podList(runningPods(options.pods))));
-  router.add("GET", "/configz", async () => json(200, { kubeletconfig: options.configz }));
+  router.add("GET", "/pods", async () => jsonResponse(200, podList(options.pods.pods)));
+  router.add("GET", "/runningpods", async () => jsonResponse(200, podList(runningPods(options.pods))));
+  router.add("GET", "/configz", async () => jsonResponse(200, { kubeletconfig: options.configz }));
   if (options.debugging) {
     router.add("GET", "/containerLogs/{namespace}/{pod}/{container}", (request, params) =>
       containerLogs(options, request, params),
@@ -121,7 +121,7 @@ async function containerLogs(
     signal: request.signal,
     running: () => worker.observation.containers.some((each) => each.id === found.id && each.state === "running"),
   };
-  return bytes(200, "text/plain", readLog(source, logOptions(query, options.clock)));
+  return bytesResponse(200, "text/plain", readLog(source, logOptions(query, options.clock)));
 }
 
 function findRun(worker: PodWorker, name: string, previous: boolean): ObservedContainer {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { type KeyPair, readKeyPair, writeKeyPair } from "../../auth/pki/key-pair.ts";
 import type { Client } from "../../client/client.ts";
 import type { Listener } from "../../http/server/listener.ts";
-import { listening } from "../../http/server/address-in-use.ts";
+import { explainAddressInUse } from "../../http/server/address-in-use.ts";
 import { listen } from "../../http/server/server.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
@@ -71,18 +71,18 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
           ...(ca === undefined ? {} : { ca }),
         },
       });
-      main = await listening("--port", opened);
+      main = await explainAddressInUse("--port", opened);
       listeners.push(main);
       if (server.readOnlyPort > 0) {
         const open = handler({ authenticate: undefined }, false);
         const readable = listen({ handler: open, log, clock, host: server.address, port: server.readOnlyPort });
-        listeners.push(await listening("--read-only-port", readable));
+        listeners.push(await explainAddressInUse("--read-only-port", readable));
       }
     }
     if (server.healthzPort > 0) {
       const host = server.healthzAddress;
       const health = listen({ handler: healthHandler(problems), log, clock, host, port: server.healthzPort });
-      listeners.push(await listening("--healthz-port", health));
+      listeners.push(await explainAddressInUse("--healthz-port", health));
     }
   } catch (error) {
     await close();

@@ -1,8 +1,8 @@
 /** From a path to who answers it. */
 import type { Scheme } from "../../api/scheme.ts";
 import type { HttpResponse } from "../../http/message.ts";
-import { namesOne } from "../../http/negotiate.ts";
-import { bytes } from "../../http/respond.ts";
+import { acceptsExactly } from "../../http/negotiate.ts";
+import { bytesResponse } from "../../http/respond.ts";
 import { Router } from "../../http/router.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { CONFIGURATION_PATH, type IssuerDiscovery, JWKS_PATH } from "../authentication/issuer-discovery.ts";
@@ -83,7 +83,7 @@ function addNonResourceRoutes(router: Router<Route>, options: RouterOptions, dis
   });
   const version = versionInfo(options.gitVersion, options.emulatedVersion);
   get("/version", async ({ request }) => {
-    if (!namesOne(request.headers.accept, [{ mediaType: "application/json" }]))
+    if (!acceptsExactly(request.headers.accept, [{ mediaType: "application/json" }]))
       throw notAcceptable(["application/json"]);
     return prettyJson(version);
   });
@@ -107,7 +107,7 @@ function addNonResourceRoutes(router: Router<Route>, options: RouterOptions, dis
 
 /** For people whoever asks, as in Kubernetes. */
 function prettyJson(value: unknown): HttpResponse {
-  return bytes(200, "application/json", Buffer.from(JSON.stringify(value, undefined, 2)));
+  return bytesResponse(200, "application/json", Buffer.from(JSON.stringify(value, undefined, 2)));
 }
 
 /** The paths there are, for people who look around. */

@@ -1,7 +1,7 @@
 /** What others need to verify tokens of service accounts by themselves: OpenID Connect's discovery, and the keys. */
 import { jsonWebKey, type VerificationKey } from "../../auth/service-account/keys.ts";
 import type { HttpResponse } from "../../http/message.ts";
-import { bytes } from "../../http/respond.ts";
+import { bytesResponse } from "../../http/respond.ts";
 
 export interface IssuerDiscovery {
   /** `/.well-known/openid-configuration` */
@@ -47,6 +47,6 @@ function isDiscoverable(issuer: string): boolean {
 }
 
 function page(mediaType: string, value: unknown): HttpResponse {
-  const answer = bytes(200, mediaType, Buffer.from(JSON.stringify(value)));
+  const answer = bytesResponse(200, mediaType, Buffer.from(JSON.stringify(value)));
   return { ...answer, headers: { ...answer.headers, "cache-control": "public, max-age=3600" } };
 }

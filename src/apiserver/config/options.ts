@@ -3,7 +3,7 @@
 import type { SigningAuthorities } from "../../controllers/signing-authorities.ts";
 import { type Flag, type ParsedFlags, printValue } from "../../flags/flag.ts";
 import type { FeatureGates } from "../../flags/gates.ts";
-import { openSslCiphers, tlsVersion } from "../../http/tls/cipher-suites.ts";
+import { toOpenSslCiphers, parseTlsVersion } from "../../http/tls/cipher-suites.ts";
 import { apiserverFlags } from "../flags/flags.ts";
 import { emulatedVersion } from "../flags/values.ts";
 import {
@@ -36,8 +36,8 @@ export function apiServerOptions(
       certificate: pair(flags["tls-cert-file"], flags["tls-private-key-file"]),
       certDir: flags["cert-dir"],
       named: flags["tls-sni-cert-key"],
-      minVersion: tlsVersion(flags["tls-min-version"]),
-      ciphers: openSslCiphers(flags["tls-cipher-suites"]),
+      minVersion: parseTlsVersion(flags["tls-min-version"]),
+      ciphers: toOpenSslCiphers(flags["tls-cipher-suites"]),
       streamsPerConnection: flags["http2-max-streams-per-connection"],
       goawayChance: flags["goaway-chance"],
       bytesPerSecond: flags["max-connection-bytes-per-sec"],

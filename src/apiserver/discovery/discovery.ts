@@ -5,7 +5,7 @@ import { isPersisted } from "../../api/review-kind.ts";
 import { formatApiVersion, kubernetesGroup, type Scheme } from "../../api/scheme.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { negotiate } from "../../http/negotiate.ts";
-import { bytes } from "../../http/respond.ts";
+import { bytesResponse } from "../../http/respond.ts";
 import { spellings } from "../handlers/routes.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { formNotAcceptable, isPretty, notAcceptable } from "../responses/status-response.ts";
@@ -117,8 +117,8 @@ class Pages {
     if (document === undefined) throw new Error(`Cannot answer discovery of ${path}: it is not served`);
     const body = bodyOf(document, chosen.offer);
     const { mediaType } = chosen.offer;
-    if (mediaType !== "application/json" || !isPretty(context)) return bytes(200, mediaType, body);
-    return bytes(200, mediaType, Buffer.from(JSON.stringify(JSON.parse(document.json.toString()), undefined, 2)));
+    if (mediaType !== "application/json" || !isPretty(context)) return bytesResponse(200, mediaType, body);
+    return bytesResponse(200, mediaType, Buffer.from(JSON.stringify(JSON.parse(document.json.toString()), undefined, 2)));
   }
 
   #versionsDocument(): Described {
@@ -169,7 +169,7 @@ function isAggregated({ as, g, v }: Readonly<Record<string, string>>): boolean {
 function fresh({ document, etag }: Aggregated, offer: Offer, ifNoneMatch: string | undefined): HttpResponse {
   const headers = { etag, "cache-control": "public", vary: "Accept" };
   if (ifNoneMatch === etag) return { status: 304, headers, body: new Uint8Array() };
-  return bytes(200, `${offer.mediaType};${AGGREGATED}`, bodyOf(document, offer), headers);
+  return bytesResponse(200, `${offer.mediaType};${AGGREGATED}`, bodyOf(document, offer), headers);
 }
 
 function bodyOf(document: Document, { mediaType, magic }: Offer): Uint8Array {

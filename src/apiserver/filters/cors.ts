@@ -1,5 +1,5 @@
 import type { Filter, HttpRequest, HttpResponse } from "../../http/message.ts";
-import { bytes } from "../../http/respond.ts";
+import { bytesResponse } from "../../http/respond.ts";
 
 const ALLOWED_METHODS = "POST, GET, OPTIONS, PUT, DELETE, PATCH";
 const ALLOWED_HEADERS =
@@ -15,7 +15,7 @@ export function withCors(origins: readonly string[]): Filter {
   return (next) => async (request) => {
     const origin = request.headers.origin;
     if (origin === undefined || !patterns.some((pattern) => pattern.test(origin))) return await next(request);
-    return addCorsHeaders(isPreflight(request) ? bytes(204, "text/plain", new Uint8Array()) : await next(request), origin);
+    return addCorsHeaders(isPreflight(request) ? bytesResponse(204, "text/plain", new Uint8Array()) : await next(request), origin);
   };
 }
 

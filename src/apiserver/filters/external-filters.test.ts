@@ -2,7 +2,7 @@
 import t from "tap";
 import type { Filter, Handler, HttpResponse, Peer } from "../../http/message.ts";
 import { makeRequest } from "../../http/request.ts";
-import { bytes, text } from "../../http/respond.ts";
+import { bytesResponse, text } from "../../http/respond.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { withProbabilisticGoaway } from "./goaway.ts";
 import { RetryAfterOnShutdown } from "./retry-after.ts";
@@ -49,7 +49,7 @@ t.test("throttle() holds the streams of one connection to their rate together, a
     1000,
     clock,
   )(async ({ path }) =>
-    path === "/whole" ? bytes(200, "x", Buffer.alloc(1_000_000)) : bytes(200, "x", pieces(3, 1500)),
+    path === "/whole" ? bytesResponse(200, "x", Buffer.alloc(1_000_000)) : bytesResponse(200, "x", pieces(3, 1500)),
   );
   const from = peer("h2");
   const read = async (source: AsyncIterator<Uint8Array>, times: number[]): Promise<void> => {
@@ -85,7 +85,7 @@ t.test("LongRunning.end() ends answers in their order, spread over the time that
       },
     }),
   });
-  const handler = longRunning.filter(async () => bytes(200, "x", silent()));
+  const handler = longRunning.filter(async () => bytesResponse(200, "x", silent()));
   const ended: number[] = [];
   for (let index = 0; index < 100; index++) {
     const stream = streamOf(await handler(request("/watch")));
@@ -108,7 +108,7 @@ t.test("LongRunning hands on what its sources say, their failures too, and forge
   const longRunning = new WatchTermination(new FakeClock());
   let ended = 0;
   const answer = (body: AsyncIterable<Uint8Array>) =>
-    longRunning.filter(async () => bytes(200, "x", body))(request("/"));
+    longRunning.filter(async () => bytesResponse(200, "x", body))(request("/"));
   const whole = streamOf(await answer(pieces(2, 1, () => ended++)));
   t.match(
     [await whole.next(), await whole.next(), await whole.next()],

@@ -1,5 +1,5 @@
 import type { Filter, Handler } from "../../http/message.ts";
-import { statusJson } from "../../http/respond.ts";
+import { statusResponse } from "../../http/respond.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { respondHealth, type HealthEndpoint } from "../health/health.ts";
 
@@ -12,7 +12,7 @@ export function withStartupRejection(hasStarted: () => boolean, health: readonly
   const respond: Handler = async (request) => {
     const page = pages.get(request.path);
     if (page !== undefined) return await respondHealth(page, "", NO_QUERY, log);
-    return statusJson(503, "ServiceUnavailable", "the server is starting, please try again later", {
+    return statusResponse(503, "ServiceUnavailable", "the server is starting, please try again later", {
       "retry-after": "1",
     });
   };

@@ -1,4 +1,4 @@
-import { valueStream } from "../../http/value-stream.ts";
+import { createValueStream } from "../../http/value-stream.ts";
 import { get } from "../../registry/get.ts";
 import { list } from "../../registry/list.ts";
 import type { Scope } from "../../registry/registry.ts";
@@ -49,7 +49,7 @@ const watchObjects: ResourceHandler = async (target, context, params) => {
     return {
       status: 200,
       headers: { "content-type": STREAM_TYPES[format]?.(mediaType) ?? mediaType },
-      body: valueStream(frames, () => limit.around(watchValues(events))),
+      body: createValueStream(frames, () => limit.around(watchValues(events))),
     };
   } catch (error) {
     limit.end();

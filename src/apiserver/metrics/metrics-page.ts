@@ -1,7 +1,7 @@
 /** `/metrics` and `/metrics/slis`. */
 import type { HttpResponse } from "../../http/message.ts";
 import { negotiate } from "../../http/negotiate.ts";
-import { bytes, text } from "../../http/respond.ts";
+import { bytesResponse, text } from "../../http/respond.ts";
 import type { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { METRIC_MEDIA_TYPES, formatMetrics } from "../../std/metrics/text-format.ts";
 
@@ -17,7 +17,7 @@ export function metricsPage(registries: readonly MetricRegistry[], accept: strin
     return offer.format === "prometheus" ? version === "0.0.4" : version === "1.0.0" || version === "0.0.1";
   });
   const format = chosen?.offer.format ?? "prometheus";
-  return bytes(200, METRIC_MEDIA_TYPES[format], Buffer.from(formatMetrics(registries, format)));
+  return bytesResponse(200, METRIC_MEDIA_TYPES[format], Buffer.from(formatMetrics(registries, format)));
 }
 
 export function resetMetrics(registries: readonly MetricRegistry[]): HttpResponse {

@@ -3,7 +3,7 @@ import type { Kind } from "../../api/kind.ts";
 import type { Scheme } from "../../api/scheme.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { bodyLength, isStreamed } from "../../http/server/write-body.ts";
-import { wrapped } from "../../http/value-stream.ts";
+import { wrapStream } from "../../http/value-stream.ts";
 import type {
   Counter,
   CounterFamily,
@@ -80,7 +80,7 @@ export function measuring(metrics: RequestMetrics, clock: Clock): RequestFilter 
       series.lasting?.dec();
       series.done(status, (clock.monotonic() - began) / 1000, bytes);
     };
-    return { ...response, body: wrapped(body, (stream) => new MeasuredStream(stream, ended, series.events)) };
+    return { ...response, body: wrapStream(body, (stream) => new MeasuredStream(stream, ended, series.events)) };
   };
 }
 

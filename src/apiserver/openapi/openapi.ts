@@ -5,7 +5,7 @@ import type { Kind } from "../../api/kind.ts";
 import type { Scheme } from "../../api/scheme.ts";
 import type { HttpRequest, HttpResponse } from "../../http/message.ts";
 import { negotiate } from "../../http/negotiate.ts";
-import { bytes } from "../../http/respond.ts";
+import { bytesResponse } from "../../http/respond.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { spellings } from "../handlers/routes.ts";
 import { OpenApiDocument } from "./document.ts";
@@ -200,5 +200,5 @@ function tagOf(body: Uint8Array): string {
 function answer(mediaType: string, body: Uint8Array, etag: string, ifNoneMatch: string | undefined): HttpResponse {
   const headers = { etag, vary: "Accept-Encoding, Accept" };
   if (ifNoneMatch === etag) return { status: 304, headers, body: new Uint8Array() };
-  return bytes(200, mediaType, body, headers);
+  return bytesResponse(200, mediaType, body, headers);
 }

@@ -3,7 +3,7 @@ import { Agent as HttpAgent, request as httpRequest, type IncomingHttpHeaders, t
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { Readable } from "node:stream";
 import { StatusError } from "../../api/status.ts";
-import type { AnswerHeaders, HttpRequest, HttpResponse } from "../../http/message.ts";
+import type { ResponseHeaders, HttpRequest, HttpResponse } from "../../http/message.ts";
 
 /** Connections to one server; more requests than that wait. */
 const CONNECTIONS_MAX = 256;
@@ -92,7 +92,7 @@ function forwardedHeaders(request: HttpRequest): Record<string, string> {
   return headers;
 }
 
-function answerHeaders(sent: IncomingHttpHeaders): AnswerHeaders {
+function answerHeaders(sent: IncomingHttpHeaders): ResponseHeaders {
   const named = connectionNames(sent.connection);
   const headers: Record<string, string | readonly string[]> = {};
   for (const [name, value] of Object.entries(sent)) {

@@ -1,7 +1,7 @@
 /** Answers in the representation a client asked for. Plain JSON is cached bytes put together. */
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { HttpResponse } from "../../http/message.ts";
-import { bytes } from "../../http/respond.ts";
+import { bytesResponse } from "../../http/respond.ts";
 import type { ListPage } from "../../registry/list.ts";
 import { escapeHtml } from "../../schema/json/html-escape.ts";
 import { parseJson } from "../../schema/json/parse.ts";
@@ -48,7 +48,7 @@ export function objectResponse<T extends ApiObject>(
   }
   if (representation.as === "metadata" && representation.format === "protobuf") {
     const { mediaType, magic, metaVersion } = representation;
-    return bytes(status, mediaType, protobufMetadata(magic, metaVersion, row.object));
+    return bytesResponse(status, mediaType, protobufMetadata(magic, metaVersion, row.object));
   }
   if (representation.as === "metadata") {
     return encoded(status, representation, [
@@ -56,10 +56,10 @@ export function objectResponse<T extends ApiObject>(
     ]);
   }
   if (representation.format === "protobuf") {
-    return bytes(status, representation.mediaType, protobufObject(representation.magic, identity, kind, row.object));
+    return bytesResponse(status, representation.mediaType, protobufObject(representation.magic, identity, kind, row.object));
   }
   if (representation.format === "cbor") {
-    return bytes(status, representation.mediaType, cborObject(kind, identity, row.object));
+    return bytesResponse(status, representation.mediaType, cborObject(kind, identity, row.object));
   }
   return encoded(status, representation, [headOf(identity), row.bytes.subarray(1), NEWLINE]);
 }
@@ -96,7 +96,7 @@ export function listResponse<T extends ApiObject>(
   if (representation.as === "metadata" && representation.format === "protobuf") {
     const { mediaType, magic, metaVersion } = representation;
     const objects = page.items.map(({ object }) => object);
-    return bytes(200, mediaType, protobufMetadataList(magic, metaVersion, metadata, objects));
+    return bytesResponse(200, mediaType, protobufMetadataList(magic, metaVersion, metadata, objects));
   }
   if (representation.as === "metadata") {
     const head = { kind: "PartialObjectMetadataList", apiVersion: representation.metaVersion, metadata };
@@ -109,12 +109,12 @@ export function listResponse<T extends ApiObject>(
   if (representation.format === "protobuf") {
     const objects = page.items.map(({ object }) => object);
     const body = protobufList(representation.magic, identity, kind, metadata, objects);
-    return bytes(200, representation.mediaType, body);
+    return bytesResponse(200, representation.mediaType, body);
   }
   if (representation.format === "cbor") {
     const objects = page.items.map(({ object }) => object);
     const body = cborList(kind, identity, answering.identity, metadata, objects);
-    return bytes(200, representation.mediaType, body);
+    return bytesResponse(200, representation.mediaType, body);
   }
   // Lists of custom resources say even that there is no more, and what each item is.
   const told = kind.custom === true ? { continue: "", ...metadata } : metadata;
@@ -135,15 +135,15 @@ function tableOptions(answering: Answering): TableOptions {
 /** From pieces of JSON to the body; people who want it indented, or in YAML, get it made for them. */
 function encoded(status: number, representation: Representation, pieces: readonly Uint8Array[]): HttpResponse {
   if (representation.format === "cbor") {
-    return bytes(status, representation.mediaType, cborOf(Buffer.concat(pieces)));
+    return bytesResponse(status, representation.mediaType, cborOf(Buffer.concat(pieces)));
   }
   if (representation.format === "yaml") {
     const value = parseJson(Buffer.concat(pieces)).value;
-    return bytes(status, representation.mediaType, Buffer.from(encodeYaml(value)));
+    return bytesResponse(status, representation.mediaType, Buffer.from(encodeYaml(value)));
   }
   if (representation.pretty) {
     const value: unknown = JSON.parse(Buffer.concat(pieces).toString());
-    return bytes(status, representation.mediaType, Buffer.from(escapeHtml(JSON.stringify(value, undefined, 2))));
+    return bytesResponse(status, representation.mediaType, Buffer.from(escapeHtml(JSON.stringify(value, undefined, 2))));
   }
-  return bytes(status, representation.mediaType, joined(pieces));
+  return bytesResponse(status, representation.mediaType, joined(pieces));
 }

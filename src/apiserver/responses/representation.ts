@@ -1,6 +1,6 @@
 /** In which form an answer is given: media type, and whole objects, tables or their metadata alone. */
 import { kubernetesGroup } from "../../api/scheme.ts";
-import { namesOne, negotiate } from "../../http/negotiate.ts";
+import { acceptsExactly, negotiate } from "../../http/negotiate.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { formNotAcceptable, isPretty, notAcceptable } from "./status-response.ts";
 
@@ -55,7 +55,7 @@ export function representationOf(context: RequestContext, { shape, custom, cbor 
     cbor ? [CBOR_OFFER] : [],
   );
   // The first look is at whole media types, and custom resources are spared it.
-  if (!custom && !namesOne(accept, offers)) {
+  if (!custom && !acceptsExactly(accept, offers)) {
     throw notAcceptable(shape === "object" ? advertised : [...advertised, ...STREAMS]);
   }
   const chosen = negotiate(accept, offers, (offer, params) => fits(offer, params, shape, custom));

@@ -1,7 +1,7 @@
 import { type Status, StatusError } from "../../api/status.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { negotiate } from "../../http/negotiate.ts";
-import { bytes } from "../../http/respond.ts";
+import { bytesResponse } from "../../http/respond.ts";
 import { escapeHtml } from "../../schema/json/html-escape.ts";
 import { encodeYaml } from "../../schema/yaml/yaml.ts";
 import type { RequestContext } from "../request/request-context.ts";
@@ -29,15 +29,15 @@ function encoded(code: number, status: StatusText, context: RequestContext): Htt
   const chosen = negotiate(context.request.headers.accept, OFFERS)?.offer.mediaType;
   switch (chosen) {
     case "application/yaml":
-      return bytes(code, chosen, Buffer.from(encodeYaml(status)));
+      return bytesResponse(code, chosen, Buffer.from(encodeYaml(status)));
     case "application/vnd.kubernetes.protobuf":
-      return bytes(code, chosen, protobufStatus("k8s", status));
+      return bytesResponse(code, chosen, protobufStatus("k8s", status));
     case "application/vnd.svc.protobuf":
-      return bytes(code, chosen, protobufStatus("svc", status));
+      return bytesResponse(code, chosen, protobufStatus("svc", status));
     default: {
       const pretty = chosen === undefined || isPretty(context);
       const text = pretty ? JSON.stringify(status, undefined, 2) : `${JSON.stringify(status)}\n`;
-      return bytes(code, "application/json", Buffer.from(escapeHtml(text)));
+      return bytesResponse(code, "application/json", Buffer.from(escapeHtml(text)));
     }
   }
 }

@@ -1,7 +1,7 @@
 /** Where the server meets the network: its port, what only requests from outside pass, and how it closes. */
 
 import type { Filter, Handler } from "../../http/message.ts";
-import { listening } from "../../http/server/address-in-use.ts";
+import { explainAddressInUse } from "../../http/server/address-in-use.ts";
 import type { Listener } from "../../http/server/listener.ts";
 import { listen } from "../../http/server/server.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
@@ -75,7 +75,7 @@ export async function startSecureServing(
     http2: !serving.disableHttp2,
     sharePort: serving.sharePort,
   });
-  const listener: Listener = await listening("--secure-port", starting);
+  const listener: Listener = await explainAddressInUse("--secure-port", starting);
   certificates.follow((next) => listener.reloadTls({ ...tls(), ...next }));
   authorities.follow(() => listener.reloadTls(tls()));
   return {

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import t, { type Test } from "tap";
 import type { Handler } from "../../http/message.ts";
 import { makeRequest } from "../../http/request.ts";
-import { json } from "../../http/respond.ts";
+import { jsonResponse } from "../../http/respond.ts";
 import { listen } from "../../http/server/server.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { CLIENT_AUTH, makeCertificate, makeServerCertificate } from "../../testing/http/test-certificates.ts";
@@ -22,7 +22,7 @@ const { ca, server } = await makeServerCertificate();
 const shown: Handler = async ({ headers, peer }) => {
   const { authorization = "" } = headers;
   const answer = { authorization, certificate: peer.certificates.length > 0 };
-  return authorization === "Bearer bad" ? json(401, answer) : json(200, answer);
+  return authorization === "Bearer bad" ? jsonResponse(401, answer) : jsonResponse(200, answer);
 };
 
 async function serve(t: Test): Promise<string> {

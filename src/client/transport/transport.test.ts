@@ -6,7 +6,7 @@ import { readBody } from "../../http/body.ts";
 import type { Listener } from "../../http/server/listener.ts";
 import type { Handler, HttpResponse } from "../../http/message.ts";
 import { makeRequest } from "../../http/request.ts";
-import { bytes, json, text } from "../../http/respond.ts";
+import { bytesResponse, jsonResponse, text } from "../../http/respond.ts";
 import { listen } from "../../http/server/server.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { CLIENT_AUTH, makeCertificate, makeServerCertificate } from "../../testing/http/test-certificates.ts";
@@ -37,7 +37,7 @@ async function textOf(response: HttpResponse): Promise<string> {
 const echo: Handler = async (request) => {
   const { method, path, query, headers, peer } = request;
   const body = (await readBody(request, 10_000_000)).toString();
-  return json(200, { method, path, query, headers, body: body.length, certificates: peer.certificates.length });
+  return jsonResponse(200, { method, path, query, headers, body: body.length, certificates: peer.certificates.length });
 };
 
 t.test("networkTransport() sends requests over HTTP/2 with token, agent, prefix and client certificate", async (t) => {
@@ -94,7 +94,7 @@ t.test("networkTransport() streams an answer's body and stops it when the reques
       }
       gone.resolve();
     };
-    return bytes(200, "text/plain", body());
+    return bytesResponse(200, "text/plain", body());
   });
   const controller = new AbortController();
   const response = await open(t, listener.port)(makeRequest({ path: "/", signal: controller.signal }));

@@ -1,5 +1,5 @@
 /** A port that is taken is the commonest reason for a start to fail: the flag that chooses another is named. */
-export async function listening<T>(flag: string, start: Promise<T>): Promise<T> {
+export async function explainAddressInUse<T>(flag: string, start: Promise<T>): Promise<T> {
   try {
     return await start;
   } catch (cause) {

@@ -5,14 +5,14 @@ import type { Clock } from "../../std/time/clock.ts";
 import type { Handler, Headers, HttpRequest, HttpResponse, Peer } from "../message.ts";
 import { errorResponse } from "../respond.ts";
 import type { Target } from "./request-target.ts";
-import type { Flight } from "./requests-in-flight.ts";
-import { bodyLength, type Patience, StalledError } from "./write-body.ts";
+import type { RequestsInFlight } from "./requests-in-flight.ts";
+import { bodyLength, type StallTimeout, StalledError } from "./write-body.ts";
 
-export interface Serving {
+export interface ServerContext {
   readonly handler: Handler;
   readonly log: Logger;
   readonly clock: Clock;
-  readonly flight: Flight;
+  readonly flight: RequestsInFlight;
   readonly limits: ListenLimits;
 }
 
@@ -41,7 +41,7 @@ export class IncomingRequest implements HttpRequest {
   readonly peer: Peer;
   readonly #source: Readable | undefined;
   #controller: AbortController | undefined;
-  #gone = false;
+  #aborted = false;
 
   /** Without a `source` the body is empty. */
   constructor(
@@ -62,26 +62,26 @@ export class IncomingRequest implements HttpRequest {
 
   get body(): AsyncIterable<Uint8Array> {
     // Leaving the loop early must not destroy the stream: the answer still goes out over it.
-    return this.#source === undefined ? nothing() : this.#source.iterator({ destroyOnReturn: false });
+    return this.#source === undefined ? emptyBody() : this.#source.iterator({ destroyOnReturn: false });
   }
 
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
-      if (this.#gone) this.#controller.abort(gone());
+      if (this.#aborted) this.#controller.abort(clientGoneError());
     }
     return this.#controller.signal;
   }
 
   /** The connection or stream ended before the answer did. */
   abort(): void {
-    if (this.#gone) return;
-    this.#gone = true;
-    this.#controller?.abort(gone());
+    if (this.#aborted) return;
+    this.#aborted = true;
+    this.#controller?.abort(clientGoneError());
   }
 }
 
-export function respondTo(serving: Serving, request: HttpRequest): Promise<HttpResponse> {
+export function callHandler(serving: ServerContext, request: HttpRequest): Promise<HttpResponse> {
   return serving.handler(request).catch((error: unknown) => {
     const response = errorResponse(error);
     if (response.status >= 500 && !request.signal.aborted) logFailure(serving, request, error);
@@ -90,7 +90,7 @@ export function respondTo(serving: Serving, request: HttpRequest): Promise<HttpR
 }
 
 /** Half an answer was sent, or nobody takes it: says why for whoever looks after the server. */
-export function logFailure(serving: Serving, request: HttpRequest, error: unknown): void {
+export function logFailure(serving: ServerContext, request: HttpRequest, error: unknown): void {
   if (error instanceof StalledError) {
     serving.log.v(2)?.info("Gave up an answer", { reason: error.message, path: request.path });
     return;
@@ -98,7 +98,7 @@ export function logFailure(serving: Serving, request: HttpRequest, error: unknow
   serving.log.error("Could not answer a request", error, { method: request.method, path: request.path });
 }
 
-export function patienceOf({ clock, limits }: Serving): Patience {
+export function stallTimeout({ clock, limits }: ServerContext): StallTimeout {
   return { clock, stallTimeoutMs: limits.stallTimeoutMs };
 }
 
@@ -144,8 +144,8 @@ export function mayHaveBody(status: number): boolean {
   return status >= 200 && status !== 204 && status !== 205 && status !== 304;
 }
 
-async function* nothing(): AsyncGenerator<Uint8Array> {}
+async function* emptyBody(): AsyncGenerator<Uint8Array> {}
 
-function gone(): Error {
+function clientGoneError(): Error {
   return new DOMException("The client went away", "AbortError");
 }

@@ -17,7 +17,7 @@ import {
 } from "../../testing/http/test-frames.ts";
 import { readBody } from "../body.ts";
 import type { Handler } from "../message.ts";
-import { bytes, text } from "../respond.ts";
+import { bytesResponse, text } from "../respond.ts";
 import type { ListenLimits } from "./exchange.ts";
 import type { Listener } from "./listener.ts";
 import { listen } from "./server.ts";
@@ -50,7 +50,7 @@ const handler: Handler = async (request) => {
       case "/late":
         return text(504, "no body came\n");
       case "/large":
-        return bytes(200, "text/plain", LARGE);
+        return bytesResponse(200, "text/plain", LARGE);
       default:
         return text(200, "ok");
     }

@@ -2,20 +2,20 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Headers, HttpRequest, HttpResponse, Peer } from "../message.ts";
-import { statusJson } from "../respond.ts";
+import { statusResponse } from "../respond.ts";
 import {
   endsConnection,
   IncomingRequest,
   logFailure,
   mayHaveBody,
   outgoingHeaders,
-  patienceOf,
-  respondTo,
-  type Serving,
+  stallTimeout,
+  callHandler,
+  type ServerContext,
 } from "./exchange.ts";
 import { Pipeline } from "./pipeline.ts";
 import { parseTarget } from "./request-target.ts";
-import { discard, isStreamed, writeBody } from "./write-body.ts";
+import { discardBody, isStreamed, writeBody } from "./write-body.ts";
 
 /** Of what could not be read as a request, the bytes. */
 interface ClientError extends NodeJS.ErrnoException {
@@ -25,7 +25,7 @@ interface ClientError extends NodeJS.ErrnoException {
 const REQUEST_LINE_BYTES_MAX = 8192;
 
 /** A server for sockets that it is given, or for plain connections of its own. */
-export function http1Server(serving: Serving, peerOf: (socket: Duplex) => Peer): Server {
+export function createHttp1Server(serving: ServerContext, peerOf: (socket: Duplex) => Peer): Server {
   const { limits } = serving;
   const server = createServer({
     maxHeaderSize: limits.headerBytes,
@@ -39,22 +39,22 @@ export function http1Server(serving: Serving, peerOf: (socket: Duplex) => Peer):
     requireHostHeader: false,
   });
   const pipeline = new Pipeline();
-  const flawed = new WeakSet<Duplex>();
+  const rejected = new WeakSet<Duplex>();
   const answering = new WeakMap<Duplex, ServerResponse>();
   server.on("request", (incoming, outgoing) => {
     const { socket } = incoming;
     incoming.on("error", () => {});
     outgoing.on("error", () => {});
     // Of a connection that will be closed, node:http reads on.
-    if (flawed.has(socket)) return;
-    const flaw = flawOf(incoming);
-    if (flaw !== undefined) flawed.add(socket);
+    if (rejected.has(socket)) return;
+    const flaw = findViolation(incoming);
+    if (flaw !== undefined) rejected.add(socket);
     pipeline.add(socket, async () => {
       serving.flight.enter();
       answering.set(socket, outgoing);
       try {
-        if (flaw !== undefined) await send(serving, incoming, outgoing, malformed(flaw));
-        else await exchange(serving, peerOf(socket), incoming, outgoing);
+        if (flaw !== undefined) await sendResponse(serving, incoming, outgoing, malformedResponse(flaw));
+        else await handleExchange(serving, peerOf(socket), incoming, outgoing);
       } catch {
         outgoing.destroy();
       } finally {
@@ -66,13 +66,13 @@ export function http1Server(serving: Serving, peerOf: (socket: Duplex) => Peer):
     const begun = answering.get(socket);
     // The middle of an answer is no place for another one.
     if (begun?.headersSent === true && !begun.writableFinished) socket.destroy();
-    else refuse(error, socket);
+    else rejectMalformed(error, socket);
   });
   return server;
 }
 
 /** What is wrong with a request that node:http has let through; undefined when nothing is. */
-function flawOf({ url, httpVersion, rawHeaders }: IncomingMessage): string | undefined {
+function findViolation({ url, httpVersion, rawHeaders }: IncomingMessage): string | undefined {
   if (parseTarget(url) === undefined) return "the request's target is malformed";
   let hosts = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) if (/^host$/i.test(rawHeaders[at]!)) hosts++;
@@ -81,13 +81,13 @@ function flawOf({ url, httpVersion, rawHeaders }: IncomingMessage): string | und
   return isEnough ? undefined : `the request names ${hosts === 0 ? "no host" : "several hosts"}`;
 }
 
-function malformed(flaw: string): HttpResponse {
-  const answer = statusJson(400, "BadRequest", flaw);
+function malformedResponse(flaw: string): HttpResponse {
+  const answer = statusResponse(400, "BadRequest", flaw);
   return { ...answer, headers: { ...answer.headers, connection: "close" } };
 }
 
-async function exchange(
-  serving: Serving,
+async function handleExchange(
+  serving: ServerContext,
   peer: Peer,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
@@ -98,18 +98,18 @@ async function exchange(
   const request = new IncomingRequest(method, target, headers, peer, incoming);
   const closed = (): void => request.abort();
   outgoing.once("close", closed);
-  const response = await respondTo(serving, request);
+  const response = await callHandler(serving, request);
   try {
-    await send(serving, incoming, outgoing, response);
+    await sendResponse(serving, incoming, outgoing, response);
   } catch (error) {
-    await fail(serving, request, incoming, outgoing, error);
+    await respondWithError(serving, request, incoming, outgoing, error);
   }
-  await ended(outgoing);
+  await waitForEnd(outgoing);
   outgoing.off("close", closed);
 }
 
-async function fail(
-  serving: Serving,
+async function respondWithError(
+  serving: ServerContext,
   request: HttpRequest,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
@@ -120,19 +120,19 @@ async function fail(
   // Half an answer cannot be taken back: a broken connection is the only way to say that it is not whole.
   if (outgoing.headersSent) outgoing.destroy();
   else {
-    const apology = statusJson(500, "InternalError", "Internal error occurred: the answer could not be written");
-    await send(serving, incoming, outgoing, apology);
+    const apology = statusResponse(500, "InternalError", "Internal error occurred: the answer could not be written");
+    await sendResponse(serving, incoming, outgoing, apology);
   }
 }
 
-async function send(
-  serving: Serving,
+async function sendResponse(
+  serving: ServerContext,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   response: HttpResponse,
 ): Promise<void> {
   if (outgoing.destroyed) {
-    discard(response.body);
+    discardBody(response.body);
     return;
   }
   try {
@@ -141,19 +141,19 @@ async function send(
     if (serving.flight.draining || !incoming.complete || endsConnection(response)) headers.connection = "close";
     outgoing.writeHead(response.status, headers);
   } catch (error) {
-    discard(response.body);
+    discardBody(response.body);
     throw error;
   }
   if (incoming.method === "HEAD" || !mayHaveBody(response.status)) {
-    discard(response.body);
+    discardBody(response.body);
     outgoing.end();
     return;
   }
   if (isStreamed(response.body)) outgoing.flushHeaders();
-  await writeBody(outgoing, response.body, patienceOf(serving));
+  await writeBody(outgoing, response.body, stallTimeout(serving));
 }
 
-function ended(outgoing: ServerResponse): Promise<void> {
+function waitForEnd(outgoing: ServerResponse): Promise<void> {
   if (outgoing.destroyed || outgoing.writableFinished) return Promise.resolve();
   return new Promise((resolve) => {
     outgoing.once("finish", resolve);
@@ -171,22 +171,22 @@ function plainHeaders(incoming: IncomingMessage): Headers {
 }
 
 /** Bytes that are no request. The answer is written by hand: there is no request to answer. */
-function refuse(error: ClientError, socket: Duplex): void {
+function rejectMalformed(error: ClientError, socket: Duplex): void {
   if (error.code === "ECONNRESET" || !socket.writable) {
     socket.destroy();
     return;
   }
   if (isUnknownMethod(error)) {
-    const { body } = statusJson(405, "MethodNotAllowed", METHOD_NOT_ALLOWED, undefined, {});
+    const { body } = statusResponse(405, "MethodNotAllowed", METHOD_NOT_ALLOWED, undefined, {});
     const headers = "Content-Type: application/json\r\nCache-Control: no-cache, private";
-    end(socket, "405 Method Not Allowed", headers, Buffer.from(body as Uint8Array).toString());
+    endWithResponse(socket, "405 Method Not Allowed", headers, Buffer.from(body as Uint8Array).toString());
     return;
   }
   const [code, words] = refusals[error.code ?? ""] ?? ["400 Bad Request", "the request is malformed"];
-  end(socket, code, "Content-Type: text/plain; charset=utf-8", `${words}\n`);
+  endWithResponse(socket, code, "Content-Type: text/plain; charset=utf-8", `${words}\n`);
 }
 
-function end(socket: Duplex, code: string, headers: string, body: string): void {
+function endWithResponse(socket: Duplex, code: string, headers: string, body: string): void {
   const head = `HTTP/1.1 ${code}\r\nConnection: close\r\n${headers}\r\nContent-Length: ${Buffer.byteLength(body)}`;
   socket.end(`${head}\r\n\r\n${body}`, () => socket.destroy());
 }

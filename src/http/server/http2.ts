@@ -1,19 +1,19 @@
 /** HTTP/2: sessions and streams of node:http2 turned into exchanges. */
 import { constants, type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import type { Headers, HttpRequest, HttpResponse, Peer } from "../message.ts";
-import { statusJson } from "../respond.ts";
+import { statusResponse } from "../respond.ts";
 import {
   endsConnection,
   IncomingRequest,
   logFailure,
   mayHaveBody,
   outgoingHeaders,
-  patienceOf,
-  respondTo,
-  type Serving,
+  stallTimeout,
+  callHandler,
+  type ServerContext,
 } from "./exchange.ts";
 import { parseTarget } from "./request-target.ts";
-import { discard, StalledError, writeAtOnce, writeBody } from "./write-body.ts";
+import { discardBody, StalledError, writeSmallBody, writeBody } from "./write-body.ts";
 
 /** What a client may send on one connection before we read on; one stream gets the smaller window. */
 const CONNECTION_WINDOW_BYTES = 4 * 1024 * 1024;
@@ -21,19 +21,19 @@ export const STREAM_WINDOW_BYTES = 256 * 1024;
 
 const STREAM_ID_MAX = 2 ** 31 - 1;
 /** What Go's clients and servers give each other. */
-const RETIRE_MS = 1000;
+const GOAWAY_GRACE_MS = 1000;
 
 /** One client's connection. */
-export class H2Connection {
+export class Http2Connection {
   readonly session: ServerHttp2Session;
-  readonly #serving: Serving;
+  readonly #serving: ServerContext;
   readonly #peer: Peer;
   /** Handlers at work, those included whose stream the client has reset. */
   #running = 0;
   #idleSince: number;
   #retiring = false;
 
-  constructor(session: ServerHttp2Session, peer: Peer, serving: Serving) {
+  constructor(session: ServerHttp2Session, peer: Peer, serving: ServerContext) {
     this.session = session;
     this.#peer = peer;
     this.#serving = serving;
@@ -69,21 +69,21 @@ export class H2Connection {
     const whole = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
     const source = whole ? undefined : stream;
     const both = { plain: plainHeaders(headers), raw };
-    const request = new H2Request(method, target ?? NOWHERE, both, this.#peer, source);
+    const request = new Http2Request(method, target ?? ROOT_TARGET, both, this.#peer, source);
     stream.on("close", () => {
       if (!request.handedOver) request.abort();
       this.#leave(request);
     });
     // A body that nobody reads would keep the stream open.
-    if (!whole) stream.on("finish", endRequest);
+    if (!whole) stream.on("finish", closeRequest);
     const answering =
       target === undefined
-        ? Promise.resolve(statusJson(400, "BadRequest", "the request's target is malformed"))
-        : respondTo(this.#serving, request);
+        ? Promise.resolve(statusResponse(400, "BadRequest", "the request's target is malformed"))
+        : callHandler(this.#serving, request);
     void answering.then((response) => this.#answer(stream, request, response));
   }
 
-  #answer(stream: ServerHttp2Stream, request: H2Request, response: HttpResponse): void {
+  #answer(stream: ServerHttp2Stream, request: Http2Request, response: HttpResponse): void {
     const sent = (): void => {
       request.handedOver = true;
       this.#leave(request);
@@ -99,7 +99,7 @@ export class H2Connection {
   }
 
   /** Called twice a request: when the handler and the writer are done with it, and when its stream has closed. */
-  #leave(request: H2Request): void {
+  #leave(request: Http2Request): void {
     if (!request.isLast()) return;
     this.#running--;
     if (this.#running === 0) this.#idleSince = this.#serving.clock.monotonic();
@@ -110,7 +110,7 @@ export class H2Connection {
   #send(stream: ServerHttp2Stream, response: HttpResponse): Promise<void> | undefined {
     const { body } = response;
     if (stream.destroyed || stream.closed) {
-      discard(body);
+      discardBody(body);
       return undefined;
     }
     let bodiless: boolean;
@@ -120,13 +120,13 @@ export class H2Connection {
       headers[":status"] = response.status;
       stream.respond(headers, bodiless ? END_STREAM : undefined);
     } catch (error) {
-      discard(body);
+      discardBody(body);
       throw error;
     }
     if (endsConnection(response)) this.#retire();
     // Node has ended the stream by itself for HEAD.
-    if (bodiless || stream.writableEnded) discard(body);
-    else if (!writeAtOnce(stream, body)) return writeBody(stream, body, patienceOf(this.#serving));
+    if (bodiless || stream.writableEnded) discardBody(body);
+    else if (!writeSmallBody(stream, body)) return writeBody(stream, body, stallTimeout(this.#serving));
     return undefined;
   }
 
@@ -138,7 +138,7 @@ export class H2Connection {
     if (this.#retiring || this.session.closed) return;
     this.#retiring = true;
     this.session.goaway(constants.NGHTTP2_NO_ERROR, STREAM_ID_MAX);
-    const timer = this.#serving.clock.timer(RETIRE_MS, () => this.session.close());
+    const timer = this.#serving.clock.timer(GOAWAY_GRACE_MS, () => this.session.close());
     this.session.once("close", () => timer.cancel());
   }
 
@@ -152,13 +152,13 @@ export class H2Connection {
     }
     void this.#send(
       stream,
-      statusJson(500, "InternalError", "Internal error occurred: the answer could not be written"),
+      statusResponse(500, "InternalError", "Internal error occurred: the answer could not be written"),
     );
   }
 }
 
 /** A request, and what its connection has to know of it. */
-class H2Request extends IncomingRequest {
+class Http2Request extends IncomingRequest {
   /** The whole answer has been written: nobody is left whom the client's going away could concern. */
   handedOver = false;
   #halves = 2;
@@ -169,13 +169,13 @@ class H2Request extends IncomingRequest {
   }
 }
 
-const NOWHERE = { path: "/", query: "" };
+const ROOT_TARGET = { path: "/", query: "" };
 const END_STREAM = { endStream: true };
 
 function ignore(): void {}
 
 /** The answer has been handed to the connection: asks for no more of the request. */
-function endRequest(this: ServerHttp2Stream): void {
+function closeRequest(this: ServerHttp2Stream): void {
   if (!this.destroyed && !this.readableEnded) this.close(constants.NGHTTP2_NO_ERROR);
 }
 

@@ -4,8 +4,8 @@ import type { Server as Http1Server } from "node:http";
 import { connect, type Server, type Socket } from "node:net";
 import type { Clock } from "../../std/time/clock.ts";
 import { plainPeer, type TlsCertificates } from "../tls/options.ts";
-import type { Serving } from "./exchange.ts";
-import { http1Server } from "./http1.ts";
+import type { ServerContext } from "./exchange.ts";
+import { createHttp1Server } from "./http1.ts";
 
 export interface Listener extends AsyncDisposable {
   /** The address bound, or the socket's path. */
@@ -41,18 +41,18 @@ const KEEP_ALIVE_MS = 180_000;
 export abstract class BaseListener implements Listener {
   address = "";
   port = 0;
-  protected readonly serving: Serving;
+  protected readonly context: ServerContext;
   protected abstract readonly server: Server;
   protected abstract readonly http1: Http1Server;
   readonly #sockets = new Set<Socket>();
 
-  constructor(serving: Serving) {
-    this.serving = serving;
+  constructor(serving: ServerContext) {
+    this.context = serving;
   }
 
   abstract reloadTls(tls: TlsCertificates): void;
   /** Tells open connections that no new request will be taken. */
-  protected abstract turnAway(): void;
+  protected abstract rejectNewRequests(): void;
   protected abstract stopTimers(): void;
 
   async start(options: BindOptions): Promise<void> {
@@ -70,22 +70,22 @@ export abstract class BaseListener implements Listener {
         ...(options.sharePort === true ? { reusePort: true } : {}),
       });
     } else {
-      await removeStale(options.socketPath);
+      await removeStaleSocket(options.socketPath);
       await bind(this.server, { path: options.socketPath });
       await chmod(options.socketPath, 0o600);
     }
     const bound = this.server.address();
     this.address = bound === null ? "" : typeof bound === "string" ? bound : bound.address;
     this.port = bound === null || typeof bound === "string" ? 0 : bound.port;
-    this.server.on("error", (error) => this.serving.log.error("Cannot accept connections", error));
+    this.server.on("error", (error) => this.context.log.error("Cannot accept connections", error));
   }
 
   async close(graceMs = 0): Promise<void> {
     this.stopTimers();
     const closed = new Promise<void>((resolve) => this.server.close(() => resolve()));
-    const drained = this.serving.flight.drain();
-    this.turnAway();
-    if (graceMs > 0) await within(this.serving.clock, graceMs, drained);
+    const drained = this.context.flight.drain();
+    this.rejectNewRequests();
+    if (graceMs > 0) await waitAtMost(this.context.clock, graceMs, drained);
     for (const socket of this.#sockets) socket.destroy();
     await closed;
   }
@@ -100,9 +100,9 @@ export class PlainListener extends BaseListener {
   protected readonly http1: Http1Server;
   protected readonly server: Http1Server;
 
-  constructor(serving: Serving) {
+  constructor(serving: ServerContext) {
     super(serving);
-    this.http1 = http1Server(serving, (socket) => plainPeer(socket as Socket));
+    this.http1 = createHttp1Server(serving, (socket) => plainPeer(socket as Socket));
     this.server = this.http1;
   }
 
@@ -110,17 +110,17 @@ export class PlainListener extends BaseListener {
     throw new Error("Cannot reload the certificate: this listener has no TLS");
   }
 
-  protected turnAway(): void {
+  protected rejectNewRequests(): void {
     this.http1.closeIdleConnections();
   }
 
   protected stopTimers(): void {}
 }
 
-function bind(server: Server, where: { port: number; host?: string } | { path: string }): Promise<void> {
+function bind(server: Server, options: { port: number; host?: string } | { path: string }): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);
-    server.listen(where, () => {
+    server.listen(options, () => {
       server.off("error", reject);
       resolve();
     });
@@ -128,7 +128,7 @@ function bind(server: Server, where: { port: number; host?: string } | { path: s
 }
 
 /** Removes a socket file that nobody listens on; leaves one that is in use for `listen` to fail on. */
-async function removeStale(path: string): Promise<void> {
+async function removeStaleSocket(path: string): Promise<void> {
   const refused = await new Promise<boolean>((resolve) => {
     const probe = connect({ path });
     probe.on("connect", () => {
@@ -141,7 +141,7 @@ async function removeStale(path: string): Promise<void> {
 }
 
 /** Waits for `work`, at most `milliseconds`. */
-function within(clock: Clock, milliseconds: number, work: Promise<void>): Promise<void> {
+function waitAtMost(clock: Clock, milliseconds: number, work: Promise<void>): Promise<void> {
   return new Promise((resolve) => {
     const timer = clock.timer(milliseconds, resolve);
     void work.then(() => {

@@ -1,9 +1,9 @@
 import type { Duplex } from "node:stream";
 
 /** Requests that wait on one connection; more are an attack, and the end of it. As many as streams of HTTP/2. */
-const WAITING_MAX = 100;
+const PIPELINED_MAX = 100;
 
-interface Line {
+interface ConnectionQueue {
   last: Promise<void>;
   waiting: number;
 }
@@ -13,16 +13,16 @@ interface Line {
  * the second see what the first has written (RFC 9112, section 9.3.2). node:http would begin with all of them at once.
  */
 export class Pipeline {
-  readonly #lines = new WeakMap<Duplex, Line>();
+  readonly #queues = new WeakMap<Duplex, ConnectionQueue>();
 
   /** `serve` does not reject, and does not begin when the connection has ended before its turn. */
   add(socket: Duplex, serve: () => Promise<void>): void {
-    const line = this.#lines.get(socket);
+    const line = this.#queues.get(socket);
     if (line === undefined) {
-      const alone: Line = { last: Promise.resolve(), waiting: 0 };
-      this.#lines.set(socket, alone);
+      const alone: ConnectionQueue = { last: Promise.resolve(), waiting: 0 };
+      this.#queues.set(socket, alone);
       alone.last = serve().then(() => this.#done(socket, alone));
-    } else if (line.waiting >= WAITING_MAX) socket.destroy();
+    } else if (line.waiting >= PIPELINED_MAX) socket.destroy();
     else {
       line.waiting++;
       line.last = line.last.then(async () => {
@@ -33,7 +33,7 @@ export class Pipeline {
     }
   }
 
-  #done(socket: Duplex, line: Line): void {
-    if (line.waiting === 0) this.#lines.delete(socket);
+  #done(socket: Duplex, line: ConnectionQueue): void {
+    if (line.waiting === 0) this.#queues.delete(socket);
   }
 }

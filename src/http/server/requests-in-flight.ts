@@ -1,5 +1,5 @@
 /** Counts the requests in flight, so that a server that stops knows when the last has been answered. */
-export class Flight {
+export class RequestsInFlight {
   #count = 0;
   #draining = false;
   #waiting: (() => void)[] = [];

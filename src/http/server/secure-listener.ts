@@ -5,11 +5,11 @@ import { createServer, type Server, type Socket } from "node:net";
 import { createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
 import type { Timer } from "../../std/time/clock.ts";
 import type { Peer } from "../message.ts";
-import { type NamedTlsPair, secureOptions, securePeer, type TlsCertificates, type TlsOptions } from "../tls/options.ts";
-import { CertificateChoice, plainAddress } from "../tls/server-names.ts";
-import type { ListenLimits, Serving } from "./exchange.ts";
-import { http1Server } from "./http1.ts";
-import { H2Connection, STREAM_WINDOW_BYTES } from "./http2.ts";
+import { type NamedTlsPair, toSecureOptions, securePeer, type TlsCertificates, type TlsOptions } from "../tls/options.ts";
+import { CertificateSelector, normalizeAddress } from "../tls/server-names.ts";
+import type { ListenLimits, ServerContext } from "./exchange.ts";
+import { createHttp1Server } from "./http1.ts";
+import { Http2Connection, STREAM_WINDOW_BYTES } from "./http2.ts";
 import { BaseListener } from "./listener.ts";
 
 /** A client that resets streams faster than this, in the long run, is cut off (CVE-2023-44487). */
@@ -21,34 +21,34 @@ const HEADER_COUNT_MAX = 256;
 
 type SniCallback = (name: string, done: (error: Error | null, context?: SecureContext) => void) => void;
 
-interface Chosen extends NamedTlsPair {
+interface NamedContext extends NamedTlsPair {
   readonly context: SecureContext;
 }
 
 /** Everything that is exchanged with the certificates. */
-interface Shown {
+interface ServedCertificates {
   readonly tls: TlsOptions;
-  readonly choice: CertificateChoice<Chosen>;
+  readonly choice: CertificateSelector<NamedContext>;
 }
 
 export class SecureListener extends BaseListener {
   protected readonly http1: Http1Server;
   protected readonly server: Server;
-  #shown: Shown;
+  #served: ServedCertificates;
   /** node:http2 has one certificate a server for clients that ask for no name: each address of its own is a server. */
-  readonly #byAddress = new Map<string, Http2SecureServer>();
+  readonly #serversByAddress = new Map<string, Http2SecureServer>();
   readonly #default: Http2SecureServer;
-  readonly #connections = new Set<H2Connection>();
+  readonly #connections = new Set<Http2Connection>();
   readonly #peers = new WeakMap<object, Peer>();
-  #sweep: Timer | undefined;
+  #idleTimer: Timer | undefined;
 
-  constructor(serving: Serving, tls: TlsOptions, http2: boolean) {
+  constructor(serving: ServerContext, tls: TlsOptions, http2: boolean) {
     super(serving);
-    this.#shown = shown(tls);
-    this.http1 = http1Server(serving, (socket) => this.#peerOf(socket as TLSSocket));
+    this.#served = createServedCertificates(tls);
+    this.http1 = createHttp1Server(serving, (socket) => this.#peerOf(socket as TLSSocket));
     this.#default = this.#secureServer(http2, undefined);
-    for (const address of this.#shown.choice.addresses()) {
-      this.#byAddress.set(plainAddress(address), this.#secureServer(http2, address));
+    for (const address of this.#served.choice.addresses()) {
+      this.#serversByAddress.set(normalizeAddress(address), this.#secureServer(http2, address));
     }
     this.server = createServer((socket) => this.#serverFor(socket).emit("connection", socket));
     // It is handed sockets and never listens, which is what starts its check of header timeouts.
@@ -56,44 +56,44 @@ export class SecureListener extends BaseListener {
   }
 
   reloadTls(tls: TlsCertificates): void {
-    const next = shown({ ...this.#shown.tls, ...tls });
-    this.#default.setSecureContext(secureOptions(next.tls));
-    for (const [address, server] of this.#byAddress) {
-      server.setSecureContext(secureOptions(next.tls, next.choice.forAddress(address)));
+    const next = createServedCertificates({ ...this.#served.tls, ...tls });
+    this.#default.setSecureContext(toSecureOptions(next.tls));
+    for (const [address, server] of this.#serversByAddress) {
+      server.setSecureContext(toSecureOptions(next.tls, next.choice.forAddress(address)));
     }
-    this.#shown = next;
+    this.#served = next;
   }
 
-  protected turnAway(): void {
+  protected rejectNewRequests(): void {
     for (const { session } of this.#connections) session.close();
     this.http1.close();
   }
 
   protected stopTimers(): void {
-    this.#sweep?.cancel();
-    this.#sweep = undefined;
+    this.#idleTimer?.cancel();
+    this.#idleTimer = undefined;
   }
 
   #serverFor(socket: Socket): Http2SecureServer {
-    if (this.#byAddress.size === 0) return this.#default;
-    return this.#byAddress.get(plainAddress(socket.localAddress ?? "")) ?? this.#default;
+    if (this.#serversByAddress.size === 0) return this.#default;
+    return this.#serversByAddress.get(normalizeAddress(socket.localAddress ?? "")) ?? this.#default;
   }
 
-  readonly #answerName: SniCallback = (name, done) => done(null, this.#shown.choice.forName(name).context);
+  readonly #sniCallback: SniCallback = (name, done) => done(null, this.#served.choice.forName(name).context);
 
   /** For clients that come to `address`; undefined: to any other. */
   #secureServer(http2: boolean, address: string | undefined): Http2SecureServer {
-    const { serving } = this;
-    const { tls, choice } = this.#shown;
+    const { context: serving } = this;
+    const { tls, choice } = this.#served;
     const pair = address === undefined ? tls : choice.forAddress(address);
     const server = createSecureServer({
-      ...secureOptions(tls, pair),
+      ...toSecureOptions(tls, pair),
       ...sessionOptions(serving.limits, http2),
-      ...(tls.named === undefined || tls.named.length === 0 ? {} : { SNICallback: this.#answerName }),
+      ...(tls.named === undefined || tls.named.length === 0 ? {} : { SNICallback: this.#sniCallback }),
     });
     server.on("session", (session) => {
       session.on("error", (error) => serving.log.v(4)?.info("HTTP/2 connection failed", { error: error.message }));
-      const connection = new H2Connection(session, this.#peerOf(session.socket as TLSSocket), serving);
+      const connection = new Http2Connection(session, this.#peerOf(session.socket as TLSSocket), serving);
       this.#connections.add(connection);
       session.on("close", () => this.#connections.delete(connection));
       this.#watchIdle();
@@ -118,10 +118,10 @@ export class SecureListener extends BaseListener {
 
   /** One timer for all connections, and none while there are none. */
   #watchIdle(): void {
-    if (this.#sweep !== undefined || this.serving.flight.draining) return;
-    const { clock, limits } = this.serving;
-    this.#sweep = clock.timer(Math.max(10, limits.idleTimeoutMs / 4), () => {
-      this.#sweep = undefined;
+    if (this.#idleTimer !== undefined || this.context.flight.draining) return;
+    const { clock, limits } = this.context;
+    this.#idleTimer = clock.timer(Math.max(10, limits.idleTimeoutMs / 4), () => {
+      this.#idleTimer = undefined;
       const now = clock.monotonic();
       for (const connection of this.#connections) {
         if (connection.idleFor(now) >= limits.idleTimeoutMs) connection.leave();
@@ -132,10 +132,10 @@ export class SecureListener extends BaseListener {
 }
 
 /** Throws when a key and its certificate disagree. */
-function shown(tls: TlsOptions): Shown {
-  const chosen = (pair: NamedTlsPair): Chosen => ({ ...pair, context: createSecureContext(secureOptions(tls, pair)) });
+function createServedCertificates(tls: TlsOptions): ServedCertificates {
+  const chosen = (pair: NamedTlsPair): NamedContext => ({ ...pair, context: createSecureContext(toSecureOptions(tls, pair)) });
   const fallback = chosen({ cert: tls.cert, key: tls.key, names: [] });
-  return { tls, choice: new CertificateChoice(fallback, (tls.named ?? []).map(chosen)) };
+  return { tls, choice: new CertificateSelector(fallback, (tls.named ?? []).map(chosen)) };
 }
 
 function sessionOptions(limits: ListenLimits, http2: boolean) {

@@ -14,7 +14,7 @@ import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { readBody } from "../body.ts";
 import { HttpError } from "../http-error.ts";
 import type { Handler, HttpRequest } from "../message.ts";
-import { bytes, json, text } from "../respond.ts";
+import { bytesResponse, jsonResponse, text } from "../respond.ts";
 import type { Listener } from "./listener.ts";
 import { type ListenOptions, listen } from "./server.ts";
 
@@ -27,21 +27,21 @@ class Probe extends EventEmitter<{ request: [HttpRequest]; aborted: [] }> {
     this.emit("request", request);
     switch (request.path) {
       case "/echo":
-        return bytes(200, "application/octet-stream", await readBody(request, 1_000_000), { "x-query": request.query });
+        return bytesResponse(200, "application/octet-stream", await readBody(request, 1_000_000), { "x-query": request.query });
       case "/limited":
-        return bytes(200, "application/octet-stream", await readBody(request, 10));
+        return bytesResponse(200, "application/octet-stream", await readBody(request, 10));
       case "/headers":
-        return json(200, { ...request.headers, certificates: request.peer.certificates.length });
+        return jsonResponse(200, { ...request.headers, certificates: request.peer.certificates.length });
       case "/large":
-        return bytes(200, "application/octet-stream", [Buffer.alloc(5_000_000, 1), Buffer.alloc(100, 2)]);
+        return bytesResponse(200, "application/octet-stream", [Buffer.alloc(5_000_000, 1), Buffer.alloc(100, 2)]);
       case "/stream":
-        return bytes(
+        return bytesResponse(
           200,
           "text/plain",
           ticks(request.signal, () => this.emit("aborted")),
         );
       case "/broken":
-        return bytes(200, "text/plain", breaking());
+        return bytesResponse(200, "text/plain", breaking());
       case "/throw":
         throw new Error("secret");
       case "/teapot":

@@ -2,9 +2,9 @@ import type { Logger } from "../../std/log/logger.ts";
 import { type Clock, systemClock } from "../../std/time/clock.ts";
 import type { Handler } from "../message.ts";
 import type { TlsOptions } from "../tls/options.ts";
-import type { ListenLimits, Serving } from "./exchange.ts";
+import type { ListenLimits, ServerContext } from "./exchange.ts";
 import { type BindOptions, type Listener, PlainListener } from "./listener.ts";
-import { Flight } from "./requests-in-flight.ts";
+import { RequestsInFlight } from "./requests-in-flight.ts";
 import { SecureListener } from "./secure-listener.ts";
 
 export interface ListenOptions extends BindOptions {
@@ -32,7 +32,7 @@ const DEFAULT_LIMITS: ListenLimits = {
 export async function listen(options: ListenOptions): Promise<Listener> {
   const clock = options.clock ?? systemClock;
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
-  const serving: Serving = { handler: options.handler, log: options.log, clock, limits, flight: new Flight() };
+  const serving: ServerContext = { handler: options.handler, log: options.log, clock, limits, flight: new RequestsInFlight() };
   const listening =
     options.tls === undefined
       ? new PlainListener(serving)

@@ -1,7 +1,7 @@
 import { Writable } from "node:stream";
 import t from "tap";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { bodyLength, discard, StalledError, writeBody } from "./write-body.ts";
+import { bodyLength, discardBody, StalledError, writeBody } from "./write-body.ts";
 
 const clock = new FakeClock();
 const patience = { clock, stallTimeoutMs: 1000 };
@@ -101,8 +101,8 @@ t.test("discard() ends a source that was never read", async (t) => {
       },
     }),
   };
-  discard(source);
-  discard(Buffer.from("x"));
+  discardBody(source);
+  discardBody(Buffer.from("x"));
   t.equal(ended, true);
 });
 

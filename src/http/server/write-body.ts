@@ -9,7 +9,7 @@ type Body = HttpResponse["body"];
 const CHUNK_BYTES = 64 * 1024;
 
 /** How long a client may take nothing of what it is sent. */
-export interface Patience {
+export interface StallTimeout {
   readonly clock: Clock;
   readonly stallTimeoutMs: number;
 }
@@ -36,18 +36,18 @@ export function bodyLength(body: Body): number | undefined {
  * Writes the body and ends the sink. Resolves when all has been handed over or the sink is gone; rejects when an async
  * source throws, or with a StalledError, and then the sink is left open for the caller to reset.
  */
-export async function writeBody(sink: Writable, body: Body, patience: Patience): Promise<void> {
-  if (writeAtOnce(sink, body)) return;
+export async function writeBody(sink: Writable, body: Body, patience: StallTimeout): Promise<void> {
+  if (writeSmallBody(sink, body)) return;
   if (isStreamed(body)) return await writeStream(sink, body, patience);
-  for (const chunk of chunks(body instanceof Uint8Array ? [body] : body)) {
+  for (const chunk of resizeChunks(body instanceof Uint8Array ? [body] : body)) {
     if (sink.destroyed) return;
-    if (!sink.write(chunk)) await drained(sink, patience);
+    if (!sink.write(chunk)) await waitForDrain(sink, patience);
   }
   sink.end();
 }
 
 /** Writes a body that is all there and small, and ends the sink; otherwise does nothing and returns false. */
-export function writeAtOnce(sink: Writable, body: Body): boolean {
+export function writeSmallBody(sink: Writable, body: Body): boolean {
   if (body instanceof Uint8Array) {
     if (body.length > CHUNK_BYTES) return false;
     sink.end(body);
@@ -60,22 +60,22 @@ export function writeAtOnce(sink: Writable, body: Body): boolean {
 }
 
 /** Ends a source nobody will read. */
-export function discard(body: Body): void {
+export function discardBody(body: Body): void {
   if (isStreamed(body)) abandon(body[Symbol.asyncIterator]());
 }
 
-async function writeStream(sink: Writable, body: AsyncIterable<Uint8Array>, patience: Patience): Promise<void> {
+async function writeStream(sink: Writable, body: AsyncIterable<Uint8Array>, patience: StallTimeout): Promise<void> {
   const source = body[Symbol.asyncIterator]();
   for (;;) {
-    const step = await nextOrClosed(sink, source);
-    if (step === "closed") {
+    const result = await nextOrClosed(sink, source);
+    if (result === "closed") {
       abandon(source);
       return;
     }
-    if (step.done === true) break;
+    if (result.done === true) break;
     try {
-      for (const chunk of slices(step.value)) {
-        if (!sink.write(chunk)) await drained(sink, patience);
+      for (const chunk of sliceChunk(result.value)) {
+        if (!sink.write(chunk)) await waitForDrain(sink, patience);
       }
     } catch (error) {
       abandon(source);
@@ -98,9 +98,9 @@ function nextOrClosed(
     const closed = (): void => resolve("closed");
     sink.once("close", closed);
     source.next().then(
-      (step) => {
+      (result) => {
         sink.off("close", closed);
-        resolve(step);
+        resolve(result);
       },
       (error) => {
         sink.off("close", closed);
@@ -114,7 +114,7 @@ function abandon(source: AsyncIterator<Uint8Array>): void {
   source.return?.()?.catch(() => {});
 }
 
-function drained(sink: Writable, { clock, stallTimeoutMs }: Patience): Promise<void> {
+function waitForDrain(sink: Writable, { clock, stallTimeoutMs }: StallTimeout): Promise<void> {
   if (sink.destroyed || !sink.writableNeedDrain) return Promise.resolve();
   return new Promise((resolve, reject) => {
     const forget = (): void => {
@@ -136,29 +136,29 @@ function drained(sink: Writable, { clock, stallTimeoutMs }: Patience): Promise<v
 }
 
 /** Small pieces joined, large ones cut. */
-function* chunks(pieces: readonly Uint8Array[]): Generator<Uint8Array> {
-  let gathered: Uint8Array[] = [];
+function* resizeChunks(pieces: readonly Uint8Array[]): Generator<Uint8Array> {
+  let pending: Uint8Array[] = [];
   let length = 0;
   for (const piece of pieces) {
     if (length + piece.length > CHUNK_BYTES && length > 0) {
-      yield Buffer.concat(gathered, length);
-      gathered = [];
+      yield Buffer.concat(pending, length);
+      pending = [];
       length = 0;
     }
     if (piece.length > CHUNK_BYTES / 2) {
-      if (length > 0) yield Buffer.concat(gathered, length);
-      gathered = [];
+      if (length > 0) yield Buffer.concat(pending, length);
+      pending = [];
       length = 0;
-      yield* slices(piece);
+      yield* sliceChunk(piece);
     } else if (piece.length > 0) {
-      gathered.push(piece);
+      pending.push(piece);
       length += piece.length;
     }
   }
-  if (length > 0) yield Buffer.concat(gathered, length);
+  if (length > 0) yield Buffer.concat(pending, length);
 }
 
-function* slices(piece: Uint8Array): Generator<Uint8Array> {
+function* sliceChunk(piece: Uint8Array): Generator<Uint8Array> {
   if (piece.length <= CHUNK_BYTES) {
     if (piece.length > 0) yield piece;
     return;

@@ -1,16 +1,16 @@
 import { getCiphers } from "node:tls";
 import t from "tap";
-import { openSslCiphers, tlsVersion } from "./cipher-suites.ts";
+import { toOpenSslCiphers, parseTlsVersion } from "./cipher-suites.ts";
 
 t.test("tlsVersion() knows the names that flags have for versions", async (t) => {
-  t.equal(tlsVersion("VersionTLS12"), "TLSv1.2");
-  t.equal(tlsVersion("VersionTLS13"), "TLSv1.3");
-  t.equal(tlsVersion(""), undefined);
+  t.equal(parseTlsVersion("VersionTLS12"), "TLSv1.2");
+  t.equal(parseTlsVersion("VersionTLS13"), "TLSv1.3");
+  t.equal(parseTlsVersion(""), undefined);
 });
 
 t.test("openSslCiphers() names suites as OpenSSL does", async (t) => {
-  t.equal(openSslCiphers([]), undefined, "the listener's own choice");
-  const names = openSslCiphers([
+  t.equal(toOpenSslCiphers([]), undefined, "the listener's own choice");
+  const names = toOpenSslCiphers([
     "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
     "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305",
     "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA",
@@ -27,5 +27,5 @@ t.test("openSslCiphers() names suites as OpenSSL does", async (t) => {
 });
 
 t.test("openSslCiphers() refuses by name what no runtime offers any more", async (t) => {
-  t.throws(() => openSslCiphers(["TLS_RSA_WITH_RC4_128_SHA"]), /TLS_RSA_WITH_RC4_128_SHA is not offered any more/);
+  t.throws(() => toOpenSslCiphers(["TLS_RSA_WITH_RC4_128_SHA"]), /TLS_RSA_WITH_RC4_128_SHA is not offered any more/);
 });

@@ -9,28 +9,28 @@ const VERSIONS: Readonly<Record<string, TlsOptions["minVersion"]>> = {
 };
 
 /** `VersionTLS13` → `TLSv1.3`; undefined for the empty text, which leaves the choice to the listener. */
-export function tlsVersion(name: string): TlsOptions["minVersion"] {
+export function parseTlsVersion(name: string): TlsOptions["minVersion"] {
   return VERSIONS[name];
 }
 
 /** TLS 1.3 has these and takes no orders about them, as in Go. */
 const TLS13 = ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"];
 /** Suites that no current OpenSSL has. */
-const GONE = /RC4|3DES/;
+const UNSUPPORTED = /RC4|3DES/;
 
 /** The `ciphers` option for suites by their IANA names; undefined when none are named. */
-export function openSslCiphers(suites: readonly string[]): string | undefined {
+export function toOpenSslCiphers(suites: readonly string[]): string | undefined {
   if (suites.length === 0) return undefined;
-  const gone = suites.find((suite) => GONE.test(suite));
-  if (gone !== undefined)
+  const unsupported = suites.find((suite) => UNSUPPORTED.test(suite));
+  if (unsupported !== undefined)
     throw new Error(
-      `Cannot use --tls-cipher-suites: ${gone} is not offered any more; TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 and its kin are`,
+      `Cannot use --tls-cipher-suites: ${unsupported} is not offered any more; TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 and its kin are`,
     );
-  return [...TLS13, ...suites.filter((suite) => !TLS13.includes(suite)).map(openSslName)].join(":");
+  return [...TLS13, ...suites.filter((suite) => !TLS13.includes(suite)).map(toOpenSslName)].join(":");
 }
 
 /** `TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256` → `ECDHE-RSA-AES128-GCM-SHA256`. */
-function openSslName(suite: string): string {
+function toOpenSslName(suite: string): string {
   const [, exchange = "", cipher = ""] = /^TLS_(.+)_WITH_(.+)$/.exec(suite) ?? [];
   const parts = exchange === "RSA" ? [] : [exchange.replaceAll("_", "-")];
   const name = cipher

@@ -34,8 +34,8 @@ export interface TlsOptions extends TlsCertificates {
 }
 
 /** For `createServer`, `setSecureContext` and `createSecureContext`. */
-export function secureOptions(tls: TlsOptions, { cert, key }: TlsPair = tls) {
-  const ciphers = ciphersOf(tls);
+export function toSecureOptions(tls: TlsOptions, { cert, key }: TlsPair = tls) {
+  const ciphers = toCiphers(tls);
   return {
     cert,
     key,
@@ -50,7 +50,7 @@ export function secureOptions(tls: TlsOptions, { cert, key }: TlsPair = tls) {
 }
 
 /** OpenSSL talks the oldest versions only where its least level of security is asked for. */
-function ciphersOf({ ciphers, minVersion }: TlsOptions): string | undefined {
+function toCiphers({ ciphers, minVersion }: TlsOptions): string | undefined {
   if (minVersion !== "TLSv1" && minVersion !== "TLSv1.1") return ciphers;
   return `${ciphers ?? DEFAULT_CIPHERS}:@SECLEVEL=0`;
 }
@@ -69,7 +69,7 @@ export function securePeer(socket: TLSSocket): Peer {
   return {
     ...plainPeer(socket),
     encrypted: true,
-    certificates: certificatesOf(socket),
+    certificates: peerCertificates(socket),
     protocol: socket.alpnProtocol === "h2" ? "h2" : "http/1.1",
   };
 }
@@ -78,7 +78,7 @@ export function securePeer(socket: TLSSocket): Peer {
 const CHAIN_MAX = 10;
 
 /** The chain the client sent, leaf first; possibly with an authority of ours at its end. */
-function certificatesOf(socket: TLSSocket): readonly Uint8Array[] {
+function peerCertificates(socket: TLSSocket): readonly Uint8Array[] {
   const chain: Uint8Array[] = [];
   const seen = new Set<string>();
   let certificate: PeerCertificate | DetailedPeerCertificate | undefined = socket.getPeerCertificate(true);

@@ -1,6 +1,6 @@
 import t from "tap";
 import { makeCertificate } from "../../testing/http/test-certificates.ts";
-import { CertificateChoice, plainAddress } from "./server-names.ts";
+import { CertificateSelector, normalizeAddress } from "./server-names.ts";
 
 const pair = async (
   label: string,
@@ -16,7 +16,7 @@ const pair = async (
 };
 
 const fallback = await pair("fallback", { cn: "Fallback Inc.", dns: ["kubernetes", "spare.example.com"] });
-const choice = new CertificateChoice(fallback, [
+const choice = new CertificateSelector(fallback, [
   await pair("first", { dns: ["a.example.com", "both.example.com"], cn: "Some Company" }),
   await pair("wild", { dns: ["ignored.test"] }, ["*.example.com", "192.0.2.1", "fd00::1"]),
   await pair("explicit", { dns: ["c.test"] }, ["Both.Example.com", "deep.sub.example.com"]),
@@ -61,16 +61,16 @@ t.test("CertificateChoice.forAddress() knows the addresses that were named, and 
   };
   for (const [local, label] of Object.entries(cases)) t.equal(choice.forAddress(local).label, label, local);
   t.same(choice.addresses(), ["192.0.2.1", "fd00::1"]);
-  t.equal(plainAddress("fe80::1%eth0"), "fe80::1");
+  t.equal(normalizeAddress("fe80::1%eth0"), "fe80::1");
   t.end();
 });
 
 t.test(
   "CertificateChoice takes any first label for a wildcard alone, and refuses what is no certificate",
   async (t) => {
-    const any = new CertificateChoice(fallback, [await pair("any", { cn: "*" })]);
+    const any = new CertificateSelector(fallback, [await pair("any", { cn: "*" })]);
     t.equal(any.forName("localhost").label, "any");
     t.equal(any.forName("a.b").label, "fallback");
-    t.throws(() => new CertificateChoice({ cert: "x", key: "y" }, []));
+    t.throws(() => new CertificateSelector({ cert: "x", key: "y" }, []));
   },
 );

@@ -9,7 +9,7 @@ const SAN_ONLY = { subject: "never" } as const;
 const HOST_NAME = new RegExp(`^(?=.{1,253}$)${LABEL}(?:\\.${LABEL})*$`);
 
 /** Which pair a connection gets. Throws when a certificate is none. */
-export class CertificateChoice<Pair extends TlsPair = TlsPair> {
+export class CertificateSelector<Pair extends TlsPair = TlsPair> {
   readonly #fallback: Pair;
   readonly #byName: ReadonlyMap<string, Pair & NamedTlsPair>;
   /** All, the fallback first, with what they are good for. */
@@ -17,7 +17,7 @@ export class CertificateChoice<Pair extends TlsPair = TlsPair> {
 
   constructor(fallback: Pair, named: readonly (Pair & NamedTlsPair)[]) {
     this.#fallback = fallback;
-    this.#byName = byName(named);
+    this.#byName = indexByName(named);
     this.#all = [fallback, ...named].map((pair) => ({ pair, certificate: new X509Certificate(pair.cert) }));
   }
 
@@ -36,7 +36,7 @@ export class CertificateChoice<Pair extends TlsPair = TlsPair> {
 
   /** For a client that asks for no name: addresses count only where they are named, never by the certificate. */
   forAddress(local: string): Pair {
-    return this.#byName.get(plainAddress(local)) ?? this.#fallback;
+    return this.#byName.get(normalizeAddress(local)) ?? this.#fallback;
   }
 
   /** The addresses for which `forAddress` does not choose the fallback. */
@@ -46,23 +46,23 @@ export class CertificateChoice<Pair extends TlsPair = TlsPair> {
 }
 
 /** An IPv4 address as IPv6 sockets spell it, and the zone of a link, told plainly. */
-export function plainAddress(address: string): string {
+export function normalizeAddress(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.)/i, "").replace(/%.*$/, "");
 }
 
 /** Of two pairs for one name the first counts, and names that were given before those that a certificate has. */
-function byName<Pair extends NamedTlsPair>(pairs: readonly Pair[]): ReadonlyMap<string, Pair> {
+function indexByName<Pair extends NamedTlsPair>(pairs: readonly Pair[]): ReadonlyMap<string, Pair> {
   const found = new Map<string, Pair>();
   const add = (names: readonly string[], pair: Pair): void => {
     for (const name of names.map((each) => each.toLowerCase())) if (!found.has(name)) found.set(name, pair);
   };
   for (const pair of pairs) add(pair.names, pair);
-  for (const pair of pairs) if (pair.names.length === 0) add(namesOf(new X509Certificate(pair.cert)), pair);
+  for (const pair of pairs) if (pair.names.length === 0) add(certificateNames(new X509Certificate(pair.cert)), pair);
   return found;
 }
 
 /** The common name where it can be a host's, and the DNS names; no addresses, since clients do not ask for these. */
-function namesOf(certificate: X509Certificate): readonly string[] {
+function certificateNames(certificate: X509Certificate): readonly string[] {
   const names: string[] = [];
   const common = certificate.toLegacyObject().subject?.CN;
   for (const name of typeof common === "string" ? [common] : (common ?? [])) {

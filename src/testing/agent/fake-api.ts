@@ -1,6 +1,6 @@
 /** For tests: as much of an API server as an agent talks to, in memory, as a `Transport`. */
 import type { HttpRequest, HttpResponse } from "../../http/message.ts";
-import { json, statusJson } from "../../http/respond.ts";
+import { jsonResponse, statusResponse } from "../../http/respond.ts";
 
 interface Stored {
   readonly kind?: string;
@@ -45,7 +45,7 @@ export class FakeApi {
     if (this.#isAway) throw refused();
     // It reads JSON only: clients are to notice.
     if (request.headers["content-type"]?.includes("protobuf"))
-      return statusJson(415, "UnsupportedMediaType", "JSON only");
+      return statusResponse(415, "UnsupportedMediaType", "JSON only");
     const text = Buffer.concat(chunks).toString();
     const body = text === "" ? {} : JSON.parse(text);
     const found = this.objects.get(path);
@@ -53,7 +53,7 @@ export class FakeApi {
       case "GET":
         if (query.get("watch") !== null)
           return this.#watch(path, Number(query.get("resourceVersion") ?? 0), request.signal);
-        if (found !== undefined) return json(200, found);
+        if (found !== undefined) return jsonResponse(200, found);
         return /\/(pods|nodes|events|leases|services|configmaps|secrets)$/.test(path)
           ? this.#list(path)
           : missing(path);
@@ -61,19 +61,19 @@ export class FakeApi {
         if (path.endsWith("/tokenreviews")) return this.#review(body);
         if (path.endsWith("/subjectaccessreviews")) return this.#reviewAccess(body);
         const at = `${path}/${body.metadata.name}`;
-        if (this.objects.has(at)) return statusJson(409, "AlreadyExists", `${at} already exists`);
-        return json(201, this.put(at, body));
+        if (this.objects.has(at)) return statusResponse(409, "AlreadyExists", `${at} already exists`);
+        return jsonResponse(201, this.put(at, body));
       }
       case "PUT":
-        return json(200, this.put(path, body));
+        return jsonResponse(200, this.put(path, body));
       case "PATCH":
-        return found === undefined ? missing(path) : json(200, this.put(path, merge(found, body) as Stored));
+        return found === undefined ? missing(path) : jsonResponse(200, this.put(path, merge(found, body) as Stored));
       case "DELETE":
         if (found === undefined) return missing(path);
         this.delete(path);
-        return json(200, { kind: "Status", apiVersion: "v1", status: "Success", metadata: {} });
+        return jsonResponse(200, { kind: "Status", apiVersion: "v1", status: "Success", metadata: {} });
       default:
-        return statusJson(405, "MethodNotAllowed", request.method);
+        return statusResponse(405, "MethodNotAllowed", request.method);
     }
   };
 
@@ -122,14 +122,14 @@ export class FakeApi {
     this.reviews++;
     const username = this.tokens.get(review.spec.token);
     const status = username === undefined ? { error: "unknown" } : { authenticated: true, user: { username } };
-    return json(201, { ...review, status });
+    return jsonResponse(201, { ...review, status });
   }
 
   #reviewAccess(review: { readonly spec: object }): HttpResponse {
     this.accessReviews++;
     const { user, resourceAttributes } = review.spec as Readonly<Record<string, unknown>>;
     const { verb, resource, subresource } = resourceAttributes as Readonly<Record<string, string>>;
-    return json(201, {
+    return jsonResponse(201, {
       ...review,
       status: { allowed: this.allowed.has(`${user} ${verb} ${resource}/${subresource}`) },
     });
@@ -139,7 +139,7 @@ export class FakeApi {
     const resource = path.split("/").at(-1);
     const items = [...this.objects].filter(([key]) => key.split("/").at(-2) === resource).map(([, object]) => object);
     const metadata = { resourceVersion: String(this.#revision) };
-    return json(200, { kind: "List", apiVersion: "v1", metadata, items });
+    return jsonResponse(200, { kind: "List", apiVersion: "v1", metadata, items });
   }
 
   #watch(path: string, since: number, signal: AbortSignal): HttpResponse {
@@ -189,7 +189,7 @@ function refused(): Error {
 }
 
 function missing(path: string): HttpResponse {
-  return statusJson(404, "NotFound", `${path} not found`);
+  return statusResponse(404, "NotFound", `${path} not found`);
 }
 
 /** Maps merge, null removes, lists of things with a type merge by it and all others are replaced. */

@@ -1,10 +1,10 @@
 /** For tests: an issuer of identity tokens on loopback, over TLS. */
 import { createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { type Algorithm, signJws } from "../../auth/service-account/jws.ts";
-import { bytes, json } from "../../http/respond.ts";
+import { bytesResponse, jsonResponse } from "../../http/respond.ts";
 import { listen } from "../../http/server/server.ts";
-import { systemClock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log/logger.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import { makeServerCertificate } from "../http/test-certificates.ts";
 
 export interface TestIssuer extends AsyncDisposable {
@@ -42,11 +42,11 @@ export async function testIssuer(now: () => number): Promise<TestIssuer> {
       const offered = offers.get(path);
       if (offered !== undefined) {
         return headers.authorization === `Bearer ${offered.bearer}`
-          ? bytes(200, "application/jwt", Buffer.from(offered.text))
-          : json(401, {});
+          ? bytesResponse(200, "application/jwt", Buffer.from(offered.text))
+          : jsonResponse(401, {});
       }
-      if (path === DISCOVERY) return json(200, { issuer: url, jwks_uri: `${url}/keys`, ...more });
-      return path === "/keys" ? json(200, { keys: Object.values(keys).map(({ jwk }) => jwk) }) : json(404, {});
+      if (path === DISCOVERY) return jsonResponse(200, { issuer: url, jwks_uri: `${url}/keys`, ...more });
+      return path === "/keys" ? jsonResponse(200, { keys: Object.values(keys).map(({ jwk }) => jwk) }) : jsonResponse(404, {});
     },
     log: silentLogger,
     clock: systemClock,

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import type { Test } from "tap";
 import { renderKubeconfig } from "../../../client/kubeconfig/kubeconfig.ts";
-import { json } from "../../../http/respond.ts";
+import { jsonResponse } from "../../../http/respond.ts";
 import { listen } from "../../../http/server/server.ts";
 import { silentLogger } from "../../../std/log/logger.ts";
 import { systemClock } from "../../../std/time/clock.ts";
@@ -162,7 +162,7 @@ function webhookEffects(serve: Serve) {
         const review = JSON.parse(Buffer.concat(pieces).toString()) as Json;
         asked.push(review);
         const authenticated = review.spec.token === "good";
-        return json(200, { ...review, status: { authenticated, user: { username: "wendy", groups: ["hooks"] } } });
+        return jsonResponse(200, { ...review, status: { authenticated, user: { username: "wendy", groups: ["hooks"] } } });
       },
       log: silentLogger,
       clock: systemClock,

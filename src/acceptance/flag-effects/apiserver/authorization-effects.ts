@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import type { Test } from "tap";
 import { renderKubeconfig } from "../../../client/kubeconfig/kubeconfig.ts";
 import type { HttpResponse } from "../../../http/message.ts";
-import { json } from "../../../http/respond.ts";
+import { jsonResponse } from "../../../http/respond.ts";
 import type { Listener } from "../../../http/server/listener.ts";
 import { listen } from "../../../http/server/server.ts";
 import { silentLogger } from "../../../std/log/logger.ts";
@@ -50,12 +50,12 @@ async function hook(t: Test, answer: (review: Review) => Status): Promise<Hook> 
   const asked: Review[] = [];
   const listener: Listener = await listen({
     handler: async (request): Promise<HttpResponse> => {
-      if (request.method !== "POST" || request.path !== "/authorize") return json(404, {});
+      if (request.method !== "POST" || request.path !== "/authorize") return jsonResponse(404, {});
       const pieces: Uint8Array[] = [];
       for await (const piece of request.body) pieces.push(piece);
       const review = JSON.parse(Buffer.concat(pieces).toString()) as Review;
       asked.push(review);
-      return json(200, { ...review, status: answer(review) });
+      return jsonResponse(200, { ...review, status: answer(review) });
     },
     log: silentLogger,
     clock: systemClock,

@@ -3,7 +3,7 @@ import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { readBody } from "../../../http/body.ts";
 import type { HttpRequest, HttpResponse } from "../../../http/message.ts";
-import { bytes, text } from "../../../http/respond.ts";
+import { bytesResponse, text } from "../../../http/respond.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import type { Contention } from "./contention.ts";
 import { encodePprof, type StackProfile } from "./pprof.ts";
@@ -73,7 +73,7 @@ async function profileAnswer(request: HttpRequest, name: string, usual: number, 
     const { raw, stacks } = await take(seconds, request.signal);
     if (stacks !== undefined && !query.has("format")) return await packed(name, stacks);
     const file = { profile: "svc.cpuprofile", trace: "svc.trace.json" }[name] ?? "svc.heapprofile";
-    return bytes(200, "application/json", Buffer.from(JSON.stringify(raw)), attachment(file));
+    return bytesResponse(200, "application/json", Buffer.from(JSON.stringify(raw)), attachment(file));
   } catch (error) {
     if (error instanceof ProfilerBusy) return text(500, `${error.message}\n`, { ...NOSNIFF, "x-go-pprof": "1" });
     throw error;
@@ -81,7 +81,7 @@ async function profileAnswer(request: HttpRequest, name: string, usual: number, 
 }
 
 async function packed(name: string, stacks: StackProfile): Promise<HttpResponse> {
-  return bytes(200, "application/octet-stream", await compress(encodePprof(stacks)), attachment(name));
+  return bytesResponse(200, "application/octet-stream", await compress(encodePprof(stacks)), attachment(name));
 }
 
 function attachment(file: string) {
@@ -119,5 +119,5 @@ for Chrome's developer tools.</p>
 ${rows.join("\n")}
 </ul>
 `;
-  return bytes(200, "text/html; charset=utf-8", Buffer.from(page), NOSNIFF);
+  return bytesResponse(200, "text/html; charset=utf-8", Buffer.from(page), NOSNIFF);
 }
