@@ -15,7 +15,10 @@ interface Lifecycle {
 export const betaKinds: readonly Kind[] = [
   betaVersionOf(ipAddressKind, { since: "1.31" }),
   betaVersionOf(serviceCIDRKind, { since: "1.31" }),
-  betaVersionOf(validatingAdmissionPolicyKind, { since: "1.28", deprecation: removalWarning("ValidatingAdmissionPolicy") }),
+  betaVersionOf(validatingAdmissionPolicyKind, {
+    since: "1.28",
+    deprecation: removalWarning("ValidatingAdmissionPolicy"),
+  }),
   betaVersionOf(validatingAdmissionPolicyBindingKind, {
     since: "1.28",
     deprecation: removalWarning("ValidatingAdmissionPolicyBinding"),
@@ -35,7 +38,11 @@ function betaVersionOf<T extends ApiObject>(kind: Kind<T>, lifecycle: Lifecycle)
     ...lifecycle,
     version,
     schema: renamed(kind.schema) as Kind<T>["schema"],
-    conversion: { storageKind: kind as unknown as Kind, toStorage: (object) => object, fromStorage: (object) => object as T },
+    conversion: {
+      storageKind: kind as unknown as Kind,
+      toStorage: (object) => object,
+      fromStorage: (object) => object as T,
+    },
   };
   return beta as unknown as Kind;
 }

@@ -1,5 +1,5 @@
 /** What most strategies have in common: spec and status are written apart. */
-import type { ApiObject, SubresourceStrategy, Subresource } from "./kind.ts";
+import type { ApiObject, Subresource, SubresourceStrategy } from "./kind.ts";
 
 interface WithStatus extends ApiObject {
   readonly status?: unknown;
@@ -44,7 +44,15 @@ export function replaceStatusOnly<T extends WithStatus>(next: T, previous: T): T
 }
 
 /** The `status` subresource; `part` says more than that nothing else changes. */
-export function statusSubresource<T extends WithStatus>(kind: string, part?: Partial<SubresourceStrategy<T>>): Subresource<T> {
+export function statusSubresource<T extends WithStatus>(
+  kind: string,
+  part?: Partial<SubresourceStrategy<T>>,
+): Subresource<T> {
   const verbs = ["get", "patch", "update"] as const;
-  return { name: "status", kind, verbs, strategy: { prepareForUpdate: replaceStatus, resetFields: [["spec"]], ...part } };
+  return {
+    name: "status",
+    kind,
+    verbs,
+    strategy: { prepareForUpdate: replaceStatus, resetFields: [["spec"]], ...part },
+  };
 }

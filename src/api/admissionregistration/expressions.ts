@@ -81,7 +81,10 @@ export interface AdmissionEnvironmentOptions {
 
 const environments = new Map<boolean, Environment>();
 
-export function createAdmissionEnvironment({ params = false, variables }: AdmissionEnvironmentOptions = {}): Environment {
+export function createAdmissionEnvironment({
+  params = false,
+  variables,
+}: AdmissionEnvironmentOptions = {}): Environment {
   const names = { ...admissionVariables, ...(params ? { params: dynType } : {}) };
   if (variables !== undefined) return environment({ variables: { ...names, variables }, nameForms: nameFormats });
   let known = environments.get(params);

@@ -1,4 +1,4 @@
-import { inline, list, object, optional, pointer, documentedEnum, required, string } from "../../schema/define.ts";
+import { documentedEnum, inline, list, object, optional, pointer, required, string } from "../../schema/define.ts";
 import type { Infer } from "../../schema/schema.ts";
 import { labelSelector } from "../meta/label-selector.ts";
 

@@ -1,4 +1,4 @@
-import { unquoted, type FieldError, invalidField } from "../../schema/validation/field-error.ts";
+import { type FieldError, invalidField, unquoted } from "../../schema/validation/field-error.ts";
 import type { Kind } from "../kind.ts";
 import { createReviewKind } from "../review-kind.ts";
 import { type SelfSubjectReview, selfSubjectReview } from "./self-subject-review.ts";

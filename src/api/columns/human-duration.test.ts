@@ -1,5 +1,5 @@
 import t from "tap";
-import { humanDuration, formatAge } from "./human-duration.ts";
+import { formatAge, humanDuration } from "./human-duration.ts";
 
 const second = 1000;
 const minute = 60 * second;

@@ -4,11 +4,11 @@ import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { validateConditions } from "../../meta/validation/condition.ts";
 import {
   dropStatus,
-  setFirstGeneration,
   keepStatus,
-  updateGeneration,
   replaceStatusOnly,
+  setFirstGeneration,
   statusSubresource,
+  updateGeneration,
 } from "../../strategy.ts";
 import type { MatchResources } from "../rules.ts";
 import { setRuleDefaults } from "../rules-validation.ts";

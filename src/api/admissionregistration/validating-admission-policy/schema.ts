@@ -1,4 +1,5 @@
 import {
+  documentedEnum,
   int64,
   list,
   listMap,
@@ -6,7 +7,6 @@ import {
   object,
   optional,
   pointer,
-  documentedEnum,
   required,
   string,
 } from "../../../schema/define.ts";

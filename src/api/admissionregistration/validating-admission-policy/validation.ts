@@ -9,7 +9,12 @@ import {
 import { child, index } from "../../../schema/value/field-path.ts";
 import { dns1035Label, qualifiedName } from "../../meta/validation/names.ts";
 import { parseApiVersion } from "../../scheme.ts";
-import { type AdmissionEnvironmentOptions, createAdmissionEnvironment, expressionErrors, validateExpression } from "../expressions.ts";
+import {
+  type AdmissionEnvironmentOptions,
+  createAdmissionEnvironment,
+  expressionErrors,
+  validateExpression,
+} from "../expressions.ts";
 import {
   FAILURE_POLICIES,
   validateChoice,
@@ -43,7 +48,11 @@ export function validatePolicy(object: ValidatingAdmissionPolicy): readonly Fiel
     ...validateChoice(failurePolicy, FAILURE_POLICIES, "spec.failurePolicy"),
     ...(paramKind === undefined ? [] : validateParamKind(paramKind, "spec.paramKind")),
     ...validateConstraints(matchConstraints, "spec.matchConstraints"),
-    ...validateMatchConditions(spec.matchConditions ?? [], createAdmissionEnvironment({ params }), "spec.matchConditions"),
+    ...validateMatchConditions(
+      spec.matchConditions ?? [],
+      createAdmissionEnvironment({ params }),
+      "spec.matchConditions",
+    ),
     ...variableErrors,
     ...(validations.length === 0 && auditAnnotations.length === 0
       ? [requiredField("spec.validations", NOTHING_TO_DO), requiredField("spec.auditAnnotations", NOTHING_TO_DO)]

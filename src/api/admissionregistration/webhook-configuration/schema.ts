@@ -1,12 +1,12 @@
 import {
   base64,
+  documentedEnum,
   int32,
   list,
   listMap,
   object,
   optional,
   pointer,
-  documentedEnum,
   required,
   requiredPointer,
   string,

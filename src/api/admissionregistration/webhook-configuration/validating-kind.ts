@@ -3,7 +3,7 @@ import { ageColumn, integerColumn, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { setFirstGeneration, updateGeneration } from "../../strategy.ts";
 import { type ValidatingWebhookConfiguration, validatingWebhookConfiguration } from "./schema.ts";
-import { validateWebhooks, setWebhookDefaults } from "./validation.ts";
+import { setWebhookDefaults, validateWebhooks } from "./validation.ts";
 
 const strategy: Strategy<ValidatingWebhookConfiguration> = {
   setDefaults: (object) =>

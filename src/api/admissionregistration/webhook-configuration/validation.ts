@@ -77,7 +77,9 @@ function exemptionsFrom(previous: readonly Webhook[] | undefined, next: readonly
   const conditionsOf = (webhooks: readonly Webhook[]) => JSON.stringify(webhooks.map((hook) => hook.matchConditions));
   return {
     sideEffects: previous.some(({ sideEffects }) => sideEffects === undefined || !HARMLESS.includes(sideEffects)),
-    versions: previous.some(({ admissionReviewVersions = [] }) => !admissionReviewVersions.some(isSupportedReviewVersion)),
+    versions: previous.some(
+      ({ admissionReviewVersions = [] }) => !admissionReviewVersions.some(isSupportedReviewVersion),
+    ),
     names: new Set(previous.map(({ name }) => name)).size < previous.length,
     conditions: conditionsOf(previous) === conditionsOf(next),
   };
@@ -142,7 +144,11 @@ function validateClient({ url, service }: Partial<WebhookClientConfig>, path: st
   return validateWebhookService({ ...service!, name: namespace, namespace: name }, child(path, "service"));
 }
 
-function validateVersions(versions: readonly string[], exemptions: StoredExemptions, path: string): readonly FieldError[] {
+function validateVersions(
+  versions: readonly string[],
+  exemptions: StoredExemptions,
+  path: string,
+): readonly FieldError[] {
   if (versions.length === 0) return [requiredField(path, `must specify one of ${VERSIONS.join(", ")}`)];
   const seen = new Set<string>();
   const errors = versions.flatMap((version, i) => {

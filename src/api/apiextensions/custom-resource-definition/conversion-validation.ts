@@ -51,7 +51,11 @@ function checkStrategy(strategy: string, field: string): readonly FieldError[] {
   return strategy === "None" || strategy === "Webhook" ? [] : [notSupported(field, strategy, ["None", "Webhook"])];
 }
 
-function checkClient(client: WebhookClientConfig, field: string, options: ConversionValidationOptions): readonly FieldError[] {
+function checkClient(
+  client: WebhookClientConfig,
+  field: string,
+  options: ConversionValidationOptions,
+): readonly FieldError[] {
   const { url, service, caBundle = "" } = client;
   const errors: FieldError[] = [];
   if ((url === undefined) === (service === undefined)) {

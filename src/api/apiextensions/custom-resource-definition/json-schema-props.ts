@@ -1,6 +1,7 @@
 /** The schema of schemas: what a CustomResourceDefinition says of its resources. It contains itself in many ways. */
 import {
   boolean,
+  documentedEnum,
   double,
   int64,
   list,
@@ -9,17 +10,16 @@ import {
   object,
   optional,
   pointer,
-  documentedEnum,
   required,
   string,
 } from "../../../schema/define.ts";
 import type {
+  Describes,
   EitherSchema,
   Infer,
   ListSchema,
   MapSchema,
   ObjectSchema,
-  Describes,
   RawSchema,
 } from "../../../schema/schema.ts";
 import type { JsonSchemaProps } from "../../../schema/structural/json-schema-props.ts";

@@ -1,7 +1,7 @@
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { createdAtColumn, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { setFirstGeneration, keepStatus, updateGeneration, statusSubresource } from "../../strategy.ts";
+import { keepStatus, setFirstGeneration, statusSubresource, updateGeneration } from "../../strategy.ts";
 import {
   type CustomResourceDefinition,
   type CustomResourceDefinitionSpec,

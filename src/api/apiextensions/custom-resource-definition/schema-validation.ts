@@ -10,7 +10,7 @@ import { evaluateRules } from "../custom-resource/rule-evaluation.ts";
 import { RuleCosts, type RuleCostsOptions } from "./rule-costs.ts";
 import type { SchemaValidationOptions } from "./validation-options.ts";
 
-export interface SchemaOptions extends SchemaValidationOptions, Omit<RuleCostsOptions, "stored"> {
+export interface SchemaOptions extends SchemaValidationOptions, Omit<RuleCostsOptions, "isStoredExpression"> {
   /** The status is served and validated apart, so nothing at the root may speak of it. */
   readonly status: boolean;
 }

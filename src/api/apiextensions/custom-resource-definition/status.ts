@@ -35,7 +35,11 @@ export function acceptNames(
   const { names, conflict } = checkNames(spec.names, status.acceptedNames ?? none, taken);
   const found: Condition[] = [conflict ?? NO_CONFLICTS, establishedCondition(definition, conflict === undefined)];
   if (isProtected(spec.group)) found.push(approvalCondition(definition));
-  return updateStatus(definition, { ...status, acceptedNames: names, conditions: mergeCondition(status.conditions, found, now) });
+  return updateStatus(definition, {
+    ...status,
+    acceptedNames: names,
+    conditions: mergeCondition(status.conditions, found, now),
+  });
 }
 
 /** To be called when requests for the kind are answered. Changes nothing while names are not accepted. */
@@ -56,11 +60,7 @@ export function markTerminating(definition: CustomResourceDefinition, now: strin
   const waiting = finalizers.includes(CLEANUP_FINALIZER) ? finalizers : [...finalizers, CLEANUP_FINALIZER];
   const marked = { ...definition, metadata: { ...metadata, deletionTimestamp: now, finalizers: waiting } };
   const message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
-  return setCondition(
-    marked,
-    { type: "Terminating", status: "True", reason: "InstanceDeletionPending", message },
-    now,
-  );
+  return setCondition(marked, { type: "Terminating", status: "True", reason: "InstanceDeletionPending", message }, now);
 }
 
 export function setCondition(

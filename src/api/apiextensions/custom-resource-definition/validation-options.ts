@@ -32,7 +32,8 @@ export const strictSchemaValidation: SchemaValidationOptions = {
 /** What may be asked of an update, judged by what was stored. */
 export function schemaValidationOptionsFrom(previous: CustomResourceDefinitionSpec): SchemaValidationOptions {
   const roots = previous.versions.flatMap(({ schema }) => schema?.openAPIV3Schema ?? []);
-  const holds = (finds: (props: JsonSchemaProps) => boolean): boolean => !roots.some((root) => someSubschema(root, finds));
+  const holds = (finds: (props: JsonSchemaProps) => boolean): boolean =>
+    !roots.some((root) => someSubschema(root, finds));
   const structural = !roots.some((root) => validateStructural(root, "").length > 0);
   return {
     requireStructural: structural,
@@ -40,7 +41,8 @@ export function schemaValidationOptionsFrom(previous: CustomResourceDefinitionSp
     requireValidTypes: holds(({ type = "" }) => type !== "" && !knownTypes.has(type)),
     requireAtomicSetItems: holds((props) => validateSetItems(props, "").length > 0),
     requireMapKeys: holds((props) => validateListMapKeys(props, "").length > 0),
-    isStoredExpression: (expression) => roots.some((root) => someSubschema(root, (props) => hasExpression(props, expression))),
+    isStoredExpression: (expression) =>
+      roots.some((root) => someSubschema(root, (props) => hasExpression(props, expression))),
   };
 }
 

@@ -8,7 +8,7 @@ import { dns1035Label, dns1123Subdomain } from "../../meta/validation/names.ts";
 import { validateCaBundle } from "../../meta/validation/webhook-client.ts";
 import { validateApproval } from "./approval.ts";
 import { type ConversionValidationOptions, supportsReview, validateConversion } from "./conversion-validation.ts";
-import { type InternalView, hasStatus, internalViewOf } from "./internal-view.ts";
+import { hasStatus, type InternalView, internalViewOf } from "./internal-view.ts";
 import type {
   CustomResourceDefinition,
   CustomResourceDefinitionNames,
@@ -16,11 +16,11 @@ import type {
 } from "./schema.ts";
 import { type SchemaOptions, validateSchema } from "./schema-validation.ts";
 import {
-  strictSchemaValidation,
   hasDefaults,
   hasExtensions,
-  schemaValidationOptionsFrom,
   type SchemaValidationOptions,
+  schemaValidationOptionsFrom,
+  strictSchemaValidation,
 } from "./validation-options.ts";
 import {
   validateColumns,
@@ -279,7 +279,9 @@ function validateStoredVersions({ spec, status }: CustomResourceDefinition): rea
   const names = new Set(spec.versions.map(({ name }) => name));
   return [
     ...missing.map(({ name }) => invalidField(path, stored, `must have the storage version ${name}`)),
-    ...stored.flatMap((name, i) => (names.has(name) ? [] : [invalidField(index(path, i), name, storedVersionReason(name))])),
+    ...stored.flatMap((name, i) =>
+      names.has(name) ? [] : [invalidField(index(path, i), name, storedVersionReason(name))],
+    ),
   ];
 }
 

@@ -88,7 +88,9 @@ function hasEmbeddedResources(schema: Schema): boolean {
 function findEmbeddedResources(schema: Schema): boolean {
   switch (schema.type) {
     case "object":
-      return schema.embeddedResource === true || membersOf(schema).some((member) => hasEmbeddedResources(member.schema));
+      return (
+        schema.embeddedResource === true || membersOf(schema).some((member) => hasEmbeddedResources(member.schema))
+      );
     case "map":
       return hasEmbeddedResources(schema.values);
     case "list":

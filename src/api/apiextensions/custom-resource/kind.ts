@@ -19,11 +19,11 @@ import { objectMeta } from "../../meta/object-meta.ts";
 import { svcGroup } from "../../scheme.ts";
 import {
   dropStatus,
-  setFirstGeneration,
   keepStatus,
-  updateGeneration,
   replaceStatusOnly,
+  setFirstGeneration,
   statusSubresource,
+  updateGeneration,
 } from "../../strategy.ts";
 import type {
   CustomResourceDefinition,
@@ -37,7 +37,11 @@ import { evaluateRules, hasRules, type RuleFindings } from "./rule-evaluation.ts
 import { createCustomScale, validateCustomScale } from "./scale.ts";
 
 /** Throws a `RangeError` when the definition has no such version. */
-export function createCustomKind(definition: CustomResourceDefinition, versionName: string, converter?: Converter): Kind {
+export function createCustomKind(
+  definition: CustomResourceDefinition,
+  versionName: string,
+  converter?: Converter,
+): Kind {
   const { spec } = definition;
   const version = spec.versions.find(({ name }) => name === versionName);
   if (version === undefined) throw new RangeError(`${definition.metadata?.name} has no version ${versionName}`);
@@ -189,7 +193,8 @@ function validateObject(rules: ObjectRules, object: ApiObject, previous: ApiObje
   ];
   if (!hasRules(rules.schema)) return errors;
   const found = [...validateWithRatcheting(rules.schema, object, previous), ...errors];
-  if (!found.some(({ type }) => blockingErrorTypes.has(type))) return [...errors, ...evaluateObjectRules(rules, object, previous).errors];
+  if (!found.some(({ type }) => blockingErrorTypes.has(type)))
+    return [...errors, ...evaluateObjectRules(rules, object, previous).errors];
   const why =
     "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
   return [...errors, invalidField("<nil>", null, why)];
@@ -208,7 +213,11 @@ function ruleWarnings(rules: ObjectRules, object: ApiObject, previous: ApiObject
   return previous === undefined || !hasRules(rules.schema) ? [] : evaluateObjectRules(rules, object, previous).warnings;
 }
 
-function evaluateObjectRules({ schema, identity }: ObjectRules, object: ApiObject, previous: ApiObject | undefined): RuleFindings {
+function evaluateObjectRules(
+  { schema, identity }: ObjectRules,
+  object: ApiObject,
+  previous: ApiObject | undefined,
+): RuleFindings {
   const old = previous === undefined ? undefined : { ...previous, ...identity };
   return evaluateRules(schema, { ...object, ...identity }, { old, resourceRoot: true, ratchet: old !== undefined });
 }

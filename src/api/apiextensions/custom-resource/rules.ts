@@ -34,7 +34,11 @@ export function compileRules(schema: Schema, options: RuleCompileOptions = {}): 
   return self === undefined ? undefined : rules.map((rule) => compileRule(rule, self, options));
 }
 
-function compileRule(rule: ValidationRule, self: Type, { isStoredExpression: stored = () => true }: RuleCompileOptions): CompiledRule {
+function compileRule(
+  rule: ValidationRule,
+  self: Type,
+  { isStoredExpression: stored = () => true }: RuleCompileOptions,
+): CompiledRule {
   if (rule.rule.trim() === "") return { rule, usesOldSelf: false };
   const oldSelf = rule.optionalOldSelf === true ? optionalType(self) : self;
   const compileExpression = (source: string): Compiled =>

@@ -4,25 +4,29 @@ import { ageColumn, column, integerColumn, nameColumn, wideColumn } from "../../
 import { formatLabelSelector, formatLabels } from "../../columns/selector-text.ts";
 import { podTemplateSpec } from "../../core/pod-template/schema.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { validateNotDecremented, validateNonNegativeFields } from "../../meta/validation/bounds.ts";
+import { validateNonNegativeFields, validateNotDecremented } from "../../meta/validation/bounds.ts";
 import { validateImmutableSelector } from "../../meta/validation/immutable.ts";
-import { intOrPercentValue, validateAtMostHundredPercent, validateIntOrPercent } from "../../meta/validation/int-or-percent.ts";
+import {
+  intOrPercentValue,
+  validateAtMostHundredPercent,
+  validateIntOrPercent,
+} from "../../meta/validation/int-or-percent.ts";
 import { statusSubresource } from "../../strategy.ts";
 import { containerColumns } from "../workload/columns.ts";
 import {
   controllerWarnings,
   createPrepareForUpdate,
   prepareForCreate,
-  specOf,
   setTemplateDefaults,
+  specOf,
 } from "../workload/strategy.ts";
 import {
   isEmptySelector,
   isValidSelector,
   validateAlwaysRestarts,
-  validateTemplateLabels,
   validateStoredSelector,
   validateTemplate,
+  validateTemplateLabels,
 } from "../workload/validation.ts";
 import {
   type DaemonSet,

@@ -1,4 +1,5 @@
 import {
+  documentedEnum,
   int32,
   int64,
   intOrString,
@@ -6,7 +7,6 @@ import {
   object,
   optional,
   pointer,
-  documentedEnum,
   required,
   requiredPointer,
   string,

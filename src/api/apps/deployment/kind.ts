@@ -5,19 +5,27 @@ import { scaleSubresource } from "../../autoscaling/scale/kind.ts";
 import { ageColumn, column, nameColumn, wideColumn } from "../../columns/columns.ts";
 import { formatLabelSelector } from "../../columns/selector-text.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { validateNotDecremented, validateNonNegative, validateNonNegativeFields } from "../../meta/validation/bounds.ts";
+import {
+  validateNonNegative,
+  validateNonNegativeFields,
+  validateNotDecremented,
+} from "../../meta/validation/bounds.ts";
 import { validateImmutableSelector } from "../../meta/validation/immutable.ts";
-import { intOrPercentValue, validateAtMostHundredPercent, validateIntOrPercent } from "../../meta/validation/int-or-percent.ts";
-import { keepStatus, updateGeneration, replaceStatus, statusSubresource } from "../../strategy.ts";
+import {
+  intOrPercentValue,
+  validateAtMostHundredPercent,
+  validateIntOrPercent,
+} from "../../meta/validation/int-or-percent.ts";
+import { keepStatus, replaceStatus, statusSubresource, updateGeneration } from "../../strategy.ts";
 import { containerColumns } from "../workload/columns.ts";
 import { dropTerminatingReplicas } from "../workload/status-validation.ts";
-import { controllerWarnings, prepareForCreate, specOf, setTemplateDefaults } from "../workload/strategy.ts";
+import { controllerWarnings, prepareForCreate, setTemplateDefaults, specOf } from "../workload/strategy.ts";
 import {
   isValidSelector,
   validateAlwaysRestarts,
-  validateTemplateLabels,
   validateSelector,
   validateTemplate,
+  validateTemplateLabels,
 } from "../workload/validation.ts";
 import {
   type Deployment,
@@ -53,7 +61,8 @@ function setDefaults(object: Deployment): Deployment {
 function setStrategyDefaults(strategy: DeploymentStrategy): DeploymentStrategy {
   const type = strategy.type || "RollingUpdate";
   if (type !== "RollingUpdate") return strategy;
-  const { maxUnavailable = DEFAULT_ROLLING_UPDATE_LIMIT, maxSurge = DEFAULT_ROLLING_UPDATE_LIMIT } = strategy.rollingUpdate ?? {};
+  const { maxUnavailable = DEFAULT_ROLLING_UPDATE_LIMIT, maxSurge = DEFAULT_ROLLING_UPDATE_LIMIT } =
+    strategy.rollingUpdate ?? {};
   return { ...strategy, type, rollingUpdate: { maxUnavailable, maxSurge } };
 }
 

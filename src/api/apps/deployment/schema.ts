@@ -1,5 +1,6 @@
 import {
   boolean,
+  documentedEnum,
   int32,
   int64,
   intOrString,
@@ -7,7 +8,6 @@ import {
   object,
   optional,
   pointer,
-  documentedEnum,
   required,
   requiredPointer,
   string,

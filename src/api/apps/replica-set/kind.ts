@@ -7,20 +7,20 @@ import { validateNonNegativeFields } from "../../meta/validation/bounds.ts";
 import { validateImmutableSelector } from "../../meta/validation/immutable.ts";
 import { replaceStatus, statusSubresource } from "../../strategy.ts";
 import { containerColumns } from "../workload/columns.ts";
-import { validateReplicaStatus, dropTerminatingReplicas } from "../workload/status-validation.ts";
+import { dropTerminatingReplicas, validateReplicaStatus } from "../workload/status-validation.ts";
 import {
   controllerWarnings,
   createPrepareForUpdate,
   prepareForCreate,
-  specOf,
   setTemplateDefaults,
+  specOf,
 } from "../workload/strategy.ts";
 import {
   isValidSelector,
   validateAlwaysRestarts,
-  validateTemplateLabels,
   validateSelector,
   validateTemplate,
+  validateTemplateLabels,
 } from "../workload/validation.ts";
 import { type ReplicaSet, type ReplicaSetSpec, replicaSet, replicaSetSpec } from "./schema.ts";
 

@@ -9,7 +9,13 @@ import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { dns1123Label } from "../../meta/validation/names.ts";
 import { statusSubresource } from "../../strategy.ts";
 import { containerColumns } from "../workload/columns.ts";
-import { createPrepareForUpdate, prepareForCreate, specOf, setTemplateDefaults, templateWarnings } from "../workload/strategy.ts";
+import {
+  createPrepareForUpdate,
+  prepareForCreate,
+  setTemplateDefaults,
+  specOf,
+  templateWarnings,
+} from "../workload/strategy.ts";
 import { type StatefulSet, type StatefulSetUpdateStrategy, statefulSet, statefulSetSpec } from "./schema.ts";
 import { validateStatefulSet, validateStatefulSetStatus, validateStatefulSetUpdate } from "./validation.ts";
 
@@ -22,7 +28,9 @@ function setDefaults(object: StatefulSet): StatefulSet {
       ...spec,
       ...(spec.volumeClaimTemplates === undefined
         ? {}
-        : { volumeClaimTemplates: spec.volumeClaimTemplates.map(setPersistentVolumeClaimDefaults).map(setClaimTypeMeta) }),
+        : {
+            volumeClaimTemplates: spec.volumeClaimTemplates.map(setPersistentVolumeClaimDefaults).map(setClaimTypeMeta),
+          }),
       replicas: spec.replicas ?? 1,
       template: dropEmptyContainers(setTemplateDefaults(spec.template)),
       podManagementPolicy: spec.podManagementPolicy || "OrderedReady",

@@ -2,10 +2,19 @@
 
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
 import { type FieldError, forbiddenField, invalidField, notSupported } from "../../../schema/validation/field-error.ts";
-import { validateNotDecremented, validateNonNegative, validateNonNegativeFields } from "../../meta/validation/bounds.ts";
+import {
+  validateNonNegative,
+  validateNonNegativeFields,
+  validateNotDecremented,
+} from "../../meta/validation/bounds.ts";
 import { dns1123Label } from "../../meta/validation/names.ts";
 import { validateAnnotations, validateLabels } from "../../meta/validation/object-meta.ts";
-import { isValidSelector, validateAlwaysRestarts, validateTemplateLabels, validateSelector } from "../workload/validation.ts";
+import {
+  isValidSelector,
+  validateAlwaysRestarts,
+  validateSelector,
+  validateTemplateLabels,
+} from "../workload/validation.ts";
 import { type StatefulSet, type StatefulSetSpec, type StatefulSetUpdateStrategy, statefulSetSpec } from "./schema.ts";
 
 export function validateStatefulSet({ spec }: StatefulSet, previous: StatefulSet | undefined): readonly FieldError[] {

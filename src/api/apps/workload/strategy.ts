@@ -5,7 +5,7 @@ import type { PodTemplateSpec } from "../../core/pod-template/schema.ts";
 import { podTemplateWarnings, setPodTemplateDefaults } from "../../core/pod-template/validation.ts";
 import type { ApiObject } from "../../kind.ts";
 import { dns1123Label } from "../../meta/validation/names.ts";
-import { dropStatus, setFirstGeneration, keepStatus, updateGeneration } from "../../strategy.ts";
+import { dropStatus, keepStatus, setFirstGeneration, updateGeneration } from "../../strategy.ts";
 
 interface WithSpec extends ApiObject {
   readonly spec?: unknown;

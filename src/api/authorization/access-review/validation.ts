@@ -44,7 +44,10 @@ function validateSubject(spec: SubjectAccessReviewSpec | undefined): readonly Fi
   return [...validateAttributes(spec), ...(anybody ? [invalidField("spec.user", spec?.user ?? "", detail)] : [])];
 }
 
-function validateAttributes({ resourceAttributes, nonResourceAttributes }: AccessReviewAttributes = {}): readonly FieldError[] {
+function validateAttributes({
+  resourceAttributes,
+  nonResourceAttributes,
+}: AccessReviewAttributes = {}): readonly FieldError[] {
   const both = "cannot be specified in combination with resourceAttributes";
   const neither = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
   if (resourceAttributes !== undefined && nonResourceAttributes !== undefined) {

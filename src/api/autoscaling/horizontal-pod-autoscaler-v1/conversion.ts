@@ -71,7 +71,11 @@ export function toV2(object: HorizontalPodAutoscalerV1): HorizontalPodAutoscaler
   return {
     ...rest,
     metadata: setAnnotations(object, dropConversionAnnotations(annotations)),
-    spec: dropUndefined({ ...spec, metrics, behavior: Object.keys(behavior ?? {}).length === 0 ? undefined : behavior }),
+    spec: dropUndefined({
+      ...spec,
+      metrics,
+      behavior: Object.keys(behavior ?? {}).length === 0 ? undefined : behavior,
+    }),
     ...(object.status === undefined ? {} : { status: toStatusV2(object.status, annotations) }),
   };
 }
@@ -93,7 +97,11 @@ function toStatusV2(
       : { type: "Resource", resource: { name: "cpu", current: { averageUtilization: current } } };
   const all = parseAnnotation(list(metricStatusV1), annotations[CURRENT_METRICS])?.map(fromMetricStatusV1) ?? [];
   const currentMetrics = all.length > 0 ? all : cpu === undefined ? undefined : [cpu];
-  return dropUndefined({ ...status, currentMetrics, conditions: parseAnnotation(list(conditionV1), annotations[CONDITIONS]) });
+  return dropUndefined({
+    ...status,
+    currentMetrics,
+    conditions: parseAnnotation(list(conditionV1), annotations[CONDITIONS]),
+  });
 }
 
 export function fromV2(object: HorizontalPodAutoscaler): HorizontalPodAutoscalerV1 {

@@ -30,7 +30,8 @@ const strategy: Strategy<HorizontalPodAutoscaler> = {
     const converted = toV2(object);
     return fromV2(prepareForCreate?.(converted, now) ?? converted);
   },
-  prepareForUpdate: (next, previous, now) => convertThroughV2((a, b) => prepareForUpdate?.(a, b, now) ?? a)(next, previous),
+  prepareForUpdate: (next, previous, now) =>
+    convertThroughV2((a, b) => prepareForUpdate?.(a, b, now) ?? a)(next, previous),
   validate: (object, previous) => autoscalerStrategy.validate?.(toV2(object), previous && toV2(previous)) ?? [],
 };
 

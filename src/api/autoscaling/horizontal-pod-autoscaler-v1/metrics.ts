@@ -3,11 +3,11 @@
  * but these annotations holds them.
  */
 import {
+  documentedEnum,
   int32,
   object,
   optional,
   pointer,
-  documentedEnum,
   quantity,
   required,
   string,

@@ -84,5 +84,7 @@ function validatePolicy({ type, value, periodSeconds }: HPAScalingPolicy, path: 
 }
 
 export function validateAutoscalerStatus({ status }: HorizontalPodAutoscaler): readonly FieldError[] {
-  return status === undefined ? [] : validateNonNegativeFields(status, "status", ["currentReplicas", "desiredReplicas"]);
+  return status === undefined
+    ? []
+    : validateNonNegativeFields(status, "status", ["currentReplicas", "desiredReplicas"]);
 }

@@ -1,4 +1,4 @@
-import { specOf, setTemplateDefaults } from "../../apps/workload/strategy.ts";
+import { setTemplateDefaults, specOf } from "../../apps/workload/strategy.ts";
 import { validateLabels } from "../../meta/validation/object-meta.ts";
 import type { Job, JobSpec } from "./schema.ts";
 

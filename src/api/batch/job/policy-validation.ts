@@ -2,9 +2,9 @@
 import {
   duplicateField,
   type FieldError,
-  invalidUnquoted,
-  invalidField,
   invalidCombination,
+  invalidField,
+  invalidUnquoted,
   notSupported,
   requiredField,
   tooLong,

@@ -4,12 +4,12 @@
  */
 
 import {
-  unquotedTime,
   duplicateField,
   type FieldError,
-  invalidField,
   invalidCombination,
+  invalidField,
   requiredField,
+  unquotedTime,
 } from "../../../schema/validation/field-error.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { validateNonNegativeFields } from "../../meta/validation/bounds.ts";

@@ -9,9 +9,9 @@ import {
 import { child } from "../../../schema/value/field-path.ts";
 import {
   isValidSelector,
-  validateTemplateLabels,
   validateStoredSelector,
   validateTemplate,
+  validateTemplateLabels,
 } from "../../apps/workload/validation.ts";
 import { validateNonNegativeFields } from "../../meta/validation/bounds.ts";
 import { validateDomainPrefixedPath } from "../../meta/validation/domain-prefixed-path.ts";

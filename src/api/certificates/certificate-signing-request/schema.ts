@@ -1,5 +1,6 @@
 import {
   base64,
+  documentedEnum,
   int32,
   list,
   listMap,
@@ -7,7 +8,6 @@ import {
   object,
   optional,
   pointer,
-  documentedEnum,
   required,
   string,
   time,

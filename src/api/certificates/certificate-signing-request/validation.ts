@@ -88,7 +88,11 @@ function validateConditions(now: Conditions, before: Conditions): readonly Field
   });
 }
 
-function validateCertificate(now: string, before: string, { mayIssue: issues }: StatusUpdatePermissions): readonly FieldError[] {
+function validateCertificate(
+  now: string,
+  before: string,
+  { mayIssue: issues }: StatusUpdatePermissions,
+): readonly FieldError[] {
   if (now === before) return [];
   const at = "status.certificate";
   const problem = certificateProblem(Buffer.from(now, "base64").toString("latin1"));
@@ -114,7 +118,11 @@ function certificateProblem(pem: string): string | undefined {
   return blocks.length === 0 ? "must contain at least one CERTIFICATE PEM block" : undefined;
 }
 
-function validateDecisions(now: Conditions, before: Conditions, { mayApprove: decides }: StatusUpdatePermissions): readonly FieldError[] {
+function validateDecisions(
+  now: Conditions,
+  before: Conditions,
+  { mayApprove: decides }: StatusUpdatePermissions,
+): readonly FieldError[] {
   const count = (list: Conditions, wanted: string): number => list.filter(({ type }) => type === wanted).length;
   const removed = ["Approved", "Denied", "Failed"].filter((type) => count(now, type) < count(before, type));
   const added = ["Approved", "Denied"].filter((type) => !decides && count(now, type) > count(before, type));

@@ -1,4 +1,5 @@
 import {
+  documentedEnum,
   inline,
   int32,
   int64,
@@ -7,7 +8,6 @@ import {
   object,
   optional,
   pointer,
-  documentedEnum,
   required,
   string,
 } from "../../../schema/define.ts";

@@ -1,5 +1,6 @@
 import {
   boolean,
+  documentedEnum,
   inline,
   int32,
   list,
@@ -7,7 +8,6 @@ import {
   object,
   optional,
   pointer,
-  documentedEnum,
   required,
   string,
 } from "../../../schema/define.ts";

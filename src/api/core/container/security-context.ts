@@ -1,11 +1,11 @@
 import {
   boolean,
+  documentedEnum,
   int64,
   list,
   object,
   optional,
   pointer,
-  documentedEnum,
   required,
   string,
 } from "../../../schema/define.ts";

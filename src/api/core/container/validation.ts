@@ -73,7 +73,12 @@ function validateInitContainers(spec: PodSpec, path: string, pod: PodContext): r
       ...validateHostPorts([container], path),
       ...(restartPolicy === "Always"
         ? validateHooksAndProbes(container, at, pod)
-        : forbidMembers(container, at, HOOKS_AND_PROBES, "may not be set for init containers without restartPolicy=Always")),
+        : forbidMembers(
+            container,
+            at,
+            HOOKS_AND_PROBES,
+            "may not be set for init containers without restartPolicy=Always",
+          )),
     ];
   });
 }
@@ -207,7 +212,8 @@ function validateHooksAndProbes(container: Container, path: string, pod: PodCont
     if (handler === undefined) continue;
     errors.push(...validateHandler(handler, child(path, `lifecycle.${hook}`), pod.gracePeriodSeconds));
   }
-  if (livenessProbe !== undefined) errors.push(...validateProbe(livenessProbe, live), ...validateSuccessThreshold(livenessProbe, live));
+  if (livenessProbe !== undefined)
+    errors.push(...validateProbe(livenessProbe, live), ...validateSuccessThreshold(livenessProbe, live));
   if (readinessProbe !== undefined) {
     errors.push(...validateProbe(readinessProbe, ready));
     const grace = readinessProbe.terminationGracePeriodSeconds;
@@ -216,10 +222,14 @@ function validateHooksAndProbes(container: Container, path: string, pod: PodCont
       errors.push(invalidField(at, grace, "must not be set for readinessProbes"));
     }
   }
-  if (startupProbe !== undefined) errors.push(...validateProbe(startupProbe, start), ...validateSuccessThreshold(startupProbe, start));
+  if (startupProbe !== undefined)
+    errors.push(...validateProbe(startupProbe, start), ...validateSuccessThreshold(startupProbe, start));
   return errors;
 }
 
-function validateSuccessThreshold({ successThreshold = 0 }: { readonly successThreshold?: number | undefined }, path: string) {
+function validateSuccessThreshold(
+  { successThreshold = 0 }: { readonly successThreshold?: number | undefined },
+  path: string,
+) {
   return successThreshold === 1 ? [] : [invalidField(child(path, "successThreshold"), successThreshold, "must be 1")];
 }

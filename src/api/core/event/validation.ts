@@ -3,7 +3,7 @@
  * core `v1` may be of the old form, without an `eventTime`, which Kubernetes keeps accepting.
  */
 
-import { unquotedTime, type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
+import { type FieldError, invalidField, requiredField, unquotedTime } from "../../../schema/validation/field-error.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { dns1123Subdomain, qualifiedName, validateName } from "../../meta/validation/names.ts";
 import type { Event } from "./schema.ts";

@@ -85,7 +85,12 @@ function validateOrder(item: LimitRangeItem, name: string, path: string): readon
   }
   errors.push(...validateRatio(item, name, key(child(path, "maxLimitRequestRatio"), name)));
   const [limit, request] = [valueIn("default"), valueIn("defaultRequest")];
-  if (limit !== undefined && request !== undefined && !isOvercommitAllowed(name) && compareQuantityTexts(limit, request) !== 0) {
+  if (
+    limit !== undefined &&
+    request !== undefined &&
+    !isOvercommitAllowed(name) &&
+    compareQuantityTexts(limit, request) !== 0
+  ) {
     const detail = `default value ${limit} must equal to defaultRequest value ${request} in ${name}`;
     errors.push(invalidField(key(child(path, "defaultRequest"), name), request, detail));
   }

@@ -1,4 +1,4 @@
-import { list, listMap, object, optional, documentedEnum, required, string, time } from "../../../schema/define.ts";
+import { documentedEnum, list, listMap, object, optional, required, string, time } from "../../../schema/define.ts";
 import type { Infer } from "../../../schema/schema.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
 import { typeMeta } from "../../meta/type-meta.ts";

@@ -1,5 +1,6 @@
 import {
   boolean,
+  documentedEnum,
   int32,
   int64,
   list,
@@ -8,7 +9,6 @@ import {
   object,
   optional,
   pointer,
-  documentedEnum,
   required,
   string,
   time,

@@ -1,11 +1,11 @@
 import {
+  documentedEnum,
   list,
   listMap,
   map,
   object,
   optional,
   pointer,
-  documentedEnum,
   required,
   string,
   time,

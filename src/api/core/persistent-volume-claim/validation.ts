@@ -26,7 +26,9 @@ export interface PersistentVolumeClaimValidationOptions {
 }
 
 /** What an update need not put right, because the claim was so before. */
-export function validationOptionsFrom(previous: PersistentVolumeClaimSpec | undefined): PersistentVolumeClaimValidationOptions {
+export function validationOptionsFrom(
+  previous: PersistentVolumeClaimSpec | undefined,
+): PersistentVolumeClaimValidationOptions {
   const badValues = validateLabelSelector(previous?.selector, "").length > 0;
   const groups = [previous?.dataSource?.apiGroup, previous?.dataSourceRef?.apiGroup];
   const allowBadGroups = groups.some((group) => group !== undefined);
@@ -205,7 +207,9 @@ export function validatePersistentVolumeClaimStatusUpdate(next: PersistentVolume
   const amounts = "status.allocatedResources";
   return [
     ...((next.spec?.accessModes ?? []).length === 0 ? [requiredField("Spec.accessModes")] : []),
-    ...Object.entries(capacity ?? {}).flatMap(([name, amount]) => validateQuantity(amount, key("status.capacity", name))),
+    ...Object.entries(capacity ?? {}).flatMap(([name, amount]) =>
+      validateQuantity(amount, key("status.capacity", name)),
+    ),
     ...Object.entries(allocatedResourceStatuses ?? {}).flatMap(([name, state]) => [
       ...validateResourceKey(name, states),
       ...(RESIZE_STATES.includes(state) ? [] : [notSupported(states, name, RESIZE_STATES)]),

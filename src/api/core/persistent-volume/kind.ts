@@ -22,7 +22,9 @@ function prepareForStatusUpdate(next: PersistentVolume, previous: PersistentVolu
   const kept = replaceStatus(next, previous);
   const [is, was] = [kept.status ?? {}, previous.status ?? {}];
   const since =
-    is.phase === was.phase ? (is.lastPhaseTransitionTime ?? was.lastPhaseTransitionTime) : phaseTransitionTime(is, was, now);
+    is.phase === was.phase
+      ? (is.lastPhaseTransitionTime ?? was.lastPhaseTransitionTime)
+      : phaseTransitionTime(is, was, now);
   if (since === undefined) return kept;
   return { ...kept, status: { ...is, lastPhaseTransitionTime: since } };
 }

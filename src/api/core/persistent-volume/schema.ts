@@ -1,5 +1,6 @@
 import {
   boolean,
+  documentedEnum,
   inline,
   int32,
   list,
@@ -8,7 +9,6 @@ import {
   oneOf,
   optional,
   pointer,
-  documentedEnum,
   required,
   requiredPointer,
   string,

@@ -45,7 +45,10 @@ const checks: { readonly [S in Source]-?: Check<S> } = {
     ...requireMembers(source, at, "volumeID"),
     ...validatePartition(source.partition, child(at, "partition")),
   ],
-  glusterfs: (source, at) => [...requireMembers(source, at, "endpoints", "path"), ...validateEndpointsNamespace(source, at)],
+  glusterfs: (source, at) => [
+    ...requireMembers(source, at, "endpoints", "path"),
+    ...validateEndpointsNamespace(source, at),
+  ],
   flocker: validateFlocker,
   nfs: validateNfs,
   rbd: (source, at) => requireMembers(source, at, "monitors", "image"),

@@ -74,7 +74,9 @@ function validateCapacity(spec: PersistentVolumeSpec, path: string): readonly Fi
       const at = key(path, name);
       const units = Number(quantityNanos(amount) / 1_000_000_000n);
       return [
-        ...(compareQuantityTexts(amount, "0") < 0 ? [invalidField(at, units, "must be a valid resource quantity")] : []),
+        ...(compareQuantityTexts(amount, "0") < 0
+          ? [invalidField(at, units, "must be a valid resource quantity")]
+          : []),
         ...(compareQuantityTexts(amount, "0") <= 0 ? [invalidField(at, amount, "must be greater than zero")] : []),
       ];
     }),
@@ -147,7 +149,10 @@ function ignoreAddedSecret(spec: PersistentVolumeSpec, before: PersistentVolumeS
 }
 
 /** The affinity as it was, with each label that has a newer name named so where the new affinity does. */
-function replaceDeprecatedLabels(before: PersistentVolumeSpec, next: PersistentVolumeSpec): VolumeNodeAffinity | undefined {
+function replaceDeprecatedLabels(
+  before: PersistentVolumeSpec,
+  next: PersistentVolumeSpec,
+): VolumeNodeAffinity | undefined {
   const [was, is] = [before.nodeAffinity?.required, next.nodeAffinity?.required];
   if (was === undefined || is === undefined) return before.nodeAffinity;
   const nodeSelectorTerms = was.nodeSelectorTerms.map((term, i) => {

@@ -1,4 +1,14 @@
-import { int32, int64, list, object, optional, pointer, documentedEnum, required, string } from "../../../schema/define.ts";
+import {
+  documentedEnum,
+  int32,
+  int64,
+  list,
+  object,
+  optional,
+  pointer,
+  required,
+  string,
+} from "../../../schema/define.ts";
 import type { Infer } from "../../../schema/schema.ts";
 import { labelSelector } from "../../meta/label-selector.ts";
 import { nodeSelector, nodeSelectorTerm } from "../references/selectors.ts";

@@ -78,7 +78,11 @@ function validateAppArmorAnnotations(
 }
 
 /** `path` is that of the spec. */
-export function validateSeccompAnnotationsMatchFields(metadata: ObjectMeta, spec: PodSpec, path: string): readonly FieldError[] {
+export function validateSeccompAnnotationsMatchFields(
+  metadata: ObjectMeta,
+  spec: PodSpec,
+  path: string,
+): readonly FieldError[] {
   const { annotations = {} } = metadata;
   const at = child(path, "securityContext.seccompProfile");
   return [
@@ -92,7 +96,11 @@ export function validateSeccompAnnotationsMatchFields(metadata: ObjectMeta, spec
 }
 
 /** Of new pods only: those that exist may disagree. */
-export function validateAppArmorAnnotationsMatchFields(metadata: ObjectMeta, spec: PodSpec, path: string): readonly FieldError[] {
+export function validateAppArmorAnnotationsMatchFields(
+  metadata: ObjectMeta,
+  spec: PodSpec,
+  path: string,
+): readonly FieldError[] {
   if (spec.os?.name === "windows") return [];
   const { annotations = {} } = metadata;
   return containersWithPaths(spec, path).flatMap(({ container, at }) => {

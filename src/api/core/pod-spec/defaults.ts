@@ -15,14 +15,17 @@ const TOKEN_EXPIRATION_SECONDS = 3600;
 /** Defaults of a pod itself: those of its spec, plus what only pods get. */
 export function setPodDefaults(pod: Pod): Pod {
   const spec = setPodSpecDefaults(pod.spec ?? { containers: [] });
-  const setPodContainerDefaults = (container: Container) => setRequestsFromLimits(setHostPorts(container, spec.hostNetwork === true));
+  const setPodContainerDefaults = (container: Container) =>
+    setRequestsFromLimits(setHostPorts(container, spec.hostNetwork === true));
   return {
     ...pod,
     spec: {
       ...spec,
       enableServiceLinks: spec.enableServiceLinks ?? true,
       containers: spec.containers.map(setPodContainerDefaults),
-      ...(spec.initContainers === undefined ? {} : { initContainers: spec.initContainers.map(setPodContainerDefaults) }),
+      ...(spec.initContainers === undefined
+        ? {}
+        : { initContainers: spec.initContainers.map(setPodContainerDefaults) }),
     },
   };
 }
@@ -144,7 +147,9 @@ function setVolumeDefaults(volume: Volume): Volume {
       : {
           downwardAPI: {
             ...setFileMode(volume.downwardAPI),
-            ...(volume.downwardAPI.items === undefined ? {} : { items: volume.downwardAPI.items.map(setFileFieldVersion) }),
+            ...(volume.downwardAPI.items === undefined
+              ? {}
+              : { items: volume.downwardAPI.items.map(setFileFieldVersion) }),
           },
         }),
     ...(volume.ephemeral?.volumeClaimTemplate === undefined ? {} : { ephemeral: setClaimDefaults(volume.ephemeral) }),

@@ -3,7 +3,14 @@
 import type { Container } from "../container/schema.ts";
 import type { ContainerStatus } from "../container/status.ts";
 import type { Pod } from "../pod/schema.ts";
-import { type ResourceQuantities, parseResourceList, maxResources, NO_RESOURCES, filterResources, addResources } from "../resources/quantities.ts";
+import {
+  addResources,
+  filterResources,
+  maxResources,
+  NO_RESOURCES,
+  parseResourceList,
+  type ResourceQuantities,
+} from "../resources/quantities.ts";
 
 export interface PodResourcesOptions {
   /** While containers are resized they have what they had and what they are to have: the larger counts. */
@@ -12,13 +19,17 @@ export interface PodResourcesOptions {
 }
 
 export function podRequests(pod: Pod, options: PodResourcesOptions = {}): ResourceQuantities {
-  const requests = aggregateContainers(pod, (container) => requestsOf(container, containerStatusOf(pod, container, options), pod));
+  const requests = aggregateContainers(pod, (container) =>
+    requestsOf(container, containerStatusOf(pod, container, options), pod),
+  );
   return options.includeOverhead === true ? addResources(requests, parseResourceList(pod.spec?.overhead)) : requests;
 }
 
 /** The overhead only counts where there is a limit. */
 export function podLimits(pod: Pod, options: PodResourcesOptions = {}): ResourceQuantities {
-  const limits = aggregateContainers(pod, (container) => limitsOf(container, containerStatusOf(pod, container, options), pod));
+  const limits = aggregateContainers(pod, (container) =>
+    limitsOf(container, containerStatusOf(pod, container, options), pod),
+  );
   if (options.includeOverhead !== true) return limits;
   return addResources(
     limits,
@@ -47,7 +58,11 @@ function aggregateContainers({ spec }: Pod, of: (container: Container) => Resour
 }
 
 /** Undefined where only the spec counts: init containers that end are never resized. */
-function containerStatusOf(pod: Pod, container: Container, { useStatusResources: withStatus }: PodResourcesOptions): ContainerStatus | undefined {
+function containerStatusOf(
+  pod: Pod,
+  container: Container,
+  { useStatusResources: withStatus }: PodResourcesOptions,
+): ContainerStatus | undefined {
   if (withStatus !== true) return undefined;
   const { initContainers = [] } = pod.spec ?? {};
   if (initContainers.includes(container) && container.restartPolicy !== "Always") return undefined;
@@ -59,7 +74,10 @@ function containerStatusOf(pod: Pod, container: Container, { useStatusResources:
 function requestsOf({ resources }: Container, status: ContainerStatus | undefined, pod: Pod): ResourceQuantities {
   const wanted = parseResourceList(resources?.requests);
   if (status === undefined) return wanted;
-  const present = maxResources(parseResourceList(status.resources?.requests), parseResourceList(status.allocatedResources));
+  const present = maxResources(
+    parseResourceList(status.resources?.requests),
+    parseResourceList(status.allocatedResources),
+  );
   return isInfeasible(pod) ? present : maxResources(wanted, present);
 }
 

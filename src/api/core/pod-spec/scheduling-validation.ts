@@ -29,7 +29,11 @@ export interface SchedulingValidationOptions {
   readonly allowInvalidTopologySpreadSelectors?: boolean;
 }
 
-export function validateScheduling(spec: PodSpec, path: string, rules: SchedulingValidationOptions = {}): readonly FieldError[] {
+export function validateScheduling(
+  spec: PodSpec,
+  path: string,
+  rules: SchedulingValidationOptions = {},
+): readonly FieldError[] {
   const constraints = child(path, "topologySpreadConstraints");
   return [
     ...validateAffinity(spec.affinity, child(path, "affinity"), rules),
@@ -37,7 +41,11 @@ export function validateScheduling(spec: PodSpec, path: string, rules: Schedulin
   ];
 }
 
-function validateAffinity(affinity: Affinity | undefined, path: string, rules: SchedulingValidationOptions): readonly FieldError[] {
+function validateAffinity(
+  affinity: Affinity | undefined,
+  path: string,
+  rules: SchedulingValidationOptions,
+): readonly FieldError[] {
   return [
     ...validateNodeAffinity(affinity?.nodeAffinity, child(path, "nodeAffinity"), rules),
     ...validatePodAffinity(affinity?.podAffinity, child(path, "podAffinity")),
@@ -57,7 +65,9 @@ function validateNodeAffinity(
   return [
     ...(demanded === undefined
       ? []
-      : validateNodeSelector(demanded, child(path, REQUIRED), { allowInvalidValues: rules.allowInvalidNodeAffinityValues === true })),
+      : validateNodeSelector(demanded, child(path, REQUIRED), {
+          allowInvalidValues: rules.allowInvalidNodeAffinityValues === true,
+        })),
     ...(affinity?.[PREFERRED] ?? []).flatMap(({ weight, preference }, i) => {
       const at = index(child(path, PREFERRED), i);
       // Bad values of wishes are warned of, not refused.
@@ -87,7 +97,11 @@ function validateWeight(weight: number, path: string): readonly FieldError[] {
   return [invalidField(child(path, "weight"), weight, "must be in the range 1-100")];
 }
 
-function validateNodeTerm(term: NodeSelectorTerm, path: string, rules: NodeSelectorValidationOptions): readonly FieldError[] {
+function validateNodeTerm(
+  term: NodeSelectorTerm,
+  path: string,
+  rules: NodeSelectorValidationOptions,
+): readonly FieldError[] {
   return [
     ...(term.matchExpressions ?? []).flatMap((expression, i) =>
       validateExpression(expression, index(child(path, "matchExpressions"), i), rules),

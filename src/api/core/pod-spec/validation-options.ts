@@ -9,8 +9,12 @@ export function validationOptionsFrom({ spec }: Pod): PodSpecValidationOptions {
   const placing = validateScheduling(spec, "").map(({ field }) => field);
   const sysctls = validatePodSecurityContext(spec, "", {}).some(({ field }) => field.startsWith("sysctls"));
   return {
-    allowInvalidNodeAffinityValues: placing.some((field) => /^affinity\.nodeAffinity\.required.*\.values\[/.test(field)),
-    allowInvalidTopologySpreadSelectors: placing.some((field) => /^topologySpreadConstraints\[\d+\]\.labelSelector/.test(field)),
+    allowInvalidNodeAffinityValues: placing.some((field) =>
+      /^affinity\.nodeAffinity\.required.*\.values\[/.test(field),
+    ),
+    allowInvalidTopologySpreadSelectors: placing.some((field) =>
+      /^topologySpreadConstraints\[\d+\]\.labelSelector/.test(field),
+    ),
     allowHostNamespaceSysctls: sysctls,
   };
 }

@@ -27,7 +27,11 @@ const DNS_POLICIES = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "Non
 const PREEMPTION_POLICIES = ["PreemptLowerPriority", "Never"];
 const DEADLINE_MAX = 2147483647;
 
-export function validatePodSpec(spec: PodSpec, path: string, options: PodSpecValidationOptions = {}): readonly FieldError[] {
+export function validatePodSpec(
+  spec: PodSpec,
+  path: string,
+  options: PodSpecValidationOptions = {},
+): readonly FieldError[] {
   const { errors, volumes } = validateVolumes(spec.volumes ?? [], child(path, "volumes"), options.name ?? "");
   const podContext = {
     volumes,

@@ -20,7 +20,12 @@ export const podKind: Kind<Pod> = {
   subresources: [
     { name: "attach", kind: "PodAttachOptions", verbs: ["create", "get"] },
     { name: "binding", kind: "Binding", verbs: ["create"] },
-    { name: "ephemeralcontainers", kind: "Pod", verbs: ["get", "patch", "update"], strategy: podEphemeralContainersStrategy },
+    {
+      name: "ephemeralcontainers",
+      kind: "Pod",
+      verbs: ["get", "patch", "update"],
+      strategy: podEphemeralContainersStrategy,
+    },
     { name: "eviction", group: "policy", version: "v1", kind: "Eviction", verbs: ["create"] },
     { name: "exec", kind: "PodExecOptions", verbs: ["create", "get"] },
     { name: "log", kind: "Pod", verbs: ["get"] },

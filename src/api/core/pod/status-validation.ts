@@ -1,10 +1,10 @@
 /** Rules for what the node agent says of a pod. */
 import {
-  unquoted,
   duplicateField,
   type FieldError,
   forbiddenField,
   invalidField,
+  unquoted,
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { parseIp } from "../../../std/net/ip.ts";
@@ -56,7 +56,11 @@ function validateContainerUsers(status: PodStatus, windows: boolean): readonly F
 }
 
 /** A container that has ended and will not be started again cannot be said to run. */
-function validateTerminatedContainers(next: PodStatus, previous: PodStatus, spec: PodSpec | undefined): readonly FieldError[] {
+function validateTerminatedContainers(
+  next: PodStatus,
+  previous: PodStatus,
+  spec: PodSpec | undefined,
+): readonly FieldError[] {
   const policy = spec?.restartPolicy ?? "Always";
   const sidecars = new Set(
     (spec?.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === "Always").map(({ name }) => name),
@@ -65,7 +69,12 @@ function validateTerminatedContainers(next: PodStatus, previous: PodStatus, spec
     policy === "Always" || sidecars.has(name) || (policy === "OnFailure" && state?.terminated?.exitCode !== 0);
   const never = (): boolean => false;
   return [
-    ...validateStaysTerminated(next.containerStatuses, previous.containerStatuses, "status.containerStatuses", mayRestart),
+    ...validateStaysTerminated(
+      next.containerStatuses,
+      previous.containerStatuses,
+      "status.containerStatuses",
+      mayRestart,
+    ),
     ...validateStaysTerminated(
       next.initContainerStatuses,
       previous.initContainerStatuses,

@@ -1,6 +1,6 @@
 /** What becomes of pods as they are written: what the server sets, what a client may not. */
 import type { FieldError } from "../../../schema/validation/field-error.ts";
-import type { SubresourceStrategy, Strategy } from "../../kind.ts";
+import type { Strategy, SubresourceStrategy } from "../../kind.ts";
 import { dns1123Label } from "../../meta/validation/names.ts";
 import { keepStatus, replaceStatus } from "../../strategy.ts";
 import type { ContainerStatus } from "../container/status.ts";
@@ -20,7 +20,8 @@ export const podStrategy: Strategy<Pod> = {
   setDefaults: (object) => syncPodIps(setPodDefaults(object)),
   warningsBeforePrepare: (object) => appArmorWarnings(object),
   prepareForCreate,
-  prepareForUpdate: (next, previous) => updatePodGeneration(keepStatus(dropDisabledSpecFields(next), previous), previous),
+  prepareForUpdate: (next, previous) =>
+    updatePodGeneration(keepStatus(dropDisabledSpecFields(next), previous), previous),
   validate: (object, previous): readonly FieldError[] => (previous === undefined ? validateNewPod(object) : []),
   validateUpdate: validatePodUpdate,
   // Updates of pods are frequent and seldom made by people.

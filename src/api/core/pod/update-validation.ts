@@ -27,7 +27,8 @@ export function validatePodUpdate(next: Pod, previous: Pod): readonly FieldError
     ...validateAnnotationUpdate(next.metadata, previous.metadata),
     ...validateContainerCount(spec, old),
   ];
-  if (spec.containers.length !== old.containers.length || initContainerCount(spec) !== initContainerCount(old)) return errors;
+  if (spec.containers.length !== old.containers.length || initContainerCount(spec) !== initContainerCount(old))
+    return errors;
   const deadline = validateDeadline(spec.activeDeadlineSeconds, old.activeDeadlineSeconds);
   errors.push(...deadline.errors);
   if (deadline.stop) return errors;
@@ -62,7 +63,9 @@ export function validateAnnotationUpdate(
 function validateContainerCount(next: PodSpec, previous: PodSpec): readonly FieldError[] {
   const detail = "pod updates may not add or remove containers";
   if (next.containers.length !== previous.containers.length) return [forbiddenField("spec.containers", detail)];
-  return initContainerCount(next) === initContainerCount(previous) ? [] : [forbiddenField("spec.initContainers", detail)];
+  return initContainerCount(next) === initContainerCount(previous)
+    ? []
+    : [forbiddenField("spec.initContainers", detail)];
 }
 
 const DEADLINE_MAX = 2147483647;
@@ -142,7 +145,10 @@ function validateGatedChanges(next: PodSpec, previous: PodSpec): readonly FieldE
   ];
 }
 
-function validateNodeAffinityNarrowing(next: NodeAffinity | undefined, previous: NodeAffinity | undefined): readonly FieldError[] {
+function validateNodeAffinityNarrowing(
+  next: NodeAffinity | undefined,
+  previous: NodeAffinity | undefined,
+): readonly FieldError[] {
   const before = previous?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
   if (before.length === 0 || semanticEqual(nodeAffinity, next, previous)) return [];
   const now = next?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];

@@ -27,7 +27,10 @@ export function validateNewPod(pod: Pod): readonly FieldError[] {
 }
 
 /** A pod as such, new or changed. */
-export function validatePod({ metadata = {}, spec = NO_SPEC }: Pod, options: PodSpecValidationOptions = {}): readonly FieldError[] {
+export function validatePod(
+  { metadata = {}, spec = NO_SPEC }: Pod,
+  options: PodSpecValidationOptions = {},
+): readonly FieldError[] {
   return [
     ...validatePodAnnotations(metadata, spec, "metadata.annotations"),
     ...validatePodSpec(spec, "spec", { ...options, isPod: true, name: metadata.name ?? "" }),

@@ -1,11 +1,11 @@
 import {
   boolean,
+  documentedEnum,
   inline,
   list,
   object,
   optional,
   pointer,
-  documentedEnum,
   quantity,
   required,
   string,

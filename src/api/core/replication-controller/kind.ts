@@ -5,10 +5,10 @@ import {
   controllerWarnings,
   createPrepareForUpdate,
   prepareForCreate,
-  specOf,
   setTemplateDefaults,
+  specOf,
 } from "../../apps/workload/strategy.ts";
-import { validateAlwaysRestarts, validateTemplateLabels, validateTemplate } from "../../apps/workload/validation.ts";
+import { validateAlwaysRestarts, validateTemplate, validateTemplateLabels } from "../../apps/workload/validation.ts";
 import { scaleSubresource } from "../../autoscaling/scale/kind.ts";
 import { ageColumn, integerColumn, nameColumn, wideColumn } from "../../columns/columns.ts";
 import { formatLabels } from "../../columns/selector-text.ts";

@@ -1,5 +1,10 @@
 /** Rules of Kubernetes 1.33 for quotas: resources that can be counted, and scopes that go with them. */
-import { type FieldError, invalidUnquoted, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
+import {
+  type FieldError,
+  invalidField,
+  invalidUnquoted,
+  requiredField,
+} from "../../../schema/validation/field-error.ts";
 import { child, key } from "../../../schema/value/field-path.ts";
 import { isStandardResource, validateResourceName } from "../resources/names.ts";
 import type { ResourceList } from "../resources/schema.ts";
@@ -75,7 +80,12 @@ function validateScopes(spec: ResourceQuotaSpec, path: string): readonly FieldEr
 }
 
 /** A standard resource that the scope does not know can never be used up. */
-function validateScopeResources(scope: string, spec: ResourceQuotaSpec, path: string, value: unknown): readonly FieldError[] {
+function validateScopeResources(
+  scope: string,
+  spec: ResourceQuotaSpec,
+  path: string,
+  value: unknown,
+): readonly FieldError[] {
   const reach = scopes[scope];
   if (reach === undefined) return [];
   return Object.keys(spec.hard ?? {})

@@ -33,7 +33,10 @@ export function subtractResources(a: ResourceQuantities, b: ResourceQuantities):
   return addResources(a, negative);
 }
 
-export function filterResources(amounts: ResourceQuantities, isWanted: (name: string, amount: Quantity) => boolean): ResourceQuantities {
+export function filterResources(
+  amounts: ResourceQuantities,
+  isWanted: (name: string, amount: Quantity) => boolean,
+): ResourceQuantities {
   return new Map([...amounts].filter(([name, amount]) => isWanted(name, amount)));
 }
 
@@ -48,7 +51,11 @@ function sortByName(amounts: ResourceQuantities): [string, Quantity][] {
   return [...amounts].sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-function mergeResources(a: ResourceQuantities, b: ResourceQuantities, both: (x: Quantity, y: Quantity) => Quantity): ResourceQuantities {
+function mergeResources(
+  a: ResourceQuantities,
+  b: ResourceQuantities,
+  both: (x: Quantity, y: Quantity) => Quantity,
+): ResourceQuantities {
   const all = new Map(a);
   for (const [name, amount] of b) {
     const known = all.get(name);

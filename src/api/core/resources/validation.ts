@@ -1,23 +1,31 @@
 /** Rules for what containers ask for, and for how they may be resized. */
 import {
-  unquoted,
   duplicateField,
   type FieldError,
   forbiddenField,
   invalidField,
   notSupported,
   requiredField,
+  unquoted,
 } from "../../../schema/validation/field-error.ts";
 import { child, index, key } from "../../../schema/value/field-path.ts";
 import { compareQuantityTexts, isFractional } from "../../meta/quantity.ts";
 import type { ContainerResizePolicy } from "../container/schema.ts";
-import { isHugePages, isIntegerResource, isMultipleOfPageSize, isOvercommitAllowed, validateContainerResourceName } from "./names.ts";
+import {
+  isHugePages,
+  isIntegerResource,
+  isMultipleOfPageSize,
+  isOvercommitAllowed,
+  validateContainerResourceName,
+} from "./names.ts";
 import type { ResourceRequirements } from "./schema.ts";
 
 /** Amounts of a resource: none below zero, no parts of what cannot be divided. */
 export function validateResourceQuantity(name: string, amount: string, path: string): readonly FieldError[] {
   return [
-    ...(compareQuantityTexts(amount, "0") < 0 ? [invalidField(path, amount, "must be greater than or equal to 0")] : []),
+    ...(compareQuantityTexts(amount, "0") < 0
+      ? [invalidField(path, amount, "must be greater than or equal to 0")]
+      : []),
     ...(isIntegerResource(name) && isFractional(amount) ? [invalidField(path, amount, "must be an integer")] : []),
   ];
 }

@@ -9,7 +9,10 @@ export function setServiceDefaults(object: Service): Service {
     sessionAffinity: object.spec?.sessionAffinity || "None",
     type: object.spec?.type || "ClusterIP",
   };
-  const spec = setPolicyDefaults({ ...setAffinityDefaults(typed), ...(typed.ports && { ports: typed.ports.map(setTargetPort) }) });
+  const spec = setPolicyDefaults({
+    ...setAffinityDefaults(typed),
+    ...(typed.ports && { ports: typed.ports.map(setTargetPort) }),
+  });
   return setIpModes({ ...object, spec });
 }
 

@@ -10,7 +10,7 @@ import { index } from "../../../schema/value/field-path.ts";
 import { parseIp } from "../../../std/net/ip.ts";
 import { validateLegacyIp } from "../../meta/validation/ip.ts";
 import type { Service, ServiceSpec } from "./schema.ts";
-import { isHeadless, HEADLESS, specOf } from "./types.ts";
+import { HEADLESS, isHeadless, specOf } from "./types.ts";
 
 const IPS = "spec.clusterIPs";
 const FAMILIES = "spec.ipFamilies";

@@ -1,5 +1,6 @@
 import {
   boolean,
+  documentedEnum,
   int32,
   intOrString,
   list,
@@ -8,7 +9,6 @@ import {
   object,
   optional,
   pointer,
-  documentedEnum,
   required,
   string,
 } from "../../../schema/define.ts";

@@ -1,6 +1,6 @@
 import t from "tap";
 import type { Service, ServiceSpec } from "./schema.ts";
-import { syncLinkedFields, dropTypeDependentFields } from "./strategy.ts";
+import { dropTypeDependentFields, syncLinkedFields } from "./strategy.ts";
 
 const given: ServiceSpec = { type: "ClusterIP", clusterIP: "10.0.0.5", clusterIPs: ["10.0.0.5"] };
 const linked = (next: ServiceSpec, previous?: ServiceSpec) =>

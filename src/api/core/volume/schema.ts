@@ -1,5 +1,6 @@
 import {
   boolean,
+  documentedEnum,
   inline,
   int32,
   int64,
@@ -8,7 +9,6 @@ import {
   object,
   optional,
   pointer,
-  documentedEnum,
   quantity,
   required,
   requiredPointer,

@@ -1,5 +1,6 @@
 import {
   boolean,
+  documentedEnum,
   int32,
   list,
   listSet,
@@ -7,7 +8,6 @@ import {
   object,
   optional,
   pointer,
-  documentedEnum,
   required,
   string,
 } from "../../../schema/define.ts";

@@ -3,11 +3,11 @@ import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import {
   dropStatus,
-  setFirstGeneration,
   keepStatus,
-  updateGeneration,
   replaceStatusOnly,
+  setFirstGeneration,
   statusSubresource,
+  updateGeneration,
 } from "../../strategy.ts";
 import { type FlowSchema, flowSchema } from "./schema.ts";
 import { emptySpec, validateFlowSchema } from "./validation.ts";

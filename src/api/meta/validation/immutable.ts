@@ -1,6 +1,6 @@
 import type { Schema } from "../../../schema/schema.ts";
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
-import { unquoted, type FieldError, invalidField, formatGoMap } from "../../../schema/validation/field-error.ts";
+import { type FieldError, formatGoMap, invalidField, unquoted } from "../../../schema/validation/field-error.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import type { LabelSelector } from "../label-selector.ts";
 

@@ -8,7 +8,8 @@ t.test("validateIntOrPercent() takes numbers from zero on and whole percentages"
 });
 
 t.test("atMostHundredPercent() minds percentages only", async (t) => {
-  for (const value of [undefined, 500, "100%", "x%"]) t.same(validateAtMostHundredPercent(value, "a"), [], String(value));
+  for (const value of [undefined, 500, "100%", "x%"])
+    t.same(validateAtMostHundredPercent(value, "a"), [], String(value));
   t.match(validateAtMostHundredPercent("101%", "a"), [{ field: "a", detail: "must not be greater than 100%" }]);
 });
 

@@ -3,7 +3,16 @@
  * on taking what they took, with a warning that names the form to use.
  */
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
-import { addressBits, type Cidr, contains, formatCidr, formatIp, type Ip, parseCidr, parseIp } from "../../../std/net/ip.ts";
+import {
+  addressBits,
+  type Cidr,
+  contains,
+  formatCidr,
+  formatIp,
+  type Ip,
+  parseCidr,
+  parseIp,
+} from "../../../std/net/ip.ts";
 
 const NO_IP = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 const NO_CIDR = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";

@@ -64,7 +64,8 @@ export const dns1123Label: NameFormat = (text) => {
 };
 
 /** Most objects. */
-export const dns1123Subdomain: NameFormat = (text) => matchFormat(text, DNS1123_SUBDOMAIN, SUBDOMAIN_MAX_BYTES, SUBDOMAIN_FORM);
+export const dns1123Subdomain: NameFormat = (text) =>
+  matchFormat(text, DNS1123_SUBDOMAIN, SUBDOMAIN_MAX_BYTES, SUBDOMAIN_FORM);
 
 /** Services. */
 export const dns1035Label: NameFormat = (text) => matchFormat(text, DNS1035_LABEL, LABEL_MAX_BYTES, DNS1035_FORM);

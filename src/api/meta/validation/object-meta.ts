@@ -1,13 +1,13 @@
 /** Rules for `metadata`, the same for every kind. */
 
 import {
-  unquoted,
-  unquotedTime,
   type FieldError,
   forbiddenField,
   invalidField,
   requiredField,
   tooLong,
+  unquoted,
+  unquotedTime,
 } from "../../../schema/validation/field-error.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { index } from "../../../schema/value/field-path.ts";
@@ -61,7 +61,10 @@ export function validateFinalizer(finalizer: string, path: string, unknownPath =
   return known ? problems : [...problems, invalidField(unknownPath, finalizer, UNKNOWN_FINALIZER)];
 }
 
-function validateFinalizers(finalizers: readonly string[], { allowsAnyFinalizer: anyFinalizer = false }: MetaRules): readonly FieldError[] {
+function validateFinalizers(
+  finalizers: readonly string[],
+  { allowsAnyFinalizer: anyFinalizer = false }: MetaRules,
+): readonly FieldError[] {
   const path = "metadata.finalizers";
   const both = finalizers.includes("orphan") && finalizers.includes("foregroundDeletion");
   return [
@@ -118,7 +121,9 @@ function validateOwners(owners: Owners): readonly FieldError[] {
     if (!owner.name) errors.push(invalidField(`${at}.name`, owner.name, "name must not be empty"));
     if (!owner.uid) errors.push(invalidField(`${at}.uid`, owner.uid, "uid must not be empty"));
     if (owner.apiVersion === "v1" && owner.kind === "Event") {
-      errors.push(invalidField(at, unquoted(goOwnerReference(owner)), "/v1, Kind=Event is disallowed from being an owner"));
+      errors.push(
+        invalidField(at, unquoted(goOwnerReference(owner)), "/v1, Kind=Event is disallowed from being an owner"),
+      );
     }
     if (owner.controller !== true) continue;
     if (controller !== undefined) {

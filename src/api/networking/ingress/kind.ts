@@ -1,7 +1,7 @@
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { dropStatus, setFirstGeneration, keepStatus, updateGeneration, statusSubresource } from "../../strategy.ts";
+import { dropStatus, keepStatus, setFirstGeneration, statusSubresource, updateGeneration } from "../../strategy.ts";
 import { type Ingress, ingress } from "./schema.ts";
 import { ingressStatusWarnings, ingressWarnings, validateIngress, validateIngressStatus } from "./validation.ts";
 

@@ -1,4 +1,5 @@
 import {
+  documentedEnum,
   inline,
   int32,
   list,
@@ -6,7 +7,6 @@ import {
   oneOf,
   optional,
   pointer,
-  documentedEnum,
   required,
   requiredPointer,
   string,

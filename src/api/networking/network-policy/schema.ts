@@ -1,11 +1,11 @@
 import {
+  documentedEnum,
   int32,
   intOrString,
   list,
   object,
   optional,
   pointer,
-  documentedEnum,
   required,
   string,
 } from "../../../schema/define.ts";

@@ -79,7 +79,11 @@ function validatePortRange({ port, endPort }: NetworkPolicyPort, path: string): 
   return [...errors, ...below, ...portNumber(endPort).map(end)];
 }
 
-function validatePeer(peer: NetworkPolicyPeer, path: string, rules: LabelSelectorValidationOptions): readonly FieldError[] {
+function validatePeer(
+  peer: NetworkPolicyPeer,
+  path: string,
+  rules: LabelSelectorValidationOptions,
+): readonly FieldError[] {
   const { podSelector, namespaceSelector, ipBlock } = peer;
   const selects = podSelector !== undefined || namespaceSelector !== undefined;
   const errors = [

@@ -37,7 +37,12 @@ function validateStatus({ status }: PodDisruptionBudget): readonly FieldError[] 
   if (status === undefined) return [];
   return [
     ...validateConditions(status.conditions, "status.conditions"),
-    ...validateNonNegativeFields(status, "status", ["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"]),
+    ...validateNonNegativeFields(status, "status", [
+      "disruptionsAllowed",
+      "currentHealthy",
+      "desiredHealthy",
+      "expectedPods",
+    ]),
   ];
 }
 

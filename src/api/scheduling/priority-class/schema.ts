@@ -1,4 +1,4 @@
-import { boolean, int32, object, optional, pointer, documentedEnum, required, string } from "../../../schema/define.ts";
+import { boolean, documentedEnum, int32, object, optional, pointer, required, string } from "../../../schema/define.ts";
 import type { Infer } from "../../../schema/schema.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
 import { typeMeta } from "../../meta/type-meta.ts";

@@ -1,4 +1,14 @@
-import { boolean, list, map, object, optional, pointer, documentedEnum, required, string } from "../../../schema/define.ts";
+import {
+  boolean,
+  documentedEnum,
+  list,
+  map,
+  object,
+  optional,
+  pointer,
+  required,
+  string,
+} from "../../../schema/define.ts";
 import type { Infer } from "../../../schema/schema.ts";
 import { topologySelectorTerm } from "../../core/node/topology-selector.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
