@@ -9,7 +9,7 @@ import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { openStore } from "../../storage/open.ts";
 import type { Store } from "../../storage/store.ts";
-import { OutboundIdentity } from "../admission/outbound-identity.ts";
+import { OutboundIdentity } from "../admission/proxy-client-certificate.ts";
 import type { ApiServerConfig } from "../config/config.ts";
 import { conversionDeps } from "../custom-resources/conversion/conversion-deps.ts";
 import { CustomResources } from "../custom-resources/custom-resources.ts";

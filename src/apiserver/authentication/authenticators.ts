@@ -23,7 +23,7 @@ import type { RandomSource } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { type AuthenticationConfig, DEFAULT_ISSUER, type RequestHeaderConfig } from "../config/config.ts";
-import { type FollowedFile, followFile } from "../config/reloaded-file.ts";
+import { type FollowedFile, followFile } from "../config/dynamic-file.ts";
 import type { AuthenticationObserver } from "../metrics/authentication-metrics.ts";
 import { serviceAccountKeys } from "./service-account-keys.ts";
 import { tokenIssuers } from "./token-authenticators.ts";

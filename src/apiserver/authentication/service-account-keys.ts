@@ -13,7 +13,7 @@ import {
 } from "../../auth/service-account/keys.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { ServiceAccountTokensConfig } from "../config/config.ts";
-import type { FollowedFile } from "../config/reloaded-file.ts";
+import type { FollowedFile } from "../config/dynamic-file.ts";
 
 export interface ServiceAccountKeys extends Disposable {
   readonly issuer: TokenIssuer;

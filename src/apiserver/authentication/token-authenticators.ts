@@ -15,7 +15,7 @@ import { renderFieldError } from "../../schema/validation/field-error.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { AuthenticationConfig, OidcConfig, TokenWebhookConfig } from "../config/config.ts";
-import type { FollowedFile } from "../config/reloaded-file.ts";
+import type { FollowedFile } from "../config/dynamic-file.ts";
 
 export interface TokenIssuersDeps {
   readonly clock: Clock;

@@ -5,7 +5,7 @@ import { issueCertificate, makeCa } from "../../auth/pki/certificate-authority.t
 import { silentLogger } from "../../std/log/logger.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { OutboundIdentity } from "./outbound-identity.ts";
+import { OutboundIdentity } from "./proxy-client-certificate.ts";
 
 const ca = await makeCa("clients", 1, systemClock.now());
 
