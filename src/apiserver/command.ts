@@ -6,7 +6,7 @@ import { collectGarbageWhenIdle } from "../std/memory/collect-when-idle.ts";
 import { createNotifier } from "../std/process/sd-notify.ts";
 import { systemClock } from "../std/time/clock.ts";
 import { GIT_VERSION } from "../std/version.ts";
-import { apiServerOptions, letsEverybody } from "./config/options.ts";
+import { apiServerOptions, allowsEverything } from "./config/options.ts";
 import { apiserverProgram } from "./flags/flags.ts";
 
 /** Exit code of a program that a second signal ended. */
@@ -23,7 +23,7 @@ export async function run(argv: readonly string[]): Promise<number> {
   const { flags, gates, given, version } = invocation;
   using log = createLogger(logOptions(flags));
   for (const warning of invocation.warnings) log.warn(warning);
-  if (letsEverybody(flags)) {
+  if (allowsEverything(flags)) {
     log.warn(
       "AlwaysAllow lets everybody do everything who proves who they are; choose --authorization-mode=Node,RBAC",
       {

@@ -105,11 +105,11 @@ export async function createApiServer(
   const access = await createAccessControl(foundation);
   const { loopbackToken, authorities } = access.identities;
   const debugging = { clock, log: log.child("debug"), setVerbosity: deps.setVerbosity ?? (() => {}) };
-  const diagnostics = resources.use(new Diagnostics(config.observe, debugging));
+  const diagnostics = resources.use(new Diagnostics(config.observability, debugging));
   const endpoint = await createApiHandler(foundation, access, { address, diagnostics });
   const handler = buildHandlerChain(foundation, access, endpoint);
   // Before anything that may take long, which is when somebody wants to look.
-  const { debugSocket } = config.observe;
+  const { debugSocket } = config.observability;
   if (debugSocket !== undefined) await diagnostics.openSocket(debugSocket, debugging);
   readiness.markDone("handlers");
   await open({ handler, readiness, authorities });

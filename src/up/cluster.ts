@@ -5,7 +5,8 @@
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type RunningAgent, startAgent } from "../agent/agent.ts";
-import { type AgentConfig, defaultAgentConfig } from "../agent/agent-config.ts";
+import type { AgentConfig } from "../agent/agent-config.ts";
+import { defaultAgentConfig } from "../agent/options.ts";
 import { type ApiServerConfig, defaultConfig } from "../apiserver/config/config.ts";
 import { type RunningApiServer, startApiServer } from "../apiserver/server.ts";
 import { makeRequest } from "../http/request.ts";
@@ -61,7 +62,10 @@ export async function startCluster(
   if (runtimeStart.status === "rejected") throw runtimeStart.reason;
   if (serverStart.status === "rejected") throw serverStart.reason;
   await prepareNode(options, server!, deps);
-  const agent = await explainAddressInUse("--agent-port", startAgent(agentConfig(options, server!.pki, runtime!.endpoint), deps));
+  const agent = await explainAddressInUse(
+    "--agent-port",
+    startAgent(agentConfig(options, server!.pki, runtime!.endpoint), deps),
+  );
   stack.defer(() => agent.close());
   await unlessAborted(agent.ready(), signal);
   const owned = stack.move();
@@ -168,7 +172,7 @@ export function serverConfig(options: UpOptions, pki: Pki, version: string): Api
       bootstrapTokens: true,
       serviceAccounts: {
         ...defaultConfig.authentication.serviceAccounts,
-        ownKeyFile: join(options.dataDir, "pki", "service-account.key"),
+        generatedKeyFile: join(options.dataDir, "pki", "service-account.key"),
       },
     },
     authorizationModes: ["Node", "RBAC"],

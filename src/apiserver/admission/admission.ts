@@ -29,7 +29,7 @@ const NODE_RESTRICTION = "NodeRestriction";
 
 /** Rejects with one sentence for an operator. */
 export async function openAdmission(
-  { admission, authorizationModes, observe }: Pick<ApiServerConfig, "admission" | "authorizationModes" | "observe">,
+  { admission, authorizationModes, observability: observe }: Pick<ApiServerConfig, "admission" | "authorizationModes" | "observe">,
   { registries, ...deps }: AdmissionDeps,
 ): Promise<AdmissionChain> {
   const gates = new Set(observe.features.filter(({ enabled }) => enabled).map(({ name }) => name));

@@ -5,7 +5,7 @@ import { issueCertificate, makeCa } from "../../auth/pki/certificate-authority.t
 import { silentLogger } from "../../std/log/logger.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { OutboundIdentity } from "./proxy-client-certificate.ts";
+import { ProxyClientCertificate } from "./proxy-client-certificate.ts";
 
 const ca = await makeCa("clients", 1, systemClock.now());
 
@@ -24,10 +24,10 @@ t.test("OutboundIdentity shows what its files hold now, as long as it can be use
   const complaints: string[] = [];
   const log = { ...silentLogger, error: (text: string) => void complaints.push(text) };
   const deps = { clock, log };
-  await t.rejects(OutboundIdentity.open(files, deps), { message: /^Cannot use --proxy-client-cert-file=.* missing$/ });
+  await t.rejects(ProxyClientCertificate.open(files, deps), { message: /^Cannot use --proxy-client-cert-file=.* missing$/ });
   const [one, two] = [await made(), await made()];
   put(one);
-  using identity = await OutboundIdentity.open(files, deps);
+  using identity = await ProxyClientCertificate.open(files, deps);
   t.match(identity.pair, one);
   const until = async (isSo: () => boolean): Promise<void> => {
     for (let turn = 0; turn < 500 && !isSo(); turn++) {
@@ -42,5 +42,5 @@ t.test("OutboundIdentity shows what its files hold now, as long as it can be use
   await until(() => identity.pair?.cert === two.cert);
   t.match(identity.pair, two);
   t.same(complaints, ["Cannot use a client certificate, and goes on with what it was"], "said once");
-  t.equal((await OutboundIdentity.open(undefined, deps)).pair, undefined);
+  t.equal((await ProxyClientCertificate.open(undefined, deps)).pair, undefined);
 });

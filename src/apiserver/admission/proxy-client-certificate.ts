@@ -10,7 +10,7 @@ interface Deps {
   readonly log: Logger;
 }
 
-export class OutboundIdentity implements Disposable {
+export class ProxyClientCertificate implements Disposable {
   readonly #watching: Disposable | undefined;
   #pair: KeyPair | undefined;
 
@@ -37,8 +37,8 @@ export class OutboundIdentity implements Disposable {
   }
 
   /** Rejects, naming flag and file, when a file cannot be used; later that is logged once and changes nothing. */
-  static async open(files: KeyPairFiles | undefined, deps: Deps): Promise<OutboundIdentity> {
-    return new OutboundIdentity(files, files && (await readPair(files)), deps);
+  static async open(files: KeyPairFiles | undefined, deps: Deps): Promise<ProxyClientCertificate> {
+    return new ProxyClientCertificate(files, files && (await readPair(files)), deps);
   }
 
   /** What is shown to whoever asks from now on; undefined where nothing is. */

@@ -34,7 +34,7 @@ export async function createAccessControl(foundation: ServerBase): Promise<Acces
       graph,
       rules: policy,
       nodeSelectors: config.authorization.nodeSelectors,
-      nodeAccounts: config.authorization.nodeAccounts,
+      nodeAccounts: config.authorization.nodeServiceAccounts,
       decided: authorizationDecisions(metrics),
       clock,
       random,

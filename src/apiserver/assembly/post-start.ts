@@ -7,7 +7,7 @@ import { readHostAddress } from "../../std/net/host-addresses.ts";
 import { withTimeout } from "../../std/time/with-timeout.ts";
 import { feedNodeGraph } from "../authorization/node-graph-feed.ts";
 import type { ApiServerConfig } from "../config/config.ts";
-import { flagFile } from "../config/flag-file.ts";
+import { readFlagFile } from "../config/flag-file.ts";
 import { bootstrapCluster } from "../control-plane/bootstrap-objects.ts";
 import { startControlPlaneControllers } from "../control-plane/control-plane-controllers.ts";
 import type { EndpointReconcilerOptions } from "../control-plane/endpoint-reconciler.ts";
@@ -89,7 +89,7 @@ async function startEmbeddedControllers(foundation: ServerBase, { identities }: 
   const clusterCa = config.clusterCa ?? (await servingCa(config.serving, identities.authorities.clients()));
   if (includesController(config.embeddedControllers, "csrapproving")) {
     const { certificateAuthorityFile: file } = config.agents;
-    const agentCa = file === undefined ? undefined : await flagFile("--svclet-certificate-authority", file);
+    const agentCa = file === undefined ? undefined : await readFlagFile("--svclet-certificate-authority", file);
     const info =
       clusterCa === undefined ? undefined : { server: `https://${options.address()}`, ca: clusterCa, agentCa };
     await ensureNodeBootstrap(registries, info, stopping);

@@ -9,7 +9,7 @@ import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { openStore } from "../../storage/open.ts";
 import type { Store } from "../../storage/store.ts";
-import { OutboundIdentity } from "../admission/proxy-client-certificate.ts";
+import { ProxyClientCertificate } from "../admission/proxy-client-certificate.ts";
 import type { ApiServerConfig } from "../config/config.ts";
 import { conversionDeps } from "../custom-resources/conversion/conversion-deps.ts";
 import { CustomResources } from "../custom-resources/custom-resources.ts";
@@ -42,7 +42,7 @@ export interface ServerBase extends ServerLifetime {
   readonly metrics: ServerMetrics;
   readonly registries: Registries;
   readonly custom: CustomResources;
-  readonly outbound: OutboundIdentity;
+  readonly outbound: ProxyClientCertificate;
   readonly readiness: Readiness;
 }
 
@@ -58,7 +58,7 @@ export async function createServerBase(config: ApiServerConfig, deps: ApiServerD
   const registries = stack.use(createRegistries(config, { apis, store, clock, log, random }));
   metrics.serve(registries);
   const outbound = stack.use(
-    await OutboundIdentity.open(config.outboundCertificate, { clock, log: log.child("webhooks") }),
+    await ProxyClientCertificate.open(config.proxyClientCertificate, { clock, log: log.child("webhooks") }),
   );
   const webhookClient = { registries, clock, random, metrics: metrics.registry, stopping, identity: () => outbound.pair };
   const conversion = conversionDeps(config, webhookClient);
@@ -78,7 +78,7 @@ interface RegistriesDeps extends Pick<ServerBase, "apis" | "clock" | "log" | "ra
 }
 
 function createRegistries(config: ApiServerConfig, { apis, store, clock, log, random }: RegistriesDeps): Registries {
-  const { storage, observe } = config;
+  const { storage, observability: observe } = config;
   return new Registries(schemeOf(apis.kinds), {
     store,
     prefix: storage.prefix,

@@ -23,7 +23,7 @@ import type { RandomSource } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { type AuthenticationConfig, DEFAULT_ISSUER, type RequestHeaderConfig } from "../config/config.ts";
-import { type FollowedFile, followFile } from "../config/dynamic-file.ts";
+import { type DynamicFile, loadDynamicFile } from "../config/dynamic-file.ts";
 import type { AuthenticationObserver } from "../metrics/authentication-metrics.ts";
 import { serviceAccountKeys } from "./service-account-keys.ts";
 import { tokenIssuers } from "./token-authenticators.ts";
@@ -76,7 +76,7 @@ export interface IdentitiesDeps extends Pick<AccountTokenOptions, "used"> {
 /** Throws, naming flag and file, for one that cannot be read or makes no sense. */
 export async function identitiesOf(config: AuthenticationConfig, deps: IdentitiesDeps): Promise<Identities> {
   await using owned = new AsyncDisposableStack();
-  const follow = async (file: FollowedFile): Promise<void> => void owned.use(await followFile(file, deps));
+  const follow = async (file: DynamicFile): Promise<void> => void owned.use(await loadDynamicFile(file, deps));
   const certificates = await certificateAuthenticators(config, deps, follow);
   const { issuers, lookup } = config.serviceAccounts;
   const audiences = config.serviceAccounts.audiences.length > 0 ? config.serviceAccounts.audiences : issuers;
@@ -138,7 +138,7 @@ export async function identitiesOf(config: AuthenticationConfig, deps: Identitie
 async function certificateAuthenticators(
   { clientCaFile, certificateUids, requestHeader }: AuthenticationConfig,
   { clock, observe }: IdentitiesDeps,
-  follow: (file: FollowedFile) => Promise<void>,
+  follow: (file: DynamicFile) => Promise<void>,
 ): Promise<{ readonly authenticators: readonly Authenticator[]; readonly authorities: Authorities }> {
   let clients: { readonly x509: X509Authenticator; readonly ca: string } | undefined;
   let proxies: { readonly headers: RequestHeaderAuthenticator; readonly ca: string } | undefined;

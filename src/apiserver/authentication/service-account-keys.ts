@@ -13,7 +13,7 @@ import {
 } from "../../auth/service-account/keys.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { ServiceAccountTokensConfig } from "../config/config.ts";
-import type { FollowedFile } from "../config/dynamic-file.ts";
+import type { DynamicFile } from "../config/dynamic-file.ts";
 
 export interface ServiceAccountKeys extends Disposable {
   readonly issuer: TokenIssuer;
@@ -32,7 +32,7 @@ export interface ServiceAccountKeys extends Disposable {
 export interface ServiceAccountKeysDeps {
   readonly clock: Clock;
   readonly observe: SignerObserver | undefined;
-  readonly follow: (file: FollowedFile) => Promise<void>;
+  readonly follow: (file: DynamicFile) => Promise<void>;
 }
 
 /**
@@ -77,7 +77,7 @@ async function keysOfFiles(
   issuerName: string,
   follow: ServiceAccountKeysDeps["follow"],
 ): Promise<ServiceAccountKeys> {
-  const { keyFiles, fallbackKeyFile, signingKeyFile, ownKeyFile } = config;
+  const { keyFiles, fallbackKeyFile, signingKeyFile, generatedKeyFile: ownKeyFile } = config;
   let version = 0;
   const held = new Map<string, readonly VerificationKey[]>();
   const hold = (flag: string, path: string, read: (path: string, pem: string) => readonly VerificationKey[]) =>

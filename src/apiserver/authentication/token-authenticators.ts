@@ -15,7 +15,7 @@ import { renderFieldError } from "../../schema/validation/field-error.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { AuthenticationConfig, OidcConfig, TokenWebhookConfig } from "../config/config.ts";
-import type { FollowedFile } from "../config/dynamic-file.ts";
+import type { DynamicFile } from "../config/dynamic-file.ts";
 
 export interface TokenIssuersDeps {
   readonly clock: Clock;
@@ -23,7 +23,7 @@ export interface TokenIssuersDeps {
   /** Whom this server is. */
   readonly audiences: readonly string[];
   readonly observe?: TokenIssuersObserver | undefined;
-  follow(file: FollowedFile): Promise<void>;
+  follow(file: DynamicFile): Promise<void>;
   own(resource: AsyncDisposable): void;
 }
 

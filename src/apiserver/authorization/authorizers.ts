@@ -20,7 +20,7 @@ import { watchFiles } from "../../std/fs/watch-files.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { ApiServerConfig } from "../config/config.ts";
-import { flagFile } from "../config/flag-file.ts";
+import { readFlagFile } from "../config/flag-file.ts";
 
 export interface AuthorizersDeps extends Omit<AuthorizationSources, "made"> {
   readonly clock: Clock;
@@ -77,14 +77,14 @@ function needsFile(modes: readonly string[], mode: string, flag: string, file: s
 }
 
 async function abac(path: string, log: Logger): Promise<Authorizer> {
-  const { policies, warnings } = parseAbacFile(path, await flagFile("--authorization-policy-file", path));
+  const { policies, warnings } = parseAbacFile(path, await readFlagFile("--authorization-policy-file", path));
   for (const warning of warnings) log.warn(warning);
   return abacAuthorizer(policies);
 }
 
 /** A file that makes no sense any more changes nothing; its problem is told once. */
 async function fromFile(path: string, config: Config, deps: AuthorizersDeps): Promise<Authorizers> {
-  const read = (): Promise<string> => flagFile("--authorization-config", path);
+  const read = (): Promise<string> => readFlagFile("--authorization-config", path);
   let text = await read();
   let chain = await openChain(path, text, config, deps);
   let looking: Promise<void> | undefined;

@@ -8,7 +8,6 @@ import { apiserverGates } from "../../flags/gate-tables/apiserver.ts";
 import { FeatureGates } from "../../flags/gates.ts";
 import type { TlsOptions } from "../../http/tls/options.ts";
 import type { StorageMediaType } from "../../storage/codec.ts";
-import type { EndpointReconcilerType } from "../control-plane/endpoint-reconciler.ts";
 import type { ApisConfig } from "../discovery/api-enablement.ts";
 import type { InFlightLimits } from "../filters/max-in-flight.ts";
 import type { FeatureState } from "../metrics/build-metrics.ts";
@@ -30,12 +29,12 @@ export interface ApiServerConfig {
   readonly storage: StorageConfig;
   readonly agents: AgentConnectionConfig;
   /** PEM files by which webhooks know who calls them; without them they see nobody in particular. */
-  readonly outboundCertificate: KeyPairFiles | undefined;
+  readonly proxyClientCertificate: KeyPairFiles | undefined;
   readonly limits: LimitsConfig;
   readonly shutdown: ShutdownConfig;
   /** How long after the start `/livez` takes what is not finished for finished. */
   readonly livezGraceMs: number;
-  readonly observe: ObserveConfig;
+  readonly observability: ObservabilityConfig;
   readonly apis: ApisConfig;
   /** Answered by `/version`: `v1.33.0`. */
   readonly gitVersion: string;
@@ -61,7 +60,7 @@ export interface ServingConfig {
   readonly certificate: { readonly certFile: string; readonly keyFile: string } | undefined;
   readonly certDir: string;
   /** For clients that ask for other names. */
-  readonly named: readonly NamedCertificateFiles[];
+  readonly sniCertificates: readonly SniCertificateFiles[];
   readonly minVersion: TlsOptions["minVersion"];
   /** OpenSSL's names, separated by colons. */
   readonly ciphers: string | undefined;
@@ -83,7 +82,7 @@ export interface ServingConfig {
   readonly advertisedHost: string | undefined;
 }
 
-export interface NamedCertificateFiles {
+export interface SniCertificateFiles {
   readonly certFile: string;
   readonly keyFile: string;
   /** Host names, `*.example.com` among them, and addresses; empty: those of the certificate. */
@@ -163,7 +162,7 @@ export interface AuthorizationConfig {
   /** The gate `AuthorizeNodeWithSelectors`: nodes must select what is theirs. */
   readonly nodeSelectors: boolean;
   /** The gate `SvcletServiceAccountTokenForCredentialProviders`: nodes may read the accounts of their pods. */
-  readonly nodeAccounts: boolean;
+  readonly nodeServiceAccounts: boolean;
 }
 
 /** Who has a say in what is written, and what they go by. */
@@ -193,7 +192,7 @@ export interface ServiceAccountTokensConfig {
   /** A socket of somebody else who signs. */
   readonly signingEndpoint: string | undefined;
   /** Where it keeps that key; in memory when undefined. */
-  readonly ownKeyFile: string | undefined;
+  readonly generatedKeyFile: string | undefined;
   /** Whether a token that lies in a secret must be there still. */
   readonly lookup: boolean;
   /** Tokens last no longer; 0: as long as asked for. */
@@ -202,13 +201,16 @@ export interface ServiceAccountTokensConfig {
   readonly extendTokens: boolean;
 }
 
+/** `--endpoint-reconciler-type` */
+export type EndpointReconcilerType = "lease" | "master-count" | "none";
+
 export interface ServicesConfig {
   /** One block, or one of each family; the first is that of services that do not choose. */
   readonly clusterIpRanges: readonly string[];
   /** Both ends included. */
   readonly nodePorts: { readonly first: number; readonly last: number };
   /** The port on the nodes of the server's own service; 0: none. */
-  readonly ownNodePort: number;
+  readonly kubernetesServiceNodePort: number;
   /** Who says where that service leads. */
   readonly endpointReconciler: EndpointReconcilerType;
   /** Where members of the cluster reach this server; undefined: where it listens. */
@@ -256,7 +258,7 @@ export interface LimitsConfig {
 }
 
 /** What operators see of the server beside its API. */
-export interface ObserveConfig {
+export interface ObservabilityConfig {
   readonly metrics: MetricsConfig;
   /** How often the objects of each kind are counted; 0: never. */
   readonly countPollMs: number;
@@ -284,7 +286,7 @@ export const defaultConfig: ApiServerConfig = {
   serving: {
     certificate: undefined,
     certDir: "/var/run/svc",
-    named: [],
+    sniCertificates: [],
     minVersion: undefined,
     ciphers: undefined,
     streamsPerConnection: 0,
@@ -313,7 +315,7 @@ export const defaultConfig: ApiServerConfig = {
       keyFiles: [],
       signingKeyFile: undefined,
       signingEndpoint: undefined,
-      ownKeyFile: undefined,
+      generatedKeyFile: undefined,
       lookup: true,
       maxTokenMs: 0,
       extendTokens: true,
@@ -332,7 +334,7 @@ export const defaultConfig: ApiServerConfig = {
     },
     selectors: true,
     nodeSelectors: true,
-    nodeAccounts: false,
+    nodeServiceAccounts: false,
   },
   admission: {
     enabled: [],
@@ -346,7 +348,7 @@ export const defaultConfig: ApiServerConfig = {
   services: {
     clusterIpRanges: ["10.0.0.0/24"],
     nodePorts: { first: 30_000, last: 32_767 },
-    ownNodePort: 0,
+    kubernetesServiceNodePort: 0,
     endpointReconciler: "lease",
     advertiseAddress: undefined,
   },
@@ -362,7 +364,7 @@ export const defaultConfig: ApiServerConfig = {
     healthTimeoutMs: 2000,
     readyTimeoutMs: 2000,
   },
-  outboundCertificate: undefined,
+  proxyClientCertificate: undefined,
   agents: {
     clientCertificate: undefined,
     certificateAuthorityFile: undefined,
@@ -382,7 +384,7 @@ export const defaultConfig: ApiServerConfig = {
     forwardCompatible: false,
     runtimeConfigForwardCompatible: false,
   },
-  observe: {
+  observability: {
     metrics: { allowedLabels: {}, allowedLabelsFile: undefined, disabled: [], showHidden: false },
     countPollMs: 60_000,
     sizePollMs: 30_000,

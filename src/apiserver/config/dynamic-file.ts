@@ -3,49 +3,49 @@
 import { watchFiles } from "../../std/fs/watch-files.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import { flagFile } from "./flag-file.ts";
+import { readFlagFile } from "./flag-file.ts";
 
-export interface FollowedFile {
+export interface DynamicFile {
   readonly flag: string;
   readonly path: string;
   /** Takes over what the file holds now. Throws, and changes nothing, for what cannot be used. */
   readonly apply: (content: string) => void | Promise<void>;
   /** Hears of every reading of changed content, and whether it could be used. */
-  readonly reread?: ((worked: boolean) => void) | undefined;
+  readonly onReload?: ((worked: boolean) => void) | undefined;
 }
 
 /**
  * Reads the file, applies it, and does so again whenever it has changed. Rejects when it cannot be used now; later,
  * what cannot be used is complained of once and changes nothing.
  */
-export async function followFile(
-  { flag, path, apply, reread }: FollowedFile,
+export async function loadDynamicFile(
+  { flag, path, apply, onReload: reread }: DynamicFile,
   { clock, log }: { readonly clock: Clock; readonly log: Logger },
 ): Promise<Disposable> {
-  let current = await flagFile(flag, path);
+  let current = await readFlagFile(flag, path);
   await apply(current);
-  let complaint = "";
-  let looking = Promise.resolve();
-  const look = async (): Promise<void> => {
+  let lastError = "";
+  let reloading = Promise.resolve();
+  const reload = async (): Promise<void> => {
     try {
-      const next = await flagFile(flag, path);
-      if (next === current && complaint === "") return;
+      const next = await readFlagFile(flag, path);
+      if (next === current && lastError === "") return;
       if (next !== current) {
         await apply(next);
         current = next;
         reread?.(true);
         log.info("Read a file anew", { flag, file: path });
       }
-      complaint = "";
+      lastError = "";
     } catch (error) {
-      const said = error instanceof Error ? error.message : String(error);
-      if (said === complaint) return;
-      complaint = said;
+      const message = error instanceof Error ? error.message : String(error);
+      if (message === lastError) return;
+      lastError = message;
       reread?.(false);
       log.error("Cannot use what a file holds now, and goes on with what it held", error, { flag, file: path });
     }
   };
   return watchFiles([path], clock, () => {
-    looking = looking.then(look);
+    reloading = reloading.then(reload);
   });
 }

@@ -33,9 +33,9 @@ export function apiServerOptions(
     bindAddress: flags["bind-address"],
     securePort: flags["secure-port"],
     serving: {
-      certificate: pair(flags["tls-cert-file"], flags["tls-private-key-file"]),
+      certificate: keyPairFiles(flags["tls-cert-file"], flags["tls-private-key-file"]),
       certDir: flags["cert-dir"],
-      named: flags["tls-sni-cert-key"],
+      sniCertificates: flags["tls-sni-cert-key"],
       minVersion: parseTlsVersion(flags["tls-min-version"]),
       ciphers: toOpenSslCiphers(flags["tls-cipher-suites"]),
       streamsPerConnection: flags["http2-max-streams-per-connection"],
@@ -45,26 +45,26 @@ export function apiServerOptions(
       sharePort: flags["permit-port-sharing"],
       strictTransportSecurity: flags["strict-transport-security-directives"],
       corsOrigins: flags["cors-allowed-origins"],
-      advertisedHost: set(flags["external-hostname"]) ?? set(flags["advertise-address"]),
+      advertisedHost: nonEmpty(flags["external-hostname"]) ?? nonEmpty(flags["advertise-address"]),
     },
     authentication: {
-      clientCaFile: set(flags["client-ca-file"]),
+      clientCaFile: nonEmpty(flags["client-ca-file"]),
       certificateUids: gates.has("AllowParsingUserUIDFromCertAuth"),
-      tokenFile: set(flags["token-auth-file"]),
-      anonymous: flags["anonymous-auth"] && !letsEverybody(flags),
-      requestHeader: requestHeader(flags, gates),
+      tokenFile: nonEmpty(flags["token-auth-file"]),
+      anonymous: flags["anonymous-auth"] && !allowsEverything(flags),
+      requestHeader: requestHeaderConfig(flags, gates),
       bootstrapTokens: flags["enable-bootstrap-token-auth"],
-      structured: structuredAuthentication(flags, gates, given),
-      oidc: oidc(flags),
-      webhook: tokenWebhook(flags),
-      serviceAccounts: serviceAccountTokens(flags),
+      structured: structuredAuthenticationConfig(flags, gates, given),
+      oidc: oidcConfig(flags),
+      webhook: tokenWebhookConfig(flags),
+      serviceAccounts: serviceAccountTokensConfig(flags),
     },
     authorizationModes: flags["authorization-mode"],
-    authorization: authorization(flags, gates),
+    authorization: authorizationConfig(flags, gates),
     admission: {
       enabled: flags["enable-admission-plugins"],
       disabled: flags["disable-admission-plugins"],
-      controlFile: set(flags["admission-control-config-file"]),
+      controlFile: nonEmpty(flags["admission-control-config-file"]),
       allowPrivileged: flags["allow-privileged"],
       tolerationSeconds: {
         notReady: flags["default-not-ready-toleration-seconds"],
@@ -76,9 +76,9 @@ export function apiServerOptions(
       clusterIpRanges:
         flags["service-cluster-ip-range"].length === 0 ? DEFAULT_RANGES : flags["service-cluster-ip-range"],
       nodePorts: flags["service-node-port-range"],
-      ownNodePort: flags["svc-service-node-port"],
+      kubernetesServiceNodePort: flags["svc-service-node-port"],
       endpointReconciler: flags["endpoint-reconciler-type"],
-      advertiseAddress: set(flags["advertise-address"]),
+      advertiseAddress: nonEmpty(flags["advertise-address"]),
     },
     storage: {
       url: storeUrl(flags["kvstore-servers"]),
@@ -87,15 +87,15 @@ export function apiServerOptions(
       compactionIntervalMs: flags["kvstore-compaction-interval"],
       eventTtlMs: flags["event-ttl"],
       leaseReuseSeconds: flags["lease-reuse-duration-seconds"],
-      uncached: flags["watch-cache"] ? withoutCache(flags["watch-cache-sizes"]) : "all",
+      uncached: flags["watch-cache"] ? uncachedResources(flags["watch-cache-sizes"]) : "all",
       initializationTimeoutMs: flags["storage-initialization-timeout"],
       healthTimeoutMs: flags["kvstore-healthcheck-timeout"],
       readyTimeoutMs: flags["kvstore-readycheck-timeout"],
     },
-    outboundCertificate: pair(flags["proxy-client-cert-file"], flags["proxy-client-key-file"]),
+    proxyClientCertificate: keyPairFiles(flags["proxy-client-cert-file"], flags["proxy-client-key-file"]),
     agents: {
-      clientCertificate: pair(flags["svclet-client-certificate"], flags["svclet-client-key"]),
-      certificateAuthorityFile: set(flags["svclet-certificate-authority"]),
+      clientCertificate: keyPairFiles(flags["svclet-client-certificate"], flags["svclet-client-key"]),
+      certificateAuthorityFile: nonEmpty(flags["svclet-certificate-authority"]),
       timeoutMs: flags["svclet-timeout"],
       preferredAddressTypes: flags["svclet-preferred-address-types"],
     },
@@ -120,10 +120,10 @@ export function apiServerOptions(
       forwardCompatible: flags["emulation-forward-compatible"],
       runtimeConfigForwardCompatible: flags["runtime-config-emulation-forward-compatible"],
     },
-    observe: {
+    observability: {
       metrics: {
         allowedLabels: flags["allow-metric-labels"],
-        allowedLabelsFile: set(flags["allow-metric-labels-manifest"]),
+        allowedLabelsFile: nonEmpty(flags["allow-metric-labels-manifest"]),
         disabled: flags["disabled-metrics"],
         showHidden: flags["show-hidden-metrics-for-version"] !== "",
       },
@@ -131,7 +131,7 @@ export function apiServerOptions(
       sizePollMs: flags["kvstore-db-metric-poll-interval"],
       profiling: flags.profiling,
       contentionProfiling: flags["contention-profiling"],
-      debugSocket: set(flags["debug-socket-path"]),
+      debugSocket: nonEmpty(flags["debug-socket-path"]),
       features: gates.list(),
       flags: printedFlags(flags),
     },
@@ -142,19 +142,19 @@ export function apiServerOptions(
     watchList: gates.has("WatchList"),
     cbor: gates.has("CBORServingAndStorage"),
     embeddedControllers: flags["embedded-controllers"],
-    signing: signing(flags),
+    signing: signingAuthorities(flags),
   };
 }
 
 /** How long Kubernetes waits for a webhook that flags name. */
 const WEBHOOK_TIMEOUT_MS = 30_000;
 
-function authorization(flags: Flags, gates: FeatureGates): AuthorizationConfig {
+function authorizationConfig(flags: Flags, gates: FeatureGates): AuthorizationConfig {
   return {
-    configFile: set(flags["authorization-config"]),
-    policyFile: set(flags["authorization-policy-file"]),
+    configFile: nonEmpty(flags["authorization-config"]),
+    policyFile: nonEmpty(flags["authorization-policy-file"]),
     webhook: {
-      file: set(flags["authorization-webhook-config-file"]),
+      file: nonEmpty(flags["authorization-webhook-config-file"]),
       version: flags["authorization-webhook-version"],
       authorizedTtlMs: flags["authorization-webhook-cache-authorized-ttl"],
       unauthorizedTtlMs: flags["authorization-webhook-cache-unauthorized-ttl"],
@@ -162,12 +162,12 @@ function authorization(flags: Flags, gates: FeatureGates): AuthorizationConfig {
     },
     selectors: gates.has("AuthorizeWithSelectors"),
     nodeSelectors: gates.has("AuthorizeNodeWithSelectors"),
-    nodeAccounts: gates.has("SvcletServiceAccountTokenForCredentialProviders"),
+    nodeServiceAccounts: gates.has("SvcletServiceAccountTokenForCredentialProviders"),
   };
 }
 
-function signing(flags: Flags): SigningAuthorities | undefined {
-  const authority = pair(flags["cluster-signing-cert-file"], flags["cluster-signing-key-file"]);
+function signingAuthorities(flags: Flags): SigningAuthorities | undefined {
+  const authority = keyPairFiles(flags["cluster-signing-cert-file"], flags["cluster-signing-key-file"]);
   if (authority === undefined) return undefined;
   return { clients: authority, nodeServing: authority, lifetimeMs: flags["cluster-signing-duration"] };
 }
@@ -177,8 +177,8 @@ function printedFlags(flags: Flags): Readonly<Record<string, string>> {
   return Object.fromEntries(rows.map(([name, row]) => [name, printValue(row, flags[name])]));
 }
 
-function requestHeader(flags: Flags, gates: FeatureGates): RequestHeaderConfig | undefined {
-  const caFile = set(flags["requestheader-client-ca-file"]);
+function requestHeaderConfig(flags: Flags, gates: FeatureGates): RequestHeaderConfig | undefined {
+  const caFile = nonEmpty(flags["requestheader-client-ca-file"]);
   if (caFile === undefined) return undefined;
   return {
     caFile,
@@ -191,34 +191,34 @@ function requestHeader(flags: Flags, gates: FeatureGates): RequestHeaderConfig |
 }
 
 /** Who may do everything has to say at least who they are, as in Kubernetes. */
-export function letsEverybody(flags: Flags): boolean {
+export function allowsEverything(flags: Flags): boolean {
   return flags["authorization-config"] === "" && flags["authorization-mode"].includes("AlwaysAllow");
 }
 
-function structuredAuthentication(
+function structuredAuthenticationConfig(
   flags: Flags,
   gates: FeatureGates,
   given: ReadonlySet<string>,
 ): StructuredAuthentication | undefined {
-  const file = set(flags["authentication-config"]);
+  const file = nonEmpty(flags["authentication-config"]);
   if (file === undefined) return undefined;
   const gate = "AnonymousAuthConfigurableEndpoints";
   if (!gates.has(gate)) {
     return { file, anonymousRefused: `anonymous is not supported when ${gate} feature gate is disabled` };
   }
-  const isSaid = given.has("anonymous-auth");
-  const anonymousRefused = isSaid
+  const isSet = given.has("anonymous-auth");
+  const anonymousRefused = isSet
     ? "--anonymous-auth flag cannot be set when anonymous field is configured"
     : undefined;
   return { file, anonymousRefused };
 }
 
-function oidc(flags: Flags): OidcConfig | undefined {
+function oidcConfig(flags: Flags): OidcConfig | undefined {
   if (flags["oidc-issuer-url"] === "") return undefined;
   return {
     issuerUrl: flags["oidc-issuer-url"],
     clientId: flags["oidc-client-id"],
-    caFile: set(flags["oidc-ca-file"]),
+    caFile: nonEmpty(flags["oidc-ca-file"]),
     usernameClaim: flags["oidc-username-claim"],
     usernamePrefix: flags["oidc-username-prefix"],
     groupsClaim: flags["oidc-groups-claim"],
@@ -228,25 +228,25 @@ function oidc(flags: Flags): OidcConfig | undefined {
   };
 }
 
-function tokenWebhook(flags: Flags): TokenWebhookConfig | undefined {
-  const file = set(flags["authentication-token-webhook-config-file"]);
+function tokenWebhookConfig(flags: Flags): TokenWebhookConfig | undefined {
+  const file = nonEmpty(flags["authentication-token-webhook-config-file"]);
   if (file === undefined) return undefined;
   const version = flags["authentication-token-webhook-version"];
   return { file, version, cacheMs: flags["authentication-token-webhook-cache-ttl"] };
 }
 
-function serviceAccountTokens(flags: Flags): ServiceAccountTokensConfig {
+function serviceAccountTokensConfig(flags: Flags): ServiceAccountTokensConfig {
   const issuers = flags["service-account-issuer"];
   const keyFiles = flags["service-account-key-file"];
   return {
     issuers: issuers.length === 0 ? [DEFAULT_ISSUER] : issuers,
     audiences: flags["api-audiences"],
-    jwksUri: set(flags["service-account-jwks-uri"]),
+    jwksUri: nonEmpty(flags["service-account-jwks-uri"]),
     keyFiles,
-    fallbackKeyFile: keyFiles.length === 0 ? set(flags["tls-private-key-file"]) : undefined,
-    signingKeyFile: set(flags["service-account-signing-key-file"]),
-    signingEndpoint: set(flags["service-account-signing-endpoint"]),
-    ownKeyFile: ownKeyFile(storeUrl(flags["kvstore-servers"])),
+    fallbackKeyFile: keyFiles.length === 0 ? nonEmpty(flags["tls-private-key-file"]) : undefined,
+    signingKeyFile: nonEmpty(flags["service-account-signing-key-file"]),
+    signingEndpoint: nonEmpty(flags["service-account-signing-endpoint"]),
+    generatedKeyFile: generatedKeyFile(storeUrl(flags["kvstore-servers"])),
     lookup: flags["service-account-lookup"],
     maxTokenMs: flags["service-account-max-token-expiration"],
     extendTokens: flags["service-account-extend-token-expiration"],
@@ -254,20 +254,20 @@ function serviceAccountTokens(flags: Flags): ServiceAccountTokensConfig {
 }
 
 /** Beside the store, since the accounts are in it; gone with a store in memory. */
-function ownKeyFile(store: string): string | undefined {
+function generatedKeyFile(store: string): string | undefined {
   return store.startsWith("level://") ? `${store.slice("level://".length)}-service-account.key` : undefined;
 }
 
-function set(text: string): string | undefined {
+function nonEmpty(text: string): string | undefined {
   return text === "" ? undefined : text;
 }
 
-function pair(certFile: string, keyFile: string) {
+function keyPairFiles(certFile: string, keyFile: string) {
   return certFile === "" ? undefined : { certFile, keyFile };
 }
 
 /** Of `resource[.group]#size`: only 0 means anything. */
-function withoutCache(sizes: readonly string[]): readonly string[] {
+function uncachedResources(sizes: readonly string[]): readonly string[] {
   return sizes.filter((size) => /#0+$/.test(size)).map((size) => size.slice(0, size.lastIndexOf("#")));
 }
 

@@ -1,4 +1,7 @@
-/** Addresses and ports of services: where they come from, and the server's own service, which has the first. */
+/**
+ * The services of the API server itself, `default/kubernetes` and `default/svc`, and the allocation of addresses and
+ * node ports of all services.
+ */
 import { endpointsKind } from "../../api/core/endpoints/kind.ts";
 import { serviceKind } from "../../api/core/service/kind.ts";
 import type { Service } from "../../api/core/service/schema.ts";
@@ -24,38 +27,36 @@ import type { Revision } from "../../storage/store.ts";
 import type { ServicesConfig } from "../config/config.ts";
 import { systemScope } from "./ensure.ts";
 
-/** Kubernetes' name for the block that the flags name, and for the server's own service. */
+/** The name of the API's service, and of the ServiceCIDR that holds --service-cluster-ip-range. */
 const KUBERNETES_SERVICE = "kubernetes";
-/** The namespace of the server's own services. */
 const API_SERVICE_NAMESPACE = "default";
-/** The project's name for the service, which leads to the same servers. */
+/** The project's own name of the API's service, with the same endpoints. */
 const SVC_SERVICE = "svc";
 
-/** The server's own services; the first is what Kubernetes' clients know. */
 export const API_SERVICES: readonly string[] = [KUBERNETES_SERVICE, SVC_SERVICE];
 
-/** Somebody may have had a service of the second name before: it stays theirs. */
+/** Whether the server owns the service. A service `svc` that a user created does not have the labels. */
 export function isApiService({ metadata }: Service): boolean {
   const { component, provider } = metadata?.labels ?? {};
   return metadata?.name === KUBERNETES_SERVICE || (component === "apiserver" && provider === metadata?.name);
 }
 
-/** Where clients reach a server whose port is not decided yet. */
+/** The port in endpoints when --secure-port is 0. */
 export const SECURE_PORT = 6443;
 
 export interface ApiServicesConfig extends Pick<ServicesConfig, "clusterIpRanges" | "nodePorts" | "ownNodePort"> {
-  /** 0: not decided. */
+  /** 0: chosen by the operating system. */
   readonly securePort: number;
 }
 
 export interface ServiceAllocation {
-  /** What a crash left behind has been repaired. Never rejects. */
+  /** Resolves after the first repair of addresses that a crash left inconsistent. Never rejects. */
   readonly repaired: Promise<void>;
-  /** Of what is kept, in the store. */
+  /** The store keys of the ServiceCIDR and the services. */
   readonly keys: readonly string[];
-  /** Makes the block and the service of the server's own again where they are lost. */
+  /** Recreates the ServiceCIDR and the API's services when they are missing. */
   reconcile(): Promise<void>;
-  /** Frees addresses that no service has, and takes those that services have. */
+  /** Releases addresses that no service uses and reserves those that services use. */
   repair(): Promise<void>;
 }
 
@@ -66,8 +67,8 @@ export interface ServiceAllocationDeps {
 }
 
 /**
- * Resolves when services can be written; what a crash left behind is repaired in the background, which `repaired` waits
- * for. Rejects with one sentence for an operator.
+ * Resolves when services can be written; `repaired` resolves after the repair in the background. Rejects with one
+ * sentence for an operator.
  */
 export async function startServiceAllocation(
   config: ApiServicesConfig,
@@ -95,21 +96,21 @@ export async function startServiceAllocation(
   const keep = async (): Promise<void> => {
     await ensureServiceCidr(cidrs, ranges.map(formatCidr), scope, log);
     await ensureApiService(services, KUBERNETES_SERVICE, config, firstAddress(ranges[0]), signal);
-    await ensureApiService(services, SVC_SERVICE, { ...config, ownNodePort: 0 }, undefined, signal);
+    await ensureApiService(services, SVC_SERVICE, { ...config, kubernetesServiceNodePort: 0 }, undefined, signal);
   };
   const repair = async (revision: Revision): Promise<void> => {
     const { freed, taken } = await repairAddresses(services, objects, addresses, scope, revision);
-    if (freed + taken > 0) log.info("Repaired the addresses of services", { freed, taken });
+    if (freed + taken > 0) log.info("Repaired service IP addresses", { freed, taken });
   };
   try {
     await keep();
   } catch (error) {
-    // Nothing in the server needs it, and an operator can only repair what is served.
+    // The server works without this service, and an operator can repair it only through a running server.
     if (!(error instanceof StatusError)) throw error;
-    log.error("Cannot keep the server's own service", error);
+    log.error("Cannot reconcile the kubernetes service", error);
   }
   const repaired = repair(startRevision).catch((error: unknown) => {
-    if (!signal.aborted) log.error("Cannot repair the addresses of services", error);
+    if (!signal.aborted) log.error("Cannot repair service IP addresses", error);
   });
   const keys = API_SERVICES.map((name) => services.objects.key(API_SERVICE_NAMESPACE, name));
   return { repaired, keys: [...keys, cidrs.objects.key(undefined, KUBERNETES_SERVICE)], reconcile: keep, repair: () => repair(store.current()) };
@@ -118,19 +119,19 @@ export async function startServiceAllocation(
 function parseServiceRanges(ranges: readonly string[]): readonly Cidr[] {
   return ranges.map((range) => {
     const block = parseCidr(range);
-    if (block === undefined) throw new Error(`Cannot use --service-cluster-ip-range=${range}: it is no CIDR`);
+    if (block === undefined) throw new Error(`Cannot use --service-cluster-ip-range=${range}: it is not a CIDR`);
     const { first, last } = usableOf(block);
-    if (first > last) throw new Error(`Cannot use --service-cluster-ip-range=${range}: it has no address to give`);
+    if (first > last) throw new Error(`Cannot use --service-cluster-ip-range=${range}: it has no usable address`);
     return block;
   });
 }
 
 function firstAddress(block: Cidr | undefined): string {
-  if (block === undefined) throw new Error("Cannot use --service-cluster-ip-range: it names no range");
+  if (block === undefined) throw new Error("Cannot use --service-cluster-ip-range: it has no range");
   return formatIp({ family: block.family, value: usableOf(block).first });
 }
 
-/** A block of the other family may join later; flags that say anything else are at odds with what services have. */
+/** Creates the ServiceCIDR, or adds the range of a second IP family to it. Other changes of the flag only log a warning. */
 async function ensureServiceCidr(
   registry: Registry<ServiceCIDR>,
   wanted: readonly string[],
@@ -143,7 +144,7 @@ async function ensureServiceCidr(
   else if (cidrs.length === 1 && wanted.length === 2 && cidrs[0] === wanted[0]) {
     await update(registry, scope, KUBERNETES_SERVICE, { ...found, spec: { cidrs: wanted } });
   } else if (!deepEqual(cidrs, wanted)) {
-    const text = "Services have addresses of another range than --service-cluster-ip-range: new ones keep to it";
+    const text = "The ServiceCIDR differs from --service-cluster-ip-range and is used unchanged";
     log.warn(text, { inUse: cidrs.join(","), wanted: wanted.join(",") });
   }
   if (found?.status?.conditions?.some(({ type }) => type === "Ready") === true) return;
@@ -161,7 +162,7 @@ async function createMissing<T extends ApiObject>(registry: Registry<T>, scope: 
   try {
     await create(registry, scope, object);
   } catch (error) {
-    // Another server over the same store was faster.
+    // Another server over the same store created it first.
     if (!(error instanceof StatusError) || error.status.reason !== "AlreadyExists") throw error;
   }
 }
@@ -169,7 +170,7 @@ async function createMissing<T extends ApiObject>(registry: Registry<T>, scope: 
 async function ensureApiService(
   services: Registry<Service>,
   name: string,
-  { ownNodePort, securePort }: ApiServicesConfig,
+  { kubernetesServiceNodePort: ownNodePort, securePort }: ApiServicesConfig,
   clusterIP: string | undefined,
   signal: AbortSignal,
 ): Promise<void> {

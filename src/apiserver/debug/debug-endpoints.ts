@@ -7,7 +7,7 @@ import type { Listener } from "../../http/server/listener.ts";
 import { listen } from "../../http/server/server.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { ObserveConfig } from "../config/config.ts";
+import type { ObservabilityConfig } from "../config/config.ts";
 import { Contention } from "./profiling/contention.ts";
 import { type DebugPage, debugPages } from "./profiling/debug-pages.ts";
 import { Profiler } from "./profiling/profiler.ts";
@@ -26,7 +26,7 @@ export class Diagnostics implements AsyncDisposable {
   readonly #contention: Contention | undefined;
   #socket: Listener | undefined;
 
-  constructor({ profiling, contentionProfiling }: ObserveConfig, { clock, setVerbosity }: DiagnosticsDeps) {
+  constructor({ profiling, contentionProfiling }: ObservabilityConfig, { clock, setVerbosity }: DiagnosticsDeps) {
     this.#contention = profiling && contentionProfiling ? new Contention(clock) : undefined;
     this.pages = debugPages({ clock, profiler: new Profiler(clock), contention: this.#contention, setVerbosity });
   }

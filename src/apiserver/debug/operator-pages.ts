@@ -29,7 +29,7 @@ export function operatorPages(config: ApiServerConfig, deps: PageDeps): readonly
   return [...metricPages(config, deps), ...profilePages(config, deps), ...zPages(config, deps)];
 }
 
-function metricPages({ observe }: ApiServerConfig, { metrics }: PageDeps): readonly OperatorPage[] {
+function metricPages({ observability: observe }: ApiServerConfig, { metrics }: PageDeps): readonly OperatorPage[] {
   const all = [metrics.registry, metrics.slis];
   const own = (path: string, registries: typeof all): OperatorPage[] => {
     const methods = ["GET", "POST", "PUT", "PATCH", "OPTIONS", ...(observe.profiling ? [] : ["DELETE"])];
@@ -41,7 +41,7 @@ function metricPages({ observe }: ApiServerConfig, { metrics }: PageDeps): reado
   return [...own("/metrics", all), ...own("/metrics/slis", [metrics.slis])];
 }
 
-function profilePages({ observe }: ApiServerConfig, { diagnostics }: PageDeps): readonly OperatorPage[] {
+function profilePages({ observability: observe }: ApiServerConfig, { diagnostics }: PageDeps): readonly OperatorPage[] {
   if (!observe.profiling) return [];
   return diagnostics.pages.map(({ path, methods, answer }) =>
     page(path, ({ request }) => answer(request), methods, false),
@@ -49,7 +49,7 @@ function profilePages({ observe }: ApiServerConfig, { diagnostics }: PageDeps): 
 }
 
 function zPages(config: ApiServerConfig, { clock }: PageDeps): readonly OperatorPage[] {
-  const { flags, features } = config.observe;
+  const { flags, features } = config.observability;
   const isOn = (gate: string): boolean => features.some(({ name, enabled }) => enabled && name === gate);
   const startedMs = clock.now();
   const status = () => ({

@@ -8,19 +8,19 @@ import { apiserverProgram } from "../flags/flags.ts";
 function observed(...words: readonly string[]) {
   const invocation = invoke(apiserverProgram, words, { version: "v1.33.0" });
   if (invocation.kind === "exit") throw new Error(invocation.stderr);
-  return apiServerOptions(invocation.flags, invocation.gates, invocation.version).observe;
+  return apiServerOptions(invocation.flags, invocation.gates, invocation.version).observability;
 }
 
 const GATES = "--feature-gates=ComponentFlagz=true,ComponentStatusz=true";
 
 t.test("/flagz and /statusz are behind their gates", async (t) => {
-  await using server = await testServer({ observe: defaultConfig.observe });
+  await using server = await testServer({ observability: defaultConfig.observability });
   t.equal((await server.ask("GET /flagz")).status, 404);
   t.equal((await server.ask("GET /statusz")).status, 404);
 });
 
 t.test("/flagz tells every flag with its value", async (t) => {
-  await using server = await testServer({ observe: observed(GATES, "--event-ttl=2h", "--token-auth-file=/etc/t") });
+  await using server = await testServer({ observability: observed(GATES, "--event-ttl=2h", "--token-auth-file=/etc/t") });
   const { text, headers } = await server.ask("GET /flagz");
   t.equal(headers["content-type"], "text/plain; charset=utf-8");
   t.match(text, /^\nkube-apiserver flagz\nWarning: This endpoint is not meant to be machine parseable/);
@@ -35,7 +35,7 @@ t.test("/flagz tells every flag with its value", async (t) => {
 
 t.test("/statusz tells since when the server runs, and as what", async (t) => {
   const apis = { ...defaultConfig.apis, emulatedVersion: "1.32" };
-  await using server = await testServer({ observe: observed(GATES), gitVersion: "v1.33.0+svc.1", apis });
+  await using server = await testServer({ observability: observed(GATES), gitVersion: "v1.33.0+svc.1", apis });
   await server.clock.advance(3_725_000);
   const { text } = await server.ask("GET /statusz");
   t.match(text, /^\nkube-apiserver statusz\nWarning: /);

@@ -58,14 +58,14 @@ export const apiserverProgram: Program<ApiserverFlags> = {
   flags: apiserverFlags,
   gates: apiserverGates,
   gatesFor: (flags) => apiserverGatesIn(emulatedVersion(flags["emulated-version"])),
-  check: apiserverRules,
+  check: validateFlags,
 };
 
 /** Rules between flags: one sentence for each that is broken. */
-function apiserverRules(flags: ParsedFlags<ApiserverFlags>): readonly string[] {
+function validateFlags(flags: ParsedFlags<ApiserverFlags>): readonly string[] {
   const problems: string[] = [];
-  const both = flags["enable-admission-plugins"].filter((name) => flags["disable-admission-plugins"].includes(name));
-  for (const name of both) {
+  const inBoth = flags["enable-admission-plugins"].filter((name) => flags["disable-admission-plugins"].includes(name));
+  for (const name of inBoth) {
     problems.push(`--enable-admission-plugins and --disable-admission-plugins both name ${name}: name it in one`);
   }
   if (
@@ -74,7 +74,7 @@ function apiserverRules(flags: ParsedFlags<ApiserverFlags>): readonly string[] {
   ) {
     problems.push("--max-requests-inflight and --max-mutating-requests-inflight: their sum must be positive");
   }
-  problems.push(...tokenRules(flags));
+  problems.push(...validateTokenFlags(flags));
   const { first, last } = flags["service-node-port-range"];
   const own = flags["svc-service-node-port"];
   if (own !== 0 && (own < first || own > last)) {
@@ -86,10 +86,10 @@ function apiserverRules(flags: ParsedFlags<ApiserverFlags>): readonly string[] {
       problems.push(`--${name}=true is allowed only when --emulated-version is lower than 1.33`);
     }
   }
-  const shown = flags["show-hidden-metrics-for-version"];
-  if (shown !== "" && shown !== "1.32") {
+  const requestedVersion = flags["show-hidden-metrics-for-version"];
+  if (requestedVersion !== "" && requestedVersion !== "1.32") {
     problems.push(
-      `--show-hidden-metrics-for-version=${shown}: it must be left out or 1.32, the minor version before this one`,
+      `--show-hidden-metrics-for-version=${requestedVersion}: it must be left out or 1.32, the minor version before this one`,
     );
   }
   return problems;
@@ -98,15 +98,15 @@ function apiserverRules(flags: ParsedFlags<ApiserverFlags>): readonly string[] {
 const TOKEN_MS_MIN = 3_600_000;
 const TOKEN_MS_MAX = 2 ** 32 * 1000;
 
-function tokenRules(flags: ParsedFlags<ApiserverFlags>): readonly string[] {
+function validateTokenFlags(flags: ParsedFlags<ApiserverFlags>): readonly string[] {
   const issuers = flags["service-account-issuer"];
   const longest = flags["service-account-max-token-expiration"];
-  const isNoPlace = (name: string): boolean => name.includes(":") && !URL.canParse(name);
-  const wrong = (name: string, why: string): string => `--service-account-issuer=${name}: ${why}`;
+  const isInvalidUrl = (name: string): boolean => name.includes(":") && !URL.canParse(name);
+  const problem = (name: string, why: string): string => `--service-account-issuer=${name}: ${why}`;
   return [
-    ...issuers.filter((name) => name === "").map((name) => wrong(name, "an issuer has a name")),
-    ...issuers.filter(isNoPlace).map((name) => wrong(name, "with a colon in it, it must be a valid URL")),
-    ...issuers.filter((name, place) => issuers.indexOf(name) !== place).map((name) => wrong(name, "it is named twice")),
+    ...issuers.filter((name) => name === "").map((name) => problem(name, "an issuer has a name")),
+    ...issuers.filter(isInvalidUrl).map((name) => problem(name, "with a colon in it, it must be a valid URL")),
+    ...issuers.filter((name, place) => issuers.indexOf(name) !== place).map((name) => problem(name, "it is named twice")),
     ...(longest === 0 || (longest >= TOKEN_MS_MIN && longest <= TOKEN_MS_MAX)
       ? []
       : ["--service-account-max-token-expiration: it must lie between 1h and 2^32 seconds"]),

@@ -33,7 +33,7 @@ export class ServerMetrics implements AsyncDisposable {
 
   /** Fails with one sentence when the operator's files cannot be used. */
   static async create(config: ApiServerConfig, clock: Clock, log: Logger): Promise<ServerMetrics> {
-    const policy = await metricPolicy(config.observe.metrics);
+    const policy = await metricPolicy(config.observability.metrics);
     return new ServerMetrics(config, clock, log, new MetricRegistry(policy), new MetricRegistry(policy));
   }
 
@@ -53,7 +53,7 @@ export class ServerMetrics implements AsyncDisposable {
     this.queues = createQueueMetrics(registry);
     this.observeHealth = healthMetrics(slis);
     this.#process = processMetrics(registry);
-    buildMetrics(registry, versionInfo(config.gitVersion, config.apis.emulatedVersion), config.observe.features);
+    buildMetrics(registry, versionInfo(config.gitVersion, config.apis.emulatedVersion), config.observability.features);
   }
 
   measured(store: Store): Store {
@@ -69,7 +69,7 @@ export class ServerMetrics implements AsyncDisposable {
   /** The store answers: what is in it can be counted. Warns of metrics that the operator names and nobody knows. */
   started(registries: Registries): void {
     const { registry } = this;
-    const { observe, storage } = this.#config;
+    const { observability: observe, storage } = this.#config;
     this.#storage = storageMetrics({
       registry,
       registries,

@@ -9,7 +9,7 @@ import { watchFiles } from "../../std/fs/watch-files.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { AgentConnectionConfig } from "../config/config.ts";
-import { flagFile } from "../config/flag-file.ts";
+import { readFlagFile } from "../config/flag-file.ts";
 
 /** Where an agent listens unless its Node says otherwise. */
 const AGENT_PORT = 10250;
@@ -160,7 +160,7 @@ async function readIdentity(config: AgentConnectionConfig): Promise<Identity> {
   }
   const identity = {
     ...pair,
-    ...(file === undefined ? {} : { ca: await flagFile("--svclet-certificate-authority", file) }),
+    ...(file === undefined ? {} : { ca: await readFlagFile("--svclet-certificate-authority", file) }),
   };
   createSecureContext(identity);
   return identity;

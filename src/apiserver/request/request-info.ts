@@ -64,8 +64,8 @@ function dropEmptySegments(segments: readonly string[]): string[] {
 }
 
 function resourceInfo(method: string, path: readonly string[], query: URLSearchParams) {
-  const old = method === "GET" && path[0] === "watch" && path.length > 1;
-  const parts = old ? path.slice(1) : path;
+  const isLegacyWatch = method === "GET" && path[0] === "watch" && path.length > 1;
+  const parts = isLegacyWatch ? path.slice(1) : path;
   let rest = parts;
   let namespace = "";
   if (parts[0] === "namespaces" && parts.length > 1) {
@@ -74,7 +74,7 @@ function resourceInfo(method: string, path: readonly string[], query: URLSearchP
   }
   const [resource = "", name = "", subresource = ""] = rest;
   const verb = VERBS[method] ?? "";
-  if (old) rewriteLegacyWatch(query, name);
+  if (isLegacyWatch) rewriteLegacyWatch(query, name);
   else if (name !== "") return { verb, namespace, resource, name, subresource };
   if (verb === "delete") return { verb: "deletecollection", namespace, resource, name, subresource };
   if (verb !== "get") return { verb, namespace, resource, name, subresource };

@@ -31,14 +31,14 @@ export async function servingCertificates(
   log: Logger,
 ): Promise<ServingCertificates> {
   const files = config.certificate ?? (await selfSignedFiles(config.certDir, bindAddress, clock, log));
-  const certificates = new ServingCertificates(files, config.named, clock, log);
+  const certificates = new ServingCertificates(files, config.sniCertificates, clock, log);
   await certificates.load();
   return certificates;
 }
 
 class ServingCertificates implements Disposable {
   readonly #files: KeyPairFiles;
-  readonly #named: ServingConfig["named"];
+  readonly #named: ServingConfig["sniCertificates"];
   readonly #clock: Clock;
   readonly #log: Logger;
   #current: TlsCertificates | undefined;
@@ -47,7 +47,7 @@ class ServingCertificates implements Disposable {
   /** What is wrong with the files, as it was last logged. */
   #lastError = "";
 
-  constructor(files: KeyPairFiles, named: ServingConfig["named"], clock: Clock, log: Logger) {
+  constructor(files: KeyPairFiles, named: ServingConfig["sniCertificates"], clock: Clock, log: Logger) {
     this.#files = files;
     this.#named = named;
     this.#clock = clock;

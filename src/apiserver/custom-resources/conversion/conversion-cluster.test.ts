@@ -94,7 +94,7 @@ t.test("conversion webhooks that are services are reached where these are, and h
   const { cert, key } = await issueCertificate(await makeCa("clients", 1, now), issued, now);
   const directory = t.testdir({ "front.crt": cert, "front.key": key });
   const outboundCertificate = { certFile: join(directory, "front.crt"), keyFile: join(directory, "front.key") };
-  await using f = await testServer({ outboundCertificate });
+  await using f = await testServer({ proxyClientCertificate: outboundCertificate });
   await f.ask("POST /api/v1/namespaces/default/services", {
     body: { metadata: { name: "hooks" }, spec: { type: "ExternalName", externalName: "127.0.0.1" } },
   });

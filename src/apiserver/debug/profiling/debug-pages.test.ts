@@ -67,8 +67,8 @@ t.test("/debug/flags/v changes the verbosity of logs", async (t) => {
 });
 
 t.test("pages without profiles tell what there is", async (t) => {
-  const observe = { ...defaultConfig.observe, contentionProfiling: true };
-  await using server = await testServer({ observe });
+  const observe = { ...defaultConfig.observability, contentionProfiling: true };
+  await using server = await testServer({ observability: observe });
   t.match(await server.ask("GET /debug/pprof/"), { headers: { "content-type": /^text\/html/ }, text: /block/ });
   t.equal((await server.ask("GET /debug/pprof/cmdline")).text, process.argv.join("\0"));
   t.equal((await server.ask("GET /debug/pprof/symbol")).text, "num_symbols: 0\n");
