@@ -43,7 +43,7 @@ export async function apply<T extends ApiObject>(
   configuration: Configuration,
   options: ApplyOptions<T>,
 ): Promise<UpdateResult<T>> {
-  const { part } = options;
+  const { subresourceStrategy: part } = options;
   const next: UpdateFunction<T> = async (previous, allocate) => {
     const object = await withConversions(registry.kind, (conversions) => {
       return mergeConfiguration(registry, scope, name, configuration, previous, { ...options, conversions });

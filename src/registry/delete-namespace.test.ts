@@ -22,7 +22,7 @@ t.test("removeNamespace() marks; the last finalizer of the spec lets it go", asy
   t.equal(again.object.metadata?.resourceVersion, object.metadata?.resourceVersion);
   const plain = await update(namespaces, f.scope(""), "x", { ...object, spec: {} });
   t.same(plain.object.spec?.finalizers, ["kubernetes"], "only the finalize subresource changes them");
-  await update(namespaces, f.scope(""), "x", { ...object, spec: { finalizers: [] } }, { part: finalize });
+  await update(namespaces, f.scope(""), "x", { ...object, spec: { finalizers: [] } }, { subresourceStrategy: finalize });
   t.equal((await refusal(get(namespaces, f.scope(""), "x"))).code, 404);
 });
 

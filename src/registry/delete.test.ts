@@ -54,7 +54,7 @@ t.test("remove() of a pod that has ended needs no grace", async (t) => {
   await using f = fixture();
   const pods = await pod(f, { nodeName: "n1" });
   const { object } = await get(pods, f.scope(), "web");
-  await update(pods, f.scope(), "web", { ...object, status: { phase: "Succeeded" } }, { part: podStatus });
+  await update(pods, f.scope(), "web", { ...object, status: { phase: "Succeeded" } }, { subresourceStrategy: podStatus });
   t.equal((await remove(pods, f.scope(), "web")).deleted, true);
 });
 

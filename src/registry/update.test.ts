@@ -67,7 +67,7 @@ t.test("update() keeps spec and status apart", async (t) => {
   await create(pods, f.scope(), { metadata: { name: "web" }, spec });
   const { object: pod } = await get(pods, f.scope(), "web");
   const running = { ...pod, spec: { ...pod.spec, containers: [] }, status: { phase: "Running" as const } };
-  const { object } = await update(pods, f.scope(), "web", running, { part: podStatus });
+  const { object } = await update(pods, f.scope(), "web", running, { subresourceStrategy: podStatus });
   t.equal(object.status?.phase, "Running");
   t.equal(object.spec?.containers[0]?.image, "one");
   const plain = await update(pods, f.scope(), "web", { ...object, status: { phase: "Failed" } });

@@ -10,7 +10,7 @@ import { applyDefaults, setNamespace, metadataOf, resourceVersionRequired, dedup
 
 export interface UpdateOptions<T extends ApiObject = ApiObject> extends CreateOptions {
   /** The part that a subresource may change; the whole object when absent. */
-  readonly part?: SubresourceStrategy<T> | undefined;
+  readonly subresourceStrategy?: SubresourceStrategy<T> | undefined;
 }
 
 export interface UpdateResult<T> {
@@ -27,7 +27,7 @@ export async function update<T extends ApiObject>(
   options: UpdateOptions<T> = {},
 ): Promise<UpdateResult<T>> {
   const { strategy } = registry.kind;
-  const { part } = options;
+  const { subresourceStrategy: part } = options;
   const wanted = setNamespace(registry, scope, setName(sent, name));
   const { uid } = metadataOf(wanted);
   const resourceVersion = requestedResourceVersion(wanted);

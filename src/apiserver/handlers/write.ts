@@ -90,7 +90,7 @@ export function patchObject(part?: SubresourceStrategy): ResourceHandler {
     const scope = scopeOf(target, context, params);
     const object = await patch(target.registry, scope, params.name ?? "", sent.patch, {
       dryRun,
-      part,
+      subresourceStrategy: part,
       decode,
       warn,
       ...writerOf(context, fieldManager),

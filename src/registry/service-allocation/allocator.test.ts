@@ -201,7 +201,7 @@ t.test("ServiceAllocator takes from every block that is there, the oldest first"
     { type: "Ready", status: "False", reason: "Waiting", message: "", lastTransitionTime: "2026-01-01T00:00:00Z" },
   ];
   const part = serviceCIDRKind.subresources[0]?.strategy;
-  await update(blocks, f.scope(""), "more", { ...more, status: { conditions: waiting } }, { part });
+  await update(blocks, f.scope(""), "more", { ...more, status: { conditions: waiting } }, { subresourceStrategy: part });
   t.match(await refusal(make(f, "d", {})), { code: 500 }, "a block that is not ready gives nothing");
 });
 

@@ -78,7 +78,7 @@ export async function applyView<T extends ApiObject>(
     warnings: (next, previous) => warnings?.(next, previous) ?? [],
   };
   const wanted = { ...identity, ...view.configurationFromView(configuration) };
-  return view.toView((await apply(registry, scope, name, wanted, { ...options, part })).object);
+  return view.toView((await apply(registry, scope, name, wanted, { ...options, subresourceStrategy: part })).object);
 }
 
 async function changeView<T extends ApiObject>(
