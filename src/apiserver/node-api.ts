@@ -18,7 +18,7 @@ import { StatusError, unauthorized } from "../api/status.ts";
 import { NODES, type UserInfo } from "../auth/user.ts";
 import type { Handler, HttpResponse } from "../http/message.ts";
 import { makeRequest } from "../http/request.ts";
-import { bytesResponse, compressResponses, text } from "../http/respond.ts";
+import { bytesResponse, compressResponses, textResponse } from "../http/respond.ts";
 import { Router } from "../http/router.ts";
 import { EventBudget } from "../registry/event-budget.ts";
 import { Registries } from "../registry/registries.ts";
@@ -197,7 +197,7 @@ function addPages(router: Router<Route>, { clock, address }: NodeApiOptions): Di
   );
   const version = Buffer.from(JSON.stringify(versionInfo(GIT_VERSION), undefined, 2));
   get("/version", async () => bytesResponse(200, "application/json", version));
-  for (const path of HEALTH) get(path, async () => text(200, "ok"));
+  for (const path of HEALTH) get(path, async () => textResponse(200, "ok"));
   return new Discovery(shown, true, address);
 }
 

@@ -5,7 +5,7 @@ import { namespaceKind } from "../api/core/namespace/kind.ts";
 import type { ApiObject, Kind } from "../api/kind.ts";
 import { readBody } from "../http/body.ts";
 import type { HttpResponse } from "../http/message.ts";
-import { bytesResponse, jsonResponse, text } from "../http/respond.ts";
+import { bytesResponse, jsonResponse, textResponse } from "../http/respond.ts";
 import { createValueStream } from "../http/value-stream.ts";
 import { decodeProtobuf } from "../schema/protobuf/decode.ts";
 import { decodeEnvelope } from "../schema/protobuf/envelope.ts";
@@ -36,7 +36,7 @@ function script(...answers: readonly HttpResponse[]) {
         type: headers["content-type"],
         body: body === "" ? undefined : JSON.parse(body),
       });
-      return answers[next++] ?? text(500, "unexpected");
+      return answers[next++] ?? textResponse(500, "unexpected");
     },
   });
   return { client, seen };
@@ -138,7 +138,7 @@ t.test("createClient() turns answers that are not 2xx into StatusErrors, whateve
   const odd: readonly (readonly [HttpResponse, object])[] = [
     [notFound("a"), { message: "gone", status: { code: 404, reason: "NotFound", details: { name: "a" } } }],
     [
-      text(503, "no healthy upstream", { "retry-after": "7" }),
+      textResponse(503, "no healthy upstream", { "retry-after": "7" }),
       { status: { code: 503, reason: "ServiceUnavailable", details: { retryAfterSeconds: 7 } } },
     ],
     [jsonResponse(500, { kind: "Status", code: "500" }), { status: { code: 500 } }],
@@ -152,9 +152,9 @@ t.test("createClient() turns answers that are not 2xx into StatusErrors, whateve
       }),
       { status: { code: 409 }, message: "the server answered with code 409" },
     ],
-    [text(302, ""), { status: { code: 302 }, message: "the server answered with code 302" }],
+    [textResponse(302, ""), { status: { code: 302 }, message: "the server answered with code 302" }],
     [jsonResponse(200, { metadata: 5 }), { message: /^Cannot read a ConfigMap/ }],
-    [text(200, "<html>"), { message: /^Cannot read the server's answer/ }],
+    [textResponse(200, "<html>"), { message: /^Cannot read the server's answer/ }],
   ];
   for (const [answer, expected] of odd) {
     const failure = await script(answer)
@@ -167,8 +167,8 @@ t.test("createClient() turns answers that are not 2xx into StatusErrors, whateve
 t.test("createClient() falls back to the Kubernetes spelling of a group, and remembers it", async (t) => {
   const lease = { metadata: { name: "n", namespace: "ns" } };
   const { client, seen } = script(
-    text(404, "404 page not found"),
-    text(404, "404 page not found"),
+    textResponse(404, "404 page not found"),
+    textResponse(404, "404 page not found"),
     jsonResponse(200, { kind: "APIResourceList" }),
     jsonResponse(200, { ...lease, apiVersion: "coordination.k8s.io/v1" }),
     jsonResponse(201, lease),

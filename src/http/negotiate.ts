@@ -80,14 +80,14 @@ export function acceptsExactly(accept: string | undefined, offers: readonly Offe
   if (accept === undefined || accept === "") return true;
   return accept.split(",", CLAUSES_MAX).some((clause) => {
     const [type = ""] = clause.split(";", 1);
-    const named = type.replace(/^ +| +$/g, "");
-    return named === "*/*" || offers.some(({ mediaType }) => mediaType === named);
+    const mediaRange = type.replace(/^ +| +$/g, "");
+    return mediaRange === "*/*" || offers.some(({ mediaType }) => mediaType === mediaRange);
   });
 }
 
-function matchesMediaType(wanted: string, offered: string): boolean {
-  if (wanted === offered || wanted === "*/*") return true;
-  return wanted.endsWith("/*") && offered.startsWith(wanted.slice(0, -1));
+function matchesMediaType(mediaRange: string, offered: string): boolean {
+  if (mediaRange === offered || mediaRange === "*/*") return true;
+  return mediaRange.endsWith("/*") && offered.startsWith(mediaRange.slice(0, -1));
 }
 
 function wildcardRank(type: string): number {

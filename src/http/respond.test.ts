@@ -2,7 +2,7 @@ import { gunzipSync } from "node:zlib";
 import t from "tap";
 import { HttpError } from "./http-error.ts";
 import { makeRequest } from "./request.ts";
-import { acceptsGzip, bytesResponse, compressResponses, errorResponse, jsonResponse, text } from "./respond.ts";
+import { acceptsGzip, bytesResponse, compressResponses, errorResponse, jsonResponse, textResponse } from "./respond.ts";
 
 t.test("acceptsGzip() takes the plain name alone", async (t) => {
   for (const yes of ["gzip", "deflate, gzip", " gzip ,br"]) t.equal(acceptsGzip(yes), true, yes);
@@ -21,7 +21,7 @@ t.test("compression() compresses large bodies for those who ask, and no streams"
   t.strictSame(gunzipSync(packed.body as Uint8Array), Buffer.concat(large));
   t.equal((await serve(asked())).body, large);
   t.equal((await serve(asked("gzip", "HEAD"))).body, large);
-  const small = await compressResponses()(async () => text(200, "small"))(asked("gzip"));
+  const small = await compressResponses()(async () => textResponse(200, "small"))(asked("gzip"));
   t.equal(small.headers["content-encoding"], undefined);
   const stream = (async function* () {})();
   t.equal((await compressResponses(0)(async () => bytesResponse(200, "x/y", stream))(asked("gzip"))).body, stream);

@@ -15,7 +15,7 @@ export function jsonResponse(status: number, value: unknown, headers?: ResponseH
 }
 
 /** `text/plain; charset=utf-8` */
-export function text(status: number, text: string, headers?: ResponseHeaders): HttpResponse {
+export function textResponse(status: number, text: string, headers?: ResponseHeaders): HttpResponse {
   return bytesResponse(status, "text/plain; charset=utf-8", Buffer.from(text), headers);
 }
 

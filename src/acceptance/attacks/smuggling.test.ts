@@ -4,7 +4,7 @@ import { connect } from "node:tls";
 import t, { type Test } from "tap";
 import { readBody } from "../../http/body.ts";
 import type { Listener } from "../../http/server/listener.ts";
-import { text } from "../../http/respond.ts";
+import { textResponse } from "../../http/respond.ts";
 import { listen } from "../../http/server/server.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { makeServerCertificate } from "../../testing/http/test-certificates.ts";
@@ -31,7 +31,7 @@ async function open(t: Test): Promise<Door> {
       const body = await readBody(request, BODY_MAX);
       seen.push(`${request.method} ${request.path} ${Buffer.from(body).toString()}`.trim());
       headers.push(...Object.keys(request.headers));
-      return text(200, "ok");
+      return textResponse(200, "ok");
     },
     log: silentLogger,
     host: "127.0.0.1",

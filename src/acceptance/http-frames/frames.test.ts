@@ -7,7 +7,7 @@ import { createSecureServer, type ServerHttp2Stream } from "node:http2";
 import type { AddressInfo } from "node:net";
 import t, { type Test } from "tap";
 import { readBody } from "../../http/body.ts";
-import { text } from "../../http/respond.ts";
+import { textResponse } from "../../http/respond.ts";
 import { listen } from "../../http/server/server.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { makeServerCertificate } from "../../testing/http/test-certificates.ts";
@@ -86,7 +86,7 @@ async function ourPort(t: Test): Promise<number> {
     handler: async (message) => {
       await readBody(message, 100_000);
       await think();
-      return text(200, "hello");
+      return textResponse(200, "hello");
     },
     log: silentLogger,
     host: "127.0.0.1",

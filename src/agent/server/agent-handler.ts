@@ -4,7 +4,7 @@ import { StatusError } from "../../api/status.ts";
 import type { Authenticator } from "../../auth/user.ts";
 import { HttpError } from "../../http/http-error.ts";
 import type { Handler, HttpRequest, HttpResponse } from "../../http/message.ts";
-import { bytesResponse, errorResponse, jsonResponse, text } from "../../http/respond.ts";
+import { bytesResponse, errorResponse, jsonResponse, textResponse } from "../../http/respond.ts";
 import { Router } from "../../http/router.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { allContainers } from "../pods/pod-fields.ts";
@@ -45,10 +45,10 @@ export function agentHandler(options: AgentHandlerOptions): Handler {
     try {
       const path = request.path.length > 1 ? request.path.replace(/\/$/, "") : request.path;
       const match = router.match(request.method, path);
-      if (match === undefined) return text(404, "404 page not found\n");
+      if (match === undefined) return textResponse(404, "404 page not found\n");
       const refusal = await refused(options, request);
       if (refusal !== undefined) return refusal;
-      if (!("value" in match)) return text(405, "Method Not Allowed\n", { allow: match.allowed.join(", ") });
+      if (!("value" in match)) return textResponse(405, "Method Not Allowed\n", { allow: match.allowed.join(", ") });
       return await match.value(request, match.params);
     } catch (error) {
       return errorResponse(error);
@@ -61,12 +61,12 @@ export function healthHandler(problems: () => readonly string[]): Handler {
   return async (request) =>
     request.path === "/healthz" || request.path === "/healthz/"
       ? health({ problems })
-      : text(404, "404 page not found\n");
+      : textResponse(404, "404 page not found\n");
 }
 
 function health({ problems }: Pick<AgentHandlerOptions, "problems">): HttpResponse {
   const found = problems();
-  return found.length === 0 ? text(200, "ok") : text(500, `${found.map((each) => `[-]${each}`).join("\n")}\n`);
+  return found.length === 0 ? textResponse(200, "ok") : textResponse(500, `${found.map((each) => `[-]${each}`).join("\n")}\n`);
 }
 
 /** Undefined when the request may go on. */
@@ -82,9 +82,9 @@ async function refused(
       header: (name) => request.headers[name],
       path: request.path,
     });
-    return user === undefined ? text(401, "Unauthorized") : await authorize?.(user, request);
+    return user === undefined ? textResponse(401, "Unauthorized") : await authorize?.(user, request);
   } catch (error) {
-    if (error instanceof StatusError && error.status.code === 401) return text(401, "Unauthorized");
+    if (error instanceof StatusError && error.status.code === 401) return textResponse(401, "Unauthorized");
     throw error;
   }
 }

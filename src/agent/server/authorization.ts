@@ -6,7 +6,7 @@ import { webhookAuthorizer } from "../../auth/authz/webhook/webhook.ts";
 import type { Attributes, Authorizer, UserInfo } from "../../auth/user.ts";
 import type { Client } from "../../client/client.ts";
 import type { HttpRequest, HttpResponse } from "../../http/message.ts";
-import { text } from "../../http/respond.ts";
+import { textResponse } from "../../http/respond.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
@@ -69,10 +69,10 @@ async function refusal(
     if (decision === "allow") return undefined;
     if (error === undefined) continue;
     const what = `user=${user.name}, verb=${verb}, resource=nodes, subresource=${subresource}`;
-    return text(500, `Authorization error (${what})`);
+    return textResponse(500, `Authorization error (${what})`);
   }
   const what = `user=${user.name}, verb=${verb}, resource=nodes, subresource(s)=[${subresources.join(" ")}]`;
-  return text(403, `Forbidden (${what})\n`);
+  return textResponse(403, `Forbidden (${what})\n`);
 }
 
 const verbs: Readonly<Record<string, string>> = {

@@ -7,12 +7,12 @@ import { namespaceKind } from "../../api/core/namespace/kind.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
 import { secretKind } from "../../api/core/secret/kind.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
-import { text } from "../../http/respond.ts";
-import { silentLogger } from "../../std/log/logger.ts";
+import { textResponse } from "../../http/respond.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { ObjectStore } from "../../storage/object-store.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { defaultAgentConfig } from "../agent-config.ts";
+import { defaultAgentConfig } from "../options.ts";
 import { openAccess } from "./access.ts";
 import { type MakeNodeApi, Standalone } from "./standalone.ts";
 
@@ -46,13 +46,13 @@ t.test("Standalone shows pods and what lies beside them, and of Secrets only the
   let given: Parameters<MakeNodeApi>[0] | undefined;
   const makeApi: MakeNodeApi = (options) => {
     given = options;
-    const answer = async () => text(200, "ok");
+    const answer = async () => textResponse(200, "ok");
     return { inside: answer, outside: answer, [Symbol.asyncDispose]: async () => {} };
   };
   const base = defaultAgentConfig("n1");
   const config = { ...base, rootDir, sources: { ...base.sources, manifestPath: "/etc/pods" } };
   await using node = await Standalone.open({ config, makeApi, clock, random: systemRandom, log: silentLogger });
-  await node.listen(async () => text(200, ""));
+  await node.listen(async () => textResponse(200, ""));
   const { store, reader, refusal = "" } = given ?? {};
   t.match(refusal, "change the manifests at /etc/pods instead");
   const file = await readFile(join(rootDir, "standalone/svcconfig"), "utf8");

@@ -1,7 +1,7 @@
 /** Profiles and the verbosity of logs, over the server's own port and over a socket for whoever may open it. */
 import { rm } from "node:fs/promises";
 import type { Handler } from "../../http/message.ts";
-import { text } from "../../http/respond.ts";
+import { textResponse } from "../../http/respond.ts";
 import { Router } from "../../http/router.ts";
 import type { Listener } from "../../http/server/listener.ts";
 import { listen } from "../../http/server/server.ts";
@@ -58,7 +58,7 @@ function handlerOf(pages: readonly DebugPage[]): Handler {
   return async (request) => {
     const method = request.method === "HEAD" ? "GET" : request.method;
     const match = router.match(method, request.path);
-    if (match === undefined) return text(404, "404 page not found\n");
-    return "value" in match ? await match.value.answer(request) : text(405, "method not allowed\n");
+    if (match === undefined) return textResponse(404, "404 page not found\n");
+    return "value" in match ? await match.value.answer(request) : textResponse(405, "method not allowed\n");
   };
 }

@@ -1,7 +1,7 @@
 /** `/flagz` and `/statusz`: what this server was told and what it is, for people. */
 import type { HttpRequest, HttpResponse } from "../../http/message.ts";
 import { negotiate } from "../../http/negotiate.ts";
-import { text } from "../../http/respond.ts";
+import { textResponse } from "../../http/respond.ts";
 
 /** As Kubernetes has it at the head of both pages: tools that took them apart would break. */
 const WARNING =
@@ -50,5 +50,5 @@ function uptime(milliseconds: number): string {
 
 function page(content: string, { headers }: HttpRequest): HttpResponse {
   const plain = negotiate(headers.accept, [{ mediaType: "text/plain" }], () => true);
-  return plain === undefined ? text(406, NOT_ACCEPTABLE) : text(200, content);
+  return plain === undefined ? textResponse(406, NOT_ACCEPTABLE) : textResponse(200, content);
 }

@@ -1,7 +1,7 @@
 import { forbidden, StatusError } from "../../api/status.ts";
 import { escaped, refusal } from "../../auth/authz/reason.ts";
 import type { Attributes, Authorizer } from "../../auth/user.ts";
-import { text } from "../../http/respond.ts";
+import { textResponse } from "../../http/respond.ts";
 import { type RequestContext, type RequestFilter, userOf } from "../request/request-context.ts";
 
 /**
@@ -16,7 +16,7 @@ export function withAuthorization(authorizer: Authorizer, selectors = true): Req
     if (error === undefined) throw forbiddenError(attributes, reason);
     const { path, query } = context.request;
     const target = query === "" ? path : `${path}?${query}`;
-    return text(500, `Internal Server Error: ${escaped(`${JSON.stringify(target)}: ${error}`)}\n`);
+    return textResponse(500, `Internal Server Error: ${escaped(`${JSON.stringify(target)}: ${error}`)}\n`);
   };
 }
 

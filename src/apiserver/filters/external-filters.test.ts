@@ -2,7 +2,7 @@
 import t from "tap";
 import type { Filter, Handler, HttpResponse, Peer } from "../../http/message.ts";
 import { makeRequest } from "../../http/request.ts";
-import { bytesResponse, text } from "../../http/respond.ts";
+import { bytesResponse, textResponse } from "../../http/respond.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { withProbabilisticGoaway } from "./goaway.ts";
 import { RetryAfterOnShutdown } from "./retry-after.ts";
@@ -33,13 +33,13 @@ function streamOf(response: HttpResponse): AsyncIterator<Uint8Array> {
 t.test("goaway() ends one connection in so many, of HTTP/2 only", async (t) => {
   const fractions = [0.019, 0.02, 0.001];
   const random = { bytes: () => new Uint8Array(), fraction: () => fractions.shift() ?? 0 };
-  const handler = withProbabilisticGoaway(0.02, random)(async () => text(200, "x"));
+  const handler = withProbabilisticGoaway(0.02, random)(async () => textResponse(200, "x"));
   const closes = async (from: Peer) => (await handler(request("/", from))).headers.connection === "close";
   t.equal(await closes(peer("h2")), true);
   t.equal(await closes(peer("h2")), false);
   t.equal(await closes(peer("http/1.1")), false);
   t.equal(await closes(peer("h2")), true);
-  const never: Handler = async () => text(200, "x");
+  const never: Handler = async () => textResponse(200, "x");
   t.equal(withProbabilisticGoaway(0, random)(never), never);
 });
 
@@ -137,7 +137,7 @@ t.test("TurnAway.begin() sends new requests elsewhere, all but the pages about t
   const filter: Filter = turnAway.filter;
   const handler = filter(async ({ path }) => {
     if (path === "/slow") await release.promise;
-    return text(200, "x");
+    return textResponse(200, "x");
   });
   const slow = handler(request("/slow"));
   let drained = false;

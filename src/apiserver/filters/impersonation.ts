@@ -10,7 +10,7 @@ import {
   type UserInfo,
 } from "../../auth/user.ts";
 import { type HttpRequest, type HttpResponse, headerValues } from "../../http/message.ts";
-import { text } from "../../http/respond.ts";
+import { textResponse } from "../../http/respond.ts";
 import { type RequestFilter, userOf, withUser } from "../request/request-context.ts";
 
 const EXTRA_PREFIX = "impersonate-extra-";
@@ -58,7 +58,7 @@ function missingUserResponse({ path, query }: HttpRequest, { uid, groups, extra 
     ...(uid === "" ? [] : [`{UID  ${uid}  ${AUTHENTICATION_GROUP}/v1  }`]),
   ];
   const target = JSON.stringify(query === "" ? path : `${path}?${query}`);
-  return text(500, `Internal Server Error: ${target}: requested [${parts.join(" ")}] without impersonating a user\n`);
+  return textResponse(500, `Internal Server Error: ${target}: requested [${parts.join(" ")}] without impersonating a user\n`);
 }
 
 function nonEmptyValues(request: HttpRequest, header: string): readonly string[] {

@@ -1,7 +1,7 @@
 import t from "tap";
 import { AuditAnnotations } from "../../admission/chain/audit-annotations.ts";
 import { makeRequest } from "../../http/request.ts";
-import { text } from "../../http/respond.ts";
+import { textResponse } from "../../http/respond.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { parseRequestInfo } from "../request/request-info.ts";
 import { type InFlightLimits, withMaxInFlightLimit } from "./max-in-flight.ts";
@@ -28,7 +28,7 @@ async function admitted(limits: InFlightLimits, lines: readonly (readonly [strin
   const stage = withMaxInFlightLimit(limits)(async () => {
     entered++;
     await release.promise;
-    return text(200, "");
+    return textResponse(200, "");
   });
   const marks: string[] = [];
   const answers: Promise<{ status: number }>[] = [];
@@ -71,7 +71,7 @@ t.test("maxInFlight() refuses as Kubernetes does, and gives places back", async 
   const stage = withMaxInFlightLimit({ readOnly: 1, mutating: 0, shared: false })(async () => {
     await release.promise;
     if (fails) throw new Error("oh");
-    return text(200, "");
+    return textResponse(200, "");
   });
   const first = stage(context(read[0]));
   const refused = await stage(context(read[0]));

@@ -1,5 +1,5 @@
 import { MASTERS } from "../../auth/user.ts";
-import { text } from "../../http/respond.ts";
+import { textResponse } from "../../http/respond.ts";
 import { type RequestContext, type RequestFilter, userOf } from "../request/request-context.ts";
 import { isLongRunning } from "../request/request-info.ts";
 import type { OnTermination } from "./request-deadline.ts";
@@ -60,7 +60,7 @@ function isMember(context: RequestContext): boolean {
 
 /** Plain text, as in Kubernetes; clients look at the code and the header. */
 function tooManyRequests() {
-  return text(429, "Too many requests, please try again later.\n", {
+  return textResponse(429, "Too many requests, please try again later.\n", {
     "retry-after": "1",
     "x-content-type-options": "nosniff",
   });

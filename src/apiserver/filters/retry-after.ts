@@ -1,5 +1,5 @@
 import type { Filter, HttpResponse } from "../../http/message.ts";
-import { text } from "../../http/respond.ts";
+import { textResponse } from "../../http/respond.ts";
 
 /** Whoever asks for these wants to hear how the server is, above all while it stops. */
 const EXEMPT_PATHS = /^\/(?:healthz|livez|readyz|metrics)/;
@@ -30,7 +30,7 @@ export class RetryAfterOnShutdown {
 }
 
 function shuttingDownResponse(): HttpResponse {
-  return text(429, "The apiserver is shutting down, please try again later.\n", {
+  return textResponse(429, "The apiserver is shutting down, please try again later.\n", {
     "retry-after": "5",
     connection: "close",
     "x-content-type-options": "nosniff",

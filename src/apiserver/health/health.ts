@@ -1,6 +1,6 @@
 /** `/healthz`, `/livez` and `/readyz`: named checks, each answered alone or all together. */
 import type { HttpResponse } from "../../http/message.ts";
-import { text } from "../../http/respond.ts";
+import { textResponse } from "../../http/respond.ts";
 import type { Logger } from "../../std/log/logger.ts";
 
 export interface HealthCheck {
@@ -52,18 +52,18 @@ export async function respondHealth(
       .join(",");
     lines.push(`warn: some health checks cannot be excluded: no matches for ${names}`);
   }
-  if (failed.length > 0) return text(500, `${[...lines, `${endpoint.name} check failed`].join("\n")}\n`, NOSNIFF);
-  if (!query.has("verbose")) return text(200, "ok", NOSNIFF);
-  return text(200, `${[...lines, `${endpoint.name} check passed`].join("\n")}\n`, NOSNIFF);
+  if (failed.length > 0) return textResponse(500, `${[...lines, `${endpoint.name} check failed`].join("\n")}\n`, NOSNIFF);
+  if (!query.has("verbose")) return textResponse(200, "ok", NOSNIFF);
+  return textResponse(200, `${[...lines, `${endpoint.name} check passed`].join("\n")}\n`, NOSNIFF);
 }
 
 async function respondSingleCheck(endpoint: HealthEndpoint, name: string, log: Logger): Promise<HttpResponse> {
   const found = endpoint.checks.find((check) => check.name === name || check.alias === name);
   if (found === undefined) return pageNotFound();
   const error = await runCheck(endpoint, found);
-  if (error === undefined) return text(200, "ok", NOSNIFF);
+  if (error === undefined) return textResponse(200, "ok", NOSNIFF);
   log.warn("Health check failed", { endpoint: endpoint.name, check: name, reason: error.message });
-  return text(500, "internal server error: reason withheld\n", NOSNIFF);
+  return textResponse(500, "internal server error: reason withheld\n", NOSNIFF);
 }
 
 async function runCheck(endpoint: HealthEndpoint, check: HealthCheck): Promise<Error | undefined> {
@@ -79,5 +79,5 @@ async function runCheck(endpoint: HealthEndpoint, check: HealthCheck): Promise<E
 
 /** As Go's file server says it: for paths outside the API. */
 export function pageNotFound(): HttpResponse {
-  return text(404, "404 page not found\n", NOSNIFF);
+  return textResponse(404, "404 page not found\n", NOSNIFF);
 }

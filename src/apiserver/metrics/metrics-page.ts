@@ -1,7 +1,7 @@
 /** `/metrics` and `/metrics/slis`. */
 import type { HttpResponse } from "../../http/message.ts";
 import { negotiate } from "../../http/negotiate.ts";
-import { bytesResponse, text } from "../../http/respond.ts";
+import { bytesResponse, textResponse } from "../../http/respond.ts";
 import type { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { METRIC_MEDIA_TYPES, formatMetrics } from "../../std/metrics/text-format.ts";
 
@@ -22,5 +22,5 @@ export function metricsPage(registries: readonly MetricRegistry[], accept: strin
 
 export function resetMetrics(registries: readonly MetricRegistry[]): HttpResponse {
   for (const registry of registries) registry.reset();
-  return text(200, "metrics reset\n");
+  return textResponse(200, "metrics reset\n");
 }

@@ -3,7 +3,7 @@ import { AuditAnnotations } from "../../admission/chain/audit-annotations.ts";
 import { builtinScheme } from "../../api/builtin.ts";
 import type { Authenticator, Authorizer } from "../../auth/user.ts";
 import { makeRequest } from "../../http/request.ts";
-import { text } from "../../http/respond.ts";
+import { textResponse } from "../../http/respond.ts";
 import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import type { RequestContext } from "../request/request-context.ts";
@@ -28,7 +28,7 @@ const context: RequestContext = {
 };
 const credentials = { certificates: [] };
 const attributes = { ...context.info, user, apiGroup: "", apiVersion: "v1" };
-const response = text(200, "ok");
+const response = textResponse(200, "ok");
 
 const respond = async () => response;
 const authenticate: Authenticator = async () => user;

@@ -5,7 +5,7 @@ import t, { type Test } from "tap";
 import { issueCertificate, makeCa } from "../../auth/pki/certificate-authority.ts";
 import { writeFileDurably, writeKeyPair } from "../../auth/pki/key-pair.ts";
 import type { Handler } from "../../http/message.ts";
-import { text } from "../../http/respond.ts";
+import { textResponse } from "../../http/respond.ts";
 import { listen } from "../../http/server/server.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { systemClock } from "../../std/time/clock.ts";
@@ -65,7 +65,7 @@ t.test("pods/log passes on what the agent says, and who asks", async (t) => {
   const seen: string[] = [];
   const { server, pod } = await world(t, async (request) => {
     seen.push(`${request.path}?${request.query} ${request.peer.certificates.length}`);
-    return text(200, "hello\n");
+    return textResponse(200, "hello\n");
   });
   await pod(["c"], "n1");
   const answer = await server.ask(`GET ${LOG}?tailLines=3&timestamps=true&follow=false&pretty=true`);
@@ -74,7 +74,7 @@ t.test("pods/log passes on what the agent says, and who asks", async (t) => {
 });
 
 t.test("pods/log refuses what the agent refuses, in the agent's words", async (t) => {
-  const { server, pod } = await world(t, async () => text(400, 'container "c" in pod "web" is waiting to start'));
+  const { server, pod } = await world(t, async () => textResponse(400, 'container "c" in pod "web" is waiting to start'));
   await pod(["c"], "n1");
   t.match((await server.ask(`GET ${LOG}`)).json, {
     code: 400,
@@ -84,7 +84,7 @@ t.test("pods/log refuses what the agent refuses, in the agent's words", async (t
 });
 
 t.test("pods/log wants to know which container, and sane numbers", async (t) => {
-  const { server, pod } = await world(t, async () => text(200, ""));
+  const { server, pod } = await world(t, async () => textResponse(200, ""));
   await pod(["a", "b"], "n1");
   t.match((await server.ask(`GET ${LOG}`)).json, {
     code: 400,
@@ -98,7 +98,7 @@ t.test("pods/log wants to know which container, and sane numbers", async (t) => 
 });
 
 t.test("pods/log of a pod without a node is empty; an agent that is away is an error", async (t) => {
-  const { server, pod } = await world(t, async () => text(200, "x"));
+  const { server, pod } = await world(t, async () => textResponse(200, "x"));
   await pod(["c"]);
   t.match(await server.ask(`GET ${LOG}`), { status: 200, text: "" });
   const status = {

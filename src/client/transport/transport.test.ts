@@ -6,7 +6,7 @@ import { readBody } from "../../http/body.ts";
 import type { Listener } from "../../http/server/listener.ts";
 import type { Handler, HttpResponse } from "../../http/message.ts";
 import { makeRequest } from "../../http/request.ts";
-import { bytesResponse, jsonResponse, text } from "../../http/respond.ts";
+import { bytesResponse, jsonResponse, textResponse } from "../../http/respond.ts";
 import { listen } from "../../http/server/server.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { CLIENT_AUTH, makeCertificate, makeServerCertificate } from "../../testing/http/test-certificates.ts";
@@ -115,7 +115,7 @@ t.test("networkTransport() streams an answer's body and stops it when the reques
 t.test("networkTransport() rejects at once for a signal that is aborted, before or while it waits", async (t) => {
   const listener = await serve(t, async (request) => {
     await new Promise((resolve) => request.signal.addEventListener("abort", resolve));
-    return text(200, "");
+    return textResponse(200, "");
   });
   const send = open(t, listener.port);
   await t.rejects(send(makeRequest({ path: "/", signal: AbortSignal.abort(new Error("early")) })), {
@@ -141,7 +141,7 @@ t.test("networkTransport() connects anew when the server has gone and come back"
 t.test("networkTransport() opens another connection when the stream limit is reached", async (t) => {
   const handler: Handler = async (request) => {
     if (request.path === "/watch") await new Promise((resolve) => request.signal.addEventListener("abort", resolve));
-    return text(200, "ok");
+    return textResponse(200, "ok");
   };
   const listener = await listen({
     handler,
@@ -164,7 +164,7 @@ t.test("networkTransport() uses a new client certificate for new connections", a
   const serials: string[] = [];
   const listener = await serve(t, async (request) => {
     serials.push(Buffer.from(request.peer.certificates[0] ?? []).toString("hex"));
-    return text(200, "");
+    return textResponse(200, "");
   });
   const [one, two] = await Promise.all(
     ["one", "two"].map((name) => makeCertificate({ subject: [{ CN: [name] }], issuer: ca, usages: [CLIENT_AUTH] })),

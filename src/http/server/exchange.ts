@@ -12,7 +12,7 @@ export interface ServerContext {
   readonly handler: Handler;
   readonly log: Logger;
   readonly clock: Clock;
-  readonly flight: RequestsInFlight;
+  readonly inFlight: RequestsInFlight;
   readonly limits: ListenLimits;
 }
 
@@ -81,21 +81,21 @@ export class IncomingRequest implements HttpRequest {
   }
 }
 
-export function callHandler(serving: ServerContext, request: HttpRequest): Promise<HttpResponse> {
-  return serving.handler(request).catch((error: unknown) => {
+export function callHandler(context: ServerContext, request: HttpRequest): Promise<HttpResponse> {
+  return context.handler(request).catch((error: unknown) => {
     const response = errorResponse(error);
-    if (response.status >= 500 && !request.signal.aborted) logFailure(serving, request, error);
+    if (response.status >= 500 && !request.signal.aborted) logFailure(context, request, error);
     return response;
   });
 }
 
 /** Half an answer was sent, or nobody takes it: says why for whoever looks after the server. */
-export function logFailure(serving: ServerContext, request: HttpRequest, error: unknown): void {
+export function logFailure(context: ServerContext, request: HttpRequest, error: unknown): void {
   if (error instanceof StalledError) {
-    serving.log.v(2)?.info("Gave up an answer", { reason: error.message, path: request.path });
+    context.log.v(2)?.info("Gave up an answer", { reason: error.message, path: request.path });
     return;
   }
-  serving.log.error("Could not answer a request", error, { method: request.method, path: request.path });
+  context.log.error("Could not answer a request", error, { method: request.method, path: request.path });
 }
 
 export function stallTimeout({ clock, limits }: ServerContext): StallTimeout {
@@ -123,7 +123,7 @@ export function outgoingHeaders(response: HttpResponse): Record<string, string |
     const value = response.headers[name]!;
     // node:http refuses such a value; node:http2 would send what it can of it.
     const values = typeof value === "string" ? [value] : value;
-    if (values.some((one) => UNSENDABLE.test(one))) {
+    if (values.some((each) => UNSENDABLE.test(each))) {
       throw new Error(`Cannot send header ${name}: its value has a control character`);
     }
     headers[name] = typeof value === "string" ? value : [...value];

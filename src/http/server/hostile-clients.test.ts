@@ -17,7 +17,7 @@ import {
 } from "../../testing/http/test-frames.ts";
 import { readBody } from "../body.ts";
 import type { Handler } from "../message.ts";
-import { bytesResponse, text } from "../respond.ts";
+import { bytesResponse, textResponse } from "../respond.ts";
 import type { ListenLimits } from "./exchange.ts";
 import type { Listener } from "./listener.ts";
 import { listen } from "./server.ts";
@@ -44,15 +44,15 @@ const handler: Handler = async (request) => {
     switch (request.path) {
       case "/hang":
         await new Promise((resolve) => request.signal.addEventListener("abort", resolve));
-        return text(200, "late");
+        return textResponse(200, "late");
       case "/body":
-        return text(200, String((await readBody(request, 1000)).length));
+        return textResponse(200, String((await readBody(request, 1000)).length));
       case "/late":
-        return text(504, "no body came\n");
+        return textResponse(504, "no body came\n");
       case "/large":
         return bytesResponse(200, "text/plain", LARGE);
       default:
-        return text(200, "ok");
+        return textResponse(200, "ok");
     }
   } finally {
     running--;

@@ -25,8 +25,8 @@ interface ClientError extends NodeJS.ErrnoException {
 const REQUEST_LINE_BYTES_MAX = 8192;
 
 /** A server for sockets that it is given, or for plain connections of its own. */
-export function createHttp1Server(serving: ServerContext, peerOf: (socket: Duplex) => Peer): Server {
-  const { limits } = serving;
+export function createHttp1Server(context: ServerContext, peerOf: (socket: Duplex) => Peer): Server {
+  const { limits } = context;
   const server = createServer({
     maxHeaderSize: limits.headerBytes,
     headersTimeout: limits.headerTimeoutMs,
@@ -40,32 +40,32 @@ export function createHttp1Server(serving: ServerContext, peerOf: (socket: Duple
   });
   const pipeline = new Pipeline();
   const rejected = new WeakSet<Duplex>();
-  const answering = new WeakMap<Duplex, ServerResponse>();
+  const responses = new WeakMap<Duplex, ServerResponse>();
   server.on("request", (incoming, outgoing) => {
     const { socket } = incoming;
     incoming.on("error", () => {});
     outgoing.on("error", () => {});
     // Of a connection that will be closed, node:http reads on.
     if (rejected.has(socket)) return;
-    const flaw = findViolation(incoming);
-    if (flaw !== undefined) rejected.add(socket);
+    const violation = findViolation(incoming);
+    if (violation !== undefined) rejected.add(socket);
     pipeline.add(socket, async () => {
-      serving.flight.enter();
-      answering.set(socket, outgoing);
+      context.inFlight.enter();
+      responses.set(socket, outgoing);
       try {
-        if (flaw !== undefined) await sendResponse(serving, incoming, outgoing, malformedResponse(flaw));
-        else await handleExchange(serving, peerOf(socket), incoming, outgoing);
+        if (violation !== undefined) await sendResponse(context, incoming, outgoing, malformedResponse(violation));
+        else await handleExchange(context, peerOf(socket), incoming, outgoing);
       } catch {
         outgoing.destroy();
       } finally {
-        serving.flight.leave();
+        context.inFlight.leave();
       }
     });
   });
   server.on("clientError", (error: ClientError, socket) => {
-    const begun = answering.get(socket);
+    const response = responses.get(socket);
     // The middle of an answer is no place for another one.
-    if (begun?.headersSent === true && !begun.writableFinished) socket.destroy();
+    if (response?.headersSent === true && !response.writableFinished) socket.destroy();
     else rejectMalformed(error, socket);
   });
   return server;
@@ -74,20 +74,20 @@ export function createHttp1Server(serving: ServerContext, peerOf: (socket: Duple
 /** What is wrong with a request that node:http has let through; undefined when nothing is. */
 function findViolation({ url, httpVersion, rawHeaders }: IncomingMessage): string | undefined {
   if (parseTarget(url) === undefined) return "the request's target is malformed";
-  let hosts = 0;
-  for (let at = 0; at < rawHeaders.length; at += 2) if (/^host$/i.test(rawHeaders[at]!)) hosts++;
+  let hostHeaders = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) if (/^host$/i.test(rawHeaders[index]!)) hostHeaders++;
   // HTTP/1.0 had none; of two, others may believe the other one.
-  const isEnough = hosts === 1 || (hosts === 0 && httpVersion === "1.0");
-  return isEnough ? undefined : `the request names ${hosts === 0 ? "no host" : "several hosts"}`;
+  const isValid = hostHeaders === 1 || (hostHeaders === 0 && httpVersion === "1.0");
+  return isValid ? undefined : `the request names ${hostHeaders === 0 ? "no host" : "several hosts"}`;
 }
 
-function malformedResponse(flaw: string): HttpResponse {
-  const answer = statusResponse(400, "BadRequest", flaw);
-  return { ...answer, headers: { ...answer.headers, connection: "close" } };
+function malformedResponse(violation: string): HttpResponse {
+  const response = statusResponse(400, "BadRequest", violation);
+  return { ...response, headers: { ...response.headers, connection: "close" } };
 }
 
 async function handleExchange(
-  serving: ServerContext,
+  context: ServerContext,
   peer: Peer,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
@@ -96,37 +96,37 @@ async function handleExchange(
   const method = incoming.method ?? "GET";
   const headers = { plain: plainHeaders(incoming), raw: incoming.rawHeaders };
   const request = new IncomingRequest(method, target, headers, peer, incoming);
-  const closed = (): void => request.abort();
-  outgoing.once("close", closed);
-  const response = await callHandler(serving, request);
+  const onClose = (): void => request.abort();
+  outgoing.once("close", onClose);
+  const response = await callHandler(context, request);
   try {
-    await sendResponse(serving, incoming, outgoing, response);
+    await sendResponse(context, incoming, outgoing, response);
   } catch (error) {
-    await respondWithError(serving, request, incoming, outgoing, error);
+    await respondWithError(context, request, incoming, outgoing, error);
   }
   await waitForEnd(outgoing);
-  outgoing.off("close", closed);
+  outgoing.off("close", onClose);
 }
 
 async function respondWithError(
-  serving: ServerContext,
+  context: ServerContext,
   request: HttpRequest,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   error: unknown,
 ): Promise<void> {
   if (outgoing.destroyed) return;
-  if (!request.signal.aborted) logFailure(serving, request, error);
+  if (!request.signal.aborted) logFailure(context, request, error);
   // Half an answer cannot be taken back: a broken connection is the only way to say that it is not whole.
   if (outgoing.headersSent) outgoing.destroy();
   else {
-    const apology = statusResponse(500, "InternalError", "Internal error occurred: the answer could not be written");
-    await sendResponse(serving, incoming, outgoing, apology);
+    const response = statusResponse(500, "InternalError", "Internal error occurred: the answer could not be written");
+    await sendResponse(context, incoming, outgoing, response);
   }
 }
 
 async function sendResponse(
-  serving: ServerContext,
+  context: ServerContext,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   response: HttpResponse,
@@ -138,7 +138,7 @@ async function sendResponse(
   try {
     const headers = outgoingHeaders(response);
     // An unread body would have to be read to its end before the connection can be used again.
-    if (serving.flight.draining || !incoming.complete || endsConnection(response)) headers.connection = "close";
+    if (context.inFlight.draining || !incoming.complete || endsConnection(response)) headers.connection = "close";
     outgoing.writeHead(response.status, headers);
   } catch (error) {
     discardBody(response.body);
@@ -150,7 +150,7 @@ async function sendResponse(
     return;
   }
   if (isStreamed(response.body)) outgoing.flushHeaders();
-  await writeBody(outgoing, response.body, stallTimeout(serving));
+  await writeBody(outgoing, response.body, stallTimeout(context));
 }
 
 function waitForEnd(outgoing: ServerResponse): Promise<void> {
@@ -182,12 +182,12 @@ function rejectMalformed(error: ClientError, socket: Duplex): void {
     endWithResponse(socket, "405 Method Not Allowed", headers, Buffer.from(body as Uint8Array).toString());
     return;
   }
-  const [code, words] = refusals[error.code ?? ""] ?? ["400 Bad Request", "the request is malformed"];
-  endWithResponse(socket, code, "Content-Type: text/plain; charset=utf-8", `${words}\n`);
+  const [code, message] = errorResponses[error.code ?? ""] ?? ["400 Bad Request", "the request is malformed"];
+  endWithResponse(socket, code, "Content-Type: text/plain; charset=utf-8", `${message}\n`);
 }
 
-function endWithResponse(socket: Duplex, code: string, headers: string, body: string): void {
-  const head = `HTTP/1.1 ${code}\r\nConnection: close\r\n${headers}\r\nContent-Length: ${Buffer.byteLength(body)}`;
+function endWithResponse(socket: Duplex, statusLine: string, headers: string, body: string): void {
+  const head = `HTTP/1.1 ${statusLine}\r\nConnection: close\r\n${headers}\r\nContent-Length: ${Buffer.byteLength(body)}`;
   socket.end(`${head}\r\n\r\n${body}`, () => socket.destroy());
 }
 
@@ -199,7 +199,7 @@ function isUnknownMethod({ code, rawPacket }: ClientError): boolean {
   return /^[A-Z]{1,32} \/\S* HTTP\/1\.[01]\r$/m.test(rawPacket.subarray(0, REQUEST_LINE_BYTES_MAX).toString("latin1"));
 }
 
-const refusals: Readonly<Record<string, readonly [string, string]>> = {
+const errorResponses: Readonly<Record<string, readonly [string, string]>> = {
   HPE_HEADER_OVERFLOW: ["431 Request Header Fields Too Large", "the request's headers are too large"],
   ERR_HTTP_REQUEST_TIMEOUT: ["408 Request Timeout", "the request's headers took too long"],
 };

@@ -26,29 +26,29 @@ const GOAWAY_GRACE_MS = 1000;
 /** One client's connection. */
 export class Http2Connection {
   readonly session: ServerHttp2Session;
-  readonly #serving: ServerContext;
+  readonly #context: ServerContext;
   readonly #peer: Peer;
   /** Handlers at work, those included whose stream the client has reset. */
   #running = 0;
   #idleSince: number;
-  #retiring = false;
+  #goingAway = false;
 
   constructor(session: ServerHttp2Session, peer: Peer, serving: ServerContext) {
     this.session = session;
     this.#peer = peer;
-    this.#serving = serving;
+    this.#context = serving;
     this.#idleSince = serving.clock.monotonic();
     session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
     session.on("stream", (stream, headers, flags, raw) => this.#accept(stream, headers, flags, raw));
   }
 
   /** How long nothing has been asked, in milliseconds. */
-  idleFor(now: number): number {
+  idleMs(now: number): number {
     return this.#running === 0 ? now - this.#idleSince : 0;
   }
 
   /** Ends a connection that has been idle: politely, then, should a request be begun and never finished, at once. */
-  leave(): void {
+  closeIdle(): void {
     if (this.session.closed) this.session.destroy();
     else this.session.close();
   }
@@ -56,7 +56,7 @@ export class Http2Connection {
   #accept(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number, raw: readonly string[]): void {
     // An unheard "error" would end the process; what matters is that the stream closes.
     stream.on("error", ignore);
-    const { limits, flight } = this.#serving;
+    const { limits, inFlight: flight } = this.#context;
     // A client that resets what it asked for starts more than the stream limit counts: end it before work piles up.
     if (this.#running >= limits.streamsPerConnection * 2) {
       this.session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM);
@@ -71,22 +71,22 @@ export class Http2Connection {
     const both = { plain: plainHeaders(headers), raw };
     const request = new Http2Request(method, target ?? ROOT_TARGET, both, this.#peer, source);
     stream.on("close", () => {
-      if (!request.handedOver) request.abort();
-      this.#leave(request);
+      if (!request.responseWritten) request.abort();
+      this.#finishPart(request);
     });
     // A body that nobody reads would keep the stream open.
     if (!whole) stream.on("finish", closeRequest);
     const answering =
       target === undefined
         ? Promise.resolve(statusResponse(400, "BadRequest", "the request's target is malformed"))
-        : callHandler(this.#serving, request);
-    void answering.then((response) => this.#answer(stream, request, response));
+        : callHandler(this.#context, request);
+    void answering.then((response) => this.#respond(stream, request, response));
   }
 
-  #answer(stream: ServerHttp2Stream, request: Http2Request, response: HttpResponse): void {
+  #respond(stream: ServerHttp2Stream, request: Http2Request, response: HttpResponse): void {
     const sent = (): void => {
-      request.handedOver = true;
-      this.#leave(request);
+      request.responseWritten = true;
+      this.#finishPart(request);
     };
     try {
       const rest = this.#send(stream, response);
@@ -99,11 +99,11 @@ export class Http2Connection {
   }
 
   /** Called twice a request: when the handler and the writer are done with it, and when its stream has closed. */
-  #leave(request: Http2Request): void {
-    if (!request.isLast()) return;
+  #finishPart(request: Http2Request): void {
+    if (!request.finishPart()) return;
     this.#running--;
-    if (this.#running === 0) this.#idleSince = this.#serving.clock.monotonic();
-    this.#serving.flight.leave();
+    if (this.#running === 0) this.#idleSince = this.#context.clock.monotonic();
+    this.#context.inFlight.leave();
   }
 
   /** A promise of what is left to write, where not all could be written at once. Throws what is wrong with headers. */
@@ -123,10 +123,10 @@ export class Http2Connection {
       discardBody(body);
       throw error;
     }
-    if (endsConnection(response)) this.#retire();
+    if (endsConnection(response)) this.#sendGoAway();
     // Node has ended the stream by itself for HEAD.
     if (bodiless || stream.writableEnded) discardBody(body);
-    else if (!writeSmallBody(stream, body)) return writeBody(stream, body, stallTimeout(this.#serving));
+    else if (!writeSmallBody(stream, body)) return writeBody(stream, body, stallTimeout(this.#context));
     return undefined;
   }
 
@@ -134,18 +134,18 @@ export class Http2Connection {
    * Asks the client to go elsewhere with what comes next. What it has sent before it knows is still answered: the
    * GOAWAY that names a last stream follows when it has had time to hear of the first.
    */
-  #retire(): void {
-    if (this.#retiring || this.session.closed) return;
-    this.#retiring = true;
+  #sendGoAway(): void {
+    if (this.#goingAway || this.session.closed) return;
+    this.#goingAway = true;
     this.session.goaway(constants.NGHTTP2_NO_ERROR, STREAM_ID_MAX);
-    const timer = this.#serving.clock.timer(GOAWAY_GRACE_MS, () => this.session.close());
+    const timer = this.#context.clock.timer(GOAWAY_GRACE_MS, () => this.session.close());
     this.session.once("close", () => timer.cancel());
   }
 
   /** The answer could not be sent as the handler made it. */
   #fail(stream: ServerHttp2Stream, request: HttpRequest, error: unknown): void {
     if (stream.destroyed) return;
-    if (!request.signal.aborted) logFailure(this.#serving, request, error);
+    if (!request.signal.aborted) logFailure(this.#context, request, error);
     if (stream.headersSent) {
       stream.close(error instanceof StalledError ? constants.NGHTTP2_CANCEL : constants.NGHTTP2_INTERNAL_ERROR);
       return;
@@ -160,12 +160,12 @@ export class Http2Connection {
 /** A request, and what its connection has to know of it. */
 class Http2Request extends IncomingRequest {
   /** The whole answer has been written: nobody is left whom the client's going away could concern. */
-  handedOver = false;
-  #halves = 2;
+  responseWritten = false;
+  #unfinishedParts = 2;
 
-  isLast(): boolean {
-    this.#halves--;
-    return this.#halves === 0;
+  finishPart(): boolean {
+    this.#unfinishedParts--;
+    return this.#unfinishedParts === 0;
   }
 }
 

@@ -46,8 +46,8 @@ export abstract class BaseListener implements Listener {
   protected abstract readonly http1: Http1Server;
   readonly #sockets = new Set<Socket>();
 
-  constructor(serving: ServerContext) {
-    this.context = serving;
+  constructor(context: ServerContext) {
+    this.context = context;
   }
 
   abstract reloadTls(tls: TlsCertificates): void;
@@ -83,7 +83,7 @@ export abstract class BaseListener implements Listener {
   async close(graceMs = 0): Promise<void> {
     this.stopTimers();
     const closed = new Promise<void>((resolve) => this.server.close(() => resolve()));
-    const drained = this.context.flight.drain();
+    const drained = this.context.inFlight.drain();
     this.rejectNewRequests();
     if (graceMs > 0) await waitAtMost(this.context.clock, graceMs, drained);
     for (const socket of this.#sockets) socket.destroy();
@@ -100,9 +100,9 @@ export class PlainListener extends BaseListener {
   protected readonly http1: Http1Server;
   protected readonly server: Http1Server;
 
-  constructor(serving: ServerContext) {
-    super(serving);
-    this.http1 = createHttp1Server(serving, (socket) => plainPeer(socket as Socket));
+  constructor(context: ServerContext) {
+    super(context);
+    this.http1 = createHttp1Server(context, (socket) => plainPeer(socket as Socket));
     this.server = this.http1;
   }
 

@@ -28,7 +28,7 @@ interface NamedContext extends NamedTlsPair {
 /** Everything that is exchanged with the certificates. */
 interface ServedCertificates {
   readonly tls: TlsOptions;
-  readonly choice: CertificateSelector<NamedContext>;
+  readonly selector: CertificateSelector<NamedContext>;
 }
 
 export class SecureListener extends BaseListener {
@@ -42,12 +42,12 @@ export class SecureListener extends BaseListener {
   readonly #peers = new WeakMap<object, Peer>();
   #idleTimer: Timer | undefined;
 
-  constructor(serving: ServerContext, tls: TlsOptions, http2: boolean) {
-    super(serving);
+  constructor(context: ServerContext, tls: TlsOptions, http2: boolean) {
+    super(context);
     this.#served = createServedCertificates(tls);
-    this.http1 = createHttp1Server(serving, (socket) => this.#peerOf(socket as TLSSocket));
+    this.http1 = createHttp1Server(context, (socket) => this.#peerOf(socket as TLSSocket));
     this.#default = this.#secureServer(http2, undefined);
-    for (const address of this.#served.choice.addresses()) {
+    for (const address of this.#served.selector.addresses()) {
       this.#serversByAddress.set(normalizeAddress(address), this.#secureServer(http2, address));
     }
     this.server = createServer((socket) => this.#serverFor(socket).emit("connection", socket));
@@ -59,7 +59,7 @@ export class SecureListener extends BaseListener {
     const next = createServedCertificates({ ...this.#served.tls, ...tls });
     this.#default.setSecureContext(toSecureOptions(next.tls));
     for (const [address, server] of this.#serversByAddress) {
-      server.setSecureContext(toSecureOptions(next.tls, next.choice.forAddress(address)));
+      server.setSecureContext(toSecureOptions(next.tls, next.selector.forAddress(address)));
     }
     this.#served = next;
   }
@@ -79,12 +79,12 @@ export class SecureListener extends BaseListener {
     return this.#serversByAddress.get(normalizeAddress(socket.localAddress ?? "")) ?? this.#default;
   }
 
-  readonly #sniCallback: SniCallback = (name, done) => done(null, this.#served.choice.forName(name).context);
+  readonly #sniCallback: SniCallback = (name, done) => done(null, this.#served.selector.forName(name).context);
 
   /** For clients that come to `address`; undefined: to any other. */
   #secureServer(http2: boolean, address: string | undefined): Http2SecureServer {
     const { context: serving } = this;
-    const { tls, choice } = this.#served;
+    const { tls, selector: choice } = this.#served;
     const pair = address === undefined ? tls : choice.forAddress(address);
     const server = createSecureServer({
       ...toSecureOptions(tls, pair),
@@ -118,13 +118,13 @@ export class SecureListener extends BaseListener {
 
   /** One timer for all connections, and none while there are none. */
   #watchIdle(): void {
-    if (this.#idleTimer !== undefined || this.context.flight.draining) return;
+    if (this.#idleTimer !== undefined || this.context.inFlight.draining) return;
     const { clock, limits } = this.context;
     this.#idleTimer = clock.timer(Math.max(10, limits.idleTimeoutMs / 4), () => {
       this.#idleTimer = undefined;
       const now = clock.monotonic();
       for (const connection of this.#connections) {
-        if (connection.idleFor(now) >= limits.idleTimeoutMs) connection.leave();
+        if (connection.idleMs(now) >= limits.idleTimeoutMs) connection.closeIdle();
       }
       if (this.#connections.size > 0) this.#watchIdle();
     });
@@ -133,9 +133,9 @@ export class SecureListener extends BaseListener {
 
 /** Throws when a key and its certificate disagree. */
 function createServedCertificates(tls: TlsOptions): ServedCertificates {
-  const chosen = (pair: NamedTlsPair): NamedContext => ({ ...pair, context: createSecureContext(toSecureOptions(tls, pair)) });
-  const fallback = chosen({ cert: tls.cert, key: tls.key, names: [] });
-  return { tls, choice: new CertificateSelector(fallback, (tls.named ?? []).map(chosen)) };
+  const createContext = (pair: NamedTlsPair): NamedContext => ({ ...pair, context: createSecureContext(toSecureOptions(tls, pair)) });
+  const fallback = createContext({ cert: tls.cert, key: tls.key, names: [] });
+  return { tls, selector: new CertificateSelector(fallback, (tls.named ?? []).map(createContext)) };
 }
 
 function sessionOptions(limits: ListenLimits, http2: boolean) {

@@ -14,7 +14,7 @@ import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { readBody } from "../body.ts";
 import { HttpError } from "../http-error.ts";
 import type { Handler, HttpRequest } from "../message.ts";
-import { bytesResponse, jsonResponse, text } from "../respond.ts";
+import { bytesResponse, jsonResponse, textResponse } from "../respond.ts";
 import type { Listener } from "./listener.ts";
 import { type ListenOptions, listen } from "./server.ts";
 
@@ -47,17 +47,17 @@ class Probe extends EventEmitter<{ request: [HttpRequest]; aborted: [] }> {
       case "/teapot":
         throw new HttpError(418, "Teapot", "short and stout");
       case "/injected":
-        return text(200, "x", { "x-bad": "a\r\nset-cookie: b" });
+        return textResponse(200, "x", { "x-bad": "a\r\nset-cookie: b" });
       case "/closing":
-        return text(200, "bye", { connection: "close" });
+        return textResponse(200, "bye", { connection: "close" });
       case "/hop":
-        return text(200, "x", { connection: "keep-alive", "transfer-encoding": "chunked" });
+        return textResponse(200, "x", { connection: "keep-alive", "transfer-encoding": "chunked" });
       case "/hang":
         await new Promise((resolve) => request.signal.addEventListener("abort", resolve));
         this.emit("aborted");
-        return text(200, "late");
+        return textResponse(200, "late");
       default:
-        return text(request.method === "HEAD" ? 200 : 404, "not here");
+        return textResponse(request.method === "HEAD" ? 200 : 404, "not here");
     }
   };
 }
@@ -476,7 +476,7 @@ t.test("Listener.close() lets requests in flight end, refuses new ones, then cut
   const handler: Handler = async (request) => {
     if (request.path === "/slow") await release.promise;
     if (request.path === "/never") await new Promise((resolve) => request.signal.addEventListener("abort", resolve));
-    return text(200, "done");
+    return textResponse(200, "done");
   };
   const listener = await listen({ handler, log: silentLogger, host: "127.0.0.1", tls });
   const client = session(t, listener.port);
@@ -515,12 +515,12 @@ t.test("listen() takes a Unix socket, private, and replaces one that is stale", 
 t.test("listen() rejects an address that is taken and a certificate that is none", async (t) => {
   const { listener } = await serve(t);
   await t.rejects(
-    listen({ handler: async () => text(200, ""), log: silentLogger, host: "127.0.0.1", port: listener.port }),
+    listen({ handler: async () => textResponse(200, ""), log: silentLogger, host: "127.0.0.1", port: listener.port }),
     {
       code: "EADDRINUSE",
     },
   );
-  await t.rejects(listen({ handler: async () => text(200, ""), log: silentLogger, tls: { cert: "x", key: "y" } }));
+  await t.rejects(listen({ handler: async () => textResponse(200, ""), log: silentLogger, tls: { cert: "x", key: "y" } }));
 });
 
 t.test("listen() accepts HTTP/1.1 clients that know no ALPN", async (t) => {

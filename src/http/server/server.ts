@@ -32,11 +32,11 @@ const DEFAULT_LIMITS: ListenLimits = {
 export async function listen(options: ListenOptions): Promise<Listener> {
   const clock = options.clock ?? systemClock;
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
-  const serving: ServerContext = { handler: options.handler, log: options.log, clock, limits, flight: new RequestsInFlight() };
-  const listening =
+  const context: ServerContext = { handler: options.handler, log: options.log, clock, limits, inFlight: new RequestsInFlight() };
+  const listener =
     options.tls === undefined
-      ? new PlainListener(serving)
-      : new SecureListener(serving, options.tls, options.http2 ?? true);
-  await listening.start(options);
-  return listening;
+      ? new PlainListener(context)
+      : new SecureListener(context, options.tls, options.http2 ?? true);
+  await listener.start(options);
+  return listener;
 }

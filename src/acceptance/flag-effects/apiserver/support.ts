@@ -13,7 +13,7 @@ import { logOptions } from "../../../flags/log-options.ts";
 import { invoke } from "../../../flags/program.ts";
 import type { HttpRequest } from "../../../http/message.ts";
 import { makeRequest } from "../../../http/request.ts";
-import { text } from "../../../http/respond.ts";
+import { textResponse } from "../../../http/respond.ts";
 import { listen } from "../../../http/server/server.ts";
 import { createLogger, silentLogger } from "../../../std/log/logger.ts";
 import { createMemoryStore } from "../../../storage/memory.ts";
@@ -253,7 +253,7 @@ export const PODS = "/api/v1/namespaces/default/pods";
 export async function withAgent(
   settings: Settings,
   look: (server: TestServer, seen: HttpRequest[]) => Promise<void>,
-  answer: () => Promise<ReturnType<typeof text>> = async () => text(200, "line\n"),
+  answer: () => Promise<ReturnType<typeof textResponse>> = async () => textResponse(200, "line\n"),
 ): Promise<void> {
   const seen: HttpRequest[] = [];
   const clock = new FakeClock();

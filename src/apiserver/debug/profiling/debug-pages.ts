@@ -3,7 +3,7 @@ import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { readBody } from "../../../http/body.ts";
 import type { HttpRequest, HttpResponse } from "../../../http/message.ts";
-import { bytesResponse, text } from "../../../http/respond.ts";
+import { bytesResponse, textResponse } from "../../../http/respond.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import type { Contention } from "./contention.ts";
 import { encodePprof, type StackProfile } from "./pprof.ts";
@@ -49,10 +49,10 @@ export function debugPages(deps: DebugDeps): readonly DebugPage[] {
     ...(contention === undefined
       ? []
       : [page("/debug/pprof/block", async () => await packed("block", contention.stacks()))]),
-    page("/debug/pprof/cmdline", async () => text(200, process.argv.join("\0"), NOSNIFF)),
+    page("/debug/pprof/cmdline", async () => textResponse(200, process.argv.join("\0"), NOSNIFF)),
     // Profiles name their functions: there is nothing to look up.
-    page("/debug/pprof/symbol", async () => text(200, "num_symbols: 0\n", NOSNIFF)),
-    page("/debug/flags", async () => text(200, "/debug/flags/v: PUT a number to change the verbosity of logs\n")),
+    page("/debug/pprof/symbol", async () => textResponse(200, "num_symbols: 0\n", NOSNIFF)),
+    page("/debug/flags", async () => textResponse(200, "/debug/flags/v: PUT a number to change the verbosity of logs\n")),
     page("/debug/flags/v", (request) => changeVerbosity(request, deps), ["GET", "POST", "PUT", "PATCH", "DELETE"]),
   ];
 }
@@ -67,7 +67,7 @@ async function profileAnswer(request: HttpRequest, name: string, usual: number, 
   const asked = Number(query.get("seconds") ?? usual);
   const seconds = asked > 0 ? asked : usual;
   if (seconds > SECONDS_MAX) {
-    return text(400, `seconds must be at most ${SECONDS_MAX}: profiles are kept in memory\n`, NOSNIFF);
+    return textResponse(400, `seconds must be at most ${SECONDS_MAX}: profiles are kept in memory\n`, NOSNIFF);
   }
   try {
     const { raw, stacks } = await take(seconds, request.signal);
@@ -75,7 +75,7 @@ async function profileAnswer(request: HttpRequest, name: string, usual: number, 
     const file = { profile: "svc.cpuprofile", trace: "svc.trace.json" }[name] ?? "svc.heapprofile";
     return bytesResponse(200, "application/json", Buffer.from(JSON.stringify(raw)), attachment(file));
   } catch (error) {
-    if (error instanceof ProfilerBusy) return text(500, `${error.message}\n`, { ...NOSNIFF, "x-go-pprof": "1" });
+    if (error instanceof ProfilerBusy) return textResponse(500, `${error.message}\n`, { ...NOSNIFF, "x-go-pprof": "1" });
     throw error;
   }
 }
@@ -89,13 +89,13 @@ function attachment(file: string) {
 }
 
 async function changeVerbosity(request: HttpRequest, { setVerbosity }: DebugDeps): Promise<HttpResponse> {
-  if (request.method !== "PUT") return text(406, "unsupported http method\n", NOSNIFF);
+  if (request.method !== "PUT") return textResponse(406, "unsupported http method\n", NOSNIFF);
   const given = Buffer.from(await readBody(request, LEVEL_BYTES_MAX)).toString();
   if (!/^\d{1,9}$/.test(given)) {
-    return text(400, `failed to set the verbosity to ${JSON.stringify(given)}: it must be a number\n`, NOSNIFF);
+    return textResponse(400, `failed to set the verbosity to ${JSON.stringify(given)}: it must be a number\n`, NOSNIFF);
   }
   setVerbosity(Number(given));
-  return text(200, `successfully set klog.logging.verbosity to ${given}`);
+  return textResponse(200, `successfully set klog.logging.verbosity to ${given}`);
 }
 
 const CONTENTS: readonly (readonly [path: string, what: string])[] = [
