@@ -21,8 +21,8 @@ import { withMaxInFlightLimit } from "./filters/max-in-flight.ts";
 import { withRequestDeadline } from "./filters/request-deadline.ts";
 import { withRequestInfo } from "./filters/request-info.ts";
 import type { Readiness } from "./health/readiness.ts";
-import { countingClients } from "./metrics/client-metrics.ts";
-import { measuring } from "./metrics/request-metrics.ts";
+import { withClientMetrics } from "./metrics/client-metrics.ts";
+import { withRequestMetrics } from "./metrics/request-metrics.ts";
 import type { ServerMetrics } from "./metrics/server-metrics.ts";
 import { applyFilters, type RequestHandler } from "./request/request-context.ts";
 import { type SecureServingParts, type SecureServing, isUnspecifiedAddress, startSecureServing } from "./serving/secure-serving.ts";
@@ -113,7 +113,7 @@ export async function createApiServer(
   if (debugSocket !== undefined) await diagnostics.openSocket(debugSocket, debugging);
   readiness.markDone("handlers");
   await open({ handler, readiness, authorities });
-  const counted = countingClients(handler, metrics.registry, address);
+  const counted = withClientMetrics(handler, metrics.registry, address);
   await runPostStartHooks(foundation, access, { address, handler: counted, stop });
   const parts = resources.move();
   const server = { handler, loopbackToken, [Symbol.asyncDispose]: () => parts.disposeAsync() };
@@ -125,12 +125,12 @@ function buildHandlerChain(foundation: ServerBase, { identities, authorizer }: A
   const { config, clock, log, random, metrics } = foundation;
   const filtered = applyFilters(
     [
-      measuring(metrics.requests, clock),
+      withRequestMetrics(metrics.requests, clock),
       withErrorResponses(log.child("http")),
-      withRequestDeadline(clock, config.limits.requestTimeoutMs, metrics.requests.terminated),
+      withRequestDeadline(clock, config.limits.requestTimeoutMs, metrics.requests.onTermination),
       withAuthentication(identities.authenticate, clock, log.child("authentication")),
       withImpersonation(authorizer),
-      withMaxInFlightLimit(config.limits.inFlight, metrics.requests.terminated),
+      withMaxInFlightLimit(config.limits.inFlight, metrics.requests.onTermination),
       withAuthorization(authorizer, config.authorization.selectors),
     ],
     endpoint,

@@ -17,22 +17,22 @@ export class ProxyClientCertificate implements Disposable {
   private constructor(files: KeyPairFiles | undefined, pair: KeyPair | undefined, { clock, log }: Deps) {
     this.#pair = pair;
     if (files === undefined) return;
-    let complaint = "";
-    const look = async (): Promise<void> => {
+    let lastError = "";
+    const reload = async (): Promise<void> => {
       try {
         const next = await readPair(files);
         if (next.cert !== this.#pair?.cert) log.info("Read anew how to prove who calls", { file: files.certFile });
         this.#pair = next;
-        complaint = "";
+        lastError = "";
       } catch (error) {
-        const said = String(error);
-        if (said !== complaint) log.error("Cannot use a client certificate, and goes on with what it was", error);
-        complaint = said;
+        const message = String(error);
+        if (message !== lastError) log.error("Cannot use a client certificate, and goes on with what it was", error);
+        lastError = message;
       }
     };
-    let looking = Promise.resolve();
+    let reloading = Promise.resolve();
     this.#watching = watchFiles([files.certFile, files.keyFile], clock, () => {
-      looking = looking.then(look);
+      reloading = reloading.then(reload);
     });
   }
 

@@ -3,19 +3,19 @@ import type { AdmissionChain } from "../../admission/chain/chain.ts";
 import { createNodeGraph, type NodeGraph } from "../../auth/authz/node/node-graph.ts";
 import type { Authorizer } from "../../auth/user.ts";
 import { openAdmission } from "../admission/admission.ts";
-import { type Identities, identitiesOf } from "../authentication/authenticators.ts";
-import { storedBoundObjects } from "../authentication/bound-objects.ts";
-import { legacyTokenUse } from "../authentication/legacy-token-use.ts";
+import { type Authenticators, openAuthenticators } from "../authentication/authenticators.ts";
+import { createBoundObjectFinder } from "../authentication/bound-objects.ts";
+import { createLegacyTokenUseRecorder } from "../authentication/legacy-token-use.ts";
 import { openAuthorizers } from "../authorization/authorizers.ts";
 import { type StoredPolicy, storedPolicy } from "../authorization/stored-policy.ts";
-import { authorizationDecisions, measuredAuthenticator, measuredAuthorizer } from "../metrics/auth-metrics.ts";
-import { authenticationObserver } from "../metrics/authentication-metrics.ts";
-import { authorizerEvents } from "../metrics/authorizer-metrics.ts";
-import { measuredNodeGraph } from "../metrics/node-graph-metrics.ts";
+import { createDecisionCounter, measureAuthenticator, measureAuthorizer } from "../metrics/auth-metrics.ts";
+import { createAuthenticationObserver } from "../metrics/authentication-metrics.ts";
+import { createAuthorizerObserver } from "../metrics/authorizer-metrics.ts";
+import { measureNodeGraph } from "../metrics/node-graph-metrics.ts";
 import type { ServerBase } from "./server-base.ts";
 
 export interface AccessControl {
-  readonly identities: Identities;
+  readonly identities: Authenticators;
   readonly authorizer: Authorizer;
   readonly policy: StoredPolicy;
   /** To be told of what nodes may see; undefined where nobody asks it. */
@@ -35,36 +35,36 @@ export async function createAccessControl(foundation: ServerBase): Promise<Acces
       rules: policy,
       nodeSelectors: config.authorization.nodeSelectors,
       nodeAccounts: config.authorization.nodeServiceAccounts,
-      decided: authorizationDecisions(metrics),
+      decided: createDecisionCounter(metrics),
       clock,
       random,
       log: foundation.log.child("authorization"),
-      observe: authorizerEvents(metrics, clock),
+      observe: createAuthorizerObserver(metrics, clock),
     }),
   );
-  const authorizer = measuredAuthorizer(authorizers.authorizer, metrics, clock);
+  const authorizer = measureAuthorizer(authorizers.authorizer, metrics, clock);
   const log = foundation.log.child("admission");
   const identity = () => outbound.pair;
   return {
     identities,
     authorizer,
     policy,
-    graph: authorizers.uses("Node") ? measuredNodeGraph(graph, metrics, clock) : undefined,
+    graph: authorizers.uses("Node") ? measureNodeGraph(graph, metrics, clock) : undefined,
     admission: await openAdmission(config, { registries, authorizer, clock, random, log, metrics, stopping, clientCertificate: identity }),
   };
 }
 
-async function createAuthenticators(foundation: ServerBase): Promise<Identities> {
+async function createAuthenticators(foundation: ServerBase): Promise<Authenticators> {
   const { config, clock, random, registries, stopping } = foundation;
   const { registry: metrics } = foundation.metrics;
   const log = foundation.log.child("authentication");
-  const identities = await identitiesOf(config.authentication, {
+  const identities = await openAuthenticators(config.authentication, {
     clock,
     random,
     log,
-    observe: authenticationObserver(metrics, clock),
-    used: legacyTokenUse(registries, log, stopping),
-    find: storedBoundObjects(registries, stopping),
+    observe: createAuthenticationObserver(metrics, clock),
+    used: createLegacyTokenUseRecorder(registries, log, stopping),
+    find: createBoundObjectFinder(registries, stopping),
   });
-  return { ...identities, authenticate: measuredAuthenticator(identities.authenticate, metrics, clock) };
+  return { ...identities, authenticate: measureAuthenticator(identities.authenticate, metrics, clock) };
 }

@@ -4,10 +4,10 @@ import { podKind } from "../../api/core/pod/kind.ts";
 import { podDisruptionBudgetKind } from "../../api/policy/pod-disruption-budget/kind.ts";
 import { includesController } from "../../controllers/controllers.ts";
 import type { TokenSettings } from "../../registry/subresources/token-request.ts";
-import type { Identities } from "../authentication/authenticators.ts";
-import { issuerDiscovery } from "../authentication/issuer-discovery.ts";
-import { escalationCheck } from "../authorization/escalation.ts";
-import { reviews } from "../authorization/reviews.ts";
+import type { Authenticators } from "../authentication/authenticators.ts";
+import { createIssuerDiscovery } from "../authentication/issuer-discovery.ts";
+import { createEscalationCheck } from "../authorization/escalation.ts";
+import { createReviewHandlers } from "../authorization/reviews.ts";
 import type { ApiServerConfig } from "../config/config.ts";
 import type { Diagnostics } from "../debug/debug-endpoints.ts";
 import { operatorPages } from "../debug/operator-pages.ts";
@@ -53,7 +53,7 @@ export async function createApiHandler(
       stopping,
       admission,
       mayCreate: (context) => requireAuthorized(authorizer, { ...authorizerAttributes(context), verb: "create" }),
-      confirm: escalationCheck(authorizer, registries),
+      confirm: createEscalationCheck(authorizer, registries),
     },
     readiness,
     pages: operatorPages(config, { metrics, diagnostics, clock }),
@@ -61,7 +61,7 @@ export async function createApiHandler(
     gitVersion: config.gitVersion,
     emulatedVersion: config.apis.emulatedVersion,
     address,
-    issuerDiscovery: issuerDiscovery({
+    issuerDiscovery: createIssuerDiscovery({
       issuer: identities.serviceAccounts.issuerName,
       jwksUri: config.authentication.serviceAccounts.jwksUri,
       keys: identities.serviceAccounts.keys,
@@ -86,7 +86,7 @@ async function createExtraHandlers(
     connect: connectHandlers({ registries, agents, forwarding, random }),
     podLog: podLog(registries.of(nodeKind), agents),
     componentStatuses: componentStatuses(componentStatusChecks(readiness, config.embeddedControllers)),
-    reviews: reviews({
+    reviews: createReviewHandlers({
       reviewToken: identities.reviewToken,
       authorizer,
       selectors: config.authorization.selectors,
@@ -95,7 +95,7 @@ async function createExtraHandlers(
   };
 }
 
-function tokenRequestSettings({ authentication }: ApiServerConfig, { serviceAccounts }: Identities): TokenSettings {
+function tokenRequestSettings({ authentication }: ApiServerConfig, { serviceAccounts }: Authenticators): TokenSettings {
   const { maxTokenMs, extendTokens } = authentication.serviceAccounts;
   const { issuer, audiences, maxSeconds: signerMaxSeconds } = serviceAccounts;
   const maxSeconds = maxTokenMs === 0 ? (signerMaxSeconds ?? 0) : Math.floor(maxTokenMs / 1000);

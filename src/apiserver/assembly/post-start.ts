@@ -5,7 +5,7 @@ import type { Handler } from "../../http/message.ts";
 import { EventBudget } from "../../registry/event-budget.ts";
 import { readHostAddress } from "../../std/net/host-addresses.ts";
 import { withTimeout } from "../../std/time/with-timeout.ts";
-import { feedNodeGraph } from "../authorization/node-graph-feed.ts";
+import { src/apiserver/admission/admission.ts } from "../authorization/node-graph-feed.ts";
 import type { ApiServerConfig } from "../config/config.ts";
 import { readFlagFile } from "../config/flag-file.ts";
 import { bootstrapCluster } from "../control-plane/bootstrap-objects.ts";
@@ -43,7 +43,7 @@ export async function runPostStartHooks(foundation: ServerBase, access: AccessCo
   const { registries, log, stopping } = foundation;
   const events = registries.of(eventKind).objects;
   stack.use(new EventBudget({ feed: registries.feed, objects: events, clock, log: log.child("events") }));
-  if (access.graph !== undefined) ending.push(feedNodeGraph(registries, access.graph, clock, log, stopping));
+  if (access.graph !== undefined) ending.push(src/apiserver/admission/admission.ts(registries, access.graph, clock, log, stopping));
   await startEmbeddedControllers(foundation, access, options);
 }
 
@@ -81,12 +81,12 @@ async function startRequiredControllers(foundation: ServerBase, access: AccessCo
   readiness.markDone("services");
   await registerLocalApis(registries, config.groupAliases, stopping);
   readiness.markDone("apis");
-  metrics.started(registries);
+  metrics.startStorageMetrics(registries);
 }
 
 async function startEmbeddedControllers(foundation: ServerBase, { identities }: AccessControl, options: PostStartOptions): Promise<void> {
   const { config, clock, log, random, apis, registries, metrics, stopping, stack } = foundation;
-  const clusterCa = config.clusterCa ?? (await servingCa(config.serving, identities.authorities.clients()));
+  const clusterCa = config.clusterCa ?? (await servingCa(config.serving, identities.authorities.clientCa()));
   if (includesController(config.embeddedControllers, "csrapproving")) {
     const { certificateAuthorityFile: file } = config.agents;
     const agentCa = file === undefined ? undefined : await readFlagFile("--svclet-certificate-authority", file);

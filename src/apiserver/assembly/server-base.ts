@@ -54,9 +54,9 @@ export async function createServerBase(config: ApiServerConfig, deps: ApiServerD
   for (const warning of apis.warnings) log.warn(warning);
   const metrics = stack.use(await ServerMetrics.create(config, clock, log.child("metrics")));
   const openedStore = stack.use(deps.store ?? (await openStore({ ...storage, clock, log: log.child("store") })));
-  const store = metrics.measured(openedStore);
+  const store = metrics.measureStore(openedStore);
   const registries = stack.use(createRegistries(config, { apis, store, clock, log, random }));
-  metrics.serve(registries);
+  metrics.setScheme(registries);
   const outbound = stack.use(
     await ProxyClientCertificate.open(config.proxyClientCertificate, { clock, log: log.child("webhooks") }),
   );

@@ -5,12 +5,12 @@ import { anew, benchCredentials } from "../../bench/credentials.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { systemClock } from "../../std/time/clock.ts";
-import { identitiesOf } from "./authenticators.ts";
+import { openAuthenticators } from "./authenticators.ts";
 
 const CALLS = 100_000;
 
 await using known = await benchCredentials();
-await using identities = await identitiesOf(known.settings, {
+await using identities = await openAuthenticators(known.settings, {
   clock: systemClock,
   random: systemRandom,
   log: silentLogger,

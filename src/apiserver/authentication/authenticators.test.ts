@@ -4,24 +4,24 @@ import { systemRandom } from "../../std/crypto/random.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { defaultConfig } from "../config/config.ts";
-import { identitiesOf } from "./authenticators.ts";
+import { openAuthenticators } from "./authenticators.ts";
 
 const none = { ...defaultConfig.authentication, anonymous: false };
 const deps = { clock: systemClock, random: systemRandom, log: silentLogger, find: async () => undefined };
 
 t.test("identitiesOf() names the flag and the file that cannot be read", async (t) => {
   const missing = join(t.testdir({}), "missing");
-  await t.rejects(identitiesOf({ ...none, clientCaFile: missing }, deps), {
+  await t.rejects(openAuthenticators({ ...none, clientCaFile: missing }, deps), {
     message: `Cannot read --client-ca-file="${missing}": there is no such file`,
   });
-  await t.rejects(identitiesOf({ ...none, tokenFile: missing }, deps), {
+  await t.rejects(openAuthenticators({ ...none, tokenFile: missing }, deps), {
     message: `Cannot read --token-auth-file="${missing}": there is no such file`,
   });
 });
 
 t.test("identitiesOf() knows the tokens of its file and of this process", async (t) => {
   const directory = t.testdir({ tokens: "secret,ann,1,shop\n" });
-  await using identities = await identitiesOf({ ...none, tokenFile: join(directory, "tokens") }, deps);
+  await using identities = await openAuthenticators({ ...none, tokenFile: join(directory, "tokens") }, deps);
   const { authenticate, loopbackToken } = identities;
   const by = (token: string) => authenticate({ certificates: [], authorization: `Bearer ${token}` });
   t.match(await by("secret"), { name: "ann", groups: ["shop", "system:authenticated"] });

@@ -25,32 +25,32 @@ import type { Clock } from "../../std/time/clock.ts";
 import { type AuthenticationConfig, DEFAULT_ISSUER, type RequestHeaderConfig } from "../config/config.ts";
 import { type DynamicFile, loadDynamicFile } from "../config/dynamic-file.ts";
 import type { AuthenticationObserver } from "../metrics/authentication-metrics.ts";
-import { serviceAccountKeys } from "./service-account-keys.ts";
-import { tokenIssuers } from "./token-authenticators.ts";
+import { openServiceAccountKeys } from "./service-account-keys.ts";
+import { openTokenAuthenticators } from "./token-authenticators.ts";
 
-export interface Identities extends AsyncDisposable {
+export interface Authenticators extends AsyncDisposable {
   readonly authenticate: Authenticator;
   /** A random token that stands for a component of this process. */
   loopbackToken(user: UserInfo): string;
-  readonly authorities: Authorities;
+  readonly authorities: ClientAuthorities;
   readonly reviewToken: ReviewToken;
-  readonly serviceAccounts: ServiceAccountIdentities;
+  readonly serviceAccounts: ServiceAccountTokens;
 }
 
 /** Whose client certificates are believed; what the files hold now. */
-export interface Authorities {
+export interface ClientAuthorities {
   /** PEM; undefined where no certificates make users. */
-  readonly clients: () => string | undefined;
+  readonly clientCa: () => string | undefined;
   /** The authority of proxies in front, and what they are believed. */
-  readonly proxies: () => (RequestHeaderConfig & { readonly ca: string }) | undefined;
+  readonly requestHeader: () => (RequestHeaderConfig & { readonly ca: string }) | undefined;
   /** Called whenever one of them has changed. */
-  follow(changed: () => void): void;
+  onChange(changed: () => void): void;
 }
 
 /** Whose the token is and which of the audiences it is for, or why it is nobody's. None named: this server. */
 export type ReviewToken = (token: string, audiences: readonly string[]) => Promise<Identified | { error: string }>;
 
-export interface ServiceAccountIdentities {
+export interface ServiceAccountTokens {
   /** The name in tokens of who issues them. */
   readonly issuerName: string;
   readonly issuer: TokenIssuer;
@@ -64,7 +64,7 @@ export interface ServiceAccountIdentities {
   readonly signLegacy: ((claims: LegacyIssued) => Promise<string>) | undefined;
 }
 
-export interface IdentitiesDeps extends Pick<AccountTokenOptions, "used"> {
+export interface AuthenticatorsDeps extends Pick<AccountTokenOptions, "used"> {
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly log: Logger;
@@ -74,27 +74,27 @@ export interface IdentitiesDeps extends Pick<AccountTokenOptions, "used"> {
 }
 
 /** Throws, naming flag and file, for one that cannot be read or makes no sense. */
-export async function identitiesOf(config: AuthenticationConfig, deps: IdentitiesDeps): Promise<Identities> {
+export async function openAuthenticators(config: AuthenticationConfig, deps: AuthenticatorsDeps): Promise<Authenticators> {
   await using owned = new AsyncDisposableStack();
   const follow = async (file: DynamicFile): Promise<void> => void owned.use(await loadDynamicFile(file, deps));
   const certificates = await certificateAuthenticators(config, deps, follow);
   const { issuers, lookup } = config.serviceAccounts;
   const audiences = config.serviceAccounts.audiences.length > 0 ? config.serviceAccounts.audiences : issuers;
-  const known = knownTokens(audiences);
+  const staticTokens = knownTokens(audiences);
   if (config.tokenFile !== undefined) {
     const path = config.tokenFile;
-    await follow({ flag: "--token-auth-file", path, apply: (text) => known.setRows(parseTokenFile(path, text)) });
+    await follow({ flag: "--token-auth-file", path, apply: (text) => staticTokens.setRows(parseTokenFile(path, text)) });
   }
   const issuerName = issuers[0] ?? DEFAULT_ISSUER;
   const keys = owned.use(
-    await serviceAccountKeys(config.serviceAccounts, issuerName, {
+    await openServiceAccountKeys(config.serviceAccounts, issuerName, {
       clock: deps.clock,
       observe: deps.observe?.signer,
       follow,
     }),
   );
   const { clock, random, observe, used, find } = deps;
-  const strangers = await tokenIssuers(config, {
+  const external = await openTokenAuthenticators(config, {
     clock,
     random,
     audiences,
@@ -105,28 +105,28 @@ export async function identitiesOf(config: AuthenticationConfig, deps: Identitie
   const findSecret = async (namespace: string, name: string): Promise<Secret | undefined> =>
     await find({ kind: "Secret", namespace, name });
   const tokens = unionTokens([
-    known.authenticate,
+    staticTokens.authenticate,
     accountTokens({
       ...{ issuers, audiences, lookup, find, clock, used },
-      keys: keys.verifying,
+      keys: keys.verificationKeys,
       keysVersion: keys.version,
       count: observe?.used,
     }),
     ...(config.bootstrapTokens ? [bootstrapTokens({ find: findSecret, audiences, clock })] : []),
-    ...strangers.authenticators,
+    ...external.authenticators,
   ]);
   const authenticators = [...certificates.authenticators, bearerAuthenticator(tokens, audiences)];
   const disposal = owned.move();
   return {
-    authenticate: unionAuthenticator(authenticators, strangers.anonymous),
-    loopbackToken: (user) => known.issue(user),
+    authenticate: unionAuthenticator(authenticators, external.anonymous),
+    loopbackToken: (user) => staticTokens.issue(user),
     authorities: certificates.authorities,
-    reviewToken: reviewer(tokens, audiences),
+    reviewToken: createTokenReviewer(tokens, audiences),
     serviceAccounts: {
       issuerName,
       issuer: keys.issuer,
       audiences,
-      keys: keys.published,
+      keys: keys.publishedKeys,
       maxSeconds: keys.maxSeconds,
       signLegacy: keys.signLegacy,
     },
@@ -137,13 +137,13 @@ export async function identitiesOf(config: AuthenticationConfig, deps: Identitie
 /** Proxies in front first: their own certificates may be good for users as well. */
 async function certificateAuthenticators(
   { clientCaFile, certificateUids, requestHeader }: AuthenticationConfig,
-  { clock, observe }: IdentitiesDeps,
+  { clock, observe }: AuthenticatorsDeps,
   follow: (file: DynamicFile) => Promise<void>,
-): Promise<{ readonly authenticators: readonly Authenticator[]; readonly authorities: Authorities }> {
+): Promise<{ readonly authenticators: readonly Authenticator[]; readonly authorities: ClientAuthorities }> {
   let clients: { readonly x509: X509Authenticator; readonly ca: string } | undefined;
   let proxies: { readonly headers: RequestHeaderAuthenticator; readonly ca: string } | undefined;
   const listeners: (() => void)[] = [];
-  const changed = (): void => {
+  const notifyListeners = (): void => {
     for (const listener of listeners) listener();
   };
   if (requestHeader !== undefined) {
@@ -152,7 +152,7 @@ async function certificateAuthenticators(
       proxies?.headers.setAuthorities(ca);
       const options = { caPem: ca, clock, allowedNames, names: requestHeader };
       proxies = { headers: proxies?.headers ?? requestHeaderAuthenticator(options), ca };
-      changed();
+      notifyListeners();
     };
     await follow({ flag: "--requestheader-client-ca-file", path, apply });
   }
@@ -161,7 +161,7 @@ async function certificateAuthenticators(
       clients?.x509.setAuthorities(ca);
       const options = { caPem: ca, clock, uids: certificateUids, lasts: observe?.certificateLasts };
       clients = { x509: clients?.x509 ?? x509Authenticator(options), ca };
-      changed();
+      notifyListeners();
     };
     await follow({ flag: "--client-ca-file", path: clientCaFile, apply });
   }
@@ -169,15 +169,15 @@ async function certificateAuthenticators(
   return {
     authenticators: authenticators.filter((each) => each !== undefined),
     authorities: {
-      clients: () => clients?.ca,
-      proxies: () =>
+      clientCa: () => clients?.ca,
+      requestHeader: () =>
         requestHeader === undefined || proxies === undefined ? undefined : { ...requestHeader, ca: proxies.ca },
-      follow: (listener) => void listeners.push(listener),
+      onChange: (listener) => void listeners.push(listener),
     },
   };
 }
 
-function reviewer(tokens: TokenAuthenticator, own: readonly string[]): ReviewToken {
+function createTokenReviewer(tokens: TokenAuthenticator, own: readonly string[]): ReviewToken {
   return async (text, named) => {
     try {
       const found = await tokens(new BearerToken(text), named.length === 0 ? own : named);

@@ -9,7 +9,7 @@ import type { Registries } from "../../registry/registries.ts";
 const KINDS = { ServiceAccount: serviceAccountKind, Pod: podKind, Secret: secretKind, Node: nodeKind };
 
 /** What tokens are bound to, from the caches; the newest state is waited for only when the cache knows another. */
-export function storedBoundObjects(registries: Registries, signal: AbortSignal): FindBound {
+export function createBoundObjectFinder(registries: Registries, signal: AbortSignal): FindBound {
   return ({ kind, namespace, name, uid }) => {
     const registry = registries.of(KINDS[kind] as unknown as Kind);
     const key = registry.objects.key(registry.kind.namespaced ? namespace : undefined, name);

@@ -23,21 +23,21 @@ export const CONFIGURATION_PATH = "/.well-known/openid-configuration";
 export const JWKS_PATH = "/openid/v1/jwks";
 
 /** Undefined where the issuer's name is not that of a place where somebody could look. */
-export function issuerDiscovery(options: IssuerDiscoveryOptions): IssuerDiscovery | undefined {
+export function createIssuerDiscovery(options: IssuerDiscoveryOptions): IssuerDiscovery | undefined {
   const { issuer, jwksUri, keys, address } = options;
   if (!isDiscoverable(issuer)) return undefined;
   return {
     async configuration() {
-      const known = await keys();
-      return page("application/json", {
+      const publishedKeys = await keys();
+      return discoveryResponse("application/json", {
         issuer,
         jwks_uri: jwksUri ?? `https://${address()}${JWKS_PATH}`,
         response_types_supported: ["id_token"],
         subject_types_supported: ["public"],
-        id_token_signing_alg_values_supported: [...new Set(known.map(({ algorithm }) => algorithm))].sort(),
+        id_token_signing_alg_values_supported: [...new Set(publishedKeys.map(({ algorithm }) => algorithm))].sort(),
       });
     },
-    jwks: async () => page("application/jwk-set+json", { keys: (await keys()).map(jsonWebKey) }),
+    jwks: async () => discoveryResponse("application/jwk-set+json", { keys: (await keys()).map(jsonWebKey) }),
   };
 }
 
@@ -46,7 +46,7 @@ function isDiscoverable(issuer: string): boolean {
   return url?.protocol === "https:" && url.search === "" && url.hash === "";
 }
 
-function page(mediaType: string, value: unknown): HttpResponse {
-  const answer = bytesResponse(200, mediaType, Buffer.from(JSON.stringify(value)));
-  return { ...answer, headers: { ...answer.headers, "cache-control": "public, max-age=3600" } };
+function discoveryResponse(mediaType: string, value: unknown): HttpResponse {
+  const response = bytesResponse(200, mediaType, Buffer.from(JSON.stringify(value)));
+  return { ...response, headers: { ...response.headers, "cache-control": "public, max-age=3600" } };
 }

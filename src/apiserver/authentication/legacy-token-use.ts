@@ -10,21 +10,21 @@ import type { Logger } from "../../std/log/logger.ts";
 import { systemScope, ignoreConflict } from "../control-plane/ensure.ts";
 
 /** Secrets that are being written; further ones are told of with their next use. */
-const WRITING_MAX = 32;
+const PENDING_MAX = 32;
 
-export function legacyTokenUse(
+export function createLegacyTokenUseRecorder(
   registries: Registries,
   log: Logger,
   signal: AbortSignal,
 ): (secret: ApiObject, day: string) => void {
-  const writing = new Set<string>();
+  const pendingUids = new Set<string>();
   return (secret, day) => {
     const { name = "", namespace = "", labels, uid = "" } = secret.metadata ?? {};
-    if (writing.has(uid) || writing.size >= WRITING_MAX || signal.aborted) return;
-    writing.add(uid);
+    if (pendingUids.has(uid) || pendingUids.size >= PENDING_MAX || signal.aborted) return;
+    pendingUids.add(uid);
     const used: Secret = { ...secret, metadata: { ...secret.metadata, labels: { ...labels, [LAST_USED_LABEL]: day } } };
     void ignoreConflict(update(registries.of(secretKind), systemScope(namespace, signal), name, used))
       .catch((error: unknown) => log.error("Cannot note that a token is used", error, { namespace, secret: name }))
-      .finally(() => writing.delete(uid));
+      .finally(() => pendingUids.delete(uid));
   };
 }

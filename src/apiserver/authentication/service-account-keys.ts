@@ -18,11 +18,11 @@ import type { DynamicFile } from "../config/dynamic-file.ts";
 export interface ServiceAccountKeys extends Disposable {
   readonly issuer: TokenIssuer;
   /** The signing key first. A key that a token names may have to be looked for. */
-  verifying(named?: string): Promise<readonly VerificationKey[]>;
+  verificationKeys(named?: string): Promise<readonly VerificationKey[]>;
   /** Another number whenever keys have come or gone: what they have verified is to be verified again. */
   version(): number;
   /** Those that others are told of. */
-  published(): Promise<readonly VerificationKey[]>;
+  publishedKeys(): Promise<readonly VerificationKey[]>;
   /** Signs tokens without an end; undefined where somebody else signs. */
   readonly signLegacy: ((claims: LegacyIssued) => Promise<string>) | undefined;
   /** Tokens of who signs last no longer; undefined: as long as is asked for. */
@@ -39,18 +39,18 @@ export interface ServiceAccountKeysDeps {
  * Files are read now and whenever they change, and who signs elsewhere is asked now; a key of the server's own is made
  * when it is first needed. Throws, naming the flag.
  */
-export async function serviceAccountKeys(
+export async function openServiceAccountKeys(
   config: ServiceAccountTokensConfig,
   issuerName: string,
   { clock, observe, follow }: ServiceAccountKeysDeps,
 ): Promise<ServiceAccountKeys> {
   const { signingEndpoint } = config;
   return signingEndpoint === undefined
-    ? await keysOfFiles(config, issuerName, follow)
-    : await keysElsewhere(signingEndpoint, config, issuerName, clock, observe);
+    ? await fileKeys(config, issuerName, follow)
+    : await externalSignerKeys(signingEndpoint, config, issuerName, clock, observe);
 }
 
-async function keysElsewhere(
+async function externalSignerKeys(
   endpoint: string,
   { maxTokenMs }: ServiceAccountTokensConfig,
   issuerName: string,
@@ -66,66 +66,66 @@ async function keysElsewhere(
   });
   if (maxTokenMs > signer.maxSeconds * 1000) {
     signer[Symbol.dispose]();
-    const longest = `the external signer lets tokens last for ${signer.maxSeconds} seconds`;
-    throw new Error(`Cannot use --service-account-max-token-expiration of ${maxTokenMs / 1000} seconds: ${longest}`);
+    const maximum = `the external signer lets tokens last for ${signer.maxSeconds} seconds`;
+    throw new Error(`Cannot use --service-account-max-token-expiration of ${maxTokenMs / 1000} seconds: ${maximum}`);
   }
   return { ...signer, signLegacy: undefined };
 }
 
-async function keysOfFiles(
+async function fileKeys(
   config: ServiceAccountTokensConfig,
   issuerName: string,
   follow: ServiceAccountKeysDeps["follow"],
 ): Promise<ServiceAccountKeys> {
   const { keyFiles, fallbackKeyFile, signingKeyFile, generatedKeyFile: ownKeyFile } = config;
   let version = 0;
-  const held = new Map<string, readonly VerificationKey[]>();
-  const hold = (flag: string, path: string, read: (path: string, pem: string) => readonly VerificationKey[]) =>
+  const fileKeysByPath = new Map<string, readonly VerificationKey[]>();
+  const loadKeys = (flag: string, path: string, read: (path: string, pem: string) => readonly VerificationKey[]) =>
     follow({
       flag,
       path,
       apply(pem) {
-        held.set(path, read(path, pem));
+        fileKeysByPath.set(path, read(path, pem));
         version++;
       },
     });
-  for (const path of new Set(keyFiles)) await hold("--service-account-key-file", path, readVerificationKeys);
-  if (fallbackKeyFile !== undefined) await hold("--tls-private-key-file", fallbackKeyFile, suitableKeys);
-  let named: SigningKey | undefined;
+  for (const path of new Set(keyFiles)) await loadKeys("--service-account-key-file", path, readVerificationKeys);
+  if (fallbackKeyFile !== undefined) await loadKeys("--tls-private-key-file", fallbackKeyFile, readVerificationKeysIfAny);
+  let configuredKey: SigningKey | undefined;
   if (signingKeyFile !== undefined) {
     const apply = (pem: string): void => {
-      named = readSigningKey(signingKeyFile, pem);
+      configuredKey = readSigningKey(signingKeyFile, pem);
       version++;
     };
     await follow({ flag: "--service-account-signing-key-file", path: signingKeyFile, apply });
   }
-  let own: Promise<SigningKey> | undefined;
-  const signing = async (): Promise<SigningKey> => {
-    if (named !== undefined) return named;
+  let generatedKey: Promise<SigningKey> | undefined;
+  const signingKey = async (): Promise<SigningKey> => {
+    if (configuredKey !== undefined) return configuredKey;
     // What went wrong may have been mended before the next call.
-    own ??= ownSigningKey(ownKeyFile).catch((error: unknown) => {
-      own = undefined;
+    generatedKey ??= ownSigningKey(ownKeyFile).catch((error: unknown) => {
+      generatedKey = undefined;
       throw error;
     });
-    return await own;
+    return await generatedKey;
   };
   const verifying = async (): Promise<readonly VerificationKey[]> => {
-    const first = await signing();
-    return [first, ...[...held.values()].flat().filter(({ keyId }) => keyId !== first.keyId)];
+    const first = await signingKey();
+    return [first, ...[...fileKeysByPath.values()].flat().filter(({ keyId }) => keyId !== first.keyId)];
   };
   return {
-    issuer: tokenIssuer(issuerName, signing),
-    verifying,
-    published: verifying,
+    issuer: tokenIssuer(issuerName, signingKey),
+    verificationKeys: verifying,
+    publishedKeys: verifying,
     version: () => version,
-    signLegacy: async (claims) => signJws(legacyPayloadOf(claims), await signing()),
+    signLegacy: async (claims) => signJws(legacyPayloadOf(claims), await signingKey()),
     maxSeconds: undefined,
     [Symbol.dispose]() {},
   };
 }
 
 /** None when the file's keys are of another sort. */
-function suitableKeys(path: string, pem: string): readonly VerificationKey[] {
+function readVerificationKeysIfAny(path: string, pem: string): readonly VerificationKey[] {
   try {
     return readVerificationKeys(path, pem);
   } catch {

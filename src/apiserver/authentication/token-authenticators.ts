@@ -17,25 +17,25 @@ import type { Clock } from "../../std/time/clock.ts";
 import type { AuthenticationConfig, OidcConfig, TokenWebhookConfig } from "../config/config.ts";
 import type { DynamicFile } from "../config/dynamic-file.ts";
 
-export interface TokenIssuersDeps {
+export interface TokenAuthenticatorsDeps {
   readonly clock: Clock;
   readonly random: RandomSource;
   /** Whom this server is. */
   readonly audiences: readonly string[];
-  readonly observe?: TokenIssuersObserver | undefined;
+  readonly observe?: TokenAuthenticatorsObserver | undefined;
   follow(file: DynamicFile): Promise<void>;
   own(resource: AsyncDisposable): void;
 }
 
-export interface TokenIssuersObserver {
+export interface TokenAuthenticatorsObserver {
   readonly cache: TokenCacheObserver;
   /** A token of an issuer was verified. */
-  verified(issuerUrl: string, result: "success" | "failure", milliseconds: number): void;
+  tokenVerified(issuerUrl: string, result: "success" | "failure", milliseconds: number): void;
   /** The configuration was read, at the start and again. */
-  configured(worked: boolean, content: string, again: boolean): void;
+  configurationLoaded(worked: boolean, content: string, again: boolean): void;
 }
 
-export interface TokenIssuers {
+export interface TokenAuthenticators {
   readonly authenticators: readonly TokenAuthenticator[];
   /** Lets in those without a name, as far as they are let in now; undefined: nobody. */
   readonly anonymous: Authenticator | undefined;
@@ -46,34 +46,34 @@ const CACHE_MS = 10_000;
 const FETCH_TIMEOUT_MS = 30_000;
 
 /** Throws, naming flag and file, for what cannot be used. */
-export async function tokenIssuers(config: AuthenticationConfig, deps: TokenIssuersDeps): Promise<TokenIssuers> {
+export async function openTokenAuthenticators(config: AuthenticationConfig, deps: TokenAuthenticatorsDeps): Promise<TokenAuthenticators> {
   const { structured, oidc, webhook } = config;
   let anonymous = config.anonymous ? anonymousAuthenticator() : undefined;
-  let issued: TokenAuthenticator = unionTokens([]);
-  const believe = (issuers: readonly CompiledIssuer[]): void => {
-    issued = issuers.length === 0 ? unionTokens([]) : jwtTokens(issuers, deps);
+  let jwtAuthenticators: TokenAuthenticator = unionTokens([]);
+  const useIssuers = (issuers: readonly CompiledIssuer[]): void => {
+    jwtAuthenticators = issuers.length === 0 ? unionTokens([]) : jwtTokens(issuers, deps);
   };
   if (oidc !== undefined) {
-    const apply = (ca?: string): void => believe([issuerOfFlags(oidc, config.serviceAccounts.issuers, ca)]);
+    const apply = (ca?: string): void => useIssuers([issuerFromFlags(oidc, config.serviceAccounts.issuers, ca)]);
     if (oidc.caFile === undefined) apply();
     else await deps.follow({ flag: "--oidc-ca-file", path: oidc.caFile, apply });
   }
   if (structured !== undefined) {
     const { file: path, anonymousRefused } = structured;
     const ownIssuers = config.serviceAccounts.issuers;
-    let again = false;
+    let isReload = false;
     const apply = (text: string): void => {
       try {
         const found = parseAuthenticationConfiguration(path, text, { ownIssuers, anonymousRefused });
-        believe(found.issuers);
+        useIssuers(found.issuers);
         const { enabled, paths } = found.anonymous ?? { enabled: config.anonymous, paths: undefined };
         anonymous = enabled ? anonymousAuthenticator({ paths }) : undefined;
-        deps.observe?.configured(true, text, again);
+        deps.observe?.configurationLoaded(true, text, isReload);
       } catch (error) {
-        deps.observe?.configured(false, text, again);
+        deps.observe?.configurationLoaded(false, text, isReload);
         throw error;
       } finally {
-        again = true;
+        isReload = true;
       }
     };
     await deps.follow({ flag: "--authentication-config", path, apply });
@@ -83,14 +83,14 @@ export async function tokenIssuers(config: AuthenticationConfig, deps: TokenIssu
       // The file may be read anew.
       ...(oidc === undefined && structured === undefined
         ? []
-        : [((token, asked) => issued(token, asked)) satisfies TokenAuthenticator]),
+        : [((token, asked) => jwtAuthenticators(token, asked)) satisfies TokenAuthenticator]),
       ...(webhook === undefined ? [] : [await webhookTokens(webhook, deps)]),
     ],
     anonymous: structured === undefined ? anonymous : async (credentials) => await anonymous?.(credentials),
   };
 }
 
-function jwtTokens(issuers: readonly CompiledIssuer[], deps: TokenIssuersDeps): TokenAuthenticator {
+function jwtTokens(issuers: readonly CompiledIssuer[], deps: TokenAuthenticatorsDeps): TokenAuthenticator {
   const { clock, random, audiences, observe } = deps;
   const authenticators = issuers.map((issuer) => {
     return jwtAuthenticator({
@@ -99,7 +99,7 @@ function jwtTokens(issuers: readonly CompiledIssuer[], deps: TokenIssuersDeps): 
       audiences,
       clock,
       random,
-      observe: observe === undefined ? undefined : (...seen) => observe.verified(issuer.url, ...seen),
+      observe: observe === undefined ? undefined : (...seen) => observe.tokenVerified(issuer.url, ...seen),
     });
   });
   return cachedTokens(unionTokens(authenticators), {
@@ -112,7 +112,7 @@ function jwtTokens(issuers: readonly CompiledIssuer[], deps: TokenIssuersDeps): 
 }
 
 /** The flags say what a file with one issuer would say. */
-function issuerOfFlags(oidc: OidcConfig, ownIssuers: readonly string[], ca: string | undefined): CompiledIssuer {
+function issuerFromFlags(oidc: OidcConfig, ownIssuers: readonly string[], ca: string | undefined): CompiledIssuer {
   const { issuerUrl, usernameClaim, groupsClaim } = oidc;
   const required = Object.entries(oidc.requiredClaims).sort(([a], [b]) => (a < b ? -1 : 1));
   const algorithms = JWT_ALGORITHMS.filter((each) => oidc.signingAlgorithms.includes(each));
@@ -130,8 +130,8 @@ function issuerOfFlags(oidc: OidcConfig, ownIssuers: readonly string[], ca: stri
     algorithms,
   );
   if (issuer !== undefined) return issuer;
-  const wrong = errors.map((error) => `${error.field.replace(/^oidc\./, "")}: ${renderFieldError(error)}`);
-  throw new Error(`Cannot use --oidc-issuer-url="${issuerUrl}": ${wrong.join("; ")}`);
+  const messages = errors.map((error) => `${error.field.replace(/^oidc\./, "")}: ${renderFieldError(error)}`);
+  throw new Error(`Cannot use --oidc-issuer-url="${issuerUrl}": ${messages.join("; ")}`);
 }
 
 /** Claims of issuers are unique with the issuer only, except for what is unique in the world. */
@@ -140,7 +140,7 @@ function usernamePrefix({ issuerUrl, usernameClaim, usernamePrefix: prefix }: Oi
   return prefix === "" && usernameClaim !== "email" ? `${issuerUrl}#` : prefix;
 }
 
-async function webhookTokens(webhook: TokenWebhookConfig, deps: TokenIssuersDeps): Promise<TokenAuthenticator> {
+async function webhookTokens(webhook: TokenWebhookConfig, deps: TokenAuthenticatorsDeps): Promise<TokenAuthenticator> {
   const { clock, random, audiences, observe, own } = deps;
   const flag = "--authentication-token-webhook-config-file";
   const apiVersion = `authentication.k8s.io/${webhook.version}`;

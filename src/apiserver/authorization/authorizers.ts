@@ -45,21 +45,21 @@ type Config = Pick<ApiServerConfig, "authorizationModes" | "authorization">;
 /** Throws with one sentence for flags and files that make no sense. */
 export async function openAuthorizers(config: Config, deps: AuthorizersDeps): Promise<Authorizers> {
   const { configFile } = config.authorization;
-  return configFile === undefined ? await fromFlags(config, deps) : await fromFile(configFile, config, deps);
+  return configFile === undefined ? await openFromFlags(config, deps) : await openFromFile(configFile, config, deps);
 }
 
-async function fromFlags({ authorizationModes: modes, authorization }: Config, deps: AuthorizersDeps) {
+async function openFromFlags({ authorizationModes: modes, authorization }: Config, deps: AuthorizersDeps) {
   const { policyFile, webhook } = authorization;
-  const made = new Map<string, Authorizer>();
+  const authorizers = new Map<string, Authorizer>();
   await using stack = new AsyncDisposableStack();
-  needsFile(modes, "ABAC", "authorization-policy-file", policyFile);
-  needsFile(modes, "Webhook", "authorization-webhook-config-file", webhook.file);
-  if (policyFile !== undefined) made.set("ABAC", await abac(policyFile, deps.log));
+  checkModeFile(modes, "ABAC", "authorization-policy-file", policyFile);
+  checkModeFile(modes, "Webhook", "authorization-webhook-config-file", webhook.file);
+  if (policyFile !== undefined) authorizers.set("ABAC", await loadAbac(policyFile, deps.log));
   if (webhook.file !== undefined) {
     const settings = { ...webhook, file: webhook.file, failurePolicy: "NoOpinion", matchConditions: [] } as const;
-    made.set("Webhook", await openWebhook("default", settings, deps, stack));
+    authorizers.set("Webhook", await openWebhook("default", settings, deps, stack));
   }
-  const authorizer = authorizerFor(modes, { ...deps, made });
+  const authorizer = authorizerFor(modes, { ...deps, made: authorizers });
   const owned = stack.move();
   return {
     authorizer,
@@ -68,7 +68,7 @@ async function fromFlags({ authorizationModes: modes, authorization }: Config, d
   };
 }
 
-function needsFile(modes: readonly string[], mode: string, flag: string, file: string | undefined): void {
+function checkModeFile(modes: readonly string[], mode: string, flag: string, file: string | undefined): void {
   const has = modes.includes(mode);
   if (has && file === undefined) {
     throw new Error(`Cannot use --authorization-mode=${modes.join(",")}: mode ${mode} needs --${flag}`);
@@ -76,37 +76,37 @@ function needsFile(modes: readonly string[], mode: string, flag: string, file: s
   if (!has && file !== undefined) throw new Error(`Cannot use --${flag} without --authorization-mode=…,${mode}`);
 }
 
-async function abac(path: string, log: Logger): Promise<Authorizer> {
+async function loadAbac(path: string, log: Logger): Promise<Authorizer> {
   const { policies, warnings } = parseAbacFile(path, await readFlagFile("--authorization-policy-file", path));
   for (const warning of warnings) log.warn(warning);
   return abacAuthorizer(policies);
 }
 
 /** A file that makes no sense any more changes nothing; its problem is told once. */
-async function fromFile(path: string, config: Config, deps: AuthorizersDeps): Promise<Authorizers> {
+async function openFromFile(path: string, config: Config, deps: AuthorizersDeps): Promise<Authorizers> {
   const read = (): Promise<string> => readFlagFile("--authorization-config", path);
   let text = await read();
-  let chain = await openChain(path, text, config, deps);
-  let looking: Promise<void> | undefined;
-  const look = async (): Promise<void> => {
+  let chain = await openAuthorizerChain(path, text, config, deps);
+  let reloading: Promise<void> | undefined;
+  const reload = async (): Promise<void> => {
     let found: string | undefined;
     try {
       found = await read();
       if (found === text) return;
       text = found;
-      const next = await openChain(path, text, config, deps);
-      const before = chain;
+      const next = await openAuthorizerChain(path, text, config, deps);
+      const previous = chain;
       chain = next;
       deps.observe?.reloaded?.(true);
       deps.log.info("Authorizers were read again", { file: path });
-      await before[Symbol.asyncDispose]();
+      await previous[Symbol.asyncDispose]();
     } catch (error) {
       deps.observe?.reloaded?.(false);
       deps.log.error("The file of authorizers cannot be used; those of before go on", error);
     }
   };
   const watching = watchFiles([path], deps.clock, () => {
-    looking = (looking ?? Promise.resolve()).then(look);
+    reloading = (reloading ?? Promise.resolve()).then(reload);
   });
   return {
     authorizer: {
@@ -116,27 +116,27 @@ async function fromFile(path: string, config: Config, deps: AuthorizersDeps): Pr
     uses: () => true,
     async [Symbol.asyncDispose]() {
       watching[Symbol.dispose]();
-      await looking;
+      await reloading;
       await chain[Symbol.asyncDispose]();
     },
   };
 }
 
-interface Chain extends AsyncDisposable {
+interface AuthorizerChain extends AsyncDisposable {
   readonly authorizer: Authorizer;
 }
 
-async function openChain(path: string, text: string, config: Config, deps: AuthorizersDeps): Promise<Chain> {
+async function openAuthorizerChain(path: string, text: string, config: Config, deps: AuthorizersDeps): Promise<AuthorizerChain> {
   const settings = parseAuthorizationConfiguration(path, text);
   await using stack = new AsyncDisposableStack();
   const authorizers = new Map<string, Authorizer>();
-  for (const each of settings) authorizers.set(each.name, await authorizerNamed(each, config, deps, stack));
+  for (const each of settings) authorizers.set(each.name, await openAuthorizer(each, config, deps, stack));
   const authorizer = authorizerChain(settings, (_type, name) => authorizers.get(name)!, deps.decided);
   const owned = stack.move();
   return { authorizer, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
-async function authorizerNamed(
+async function openAuthorizer(
   { type, name, webhook }: AuthorizerSettings,
   { authorization }: Config,
   deps: AuthorizersDeps,
@@ -147,7 +147,7 @@ async function authorizerNamed(
   const { policyFile } = authorization;
   if (policyFile === undefined)
     throw new Error(`Cannot use authorizer ${name}: ABAC needs --authorization-policy-file`);
-  return await abac(policyFile, deps.log);
+  return await loadAbac(policyFile, deps.log);
 }
 
 async function openWebhook(
@@ -167,14 +167,14 @@ async function openWebhook(
     name,
     async ask(spec) {
       const { groups, ...rest } = spec;
-      const who = settings.version === "v1" ? spec : { ...rest, ...(groups === undefined ? {} : { group: groups }) };
-      const review = { kind: "SubjectAccessReview", apiVersion, metadata: {}, spec: who };
+      const reviewSpec = settings.version === "v1" ? spec : { ...rest, ...(groups === undefined ? {} : { group: groups }) };
+      const review = { kind: "SubjectAccessReview", apiVersion, metadata: {}, spec: reviewSpec };
       const headers = { "content-type": "application/json", accept: "application/json" };
       const signal = AbortSignal.timeout(settings.timeoutMs);
-      const asking = { method: "POST", path, query: search.slice(1), headers, body: JSON.stringify(review), signal };
-      const answer = await transport(makeRequest(asking));
+      const request = { method: "POST", path, query: search.slice(1), headers, body: JSON.stringify(review), signal };
+      const answer = await transport(makeRequest(request));
       if (answer.status < 200 || answer.status > 299) throw await errorOf(answer);
-      return statusOf((await readAll(answer.body, ANSWER_BYTES_MAX)).toString());
+      return parseReviewStatus((await readAll(answer.body, ANSWER_BYTES_MAX)).toString());
     },
   });
 }
@@ -182,7 +182,7 @@ async function openWebhook(
 /** A longer answer is none. */
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
 
-function statusOf(text: string): SubjectAccessReviewStatus {
+function parseReviewStatus(text: string): SubjectAccessReviewStatus {
   let answer: unknown;
   try {
     answer = JSON.parse(text);

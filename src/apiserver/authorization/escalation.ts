@@ -20,18 +20,18 @@ import { deepEqual } from "../../schema/value/equal.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
 
 /** As the request names the object: empty for POST, which names it in its body only. */
-type Check = (named: string) => EscalationCheck;
+type EscalationCheckFactory = (named: string) => EscalationCheck;
 
 /** What has the last word on writes of the kind; undefined for kinds that grant nothing. */
-export function escalationCheck(
+export function createEscalationCheck(
   authorizer: Authorizer,
   registries: Registries,
 ): (kind: Kind, named: string) => EscalationCheck | undefined {
-  const binding = (plural: string): Check => {
+  const binding = (plural: string): EscalationCheckFactory => {
     const check = bindingCheck(authorizer, registries, plural);
     return () => check;
   };
-  const checks = new Map<unknown, Check>([
+  const checks = new Map<unknown, EscalationCheckFactory>([
     [clusterRoleKind, roleCheck(authorizer, clusterRoleKind.plural)],
     [roleKind, roleCheck(authorizer, roleKind.plural)],
     [clusterRoleBindingKind, binding(clusterRoleBindingKind.plural)],
@@ -45,17 +45,17 @@ const EVERYTHING: readonly PolicyRule[] = [
   { verbs: ["*"], nonResourceURLs: ["*"] },
 ];
 
-function roleCheck(authorizer: Authorizer, resource: string): Check {
+function roleCheck(authorizer: Authorizer, resource: string): EscalationCheckFactory {
   return (named) => async (scope, next, previous) => {
-    if (isForCollector(next, previous)) return;
+    if (isGarbageCollectorChange(next, previous)) return;
     // Whoever may escalate certain roles only makes none with them: that has no name yet when it is asked for.
-    if (await may(authorizer, scope, "escalate", resource, named)) return;
+    if (await isAuthorized(authorizer, scope, "escalate", resource, named)) return;
     const { rules = [], aggregationRule } = next as ClusterRole;
     const name = next.metadata?.name ?? "";
-    refuseMore(authorizer, scope, { resource, name }, rules);
-    const gathers =
+    checkCovered(authorizer, scope, { resource, name }, rules);
+    const isAggregated =
       aggregationRule !== undefined || (previous as ClusterRole | undefined)?.aggregationRule !== undefined;
-    if (gathers && uncovered(ownedBy(authorizer, scope).rules, EVERYTHING).length > 0) {
+    if (isAggregated && uncovered(rulesOfUser(authorizer, scope).rules, EVERYTHING).length > 0) {
       throw forbidden(
         { group: scope.group, resource, name },
         "must have cluster-admin privileges to use an aggregationRule",
@@ -66,16 +66,16 @@ function roleCheck(authorizer: Authorizer, resource: string): Check {
 
 function bindingCheck(authorizer: Authorizer, registries: Registries, resource: string): EscalationCheck {
   return async (scope, next, previous) => {
-    if (isForCollector(next, previous)) return;
+    if (isGarbageCollectorChange(next, previous)) return;
     const { roleRef } = next as RoleBinding;
     const isLocal = roleRef.kind === "Role";
     const kind = isLocal ? roleKind : clusterRoleKind;
-    if (await may(authorizer, scope, "bind", kind.plural, roleRef.name)) return;
+    if (await isAuthorized(authorizer, scope, "bind", kind.plural, roleRef.name)) return;
     const at = { ...scope, namespace: isLocal ? scope.namespace : "" };
     const { object } = isLocal
       ? await get(registries.of(roleKind), at, roleRef.name)
       : await get(registries.of(clusterRoleKind), at, roleRef.name);
-    refuseMore(authorizer, scope, { resource, name: next.metadata?.name ?? "" }, object.rules ?? []);
+    checkCovered(authorizer, scope, { resource, name: next.metadata?.name ?? "" }, object.rules ?? []);
   };
 }
 
@@ -83,7 +83,7 @@ function bindingCheck(authorizer: Authorizer, registries: Registries, resource: 
  * Whether nothing changes but what the garbage collector needs. All else is checked, labels included: by these roles
  * are gathered into others.
  */
-function isForCollector(next: ApiObject, previous: ApiObject | undefined): boolean {
+function isGarbageCollectorChange(next: ApiObject, previous: ApiObject | undefined): boolean {
   return previous !== undefined && deepEqual(withoutOwners(next), withoutOwners(previous));
 }
 
@@ -92,7 +92,7 @@ function withoutOwners({ kind: _, apiVersion: _version, metadata = {}, ...rest }
   return { ...rest, metadata: kept };
 }
 
-async function may(
+async function isAuthorized(
   authorizer: Authorizer,
   { user, namespace, group }: Scope,
   verb: string,
@@ -103,14 +103,14 @@ async function may(
   return (await authorizer.authorize({ ...at, isResourceRequest: true })).decision === "allow";
 }
 
-function ownedBy(authorizer: Authorizer, { user, namespace }: Scope): UserRules {
+function rulesOfUser(authorizer: Authorizer, { user, namespace }: Scope): UserRules {
   return authorizer.rulesFor?.(user, namespace) ?? { rules: [], incomplete: true };
 }
 
 /** Each is compared with each rule that the user has: a role of a few lines can name billions. */
 const COMBINATIONS_MAX = 20_000;
 
-function refuseMore(
+function checkCovered(
   authorizer: Authorizer,
   scope: Scope,
   { resource, name }: { readonly resource: string; readonly name: string },
@@ -121,7 +121,7 @@ function refuseMore(
     const most = `more than ${COMBINATIONS_MAX} combinations of verbs, groups, resources and names`;
     throw refuse(`${most} are not compared with what ${described(scope.user)} may: write several roles`);
   }
-  const { rules: owned, error } = ownedBy(authorizer, scope);
+  const { rules: owned, error } = rulesOfUser(authorizer, scope);
   const more = compacted(uncovered(owned, rules));
   if (more.length === 0) return;
   const what = [...new Set(more.map(ruleText))].sort().join("\n");

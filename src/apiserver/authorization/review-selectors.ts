@@ -3,33 +3,33 @@ import type { FieldSelectorAttributes, LabelSelectorAttributes } from "../../api
 import { parseLabelSelector } from "../../api/meta/selectors/selector.ts";
 import { StatusError } from "../../api/status.ts";
 
-export interface Selected {
+export interface SelectorText {
   readonly text?: string;
   /** What was left out, and so makes the answer stricter than it need be. */
   readonly problem?: string;
 }
 
 const IGNORED = "ignored due to parse error";
-const PARTLY = "partially ignored due to parse error";
+const PARTLY_IGNORED = "partially ignored due to parse error";
 
 type Requirements = NonNullable<FieldSelectorAttributes["requirements"]>;
 
-export function selectedFields(selector: FieldSelectorAttributes | undefined): Selected {
+export function fieldSelectorText(selector: FieldSelectorAttributes | undefined): SelectorText {
   if (selector?.rawSelector) {
     const terms = selector.rawSelector.split(",");
     return terms.every((term) => /[^=!]=/.test(term)) ? { text: selector.rawSelector } : { problem: IGNORED };
   }
-  return joined(selector?.requirements, ({ key, operator, values = [] }) => {
+  return joinTerms(selector?.requirements, ({ key, operator, values = [] }) => {
     if (values.length !== 1 || (operator !== "In" && operator !== "NotIn")) return undefined;
     return `${key}${operator === "In" ? "=" : "!="}${values[0]!.replace(/[\\,=]/g, "\\$&")}`;
   });
 }
 
-export function selectedLabels(selector: LabelSelectorAttributes | undefined): Selected {
+export function labelSelectorText(selector: LabelSelectorAttributes | undefined): SelectorText {
   if (selector?.rawSelector) {
     return isLabelSelector(selector.rawSelector) ? { text: selector.rawSelector } : { problem: IGNORED };
   }
-  return joined(selector?.requirements, ({ key, operator, values = [] }) => {
+  return joinTerms(selector?.requirements, ({ key, operator, values = [] }) => {
     const text = labelTerm(key, operator, values);
     return text !== undefined && isLabelSelector(text) ? text : undefined;
   });
@@ -61,15 +61,15 @@ function isLabelSelector(text: string): boolean {
 }
 
 /** `termOf` answers undefined for a requirement that cannot be said as text. */
-function joined(
+function joinTerms(
   requirements: Requirements = [],
   termOf: (requirement: Requirements[number]) => string | undefined,
-): Selected {
+): SelectorText {
   const terms = requirements.map(termOf);
   const known = terms.filter((term) => term !== undefined);
   const lost = terms.length > known.length;
   return {
     ...(known.length === 0 ? {} : { text: known.join(",") }),
-    ...(lost ? { problem: known.length === 0 ? IGNORED : PARTLY } : {}),
+    ...(lost ? { problem: known.length === 0 ? IGNORED : PARTLY_IGNORED } : {}),
   };
 }

@@ -17,7 +17,7 @@ import type { Clock } from "../../std/time/clock.ts";
 import type { ReviewToken } from "../authentication/authenticators.ts";
 import type { AnswerReview } from "../handlers/review.ts";
 import { type RequestContext, userOf } from "../request/request-context.ts";
-import { selectedFields, selectedLabels } from "./review-selectors.ts";
+import { fieldSelectorText, labelSelectorText } from "./review-selectors.ts";
 
 export interface ReviewDeps {
   readonly reviewToken: ReviewToken;
@@ -28,23 +28,23 @@ export interface ReviewDeps {
 }
 
 /** By kind. */
-export function reviews({
+export function createReviewHandlers({
   reviewToken,
   authorizer,
   selectors,
   clock,
 }: ReviewDeps): Readonly<Record<string, AnswerReview>> {
-  const ask = (user: UserInfo, asked: Asked) => review(authorizer, user, selectors ? asked : unselected(asked));
+  const ask = (user: UserInfo, asked: ReviewedAttributes) => authorizeReview(authorizer, user, selectors ? asked : withoutSelectors(asked));
   const access: AnswerReview = async (_context, object) => {
     const { spec } = object as SubjectAccessReview;
-    return answered(object, await ask(subjectOf(spec), spec));
+    return withReviewStatus(object, await ask(reviewedUser(spec), spec));
   };
   return {
     SubjectAccessReview: access,
     LocalSubjectAccessReview: access,
     async SelfSubjectAccessReview(context, object) {
       const { spec } = object as SelfSubjectAccessReview;
-      return answered(object, await ask(userOf(context), spec));
+      return withReviewStatus(object, await ask(userOf(context), spec));
     },
     async SelfSubjectRulesReview(context, object) {
       const { namespace = "" } = (object as SelfSubjectRulesReview).spec ?? {};
@@ -53,36 +53,36 @@ export function reviews({
       return {
         metadata: {},
         spec: {},
-        status: rulesOf(authorizer, userOf(context), namespace, spellingOf(context)),
+        status: rulesReviewStatus(authorizer, userOf(context), namespace, groupNameOf(context)),
       } as ApiObject;
     },
     async SelfSubjectReview(context) {
       const metadata = { creationTimestamp: formatTime(clock.now()) };
-      return { metadata, status: { userInfo: infoOf(userOf(context)) } } satisfies SelfSubjectReview;
+      return { metadata, status: { userInfo: userInfo(userOf(context)) } } satisfies SelfSubjectReview;
     },
     async TokenReview(_context, object) {
       const { token = "", audiences = [] } = (object as TokenReview).spec ?? {};
       if (token === "") throw badRequest("token is required for TokenReview in authentication");
-      return answered(object, await identify(reviewToken, token, audiences));
+      return withReviewStatus(object, await reviewTokenStatus(reviewToken, token, audiences));
     },
   };
 }
 
-function answered<T extends ApiObject, S>(object: T, status: S): T & { readonly status: S } {
+function withReviewStatus<T extends ApiObject, S>(object: T, status: S): T & { readonly status: S } {
   return { ...object, status };
 }
 
-type Asked = Pick<SubjectAccessReviewSpec, "resourceAttributes" | "nonResourceAttributes">;
+type ReviewedAttributes = Pick<SubjectAccessReviewSpec, "resourceAttributes" | "nonResourceAttributes">;
 
 /** As from a server that has never heard of selectors. */
-function unselected(asked: Asked): Asked {
+function withoutSelectors(asked: ReviewedAttributes): ReviewedAttributes {
   if (asked.resourceAttributes === undefined) return asked;
   const { fieldSelector: _field, labelSelector: _label, ...resourceAttributes } = asked.resourceAttributes;
   return { ...asked, resourceAttributes };
 }
 
-async function review(authorizer: Authorizer, user: UserInfo, asked: Asked): Promise<SubjectAccessReviewStatus> {
-  const { attributes, problems } = attributesOf(user, asked);
+async function authorizeReview(authorizer: Authorizer, user: UserInfo, asked: ReviewedAttributes): Promise<SubjectAccessReviewStatus> {
+  const { attributes, problems } = reviewAttributes(user, asked);
   const { decision, reason, error } = await authorizer.authorize(attributes);
   const evaluation = [...(error === undefined ? [] : [error]), ...problems].join("; ");
   return {
@@ -93,10 +93,10 @@ async function review(authorizer: Authorizer, user: UserInfo, asked: Asked): Pro
   };
 }
 
-function attributesOf(user: UserInfo, asked: Asked): { attributes: Attributes; problems: readonly string[] } {
+function reviewAttributes(user: UserInfo, asked: ReviewedAttributes): { attributes: Attributes; problems: readonly string[] } {
   const { resourceAttributes: resource, nonResourceAttributes: path } = asked;
-  const fields = selectedFields(resource?.fieldSelector);
-  const labels = selectedLabels(resource?.labelSelector);
+  const fields = fieldSelectorText(resource?.fieldSelector);
+  const labels = labelSelectorText(resource?.labelSelector);
   const attributes: Attributes = {
     user,
     verb: (resource ?? path)?.verb ?? "",
@@ -119,11 +119,11 @@ function attributesOf(user: UserInfo, asked: Asked): { attributes: Attributes; p
   };
 }
 
-function subjectOf({ user = "", groups = [], extra = {}, uid = "" }: SubjectAccessReviewSpec): UserInfo {
+function reviewedUser({ user = "", groups = [], extra = {}, uid = "" }: SubjectAccessReviewSpec): UserInfo {
   return { name: user, uid, groups, extra };
 }
 
-function infoOf({ name, uid, groups, extra }: UserInfo) {
+function userInfo({ name, uid, groups, extra }: UserInfo) {
   return {
     username: name,
     ...(uid === "" ? {} : { uid }),
@@ -132,14 +132,14 @@ function infoOf({ name, uid, groups, extra }: UserInfo) {
   };
 }
 
-type Spelling = (group: string) => string;
+type GroupName = (group: string) => string;
 
 /** Groups are named as the question names its own. */
-function spellingOf({ info }: RequestContext): Spelling {
+function groupNameOf({ info }: RequestContext): GroupName {
   return info.group === kubernetesGroup(info.group) ? kubernetesGroup : svcGroup;
 }
 
-function rulesOf(authorizer: Authorizer, user: UserInfo, namespace: string, spelling: Spelling) {
+function rulesReviewStatus(authorizer: Authorizer, user: UserInfo, namespace: string, spelling: GroupName) {
   const { rules, incomplete, error } = authorizer.rulesFor?.(user, namespace) ?? { rules: [], incomplete: true };
   const forPaths = rules.filter((rule) => (rule.nonResourceURLs ?? []).length > 0);
   const forResources = rules.filter((rule) => (rule.nonResourceURLs ?? []).length === 0);
@@ -154,12 +154,12 @@ function rulesOf(authorizer: Authorizer, user: UserInfo, namespace: string, spel
   };
 }
 
-async function identify(
+async function reviewTokenStatus(
   reviewToken: ReviewToken,
   token: string,
   audiences: readonly string[],
 ): Promise<TokenReviewStatus> {
   const found = await reviewToken(token, audiences);
   if ("error" in found) return { error: found.error };
-  return { authenticated: true, user: infoOf(found.user), audiences: found.audiences };
+  return { authenticated: true, user: userInfo(found.user), audiences: found.audiences };
 }

@@ -3,19 +3,19 @@ import { configMapKind } from "../../api/core/config-map/kind.ts";
 import type { ConfigMap } from "../../api/core/config-map/schema.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Authorities } from "../authentication/authenticators.ts";
+import type { ClientAuthorities } from "../authentication/authenticators.ts";
 import { ensure, systemScope } from "./ensure.ts";
 
 export const TRUST_CONFIG_MAP = "extension-apiserver-authentication";
-/** Where Kubernetes' own extension servers look, and where the project's do. */
+/** The namespaces that Kubernetes' extension servers and the project's read the ConfigMap from. */
 export const TRUST_NAMESPACES = ["kube-system", "svc-system"] as const;
 
 type Data = Readonly<Record<string, string>>;
 
-/** Tells extension servers whom client certificates come from, so that they know users as this server does. */
+/** Publishes the authorities of client certificates, so that extension servers authenticate users as this server does. */
 export async function publishAuthenticationTrust(
   registries: Registries,
-  authorities: Authorities,
+  authorities: ClientAuthorities,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<void> {
@@ -29,9 +29,9 @@ export async function publishAuthenticationTrust(
   }
 }
 
-function trustData(authorities: Authorities): Data {
-  const clients = authorities.clients();
-  const proxies = authorities.proxies();
+function trustData(authorities: ClientAuthorities): Data {
+  const clients = authorities.clientCa();
+  const proxies = authorities.requestHeader();
   return {
     ...(clients === undefined ? {} : { "client-ca-file": clients }),
     ...(proxies === undefined
@@ -47,7 +47,7 @@ function trustData(authorities: Authorities): Data {
   };
 }
 
-/** Other servers of the cluster have written theirs: lists are joined, authorities that have expired left out. */
+/** Merges with the data that other servers of the cluster wrote, without expired certificates. */
 function mergeData(found: Data, own: Data, now: number): Data {
   const data: Record<string, string> = { ...found };
   for (const [key, value] of Object.entries(own)) {
@@ -74,7 +74,7 @@ function isUnexpired(block: string, now: number): boolean {
 
 function joinLists(theirs: string, ours: string): string {
   const [first, second] = [theirs, ours].map(listOf);
-  // An empty list of allowed names allows all: joined with another it would allow fewer.
+  // An empty list of allowed names allows every name; merged with another list it allows fewer.
   return JSON.stringify([...new Set([...first!, ...second!])]);
 }
 

@@ -1,4 +1,7 @@
-/** What the server keeps in the cluster for itself and its clients: there after the start, and again if it is lost. */
+/**
+ * The controllers of the control plane's own objects, as in Kubernetes' pkg/controlplane/controller: they create the
+ * objects before the server is ready and recreate those that are deleted.
+ */
 import { hostname } from "node:os";
 import { apiServiceKind } from "../../api/apiregistration/api-service/kind.ts";
 import { configMapKind } from "../../api/core/config-map/kind.ts";
@@ -12,7 +15,7 @@ import type { Registries } from "../../registry/registries.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { withTimeout } from "../../std/time/with-timeout.ts";
-import type { Authorities } from "../authentication/authenticators.ts";
+import type { ClientAuthorities } from "../authentication/authenticators.ts";
 import { reconcileApiServiceAvailability } from "./api-service-availability.ts";
 import { ensureSystemObjects, SYSTEM_NAMESPACES } from "./bootstrap-objects.ts";
 import { TRUST_CONFIG_MAP, TRUST_NAMESPACES, publishAuthenticationTrust } from "./cluster-authentication-trust.ts";
@@ -28,16 +31,16 @@ import { reconcileServiceCidrs } from "./service-cidrs.ts";
 export interface ControlPlaneOptions {
   readonly registries: Registries;
   readonly service: ServiceAllocation;
-  /** Undefined where nobody could reach the server. */
+  /** Undefined when the server has no address that other hosts can reach. */
   readonly endpoints: EndpointReconcilerOptions | undefined;
-  readonly authorities: Authorities;
+  readonly authorities: ClientAuthorities;
   readonly clock: Clock;
   readonly log: Logger;
   readonly signal: AbortSignal;
 }
 
 export interface ControlPlaneControllers {
-  /** Resolves once nothing is kept any more, after the signal. Never rejects. */
+  /** Resolves after the signal, when this server is removed from the endpoints. Never rejects. */
   readonly ended: Promise<void>;
 }
 
@@ -47,7 +50,7 @@ const INTERVAL_MS = 60_000;
 const SERVICE_REPAIR_INTERVAL_MS = 180_000;
 const LEASE_GC_INTERVAL_MS = 3_600_000;
 
-/** Resolves when all is there; what cannot be made is logged and tried again. */
+/** Resolves after the first run of the initial reconcilers; failures are logged and retried. */
 export async function startControlPlaneControllers(options: ControlPlaneOptions): Promise<ControlPlaneControllers> {
   const { registries, service, endpoints, authorities, clock, log, signal } = options;
   const lease = new IdentityLease(registries, hostname(), signal);
@@ -57,34 +60,34 @@ export async function startControlPlaneControllers(options: ControlPlaneOptions)
   const prefixOf = <T extends ApiObject>(kind: Kind<T>): string => registries.of(kind).objects.prefix();
   const initialReconcilers: readonly PeriodicReconciler[] = [
     {
-      name: "the endpoints of the API",
+      name: "the endpoints of the kubernetes service",
       everyMs: SHORT_INTERVAL_MS,
       ensuredKeys: endpointReconciler?.keys ?? [],
       reconcile: async () => await endpointReconciler?.reconcile(),
     },
-    { name: "the server's lease", everyMs: SHORT_INTERVAL_MS, reconcile: () => lease.renew() },
-    { name: "service blocks", everyMs: SHORT_INTERVAL_MS, reconcile: () => reconcileServiceCidrs(registries, signal) },
+    { name: "the API server identity lease", everyMs: SHORT_INTERVAL_MS, reconcile: () => lease.renew() },
+    { name: "ServiceCIDRs", everyMs: SHORT_INTERVAL_MS, reconcile: () => reconcileServiceCidrs(registries, signal) },
     {
-      name: "flow control",
+      name: "flow schemas and priority levels",
       everyMs: INTERVAL_MS,
       ensuredKeys: [prefixOf(flowSchemaKind), prefixOf(priorityLevelConfigurationKind)],
       reconcile: () => ensureFlowControl(registries, signal),
     },
     {
-      name: "what extension servers know of clients",
+      name: "the cluster authentication trust",
       everyMs: INTERVAL_MS,
       ensuredKeys: TRUST_NAMESPACES.map((each) => keyOf(configMapKind, TRUST_CONFIG_MAP, each)),
-      onChange: (changed) => authorities.follow(changed),
+      onChange: (callback) => authorities.onChange(callback),
       reconcile: () => publishAuthenticationTrust(registries, authorities, clock, signal),
     },
     {
-      name: "since when the use of tokens in secrets is tracked",
+      name: "legacy service account token tracking",
       everyMs: INTERVAL_MS,
       ensuredKeys: [keyOf(configMapKind, LEGACY_TRACKING.name, LEGACY_TRACKING.namespace)],
       reconcile: () => ensureLegacyTokenTracking(registries, clock, signal),
     },
   ];
-  /** Done already, or nothing that anybody waits for. */
+  /** These ran before, or readiness does not depend on them. */
   const backgroundReconcilers: readonly PeriodicReconciler[] = [
     {
       name: "namespaces and priority classes",
@@ -92,30 +95,30 @@ export async function startControlPlaneControllers(options: ControlPlaneOptions)
       ensuredKeys: [...SYSTEM_NAMESPACES.map((name) => keyOf(namespaceKind, name)), prefixOf(priorityClassKind)],
       reconcile: () => ensureSystemObjects(registries, signal),
     },
-    { name: "the service of the API", everyMs: SHORT_INTERVAL_MS, ensuredKeys: service.keys, reconcile: () => service.reconcile() },
+    { name: "the kubernetes service", everyMs: SHORT_INTERVAL_MS, ensuredKeys: service.keys, reconcile: () => service.reconcile() },
     {
-      name: "what flow schemas say of their priority levels",
+      name: "the status of flow schemas",
       everyMs: INTERVAL_MS,
       watchedKeys: [prefixOf(flowSchemaKind), prefixOf(priorityLevelConfigurationKind)],
       reconcile: () => reconcileFlowSchemaStatus(registries, signal),
     },
     {
-      name: "what API services say of their servers",
+      name: "the availability of API services",
       everyMs: SHORT_INTERVAL_MS,
       watchedKeys: [prefixOf(apiServiceKind)],
       reconcile: () => reconcileApiServiceAvailability(registries, signal),
     },
-    { name: "addresses of services", everyMs: SERVICE_REPAIR_INTERVAL_MS, reconcile: () => service.repair() },
-    { name: "leases of servers that are gone", everyMs: LEASE_GC_INTERVAL_MS, reconcile: () => lease.collectStale() },
+    { name: "service IP addresses", everyMs: SERVICE_REPAIR_INTERVAL_MS, reconcile: () => service.repair() },
+    { name: "expired API server identity leases", everyMs: LEASE_GC_INTERVAL_MS, reconcile: () => lease.collectStale() },
   ];
-  await Promise.all(initialReconcilers.map((chore) => reconcileOnce(chore, log, signal)));
+  await Promise.all(initialReconcilers.map((each) => reconcileOnce(each, log, signal)));
   const { ended } = runReconcilers([...initialReconcilers, ...backgroundReconcilers], { feed: registries.feed, clock, log, signal });
   const withdrawn = ended
     .then(async () => {
       if (endpointReconciler !== undefined) await withTimeout(clock, WITHDRAW_TIMEOUT_MS, endpointReconciler.withdraw(), "the store does not answer");
     })
     .catch((error: unknown) =>
-      log.warn("Cannot take this server from the endpoints of the API", { error: String(error) }),
+      log.warn("Cannot remove this server from the endpoints of the kubernetes service", { error: String(error) }),
     );
   return { ended: withdrawn };
 }

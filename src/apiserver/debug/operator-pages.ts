@@ -2,7 +2,7 @@
 import type { Clock } from "../../std/time/clock.ts";
 import type { ApiServerConfig } from "../config/config.ts";
 import type { Route } from "../handlers/routes.ts";
-import { metricsPage, resetMetrics } from "../metrics/metrics-page.ts";
+import { metricsResponse, resetMetrics } from "../metrics/metrics-page.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import type { Diagnostics } from "./debug-endpoints.ts";
 import { flagz, statusz } from "./zpages.ts";
@@ -33,7 +33,7 @@ function metricPages({ observability: observe }: ApiServerConfig, { metrics }: P
   const all = [metrics.registry, metrics.slis];
   const own = (path: string, registries: typeof all): OperatorPage[] => {
     const methods = ["GET", "POST", "PUT", "PATCH", "OPTIONS", ...(observe.profiling ? [] : ["DELETE"])];
-    const shown = page(path, async ({ request }) => metricsPage(registries, request.headers.accept), methods);
+    const shown = page(path, async ({ request }) => metricsResponse(registries, request.headers.accept), methods);
     // Numbers that start anew confuse whoever adds them up: for those who measure by hand.
     const reset = page(path, async () => resetMetrics(registries), ["DELETE"], false);
     return observe.profiling ? [shown, reset] : [shown];

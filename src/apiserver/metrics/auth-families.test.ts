@@ -4,10 +4,10 @@ import { AdmissionMetrics, WebhookMetrics } from "../../admission/chain/metrics.
 import { createNodeGraph } from "../../auth/authz/node/node-graph.ts";
 import { type HistogramFamily, MetricRegistry } from "../../std/metrics/metrics.ts";
 import { systemClock } from "../../std/time/clock.ts";
-import { authorizationDecisions, measuredAuthenticator, measuredAuthorizer } from "./auth-metrics.ts";
-import { authenticationObserver } from "./authentication-metrics.ts";
-import { authorizerEvents } from "./authorizer-metrics.ts";
-import { measuredNodeGraph } from "./node-graph-metrics.ts";
+import { createDecisionCounter, measureAuthenticator, measureAuthorizer } from "./auth-metrics.ts";
+import { createAuthenticationObserver } from "./authentication-metrics.ts";
+import { createAuthorizerObserver } from "./authorizer-metrics.ts";
+import { measureNodeGraph } from "./node-graph-metrics.ts";
 
 interface Known {
   readonly name: string;
@@ -30,12 +30,12 @@ t.test("what is measured of authentication, authorization and admission is what 
     return;
   }
   const registry = new MetricRegistry();
-  measuredAuthenticator(() => undefined, registry, systemClock);
-  measuredAuthorizer({ authorize: async () => ({ decision: "allow", reason: "" }) }, registry, systemClock);
-  authorizationDecisions(registry);
-  authenticationObserver(registry, systemClock);
-  authorizerEvents(registry, systemClock);
-  measuredNodeGraph(createNodeGraph(), registry, systemClock);
+  measureAuthenticator(() => undefined, registry, systemClock);
+  measureAuthorizer({ authorize: async () => ({ decision: "allow", reason: "" }) }, registry, systemClock);
+  createDecisionCounter(registry);
+  createAuthenticationObserver(registry, systemClock);
+  createAuthorizerObserver(registry, systemClock);
+  measureNodeGraph(createNodeGraph(), registry, systemClock);
   new AdmissionMetrics(registry, systemClock);
   WebhookMetrics.of(registry);
   const families = new Map(registry.all().map((family) => [family.options.name, family]));

@@ -8,7 +8,7 @@ import type { Clock } from "../../std/time/clock.ts";
 const SECONDS = Array.from({ length: 15 }, (_, power) => 2 ** power / 1000);
 
 /** Names that are few, and the same everywhere; all others are told together. */
-const KNOWN_USERS: ReadonlySet<string> = new Set([
+const LABELLED_USERS: ReadonlySet<string> = new Set([
   "admin",
   "client",
   "kube_proxy",
@@ -16,12 +16,12 @@ const KNOWN_USERS: ReadonlySet<string> = new Set([
   "system:serviceaccount:kube-system:default",
 ]);
 
-export function measuredAuthenticator(
+export function measureAuthenticator(
   authenticate: Authenticator,
   registry: MetricRegistry,
   clock: Clock,
 ): Authenticator {
-  const outcomes = outcomesOf(registry, "authentication", ["success", "failure", "error"], {
+  const outcomes = createOutcomes(registry, "authentication", ["success", "failure", "error"], {
     name: "authentication_attempts",
     help: "Attempts to find out who asks, by what came of them.",
   });
@@ -37,7 +37,7 @@ export function measuredAuthenticator(
     try {
       const user = await authenticate(credentials);
       outcome = user === undefined ? outcomes.failure : outcomes.success;
-      if (user !== undefined) users.with(publicName(user.name)).inc();
+      if (user !== undefined) users.with(usernameLabel(user.name)).inc();
       return user;
     } finally {
       outcome.record(clock.monotonic() - began);
@@ -45,8 +45,8 @@ export function measuredAuthenticator(
   };
 }
 
-export function measuredAuthorizer(authorizer: Authorizer, registry: MetricRegistry, clock: Clock): Authorizer {
-  const outcomes = outcomesOf(registry, "authorization", ["allowed", "denied", "no-opinion", "error"], {
+export function measureAuthorizer(authorizer: Authorizer, registry: MetricRegistry, clock: Clock): Authorizer {
+  const outcomes = createOutcomes(registry, "authorization", ["allowed", "denied", "no-opinion", "error"], {
     name: "authorization_attempts_total",
     help: "Questions whether somebody may do something, by how they were answered.",
   });
@@ -71,7 +71,7 @@ export function measuredAuthorizer(authorizer: Authorizer, registry: MetricRegis
 }
 
 /** For those who are told what each mode decides; what it has no opinion about is not counted. */
-export function authorizationDecisions(registry: MetricRegistry): Decided {
+export function createDecisionCounter(registry: MetricRegistry): Decided {
   const decisions = registry.counter({
     name: "apiserver_authorization_decisions_total",
     help: "Requests that an authorizer allowed or denied.",
@@ -98,7 +98,7 @@ class Outcome {
   }
 }
 
-function outcomesOf<R extends string>(
+function createOutcomes<R extends string>(
   registry: MetricRegistry,
   what: string,
   results: readonly R[],
@@ -112,7 +112,7 @@ function outcomesOf<R extends string>(
   return Object.fromEntries(entries) as Readonly<Record<R, Outcome>>;
 }
 
-function publicName(name: string): string {
-  if (KNOWN_USERS.has(name)) return name;
+function usernameLabel(name: string): string {
+  if (LABELLED_USERS.has(name)) return name;
   return name.includes("@") ? "email_id" : "other";
 }

@@ -3,10 +3,10 @@ import type { TokenUse } from "../../auth/service-account/authenticator.ts";
 import type { SignerObserver } from "../../auth/service-account/external-signer.ts";
 import type { MetricRegistry } from "../../std/metrics/metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { TokenIssuersObserver } from "../authentication/token-authenticators.ts";
+import type { TokenAuthenticatorsObserver } from "../authentication/token-authenticators.ts";
 import { hashOf, serverIdHash } from "./server-id.ts";
 
-export interface AuthenticationObserver extends TokenIssuersObserver {
+export interface AuthenticationObserver extends TokenAuthenticatorsObserver {
   used(use: TokenUse): void;
   /** A client showed a certificate that is good for so long; less than 0 for one that has expired. */
   certificateLasts(milliseconds: number): void;
@@ -24,7 +24,7 @@ const CERTIFICATE_SECONDS = [
   ...[30 * DAY, 90 * DAY, 180 * DAY, 360 * DAY],
 ];
 
-export function authenticationObserver(registry: MetricRegistry, clock: Clock): AuthenticationObserver {
+export function createAuthenticationObserver(registry: MetricRegistry, clock: Clock): AuthenticationObserver {
   const lasts = registry
     .histogram(
       {
@@ -36,15 +36,15 @@ export function authenticationObserver(registry: MetricRegistry, clock: Clock): 
     )
     .with();
   return {
-    cache: tokenCache(registry),
-    used: tokenUses(registry),
+    cache: createTokenCacheObserver(registry),
+    used: createTokenUseCounter(registry),
     certificateLasts: (milliseconds) => lasts.observe(milliseconds / 1000),
-    signer: externalSigner(registry, clock),
-    ...issuers(registry, clock),
+    signer: createSignerObserver(registry, clock),
+    ...createIssuerObserver(registry, clock),
   };
 }
 
-function externalSigner(registry: MetricRegistry, clock: Clock): SignerObserver {
+function createSignerObserver(registry: MetricRegistry, clock: Clock): SignerObserver {
   const family = (name: string, help: string, ...labels: readonly string[]) =>
     ({ name: `apiserver_externaljwt_${name}`, help, stability: "ALPHA", labels }) as const;
   const seconds = registry.histogram(
@@ -74,7 +74,7 @@ function externalSigner(registry: MetricRegistry, clock: Clock): SignerObserver 
   };
 }
 
-function tokenCache(registry: MetricRegistry): TokenIssuersObserver["cache"] {
+function createTokenCacheObserver(registry: MetricRegistry): TokenAuthenticatorsObserver["cache"] {
   const family = (name: string, help: string) =>
     ({ name: `authentication_token_cache_${name}`, help, stability: "ALPHA", labels: ["status"] }) as const;
   const asked = registry.counter(family("request_total", "Tokens looked up, by whether they were remembered."));
@@ -98,7 +98,7 @@ function tokenCache(registry: MetricRegistry): TokenIssuersObserver["cache"] {
   };
 }
 
-function tokenUses(registry: MetricRegistry): (use: TokenUse) => void {
+function createTokenUseCounter(registry: MetricRegistry): (use: TokenUse) => void {
   const counter = (name: string, help: string) =>
     registry.counter({ name: `serviceaccount_${name}_total`, help, stability: "ALPHA" }).with();
   const valid = counter("valid_tokens", "Uses of service accounts' tokens.");
@@ -118,7 +118,7 @@ function tokenUses(registry: MetricRegistry): (use: TokenUse) => void {
   return (use) => counters[use].inc();
 }
 
-function issuers(registry: MetricRegistry, clock: Clock): Pick<TokenIssuersObserver, "verified" | "configured"> {
+function createIssuerObserver(registry: MetricRegistry, clock: Clock): Pick<TokenAuthenticatorsObserver, "verified" | "configured"> {
   const prefix = "apiserver_authentication_";
   const latency = registry.histogram(
     {
@@ -149,8 +149,8 @@ function issuers(registry: MetricRegistry, clock: Clock): Pick<TokenIssuersObser
   });
   const server = serverIdHash();
   return {
-    verified: (url, result, milliseconds) => latency.with(hashOf(url), result).observe(milliseconds / 1000),
-    configured(worked, content, again) {
+    tokenVerified: (url, result, milliseconds) => latency.with(hashOf(url), result).observe(milliseconds / 1000),
+    configurationLoaded(worked, content, again) {
       const status = worked ? "success" : "failure";
       if (again) reloads.with(server, status).inc();
       if (again) last.with(server, status).set(clock.now() / 1000);

@@ -9,7 +9,7 @@ export interface FeatureState {
   readonly enabled: boolean;
 }
 
-export function buildMetrics(registry: MetricRegistry, version: VersionInfo, features: readonly FeatureState[]): void {
+export function registerBuildMetrics(registry: MetricRegistry, version: VersionInfo, features: readonly FeatureState[]): void {
   const build = registry.gauge({
     name: "kubernetes_build_info",
     help: "1, with what the server answers at /version.",
@@ -40,7 +40,7 @@ export function buildMetrics(registry: MetricRegistry, version: VersionInfo, fea
 }
 
 /** Of the metrics themselves; the last to be added to a registry. */
-export function registryMetrics(registry: MetricRegistry): void {
+export function registerRegistryMetrics(registry: MetricRegistry): void {
   const registered = registry.counter({
     name: "registered_metrics_total",
     help: "Metrics there are, by how long they will stay as they are.",

@@ -4,9 +4,9 @@ const READS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 const WINDOW_MS = 1000;
 
 /** How many requests are being answered: the most at any one time of the last second. */
-export class Inflight {
-  readonly #readOnly: Level;
-  readonly #mutating: Level;
+export class InFlightGauge {
+  readonly #readOnly: PeakGauge;
+  readonly #mutating: PeakGauge;
 
   constructor(registry: MetricRegistry) {
     const gauge = registry.gauge({
@@ -15,8 +15,8 @@ export class Inflight {
       stability: "STABLE",
       labels: ["request_kind"],
     });
-    this.#readOnly = new Level(gauge.with("readOnly"));
-    this.#mutating = new Level(gauge.with("mutating"));
+    this.#readOnly = new PeakGauge(gauge.with("readOnly"));
+    this.#mutating = new PeakGauge(gauge.with("mutating"));
   }
 
   /** `nowMs` only ever grows. */
@@ -30,12 +30,12 @@ export class Inflight {
     this.#levelOf(method).count--;
   }
 
-  #levelOf(method: string): Level {
+  #levelOf(method: string): PeakGauge {
     return READS.has(method) ? this.#readOnly : this.#mutating;
   }
 }
 
-class Level {
+class PeakGauge {
   count = 0;
   readonly #highest: Gauge;
   #windowEnds = 0;

@@ -5,10 +5,10 @@ export class MeasuredStream<V> implements AsyncIterableIterator<V> {
   readonly #source: AsyncIterator<V>;
   readonly #events: WatchSeries | undefined;
   readonly #ended: (bytes: number) => void;
-  readonly #see = (step: IteratorResult<V, unknown>): void => this.#count(step);
-  readonly #fail = (): void => this.#end();
+  readonly #onStep = (step: IteratorResult<V, unknown>): void => this.#count(step);
+  readonly #onError = (): void => this.#end();
   #bytes = 0;
-  #over = false;
+  #isOver = false;
 
   constructor(body: AsyncIterable<V>, ended: (bytes: number) => void, events: WatchSeries | undefined) {
     this.#source = body[Symbol.asyncIterator]();
@@ -23,7 +23,7 @@ export class MeasuredStream<V> implements AsyncIterableIterator<V> {
   /** The source's own promise: whoever reads waits no longer than without the counting. */
   next(): Promise<IteratorResult<V, unknown>> {
     const step = this.#source.next();
-    step.then(this.#see, this.#fail);
+    step.then(this.#onStep, this.#onError);
     return step;
   }
 
@@ -44,8 +44,8 @@ export class MeasuredStream<V> implements AsyncIterableIterator<V> {
   }
 
   #end(): void {
-    if (this.#over) return;
-    this.#over = true;
+    if (this.#isOver) return;
+    this.#isOver = true;
     this.#ended(this.#bytes);
   }
 }

@@ -18,7 +18,7 @@ const MINOR = 33;
 const KEY = /^[a-zA-Z_:][\w:]*,[a-zA-Z_]\w*$/;
 
 /** Throws with one sentence, naming the file and the entry, for a manifest that cannot be used. */
-export async function metricPolicy(config: MetricsConfig): Promise<MetricPolicy> {
+export async function loadMetricPolicy(config: MetricsConfig): Promise<MetricPolicy> {
   const fromFile = config.allowedLabelsFile === undefined ? {} : await readManifest(config.allowedLabelsFile);
   const allowed = { ...fromFile, ...config.allowedLabels };
   return {
@@ -30,20 +30,20 @@ export async function metricPolicy(config: MetricsConfig): Promise<MetricPolicy>
 }
 
 async function readManifest(path: string): Promise<Readonly<Record<string, readonly string[]>>> {
-  const refused = (why: string, cause?: unknown) =>
+  const error = (why: string, cause?: unknown) =>
     new Error(`Cannot use --allow-metric-labels-manifest="${path}": ${why}`, { cause });
   let content: unknown;
   try {
     content = parseYaml(await readFile(path, "utf8"))[0]?.value;
   } catch (cause) {
-    throw refused(cause instanceof Error ? cause.message : String(cause), cause);
+    throw error(cause instanceof Error ? cause.message : String(cause), cause);
   }
   if (content === null || content === undefined) return {};
-  if (typeof content !== "object" || Array.isArray(content)) throw refused("it must map METRIC,LABEL to VALUE,VALUE");
+  if (typeof content !== "object" || Array.isArray(content)) throw error("it must map METRIC,LABEL to VALUE,VALUE");
   return Object.fromEntries(
     Object.entries(content).map(([key, values]) => {
-      if (!KEY.test(key)) throw refused(`"${key}" must be METRIC,LABEL`);
-      if (typeof values !== "string") throw refused(`"${key}" must have its values in one text: VALUE,VALUE`);
+      if (!KEY.test(key)) throw error(`"${key}" must be METRIC,LABEL`);
+      if (typeof values !== "string") throw error(`"${key}" must have its values in one text: VALUE,VALUE`);
       return [key, values.split(",")];
     }),
   );

@@ -11,7 +11,7 @@ const OFFERS = [
 ] as const;
 
 /** Whoever accepts neither form gets the first all the same, as scrapers expect. */
-export function metricsPage(registries: readonly MetricRegistry[], accept: string | undefined): HttpResponse {
+export function metricsResponse(registries: readonly MetricRegistry[], accept: string | undefined): HttpResponse {
   const chosen = negotiate(accept, OFFERS, (offer, { version }) => {
     if (version === undefined) return true;
     return offer.format === "prometheus" ? version === "0.0.4" : version === "1.0.0" || version === "0.0.1";

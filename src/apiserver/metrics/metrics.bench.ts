@@ -8,8 +8,8 @@ import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { parseRequestInfo } from "../request/request-info.ts";
-import { measuredAuthenticator, measuredAuthorizer } from "./auth-metrics.ts";
-import { measuring, RequestMetrics } from "./request-metrics.ts";
+import { measureAuthenticator, measureAuthorizer } from "./auth-metrics.ts";
+import { withRequestMetrics, RequestMetrics } from "./request-metrics.ts";
 
 const CALLS = 200_000;
 
@@ -33,9 +33,9 @@ const response = textResponse(200, "ok");
 const respond = async () => response;
 const authenticate: Authenticator = async () => user;
 const authorizer: Authorizer = { authorize: async () => ({ decision: "allow", reason: "" }) };
-const stage = measuring(new RequestMetrics(registry, () => scheme), systemClock)(respond);
-const measuredWho = measuredAuthenticator(authenticate, registry, systemClock);
-const measuredMay = measuredAuthorizer(authorizer, registry, systemClock);
+const stage = withRequestMetrics(new RequestMetrics(registry, () => scheme), systemClock)(respond);
+const measuredWho = measureAuthenticator(authenticate, registry, systemClock);
+const measuredMay = measureAuthorizer(authorizer, registry, systemClock);
 
 await compare("request", respond, () => stage(context));
 await compare(

@@ -11,7 +11,7 @@ const OWNED: Readonly<Record<string, string>> = {
   resourceslices: "ResourceSlice",
 };
 
-export function measuredNodeGraph(graph: NodeGraph, registry: MetricRegistry, clock: Clock): NodeGraph {
+export function measureNodeGraph(graph: NodeGraph, registry: MetricRegistry, clock: Clock): NodeGraph {
   const seconds = registry.histogram(
     {
       name: "node_authorizer_graph_actions_duration_seconds",
@@ -21,20 +21,20 @@ export function measuredNodeGraph(graph: NodeGraph, registry: MetricRegistry, cl
     },
     SECONDS,
   );
-  const measured = (operation: string, change: () => void): void => {
+  const measure = (operation: string, change: () => void): void => {
     const began = clock.monotonic();
     change();
     seconds.with(operation).observe((clock.monotonic() - began) / 1000);
   };
   return {
-    putPod: (pod) => measured("AddPod", () => graph.putPod(pod)),
-    deletePod: (namespace, name) => measured("DeletePod", () => graph.deletePod(namespace, name)),
-    putVolume: (volume) => measured("AddPV", () => graph.putVolume(volume)),
-    deleteVolume: (name) => measured("DeletePV", () => graph.deleteVolume(name)),
+    putPod: (pod) => measure("AddPod", () => graph.putPod(pod)),
+    deletePod: (namespace, name) => measure("DeletePod", () => graph.deletePod(namespace, name)),
+    putVolume: (volume) => measure("AddPV", () => graph.putVolume(volume)),
+    deleteVolume: (name) => measure("DeletePV", () => graph.deleteVolume(name)),
     putOwned: (resource, name, node) =>
-      measured(`Add${OWNED[resource] ?? resource}`, () => graph.putOwned(resource, name, node)),
+      measure(`Add${OWNED[resource] ?? resource}`, () => graph.putOwned(resource, name, node)),
     deleteOwned: (resource, name) =>
-      measured(`Delete${OWNED[resource] ?? resource}`, () => graph.deleteOwned(resource, name)),
+      measure(`Delete${OWNED[resource] ?? resource}`, () => graph.deleteOwned(resource, name)),
     refers: (node, resource, namespace, name) => graph.refers(node, resource, namespace, name),
   };
 }

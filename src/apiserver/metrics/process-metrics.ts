@@ -9,22 +9,22 @@ const RESOLUTION_MS = 20;
 const QUANTILES = [0.5, 0.9, 0.99];
 
 /** Ends the watching of the event loop. */
-export function processMetrics(registry: MetricRegistry): Disposable {
-  hostMetrics(registry);
-  heapMetrics(registry);
-  return eventLoopMetrics(registry);
+export function registerProcessMetrics(registry: MetricRegistry): Disposable {
+  registerHostMetrics(registry);
+  registerHeapMetrics(registry);
+  return registerEventLoopMetrics(registry);
 }
 
-function hostMetrics(registry: MetricRegistry): void {
+function registerHostMetrics(registry: MetricRegistry): void {
   const cpu = registry.counter({
     name: "process_cpu_seconds_total",
     help: "Processor time that the process has used, in seconds.",
   });
-  const resident = single(registry, "process_resident_memory_bytes", "Memory of the process that is in RAM.");
-  const virtual = single(registry, "process_virtual_memory_bytes", "Addresses that the process has taken, in bytes.");
-  const open = single(registry, "process_open_fds", "Files, sockets and the like that are open.");
-  const most = single(registry, "process_max_fds", "How many of them may be open.");
-  const started = single(registry, "process_start_time_seconds", "When the process started, in seconds since 1970.");
+  const resident = registerGauge(registry, "process_resident_memory_bytes", "Memory of the process that is in RAM.");
+  const virtual = registerGauge(registry, "process_virtual_memory_bytes", "Addresses that the process has taken, in bytes.");
+  const open = registerGauge(registry, "process_open_fds", "Files, sockets and the like that are open.");
+  const most = registerGauge(registry, "process_max_fds", "How many of them may be open.");
+  const started = registerGauge(registry, "process_start_time_seconds", "When the process started, in seconds since 1970.");
   started(performance.timeOrigin / 1000);
   const limit = openFilesMax();
   registry.onCollect(() => {
@@ -33,18 +33,18 @@ function hostMetrics(registry: MetricRegistry): void {
     resident(process.memoryUsage.rss());
     const pages = Number(readProc("/proc/self/statm")?.split(" ")[0]);
     if (pages > 0) virtual(pages * 4096);
-    const descriptors = countOpen();
+    const descriptors = countOpenFiles();
     if (descriptors !== undefined) open(descriptors);
     if (limit !== undefined) most(limit);
   });
 }
 
-function heapMetrics(registry: MetricRegistry): void {
-  const total = single(registry, "nodejs_heap_size_total_bytes", "The heap of JavaScript objects, in bytes.");
-  const used = single(registry, "nodejs_heap_size_used_bytes", "How much of the heap is in use, in bytes.");
-  const limit = single(registry, "nodejs_heap_size_limit_bytes", "How large the heap may grow, in bytes.");
-  const external = single(registry, "nodejs_external_memory_bytes", "Memory outside the heap that objects hold on to.");
-  const buffers = single(registry, "nodejs_array_buffers_bytes", "Memory of buffers, in bytes.");
+function registerHeapMetrics(registry: MetricRegistry): void {
+  const total = registerGauge(registry, "nodejs_heap_size_total_bytes", "The heap of JavaScript objects, in bytes.");
+  const used = registerGauge(registry, "nodejs_heap_size_used_bytes", "How much of the heap is in use, in bytes.");
+  const limit = registerGauge(registry, "nodejs_heap_size_limit_bytes", "How large the heap may grow, in bytes.");
+  const external = registerGauge(registry, "nodejs_external_memory_bytes", "Memory outside the heap that objects hold on to.");
+  const buffers = registerGauge(registry, "nodejs_array_buffers_bytes", "Memory of buffers, in bytes.");
   const spaces = registry.gauge({
     name: "nodejs_heap_space_size_used_bytes",
     help: "How much of each part of the heap is in use, in bytes.",
@@ -70,13 +70,13 @@ function heapMetrics(registry: MetricRegistry): void {
 }
 
 /** The delay is watched from the first time that somebody asks for it: who never asks pays nothing. */
-function eventLoopMetrics(registry: MetricRegistry): Disposable {
+function registerEventLoopMetrics(registry: MetricRegistry): Disposable {
   const help = "How late the event loop was since metrics were last asked for, in seconds";
-  const mean = single(registry, "nodejs_eventloop_lag_mean_seconds", `${help}: the mean.`);
-  const highest = single(registry, "nodejs_eventloop_lag_max_seconds", `${help}: the most.`);
+  const mean = registerGauge(registry, "nodejs_eventloop_lag_mean_seconds", `${help}: the mean.`);
+  const highest = registerGauge(registry, "nodejs_eventloop_lag_max_seconds", `${help}: the most.`);
   const quantiles = QUANTILES.map((quantile) => {
     const name = `nodejs_eventloop_lag_p${quantile * 100}_seconds`;
-    return { quantile, set: single(registry, name, `${help}: ${quantile * 100} % were at most this.`) };
+    return { quantile, set: registerGauge(registry, name, `${help}: ${quantile * 100} % were at most this.`) };
   });
   const busy = registry.counter({
     name: "nodejs_eventloop_active_seconds_total",
@@ -96,7 +96,7 @@ function eventLoopMetrics(registry: MetricRegistry): Disposable {
   return { [Symbol.dispose]: () => void delays.disable() };
 }
 
-function single(registry: MetricRegistry, name: string, help: string): (value: number) => void {
+function registerGauge(registry: MetricRegistry, name: string, help: string): (value: number) => void {
   const family: GaugeFamily = registry.gauge({ name, help });
   return (value) => family.with().set(value);
 }
@@ -110,7 +110,7 @@ function readProc(path: string): string | undefined {
   }
 }
 
-function countOpen(): number | undefined {
+function countOpenFiles(): number | undefined {
   try {
     return readdirSync("/proc/self/fd").length;
   } catch {

@@ -16,7 +16,7 @@ import type {
 import type { Clock } from "../../std/time/clock.ts";
 import type { RequestContext, RequestFilter } from "../request/request-context.ts";
 import { isLongRunning, type RequestInfo } from "../request/request-info.ts";
-import { Inflight } from "./in-flight-gauge.ts";
+import { InFlightGauge } from "./in-flight-gauge.ts";
 import { MeasuredStream } from "./measured-stream.ts";
 
 const DURATION_SECONDS = [
@@ -27,7 +27,7 @@ export const SLI_SECONDS = DURATION_SECONDS.slice(2);
 const SIZE_BYTES = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
 const EVENT_BYTES = [1024, 2048, 4096, 8192, 16_384, 32_768, 65_536, 131_072];
 
-const TARGET = ["verb", "group", "version", "resource", "subresource", "scope", "component"];
+const TARGET_LABELS = ["verb", "group", "version", "resource", "subresource", "scope", "component"];
 const VERBS: Readonly<Record<string, string>> = {
   get: "GET",
   list: "LIST",
@@ -38,9 +38,9 @@ const VERBS: Readonly<Record<string, string>> = {
   delete: "DELETE",
   deletecollection: "DELETECOLLECTION",
 };
-const CONNECTS: ReadonlySet<string> = new Set(["attach", "exec", "portforward", "proxy"]);
+const CONNECT_SUBRESOURCES: ReadonlySet<string> = new Set(["attach", "exec", "portforward", "proxy"]);
 /** Pages outside the API that are told apart; the label is the path. */
-const PAGES: ReadonlySet<string> = new Set([
+const PATHS: ReadonlySet<string> = new Set([
   "/healthz",
   "/livez",
   "/readyz",
@@ -54,31 +54,31 @@ const METHODS: ReadonlySet<string> = new Set(["get", "head", "post", "put", "pat
 const COMPONENT = "apiserver";
 
 /** The stage around all others: it sees each request come and each answer go. */
-export function measuring(metrics: RequestMetrics, clock: Clock): RequestFilter {
+export function withRequestMetrics(metrics: RequestMetrics, clock: Clock): RequestFilter {
   return (next) => async (context) => {
-    const began = clock.monotonic();
+    const start = clock.monotonic();
     const series = metrics.seriesOf(context);
-    const lasting = isLongRunning(context.info);
-    if (!lasting) metrics.inflight.enter(context.request.method, began);
+    const isLasting = isLongRunning(context.info);
+    if (!isLasting) metrics.inFlight.enter(context.request.method, start);
     let response: HttpResponse;
     try {
       response = await next(context);
     } finally {
-      if (!lasting) {
-        metrics.inflight.leave(context.request.method);
-        if (context.request.signal.aborted) series?.aborted();
+      if (!isLasting) {
+        metrics.inFlight.leave(context.request.method);
+        if (context.request.signal.aborted) series?.countAbort();
       }
     }
     if (series === undefined) return response;
     const { status, body } = response;
     if (!isStreamed(body)) {
-      series.done(status, (clock.monotonic() - began) / 1000, bodyLength(body) ?? 0);
+      series.observe(status, (clock.monotonic() - start) / 1000, bodyLength(body) ?? 0);
       return response;
     }
-    series.lasting?.inc();
+    series.longRunning?.inc();
     const ended = (bytes: number): void => {
-      series.lasting?.dec();
-      series.done(status, (clock.monotonic() - began) / 1000, bytes);
+      series.longRunning?.dec();
+      series.observe(status, (clock.monotonic() - start) / 1000, bytes);
     };
     return { ...response, body: wrapStream(body, (stream) => new MeasuredStream(stream, ended, series.events)) };
   };
@@ -94,7 +94,7 @@ class RequestSeries {
   readonly #sli: Histogram | undefined;
   readonly #sizes: Histogram | undefined;
   readonly #codes = new Map<number, Counter>();
-  readonly lasting: Gauge | undefined;
+  readonly longRunning: Gauge | undefined;
   readonly events: WatchSeries | undefined;
 
   constructor(families: RequestFamilies, target: readonly string[], dryRun: string, events: WatchSeries | undefined) {
@@ -107,22 +107,22 @@ class RequestSeries {
     const lasts = verb === "WATCH" || verb === "CONNECT";
     this.#sli = lasts ? undefined : families.sli.with(...target);
     this.#sizes = verb === "GET" || verb === "LIST" ? families.sizes.with(...target) : undefined;
-    this.lasting = lasts || target[4] === "log" ? families.lasting.with(...target) : undefined;
+    this.longRunning = lasts || target[4] === "log" ? families.longRunning.with(...target) : undefined;
     this.events = events;
   }
 
   /** The client was gone before it was answered. */
-  aborted(): void {
+  countAbort(): void {
     const [verb = "", group = "", version = "", resource = "", subresource = "", scope = ""] = this.#target;
     this.#families.aborts.with(verb, group, version, resource, subresource, scope).inc();
   }
 
   /** The server ended it to look after itself. */
-  terminated(code: number): void {
+  countTermination(code: number): void {
     this.#families.terminations.with(...this.#target, String(code)).inc();
   }
 
-  done(status: number, seconds: number, bytes: number): void {
+  observe(status: number, seconds: number, bytes: number): void {
     let counter = this.#codes.get(status);
     if (counter === undefined) {
       counter = this.#total.with(...this.#target, this.#dryRun, String(status));
@@ -146,7 +146,7 @@ interface RequestFamilies {
   readonly duration: HistogramFamily;
   readonly sli: HistogramFamily;
   readonly sizes: HistogramFamily;
-  readonly lasting: GaugeFamily;
+  readonly longRunning: GaugeFamily;
   readonly deprecated: GaugeFamily;
   readonly aborts: CounterFamily;
   readonly terminations: CounterFamily;
@@ -155,30 +155,30 @@ interface RequestFamilies {
 }
 
 /** By group, version, resource, subresource, verb and place: looked up without making a text of them. */
-type Tree = Map<string, Map<string, Map<string, Map<string, Map<string, Map<string, RequestSeries>>>>>>;
+type SeriesTree = Map<string, Map<string, Map<string, Map<string, Map<string, Map<string, RequestSeries>>>>>>;
 
 export class RequestMetrics {
-  readonly inflight: Inflight;
+  readonly inFlight: InFlightGauge;
   readonly #families: RequestFamilies;
   readonly #scheme: () => Scheme | undefined;
-  readonly #tree: Tree = new Map();
+  readonly #tree: SeriesTree = new Map();
   #changes = 0;
 
   /** `scheme` is what is served: requests for anything else are not told apart, and so cannot fill the memory. */
   constructor(registry: MetricRegistry, scheme: () => Scheme | undefined) {
-    this.#families = familiesOf(registry);
-    this.inflight = new Inflight(registry);
+    this.#families = requestFamilies(registry);
+    this.inFlight = new InFlightGauge(registry);
     this.#scheme = scheme;
   }
 
-  readonly terminated = (context: RequestContext, code: number): void => this.seriesOf(context)?.terminated(code);
+  readonly onTermination = (context: RequestContext, code: number): void => this.seriesOf(context)?.countTermination(code);
 
   /** Undefined for what is not served. */
   seriesOf(context: RequestContext): RequestSeries | undefined {
     const { info } = context;
-    if (!info.isResourceRequest) return this.#page(info);
+    if (!info.isResourceRequest) return this.#pathSeries(info);
     const verb = verbOf(context);
-    const place = placeOf(info, verb);
+    const place = scopeAndDryRun(info, verb);
     const found = this.#tree
       .get(info.group)
       ?.get(info.version)
@@ -186,19 +186,19 @@ export class RequestMetrics {
       ?.get(info.subresource)
       ?.get(verb)
       ?.get(place);
-    return found ?? this.#make(info, verb, place);
+    return found ?? this.#createSeries(info, verb, place);
   }
 
-  #page(info: RequestInfo): RequestSeries | undefined {
+  #pathSeries(info: RequestInfo): RequestSeries | undefined {
     if (!METHODS.has(info.verb)) return undefined;
-    const page = PAGES.has(info.path) ? info.path : "";
+    const page = PATHS.has(info.path) ? info.path : "";
     const found = this.#tree.get("")?.get("")?.get("")?.get(page)?.get(info.verb)?.get("");
     if (found !== undefined) return found;
     const target = [info.verb.toUpperCase(), "", "", "", page, "", COMPONENT];
-    return this.#keep(["", "", "", page, info.verb, ""], new RequestSeries(this.#families, target, "", undefined));
+    return this.#insert(["", "", "", page, info.verb, ""], new RequestSeries(this.#families, target, "", undefined));
   }
 
-  #make(info: RequestInfo, verb: string, place: string): RequestSeries | undefined {
+  #createSeries(info: RequestInfo, verb: string, place: string): RequestSeries | undefined {
     const { group, version, resource, subresource } = info;
     const scheme = this.#scheme();
     const kind = scheme?.byResource(group, version, resource);
@@ -217,7 +217,7 @@ export class RequestMetrics {
     const [scope = "", dryRun = ""] = place.split(" ");
     const target = [verb, group, version, resource, subresource, scope, COMPONENT];
     if (kind.deprecation !== undefined) {
-      this.#families.deprecated.with(group, version, resource, subresource, removedIn(kind)).set(1);
+      this.#families.deprecated.with(group, version, resource, subresource, removedRelease(kind)).set(1);
     }
     const { events, eventSizes } = this.#families;
     const watched =
@@ -225,10 +225,10 @@ export class RequestMetrics {
         ? { total: events.with(group, version, kind.kind), sizes: eventSizes.with(group, version, kind.kind) }
         : undefined;
     const series = new RequestSeries(this.#families, target, dryRun, watched);
-    return this.#keep([group, version, resource, subresource, verb, place], series);
+    return this.#insert([group, version, resource, subresource, verb, place], series);
   }
 
-  #keep(path: readonly string[], series: RequestSeries): RequestSeries {
+  #insert(path: readonly string[], series: RequestSeries): RequestSeries {
     let node = this.#tree as Map<string, unknown>;
     for (const step of path.slice(0, -1)) {
       let next = node.get(step) as Map<string, unknown> | undefined;
@@ -247,29 +247,29 @@ function verbOf({ info, request }: RequestContext): string {
   if (info.verb === "patch" && request.headers["content-type"]?.startsWith("application/apply-patch+") === true) {
     return "APPLY";
   }
-  return CONNECTS.has(info.subresource) ? "CONNECT" : (VERBS[info.verb] ?? "");
+  return CONNECT_SUBRESOURCES.has(info.subresource) ? "CONNECT" : (VERBS[info.verb] ?? "");
 }
 
 /** Scope and dry run in one, from texts that are there already. */
-function placeOf(info: RequestInfo, verb: string): string {
+function scopeAndDryRun(info: RequestInfo, verb: string): string {
   const scope =
     info.name !== "" || verb === "POST" ? "resource" : info.namespace !== "" ? "namespace" : ("cluster" as const);
   if (verb === "GET" || verb === "LIST" || verb === "WATCH" || !info.query.has("dryRun")) return scope;
-  return DRY[scope];
+  return DRY_RUN_SCOPES[scope];
 }
 
-const DRY = { resource: "resource All", namespace: "namespace All", cluster: "cluster All" } as const;
+const DRY_RUN_SCOPES = { resource: "resource All", namespace: "namespace All", cluster: "cluster All" } as const;
 
 function isSubresource(kind: Kind, name: string): boolean {
   return kind.subresources.some((subresource) => subresource.name === name);
 }
 
 /** Nothing, for a kind that is deprecated and will stay. */
-function removedIn(kind: Kind): string {
+function removedRelease(kind: Kind): string {
   return /unavailable in v(\d+\.\d+)/.exec(kind.deprecation ?? "")?.[1] ?? "";
 }
 
-function familiesOf(registry: MetricRegistry): RequestFamilies {
+function requestFamilies(registry: MetricRegistry): RequestFamilies {
   const stable = "STABLE" as const;
   const alpha = "ALPHA" as const;
   const sli = registry.histogram(
@@ -277,7 +277,7 @@ function familiesOf(registry: MetricRegistry): RequestFamilies {
       name: "apiserver_request_sli_duration_seconds",
       help: "How long requests took, in seconds, those that last by design left out.",
       stability: alpha,
-      labels: TARGET,
+      labels: TARGET_LABELS,
     },
     SLI_SECONDS,
   );
@@ -286,7 +286,7 @@ function familiesOf(registry: MetricRegistry): RequestFamilies {
       name: "apiserver_request_slo_duration_seconds",
       help: "The same as apiserver_request_sli_duration_seconds.",
       stability: alpha,
-      labels: TARGET,
+      labels: TARGET_LABELS,
       deprecatedSince: "1.27.0",
     },
     SLI_SECONDS,
@@ -299,14 +299,14 @@ function familiesOf(registry: MetricRegistry): RequestFamilies {
       name: "apiserver_request_total",
       help: "Requests by verb, resource, scope, dry run and the status code they were answered with.",
       stability: stable,
-      labels: [...TARGET, "dry_run", "code"],
+      labels: [...TARGET_LABELS, "dry_run", "code"],
     }),
     duration: registry.histogram(
       {
         name: "apiserver_request_duration_seconds",
         help: "How long requests took, in seconds, from their headers to the end of their answer.",
         stability: stable,
-        labels: [...TARGET, "dry_run"],
+        labels: [...TARGET_LABELS, "dry_run"],
       },
       DURATION_SECONDS,
     ),
@@ -316,15 +316,15 @@ function familiesOf(registry: MetricRegistry): RequestFamilies {
         name: "apiserver_response_sizes",
         help: "Sizes of answers to reads in bytes, before compression.",
         stability: stable,
-        labels: TARGET,
+        labels: TARGET_LABELS,
       },
       SIZE_BYTES,
     ),
-    lasting: registry.gauge({
+    longRunning: registry.gauge({
       name: "apiserver_longrunning_requests",
       help: "Requests that last by design and go on now.",
       stability: stable,
-      labels: TARGET,
+      labels: TARGET_LABELS,
     }),
     deprecated: registry.gauge({
       name: "apiserver_requested_deprecated_apis",
@@ -336,13 +336,13 @@ function familiesOf(registry: MetricRegistry): RequestFamilies {
       name: "apiserver_request_aborts_total",
       help: "Requests whose client was gone before they were answered.",
       stability: alpha,
-      labels: TARGET.slice(0, -1),
+      labels: TARGET_LABELS.slice(0, -1),
     }),
     terminations: registry.counter({
       name: "apiserver_request_terminations_total",
       help: "Requests that the server refused or gave up to look after itself, by the code they were answered with.",
       stability: alpha,
-      labels: [...TARGET, "code"],
+      labels: [...TARGET_LABELS, "code"],
     }),
     events: registry.counter({
       name: "apiserver_watch_events_total",

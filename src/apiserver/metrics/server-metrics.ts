@@ -9,12 +9,12 @@ import { MeasuredStore } from "../../storage/measured-store.ts";
 import type { Store } from "../../storage/store.ts";
 import type { ApiServerConfig } from "../config/config.ts";
 import { versionInfo } from "../discovery/version.ts";
-import { buildMetrics, registryMetrics } from "./build-metrics.ts";
-import { healthMetrics } from "./health-metrics.ts";
-import { metricPolicy } from "./metric-policy.ts";
-import { processMetrics } from "./process-metrics.ts";
+import { registerBuildMetrics, registerRegistryMetrics } from "./build-metrics.ts";
+import { registerHealthMetrics } from "./health-metrics.ts";
+import { loadMetricPolicy } from "./metric-policy.ts";
+import { registerProcessMetrics } from "./process-metrics.ts";
 import { RequestMetrics } from "./request-metrics.ts";
-import { keyResources, storageMetrics } from "./storage-metrics.ts";
+import { createKeyToResource, startStorageMetrics } from "./storage-metrics.ts";
 
 /** Made before anything that is measured; disposed after it. */
 export class ServerMetrics implements AsyncDisposable {
@@ -33,7 +33,7 @@ export class ServerMetrics implements AsyncDisposable {
 
   /** Fails with one sentence when the operator's files cannot be used. */
   static async create(config: ApiServerConfig, clock: Clock, log: Logger): Promise<ServerMetrics> {
-    const policy = await metricPolicy(config.observability.metrics);
+    const policy = await loadMetricPolicy(config.observability.metrics);
     return new ServerMetrics(config, clock, log, new MetricRegistry(policy), new MetricRegistry(policy));
   }
 
@@ -51,26 +51,26 @@ export class ServerMetrics implements AsyncDisposable {
     this.slis = slis;
     this.requests = new RequestMetrics(registry, () => this.#scheme);
     this.queues = createQueueMetrics(registry);
-    this.observeHealth = healthMetrics(slis);
-    this.#process = processMetrics(registry);
-    buildMetrics(registry, versionInfo(config.gitVersion, config.apis.emulatedVersion), config.observability.features);
+    this.observeHealth = registerHealthMetrics(slis);
+    this.#process = registerProcessMetrics(registry);
+    registerBuildMetrics(registry, versionInfo(config.gitVersion, config.apis.emulatedVersion), config.observability.features);
   }
 
-  measured(store: Store): Store {
-    const resourceOf = keyResources(this.#config.storage.prefix, () => this.#scheme);
+  measureStore(store: Store): Store {
+    const resourceOf = createKeyToResource(this.#config.storage.prefix, () => this.#scheme);
     return new MeasuredStore(store, this.registry, this.#clock, resourceOf);
   }
 
   /** From now on requests are told apart by what is served. */
-  serve(registries: Registries): void {
+  setScheme(registries: Registries): void {
     this.#scheme = registries.scheme;
   }
 
   /** The store answers: what is in it can be counted. Warns of metrics that the operator names and nobody knows. */
-  started(registries: Registries): void {
+  startStorageMetrics(registries: Registries): void {
     const { registry } = this;
     const { observability: observe, storage } = this.#config;
-    this.#storage = storageMetrics({
+    this.#storage = startStorageMetrics({
       registry,
       registries,
       clock: this.#clock,
@@ -79,8 +79,8 @@ export class ServerMetrics implements AsyncDisposable {
       countPollMs: observe.countPollMs,
       sizePollMs: observe.sizePollMs,
     });
-    registryMetrics(registry);
-    const named = [...registry.policy.disabled, ...[...registry.policy.allowedValues.keys()].map(metricOf)];
+    registerRegistryMetrics(registry);
+    const named = [...registry.policy.disabled, ...[...registry.policy.allowedValues.keys()].map(metricName)];
     for (const name of new Set(named)) {
       if (!registry.has(name) && !this.slis.has(name)) {
         this.#log.warn("There is no metric of this name", { metric: name });
@@ -94,6 +94,6 @@ export class ServerMetrics implements AsyncDisposable {
   }
 }
 
-function metricOf(key: string): string {
+function metricName(key: string): string {
   return key.slice(0, key.indexOf(","));
 }

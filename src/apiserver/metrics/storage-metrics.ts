@@ -27,8 +27,8 @@ export interface StorageMetricsOptions {
 const CLUSTER = "storage-cluster-0";
 
 /** Disposing ends the polling. */
-export function storageMetrics(options: StorageMetricsOptions): Disposable {
-  cacheMetrics(options.registry, options.registries);
+export function startStorageMetrics(options: StorageMetricsOptions): Disposable {
+  registerCacheMetrics(options.registry, options.registries);
   const polls = [pollCounts(options), pollSize(options)];
   return {
     [Symbol.dispose]() {
@@ -43,15 +43,15 @@ export function resourceName({ plural, group }: Pick<Kind, "plural" | "group">):
 }
 
 /** From a key of the store to the resource it holds an object of; what belongs to no kind is `other`. */
-export function keyResources(prefix: string, scheme: () => Scheme | undefined): (key: string) => string {
+export function createKeyToResource(prefix: string, scheme: () => Scheme | undefined): (key: string) => string {
   let names = new Map<string, string>();
   let changes = -1;
   const start = prefix.length + 1;
   return (key) => {
-    const known = scheme();
-    if (known !== undefined && known.changeCount !== changes) {
-      names = new Map([...storedKinds(known)].map(([name, kind]) => [name, resourceName(kind)]));
-      changes = known.changeCount;
+    const scheme = scheme();
+    if (scheme !== undefined && scheme.changeCount !== changes) {
+      names = new Map([...storedKinds(scheme)].map(([name, kind]) => [name, resourceName(kind)]));
+      changes = scheme.changeCount;
     }
     const first = key.indexOf("/", start);
     const second = key.indexOf("/", first + 1);
@@ -70,24 +70,24 @@ function storedKinds(scheme: Scheme): ReadonlyMap<string, Kind> {
   return kinds;
 }
 
-function pollCounts({ registry, registries, clock, log, countPollMs }: StorageMetricsOptions): Poll {
+function pollCounts({ registry, registries, clock, log, countPollMs }: StorageMetricsOptions): Poller {
   const objects = registry.gauge({
     name: "apiserver_storage_objects",
     help: "Objects in the store by resource, when they were counted last; -1 where they could not be counted.",
     stability: "STABLE",
     labels: ["resource"],
   });
-  return new Poll(clock, log, countPollMs, async () => {
+  return new Poller(clock, log, countPollMs, async () => {
     const found: { readonly name: string; readonly count: number }[] = [];
     for (const kind of storedKinds(registries.scheme).values()) {
-      found.push({ name: resourceName(kind), count: await countOf(registries.of(kind)) });
+      found.push({ name: resourceName(kind), count: await countObjects(registries.of(kind)) });
     }
     objects.clear();
     for (const { name, count } of found) objects.with(name).set(count);
   });
 }
 
-async function countOf(registry: Registry): Promise<number> {
+async function countObjects(registry: Registry): Promise<number> {
   const { cacheInUse, objects } = registry;
   if (cacheInUse !== undefined) return cacheInUse.size;
   try {
@@ -98,7 +98,7 @@ async function countOf(registry: Registry): Promise<number> {
   }
 }
 
-function pollSize({ registry, clock, log, url, sizePollMs }: StorageMetricsOptions): Poll {
+function pollSize({ registry, clock, log, url, sizePollMs }: StorageMetricsOptions): Poller {
   const size = registry.gauge({
     name: "apiserver_storage_size_bytes",
     help: "What the store takes on its disk, in bytes.",
@@ -106,7 +106,7 @@ function pollSize({ registry, clock, log, url, sizePollMs }: StorageMetricsOptio
     labels: ["storage_cluster_id"],
   });
   const directory = /^level:\/\/(\/.+)$/.exec(url)?.[1];
-  return new Poll(clock, log, directory === undefined ? 0 : sizePollMs, async () => {
+  return new Poller(clock, log, directory === undefined ? 0 : sizePollMs, async () => {
     size.with(CLUSTER).set(await directorySize(decodeURIComponent(directory ?? "")));
   });
 }
@@ -124,7 +124,7 @@ async function directorySize(path: string): Promise<number> {
 }
 
 /** Does its work now and again every so often, never twice at once. */
-class Poll {
+class Poller {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #everyMs: number;
@@ -159,7 +159,7 @@ class Poll {
 }
 
 /** Read off the caches when somebody looks. */
-function cacheMetrics(registry: MetricRegistry, registries: Registries): void {
+function registerCacheMetrics(registry: MetricRegistry, registries: Registries): void {
   const stability = "ALPHA" as const;
   const labels = ["resource"];
   const counter = (name: string, help: string) => registry.counter({ name, help, stability, labels });

@@ -7,7 +7,7 @@ import { listen } from "../../http/server/server.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Authorities } from "../authentication/authenticators.ts";
+import type { ClientAuthorities } from "../authentication/authenticators.ts";
 import type { ApiServerConfig } from "../config/config.ts";
 import { withProbabilisticGoaway } from "../filters/goaway.ts";
 import { RetryAfterOnShutdown } from "../filters/retry-after.ts";
@@ -28,7 +28,7 @@ export interface SecureServingParts {
   readonly handler: Handler;
   readonly readiness: Readiness;
   /** Named to clients that are asked for a certificate, who choose theirs by them. */
-  readonly authorities: Authorities;
+  readonly authorities: ClientAuthorities;
 }
 
 export interface SecureServing extends AsyncDisposable {
@@ -59,7 +59,7 @@ export async function startSecureServing(
   const { authorities } = parts;
   const tls = () => ({
     requestCert: true,
-    ca: [authorities.clients(), authorities.proxies()?.ca].filter((ca) => ca !== undefined).join("\n") || undefined,
+    ca: [authorities.clientCa(), authorities.requestHeader()?.ca].filter((ca) => ca !== undefined).join("\n") || undefined,
     ...certificates.current,
     minVersion: serving.minVersion,
     ciphers: serving.ciphers,
@@ -77,7 +77,7 @@ export async function startSecureServing(
   });
   const listener: Listener = await explainAddressInUse("--secure-port", starting);
   certificates.follow((next) => listener.reloadTls({ ...tls(), ...next }));
-  authorities.follow(() => listener.reloadTls(tls()));
+  authorities.onChange(() => listener.reloadTls(tls()));
   return {
     address: { host: listener.address, port: listener.port },
     async close() {
