@@ -2,7 +2,7 @@ import type { ContentType } from "../client/api-client.ts";
 import type { TlsOptions } from "../http/tls/options.ts";
 import { KUBERNETES_VERSION } from "../std/version.ts";
 import type { NodeCgroupSettings } from "./cgroups/node-cgroups.ts";
-import { type RestartDelays, defaultRestartDelays } from "./pods/worker/restart-backoff.ts";
+import type { RestartDelays } from "./pods/worker/restart-backoff.ts";
 
 /** Everything the agent can be told, checked and with defaults applied; made from flags and file by `options.ts`. */
 export interface AgentConfig {
@@ -197,126 +197,6 @@ export interface AuthorizationConfig {
   readonly refusedMs: number;
   /** Whether less than `nodes/proxy` is enough for what only tells. */
   readonly fineGrained: boolean;
-}
-
-/** What the agent does when told nothing but its name (spec defaults). */
-export function defaultAgentConfig(nodeName: string): AgentConfig {
-  return {
-    nodeName,
-    rootDir: "/var/lib/svclet",
-    podLogsDir: "/var/log/pods",
-    certDir: "/var/lib/svclet/pki",
-    svcconfig: undefined,
-    certificates: { bootstrapSvcconfig: undefined, rotateClient: false, rotateServing: false },
-    api: { qps: 50, burst: 100, contentType: "application/vnd.svc.protobuf" },
-    runtime: {
-      endpoint: "unix:///run/containerd/containerd.sock",
-      imageEndpoint: "unix:///run/containerd/containerd.sock",
-      requestTimeoutMs: 120_000,
-      serializeImagePulls: true,
-      registryQps: 5,
-      registryBurst: 10,
-      parallelImagePulls: undefined,
-      credentialProviders: undefined,
-      cgroupDriver: "cgroupfs",
-      cgroupRoot: "",
-      cgroupsPerQos: true,
-      enforce: ["pods"],
-      systemReserved: {},
-      svcReserved: {},
-      systemReservedCgroup: "",
-      svcReservedCgroup: "",
-      agentCgroup: "",
-      systemCgroup: "",
-      qosReserved: {},
-      podMaxPids: -1,
-      cpuCfsQuota: true,
-      cpuCfsQuotaPeriodMs: 100,
-      seccompDefault: false,
-      failSwapOn: true,
-      failCgroupV1: true,
-      protectKernelDefaults: false,
-      singleProcessOomKill: undefined,
-      oomScoreAdj: undefined,
-      maxOpenFiles: undefined,
-    },
-    node: {
-      register: true,
-      labels: {},
-      taints: [],
-      unschedulable: false,
-      ips: [],
-      providerId: "",
-      statusUpdateMs: 10_000,
-      statusReportMs: 300_000,
-      leaseDurationSeconds: 40,
-      statusMaxImages: 50,
-      maxPods: 110,
-      podsPerCore: 0,
-      reserved: {},
-      evictionHard: {
-        "memory.available": "100Mi",
-        "nodefs.available": "10%",
-        "nodefs.inodesFree": "5%",
-        "imagefs.available": "15%",
-        "imagefs.inodesFree": "5%",
-      },
-      podCidr: "",
-      iptablesChains: false,
-    },
-    sources: {
-      manifestPath: "",
-      fileCheckMs: 20_000,
-      manifestUrl: "",
-      manifestUrlHeaders: {},
-      httpCheckMs: 20_000,
-      runOnce: false,
-    },
-    pods: {
-      syncMs: 60_000,
-      clusterDns: [],
-      clusterDomain: "",
-      resolvConf: "/etc/resolv.conf",
-      logMaxFiles: 5,
-      logMaxBytes: 10 * 1024 * 1024,
-      logMonitorMs: 10_000,
-      logWorkers: 1,
-      allowedUnsafeSysctls: [],
-      localStorageIsolation: true,
-      deadRunsMax: 1,
-      deadRunMinAgeMs: 0,
-      restartDelays: defaultRestartDelays,
-      changeDetection: "Watch",
-      eventQps: 50,
-      eventBurst: 100,
-      shutdownGraceSeconds: 30,
-      stopSignals: false,
-      idsPerPod: undefined,
-    },
-    volumes: {
-      controllerAttach: true,
-      pluginDir: "/usr/libexec/svc/svclet-plugins/volume/exec/",
-      images: false,
-    },
-    server: {
-      enabled: true,
-      address: "0.0.0.0",
-      port: 10250,
-      readOnlyPort: 10255,
-      healthzAddress: "127.0.0.1",
-      healthzPort: 10248,
-      tlsCertFile: "",
-      tlsKeyFile: "",
-      tlsMinVersion: undefined,
-      tlsCiphers: undefined,
-      clientCaFile: "",
-      anonymousAuth: true,
-      tokenCacheMs: undefined,
-      authorization: { mode: "AlwaysAllow", allowedMs: 300_000, refusedMs: 30_000, fineGrained: false },
-      debuggingHandlers: true,
-    },
-    configz: {},
-  };
 }
 
 /** The version the agent reports as `kubeletVersion`. */

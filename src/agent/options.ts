@@ -1,26 +1,40 @@
-/** From flags and files to what the agent is told. */
+/** Converts flags and configuration files to the agent's configuration. */
 import { hostname } from "node:os";
 import { addQuantities, formatQuantity, parseQuantity } from "../api/meta/quantity.ts";
 import { parseDuration } from "../flags/types/duration.ts";
-import { toOpenSslCiphers, parseTlsVersion } from "../http/tls/cipher-suites.ts";
-import { type AgentConfig, defaultAgentConfig } from "./agent-config.ts";
-import type { EffectiveConfig } from "./config/load.ts";
-import { type RestartDelays, defaultRestartDelays } from "./pods/worker/restart-backoff.ts";
+import { parseTlsVersion, toOpenSslCiphers } from "../http/tls/cipher-suites.ts";
+import type { AgentConfig } from "./agent-config.ts";
+import { type EffectiveConfig, loadAgentConfig } from "./config/load.ts";
+import { agentFlags } from "./flags.ts";
 import { validateAllowedSysctls } from "./pods/sandbox/sysctls.ts";
+import { defaultRestartDelays, type RestartDelays } from "./pods/worker/restart-backoff.ts";
 
-/** Throws with an operator's message for values that make no sense. */
+/** The time that pods get to stop when the agent stops them. */
+const SHUTDOWN_GRACE_SECONDS = 30;
+
+/** The configuration of an agent that starts without flags, for `svc up` and tests to override. */
+export function defaultAgentConfig(nodeName: string): AgentConfig {
+  const options = agentOptions(loadAgentConfig([`--hostname-override=${nodeName}`], {}));
+  return {
+    ...options,
+    // Limits of the process and the host's iptables are left as they are.
+    runtime: { ...options.runtime, oomScoreAdj: undefined, maxOpenFiles: undefined },
+    node: { ...options.node, iptablesChains: false },
+    configz: {},
+  };
+}
+
+/** Throws a message for the operator for values that cannot be used. */
 export function agentOptions(effective: EffectiveConfig): AgentConfig {
   const { flags, config } = effective;
   validateAllowedSysctls(flags["allowed-unsafe-sysctls"]);
   const name = flags["hostname-override"] === "" ? hostname() : flags["hostname-override"];
   const nodeName = name.trim().toLowerCase();
-  const base = defaultAgentConfig(nodeName);
   const endpoint = flags["container-runtime-endpoint"];
   return {
-    ...base,
     nodeName,
     rootDir: flags["root-dir"],
-    podLogsDir: config.podLogsDir ?? base.podLogsDir,
+    podLogsDir: config.podLogsDir,
     certDir: flags["cert-dir"],
     svcconfig: flags.svcconfig === "" ? undefined : flags.svcconfig,
     certificates: {
@@ -29,12 +43,11 @@ export function agentOptions(effective: EffectiveConfig): AgentConfig {
       rotateServing: flags["rotate-server-certificates"],
     },
     api: {
-      qps: flags["svc-api-qps"] || base.api.qps,
-      burst: flags["svc-api-burst"] || base.api.burst,
+      qps: flags["svc-api-qps"] || agentFlags["svc-api-qps"].default,
+      burst: flags["svc-api-burst"] || agentFlags["svc-api-burst"].default,
       contentType: flags["svc-api-content-type"],
     },
     runtime: {
-      ...base.runtime,
       endpoint,
       imageEndpoint: flags["image-service-endpoint"] === "" ? endpoint : flags["image-service-endpoint"],
       requestTimeoutMs: flags["runtime-request-timeout"],
@@ -66,7 +79,6 @@ export function agentOptions(effective: EffectiveConfig): AgentConfig {
       maxOpenFiles: flags["max-open-files"],
     },
     node: {
-      ...base.node,
       register: flags["register-node"],
       labels: flags["node-labels"],
       taints: flags["register-with-taints"].map(({ key, value, effect }) => ({ key, value: value ?? "", effect })),
@@ -74,8 +86,8 @@ export function agentOptions(effective: EffectiveConfig): AgentConfig {
       ips: flags["node-ip"],
       providerId: flags["provider-id"],
       statusUpdateMs: flags["node-status-update-frequency"],
-      statusReportMs: milliseconds(config.nodeStatusReportFrequency) ?? base.node.statusReportMs,
-      leaseDurationSeconds: config.nodeLeaseDurationSeconds ?? base.node.leaseDurationSeconds,
+      statusReportMs: milliseconds(config.nodeStatusReportFrequency),
+      leaseDurationSeconds: config.nodeLeaseDurationSeconds,
       statusMaxImages: flags["node-status-max-images"],
       maxPods: flags["max-pods"],
       podsPerCore: flags["pods-per-core"],
@@ -93,23 +105,23 @@ export function agentOptions(effective: EffectiveConfig): AgentConfig {
       runOnce: flags.runonce,
     },
     pods: {
-      ...base.pods,
       syncMs: flags["sync-frequency"],
       clusterDns: flags["cluster-dns"],
       clusterDomain: flags["cluster-domain"],
       resolvConf: flags["resolv-conf"],
       logMaxFiles: flags["container-log-max-files"],
       logMaxBytes: flags["container-log-max-size"],
-      logMonitorMs: milliseconds(config.containerLogMonitorInterval) ?? base.pods.logMonitorMs,
-      logWorkers: config.containerLogMaxWorkers ?? base.pods.logWorkers,
+      logMonitorMs: milliseconds(config.containerLogMonitorInterval),
+      logWorkers: config.containerLogMaxWorkers,
       allowedUnsafeSysctls: flags["allowed-unsafe-sysctls"],
       localStorageIsolation: flags["local-storage-capacity-isolation"],
       deadRunsMax: flags["maximum-dead-containers-per-container"],
       deadRunMinAgeMs: flags["minimum-container-ttl-duration"],
       restartDelays: restartDelaysOf(effective),
-      changeDetection: config.configMapAndSecretChangeDetectionStrategy ?? base.pods.changeDetection,
-      eventQps: flags["event-qps"] || base.pods.eventQps,
-      eventBurst: flags["event-burst"] || base.pods.eventBurst,
+      changeDetection: config.configMapAndSecretChangeDetectionStrategy,
+      eventQps: flags["event-qps"] || agentFlags["event-qps"].default,
+      eventBurst: flags["event-burst"] || agentFlags["event-burst"].default,
+      shutdownGraceSeconds: SHUTDOWN_GRACE_SECONDS,
       stopSignals: effective.gates.enabled("ContainerStopSignals"),
       idsPerPod: effective.gates.enabled("UserNamespacesSupport") ? idsPerPod(effective) : undefined,
     },
@@ -119,7 +131,6 @@ export function agentOptions(effective: EffectiveConfig): AgentConfig {
       images: effective.gates.enabled("ImageVolume"),
     },
     server: {
-      ...base.server,
       enabled: flags["enable-server"],
       address: flags.address,
       port: flags.port,
@@ -147,13 +158,15 @@ export function agentOptions(effective: EffectiveConfig): AgentConfig {
 
 /** Ids that a pod with a user namespace of its own has; 0 to 65535 are those that programs expect. */
 function idsPerPod({ config }: EffectiveConfig): number {
-  return Number(config.userNamespaces?.idsPerPod ?? 65_536);
+  return Number(config.userNamespaces.idsPerPod);
 }
 
 function restartDelaysOf({ config, gates }: EffectiveConfig): RestartDelays {
   const usual = gates.enabled("ReduceDefaultCrashLoopBackOffDecay") ? sooner : defaultRestartDelays;
   if (!gates.enabled("SvcletCrashLoopBackOffMax")) return usual;
-  const maxMs = milliseconds(config.crashLoopBackOff?.maxContainerRestartPeriod) ?? defaultRestartDelays.maxMs;
+  const { maxContainerRestartPeriod } = config.crashLoopBackOff ?? {};
+  const maxMs =
+    maxContainerRestartPeriod === undefined ? defaultRestartDelays.maxMs : milliseconds(maxContainerRestartPeriod);
   return { initialMs: Math.min(usual.initialMs, maxMs), maxMs };
 }
 
@@ -167,8 +180,11 @@ function credentialProviders({ flags, gates }: EffectiveConfig): AgentConfig["ru
   return { config, binDir: flags["image-credential-provider-bin-dir"], tokens };
 }
 
-function milliseconds(text: string | undefined): number | undefined {
-  return text === undefined ? undefined : parseDuration(text);
+/** A duration that the configuration's schema has accepted, in milliseconds. */
+function milliseconds(text: string): number {
+  const value = parseDuration(text);
+  if (value === undefined) throw new RangeError(`${JSON.stringify(text)} is not a duration`);
+  return value;
 }
 
 /** Adds two reservations resource by resource. */

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { qualifiedName } from "../../api/meta/validation/names.ts";
 import { decode } from "../../schema/decode/decode.ts";
 import { boolean, duration, list, object, optional, pointer, required, string } from "../../schema/define.ts";
+import type { Infer } from "../../schema/schema.ts";
 import {
-  unquoted,
   duplicateField,
   type FieldError,
   forbiddenField,
@@ -13,9 +13,9 @@ import {
   notSupported,
   renderFieldError,
   requiredField,
+  unquoted,
 } from "../../schema/validation/field-error.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
-import type { Infer } from "../../schema/schema.ts";
 import { parseDuration } from "../../schema/value/time.ts";
 import { parseYaml } from "../../schema/yaml/yaml.ts";
 import { findImagePatternProblem } from "../images/image-pattern.ts";

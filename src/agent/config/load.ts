@@ -25,12 +25,12 @@ import {
   withOrigin,
 } from "./origin.ts";
 import { type ConfigFile, readConfigFile } from "./read.ts";
-import type { SvcletConfiguration } from "./schema.ts";
+import type { DefaultedConfiguration } from "./schema.ts";
 import { ruleProblems } from "./validate.ts";
 
 export interface EffectiveConfig {
   /** Every field that has a value, defaults included. */
-  readonly config: SvcletConfiguration;
+  readonly config: DefaultedConfiguration;
   /** Every flag, those with a field in the file at its effective value. */
   readonly flags: ParsedFlags<typeof agentFlags>;
   /** Names of the flags that were on the command line. */
@@ -64,7 +64,7 @@ export function loadAgentConfig(argv: readonly string[], env: Environment): Effe
   if (problems.length === 0) problems.push(...ruleProblems(flags, origins));
   if (problems.length > 0) throw new FlagError(problems);
   return {
-    config: plainValue(origins) as SvcletConfiguration,
+    config: plainValue(origins) as DefaultedConfiguration,
     flags,
     given: line.given,
     gates,

@@ -254,3 +254,18 @@ export const svcletConfiguration = object("svclet.config.svc.io/v1beta1.SvcletCo
 
 /** A configuration with only what was set. */
 export type SvcletConfiguration = Infer<typeof svcletConfiguration>;
+
+/** Fields without a flag that have a default in the schema. */
+type DefaultedField =
+  | "podLogsDir"
+  | "nodeStatusReportFrequency"
+  | "nodeLeaseDurationSeconds"
+  | "containerLogMaxWorkers"
+  | "containerLogMonitorInterval"
+  | "configMapAndSecretChangeDetectionStrategy"
+  | "userNamespaces";
+
+/** A configuration with defaults applied. */
+export type DefaultedConfiguration = SvcletConfiguration & {
+  readonly [F in DefaultedField]: NonNullable<SvcletConfiguration[F]>;
+};

@@ -1,10 +1,10 @@
 import t from "tap";
 import { FakeRuntime } from "../../testing/agent/fake-runtime.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { defaultAgentConfig } from "../agent-config.ts";
+import { defaultAgentConfig } from "../options.ts";
+import type { MachineInfo, Usage } from "./machine/machine.ts";
 import { nodeCapacity, thresholdValue } from "./status/capacity.ts";
 import { nodeConditions } from "./status/conditions.ts";
-import type { MachineInfo, Usage } from "./machine/machine.ts";
 import { nodeStatus } from "./status/node-status.ts";
 
 const machine: MachineInfo = {

@@ -4,7 +4,7 @@ import { makeRequest } from "../../http/request.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { FakeApi } from "../../testing/agent/fake-api.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { defaultAgentConfig } from "../agent-config.ts";
+import { defaultAgentConfig } from "../options.ts";
 import { agentAuthorization, subresourcesOf } from "./authorization.ts";
 
 const user = { name: "ali", uid: "", groups: ["g"], extra: {} };

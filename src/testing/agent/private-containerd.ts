@@ -8,7 +8,8 @@ import { copyFile, mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { type AgentConfig, defaultAgentConfig } from "../../agent/agent-config.ts";
+import type { AgentConfig } from "../../agent/agent-config.ts";
+import { defaultAgentConfig } from "../../agent/options.ts";
 
 const run = promisify(execFile);
 

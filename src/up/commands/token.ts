@@ -2,7 +2,7 @@
 import { hashOf } from "../../agent/api-server/join.ts";
 import { configMapKind } from "../../api/core/config-map/kind.ts";
 import { secretKind } from "../../api/core/secret/kind.ts";
-import { CLUSTER_INFO, BOOTSTRAP_GROUP } from "../../apiserver/control-plane/node-bootstrap.ts";
+import { BOOTSTRAP_GROUP, CLUSTER_INFO } from "../../apiserver/control-plane/node-bootstrap.ts";
 import { createClient } from "../../client/api-client.ts";
 import type { Client } from "../../client/client.ts";
 import { loadKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";

@@ -1,10 +1,10 @@
 import t from "tap";
 import { createClient } from "../../../client/api-client.ts";
-import { silentLogger } from "../../../std/log/logger.ts";
 import { systemRandom } from "../../../std/crypto/random.ts";
+import { silentLogger } from "../../../std/log/logger.ts";
 import { FakeApi } from "../../../testing/agent/fake-api.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
-import { defaultAgentConfig } from "../../agent-config.ts";
+import { defaultAgentConfig } from "../../options.ts";
 import { NodeKeeper } from "./node-status-manager.ts";
 
 /** What is told of a node that came up with this boot's id, and was known with that one before. */
