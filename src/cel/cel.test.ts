@@ -26,7 +26,7 @@ function programOf(source: string): Program {
 t.test("compile() shows where a mistake is", (t) => {
   const operands =
     "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
-  const cases: readonly (readonly [source: string, place: number, message: string])[] = [
+  const cases: readonly (readonly [source: string, index: number, message: string])[] = [
     ["foo", 1, "undeclared reference to 'foo' (in container '')"],
     ["self.zz == 1", 5, "undefined field 'zz'"],
     ["has(self.zz)", 4, "undefined field 'zz'"],
@@ -59,8 +59,8 @@ t.test("compile() shows where a mistake is", (t) => {
     ["x $", 3, "Syntax error: token recognition error at: '$'"],
     ["x.true", 3, "Syntax error: mismatched input 'true' expecting IDENTIFIER"],
   ];
-  for (const [source, place, message] of cases) {
-    const expected = `ERROR: <input>:1:${place}: ${message}\n | ${source}\n | ${".".repeat(place - 1)}^`;
+  for (const [source, index, message] of cases) {
+    const expected = `ERROR: <input>:1:${index}: ${message}\n | ${source}\n | ${".".repeat(index - 1)}^`;
     t.equal(errorsOf(source), expected, source);
   }
   t.end();

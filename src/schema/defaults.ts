@@ -103,11 +103,11 @@ function listDefaulter(items: Schema): Defaulter {
       if (!Array.isArray(value)) return value;
       const list: readonly unknown[] = value;
       let changed: unknown[] | undefined;
-      for (let place = 0; place < list.length; place++) {
-        const next = defaulter.apply(list[place]);
-        if (next === list[place]) continue;
+      for (let index = 0; index < list.length; index++) {
+        const next = defaulter.apply(list[index]);
+        if (next === list[index]) continue;
         changed ??= [...list];
-        changed[place] = next;
+        changed[index] = next;
       }
       return changed ?? value;
     },

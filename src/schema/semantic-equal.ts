@@ -59,7 +59,7 @@ function mapOf(map: unknown): Readonly<Record<string, unknown>> {
 }
 
 function semanticEqualLists(items: Schema, a: readonly unknown[], b: readonly unknown[]): boolean {
-  return a.length === b.length && a.every((item, place) => semanticEqual(items, item, b[place]));
+  return a.length === b.length && a.every((item, index) => semanticEqual(items, item, b[index]));
 }
 
 function semanticEqualMaps(

@@ -216,8 +216,8 @@ class JsonList extends List {
     return this.json.length;
   }
 
-  at(place: number): Value {
-    return this.convert(this.json[place]);
+  at(index: number): Value {
+    return this.convert(this.json[index]);
   }
 }
 

@@ -242,9 +242,9 @@ class Checker {
 
   #list(expr: ListLiteral): Type {
     let element: Type | undefined;
-    expr.elements.forEach((item, place) => {
+    expr.elements.forEach((item, index) => {
       const type = this.check(item);
-      element = this.#join(item, element, expr.optional.has(place) ? this.#unwrapped(item, type) : type);
+      element = this.#join(item, element, expr.optional.has(index) ? this.#unwrapped(item, type) : type);
     });
     return listType(element ?? this.#bindings.fresh());
   }

@@ -40,8 +40,8 @@ function sizeOf(arg: EstimatedArg | undefined): Range {
 }
 
 /** Reading an argument once, or several times. */
-function reading(place: number, times = 1): Estimate {
-  return ({ args }) => ({ cost: scale(sizeOf(args[place]), times * TRAVERSAL) });
+function reading(index: number, times = 1): Estimate {
+  return ({ args }) => ({ cost: scale(sizeOf(args[index]), times * TRAVERSAL) });
 }
 
 /** Reading the text that a function is called on, which gives a text no longer than it. */

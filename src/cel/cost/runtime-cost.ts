@@ -18,12 +18,12 @@ export const LIST_COST = 10;
 export const MAP_COST = 30;
 export const OBJECT_COST = 40;
 
-function size(args: readonly Value[], place: number): number {
-  return sizeForCost(args[place] ?? null);
+function size(args: readonly Value[], index: number): number {
+  return sizeForCost(args[index] ?? null);
 }
 
-function traversed(place: number, times = 1): CallCost {
-  return { before: (args) => Math.ceil(size(args, place) * times * TRAVERSAL) };
+function traversed(index: number, times = 1): CallCost {
+  return { before: (args) => Math.ceil(size(args, index) * times * TRAVERSAL) };
 }
 
 /** A result longer than what it is made of could fill the memory, which Kubernetes' figure says nothing of. */

@@ -266,9 +266,9 @@ class Builder {
     const { optional } = expr;
     return (frame) => {
       const items: Value[] = [];
-      elements.forEach((element, place) => {
+      elements.forEach((element, position) => {
         const value = element(frame);
-        if (!optional.has(place)) items.push(value);
+        if (!optional.has(position)) items.push(value);
         else if (!(value instanceof Optional)) fail("cannot initialize optional list element from non-optional value");
         else if (value.value !== undefined) items.push(value.value);
       });

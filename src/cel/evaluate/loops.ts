@@ -119,9 +119,9 @@ function gatherMap(range: Run, parts: LoopParts): Run {
 function forEach(range: Value, parts: LoopParts, frame: Frame, step: () => boolean): void {
   const { slot, slot2 } = parts;
   if (range instanceof List) {
-    let place = 0n;
+    let index = 0n;
     for (const item of range) {
-      frame.set(slot, slot2 === undefined ? item : place++);
+      frame.set(slot, slot2 === undefined ? item : index++);
       if (slot2 !== undefined) frame.set(slot2, item);
       if (!step()) return;
     }

@@ -29,9 +29,9 @@ export function optionalMember(value: Value, name: string): Optional {
 
 export function elementOf(value: Value, index: Value): Value {
   if (value instanceof List) {
-    const place = placeIn(index);
-    if (place < 0 || place >= value.size) return fail(`index out of bounds: ${shownIndex(index)}`);
-    return value.at(place);
+    const position = placeIn(index);
+    if (position < 0 || position >= value.size) return fail(`index out of bounds: ${shownIndex(index)}`);
+    return value.at(position);
   }
   if (value instanceof MapValue) {
     const member = value.get(index);
@@ -45,8 +45,8 @@ export function elementOf(value: Value, index: Value): Value {
 export function optionalElement(value: Value, index: Value): Optional {
   if (value instanceof Optional) return value.value === undefined ? value : optionalElement(value.value, index);
   if (value instanceof List) {
-    const place = placeIn(index);
-    return place >= 0 && place < value.size ? Optional.of(value.at(place)) : Optional.none;
+    const position = placeIn(index);
+    return position >= 0 && position < value.size ? Optional.of(value.at(position)) : Optional.none;
   }
   const member = value instanceof MapValue ? value.get(index) : undefined;
   return member === undefined ? Optional.none : Optional.of(member);

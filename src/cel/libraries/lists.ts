@@ -77,20 +77,20 @@ function extreme(name: "min" | "max", sign: 1 | -1): FunctionDeclaration {
 }
 
 function indexOf(list: List, item: Value): bigint {
-  let place = 0n;
+  let index = 0n;
   for (const each of list) {
-    if (equal(each, item)) return place;
-    place++;
+    if (equal(each, item)) return index;
+    index++;
   }
   return -1n;
 }
 
 function lastIndexOf(list: List, item: Value): bigint {
   let last = -1n;
-  let place = 0n;
+  let index = 0n;
   for (const each of list) {
-    if (equal(each, item)) last = place;
-    place++;
+    if (equal(each, item)) last = index;
+    index++;
   }
   return last;
 }

@@ -111,10 +111,10 @@ function orderOfParts(a: string, b: string): number {
 const two = [semverType, semverType];
 const normalizable = [stringType, boolType];
 
-function numberAt(name: string, place: number): ReturnType<typeof functionOf> {
+function numberAt(name: string, index: number): ReturnType<typeof functionOf> {
   return functionOf(
     name,
-    method(`semver_${name}`, [semverType], intType, ({ numbers }: Semver) => BigInt.asIntN(64, numbers[place]!)),
+    method(`semver_${name}`, [semverType], intType, ({ numbers }: Semver) => BigInt.asIntN(64, numbers[index]!)),
   );
 }
 

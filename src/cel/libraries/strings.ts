@@ -15,13 +15,13 @@ function slice(letters: string | readonly string[], from: number, to?: number): 
   return typeof letters === "string" ? letters.slice(from, to) : letters.slice(from, to).join("");
 }
 
-function within(place: bigint, length: number): number {
-  return place < 0n || place > BigInt(length) ? fail(`index out of range: ${place}`) : Number(place);
+function within(position: bigint, length: number): number {
+  return position < 0n || position > BigInt(length) ? fail(`index out of range: ${position}`) : Number(position);
 }
 
-function charAt(text: string, place: bigint): string {
+function charAt(text: string, position: bigint): string {
   const letters = lettersOf(text);
-  const at = within(place, letters.length);
+  const at = within(position, letters.length);
   return letters[at] ?? "";
 }
 

@@ -11,13 +11,13 @@ const PRECISION_MAX = 1000;
 const LENGTH_MAX = 2 ** 24;
 
 export function formatText(pattern: string, args: List): string {
-  let place = 0;
+  let position = 0;
   let length = pattern.length;
   const text = pattern.replaceAll(clause, (whole, precision: string | undefined, letter: string | undefined) => {
     if (whole === "%%") return "%";
     if (letter === undefined) return fail("unexpected end of string");
-    if (place >= args.size) return fail(`index ${place} out of range`);
-    const value = args.at(place++);
+    if (position >= args.size) return fail(`index ${position} out of range`);
+    const value = args.at(position++);
     if (precision !== undefined && letter !== "f" && letter !== "e") {
       return fail(`unrecognized formatting clause "${letter}"`);
     }
@@ -25,7 +25,7 @@ export function formatText(pattern: string, args: List): string {
     length += text.length;
     return length > LENGTH_MAX ? fail("text too long") : text;
   });
-  return place < args.size ? fail(`too many arguments supplied to string.format (expected ${place})`) : text;
+  return position < args.size ? fail(`too many arguments supplied to string.format (expected ${position})`) : text;
 }
 
 function digitsOf(precision: string): number {

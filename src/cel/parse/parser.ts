@@ -257,10 +257,10 @@ class Parser {
   #listLiteral(): Expr {
     const { offset } = this.#words.advance();
     const optional = new Set<number>();
-    let place = 0;
+    let position = 0;
     const element = (): Expr => {
-      if (this.#words.take("?") !== undefined) optional.add(place);
-      place++;
+      if (this.#words.take("?") !== undefined) optional.add(position);
+      position++;
       return this.#expr();
     };
     return this.#node({ kind: "list", offset, elements: this.#list("]", element, true), optional });

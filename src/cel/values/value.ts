@@ -122,17 +122,17 @@ export abstract class List implements Iterable<Value> {
   /** All parts at all depths; those of JSON count one, since requests bound them. */
   readonly weight: number = 1;
   /** Within 0 and size. */
-  abstract at(place: number): Value;
+  abstract at(index: number): Value;
 
   *[Symbol.iterator](): Iterator<Value> {
-    for (let place = 0; place < this.size; place++) yield this.at(place);
+    for (let index = 0; index < this.size; index++) yield this.at(index);
   }
 
   /** Lists of JSON know more: sets and keyed lists are equal in any order. */
   equals(other: List): boolean {
     if (this.size !== other.size) return false;
-    for (let place = 0; place < this.size; place++) {
-      if (!equal(this.at(place), other.at(place))) return false;
+    for (let index = 0; index < this.size; index++) {
+      if (!equal(this.at(index), other.at(index))) return false;
     }
     return true;
   }
@@ -159,8 +159,8 @@ export class ArrayList extends List {
     return this.items.length;
   }
 
-  at(place: number): Value {
-    return this.items[place]!;
+  at(index: number): Value {
+    return this.items[index]!;
   }
 }
 
@@ -180,9 +180,9 @@ class ConcatList extends List {
     this.#second = second;
   }
 
-  at(place: number): Value {
+  at(index: number): Value {
     const { size } = this.#first;
-    return place < size ? this.#first.at(place) : this.#second.at(place - size);
+    return index < size ? this.#first.at(index) : this.#second.at(index - size);
   }
 
   override *[Symbol.iterator](): Iterator<Value> {

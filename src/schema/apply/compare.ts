@@ -14,17 +14,17 @@ import {
 import { fieldElement } from "./path-element.ts";
 import { type ItemsShape, type MembersShape, resolveShape, type Shape } from "./shape.ts";
 
-/** What became of the fields of a value. No field is in more than one of the sets. */
+/** The fields that differ between two values. No field is in more than one of the sets. */
 export interface Comparison {
   readonly removed: FieldSet;
-  /** There before and after, and different. */
+  /** Present in both values, and different. */
   readonly modified: FieldSet;
   readonly added: FieldSet;
 }
 
 /**
- * Compares two values of one shape; undefined is no value, null is one. Throws an `IdentityError` where items of a list
- * cannot be told apart.
+ * Compares two values of one shape; undefined means absent, null is a value. Throws an `IdentityError` when items of a
+ * list have no identity.
  */
 export function compare(shape: Shape, before: unknown, after: unknown): Comparison {
   const sets: Sets = { removed: undefined, modified: undefined, added: undefined };
@@ -33,7 +33,7 @@ export function compare(shape: Shape, before: unknown, after: unknown): Comparis
   return { removed: childrenOf(removed), modified: childrenOf(modified), added: childrenOf(added) };
 }
 
-/** What was found below one element, as it stands in a set under it: undefined is nothing, `LEAF` the element. */
+/** The subtrees of one element in the three sets: undefined when the set has no field there. */
 interface Sets {
   removed: FieldSet | undefined;
   modified: FieldSet | undefined;
@@ -42,7 +42,7 @@ interface Sets {
 
 function compareInto(sets: Sets, shape: Shape, before: unknown, after: unknown): void {
   if (before === after) return;
-  // Null takes the form of the other value.
+  // Null takes the shape of the other value.
   const was = resolveShape(shape, before ?? after);
   const is = resolveShape(shape, after ?? before);
   if (after === undefined) compareContainer(sets, was, before, after);
@@ -55,11 +55,11 @@ function compareInto(sets: Sets, shape: Shape, before: unknown, after: unknown):
 
 function compareContainer(
   sets: Sets,
-  shape: Exclude<Shape, { form: "deduced" }>,
+  shape: Exclude<Shape, { kind: "deduced" }>,
   before: unknown,
   after: unknown,
 ): void {
-  switch (shape.form) {
+  switch (shape.kind) {
     case "members":
       if (isFilledMap(before) || isFilledMap(after)) {
         compareMembers(sets, shape, before, after);
@@ -78,7 +78,7 @@ function compareContainer(
       compareLeaf(sets, before, after);
       return;
   }
-  // A container that comes or goes is a field as well.
+  // A container that is added or removed is a field as well.
   if (before === undefined) sets.added = withSelf(sets.added);
   else if (after === undefined) sets.removed = withSelf(sets.removed);
 }
@@ -108,30 +108,35 @@ const NOTHING: Members = {};
 function compareMembers(sets: Sets, shape: MembersShape, before: unknown, after: unknown): void {
   const old = isPlainObject(before) ? before : NOTHING;
   const now = isPlainObject(after) ? after : NOTHING;
-  const found = new ComparisonBuilder();
-  if (shape.rest === undefined) compareDeclaredMembers(found, shape, old, now);
-  else compareAnyMembers(found, shape, old, now);
-  found.addTo(sets);
+  const builder = new ComparisonBuilder();
+  if (shape.rest === undefined) compareDeclaredMembers(builder, shape, old, now);
+  else compareAnyMembers(builder, shape, old, now);
+  builder.addTo(sets);
 }
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** In the order in which sets are written, which saves putting them into it. */
-function compareDeclaredMembers(found: ComparisonBuilder, { ordered }: MembersShape, old: Members, now: Members): void {
+/** Visits the members in the canonical order of sets, so that the result needs no sorting. */
+function compareDeclaredMembers(
+  builder: ComparisonBuilder,
+  { ordered }: MembersShape,
+  old: Members,
+  now: Members,
+): void {
   for (const { name, element, shape } of ordered) {
     const was = old[name];
     const is = now[name];
-    if (was !== is) found.member(element, shape, ownMember(old, name, was), ownMember(now, name, is));
+    if (was !== is) builder.member(element, shape, ownMember(old, name, was), ownMember(now, name, is));
   }
 }
 
-/** What every object inherits is no member of it. */
+/** Undefined for properties inherited from `Object.prototype`. */
 function ownMember(members: Members, name: string, value: unknown): unknown {
   return value === undefined || Object.hasOwn(members, name) ? value : undefined;
 }
 
 function compareAnyMembers(
-  found: ComparisonBuilder,
+  builder: ComparisonBuilder,
   { declared, rest }: MembersShape,
   old: Members,
   now: Members,
@@ -140,12 +145,12 @@ function compareAnyMembers(
     if (old[name] === undefined || old[name] === now[name]) continue;
     const shape = declared.get(name) ?? rest;
     if (shape === undefined) continue;
-    found.member(fieldElement(name), shape, old[name], Object.hasOwn(now, name) ? now[name] : undefined);
+    builder.member(fieldElement(name), shape, old[name], Object.hasOwn(now, name) ? now[name] : undefined);
   }
   for (const name in now) {
     if (now[name] === undefined || (Object.hasOwn(old, name) && old[name] !== undefined)) continue;
     const shape = declared.get(name) ?? rest;
-    if (shape !== undefined) found.member(fieldElement(name), shape, undefined, now[name]);
+    if (shape !== undefined) builder.member(fieldElement(name), shape, undefined, now[name]);
   }
 }
 
@@ -158,25 +163,25 @@ function compareItems(
 ): void {
   const old = groupByElement(elementOf, before);
   const now = groupByElement(elementOf, after);
-  const found = new ComparisonBuilder();
-  for (const [element, were] of old) found.items(element, shape.items, were, now.get(element) ?? []);
-  for (const [element, are] of now) if (!old.has(element)) found.items(element, shape.items, [], are);
-  found.addTo(sets);
+  const builder = new ComparisonBuilder();
+  for (const [element, were] of old) builder.items(element, shape.items, were, now.get(element) ?? []);
+  for (const [element, are] of now) if (!old.has(element)) builder.items(element, shape.items, [], are);
+  builder.addTo(sets);
 }
 
 function groupByElement(elementOf: (item: unknown) => string, value: unknown): ReadonlyMap<string, readonly unknown[]> {
-  const found = new Map<string, unknown[]>();
-  if (!Array.isArray(value)) return found;
+  const groups = new Map<string, unknown[]>();
+  if (!Array.isArray(value)) return groups;
   for (const item of value) {
     const element = elementOf(item);
-    const same = found.get(element);
-    if (same === undefined) found.set(element, [item]);
+    const same = groups.get(element);
+    if (same === undefined) groups.set(element, [item]);
     else same.push(item);
   }
-  return found;
+  return groups;
 }
 
-/** The sets of a container, gathered from what stands under its elements. */
+/** Collects the sets of a container from the comparison of its elements. */
 class ComparisonBuilder {
   #removed: MutableFieldSet | undefined;
   #modified: MutableFieldSet | undefined;
@@ -190,7 +195,7 @@ class ComparisonBuilder {
     }
   }
 
-  /** Items that share an identity are compared as one value, and are a field of their own beside the single item's. */
+  /** Items with the same identity are compared as one value: the duplicates together are one field. */
   items(element: string, shape: Shape, before: readonly unknown[], after: readonly unknown[]): void {
     const sets: Sets = { removed: undefined, modified: undefined, added: undefined };
     if (before.length <= 1 && after.length <= 1) compareInto(sets, shape, before[0], after[0]);
@@ -224,8 +229,8 @@ function putElement(set: MutableFieldSet = {}, element: string, below: FieldSet)
   return set;
 }
 
-function joinSets(below: FieldSet | undefined, found: FieldSet | undefined): FieldSet | undefined {
-  if (found === undefined) return below;
-  if (below === undefined) return found;
-  return isEmptySet(below) ? { [SELF]: LEAF, ...found } : union(below, found);
+function joinSets(below: FieldSet | undefined, added: FieldSet | undefined): FieldSet | undefined {
+  if (added === undefined) return below;
+  if (below === undefined) return added;
+  return isEmptySet(below) ? { [SELF]: LEAF, ...added } : union(below, added);
 }

@@ -1,11 +1,11 @@
 /**
- * Sets of fields, in the very form in which `managedFields` carries them (FieldsV1): a member of the object is a path
- * element (`path-element.ts`), its value the set below it. An element whose value is empty, or holds `.`, belongs to
- * the set itself; the others only lead to some that do.
+ * Sets of fields in the format of `managedFields` (FieldsV1): each property name is a path element (`path-element.ts`),
+ * its value the subtree below it. An element whose subtree is empty or contains `.` is a member of the set; the others
+ * are only on the path to members.
  *
  *     {"f:data": {".": {}, "f:a": {}}, "f:spec": {"f:x": {}}}      data, data.a and spec.x
  *
- * Sets are never changed once made, so they share what they have in common.
+ * Sets are immutable, so they share common subtrees.
  */
 import { compareElements, sortElements } from "./path-element.ts";
 
@@ -13,11 +13,11 @@ export interface FieldSet {
   readonly [element: string]: FieldSet;
 }
 
-/** Says of an element that has others below it that it belongs to the set itself. */
+/** Marks an element that has others below it as a member of the set. */
 export const SELF = ".";
-/** What stands below an element that has nothing below it. */
+/** The subtree of an element that has no others below it. */
 export const LEAF: FieldSet = Object.freeze({});
-/** A set of nothing. */
+/** The empty set. */
 export const noFields: FieldSet = Object.freeze({});
 
 export type MutableFieldSet = Record<string, FieldSet>;
@@ -27,32 +27,32 @@ export function isEmptySet(set: FieldSet): boolean {
   return true;
 }
 
-/** Whether the element that `below` stands under belongs to the set itself. */
+/** Whether the element whose subtree is `below` is a member of the set. */
 export function isMember(below: FieldSet): boolean {
   return below[SELF] !== undefined || isEmptySet(below);
 }
 
-/** Whether the set has a field under the elements, the last of which it is. */
+/** Whether the field at this path is a member of the set. */
 export function hasField(set: FieldSet, ...path: readonly string[]): boolean {
   let below: FieldSet | undefined = set;
   for (const element of path) below = below?.[element];
   return path.length > 0 && below !== undefined && isMember(below);
 }
 
-/** The set below an element, without a word about the element itself. */
+/** The subtree without the marker of the element itself. */
 export function childrenOf(below: FieldSet): FieldSet {
   if (below[SELF] === undefined) return below;
   const { [SELF]: _, ...children } = below;
   return children;
 }
 
-/** What stands under an element: undefined when that is nothing at all. */
+/** Builds the subtree of an element; undefined when neither the element nor anything below it is a member. */
 export function composeSubtree(member: boolean, children: FieldSet): FieldSet | undefined {
   if (isEmptySet(children)) return member ? LEAF : undefined;
   return member ? { [SELF]: LEAF, ...children } : children;
 }
 
-/** Fields of either. */
+/** Fields in `a` or `b`. */
 export function union(a: FieldSet, b: FieldSet): FieldSet {
   if (a === b || isEmptySet(b)) return a;
   if (isEmptySet(a)) return b;
@@ -71,7 +71,7 @@ function unionBelow(a: FieldSet, b: FieldSet): FieldSet {
   return union(a, b);
 }
 
-/** Fields of both. */
+/** Fields in both `a` and `b`. */
 export function intersection(a: FieldSet, b: FieldSet): FieldSet {
   if (a === b) return a;
   const result: MutableFieldSet = {};
@@ -86,7 +86,7 @@ export function intersection(a: FieldSet, b: FieldSet): FieldSet {
   return result;
 }
 
-/** Fields of `a` that `b` has not. Taking a field away leaves what lies below it. */
+/** Fields in `a` that are not in `b`. Removing a field keeps the fields below it. */
 export function difference(a: FieldSet, b: FieldSet): FieldSet {
   if (a === b) return noFields;
   if (isEmptySet(b)) return a;
@@ -107,7 +107,7 @@ export function difference(a: FieldSet, b: FieldSet): FieldSet {
   return result;
 }
 
-/** Fields of `a` that neither are in `b` nor lie below one that is. */
+/** Fields in `a` that are not in `b` and not below a field in `b`. */
 export function recursiveDifference(a: FieldSet, b: FieldSet): FieldSet {
   if (isEmptySet(b)) return a;
   const result: MutableFieldSet = {};
@@ -157,7 +157,7 @@ export function setsEqual(a: FieldSet, b: FieldSet): boolean {
   return true;
 }
 
-/** A set of the fields that the paths name; what leads to them is not in it. */
+/** A set of the fields at these paths, without the fields above them. */
 export function setOfPaths(...paths: readonly (readonly string[])[]): FieldSet {
   let result: FieldSet = noFields;
   for (const path of paths) {
@@ -169,14 +169,14 @@ export function setOfPaths(...paths: readonly (readonly string[])[]): FieldSet {
   return result;
 }
 
-/** Every field of the set: itself before those below it. */
+/** The path of every field of the set, parents before children. */
 export function* pathsOf(set: FieldSet, prefix: readonly string[] = []): Generator<readonly string[]> {
   const elements = sortElements(Object.keys(set).filter((element) => element !== SELF));
   for (const element of elements) if (isMember(set[element]!)) yield [...prefix, element];
   for (const element of elements) yield* pathsOf(set[element]!, [...prefix, element]);
 }
 
-/** The set with its elements in the order in which Kubernetes writes them; itself when they are. */
+/** The set with its elements in the order in which Kubernetes writes them; the set itself when already sorted. */
 export function canonicalize(set: FieldSet): FieldSet {
   const elements = Object.keys(set);
   let result: MutableFieldSet | undefined;
@@ -193,7 +193,7 @@ export function canonicalize(set: FieldSet): FieldSet {
   return result ?? set;
 }
 
-/** The elements in front of one. */
+/** The elements before `end`. */
 function elementsBefore(set: FieldSet, end: string): MutableFieldSet {
   const result: MutableFieldSet = {};
   for (const element in set) {
@@ -203,7 +203,7 @@ function elementsBefore(set: FieldSet, end: string): MutableFieldSet {
   return result;
 }
 
-/** The same for a set of which all that lies below is in order. */
+/** Sorts the elements of a set whose subtrees are sorted already. */
 export function sortMembers(set: FieldSet): FieldSet {
   const elements = Object.keys(set);
   if (elements.length < 2 || isSorted(elements)) return set;
@@ -213,8 +213,8 @@ export function sortMembers(set: FieldSet): FieldSet {
 }
 
 function isSorted(elements: readonly string[]): boolean {
-  for (let place = 1; place < elements.length; place++) {
-    if (compareElements(elements[place - 1]!, elements[place]!) > 0) return false;
+  for (let index = 1; index < elements.length; index++) {
+    if (compareElements(elements[index - 1]!, elements[index]!) > 0) return false;
   }
   return true;
 }

@@ -9,10 +9,10 @@ import {
 } from "./field-set.ts";
 import { fieldElement } from "./path-element.ts";
 
-/** Which fields a write can manage. */
+/** Removes the fields that a write cannot manage. */
 export type FieldFilter = (fields: FieldSet) => FieldSet;
 
-/** All but these and what lies below them. */
+/** Removes these fields and all fields below them. */
 export function excludeFields(fields: FieldSet): FieldFilter {
   return (set) => recursiveDifference(set, fields);
 }
@@ -20,7 +20,7 @@ export function excludeFields(fields: FieldSet): FieldFilter {
 /** Steps of a path; `*` is any item. */
 export type Pattern = readonly string[];
 
-/** These, and what lies below them; what leads to them as well. */
+/** Keeps these fields, the fields below them and those on the path to them. */
 export function includeFields(...patterns: readonly Pattern[]): FieldFilter {
   const steps = patterns.map((pattern) => pattern.map((step) => (step === "*" ? step : fieldElement(step))));
   return (set) => includeMatching(set, steps);

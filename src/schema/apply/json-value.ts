@@ -1,6 +1,7 @@
 /**
- * A value as its JSON has it: empty optional members left out, those that Go always writes filled in with their zero.
- * Fields are counted on this form, so that what stands there anyway is nobody's field.
+ * Converts a value to what its JSON contains: empty optional members are left out, members that Go always writes are
+ * set to their zero value. Managed fields are computed on this value, so that members which are always written have no
+ * manager.
  */
 
 import { isEmptyValue, isWrittenEmpty, textWhenAbsent } from "../json/encode.ts";
@@ -8,7 +9,7 @@ import { type Member, membersOf } from "../members.ts";
 import type { ObjectSchema, Schema } from "../schema.ts";
 import { deepFreeze } from "../value/freeze.ts";
 
-/** The value itself when it reads the same; it shares with the value what does not change. */
+/** Returns the value itself when nothing changes; otherwise the result shares the unchanged parts with it. */
 export function toJsonValue(schema: Schema, value: unknown): unknown {
   return converterOf(schema)(value);
 }
@@ -19,12 +20,12 @@ const converters = new WeakMap<Schema, Converter>();
 const keepValue: Converter = (value) => value;
 
 function converterOf(schema: Schema): Converter {
-  let former = converters.get(schema);
-  if (former === undefined) {
-    former = compile(schema);
-    converters.set(schema, former);
+  let converter = converters.get(schema);
+  if (converter === undefined) {
+    converter = compile(schema);
+    converters.set(schema, converter);
   }
-  return former;
+  return converter;
 }
 
 function compile(schema: Schema): Converter {
@@ -50,7 +51,7 @@ interface Slot {
   readonly convert: Converter;
   /** Whether an empty value is written. */
   readonly always: boolean;
-  /** What is written for a member that is absent; undefined is nothing. */
+  /** The value that JSON carries for an absent member; undefined when it carries none. */
   readonly absent: () => unknown;
 }
 
@@ -60,7 +61,7 @@ function objectConverter(schema: ObjectSchema): Converter {
     if (typeof value !== "object" || value === null) return value;
     slots ??= membersOf(schema).map((member) => ({
       name: member.name,
-      form: converterOf(member.schema),
+      convert: converterOf(member.schema),
       always: isWrittenEmpty(member),
       absent: absentValue(member),
     }));
@@ -81,20 +82,20 @@ function objectConverter(schema: ObjectSchema): Converter {
 function absentValue(member: Member): () => unknown {
   const text = textWhenAbsent(member);
   let value: unknown;
-  let known = false;
+  let isParsed = false;
   return () => {
-    if (!known) {
+    if (!isParsed) {
       const json = text();
       value = json === undefined ? undefined : deepFreeze(JSON.parse(json) as unknown);
-      known = true;
+      isParsed = true;
     }
     return value;
   };
 }
 
-function convertMember({ convert: form, always, absent }: Slot, member: unknown): unknown {
+function convertMember({ convert, always, absent }: Slot, member: unknown): unknown {
   if (member === undefined || member === null) return absent();
-  return always || !isEmptyValue(member) ? form(member) : undefined;
+  return always || !isEmptyValue(member) ? convert(member) : undefined;
 }
 
 function listConverter(items: () => Converter): Converter {
@@ -103,11 +104,11 @@ function listConverter(items: () => Converter): Converter {
     if (!Array.isArray(value)) return value;
     item ??= items();
     let result: unknown[] | undefined;
-    for (let place = 0; place < value.length; place++) {
-      const next = item(value[place]);
-      if (next === value[place]) continue;
+    for (let index = 0; index < value.length; index++) {
+      const next = item(value[index]);
+      if (next === value[index]) continue;
       result ??= [...value];
-      result[place] = next;
+      result[index] = next;
     }
     return result ?? value;
   };

@@ -1,6 +1,7 @@
 /**
- * Who manages which fields of an object, kept true through updates and applies: an update takes over what it changes,
- * an apply what it names; an apply that would change what another manages is a conflict unless it is forced.
+ * Computes the managed fields of an object after an update or an apply: an update takes over the fields it changes, an
+ * apply the fields in its configuration. An apply that would change a field of another manager is a conflict unless it
+ * is forced.
  */
 import { deepEqual } from "../value/equal.ts";
 import { internFieldsV1 } from "../value/fields-v1-cache.ts";
@@ -13,7 +14,7 @@ import { removeItems } from "./remove.ts";
 import type { Shape } from "./shape.ts";
 import { toFieldSet } from "./to-field-set.ts";
 
-/** The fields of one manager, as they are called in one version of the object. */
+/** The fields of one manager, named as in one version of the object. */
 export interface VersionedSet {
   readonly version: string;
   readonly applied: boolean;
@@ -22,14 +23,14 @@ export interface VersionedSet {
 
 export type ManagedFields<M extends VersionedSet = VersionedSet> = ReadonlyMap<string, M>;
 
-/** The versions in which an object can be looked at. */
+/** The served versions of an object, and conversion between them. */
 export interface Versions {
-  /** Undefined for a version that is no longer served: whoever manages fields in it is forgotten. */
+  /** Undefined for a version that is no longer served; its managers are dropped. */
   shapeOf(version: string): Shape | undefined;
   convert(value: unknown, from: string, to: string): unknown;
-  /** Leaves out the fields that a write cannot change, and so cannot manage. */
+  /** Removes the fields that a write cannot change, and so cannot manage. */
   filter(version: string, fields: FieldSet): FieldSet;
-  /** Leaves out the fields that are nobody's, though everybody writes them: names, versions. */
+  /** Removes fields that every write contains and no manager owns, such as `metadata.name` and `apiVersion`. */
   stripMeta(fields: FieldSet): FieldSet;
 }
 
@@ -48,7 +49,7 @@ export class ConflictError extends Error {
   }
 }
 
-/** Makes a new `M` of an old one that has other fields now. */
+/** Copies a manager's entry with other fields. */
 type WithFields<M> = (managed: M, fields: FieldSet) => M;
 
 export interface ManagerContext<M extends VersionedSet> {
@@ -56,13 +57,14 @@ export interface ManagerContext<M extends VersionedSet> {
   /** Both in the version of `manager.version`. */
   readonly live: unknown;
   readonly managers: ManagedFields<M>;
-  /** Under which name, and with nothing managed yet. */
+  /** The key of the writing manager in `managers`. */
   readonly name: string;
+  /** The writing manager's entry, without fields. */
   readonly manager: M;
   readonly withFields: WithFields<M>;
 }
 
-/** Who manages what once `next` has replaced `live`. */
+/** Returns the managed fields after an update from `live` to `next`. */
 export function updateManagers<M extends VersionedSet>(change: ManagerContext<M>, next: unknown): ManagedFields<M> {
   const { versions, live, manager, name, withFields } = change;
   const { version } = manager;
@@ -85,8 +87,8 @@ export interface ApplyResult<M extends VersionedSet> {
 }
 
 /**
- * The object with `configuration` applied, and who manages what then. What the manager applied the last time, does not
- * apply now and nobody else manages is removed. Throws a `ConflictError` unless `force` is true.
+ * Applies `configuration` and returns the object with its managed fields. Removes the fields that the manager applied
+ * the last time, does not apply now and no other manager owns. Throws a `ConflictError` unless `force` is true.
  */
 export function apply<M extends VersionedSet>(
   change: ManagerContext<M>,
@@ -102,7 +104,7 @@ export function apply<M extends VersionedSet>(
   const fields = internFieldsV1(versions.stripMeta(named));
   managers.set(name, withFields(manager, named));
   const merged = merge(shape, live, configuration);
-  // Nothing goes where all that was applied is applied again.
+  // Nothing is removed when the same fields are applied again.
   const again = last?.version === version && last.fields === fields;
   const value = again ? merged : prune(versions, merged, managers, name, last);
   const after = new Map(resolveConflicts(change, managers, live, value, force).managers);
@@ -132,7 +134,7 @@ function reconcileManagers<M extends VersionedSet>({
   return result;
 }
 
-/** Takes from the managers what the change from `live` to `next` takes from them. Throws a `ConflictError`. */
+/** Removes from the other managers the fields that change from `live` to `next`. Throws a `ConflictError`. */
 function resolveConflicts<M extends VersionedSet>(
   { versions, name: own, manager, withFields }: ManagerContext<M>,
   managers: ManagedFields<M>,
@@ -180,7 +182,7 @@ function compareInVersion(versions: Versions, version: string, from: string, liv
   };
 }
 
-/** Removes what `name` applied the last time and nobody applies or manages now. */
+/** Removes the fields that `name` applied the last time and no manager owns now. */
 function prune<M extends VersionedSet>(
   versions: Versions,
   merged: unknown,
@@ -190,7 +192,7 @@ function prune<M extends VersionedSet>(
 ): unknown {
   if (last === undefined || isEmptySet(last.fields)) return merged;
   const { fields, version } = managers.get(name)!;
-  // All of it is applied again.
+  // All fields are applied again.
   if (last.version === version && isEmptySet(difference(last.fields, fields))) return merged;
   const shape = versions.shapeOf(last.version);
   if (shape === undefined) return merged;
@@ -201,7 +203,7 @@ function prune<M extends VersionedSet>(
   return versions.convert(complete, last.version, version);
 }
 
-/** Adds back what was removed and somebody manages, the version that it was removed in first. */
+/** Adds back removed fields that have a manager, in the version of the removal first. */
 function addBackOwnedItems<M extends VersionedSet>(
   versions: Versions,
   merged: unknown,
@@ -229,7 +231,7 @@ function namedFields(shape: Shape, value: unknown): FieldSet {
   return ensureNamedFieldsAreMembers(shape, toFieldSet(shape, value));
 }
 
-/** Adds back what the manager did not apply the last time: it is nobody's, or an updater's. */
+/** Adds back removed fields that the manager did not apply the last time: other writes have set them. */
 function addBackDanglingItems(shape: Shape, merged: unknown, left: unknown, last: FieldSet): unknown {
   const removed = difference(namedFields(shape, merged), namedFields(shape, left));
   return removeItems(shape, merged, intersection(removed, ensureNamedFieldsAreMembers(shape, last)));

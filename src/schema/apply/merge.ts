@@ -3,19 +3,19 @@ import { isPlainObject, setMember } from "../value/plain-object.ts";
 import { type ItemsShape, type MembersShape, resolveShape, type Shape } from "./shape.ts";
 
 /**
- * The live value with what is applied merged into it: nothing is removed, lists keep their order where both agree and
- * follow the applied one where not. What does not change is the live value itself. Throws an `IdentityError`.
+ * Merges the applied value into the live one. Removes nothing; where the orders of two lists disagree, the applied order
+ * wins. The result shares unchanged parts with the live value. Throws an `IdentityError`.
  */
 export function merge(shape: Shape, live: unknown, applied: unknown): unknown {
   if (applied === undefined || applied === live) return live;
   if (live === undefined) return applied;
-  // Null takes the form of the live value.
-  const form = resolveShape(shape, applied ?? live);
-  switch (form.form) {
+  // Null takes the shape of the live value.
+  const resolved = resolveShape(shape, applied ?? live);
+  switch (resolved.kind) {
     case "members":
-      return mergeMembers(form, live, applied);
+      return mergeMembers(resolved, live, applied);
     case "items":
-      return form.elementOf === undefined ? applied : mergeItems(form, form.elementOf, live, applied);
+      return resolved.elementOf === undefined ? applied : mergeItems(resolved, resolved.elementOf, live, applied);
     default:
       return deepEqual(live, applied) ? live : applied;
   }
@@ -45,31 +45,31 @@ function mergeItems(shape: ItemsShape, elementOf: (item: unknown) => string, liv
   if (applied.length === 0) return old.length === 0 ? applied : live;
   const oldElements = old.map(elementOf);
   const newElements = applied.map(elementOf);
-  const newPlaces = new Map(newElements.map((element, place) => [element, place]));
+  const newPlaces = new Map(newElements.map((element, index) => [element, index]));
   const oldPlaces = uniqueIndexes(oldElements);
   const merged = (element: string): unknown => {
-    const place = oldPlaces.get(element);
-    // Of several live items of one identity none is merged with.
-    const was = place === undefined || place < 0 ? undefined : old[place];
+    const index = oldPlaces.get(element);
+    // Live items with duplicate identities are not merged with.
+    const was = index === undefined || index < 0 ? undefined : old[index];
     return merge(shape.items, was, applied[newPlaces.get(element)!]);
   };
   const result = mergeOrder(oldElements, newElements, oldPlaces, newPlaces).map((step) =>
     typeof step === "number" ? old[step] : merged(step),
   );
-  const unchanged = result.length === old.length && result.every((item, place) => item === old[place]);
+  const unchanged = result.length === old.length && result.every((item, index) => item === old[index]);
   return unchanged ? live : result;
 }
 
-/** Where each element is; -1 for those that are there more than once. */
+/** The index of each element; -1 for duplicates. */
 function uniqueIndexes(elements: Elements): ReadonlyMap<string, number> {
   const places = new Map<string, number>();
-  for (const [place, element] of elements.entries()) places.set(element, places.has(element) ? -1 : place);
+  for (const [index, element] of elements.entries()) places.set(element, places.has(element) ? -1 : index);
   return places;
 }
 
 /**
- * The order of a merged list: a number is the place of a live item that is not applied, a text the element of an
- * applied one. Live items stay behind the live items they followed; applied ones come in the order they are applied.
+ * The order of a merged list: a number is the index of a live item that is not applied, a string the element of an
+ * applied one. Live items stay after the live items they followed; applied items keep the applied order.
  */
 function mergeOrder(
   old: Elements,
@@ -95,7 +95,7 @@ function mergeOrder(
         continue;
       }
       if (newPlaces.has(element) && nextShared < shared.length && shared[nextShared] !== element) {
-        // Shared, but another one's turn.
+        // A shared item that the applied order has later.
         left++;
         continue;
       }

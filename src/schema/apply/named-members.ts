@@ -2,8 +2,8 @@ import { type FieldSet, isEmptySet, isMember, LEAF, type MutableFieldSet, SELF }
 import { shapeBelow as belowShape, type Shape } from "./shape.ts";
 
 /**
- * The set with the members that the schema names and that lead to others of the set: one that has `a.b.c` gets `a` when
- * `a` is a member of an object, and not `a.b` when `a` is a map.
+ * Adds the struct fields on the path to other members of the set: a set with `a.b.c` gets `a` when `a` is a field that
+ * the schema declares, but not `a.b` when `a` is a map.
  */
 export function ensureNamedFieldsAreMembers(shape: Shape | undefined, set: FieldSet): FieldSet {
   const result: MutableFieldSet = {};
@@ -21,6 +21,6 @@ export function ensureNamedFieldsAreMembers(shape: Shape | undefined, set: Field
 }
 
 function isNamed(shape: Shape | undefined, element: string): boolean {
-  const inner = shape?.form === "atomic" ? shape.content : shape;
-  return inner?.form === "members" && element.startsWith("f:") && inner.declared.has(element.slice(2));
+  const inner = shape?.kind === "atomic" ? shape.content : shape;
+  return inner?.kind === "members" && element.startsWith("f:") && inner.declared.has(element.slice(2));
 }

@@ -3,21 +3,21 @@ import { isPlainObject } from "../value/plain-object.ts";
 import { canonicalize, type FieldSet, isEmptySet, LEAF, type MutableFieldSet, SELF } from "./field-set.ts";
 import { canonicalElement } from "./path-element.ts";
 
-/** What became of sets that are shared, and so are read again and again. */
+/** Results for interned FieldsV1 objects, which are parsed repeatedly. */
 const parsedSets = new WeakMap<object, FieldSet>();
 
 /**
- * FieldsV1 that somebody else wrote, as a set. Elements of kinds unknown here are dropped. Throws a `SyntaxError` for
- * what is none.
+ * Parses FieldsV1 from a request or the store into a canonical set. Drops elements of unknown types. Throws a
+ * `SyntaxError` when the value is not valid FieldsV1.
  */
 export function parseFields(fields: unknown): FieldSet {
   if (fields === null || fields === undefined) return LEAF;
   if (!isPlainObject(fields)) throw new SyntaxError("fields are an object");
-  const written = internFieldsV1(fields);
-  let set = parsedSets.get(written);
+  const interned = internFieldsV1(fields);
+  let set = parsedSets.get(interned);
   if (set === undefined) {
-    set = internFieldsV1(canonicalize(parseSet(written)));
-    parsedSets.set(written, set);
+    set = internFieldsV1(canonicalize(parseSet(interned)));
+    parsedSets.set(interned, set);
   }
   return set;
 }

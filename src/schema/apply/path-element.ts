@@ -1,17 +1,17 @@
 /**
- * One step of a path to a field, as FieldsV1 spells it: `f:name` is a member, `k:{"name":"c"}` the item of a list with
- * these keys, `v:"a"` the item of a set, `i:0` the item at a place. Spelled the same, they are the same.
+ * One step of a path to a field, serialized as in FieldsV1: `f:name` is a struct field or map key, `k:{"name":"c"}` the
+ * list item with these keys, `v:"a"` the item of a set, `i:0` the item at an index. Equal elements have equal text.
  */
 
 const SELF = ".";
-/** Kinds of elements in the order in which Kubernetes sorts them; `.` goes first of all. */
+/** Types of elements in the order in which Kubernetes sorts them; `.` comes first. */
 const ORDER = ".fkvi";
 
 export function fieldElement(name: string): string {
   return `f:${name}`;
 }
 
-/** `fields` in the order of their names. */
+/** `fields` must be sorted by name. */
 export function keyElement(fields: readonly (readonly [name: string, value: unknown])[]): string {
   let text = "k:{";
   for (const [name, value] of fields) text += `${text.length === 3 ? "" : ","}${goJson(name)}:${goJson(value)}`;
@@ -22,10 +22,10 @@ export function valueElement(value: unknown): string {
   return `v:${goJson(value)}`;
 }
 
-/** Text that Go's encoder writes as it is. */
+/** Text that Go's encoder writes without escapes. */
 const PLAIN = /^[\x20\x21\x23-\x25\x27-\x3b\x3d\x3f-\x5b\x5d-\x7e]*$/;
 
-/** JSON as Go writes it: what HTML gives a meaning is escaped. */
+/** JSON as Go writes it: HTML special characters are escaped. */
 function goJson(value: unknown): string {
   if (typeof value === "string" && PLAIN.test(value)) return `"${value}"`;
   return (JSON.stringify(sortMembersDeep(value)) ?? "null").replace(
@@ -34,7 +34,7 @@ function goJson(value: unknown): string {
   );
 }
 
-/** Members of objects by name. */
+/** Sorts the members of all objects by name. */
 function sortMembersDeep(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map(sortMembersDeep);
@@ -43,8 +43,8 @@ function sortMembersDeep(value: unknown): unknown {
 }
 
 /**
- * The element as `keyElement` and its like would spell it. Undefined for kinds of elements of times to come, which are
- * dropped. Throws a `SyntaxError` for text that is none.
+ * Returns the element as `keyElement` or `valueElement` would serialize it. Undefined for unknown types, which later
+ * versions may add. Throws a `SyntaxError` for text that is not an element.
  */
 export function canonicalElement(text: string): string | undefined {
   if (text.startsWith("f:")) return text;
@@ -58,7 +58,7 @@ export function canonicalElement(text: string): string | undefined {
   return element;
 }
 
-/** The same few items are met again and again. */
+/** Few distinct elements occur many times. */
 const canonicalElements = new Map<string, string>();
 const CACHED_ELEMENTS_MAX = 10_000;
 
@@ -72,7 +72,7 @@ function canonicalize(text: string): string | undefined {
     case "k":
       return keyElement(keysOf(content));
     case "i":
-      if (!/^[-+]?\d+$/.test(content)) throw new SyntaxError(`"${content}" is no place in a list`);
+      if (!/^[-+]?\d+$/.test(content)) throw new SyntaxError(`"${content}" is not a list index`);
       return `i:${Number(content)}`;
     default:
       return undefined;
@@ -81,28 +81,28 @@ function canonicalize(text: string): string | undefined {
 
 type Keys = readonly (readonly [name: string, value: unknown])[];
 
-/** The keys of the items that were met lately. */
+/** Parsed keys of recently read elements. */
 const keys = new Map<string, Keys>();
 
 function keysOf(content: string): Keys {
-  let known = keys.get(content);
-  if (known === undefined) {
-    known = parseKeys(content);
+  let parsed = keys.get(content);
+  if (parsed === undefined) {
+    parsed = parseKeys(content);
     if (keys.size >= CACHED_ELEMENTS_MAX) keys.clear();
-    keys.set(content, known);
+    keys.set(content, parsed);
   }
-  return known;
+  return parsed;
 }
 
 function parseKeys(content: string): Keys {
   const parsed: unknown = JSON.parse(content);
   if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) {
-    throw new SyntaxError(`the keys of a list's item are an object, not ${content}`);
+    throw new SyntaxError(`keys of a list item must be an object: ${content}`);
   }
   return Object.entries(parsed).sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-/** For people: `.name`, `[name="c"]`, `[="a"]`, `[0]`. */
+/** Formats the element for messages: `.name`, `[name="c"]`, `[="a"]`, `[0]`. */
 export function formatElement(element: string): string {
   const content = element.slice(2);
   switch (element[0]) {
@@ -123,7 +123,7 @@ export function formatPath(path: readonly string[]): string {
   return path.map(formatElement).join("");
 }
 
-/** Sorts in place, reading each element's keys but once. */
+/** Sorts in place and parses the keys of each element only once. */
 export function sortElements(elements: string[]): string[] {
   if (elements.length < 2) return elements;
   const read = new Map(elements.filter(isKeyed).map((element) => [element, keysOf(element.slice(2))]));
@@ -146,7 +146,7 @@ export function compareElements(a: string, b: string): number {
     case "k":
       return compareKeys(keysOf(a.slice(2)), keysOf(b.slice(2)));
     case "v":
-      // Sets may be long, and mostly hold texts without escapes.
+      // Sets can be long and mostly contain strings without escapes.
       if (isUnescapedValue(a) && isUnescapedValue(b)) return compareText(a.slice(3, -1), b.slice(3, -1));
       return compareValues(JSON.parse(a.slice(2)), JSON.parse(b.slice(2)));
     case "i":
@@ -163,9 +163,9 @@ function isUnescapedValue(element: string): boolean {
 }
 
 function compareKeys(a: Keys, b: Keys): number {
-  for (let place = 0; place < Math.min(a.length, b.length); place++) {
-    const [name, value] = a[place]!;
-    const [otherName, otherValue] = b[place]!;
+  for (let index = 0; index < Math.min(a.length, b.length); index++) {
+    const [name, value] = a[index]!;
+    const [otherName, otherValue] = b[index]!;
     const order = compareText(name, otherName) || compareValues(value, otherValue);
     if (order !== 0) return order;
   }
@@ -198,12 +198,12 @@ function compareValues(a: unknown, b: unknown): number {
 /** Below the surrogates, UTF-16 units sort as UTF-8 does. */
 const SURROGATES = 0xd800;
 
-/** By UTF-8 bytes, as Go does. */
+/** Compares UTF-8 bytes, as Go does. */
 function compareText(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
-  for (let place = 0; place < length; place++) {
-    const one = a.charCodeAt(place);
-    const other = b.charCodeAt(place);
+  for (let index = 0; index < length; index++) {
+    const one = a.charCodeAt(index);
+    const other = b.charCodeAt(index);
     if (one === other) continue;
     return Math.max(one, other) < SURROGATES ? one - other : Buffer.compare(Buffer.from(a), Buffer.from(b));
   }

@@ -2,8 +2,8 @@ import { type FieldSet, isEmptySet, LEAF, type MutableFieldSet, SELF } from "./f
 import { shapeBelow as belowShape, type Shape } from "./shape.ts";
 
 /**
- * The set as it reads today: what was written when a member was granular, and is atomic now, is the member itself. The
- * set itself when nothing of the kind is in it.
+ * Adapts a stored set to the current schema: fields below a member that was granular and is now atomic become the
+ * member. Returns the set itself when nothing changes.
  */
 export function reconcileFieldSet(shape: Shape, set: FieldSet): FieldSet {
   let result: MutableFieldSet | undefined;
@@ -12,9 +12,9 @@ export function reconcileFieldSet(shape: Shape, set: FieldSet): FieldSet {
     const below = set[element]!;
     if (isEmptySet(below)) continue;
     const inner = belowShape(shape, element);
-    // Members that the schema does not know, and what no schema tells of, stay as they are.
-    if (inner === undefined || inner.form === "deduced" || inner.form === "scalar") continue;
-    const next = inner.form === "atomic" ? LEAF : reconcileFieldSet(inner, below);
+    // Undeclared and schemaless members stay as they are.
+    if (inner === undefined || inner.kind === "deduced" || inner.kind === "scalar") continue;
+    const next = inner.kind === "atomic" ? LEAF : reconcileFieldSet(inner, below);
     if (next === below) continue;
     result ??= { ...set };
     result[element] = next;

@@ -2,23 +2,23 @@ import { isPlainObject, setMember } from "../value/plain-object.ts";
 import { type FieldSet, isMember } from "./field-set.ts";
 import { deduced, type ItemsShape, type MembersShape, resolveShape, type Shape } from "./shape.ts";
 
-/** The value without the fields of the set. A container that loses all it had becomes null. */
+/** Removes the fields of the set from the value. A container that loses all members becomes null. */
 export function removeItems(shape: Shape, value: unknown, fields: FieldSet): unknown {
   return walk(shape, value, fields, false);
 }
 
-/** Only the fields of the set. */
+/** Keeps only the fields of the set. */
 export function extractItems(shape: Shape, value: unknown, fields: FieldSet): unknown {
   return walk(shape, value, fields, true);
 }
 
 function walk(shape: Shape, value: unknown, fields: FieldSet, extract: boolean): unknown {
-  const form = resolveShape(shape, value);
-  switch (form.form) {
+  const resolved = resolveShape(shape, value);
+  switch (resolved.kind) {
     case "members":
-      return isPlainObject(value) ? walkMembers(form, value, fields, extract) : null;
+      return isPlainObject(value) ? walkMembers(resolved, value, fields, extract) : null;
     case "items":
-      return Array.isArray(value) ? walkItems(form, value, fields, extract) : null;
+      return Array.isArray(value) ? walkItems(resolved, value, fields, extract) : null;
     case "atomic":
       return extract ? value : null;
     default:
@@ -58,10 +58,10 @@ function walkItems(shape: ItemsShape, value: readonly unknown[], fields: FieldSe
     if (next !== undefined) result.push(next);
   }
   if (result.length === 0) return null;
-  return result.length === value.length && result.every((item, place) => item === value[place]) ? value : result;
+  return result.length === value.length && result.every((item, index) => item === value[index]) ? value : result;
 }
 
-/** Undefined when nothing of it is left. `below` is what the set says of it. */
+/** Returns undefined when nothing is left. `below` is the subtree of the value's element in the set. */
 function walkOne(shape: Shape | undefined, value: unknown, below: FieldSet | undefined, extract: boolean): unknown {
   if (below === undefined) return extract ? undefined : value;
   if (isMember(below) && !extract) return undefined;

@@ -1,6 +1,6 @@
 /**
- * What server-side apply sees of a schema: where a value is one field and where its members and items are fields of
- * their own, and how items are told apart. Made once for each schema, member by member as they are met.
+ * The view that server-side apply has of a schema: which values are one field, which have members or items that are
+ * fields themselves, and how items are identified. Built once per schema, lazily member by member.
  */
 import { membersOf } from "../members.ts";
 import type { ListSchema, ObjectSchema, Schema } from "../schema.ts";
@@ -10,26 +10,26 @@ import { compareElements, fieldElement, keyElement, valueElement } from "./path-
 export type Shape = ScalarShape | AtomicShape | MembersShape | ItemsShape | DeducedShape;
 
 export interface ScalarShape {
-  readonly form: "scalar";
-  /** `any` are values of every form that are one field whatever they hold. */
+  readonly kind: "scalar";
+  /** `any`: a value of any JSON type that is one field. */
   readonly type: "string" | "numeric" | "boolean" | "untyped" | "any";
 }
 
 /** A map or list that is one field. */
 export interface AtomicShape {
-  readonly form: "atomic";
+  readonly kind: "atomic";
   readonly container: "map" | "list";
-  /** What its content has to look like. */
+  /** The shape that validation requires of its content. */
   readonly content: MembersShape | ItemsShape;
 }
 
 export interface MembersShape {
-  readonly form: "members";
-  /** Members that the schema names. */
+  readonly kind: "members";
+  /** Members that the schema declares. */
   readonly declared: ReadonlyMap<string, Shape>;
-  /** The same in alphabetical order, with the elements that stand for them. */
+  /** The declared members in alphabetical order, with their path elements. */
   readonly ordered: readonly DeclaredMember[];
-  /** What all other members are; undefined where there may be none. */
+  /** The shape of all other members; undefined when others are not allowed. */
   readonly rest: Shape | undefined;
 }
 
@@ -40,27 +40,27 @@ export interface DeclaredMember {
 }
 
 export interface ItemsShape {
-  readonly form: "items";
+  readonly kind: "items";
   readonly items: Shape;
-  /** Undefined where items have no identity. Throws an `IdentityError` for one that lacks what it is told by. */
+  /** Undefined when items have no identity. Throws an `IdentityError` for an item without its keys. */
   readonly elementOf: ((item: unknown) => string) | undefined;
 }
 
-/** A value of which no schema tells: maps have members, lists and scalars are one field. */
+/** A value without a schema: members of maps are fields, lists and scalars are one field. */
 export interface DeducedShape {
-  readonly form: "deduced";
+  readonly kind: "deduced";
 }
 
 export class IdentityError extends Error {
   override readonly name = "IdentityError";
 }
 
-export const scalar: ScalarShape = { form: "scalar", type: "untyped" };
-const anything: ScalarShape = { form: "scalar", type: "any" };
-export const deduced: DeducedShape = { form: "deduced" };
-export const deducedMembers: MembersShape = { form: "members", declared: new Map(), ordered: [], rest: deduced };
-const deducedItems: ItemsShape = { form: "items", items: deduced, elementOf: undefined };
-const deducedList: AtomicShape = { form: "atomic", container: "list", content: deducedItems };
+export const scalar: ScalarShape = { kind: "scalar", type: "untyped" };
+const anything: ScalarShape = { kind: "scalar", type: "any" };
+export const deduced: DeducedShape = { kind: "deduced" };
+export const deducedMembers: MembersShape = { kind: "members", declared: new Map(), ordered: [], rest: deduced };
+const deducedItems: ItemsShape = { kind: "items", items: deduced, elementOf: undefined };
+const deducedList: AtomicShape = { kind: "atomic", container: "list", content: deducedItems };
 
 const nothingDeclared: ReadonlyMap<string, Shape> = new Map();
 
@@ -79,16 +79,16 @@ function buildShape(schema: Schema): Shape {
   switch (schema.type) {
     case "object": {
       const content = object(schema);
-      return schema.atomic === true ? { form: "atomic", container: "map", content } : content;
+      return schema.atomic === true ? { kind: "atomic", container: "map", content } : content;
     }
     case "map": {
-      const form = { form: "members" as const, declared: nothingDeclared, ordered: [] };
-      const content = defineLazily(form, "rest", () => shapeOf(schema.values));
-      return schema.atomic === true ? { form: "atomic", container: "map", content } : content;
+      const base = { kind: "members" as const, declared: nothingDeclared, ordered: [] };
+      const content = defineLazily(base, "rest", () => shapeOf(schema.values));
+      return schema.atomic === true ? { kind: "atomic", container: "map", content } : content;
     }
     case "list": {
       const content = list(schema);
-      return schema.listType === "atomic" ? { form: "atomic", container: "list", content } : content;
+      return schema.listType === "atomic" ? { kind: "atomic", container: "list", content } : content;
     }
     case "raw":
       return schema.format === "json" && schema.unstructured !== true ? anything : deduced;
@@ -96,23 +96,23 @@ function buildShape(schema: Schema): Shape {
       return anything;
     case "integer":
     case "number":
-      return { form: "scalar", type: "numeric" };
+      return { kind: "scalar", type: "numeric" };
     case "boolean":
-      return { form: "scalar", type: "boolean" };
+      return { kind: "scalar", type: "boolean" };
     case "special":
       return schema.format === "quantity" || schema.format === "intOrString"
         ? scalar
-        : { form: "scalar", type: "string" };
+        : { kind: "scalar", type: "string" };
     case "string":
     case "bytes":
     case "enum":
-      return { form: "scalar", type: "string" };
+      return { kind: "scalar", type: "string" };
     default:
       return schema satisfies never;
   }
 }
 
-/** Schemas refer to themselves: what a shape holds is made when it is first looked at. */
+/** Defines a property that is computed at the first access, since schemas can be recursive. */
 function defineLazily<S extends object, K extends string, V>(
   shape: S,
   name: K,
@@ -128,16 +128,16 @@ function defineLazily<S extends object, K extends string, V>(
 
 function object(schema: ObjectSchema): MembersShape {
   const rest = schema.preserveUnknown === true ? deduced : undefined;
-  const named = defineLazily({ form: "members" as const, rest }, "declared", () => {
+  const named = defineLazily({ kind: "members" as const, rest }, "declared", () => {
     const declared = new Map<string, Shape>();
     if (schema.embeddedResource === true) {
-      declared.set("apiVersion", { form: "scalar", type: "string" });
-      declared.set("kind", { form: "scalar", type: "string" });
+      declared.set("apiVersion", { kind: "scalar", type: "string" });
+      declared.set("kind", { kind: "scalar", type: "string" });
       declared.set("metadata", deduced);
     }
     for (const { name, field, schema: member } of membersOf(schema)) {
       const shape = shapeOf(member);
-      declared.set(name, field.granular === true && shape.form === "atomic" ? shape.content : shape);
+      declared.set(name, field.granular === true && shape.kind === "atomic" ? shape.content : shape);
     }
     return declared;
   });
@@ -149,8 +149,8 @@ function object(schema: ObjectSchema): MembersShape {
 }
 
 function list(schema: ListSchema): ItemsShape {
-  const form = { form: "items" as const, elementOf: elementOf(schema) };
-  return defineLazily(form, "items", () => shapeOf(schema.items));
+  const base = { kind: "items" as const, elementOf: elementOf(schema) };
+  return defineLazily(base, "items", () => shapeOf(schema.items));
 }
 
 function elementOf(schema: ListSchema): ItemsShape["elementOf"] {
@@ -204,20 +204,20 @@ function defaultsOf(items: Schema): ReadonlyMap<string, unknown> {
   return new Map(membersOf(items).map(({ name, field }) => [name, field.default] as const));
 }
 
-/** What a shape makes of a value: one that no schema tells of is told by the value itself. */
+/** Replaces a deduced shape by one derived from the value. */
 export function resolveShape(shape: Shape, value: unknown): Exclude<Shape, DeducedShape> {
-  if (shape.form !== "deduced") return shape;
+  if (shape.kind !== "deduced") return shape;
   if (Array.isArray(value)) return deducedList;
   return isPlainObject(value) ? deducedMembers : scalar;
 }
 
-/** What stands below an element of a set. */
+/** The shape of the value at a path element. */
 export function shapeBelow(shape: Shape | undefined, element: string): Shape | undefined {
   if (shape === undefined) return undefined;
-  const inner = shape.form === "atomic" ? shape.content : shape;
-  if (inner.form === "deduced") return element.startsWith("f:") ? deduced : undefined;
-  if (inner.form === "members") {
+  const inner = shape.kind === "atomic" ? shape.content : shape;
+  if (inner.kind === "deduced") return element.startsWith("f:") ? deduced : undefined;
+  if (inner.kind === "members") {
     return element.startsWith("f:") ? (inner.declared.get(element.slice(2)) ?? inner.rest) : undefined;
   }
-  return inner.form === "items" && element.startsWith("k:") ? inner.items : undefined;
+  return inner.kind === "items" && element.startsWith("k:") ? inner.items : undefined;
 }

@@ -4,25 +4,27 @@ import { compareElements, fieldElement } from "./path-element.ts";
 import { type ItemsShape, type MembersShape, resolveShape, type Shape } from "./shape.ts";
 
 /**
- * The fields that a value names: its scalars, its atomic and its empty members, the items of its lists. Throws an
- * `IdentityError` where items cannot be told apart.
+ * The fields that a value contains: its scalars, its atomic and empty members, the items of its lists. Throws an
+ * `IdentityError` when items have no identity.
  */
 export function toFieldSet(shape: Shape, value: unknown): FieldSet {
   return fieldsOf(shape, value, false) ?? noFields;
 }
 
 /**
- * What stands below the element of a value, in canonical order; undefined when that names no field. `self` when the
- * element is one in any case.
+ * The subtree of a value's element in canonical order; undefined when it contains no field. `self` makes the element
+ * itself a field in any case.
  */
 function fieldsOf(shape: Shape, value: unknown, self: boolean): FieldSet | undefined {
-  const form = resolveShape(shape, value);
-  switch (form.form) {
+  const resolved = resolveShape(shape, value);
+  switch (resolved.kind) {
     case "members":
       if (!isPlainObject(value)) return self ? LEAF : undefined;
-      return form.rest === undefined ? fieldsOfDeclared(form, value, self) : fieldsOfMembers(form, value, self);
+      return resolved.rest === undefined
+        ? fieldsOfDeclared(resolved, value, self)
+        : fieldsOfMembers(resolved, value, self);
     case "items":
-      return Array.isArray(value) ? fieldsOfItems(form, value, self) : self ? LEAF : undefined;
+      return Array.isArray(value) ? fieldsOfItems(resolved, value, self) : self ? LEAF : undefined;
     default:
       return LEAF;
   }
@@ -43,14 +45,14 @@ function fieldsOfDeclared({ ordered }: MembersShape, value: Members, self: boole
   return result ?? (self ? LEAF : undefined);
 }
 
-/** Members that the schema does not name are always fields themselves. */
+/** Members that the schema does not declare are always fields themselves. */
 function fieldsOfMembers({ declared, rest }: MembersShape, value: Members, self: boolean): FieldSet | undefined {
   let result: MutableFieldSet | undefined;
   for (const name in value) {
     const member = value[name];
     if (member === undefined) continue;
-    const known = declared.get(name);
-    const set = fieldsOf(known ?? rest!, member, known === undefined || member === null || isEmptyMap(member));
+    const shape = declared.get(name);
+    const set = fieldsOf(shape ?? rest!, member, shape === undefined || member === null || isEmptyMap(member));
     if (set === undefined) continue;
     result ??= emptySet(self);
     result[fieldElement(name)] = set;
@@ -65,7 +67,7 @@ function isEmptyMap(value: unknown): boolean {
   return true;
 }
 
-/** Items that share an identity are one field, whatever they hold. */
+/** Items with the same identity are one field without children. */
 function fieldsOfItems(
   { items, elementOf }: ItemsShape,
   value: readonly unknown[],

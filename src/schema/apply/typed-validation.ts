@@ -2,16 +2,16 @@ import { isPlainObject } from "../value/plain-object.ts";
 import { fieldElement, formatElement } from "./path-element.ts";
 import { IdentityError, type ItemsShape, type MembersShape, resolveShape, type Shape } from "./shape.ts";
 
-/** What keeps a value from being applied; several are listed as Kubernetes lists them. */
+/** The errors that prevent a value from being applied, joined as structured-merge-diff joins them. */
 export class ShapeError extends Error {
   override readonly name = "ShapeError";
 
-  constructor(findings: readonly string[]) {
-    super(findings.length === 1 ? findings[0] : ["errors:", ...findings.map((text) => `  ${text}`)].join("\n"));
+  constructor(errors: readonly string[]) {
+    super(errors.length === 1 ? errors[0] : ["errors:", ...errors.map((text) => `  ${text}`)].join("\n"));
   }
 }
 
-/** Throws a `ShapeError` for members nobody declared, values of other types, and items of one identity. */
+/** Throws a `ShapeError` for undeclared members, values of the wrong type and items with duplicate keys. */
 export function validateTyped(shape: Shape, value: unknown): void {
   const walk = new Walk();
   checkValue(shape, value, walk);
@@ -20,45 +20,45 @@ export function validateTyped(shape: Shape, value: unknown): void {
 
 class Walk {
   readonly errors: string[] = [];
-  /** What leads to the value: names of members, places or elements of items. */
+  /** The path to the value: elements, or indexes of items without identity. */
   readonly steps: (string | number)[] = [];
 
-  report(what: string): void {
+  report(error: string): void {
     const path = this.steps.map((step) => (typeof step === "number" ? `[${step}]` : formatElement(step))).join("");
-    this.errors.push(path === "" ? what : `${path}: ${what}`);
+    this.errors.push(path === "" ? error : `${path}: ${error}`);
   }
 }
 
 function checkValue(shape: Shape, value: unknown, walk: Walk): void {
   if (value === null || value === undefined) return;
-  const form = resolveShape(shape, value);
-  switch (form.form) {
+  const resolved = resolveShape(shape, value);
+  switch (resolved.kind) {
     case "scalar":
-      checkScalar(form.type, value, walk);
+      checkScalar(resolved.type, value, walk);
       break;
     case "atomic":
-      checkContainer(form.content, value, walk);
+      checkContainer(resolved.content, value, walk);
       break;
     default:
-      checkContainer(form, value, walk);
+      checkContainer(resolved, value, walk);
   }
 }
 
-function checkContainer(form: MembersShape | ItemsShape, value: unknown, walk: Walk): void {
-  if (form.form === "members") {
-    if (isPlainObject(value)) checkMembers(form, value, walk);
+function checkContainer(shape: MembersShape | ItemsShape, value: unknown, walk: Walk): void {
+  if (shape.kind === "members") {
+    if (isPlainObject(value)) checkMembers(shape, value, walk);
     else walk.report(`expected map, got ${goValue(value)}`);
-  } else if (Array.isArray(value)) checkItems(form, value, walk);
+  } else if (Array.isArray(value)) checkItems(shape, value, walk);
   else walk.report(`expected list, got ${goValue(value)}`);
 }
 
-/** The first unknown member ends the walk over an object. */
+/** Stops at the first unknown member. */
 function checkMembers({ declared, rest }: MembersShape, value: Readonly<Record<string, unknown>>, walk: Walk): void {
   for (const name of Object.keys(value)) {
     const shape = declared.get(name) ?? rest;
     const member = value[name];
-    // Most members are texts that are to be texts.
-    if (typeof member === "string" && shape?.form === "scalar" && shape.type === "string") continue;
+    // Fast path: most members are strings.
+    if (typeof member === "string" && shape?.kind === "scalar" && shape.type === "string") continue;
     walk.steps.push(fieldElement(name));
     if (shape === undefined) walk.report("field not declared in schema");
     else checkValue(shape, member, walk);
@@ -69,10 +69,10 @@ function checkMembers({ declared, rest }: MembersShape, value: Readonly<Record<s
 
 function checkItems({ items, elementOf }: ItemsShape, value: readonly unknown[], walk: Walk): void {
   const seen = new Set<string>();
-  for (const [place, item] of value.entries()) {
-    let step: string | number = place;
+  for (const [index, item] of value.entries()) {
+    let step: string | number = index;
     if (elementOf !== undefined) {
-      const element = identifyItem(elementOf, item, place, walk);
+      const element = identifyItem(elementOf, item, index, walk);
       if (element === undefined) return;
       if (seen.has(element)) walk.report(`duplicate entries for key ${formatElement(element)}`);
       seen.add(element);
@@ -87,14 +87,14 @@ function checkItems({ items, elementOf }: ItemsShape, value: readonly unknown[],
 function identifyItem(
   elementOf: (item: unknown) => string,
   item: unknown,
-  place: number,
+  index: number,
   walk: Walk,
 ): string | undefined {
   try {
     return elementOf(item);
   } catch (error) {
     if (!(error instanceof IdentityError)) throw error;
-    walk.report(`element ${place}: ${error.message}`);
+    walk.report(`element ${index}: ${error.message}`);
     return undefined;
   }
 }

@@ -165,7 +165,7 @@ class CborReader {
     const count = this.#count(information);
     // Each item takes a byte at least: no number makes us wait for what cannot come.
     if (count > this.#bytes.length - this.#at) throw new CborError("unexpected end");
-    for (let place = 0; place < count; place++) read();
+    for (let index = 0; index < count; index++) read();
   }
 
   #tagged(tag: number, depth: number): unknown {

@@ -301,7 +301,7 @@ function goType(schema: Schema): string {
 function reportMismatch(value: unknown, expected: string, walk: DecodeContext, found = jsonType(value)): undefined {
   if (value === null) return undefined;
   const struct = walk.structs.at(-1);
-  const path = walk.steps.filter((step, place) => typeof step === "string" && !walk.keys.includes(place)).join(".");
+  const path = walk.steps.filter((step, index) => typeof step === "string" && !walk.keys.includes(index)).join(".");
   const where = struct === undefined ? "Go value" : `Go struct field ${struct}.${path}`;
   return reportError(walk, `json: cannot unmarshal ${found} into ${where} of type ${expected}`);
 }

@@ -119,8 +119,8 @@ function listWriter(schema: ListSchema): Writer {
   return (items: readonly never[]) => {
     item ??= writerOf(schema.items);
     let text = "[";
-    for (let place = 0; place < items.length; place++) {
-      text += (place === 0 ? "" : ",") + item(items[place] as never);
+    for (let index = 0; index < items.length; index++) {
+      text += (index === 0 ? "" : ",") + item(items[index] as never);
     }
     return `${text}]`;
   };

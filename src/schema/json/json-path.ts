@@ -143,7 +143,9 @@ function selectStep(step: Step, value: unknown, root: unknown): readonly unknown
             .flatMap((index) => itemAt(value, index))
         : [];
     case "slice":
-      return Array.isArray(value) ? value.slice(step.from, step.to).filter((_, place) => place % step.step === 0) : [];
+      return Array.isArray(value)
+        ? value.slice(step.from, step.to).filter((_, position) => position % step.step === 0)
+        : [];
     case "all":
       return childrenOf(value);
     case "descend":

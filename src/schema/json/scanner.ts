@@ -10,7 +10,7 @@ export interface JsonScan {
   /** In which the values of members that are named twice stand as `Repeated`. */
   readonly value: unknown;
   /** `spec.containers[0].name`, once per repetition, at most `duplicatesMax`, with its place among all members. */
-  readonly duplicates: readonly { readonly path: string; readonly place: number }[];
+  readonly duplicates: readonly { readonly path: string; readonly index: number }[];
   /** Where among all members each was named first. */
   readonly memberIndexes: ReadonlyMap<string, number>;
 }
@@ -38,7 +38,7 @@ export function scanJson(bytes: Buffer, depthMax: number): JsonScan {
 }
 
 class Scanner {
-  readonly duplicates: { readonly path: string; readonly place: number }[] = [];
+  readonly duplicates: { readonly path: string; readonly index: number }[] = [];
   readonly places = new Map<string, number>();
   readonly #text: string;
   readonly #depthMax: number;
@@ -99,20 +99,20 @@ class Scanner {
   /** Whether the object has named the member before. */
   recordMember(members: Readonly<Record<string, unknown>>, name: string): boolean {
     const path = joinPath(this.#steps);
-    const place = this.#members++;
+    const index = this.#members++;
     const isRepeated = Object.hasOwn(members, name);
-    if (!isRepeated) this.places.set(path, place);
-    else if (this.duplicates.length < duplicatesMax) this.duplicates.push({ path, place });
+    if (!isRepeated) this.places.set(path, index);
+    else if (this.duplicates.length < duplicatesMax) this.duplicates.push({ path, index });
     return isRepeated;
   }
 
   #array(): unknown {
     const items: unknown[] = [];
     this.position++;
-    for (let place = 0; ; place++) {
+    for (let index = 0; ; index++) {
       this.space();
-      if (place === 0 && this.#text[this.position] === "]") break;
-      this.#enter(place);
+      if (index === 0 && this.#text[this.position] === "]") break;
+      this.#enter(index);
       items.push(this.value());
       this.#steps.pop();
       this.space();

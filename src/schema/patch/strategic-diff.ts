@@ -114,7 +114,7 @@ function diffList(
     : diffScalars(from, to, options);
   if (items.length > 0) setMember(patch, name, items);
   if (deleted.length > 0) patch[deletePrefix + name] = deleted;
-  const sameOrder = from.length === to.length && from.every((item, place) => isSameItem(item, to[place], key));
+  const sameOrder = from.length === to.length && from.every((item, index) => isSameItem(item, to[index], key));
   if (to.length > 0 && (items.length > 0 || deleted.length > 0 || (options.changes && !sameOrder))) {
     patch[orderPrefix + name] = objects ? to.map((item) => onlyKey(item, key)) : to;
   }
@@ -141,8 +141,8 @@ function diffItems(from: Items, to: Items, key: string, strategy: MergeStrategy,
   const items: Members[] = [];
   for (const item of to) {
     const named = onlyKey(item, key);
-    const place = left.findIndex((candidate) => isSameItem(candidate, item, key));
-    const [old] = place < 0 ? [] : left.splice(place, 1);
+    const index = left.findIndex((candidate) => isSameItem(candidate, item, key));
+    const [old] = index < 0 ? [] : left.splice(index, 1);
     if (isPlainObject(old)) {
       const nested = diffObjects(old, item as Members, strategy.schema, options, strategy.retainKeys);
       if (Object.keys(nested).length > 0) items.push({ ...nested, ...named });
@@ -157,9 +157,9 @@ function diffScalars(from: Items, to: Items, options: DiffOptions): { readonly i
   const surplus = (list: Items, other: Items): Items => {
     const left = [...other];
     return list.filter((item) => {
-      const place = left.findIndex((candidate) => deepEqual(candidate, item));
-      if (place >= 0) left.splice(place, 1);
-      return place < 0;
+      const index = left.findIndex((candidate) => deepEqual(candidate, item));
+      if (index >= 0) left.splice(index, 1);
+      return index < 0;
     });
   };
   const deleted = options.deletions ? surplus(from, to) : [];
@@ -167,7 +167,7 @@ function diffScalars(from: Items, to: Items, options: DiffOptions): { readonly i
 }
 
 function deduplicate(items: Items): Items {
-  return items.filter((item, place) => items.findIndex((other) => deepEqual(other, item)) === place);
+  return items.filter((item, index) => items.findIndex((other) => deepEqual(other, item)) === index);
 }
 
 /** One patch of two that speak of different things: nothing of either is lost, and changes go before deletions. */

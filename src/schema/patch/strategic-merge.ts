@@ -145,7 +145,7 @@ function mergeLists(current: Items, patch: Items, strategy: MergeStrategy): Merg
   if (current.length === 0 && patch.length === 0) return { items: current, liveOrder: current };
   if (!isPlainObject(current[0] ?? patch[0])) {
     const merged = [...current, ...patch].filter(
-      (item, place, all) => all.findIndex((other) => deepEqual(other, item)) === place,
+      (item, index, all) => all.findIndex((other) => deepEqual(other, item)) === index,
     );
     return { items: orderItems(merged, patch, current, ""), liveOrder: current };
   }
@@ -154,9 +154,9 @@ function mergeLists(current: Items, patch: Items, strategy: MergeStrategy): Merg
   const { live, items } = applyItemDirectives(current, patch, mergeKey);
   const merged: unknown[] = [...live];
   for (const item of items) {
-    const place = merged.findIndex((candidate) => isSameItem(candidate, item, mergeKey));
-    if (place < 0) merged.push(withoutDirectives(item));
-    else merged[place] = mergeObjects(merged[place] as Members, item, strategy.schema);
+    const index = merged.findIndex((candidate) => isSameItem(candidate, item, mergeKey));
+    if (index < 0) merged.push(withoutDirectives(item));
+    else merged[index] = mergeObjects(merged[index] as Members, item, strategy.schema);
   }
   return { items: orderItems(merged, items, live, mergeKey), liveOrder: merged.slice(0, current.length) };
 }
@@ -203,11 +203,11 @@ function mergeOrderedList(
 
 /** Every item of the patch must stand in the order list, in that order. */
 function checkOrder(patch: Items, order: Items, mergeKey: string): void {
-  let place = 0;
+  let index = 0;
   for (const item of patch) {
     if (isPlainObject(item) && item[patchDirective] === "delete") continue;
-    while (place < order.length && !isSameItem(order[place], item, mergeKey)) place++;
-    if (place++ >= order.length) {
+    while (index < order.length && !isSameItem(order[index], item, mergeKey)) index++;
+    if (index++ >= order.length) {
       const lists = `${formatGoValue(patch)}\n doesn't match $setElementOrder list:\n${formatGoValue(order)}`;
       throw new PatchError(`The order in patch list:\n${lists}\n`);
     }

@@ -136,8 +136,8 @@ function listEncoder(number: number, items: Schema, syntax: ObjectSchema["syntax
     const list = value as readonly never[];
     if (list.length === 0) return;
     const before = writer.length;
-    for (let place = list.length - 1; place >= 0; place--) {
-      encode(writer, list[place] as never);
+    for (let index = list.length - 1; index >= 0; index--) {
+      encode(writer, list[index] as never);
       if (!packed) writer.uint32(tag);
     }
     if (packed) {
@@ -155,8 +155,8 @@ function mapEncoder(number: number, values: Schema): MessageEncoder {
   return (writer, value) => {
     const map = value as Readonly<Record<string, never>>;
     const names = sortedNames(map);
-    for (let place = names.length - 1; place >= 0; place--) {
-      const member = names[place]!;
+    for (let index = names.length - 1; index >= 0; index--) {
+      const member = names[index]!;
       const each = map[member];
       if (each === undefined) continue;
       const before = writer.length;

@@ -187,9 +187,9 @@ t.test("decodeProtobuf() refuses broken input", async (t) => {
 t.test("decodeProtobuf() on truncated or damaged bytes answers or throws a ProtobufError", async (t) => {
   const bytes = encodeProtobuf(kubernetes, full);
   fc.assert(
-    fc.property(fc.nat(bytes.length), fc.nat(bytes.length - 1), fc.nat(255), (end, place, byte) => {
+    fc.property(fc.nat(bytes.length), fc.nat(bytes.length - 1), fc.nat(255), (end, index, byte) => {
       const damaged = Buffer.from(bytes.subarray(0, end));
-      if (place < end) damaged[place] = byte;
+      if (index < end) damaged[index] = byte;
       try {
         decodeProtobuf(kubernetes, damaged);
         return true;

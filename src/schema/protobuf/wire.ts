@@ -137,13 +137,13 @@ export class ReverseWriter {
     // The length, which is one byte, goes before the text.
     const at = this.#reserve(size + 1);
     const bytes = this.#bytes;
-    for (let place = 0; place < size; place++) {
-      const code = value.charCodeAt(place);
+    for (let index = 0; index < size; index++) {
+      const code = value.charCodeAt(index);
       if (code > 0x7f) {
         this.#start += size + 1;
         return false;
       }
-      bytes[at + 1 + place] = code;
+      bytes[at + 1 + index] = code;
     }
     bytes[at] = size;
     return true;
@@ -169,7 +169,7 @@ export class ReverseWriter {
     const at = this.#reserve(size);
     const bytes = this.#bytes;
     if (size > 24) bytes.set(value, at);
-    else for (let place = 0; place < size; place++) bytes[at + place] = value[place] ?? 0;
+    else for (let index = 0; index < size; index++) bytes[at + index] = value[index] ?? 0;
   }
 }
 
@@ -206,13 +206,13 @@ export class Reader {
   uint64(): bigint {
     let low = 0;
     let high = 0;
-    for (let place = 0; place < 10; place++) {
+    for (let index = 0; index < 10; index++) {
       const byte = this.#byte();
-      if (place < 4) low |= (byte & 0x7f) << (place * 7);
-      else if (place === 4) {
+      if (index < 4) low |= (byte & 0x7f) << (index * 7);
+      else if (index === 4) {
         low |= (byte & 0x0f) << 28;
         high = (byte & 0x7f) >> 4;
-      } else high |= (byte & 0x7f) << (place * 7 - 32);
+      } else high |= (byte & 0x7f) << (index * 7 - 32);
       if (byte < 0x80) return (BigInt(high >>> 0) << 32n) | BigInt(low >>> 0);
     }
     throw new ProtobufError("varint is longer than ten bytes");

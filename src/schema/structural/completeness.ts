@@ -11,8 +11,8 @@ export function validateCompleteness(root: JsonSchemaProps, path: string): reado
 /** `said` stands at `from`, inside a junction or around one; `described` at `path`. */
 function checkJunctors(junctor: JsonSchemaProps, described: JsonSchemaProps, path: string, from: string): FieldError[] {
   const all = (["allOf", "anyOf", "oneOf"] as const).flatMap((name) =>
-    (junctor[name] ?? []).flatMap((nested, place) =>
-      checkNested(nested, described, path, index(child(from, name), place)),
+    (junctor[name] ?? []).flatMap((nested, position) =>
+      checkNested(nested, described, path, index(child(from, name), position)),
     ),
   );
   return junctor.not === undefined ? all : [...checkNested(junctor.not, described, path, child(from, "not")), ...all];

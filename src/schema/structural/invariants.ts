@@ -132,7 +132,7 @@ function checkJunctors(props: JsonSchemaProps, level: Level, path: string): read
 
 /** `anyOf: [{type: integer}, {type: string}]` may be said twice: client libraries of old know it only so. */
 function isIntOrString(anyOf: readonly JsonSchemaProps[] | undefined): boolean {
-  return anyOf?.length === 2 && ["integer", "string"].every((type, place) => isOnlyType(anyOf[place], type));
+  return anyOf?.length === 2 && ["integer", "string"].every((type, position) => isOnlyType(anyOf[position], type));
 }
 
 function isOnlyType(props: JsonSchemaProps | undefined, type: string): boolean {
@@ -153,8 +153,8 @@ function checkValueRules(
   { anyOf = false, firstAllOf = false }: IntOrStringExceptions,
 ): readonly FieldError[] {
   const each = (name: "allOf" | "anyOf" | "oneOf", excepted = false): readonly FieldError[] =>
-    (props[name] ?? []).flatMap((nested, place) =>
-      checkNested(nested, level, index(child(path, name), place), { anyOf: excepted && place === 0 }),
+    (props[name] ?? []).flatMap((nested, position) =>
+      checkNested(nested, level, index(child(path, name), position), { anyOf: excepted && position === 0 }),
     );
   return [
     ...(anyOf ? [] : each("anyOf")),

@@ -54,41 +54,42 @@ class Walker {
     this.#options = options;
   }
 
-  walk(props: JsonSchemaProps, path: string, place: WalkContext, root = false): void {
+  walk(props: JsonSchemaProps, path: string, context: WalkContext, root = false): void {
     const before = this.schemaErrors.length;
-    this.schemaErrors.push(...checkPart(props, path, place, this.#options));
-    this.#walkMembers(props, path, place, root);
-    this.#walkJunctions(props, path, place);
-    this.#walkItems(props, path, place);
+    this.schemaErrors.push(...checkPart(props, path, context, this.#options));
+    this.#walkMembers(props, path, context, root);
+    this.#walkJunctions(props, path, context);
+    this.#walkItems(props, path, context);
     this.schemaErrors.push(...checkExtensions(props, path, this.#options), ...checkValidations(props, path));
     const rules = props["x-kubernetes-validations"] ?? [];
-    if (rules.length === 0 || this.schemaErrors.length > before || place.expressions === undefined) return;
-    this.expressionErrors.push(...place.expressions.check(props, path, place.uncorrelatable));
+    if (rules.length === 0 || this.schemaErrors.length > before || context.expressions === undefined) return;
+    this.expressionErrors.push(...context.expressions.check(props, path, context.uncorrelatable));
   }
 
-  #walkMembers(props: JsonSchemaProps, path: string, place: WalkContext, root: boolean): void {
+  #walkMembers(props: JsonSchemaProps, path: string, context: WalkContext, root: boolean): void {
     const values = valuesOf(props);
     if (values !== undefined) {
       const noDefaults = "inside additionalProperties applying to object metadata";
-      const expressions = place.expressions?.enter(props, path, "values");
-      const next = place.insideMetadata === true ? { ...place, noDefaults, expressions } : { ...place, expressions };
+      const expressions = context.expressions?.enter(props, path, "values");
+      const next =
+        context.insideMetadata === true ? { ...context, noDefaults, expressions } : { ...context, expressions };
       this.walk(values, child(path, "additionalProperties"), next);
     }
     const resource = root || props["x-kubernetes-embedded-resource"] === true;
     for (const [name, property] of propertiesOf(props)) {
       const inMetadata = resource && resourceMembers.has(name);
       this.walk(property, key(child(path, "properties"), name), {
-        ...place,
+        ...context,
         ...(props["x-kubernetes-map-type"] === "atomic" ? { uncorrelatable: path } : {}),
         ...(inMetadata ? { insideMetadata: true } : {}),
         ...(inMetadata && root ? { noDefaults: `in top-level ${name}` } : {}),
-        expressions: place.expressions?.enter(props, path, "properties"),
+        expressions: context.expressions?.enter(props, path, "properties"),
       });
     }
   }
 
-  #walkJunctions(props: JsonSchemaProps, path: string, place: WalkContext): void {
-    const inside = { ...place, expressions: undefined };
+  #walkJunctions(props: JsonSchemaProps, path: string, context: WalkContext): void {
+    const inside = { ...context, expressions: undefined };
     if (props.not !== undefined) this.walk(props.not, child(path, "not"), inside);
     for (const name of ["allOf", "oneOf", "anyOf"] as const) {
       for (const [i, nested] of (props[name] ?? []).entries()) this.walk(nested, index(child(path, name), i), inside);
@@ -102,11 +103,14 @@ class Walker {
     }
   }
 
-  #walkItems(props: JsonSchemaProps, path: string, place: WalkContext): void {
-    const next = props["x-kubernetes-list-type"] === "map" ? place : { ...place, uncorrelatable: path };
+  #walkItems(props: JsonSchemaProps, path: string, context: WalkContext): void {
+    const next = props["x-kubernetes-list-type"] === "map" ? context : { ...context, uncorrelatable: path };
     const items = itemsOf(props);
     if (items !== undefined) {
-      this.walk(items, child(path, "items"), { ...next, expressions: place.expressions?.enter(props, path, "items") });
+      this.walk(items, child(path, "items"), {
+        ...next,
+        expressions: context.expressions?.enter(props, path, "items"),
+      });
     }
     for (const [i, nested] of (Array.isArray(props.items) ? props.items : []).entries()) {
       this.walk(nested, index(child(path, "items"), i), { ...next, expressions: undefined });
@@ -126,7 +130,7 @@ const unsupportedKeywords = [
 function checkPart(
   props: JsonSchemaProps,
   path: string,
-  place: WalkContext,
+  context: WalkContext,
   { requireValidTypes = true }: KeywordOptions,
 ): readonly FieldError[] {
   const errors: FieldError[] = [];
@@ -137,14 +141,14 @@ function checkPart(
   if (requireValidTypes && type !== "" && !knownTypes.has(type)) {
     errors.push(notSupported(child(path, "type"), type, types));
   }
-  if (props.default !== undefined && place.noDefaults !== undefined) {
-    forbid("default", `must not be set ${place.noDefaults}`);
+  if (props.default !== undefined && context.noDefaults !== undefined) {
+    forbid("default", `must not be set ${context.noDefaults}`);
   }
   for (const name of unsupportedKeywords) if (isSpecified(props[name])) forbid(name, `${name} is not supported`);
   if (type === "null") forbid("type", "type cannot be set to null, use nullable as an alternative");
   if (Array.isArray(props.items) && props.items.length > 0)
     forbid("items", "items must be a schema object and not an array");
-  if (place.insideMetadata === true && props["x-kubernetes-embedded-resource"] === true) {
+  if (context.insideMetadata === true && props["x-kubernetes-embedded-resource"] === true) {
     forbid("x-kubernetes-embedded-resource", "must not be used inside of resource meta");
   }
   if (props.uniqueItems === true) {

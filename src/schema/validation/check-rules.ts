@@ -230,7 +230,7 @@ function arrayCheck({ minItems, maxItems, uniqueItems, items }: Rules): Check | 
   if (minItems === undefined && maxItems === undefined && uniqueItems !== true && each === undefined) return undefined;
   return (value, path, report) => {
     if (!Array.isArray(value)) return;
-    if (each !== undefined) for (const [place, item] of value.entries()) each(item, `${path}[${place}]`, report);
+    if (each !== undefined) for (const [position, item] of value.entries()) each(item, `${path}[${position}]`, report);
     const field = report.field(path);
     if (minItems !== undefined && value.length < minItems) {
       report.add(invalidField(field, value.length, inBody(path, `should have at least ${minItems} items`)));

@@ -22,7 +22,7 @@ export function findDuplicates(schema: Schema, value: unknown, field: string): r
       if (!Array.isArray(value)) return [];
       return [
         ...findRepeatedItems(schema, value, field),
-        ...value.flatMap((item, place) => findDuplicates(schema.items, item, index(field, place))),
+        ...value.flatMap((item, position) => findDuplicates(schema.items, item, index(field, position))),
       ];
     default:
       return [];
@@ -33,10 +33,10 @@ function findRepeatedItems(schema: ListSchema, items: readonly unknown[], field:
   if (schema.listType === "atomic") return [];
   const seen = new Set<string>();
   const errors: FieldError[] = [];
-  for (const [place, item] of items.entries()) {
+  for (const [position, item] of items.entries()) {
     const identity = schema.listType === "set" ? item : keysOf(schema, item);
     const text = canonicalJson(identity);
-    if (seen.has(text)) errors.push(duplicateField(index(field, place), identity));
+    if (seen.has(text)) errors.push(duplicateField(index(field, position), identity));
     seen.add(text);
   }
   return errors;

@@ -82,8 +82,8 @@ function email(text: string): boolean {
 function creditCard(text: string): boolean {
   const digits = text.replace(/[^0-9]+/g, "");
   if (!CARD.test(digits)) return false;
-  const sum = [...digits].reverse().reduce((total, digit, place) => {
-    const value = Number(digit) * (place % 2 === 0 ? 1 : 2);
+  const sum = [...digits].reverse().reduce((total, digit, index) => {
+    const value = Number(digit) * (index % 2 === 0 ? 1 : 2);
     return total + (value > 9 ? value - 9 : value);
   }, 0);
   return sum % 10 === 0;
@@ -93,14 +93,14 @@ function isbn10(text: string): boolean {
   const digits = text.replace(/[\s-]+/g, "");
   if (!/^\d{9}[\dX]$/.test(digits)) return false;
   return (
-    [...digits].reduce((sum, digit, place) => sum + (place + 1) * (digit === "X" ? 10 : Number(digit)), 0) % 11 === 0
+    [...digits].reduce((sum, digit, index) => sum + (index + 1) * (digit === "X" ? 10 : Number(digit)), 0) % 11 === 0
   );
 }
 
 function isbn13(text: string): boolean {
   const digits = text.replace(/[\s-]+/g, "");
   if (!/^\d{13}$/.test(digits)) return false;
-  return [...digits].reduce((sum, digit, place) => sum + Number(digit) * (place % 2 === 0 ? 1 : 3), 0) % 10 === 0;
+  return [...digits].reduce((sum, digit, index) => sum + Number(digit) * (index % 2 === 0 ? 1 : 3), 0) % 10 === 0;
 }
 
 function matches(pattern: RegExp): Check {

@@ -49,8 +49,8 @@ function checkChanged(schema: Schema, value: unknown, old: unknown, path: string
     case "list": {
       if (!Array.isArray(value)) return;
       const oldOf = correlateItems(schema, old);
-      for (const [place, item] of value.entries()) {
-        checkChanged(schema.items, item, oldOf(item), index(path, place), report);
+      for (const [position, item] of value.entries()) {
+        checkChanged(schema.items, item, oldOf(item), index(path, position), report);
       }
     }
   }

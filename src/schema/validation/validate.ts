@@ -120,7 +120,7 @@ function listCheck(schema: ListSchema): Check {
     if (!Array.isArray(value)) return;
     const items = checkOf(schema.items);
     if (items === null) return;
-    for (let place = 0; place < value.length; place++) items(value[place], index(path, place), report);
+    for (let position = 0; position < value.length; position++) items(value[position], index(path, position), report);
   };
 }
 

@@ -11,7 +11,7 @@ export function deepEqual(a: unknown, b: unknown): boolean {
 
 function equalLists(a: readonly unknown[], b: readonly unknown[]): boolean {
   if (a.length !== b.length) return false;
-  for (let place = 0; place < a.length; place++) if (!deepEqual(a[place], b[place])) return false;
+  for (let index = 0; index < a.length; index++) if (!deepEqual(a[index], b[index])) return false;
   return true;
 }
 

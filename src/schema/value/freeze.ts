@@ -9,8 +9,8 @@ function freeze(value: object): void {
   if (Object.isFrozen(value) || ArrayBuffer.isView(value)) return;
   Object.freeze(value);
   if (Array.isArray(value)) {
-    for (let place = 0; place < value.length; place++) {
-      const item: unknown = value[place];
+    for (let index = 0; index < value.length; index++) {
+      const item: unknown = value[index];
       if (typeof item === "object" && item !== null) freeze(item);
     }
     return;

@@ -1,12 +1,12 @@
 /** Text between double quotes as Go quotes it: `\x01` where JSON has `\u0001`, and no escapes JSON alone knows. */
 export function goQuote(text: string): string {
-  return PLAIN.test(text) ? `"${text}"` : `"${escape(text).replaceAll('"', '\\"')}"`;
+  return PLAIN.test(text) ? `"${text}"` : `"${escapeText(text).replaceAll('"', '\\"')}"`;
 }
 
 /** One byte of what should have been JSON, as Go's parser names it: `'\x01'`, `'ï'`. */
 export function goQuoteByte(byte: number): string {
   if (byte === 0x27) return "'\\''";
-  return `'${escape(String.fromCharCode(byte))}'`;
+  return `'${escapeText(String.fromCharCode(byte))}'`;
 }
 
 const PLAIN = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;
@@ -21,7 +21,7 @@ const SHORT: Readonly<Record<string, string>> = {
   "\\": "\\\\",
 };
 
-function escape(text: string): string {
+function escapeText(text: string): string {
   // By code points: what Go does not print are control characters, unassigned ones, and all blanks but the plain one.
   return text.replace(
     /\\|(?! )[\p{C}\p{Z}]/gu,

@@ -20,8 +20,8 @@ export function hasNoMembers(value: object): boolean {
 /** By their UTF-16 units. Mostly they are in order already. */
 export function sortedNames(members: object): readonly string[] {
   const names = Object.keys(members);
-  for (let place = 1; place < names.length; place++) {
-    if (names[place - 1]! > names[place]!) return names.sort();
+  for (let index = 1; index < names.length; index++) {
+    if (names[index - 1]! > names[index]!) return names.sort();
   }
   return names;
 }

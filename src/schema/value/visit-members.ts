@@ -15,13 +15,13 @@ export type VisitMembers<Sink> = (sink: Sink, object: Readonly<Record<string, un
 
 /** Null counts as absent. Only names become program text, quoted as JSON quotes them. */
 export function visitMembers<Sink>(visitors: readonly Visitor<Sink>[]): VisitMembers<Sink> {
-  const lines = visitors.map(({ name, absent }, place) => {
-    if (name === undefined) return `visit${place}(sink, object);`;
-    const otherwise = absent === undefined ? "" : ` else absent${place}(sink);`;
+  const lines = visitors.map(({ name, absent }, index) => {
+    if (name === undefined) return `visit${index}(sink, object);`;
+    const otherwise = absent === undefined ? "" : ` else absent${index}(sink);`;
     return `value = object[${JSON.stringify(name)}];
-      if (value !== undefined && value !== null) visit${place}(sink, value);${otherwise}`;
+      if (value !== undefined && value !== null) visit${index}(sink, value);${otherwise}`;
   });
-  const names = [...visitors.map((_, place) => `visit${place}`), ...visitors.map((_, place) => `absent${place}`)];
+  const names = [...visitors.map((_, index) => `visit${index}`), ...visitors.map((_, index) => `absent${index}`)];
   const text = `"use strict"; return (sink, object) => { let value; ${lines.join("\n")} };`;
   // The text is made of member names alone, each inside quotes.
   const make = new Function(...names, text) as (...calls: readonly unknown[]) => VisitMembers<Sink>;

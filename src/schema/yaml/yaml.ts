@@ -87,8 +87,8 @@ class Builder {
         value,
         duplicates: this.#duplicates,
         line: (path) => {
-          const place = places.get(path);
-          return place === undefined ? undefined : this.#lineOf(place);
+          const index = places.get(path);
+          return index === undefined ? undefined : this.#lineOf(index);
         },
       });
     }
@@ -201,19 +201,19 @@ class Builder {
     if (event !== undefined) this.offsets.set(joinPath(this.#steps), offsetOf(event));
   }
 
-  #lineOf(place: number): number {
+  #lineOf(index: number): number {
     let low = 0;
     let high = this.#lineStarts.length;
     while (high - low > 1) {
       const middle = (low + high) >> 1;
-      if ((this.#lineStarts[middle] ?? 0) <= place) low = middle;
+      if ((this.#lineStarts[middle] ?? 0) <= index) low = middle;
       else high = middle;
     }
     return low + 1;
   }
 
-  #error(place: number, reason: string): SyntaxError {
-    return new SyntaxError(`yaml: line ${this.#lineOf(place)}: ${reason}`);
+  #error(index: number, reason: string): SyntaxError {
+    return new SyntaxError(`yaml: line ${this.#lineOf(index)}: ${reason}`);
   }
 }
 
