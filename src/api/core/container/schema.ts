@@ -18,7 +18,7 @@ import {
   objectFieldSelector,
   resourceFieldSelector,
   secretKeySelector,
-} from "../references/selectors.ts";
+} from "../node/selector.ts";
 import { resourceRequirements } from "../resources/schema.ts";
 import { lifecycle, probe } from "./probe.ts";
 import { securityContext } from "./security-context.ts";

@@ -11,7 +11,7 @@ import {
 } from "../../../schema/define.ts";
 import type { Infer } from "../../../schema/schema.ts";
 import { labelSelector } from "../../meta/label-selector.ts";
-import { nodeSelector, nodeSelectorTerm } from "../references/selectors.ts";
+import { nodeSelector, nodeSelectorTerm } from "../node/selector.ts";
 
 export const preferredSchedulingTerm = object("core/v1.PreferredSchedulingTerm", {
   weight: required(1, int32),

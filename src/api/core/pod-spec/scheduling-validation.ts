@@ -18,7 +18,7 @@ import {
   validateName,
 } from "../../meta/validation/names.ts";
 import type { PodSpec } from "../pod/schema.ts";
-import type { NodeSelector, NodeSelectorRequirement, NodeSelectorTerm } from "../references/selectors.ts";
+import type { NodeSelector, NodeSelectorRequirement, NodeSelectorTerm } from "../node/selector.ts";
 import type { Affinity, NodeAffinity, PodAffinity, PodAffinityTerm, TopologySpreadConstraint } from "./affinity.ts";
 
 /** What was stored before rules came, and may stay. */

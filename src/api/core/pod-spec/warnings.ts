@@ -7,7 +7,7 @@ import { labelValue } from "../../meta/validation/names.ts";
 import type { Container } from "../container/schema.ts";
 import { labelDeprecation } from "../node/deprecated-labels.ts";
 import type { PodSpec } from "../pod/schema.ts";
-import type { NodeSelectorTerm } from "../references/selectors.ts";
+import type { NodeSelectorTerm } from "../node/selector.ts";
 import { volumeWarnings } from "../volume/warnings.ts";
 import type { PodAffinity } from "./affinity.ts";
 import { containersWithPaths } from "./containers.ts";

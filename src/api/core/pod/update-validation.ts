@@ -10,7 +10,7 @@ import { type NodeAffinity, nodeAffinity, type Toleration } from "../pod-spec/af
 import { APP_ARMOR } from "../pod-spec/annotation-validation.ts";
 import { validateTolerations } from "../pod-spec/toleration-validation.ts";
 import { validationOptionsFrom } from "../pod-spec/validation-options.ts";
-import type { NodeSelectorTerm } from "../references/selectors.ts";
+import type { NodeSelectorTerm } from "../node/selector.ts";
 import { type Pod, type PodSchedulingGate, type PodSpec, podSpec } from "./schema.ts";
 import { validatePod } from "./validation.ts";
 

@@ -22,7 +22,7 @@ import {
   typedLocalObjectReference,
   typedObjectReference,
 } from "../references/object-reference.ts";
-import { objectFieldSelector, resourceFieldSelector } from "../references/selectors.ts";
+import { objectFieldSelector, resourceFieldSelector } from "../node/selector.ts";
 import { volumeResourceRequirements } from "../resources/schema.ts";
 
 export const hostPathVolumeSource = object("core/v1.HostPathVolumeSource", {

@@ -11,7 +11,7 @@ import {
   string,
 } from "../../../schema/define.ts";
 import type { Infer } from "../../../schema/schema.ts";
-import { localObjectReference } from "./object-reference.ts";
+import { localObjectReference } from "../references/object-reference.ts";
 
 export const nodeSelectorRequirement = object("core/v1.NodeSelectorRequirement", {
   key: required(1, string),
