@@ -20,10 +20,10 @@ t.test("openExternalSigner() has tokens signed, and knows the keys", async (t) =
   t.equal(opened.maxSeconds, 7200);
   const jws = parseJws(await opened.issuer.issue(claims));
   t.match(jws?.payload, { iss: ISSUER, sub: "system:serviceaccount:shop:till" });
-  const [known] = await opened.verifying("k1");
+  const [known] = await opened.verificationKeys("k1");
   t.ok(jws !== undefined && known !== undefined && isSignedBy(jws, known.publicKey));
   t.same(
-    (await opened.published()).map(({ keyId }) => keyId),
+    (await opened.publishedKeys()).map(({ keyId }) => keyId),
     ["k1"],
   );
 });
@@ -57,7 +57,7 @@ t.test("openExternalSigner() looks for keys when it is time, and tells that they
   t.equal(opened.version(), version, "too early to ask");
   await clock.advance(60_000);
   opened.version();
-  t.match(await opened.verifying("k2"), [{ keyId: "k2" }]);
+  t.match(await opened.verificationKeys("k2"), [{ keyId: "k2" }]);
   t.not(opened.version(), version);
 });
 

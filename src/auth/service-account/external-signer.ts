@@ -50,11 +50,11 @@ export interface ExternalSigner extends Disposable {
   /** Tokens last no longer. */
   readonly maxSeconds: number;
   /** All keys that tokens may be signed with. `named` is looked for anew where it is not known. */
-  verifying(named?: string): Promise<readonly VerificationKey[]>;
+  verificationKeys(named?: string): Promise<readonly VerificationKey[]>;
   /** Another number whenever keys have come or gone. Looks for them, unheard, when it is time to. */
   version(): number;
   /** Those that others are told of. */
-  published(): Promise<readonly VerificationKey[]>;
+  publishedKeys(): Promise<readonly VerificationKey[]>;
 }
 
 /** Hears of what is measured. */
@@ -100,9 +100,9 @@ export async function openExternalSigner(
           return `${header}.${payload}.${signature}`;
         },
       },
-      verifying: (named) => keys.all(named),
+      verificationKeys: (named) => keys.all(named),
       version: () => keys.version(),
-      published: () => keys.published(),
+      publishedKeys: () => keys.published(),
       [Symbol.dispose]: () => client.close(),
     };
   } catch (cause) {
