@@ -1,6 +1,7 @@
 /** What `--allow-privileged` says of pods, and of the templates that pods are made from. */
-import type { PodSpec } from "../api/core/pod/schema.ts";
+
 import { containersWithPaths } from "../api/core/pod-spec/containers.ts";
+import type { PodSpec } from "../api/core/pod-spec/schema.ts";
 import type { ApiObject, Kind } from "../api/kind.ts";
 import { type FieldError, forbiddenField } from "../schema/validation/field-error.ts";
 import type { ClusterPolicy } from "./registry.ts";

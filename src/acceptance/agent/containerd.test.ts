@@ -5,9 +5,9 @@ import t from "tap";
 import { startAgent } from "../../agent/agent.ts";
 import { CgroupTree } from "../../agent/cgroups/cgroup-tree.ts";
 import { ImageManager } from "../../agent/images/image-manager.ts";
-import { findPodCgroups, PodCgroups } from "../../agent/pods/resources/pod-cgroups.ts";
 import type { PodServices } from "../../agent/pods/pod-context.ts";
 import { PodManager } from "../../agent/pods/pod-manager.ts";
+import { findPodCgroups, PodCgroups } from "../../agent/pods/resources/pod-cgroups.ts";
 import { UserNamespaces } from "../../agent/pods/sandbox/user-namespaces.ts";
 import { ProbeManager } from "../../agent/probes/probe-manager.ts";
 import { type CriClient, createCriClient } from "../../agent/runtime/cri-client.ts";
@@ -16,9 +16,10 @@ import { systemMounter } from "../../agent/volumes/mount/mounter.ts";
 import { TokenManager } from "../../agent/volumes/projected/token-manager.ts";
 import { VolumeManager } from "../../agent/volumes/volume-manager.ts";
 import type { Container } from "../../api/core/container/schema.ts";
-import type { Pod, PodSpec, PodStatus } from "../../api/core/pod/schema.ts";
-import { systemClock } from "../../std/time/clock.ts";
+import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
+import type { PodSpec } from "../../api/core/pod-spec/schema.ts";
 import { silentLogger } from "../../std/log/logger.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import { FakeApi } from "../../testing/agent/fake-api.ts";
 import { type Harness, podHarness } from "../../testing/agent/pod-harness.ts";
 import {
@@ -88,7 +89,13 @@ async function live(at: Harness, containerd: PrivateContainerd, cri: CriClient):
       settings: { ...at.services.settings.cgroups, ...at.services.settings.cpu, podMaxPids: -1 },
       pods: () => pods.active,
     }),
-    probes: new ProbeManager({ runtime, clock, events, userAgent: "test", onChange: (uid) => pods.runtimeChanged(uid) }),
+    probes: new ProbeManager({
+      runtime,
+      clock,
+      events,
+      userAgent: "test",
+      onChange: (uid) => pods.runtimeChanged(uid),
+    }),
     expectChange: () => relister.requestRelist(),
     onFinished: (pod) => void finished.push(pod.metadata?.name ?? ""),
   };

@@ -4,7 +4,7 @@ import { eventKind } from "../../api/core/event/kind.ts";
 import { nodeKind } from "../../api/core/node/kind.ts";
 import type { Node, NodeCondition, Taint } from "../../api/core/node/schema.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
-import type { PodSpec } from "../../api/core/pod/schema.ts";
+import type { PodSpec } from "../../api/core/pod-spec/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
 import { formatMicroTime, formatTime } from "../../schema/value/time.ts";

@@ -2,14 +2,14 @@
 import { tokenRequest } from "../../api/authentication/token-request.ts";
 import { scale } from "../../api/autoscaling/scale/schema.ts";
 import { binding } from "../../api/core/binding/schema.ts";
+import { nodeProxyOptions } from "../../api/core/node/proxy-options.ts";
 import {
-  nodeProxyOptions,
   podAttachOptions,
   podExecOptions,
   podPortForwardOptions,
   podProxyOptions,
-  serviceProxyOptions,
 } from "../../api/core/pod/connect-options.ts";
+import { serviceProxyOptions } from "../../api/core/service/proxy-options.ts";
 import type { Subresource } from "../../api/kind.ts";
 import { eviction } from "../../api/policy/eviction.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";

@@ -15,7 +15,8 @@ import { type EffectiveConfig, loadAgentConfig } from "../../agent/config/load.t
 import { agentFlags } from "../../agent/flags.ts";
 import type { Iptables } from "../../agent/node/network/iptables-chains.ts";
 import { agentOptions } from "../../agent/options.ts";
-import type { Pod, PodSpec } from "../../api/core/pod/schema.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
+import type { PodSpec } from "../../api/core/pod-spec/schema.ts";
 import type { Flag } from "../../flags/flag.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 import { encodeYaml } from "../../schema/yaml/yaml.ts";

@@ -1,22 +1,22 @@
-/** For tests: the schemas that the modules of this room export, so that a new kind is tested unasked. */
+/** The schemas that the modules of src/api export: tests of every kind find a new kind without further work. */
 import { readdirSync, readFileSync } from "node:fs";
 import { type ObjectSchema, type Schema, schemaOf } from "../../schema/schema.ts";
 
-const here = new URL("./", import.meta.url);
+const folder = new URL("../../api/", import.meta.url);
 
-/** Every object schema that is exported, and every one that these hold, by name. Throws when two differ by more. */
+/** Every exported object schema and every schema nested in one, by name. Throws when two schemas share a name. */
 export async function everySchema(): Promise<ReadonlyMap<string, ObjectSchema>> {
   const found = new Map<string, ObjectSchema>();
-  for (const path of readdirSync(here, { recursive: true, encoding: "utf8" }).sort()) {
+  for (const path of readdirSync(folder, { recursive: true, encoding: "utf8" }).sort()) {
     if (!path.endsWith(".ts") || /\.(?:test|bench|fuzz)\.ts$/.test(path)) continue;
-    if (!/\bobject\(/.test(readFileSync(new URL(path, here), "utf8"))) continue;
-    const module = (await import(new URL(path, here).href)) as Readonly<Record<string, unknown>>;
+    if (!/\bobject\(/.test(readFileSync(new URL(path, folder), "utf8"))) continue;
+    const module = (await import(new URL(path, folder).href)) as Readonly<Record<string, unknown>>;
     for (const value of Object.values(module)) if (isObjectSchema(value)) collect(value, found);
   }
   return found;
 }
 
-/** Those among them whose values stand alone: `kind` and `apiVersion` name them, outside of their protobuf form. */
+/** The schemas of top-level types, which have `kind` and `apiVersion` (field number 0: absent from protobuf). */
 export async function topLevelSchemas(): Promise<ReadonlyMap<string, ObjectSchema>> {
   return new Map([...(await everySchema())].filter(([, { fields }]) => fields.kind?.number === 0));
 }

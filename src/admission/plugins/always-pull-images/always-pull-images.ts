@@ -1,8 +1,9 @@
 /** Nobody runs an image that lies on a node without having the right to pull it. */
 
 import { podKind } from "../../../api/core/pod/kind.ts";
-import type { Pod, PodSpec } from "../../../api/core/pod/schema.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 import { containersWithPaths } from "../../../api/core/pod-spec/containers.ts";
+import type { PodSpec } from "../../../api/core/pod-spec/schema.ts";
 import { type FieldError, notSupported, renderFieldError } from "../../../schema/validation/field-error.ts";
 import { matchesResource, newForbidden } from "../../chain/attributes.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../../chain/plugin.ts";
@@ -12,7 +13,7 @@ const ALWAYS = "Always";
 export function alwaysPullImages(): AdmissionPlugin {
   return {
     name: "AlwaysPullImages",
-    handles: (place) => matchesResource(place, podKind, ["CREATE", "UPDATE"]),
+    handles: (attributes) => matchesResource(attributes, podKind, ["CREATE", "UPDATE"]),
     mutate(request) {
       const pod = request.object as Pod;
       if (pod.spec === undefined || !hasNewImages(request)) return undefined;
@@ -56,10 +57,10 @@ function alwaysPulled(spec: PodSpec): PodSpec {
 }
 
 function otherwisePulled(spec: PodSpec): readonly FieldError[] {
-  const volumes = (spec.volumes ?? []).flatMap(({ image }, place) =>
+  const volumes = (spec.volumes ?? []).flatMap(({ image }, index) =>
     image === undefined || image.pullPolicy === ALWAYS
       ? []
-      : [notSupported(`spec.volumes[${place}].image.pullPolicy`, image.pullPolicy ?? "", [ALWAYS])],
+      : [notSupported(`spec.volumes[${index}].image.pullPolicy`, image.pullPolicy ?? "", [ALWAYS])],
   );
   const containers = containersWithPaths(spec, "spec")
     .filter(({ container }) => container.imagePullPolicy !== ALWAYS)

@@ -1,6 +1,8 @@
 /** Pods stay a while on a node that is in trouble, unless they say themselves. */
-import type { Pod, PodSpec } from "../../../api/core/pod/schema.ts";
+
 import { podKind } from "../../../api/core/pod/kind.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import type { PodSpec } from "../../../api/core/pod-spec/schema.ts";
 import { matchesResource } from "../../chain/attributes.ts";
 import type { AdmissionPlugin } from "../../chain/plugin.ts";
 
@@ -17,7 +19,7 @@ export function defaultTolerationSeconds(deps: { readonly tolerationSeconds: Tol
   ] as const;
   return {
     name: "DefaultTolerationSeconds",
-    handles: (place) => matchesResource(place, podKind, ["CREATE", "UPDATE"]),
+    handles: (attributes) => matchesResource(attributes, podKind, ["CREATE", "UPDATE"]),
     mutate({ object }) {
       const pod = object as Pod;
       const { spec } = pod;

@@ -1,7 +1,7 @@
 /** What a check of a pod is, and the words that checks have in common. */
 import type { Container } from "../../../api/core/container/schema.ts";
-import type { PodSpec } from "../../../api/core/pod/schema.ts";
 import { containersWithPaths } from "../../../api/core/pod-spec/containers.ts";
+import type { PodSpec } from "../../../api/core/pod-spec/schema.ts";
 import type { ObjectMeta } from "../../../api/meta/object-meta.ts";
 
 export interface CheckedPod {

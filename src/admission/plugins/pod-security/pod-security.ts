@@ -3,7 +3,8 @@
 import { namespaceKind } from "../../../api/core/namespace/kind.ts";
 import type { Namespace } from "../../../api/core/namespace/schema.ts";
 import { podKind } from "../../../api/core/pod/kind.ts";
-import type { Pod, PodSpec } from "../../../api/core/pod/schema.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import type { PodSpec } from "../../../api/core/pod-spec/schema.ts";
 import type { ObjectMeta } from "../../../api/meta/object-meta.ts";
 import { StatusError } from "../../../api/status.ts";
 import { andThen, type MaybePromise } from "../../../std/async/maybe-promise.ts";
@@ -105,7 +106,7 @@ export function podSecurity(
 
   return {
     name: "PodSecurity",
-    handles: (place) => matchesResource(place, namespaceKind, ["UPDATE"]) || isOfPods(place),
+    handles: (attributes) => matchesResource(attributes, namespaceKind, ["UPDATE"]) || isOfPods(attributes),
     validate: (request) =>
       request.kind.plural === namespaceKind.plural ? validateNamespace(request) : validatePod(request),
   };

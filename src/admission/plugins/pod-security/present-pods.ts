@@ -1,5 +1,6 @@
 /** Whoever makes a namespace stricter hears which of its pods would not be let in again. */
-import type { Pod, PodSpec } from "../../../api/core/pod/schema.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import type { PodSpec } from "../../../api/core/pod-spec/schema.ts";
 import type { ObjectMeta } from "../../../api/meta/object-meta.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import type { CheckedPod } from "./check.ts";

@@ -1,7 +1,8 @@
 /** A pod's priority is that of the class it names, or else of the default class, of which there is one at most. */
 
 import { podKind } from "../../../api/core/pod/kind.ts";
-import type { Pod, PodSpec } from "../../../api/core/pod/schema.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import type { PodSpec } from "../../../api/core/pod-spec/schema.ts";
 import { priorityClassKind } from "../../../api/scheduling/priority-class/kind.ts";
 import type { PriorityClass } from "../../../api/scheduling/priority-class/schema.ts";
 import { andThen, type MaybePromise } from "../../../std/async/maybe-promise.ts";
@@ -17,9 +18,9 @@ const SYSTEM_CLASSES: Readonly<Record<string, number>> = {
 export function priority({ reader }: { readonly reader: ObjectReader }): AdmissionPlugin {
   return {
     name: "Priority",
-    handles: (place) =>
-      matchesResource(place, podKind, ["CREATE", "UPDATE"]) ||
-      matchesResource(place, priorityClassKind, ["CREATE", "UPDATE"]),
+    handles: (attributes) =>
+      matchesResource(attributes, podKind, ["CREATE", "UPDATE"]) ||
+      matchesResource(attributes, priorityClassKind, ["CREATE", "UPDATE"]),
     mutate(request) {
       if (request.kind.plural !== podKind.plural) return undefined;
       const pod = request.object as Pod;

@@ -1,18 +1,20 @@
 /** What the class of a pod's runtime adds to the pod: its overhead, and the nodes that have such a runtime. */
-import { type Toleration, toleration } from "../../../api/core/pod-spec/affinity.ts";
-import type { Pod, PodSpec } from "../../../api/core/pod/schema.ts";
+
 import { podKind } from "../../../api/core/pod/kind.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import { type Toleration, toleration } from "../../../api/core/pod-spec/affinity.ts";
+import type { PodSpec } from "../../../api/core/pod-spec/schema.ts";
 import { resourceList } from "../../../api/core/resources/schema.ts";
-import type { RuntimeClass } from "../../../api/node/runtime-class/schema.ts";
 import { runtimeClassKind } from "../../../api/node/runtime-class/kind.ts";
+import type { RuntimeClass } from "../../../api/node/runtime-class/schema.ts";
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
 import { matchesResource, newForbidden } from "../../chain/attributes.ts";
 import type { AdmissionPlugin, AdmissionRequest, ObjectReader } from "../../chain/plugin.ts";
 
-export function runtimeClass({ lookup }: { readonly lookup: ObjectReader }): AdmissionPlugin {
+export function runtimeClass({ reader }: { readonly reader: ObjectReader }): AdmissionPlugin {
   return {
     name: "RuntimeClass",
-    handles: (place) => matchesResource(place, podKind, ["CREATE"]),
+    handles: (attributes) => matchesResource(attributes, podKind, ["CREATE"]),
     mutate(request) {
       const pod = request.object as Pod;
       return pod.spec?.runtimeClassName === undefined ? undefined : withClass(pod, pod.spec, request);
@@ -24,7 +26,7 @@ export function runtimeClass({ lookup }: { readonly lookup: ObjectReader }): Adm
   };
 
   async function withClass(pod: Pod, spec: PodSpec, request: AdmissionRequest): Promise<Pod> {
-    const found = await classOf(pod, lookup, request);
+    const found = await classOf(pod, reader, request);
     const fixed = found?.overhead?.podFixed;
     if (fixed !== undefined && hasOverhead(pod) && !semanticEqual(resourceList, spec.overhead, fixed)) {
       throw newForbidden(request, DIFFERS);
@@ -34,7 +36,7 @@ export function runtimeClass({ lookup }: { readonly lookup: ObjectReader }): Adm
   }
 
   async function check(pod: Pod, request: AdmissionRequest): Promise<void> {
-    const overhead = (await classOf(pod, lookup, request))?.overhead;
+    const overhead = (await classOf(pod, reader, request))?.overhead;
     if (overhead !== undefined) {
       if (!semanticEqual(resourceList, pod.spec?.overhead, overhead.podFixed)) throw newForbidden(request, DIFFERS);
     } else if (hasOverhead(pod)) {
@@ -49,10 +51,14 @@ function hasOverhead({ spec }: Pod): boolean {
   return Object.keys(spec?.overhead ?? {}).length > 0;
 }
 
-async function classOf({ spec }: Pod, lookup: ObjectReader, request: AdmissionRequest): Promise<RuntimeClass | undefined> {
+async function classOf(
+  { spec }: Pod,
+  reader: ObjectReader,
+  request: AdmissionRequest,
+): Promise<RuntimeClass | undefined> {
   const name = spec?.runtimeClassName;
   if (name === undefined) return undefined;
-  const found = await lookup.get(runtimeClassKind, "", name, request);
+  const found = await reader.get(runtimeClassKind, "", name, request);
   if (found === undefined) throw newForbidden(request, `pod rejected: RuntimeClass ${JSON.stringify(name)} not found`);
   return found;
 }

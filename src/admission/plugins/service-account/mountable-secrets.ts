@@ -1,6 +1,6 @@
 /** Accounts that name the secrets which their pods may use, and all others not. */
 import type { Container } from "../../../api/core/container/schema.ts";
-import type { PodSpec } from "../../../api/core/pod/schema.ts";
+import type { PodSpec } from "../../../api/core/pod-spec/schema.ts";
 import type { ServiceAccount } from "../../../api/core/service-account/schema.ts";
 
 const ENFORCED = "kubernetes.io/enforce-mountable-secrets";
@@ -41,8 +41,8 @@ export function unnamedSecret(spec: PodSpec, account: ServiceAccount, ephemeral:
   const inEnvironment =
     inContainers(spec.initContainers ?? [], "init container") ?? inContainers(spec.containers, "container");
   if (inEnvironment !== undefined) return inEnvironment;
-  const place = (spec.imagePullSecrets ?? []).findIndex(({ name }) => !pullable.has(name));
-  if (place < 0) return undefined;
-  const name = JSON.stringify(spec.imagePullSecrets?.[place]?.name);
-  return `imagePullSecrets[${place}].name=${name} ${tail("imagePullSecret")}`;
+  const index = (spec.imagePullSecrets ?? []).findIndex(({ name }) => !pullable.has(name));
+  if (index < 0) return undefined;
+  const name = JSON.stringify(spec.imagePullSecrets?.[index]?.name);
+  return `imagePullSecrets[${index}].name=${name} ${tail("imagePullSecret")}`;
 }

@@ -4,7 +4,8 @@
  */
 import type { VolumeMount } from "../../../api/core/container/schema.ts";
 import { podKind } from "../../../api/core/pod/kind.ts";
-import type { Pod, PodSpec } from "../../../api/core/pod/schema.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import type { PodSpec } from "../../../api/core/pod-spec/schema.ts";
 import { serviceAccountKind } from "../../../api/core/service-account/kind.ts";
 import type { ServiceAccount } from "../../../api/core/service-account/schema.ts";
 import type { Volume } from "../../../api/core/volume/schema.ts";
@@ -36,8 +37,9 @@ interface Deps {
 export function serviceAccount({ reader, clock, random }: Deps): AdmissionPlugin {
   return {
     name: "ServiceAccount",
-    handles: (place) =>
-      matchesResource(place, podKind, ["CREATE"]) || matchesResource(place, podKind, ["UPDATE"], "ephemeralcontainers"),
+    handles: (attributes) =>
+      matchesResource(attributes, podKind, ["CREATE"]) ||
+      matchesResource(attributes, podKind, ["UPDATE"], "ephemeralcontainers"),
     mutate(request) {
       const pod = request.object as Pod;
       if (request.operation !== "CREATE" || pod.spec === undefined || isMirror(pod)) return undefined;
@@ -94,7 +96,7 @@ function accountOf(
   request: AdmissionRequest,
   deps: Pick<Deps, "reader" | "clock">,
 ): MaybePromise<ServiceAccount> {
-  const found = deps.lookup.get(serviceAccountKind, request.namespace, name, request);
+  const found = deps.reader.get(serviceAccountKind, request.namespace, name, request);
   return found === undefined || found instanceof Promise ? awaitAccount(name, found, request, deps) : found;
 }
 

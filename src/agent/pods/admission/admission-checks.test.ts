@@ -1,6 +1,7 @@
 import t from "tap";
 import type { Node } from "../../../api/core/node/schema.ts";
-import type { Pod, PodSpec } from "../../../api/core/pod/schema.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import type { PodSpec } from "../../../api/core/pod-spec/schema.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { type AdmissionInput, findAdmissionFailures } from "./admission-checks.ts";
 import { PodAdmitter } from "./pod-admitter.ts";

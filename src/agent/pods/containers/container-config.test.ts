@@ -1,13 +1,13 @@
 import t from "tap";
 import type { Container } from "../../../api/core/container/schema.ts";
-import type { PodSpec } from "../../../api/core/pod/schema.ts";
+import type { PodSpec } from "../../../api/core/pod-spec/schema.ts";
 import { testPod } from "../../../testing/agent/pod-harness.ts";
-import { containerHash } from "./container-hash.ts";
-import { type ContainerConfigInput, makeContainerConfig } from "./container-config.ts";
 import { makeEnvironment } from "../environment/environment.ts";
 import { expand } from "../environment/expansion.ts";
 import { podCgroupParent } from "../resources/container-resources.ts";
 import { makeSandboxConfig } from "../sandbox/sandbox-config.ts";
+import { type ContainerConfigInput, makeContainerConfig } from "./container-config.ts";
+import { containerHash } from "./container-hash.ts";
 
 const node = { name: "n1", ips: ["192.0.2.1"], allocatable: { cpuMillis: 2000, memoryBytes: 1000, storageBytes: 5 } };
 

@@ -1,7 +1,7 @@
 /** What a container may learn about its own pod: fieldRef and resourceFieldRef. */
 import type { Container } from "../../../api/core/container/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
-import type { ResourceFieldSelector } from "../../../api/core/node/selector.ts";
+import type { ResourceFieldSelector } from "../../../api/core/references/field-selectors.ts";
 import { goQuote } from "../../../schema/value/go-quote.ts";
 import { allContainers } from "../pod-fields.ts";
 import { divideRoundingUp, parseNanos } from "../resources/quantities.ts";

@@ -1,7 +1,7 @@
 import t from "tap";
-import type { PodSpec } from "../../../api/core/pod/schema.ts";
+import type { PodSpec } from "../../../api/core/pod-spec/schema.ts";
 import { testPod } from "../../../testing/agent/pod-harness.ts";
-import { hostnameOf, makeHostsFile, makeKernelHostname, parseResolvConf, makePodDns } from "./dns.ts";
+import { hostnameOf, makeHostsFile, makeKernelHostname, makePodDns, parseResolvConf } from "./dns.ts";
 
 const settings = {
   clusterDns: ["10.96.0.10"],

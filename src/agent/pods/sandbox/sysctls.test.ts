@@ -1,6 +1,7 @@
 import t from "tap";
-import type { Pod, PodSpec } from "../../../api/core/pod/schema.ts";
-import { validateAllowedSysctls, findForbiddenSysctl, podSysctls, normalizeSysctlName } from "./sysctls.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import type { PodSpec } from "../../../api/core/pod-spec/schema.ts";
+import { findForbiddenSysctl, normalizeSysctlName, podSysctls, validateAllowedSysctls } from "./sysctls.ts";
 
 function podWith(names: readonly string[], spec: Partial<PodSpec> = {}): Pod {
   const sysctls = names.map((name) => ({ name, value: "1" }));

@@ -3,7 +3,7 @@ import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import { setPersistentVolumeClaimDefaults } from "../../core/persistent-volume-claim/defaults.ts";
 import type { PersistentVolumeClaim } from "../../core/persistent-volume-claim/schema.ts";
 import { persistentVolumeClaimSpecWarnings } from "../../core/persistent-volume-claim/warnings.ts";
-import type { PodSpec } from "../../core/pod/schema.ts";
+import type { PodSpec } from "../../core/pod-spec/schema.ts";
 import type { PodTemplateSpec } from "../../core/pod-template/schema.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { dns1123Label } from "../../meta/validation/names.ts";

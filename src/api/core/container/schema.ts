@@ -12,13 +12,9 @@ import {
   string,
 } from "../../../schema/define.ts";
 import type { Infer } from "../../../schema/schema.ts";
+import { objectFieldSelector, resourceFieldSelector } from "../references/field-selectors.ts";
+import { configMapKeySelector, secretKeySelector } from "../references/key-selectors.ts";
 import { localObjectReference } from "../references/object-reference.ts";
-import {
-  configMapKeySelector,
-  objectFieldSelector,
-  resourceFieldSelector,
-  secretKeySelector,
-} from "../node/selector.ts";
 import { resourceRequirements } from "../resources/schema.ts";
 import { lifecycle, probe } from "./probe.ts";
 import { securityContext } from "./security-context.ts";

@@ -10,7 +10,7 @@ import {
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { dns1123Label, portName, portNumber, validateName } from "../../meta/validation/names.ts";
-import type { PodSpec } from "../pod/schema.ts";
+import type { PodSpec } from "../pod-spec/schema.ts";
 import { validateContainerResources, validateResizePolicy } from "../resources/validation.ts";
 import type { Volume } from "../volume/schema.ts";
 import { validateEnv, validateEnvFrom } from "./env-validation.ts";

@@ -17,8 +17,8 @@ import {
 import type { Infer } from "../../../schema/schema.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
 import { typeMeta } from "../../meta/type-meta.ts";
-import { objectReference, secretReference } from "../references/object-reference.ts";
 import { nodeSelector } from "../node/selector.ts";
+import { objectReference, secretReference } from "../references/object-reference.ts";
 import { resourceList } from "../resources/schema.ts";
 import {
   awsElasticBlockStoreVolumeSource,

@@ -3,10 +3,10 @@ import { type FieldError, invalidField } from "../../../schema/validation/field-
 import { child, key } from "../../../schema/value/field-path.ts";
 import type { ObjectMeta } from "../../meta/object-meta.ts";
 import { validateAnnotationMatchesField } from "../container/security-context-validation.ts";
-import type { PodSpec } from "../pod/schema.ts";
 import { validateDescendingPath } from "../volume/file-validation.ts";
 import type { Toleration } from "./affinity.ts";
 import { containersWithPaths } from "./containers.ts";
+import type { PodSpec } from "./schema.ts";
 import { validateTolerations } from "./toleration-validation.ts";
 
 export const APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/";

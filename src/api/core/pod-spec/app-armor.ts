@@ -3,9 +3,10 @@ import { semanticEqual } from "../../../schema/semantic-equal.ts";
 import type { Container, EphemeralContainer } from "../container/schema.ts";
 import { type AppArmorProfile, appArmorProfile } from "../container/security-context.ts";
 import { profileAnnotation, validateAppArmorProfile } from "../container/security-context-validation.ts";
-import type { Pod, PodSpec } from "../pod/schema.ts";
+import type { Pod } from "../pod/schema.ts";
 import { APP_ARMOR } from "./annotation-validation.ts";
 import { containersWithPaths } from "./containers.ts";
+import type { PodSpec } from "./schema.ts";
 import { appArmorWarning } from "./warnings.ts";
 
 const LOCALHOST = "localhost/";

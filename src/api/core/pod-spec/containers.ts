@@ -1,7 +1,7 @@
 /** The containers of a pod, of every sort, each with where it stands. */
 import { child, index } from "../../../schema/value/field-path.ts";
 import type { Container } from "../container/schema.ts";
-import type { PodSpec } from "../pod/schema.ts";
+import type { PodSpec } from "./schema.ts";
 
 export interface ContainerWithPath {
   readonly container: Container;

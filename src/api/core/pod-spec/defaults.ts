@@ -6,8 +6,9 @@
 import type { HTTPGetAction, LifecycleHandler, Probe } from "../container/probe.ts";
 import type { Container, EphemeralContainer } from "../container/schema.ts";
 import { setPersistentVolumeClaimSpecDefaults } from "../persistent-volume-claim/defaults.ts";
-import type { Pod, PodSpec } from "../pod/schema.ts";
+import type { Pod } from "../pod/schema.ts";
 import type { Volume } from "../volume/schema.ts";
+import type { PodSpec } from "./schema.ts";
 
 const DEFAULT_FILE_MODE = 0o644;
 const TOKEN_EXPIRATION_SECONDS = 3600;

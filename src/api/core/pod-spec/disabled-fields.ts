@@ -4,8 +4,8 @@
  * ClusterTrustBundleProjection, ContainerStopSignals.
  */
 import type { Container, EphemeralContainer } from "../container/schema.ts";
-import type { PodSpec } from "../pod/schema.ts";
 import type { Volume } from "../volume/schema.ts";
+import type { PodSpec } from "./schema.ts";
 
 export function dropDisabledFields(spec: PodSpec): PodSpec {
   const { resources: _, resourceClaims: __, ...kept } = spec;

@@ -3,7 +3,7 @@ import { type FieldError, invalidField, requiredField } from "../../../schema/va
 import { child, index } from "../../../schema/value/field-path.ts";
 import { validateLegacyIp } from "../../meta/validation/ip.ts";
 import { dns1123Subdomain, looseSubdomain, validateName } from "../../meta/validation/names.ts";
-import type { HostAlias, PodDNSConfig, PodSpec } from "../pod/schema.ts";
+import type { HostAlias, PodDNSConfig, PodSpec } from "./schema.ts";
 
 /** What C libraries read of a resolver's file. */
 const NAMESERVERS_MAX = 3;

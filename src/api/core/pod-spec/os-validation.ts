@@ -7,8 +7,8 @@ import {
   requiredField,
 } from "../../../schema/validation/field-error.ts";
 import { child } from "../../../schema/value/field-path.ts";
-import type { PodSpec } from "../pod/schema.ts";
 import { containersWithPaths } from "./containers.ts";
+import type { PodSpec } from "./schema.ts";
 
 const SYSTEMS = ["linux", "windows"];
 

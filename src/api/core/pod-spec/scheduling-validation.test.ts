@@ -1,6 +1,6 @@
 import t from "tap";
-import type { PodSpec } from "../pod/schema.ts";
 import { validateScheduling } from "./scheduling-validation.ts";
+import type { PodSpec } from "./schema.ts";
 
 function faults(spec: Omit<PodSpec, "containers">): readonly string[] {
   return validateScheduling({ containers: [], ...spec }, "spec").map((error) => `${error.type} ${error.field}`);

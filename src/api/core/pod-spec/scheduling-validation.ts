@@ -17,9 +17,9 @@ import {
   qualifiedName,
   validateName,
 } from "../../meta/validation/names.ts";
-import type { PodSpec } from "../pod/schema.ts";
 import type { NodeSelector, NodeSelectorRequirement, NodeSelectorTerm } from "../node/selector.ts";
 import type { Affinity, NodeAffinity, PodAffinity, PodAffinityTerm, TopologySpreadConstraint } from "./affinity.ts";
+import type { PodSpec } from "./schema.ts";
 
 /** What was stored before rules came, and may stay. */
 export interface SchedulingValidationOptions {

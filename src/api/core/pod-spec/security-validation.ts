@@ -14,7 +14,7 @@ import {
   validateSeccompProfile,
   validateWindowsOptions,
 } from "../container/security-context-validation.ts";
-import type { PodSpec } from "../pod/schema.ts";
+import type { PodSpec } from "./schema.ts";
 
 export interface PodSecurityValidationOptions {
   readonly allowHostNamespaceSysctls?: boolean;

@@ -4,12 +4,12 @@ import { child, index } from "../../../schema/value/field-path.ts";
 import { dns1123Label, dns1123Subdomain, qualifiedName, validateName } from "../../meta/validation/names.ts";
 import { validateLabels } from "../../meta/validation/object-meta.ts";
 import { validateChoice, validateContainers } from "../container/validation.ts";
-import type { PodSpec } from "../pod/schema.ts";
 import { validateContainerResources } from "../resources/validation.ts";
 import { validateVolumes } from "../volume/validation.ts";
 import { validateDns, validateHostAliases } from "./dns-validation.ts";
 import { validateHostProcess, validateHostUsers, validateOs } from "./os-validation.ts";
 import { type SchedulingValidationOptions, validateScheduling } from "./scheduling-validation.ts";
+import type { PodSpec } from "./schema.ts";
 import { validatePodSecurityContext } from "./security-validation.ts";
 import { validateTolerations } from "./toleration-validation.ts";
 

@@ -1,5 +1,5 @@
 import t from "tap";
-import type { PodSpec } from "../pod/schema.ts";
+import type { PodSpec } from "./schema.ts";
 import { podSpecWarnings } from "./warnings.ts";
 
 const container = { name: "a", image: "web:1" };

@@ -6,11 +6,11 @@ import { ipWarnings } from "../../meta/validation/ip.ts";
 import { labelValue } from "../../meta/validation/names.ts";
 import type { Container } from "../container/schema.ts";
 import { labelDeprecation } from "../node/deprecated-labels.ts";
-import type { PodSpec } from "../pod/schema.ts";
 import type { NodeSelectorTerm } from "../node/selector.ts";
 import { volumeWarnings } from "../volume/warnings.ts";
 import type { PodAffinity } from "./affinity.ts";
 import { containersWithPaths } from "./containers.ts";
+import type { PodSpec } from "./schema.ts";
 
 export interface PodWarningOptions {
   /** Templates are warned of AppArmor annotations here; pods when the annotation is turned into the field. */

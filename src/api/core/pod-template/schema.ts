@@ -2,7 +2,7 @@ import { object, optional } from "../../../schema/define.ts";
 import type { Infer } from "../../../schema/schema.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
 import { typeMeta } from "../../meta/type-meta.ts";
-import { podSpec } from "../pod/schema.ts";
+import { podSpec } from "../pod-spec/schema.ts";
 
 export const podTemplateSpec = object("core/v1.PodTemplateSpec", {
   metadata: optional(1, objectMeta),

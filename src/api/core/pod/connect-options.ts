@@ -13,12 +13,6 @@ import {
 import type { Infer } from "../../../schema/schema.ts";
 import { typeMeta } from "../../meta/type-meta.ts";
 
-export const nodeProxyOptions = object("core/v1.NodeProxyOptions", {
-  ...typeMeta,
-  path: optional(1, string),
-});
-export type NodeProxyOptions = Infer<typeof nodeProxyOptions>;
-
 export const podAttachOptions = object("core/v1.PodAttachOptions", {
   ...typeMeta,
   stdin: optional(1, boolean),
@@ -66,9 +60,3 @@ export const podProxyOptions = object("core/v1.PodProxyOptions", {
   path: optional(1, string),
 });
 export type PodProxyOptions = Infer<typeof podProxyOptions>;
-
-export const serviceProxyOptions = object("core/v1.ServiceProxyOptions", {
-  ...typeMeta,
-  path: optional(1, string),
-});
-export type ServiceProxyOptions = Infer<typeof serviceProxyOptions>;

@@ -1,5 +1,6 @@
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
-import { type Pod, podSpec } from "./schema.ts";
+import { podSpec } from "../pod-spec/schema.ts";
+import type { Pod } from "./schema.ts";
 
 /** The generation counts the changes of the spec. */
 export function updatePodGeneration(next: Pod, previous: Pod): Pod {

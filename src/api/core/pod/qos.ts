@@ -1,6 +1,6 @@
 /** Quality of service: how a pod's requests and limits rank it when memory runs short. */
 import { parseQuantity } from "../../meta/quantity.ts";
-import type { PodSpec } from "./schema.ts";
+import type { PodSpec } from "../pod-spec/schema.ts";
 
 export type PodQosClass = "Guaranteed" | "Burstable" | "BestEffort";
 

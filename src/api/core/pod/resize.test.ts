@@ -1,11 +1,12 @@
 import t from "tap";
 import type { Container } from "../container/schema.ts";
 import { setPodDefaults } from "../pod-spec/defaults.ts";
+import type { PodSpec } from "../pod-spec/schema.ts";
 import type { ResourceRequirements } from "../resources/schema.ts";
 import { podEphemeralContainersStrategy } from "./ephemeral-containers.ts";
 import { qosClassOf } from "./qos.ts";
 import { podResizeStrategy } from "./resize.ts";
-import type { Pod, PodSpec } from "./schema.ts";
+import type { Pod } from "./schema.ts";
 
 const resources: ResourceRequirements = { requests: { cpu: "1" }, limits: { cpu: "2", memory: "1Gi" } };
 const container: Container = { name: "a", image: "web:1", resources };

@@ -7,11 +7,12 @@ import type { SubresourceStrategy } from "../../kind.ts";
 import { compareQuantityTexts } from "../../meta/quantity.ts";
 import type { Container } from "../container/schema.ts";
 import { dropDisabledFields } from "../pod-spec/disabled-fields.ts";
+import { type PodSpec, podSpec } from "../pod-spec/schema.ts";
 import { validationOptionsFrom } from "../pod-spec/validation-options.ts";
 import type { ResourceList, ResourceRequirements } from "../resources/schema.ts";
 import { updatePodGeneration } from "./generation.ts";
 import { qosClassOf } from "./qos.ts";
-import { type Pod, type PodSpec, podSpec } from "./schema.ts";
+import type { Pod } from "./schema.ts";
 import { validatePod } from "./validation.ts";
 
 const LISTS = ["initContainers", "containers"] as const;

@@ -12,7 +12,8 @@ import { validateLegacyIp } from "../../meta/validation/ip.ts";
 import { dns1123Subdomain, qualifiedName, validateName } from "../../meta/validation/names.ts";
 import { validateId } from "../container/security-context-validation.ts";
 import type { ContainerStatus } from "../container/status.ts";
-import type { Pod, PodSpec, PodStatus } from "./schema.ts";
+import type { PodSpec } from "../pod-spec/schema.ts";
+import type { Pod, PodStatus } from "./schema.ts";
 import { validateAnnotationUpdate } from "./update-validation.ts";
 
 const SYSTEM_CONDITIONS = new Set(["PodScheduled", "PodReady", "Ready", "Initialized"]);

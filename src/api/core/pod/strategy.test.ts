@@ -1,5 +1,6 @@
 import t from "tap";
-import type { Pod, PodSpec } from "./schema.ts";
+import type { PodSpec } from "../pod-spec/schema.ts";
+import type { Pod } from "./schema.ts";
 import { podStatusStrategy, podStrategy } from "./strategy.ts";
 
 const ARMOR = "container.apparmor.security.beta.kubernetes.io/";

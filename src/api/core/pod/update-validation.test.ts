@@ -1,6 +1,7 @@
 import t from "tap";
 import { setPodDefaults } from "../pod-spec/defaults.ts";
-import type { Pod, PodSpec } from "./schema.ts";
+import type { PodSpec } from "../pod-spec/schema.ts";
+import type { Pod } from "./schema.ts";
 import { validatePodUpdate } from "./update-validation.ts";
 
 const container = { name: "a", image: "web:1" };

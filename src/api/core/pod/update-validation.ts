@@ -6,12 +6,13 @@ import { deepEqual } from "../../../schema/value/equal.ts";
 import { child, index, key } from "../../../schema/value/field-path.ts";
 import type { ObjectMeta } from "../../meta/object-meta.ts";
 import type { Container } from "../container/schema.ts";
+import type { NodeSelectorTerm } from "../node/selector.ts";
 import { type NodeAffinity, nodeAffinity, type Toleration } from "../pod-spec/affinity.ts";
 import { APP_ARMOR } from "../pod-spec/annotation-validation.ts";
+import { type PodSchedulingGate, type PodSpec, podSpec } from "../pod-spec/schema.ts";
 import { validateTolerations } from "../pod-spec/toleration-validation.ts";
 import { validationOptionsFrom } from "../pod-spec/validation-options.ts";
-import type { NodeSelectorTerm } from "../node/selector.ts";
-import { type Pod, type PodSchedulingGate, type PodSpec, podSpec } from "./schema.ts";
+import type { Pod } from "./schema.ts";
 import { validatePod } from "./validation.ts";
 
 const MIRROR = "kubernetes.io/config.mirror";

@@ -7,8 +7,9 @@ import {
   validatePodAnnotations,
   validateSeccompAnnotationsMatchFields,
 } from "../pod-spec/annotation-validation.ts";
+import type { PodSpec } from "../pod-spec/schema.ts";
 import { type PodSpecValidationOptions, validatePodSpec } from "../pod-spec/validation.ts";
-import type { Pod, PodSpec } from "./schema.ts";
+import type { Pod } from "./schema.ts";
 
 const NO_SPEC: PodSpec = { containers: [] };
 

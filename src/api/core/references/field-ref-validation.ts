@@ -6,7 +6,7 @@ import { type FieldError, invalidField, notSupported, requiredField } from "../.
 import { child } from "../../../schema/value/field-path.ts";
 import { parseQuantity } from "../../meta/quantity.ts";
 import { qualifiedName, validateName } from "../../meta/validation/names.ts";
-import type { ObjectFieldSelector, ResourceFieldSelector } from "../node/selector.ts";
+import type { ObjectFieldSelector, ResourceFieldSelector } from "./field-selectors.ts";
 
 /** What environment variables may take from the pod. */
 export const ENV_FIELDS = [

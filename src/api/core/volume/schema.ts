@@ -17,12 +17,12 @@ import {
 import type { Infer } from "../../../schema/schema.ts";
 import { labelSelector } from "../../meta/label-selector.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
+import { objectFieldSelector, resourceFieldSelector } from "../references/field-selectors.ts";
 import {
   localObjectReference,
   typedLocalObjectReference,
   typedObjectReference,
 } from "../references/object-reference.ts";
-import { objectFieldSelector, resourceFieldSelector } from "../node/selector.ts";
 import { volumeResourceRequirements } from "../resources/schema.ts";
 
 export const hostPathVolumeSource = object("core/v1.HostPathVolumeSource", {

@@ -1,6 +1,6 @@
 import type { Node } from "../../../api/core/node/schema.ts";
-import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { NodeSelectorTerm } from "../../../api/core/node/selector.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 import { matchesLabels, type Requirement } from "../../../api/meta/selectors/selector.ts";
 import type { Filter } from "./filter.ts";
 
