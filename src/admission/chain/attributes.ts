@@ -1,7 +1,7 @@
 /** Functions over admission attributes that most plugins need, and the error by which a plugin rejects a request. */
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { ObjectMeta } from "../../api/meta/object-meta.ts";
-import { forbidden, type StatusError, type ErrorSubject } from "../../api/status.ts";
+import { type ErrorSubject, forbidden, type StatusError } from "../../api/status.ts";
 import type { AdmissionAttributes, AdmissionRequest, Operation } from "./plugin.ts";
 
 /** Whether the request is for this resource, in any version. `subresource` is "" for the object itself. */

@@ -5,7 +5,7 @@ import type { ApiObject, Kind } from "../../api/kind.ts";
 import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { alice } from "../../testing/admission/admission-fixture.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { type AdmissionContext, AdmissionChain } from "./chain.ts";
+import { AdmissionChain, type AdmissionContext } from "./chain.ts";
 import { AdmissionMetrics } from "./metrics.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./plugin.ts";
 
@@ -96,9 +96,9 @@ t.test("AdmissionChain.validate() stops at the first that refuses", async (t) =>
 t.test("AdmissionChain asks whether a plugin handles a place once", async (t) => {
   let asked = 0;
   const plugin = marking("a", {
-    handles: (place) => {
+    handles: (attributes) => {
       asked++;
-      return place.kind.plural === "configmaps";
+      return attributes.kind.plural === "configmaps";
     },
   });
   const chain = new AdmissionChain([plugin]);

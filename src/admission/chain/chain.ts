@@ -74,24 +74,34 @@ export class AdmissionChain {
    * requests reinvocation, all run once more. Throws or rejects with the error of the first plugin that rejects the
    * request.
    */
-  mutate<T extends ApiObject>(context: AdmissionContext, operation: Operation, object: T, previous?: T): MaybePromise<T>;
-  mutate(about: AdmissionContext, operation: "DELETE", object: undefined, previous: ApiObject): MaybePromise<undefined>;
+  mutate<T extends ApiObject>(
+    context: AdmissionContext,
+    operation: Operation,
+    object: T,
+    previous?: T,
+  ): MaybePromise<T>;
   mutate(
-    about: AdmissionContext,
+    context: AdmissionContext,
+    operation: "DELETE",
+    object: undefined,
+    previous: ApiObject,
+  ): MaybePromise<undefined>;
+  mutate(
+    context: AdmissionContext,
     operation: Operation,
     object: ApiObject | undefined,
     previous?: ApiObject,
   ): MaybePromise<ApiObject | undefined> {
-    const { mutators, mutatingObserver: mutating } = this.#pluginsFor(about, operation);
+    const { mutators, mutatingObserver } = this.#pluginsFor(context, operation);
     if (mutators.length === 0) return object;
-    const request = new Request(about, operation, object, previous);
+    const request = new Request(context, operation, object, previous);
     const run = ({ plugin }: Step<"mutate">): MaybePromise<void> =>
       andThen(plugin.mutate(request), (next) => request.replaceObject(next));
-    return observe(mutating, new Stopwatch(this.#clock), (laps) => {
-      const firstRun = runSteps(mutators, 0, laps, run);
+    return observe(mutatingObserver, new Stopwatch(this.#clock), (stopwatch) => {
+      const firstRun = runSteps(mutators, 0, stopwatch, run);
       return andThen(firstRun, () => {
         if (!request.reinvocation.begin()) return request.object;
-        return andThen(runSteps(mutators, 0, laps, run), () => request.object);
+        return andThen(runSteps(mutators, 0, stopwatch, run), () => request.object);
       });
     });
   }
@@ -103,11 +113,13 @@ export class AdmissionChain {
     object: ApiObject | undefined,
     previous?: ApiObject,
   ): MaybePromise<void> {
-    const { validators, validatingObserver: validating } = this.#pluginsFor(context, operation);
+    const { validators, validatingObserver } = this.#pluginsFor(context, operation);
     if (validators.length === 0) return;
     const request = new Request(context, operation, object, previous);
     const run = ({ plugin }: Step<"validate">): MaybePromise<void> => plugin.validate(request);
-    return observe(validating, new Stopwatch(this.#clock), (laps) => runSteps(validators, 0, laps, run));
+    return observe(validatingObserver, new Stopwatch(this.#clock), (stopwatch) =>
+      runSteps(validators, 0, stopwatch, run),
+    );
   }
 
   #pluginsFor(context: AdmissionContext, operation: Operation): HandlingPlugins {
@@ -134,8 +146,8 @@ export class AdmissionChain {
       return metrics?.plugin(plugin.name, type, operation) ?? noopObserver;
     };
     return {
-      mutators: handling.filter(isMutator).map((plugin) => ({ plugin, note: observerOf(plugin, "admit") })),
-      validators: handling.filter(isValidator).map((plugin) => ({ plugin, note: observerOf(plugin, "validate") })),
+      mutators: handling.filter(isMutator).map((plugin) => ({ plugin, observer: observerOf(plugin, "admit") })),
+      validators: handling.filter(isValidator).map((plugin) => ({ plugin, observer: observerOf(plugin, "validate") })),
       mutatingObserver: metrics?.step("admit", operation) ?? noopObserver,
       validatingObserver: metrics?.step("validate", operation) ?? noopObserver,
     };
@@ -164,12 +176,12 @@ class Request implements AdmissionRequest {
   object: ApiObject | undefined;
 
   constructor(
-    about: AdmissionContext,
+    context: AdmissionContext,
     operation: Operation,
     object: ApiObject | undefined,
     previous: ApiObject | undefined,
   ) {
-    this.#context = about;
+    this.#context = context;
     this.operation = operation;
     this.object = object;
     this.oldObject = previous;

@@ -8,8 +8,8 @@ import { svcGroup } from "../../api/scheme.ts";
 import { nearest } from "../../flags/distance.ts";
 import { decode } from "../../schema/decode/decode.ts";
 import { list, object, optional, rawExtension, required, string } from "../../schema/define.ts";
-import { isPlainObject } from "../../schema/value/plain-object.ts";
 import type { Infer, ObjectSchema } from "../../schema/schema.ts";
+import { isPlainObject } from "../../schema/value/plain-object.ts";
 import { parseYaml, type YamlDocument } from "../../schema/yaml/yaml.ts";
 import type { PluginConfiguration } from "./factory.ts";
 
@@ -46,14 +46,17 @@ const admissionConfiguration = object("apiserver/v1.AdmissionConfiguration", {
 const FILE_BYTES_MAX = 3 * 1024 * 1024;
 
 /** Reads the configurations by plugin name. Throws an error in one sentence. */
-export function readAdmissionConfiguration(file: string, pluginNames: readonly string[]): ReadonlyMap<string, PluginConfiguration> {
+export function readAdmissionConfiguration(
+  file: string,
+  pluginNames: readonly string[],
+): ReadonlyMap<string, PluginConfiguration> {
   const document = readConfiguration(file);
   const { plugins = [] } = decodeConfiguration(document, IDENTITY, admissionConfiguration);
   const found = new Map<string, PluginConfiguration>();
   for (const [index, { name, path, configuration }] of plugins.entries()) {
-    const path@54 = `plugins[${index}]`;
-    const fail = (member: string, why: string): Error =>
-      new Error(`Cannot use ${document.locationOf(`${path@54}.${member}`)}: ${path@54}.${member}: ${why}`);
+    const member = `plugins[${index}]`;
+    const fail = (field: string, reason: string): Error =>
+      new Error(`Cannot use ${document.locationOf(`${member}.${field}`)}: ${member}.${field}: ${reason}`);
     if (name === "") throw fail("name", "it is missing");
     if (!pluginNames.includes(name)) {
       const guess = nearest(name, pluginNames);
@@ -61,7 +64,7 @@ export function readAdmissionConfiguration(file: string, pluginNames: readonly s
     }
     if (plugins.findIndex((other) => other.name === name) < index) throw fail("name", `${name} is listed twice`);
     const own =
-      configuration === undefined ? fromFile(file, path) : partOf(document, `${path@54}.configuration`, configuration);
+      configuration === undefined ? fromFile(file, path) : partOf(document, `${member}.configuration`, configuration);
     if (own === null) throw fail("configuration", "it must be an object");
     if (own !== undefined) found.set(name, own);
   }
@@ -98,11 +101,11 @@ function readConfiguration(file: string): PluginConfiguration {
   if (more.length > 0) throw new Error(`Cannot use ${file}: it has ${documents.length} documents: one is expected`);
   const { value } = document;
   if (!isPlainObject(value)) throw new Error(`Cannot use ${file}: it is not an object`);
-  const at = (path: string): string => {
+  const locationOf = (path: string): string => {
     const line = lineOf(document, path);
     return line === undefined ? file : `${file}:${line}`;
   };
-  return { value, locationOf: at, duplicates: document.duplicates };
+  return { value, locationOf, duplicates: document.duplicates };
 }
 
 /** The line of the member, or of its nearest ancestor. */
@@ -123,22 +126,27 @@ export function decodeConfiguration<S extends ObjectSchema>(
 ): Infer<S> {
   if (identity !== undefined) checkIdentity(configuration, identity);
   const { value, unknown, errors } = decode(schema, configuration.value);
-  const { locationOf: at, duplicates } = configuration;
+  const { locationOf, duplicates } = configuration;
   const problems = [
-    ...duplicates.map((path) => `${at(path)}: field ${path} is set twice`),
-    ...unknown.map((path) => `${at(path)}: unknown field ${path}`),
-    ...errors.map(({ path, message }) => `${at(path)}: field ${path}: ${message}`),
+    ...duplicates.map((path) => `${locationOf(path)}: field ${path} is set twice`),
+    ...unknown.map((path) => `${locationOf(path)}: unknown field ${path}`),
+    ...errors.map(({ path, message }) => `${locationOf(path)}: field ${path}: ${message}`),
   ];
   if (problems.length > 0) throw new Error(`Cannot use ${problems.join("; ")}`);
   return value;
 }
 
-function checkIdentity({ value, locationOf: at }: PluginConfiguration, { group, versions, kinds }: ConfigurationIdentity): void {
+function checkIdentity(
+  { value, locationOf }: PluginConfiguration,
+  { group, versions, kinds }: ConfigurationIdentity,
+): void {
   const { apiVersion, kind } = value;
   const [ownGroup = "", version = ""] = typeof apiVersion === "string" ? apiVersion.split("/") : [];
   const isKnown = svcGroup(ownGroup) === svcGroup(group) && versions.includes(version);
   if (isKnown && kinds.some((one) => one === kind)) return;
   const found = `${JSON.stringify(apiVersion ?? "")} and ${JSON.stringify(kind ?? "")}`;
   const expected = `apiVersion: ${group}/${versions[0]} and kind: ${kinds[0]}`;
-  throw new Error(`Cannot use ${at(kind === undefined ? "apiVersion" : "kind")}: expected ${expected}, found ${found}`);
+  throw new Error(
+    `Cannot use ${locationOf(kind === undefined ? "apiVersion" : "kind")}: expected ${expected}, found ${found}`,
+  );
 }

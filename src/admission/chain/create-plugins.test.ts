@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import t from "tap";
 import { pluginDeps } from "../../testing/admission/admission-fixture.ts";
+import { plugins } from "../plugins/built-in-plugins.ts";
 import { createPlugins } from "./create-plugins.ts";
 import type { PluginRow } from "./factory.ts";
-import { plugins } from "../plugins/built-in-plugins.ts";
 
 const row = (name: string, observe: (value: unknown) => void = () => {}): PluginRow => ({
   name,
@@ -23,18 +23,21 @@ const rows: readonly PluginRow[] = [
 const none = { enabled: [], disabled: [], controlFile: undefined };
 const deps = pluginDeps([], { isFeatureEnabled: () => false });
 
-t.test("createPlugins() applies the enabled and disabled names to the defaults, in the order of the table", async (t) => {
-  const names = async (settings: Partial<typeof none>): Promise<string> => {
-    const { plugins, missing } = await createPlugins({ ...none, ...settings }, deps, rows);
-    return `${plugins.map(({ name }) => name).join()} without ${missing.join()}`;
-  };
-  t.equal(await names({}), "Usual without Unbuilt");
-  t.equal(await names({ enabled: ["Unusual"] as never }), "Usual,Unusual without Unbuilt");
-  t.equal(await names({ disabled: ["Usual", "Unbuilt"] as never }), " without ");
-  await t.rejects(names({ enabled: ["UnbuiltToo"] as never }), {
-    message: "Cannot use --enable-admission-plugins=UnbuiltToo: this build does not have it",
-  });
-});
+t.test(
+  "createPlugins() applies the enabled and disabled names to the defaults, in the order of the table",
+  async (t) => {
+    const names = async (settings: Partial<typeof none>): Promise<string> => {
+      const { plugins, missing } = await createPlugins({ ...none, ...settings }, deps, rows);
+      return `${plugins.map(({ name }) => name).join()} without ${missing.join()}`;
+    };
+    t.equal(await names({}), "Usual without Unbuilt");
+    t.equal(await names({ enabled: ["Unusual"] as never }), "Usual,Unusual without Unbuilt");
+    t.equal(await names({ disabled: ["Usual", "Unbuilt"] as never }), " without ");
+    await t.rejects(names({ enabled: ["UnbuiltToo"] as never }), {
+      message: "Cannot use --enable-admission-plugins=UnbuiltToo: this build does not have it",
+    });
+  },
+);
 
 t.test("builtInPlugins lists the 36 plugins of Kubernetes", (t) => {
   t.equal(new Set(plugins.map(({ name }) => name)).size, 36);

@@ -1,8 +1,9 @@
 /** Creates the admission plugins that the flags enable. */
+
+import { plugins } from "../plugins/built-in-plugins.ts";
 import { readAdmissionConfiguration } from "./configuration.ts";
 import type { PluginDeps, PluginRow } from "./factory.ts";
 import type { AdmissionPlugin } from "./plugin.ts";
-import { plugins } from "../plugins/built-in-plugins.ts";
 
 export interface AdmissionSettings {
   /** In addition to those enabled by default. */
@@ -29,16 +30,16 @@ export async function createPlugins(
   const configurations = controlFile === undefined ? new Map() : readAdmissionConfiguration(controlFile, names);
   const created: AdmissionPlugin[] = [];
   const missing: string[] = [];
-  for (const { name, enabledByDefault: byDefault, featureGate: gate, create: make } of rows) {
+  for (const { name, enabledByDefault, featureGate, create } of rows) {
     const isRequested = enabled.includes(name);
-    if (!isRequested && (!byDefault || disabled.includes(name))) continue;
-    if (make === undefined) {
+    if (!isRequested && (!enabledByDefault || disabled.includes(name))) continue;
+    if (create === undefined) {
       if (isRequested) throw new Error(`Cannot use --enable-admission-plugins=${name}: this build does not have it`);
-      if (gate === undefined || deps.isFeatureEnabled(gate)) missing.push(name);
+      if (featureGate === undefined || deps.isFeatureEnabled(featureGate)) missing.push(name);
       continue;
     }
-    if (gate !== undefined && !deps.isFeatureEnabled(gate)) continue;
-    created.push(await make({ ...deps, configuration: configurations.get(name) }));
+    if (featureGate !== undefined && !deps.isFeatureEnabled(featureGate)) continue;
+    created.push(await create({ ...deps, configuration: configurations.get(name) }));
   }
   return { plugins: created, missing };
 }

@@ -2,11 +2,11 @@
 import type { Scheme } from "../../api/scheme.ts";
 import type { KeyPair } from "../../auth/pki/key-pair.ts";
 import type { Authorizer } from "../../auth/user.ts";
-import type { Clock } from "../../std/time/clock.ts";
+import type { RandomSource } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { MetricRegistry } from "../../std/metrics/metrics.ts";
-import type { RandomSource } from "../../std/crypto/random.ts";
-import type { AdmissionPlugin, ObjectWriter, ObjectReader } from "./plugin.ts";
+import type { Clock } from "../../std/time/clock.ts";
+import type { AdmissionPlugin, ObjectReader, ObjectWriter } from "./plugin.ts";
 
 export interface PluginDeps {
   readonly reader: ObjectReader;

@@ -1,6 +1,7 @@
 /** Kubernetes' metrics of admission: durations and rejections of plugins, webhooks and match conditions. */
-import type { Clock } from "../../std/time/clock.ts";
+
 import type { Histogram, HistogramFamily, MetricRegistry } from "../../std/metrics/metrics.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { Operation } from "./plugin.ts";
 
 /** Records the duration of a step, in milliseconds, by its result. */
@@ -134,10 +135,10 @@ export class ConditionMetrics {
       stability: "ALPHA" as const,
       labels: ["name", "kind", "type", "operation"],
     });
-    this.#errors = registry.counter(family("evaluation_errors_total", "Requests for which the match conditions failed to evaluate."));
-    this.#exclusions = registry.counter(
-      family("exclusions_total", "Requests that the match conditions excluded."),
+    this.#errors = registry.counter(
+      family("evaluation_errors_total", "Requests for which the match conditions failed to evaluate."),
     );
+    this.#exclusions = registry.counter(family("exclusions_total", "Requests that the match conditions excluded."));
     this.#seconds = registry.histogram(
       family("evaluation_seconds", "How long match conditions took to evaluate, in seconds."),
       CONDITION_SECONDS,

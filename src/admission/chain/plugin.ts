@@ -77,7 +77,12 @@ export type SignalSource = AbortSignal | Pick<AdmissionRequest, "signal">;
 
 /** Reads from the watch caches, which are as fresh as the last acknowledged write. */
 export interface ObjectReader {
-  get<T extends ApiObject>(kind: Kind<T>, namespace: string, name: string, signal: SignalSource): MaybePromise<T | undefined>;
+  get<T extends ApiObject>(
+    kind: Kind<T>,
+    namespace: string,
+    name: string,
+    signal: SignalSource,
+  ): MaybePromise<T | undefined>;
   list<T extends ApiObject>(kind: Kind<T>, namespace: string, signal: SignalSource): MaybePromise<readonly T[]>;
   /** Returns what the cache has now, which may be stale. Undefined also while the cache is being filled. */
   peek<T extends ApiObject>(kind: Kind<T>, namespace: string, name: string): T | undefined;

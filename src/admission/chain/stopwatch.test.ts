@@ -1,45 +1,45 @@
 import t from "tap";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { runSteps, Stopwatch, observe } from "./stopwatch.ts";
 import type { DurationObserver } from "./metrics.ts";
+import { observe, runSteps, Stopwatch } from "./stopwatch.ts";
 
 /** Steps of which the second returns a promise, with the durations recorded of each and of all. */
 function steps(failing?: number) {
   const clock = new FakeClock();
-  const notes: string[] = [];
-  const noteOf = (name: string): DurationObserver => ({
-    admitted: (ms) => void notes.push(`${name} passed ${ms}`),
-    rejected: (ms) => void notes.push(`${name} refused ${ms}`),
+  const records: string[] = [];
+  const observerOf = (name: string): DurationObserver => ({
+    admitted: (ms) => void records.push(`${name} admitted ${ms}`),
+    rejected: (ms) => void records.push(`${name} rejected ${ms}`),
   });
-  const all = [0, 1, 2].map((place) => ({ place, note: noteOf(`${place}`) }));
+  const all = [0, 1, 2].map((index) => ({ index, observer: observerOf(`${index}`) }));
   const work = () =>
-    observe(noteOf("all"), new Stopwatch(clock), (laps) =>
-      runSteps(all, 0, laps, ({ place }) => {
-        if (place === failing) throw new Error("no");
-        return place === 1 ? clock.sleep(10) : undefined;
+    observe(observerOf("all"), new Stopwatch(clock), (stopwatch) =>
+      runSteps(all, 0, stopwatch, ({ index }) => {
+        if (index === failing) throw new Error("no");
+        return index === 1 ? clock.sleep(10) : undefined;
       }),
     );
-  return { clock, notes, work };
+  return { clock, records, work };
 }
 
 t.test("runSteps() runs the steps in order, waits for promises and records how long each took", async (t) => {
-  const { clock, notes, work } = steps();
+  const { clock, records, work } = steps();
   const done = work();
   t.ok(done instanceof Promise);
-  t.same(notes, ["0 passed 0"], "the second step returns a promise");
+  t.same(records, ["0 admitted 0"], "the second step returns a promise");
   await clock.advance(10);
   await done;
-  t.same(notes, ["0 passed 0", "1 passed 10", "2 passed 0", "all passed 10"]);
+  t.same(records, ["0 admitted 0", "1 admitted 10", "2 admitted 0", "all admitted 10"]);
 });
 
 t.test("runSteps() stops at the first step that rejects the request", async (t) => {
   const atOnce = steps(0);
   t.throws(() => atOnce.work(), { message: "no" });
-  t.same(atOnce.notes, ["0 refused 0", "all refused 0"]);
+  t.same(atOnce.records, ["0 rejected 0", "all rejected 0"]);
   const later = steps(2);
   const done = later.work();
-  const refused = t.rejects(Promise.resolve(done), { message: "no" });
+  const rejected = t.rejects(Promise.resolve(done), { message: "no" });
   await later.clock.advance(10);
-  await refused;
-  t.same(later.notes, ["0 passed 0", "1 passed 10", "2 refused 0", "all refused 10"]);
+  await rejected;
+  t.same(later.records, ["0 admitted 0", "1 admitted 10", "2 rejected 0", "all rejected 10"]);
 });

@@ -33,7 +33,7 @@ export class Stopwatch {
 export function observe<T>(
   observer: DurationObserver,
   stopwatch: Stopwatch,
-  work: (laps: Stopwatch) => MaybePromise<T>,
+  work: (stopwatch: Stopwatch) => MaybePromise<T>,
 ): MaybePromise<T> {
   const reject = (error: unknown): never => {
     observer.rejected(stopwatch.total);
@@ -56,7 +56,7 @@ export function observe<T>(
  * Runs the steps from index `first` on. Most plugins return synchronously, so a promise is only created for one that
  * does not.
  */
-export function runSteps<S extends { readonly note: DurationObserver }>(
+export function runSteps<S extends { readonly observer: DurationObserver }>(
   steps: readonly S[],
   first: number,
   stopwatch: Stopwatch,
@@ -64,7 +64,7 @@ export function runSteps<S extends { readonly note: DurationObserver }>(
 ): MaybePromise<void> {
   for (let i = first; i < steps.length; i++) {
     const step = steps[i]!;
-    const { note: observer } = step;
+    const { observer } = step;
     let result: MaybePromise<void>;
     try {
       result = run(step);
@@ -77,14 +77,14 @@ export function runSteps<S extends { readonly note: DurationObserver }>(
   }
 }
 
-async function continueSteps<S extends { readonly note: DurationObserver }>(
+async function continueSteps<S extends { readonly observer: DurationObserver }>(
   result: Promise<void>,
   steps: readonly S[],
   index: number,
   stopwatch: Stopwatch,
   run: (step: S) => MaybePromise<void>,
 ): Promise<void> {
-  const { note: observer } = steps[index]!;
+  const { observer } = steps[index]!;
   try {
     await result;
   } catch (error) {

@@ -1,23 +1,30 @@
-/** Every plugin that Kubernetes has, in the order in which they are asked. */
-import { alwaysAdmit, alwaysDeny } from "./always-deny/always-deny.ts";
+/** The table of all admission plugins of Kubernetes, in the order in which they run. */
+
+import type { PluginRow } from "../chain/factory.ts";
+import { mutatingAdmissionWebhook } from "../webhooks/mutating.ts";
+import { validatingAdmissionWebhook } from "../webhooks/validating.ts";
+import { alwaysAdmit } from "./always-admit/always-admit.ts";
+import { alwaysDeny } from "./always-deny/always-deny.ts";
 import { alwaysPullImages } from "./always-pull-images/always-pull-images.ts";
+import { certificateApproval } from "./certificate-approval/certificate-approval.ts";
+import { certificateSigning } from "./certificate-signing/certificate-signing.ts";
 import { certificateSubjectRestriction } from "./certificate-subject-restriction/certificate-subject-restriction.ts";
-import { certificateApproval, certificateSigning } from "./certificate-approval/certificate-approval.ts";
 import { clusterTrustBundleAttest } from "./cluster-trust-bundle-attest/cluster-trust-bundle-attest.ts";
-import { defaultIngressClass, defaultStorageClass } from "./default-storage-class/default-storage-class.ts";
+import { defaultIngressClass } from "./default-ingress-class/default-ingress-class.ts";
+import { defaultStorageClass } from "./default-storage-class/default-storage-class.ts";
 import { defaultTolerationSeconds } from "./default-toleration-seconds/default-toleration-seconds.ts";
 import { denyServiceExternalIPs } from "./deny-service-external-ips/deny-service-external-ips.ts";
 import { eventRateLimit } from "./event-rate-limit/event-rate-limit.ts";
 import { extendedResourceToleration } from "./extended-resource-toleration/extended-resource-toleration.ts";
-import type { PluginRow } from "../chain/factory.ts";
 import { imagePolicyWebhook } from "./image-policy-webhook/image-policy.ts";
 import { limitPodHardAntiAffinityTopology } from "./limit-pod-hard-anti-affinity-topology/limit-pod-hard-anti-affinity-topology.ts";
 import { limitRanger } from "./limit-ranger/limit-ranger.ts";
-import { namespaceAutoProvision, namespaceExists } from "./namespace-exists/namespace-exists.ts";
+import { namespaceAutoProvision } from "./namespace-auto-provision/namespace-auto-provision.ts";
+import { namespaceExists } from "./namespace-exists/namespace-exists.ts";
 import { namespaceLifecycle } from "./namespace-lifecycle/namespace-lifecycle.ts";
 import { nodeRestriction } from "./node-restriction/node-restriction.ts";
 import { ownerReferencesPermissionEnforcement } from "./owner-references-permission-enforcement/owner-references-permission-enforcement.ts";
-import { persistentVolumeClaimResize, storageObjectInUseProtection } from "./storage-object-in-use-protection/storage-object-in-use-protection.ts";
+import { persistentVolumeClaimResize } from "./persistent-volume-claim-resize/persistent-volume-claim-resize.ts";
 import { podNodeSelector } from "./pod-node-selector/pod-node-selector.ts";
 import { podSecurity } from "./pod-security/pod-security.ts";
 import { podTolerationRestriction } from "./pod-toleration-restriction/pod-toleration-restriction.ts";
@@ -26,9 +33,8 @@ import { priority } from "./priority/priority.ts";
 import { resourceQuota } from "./resource-quota/resource-quota.ts";
 import { runtimeClass } from "./runtime-class/runtime-class.ts";
 import { serviceAccount } from "./service-account/service-account.ts";
+import { storageObjectInUseProtection } from "./storage-object-in-use-protection/storage-object-in-use-protection.ts";
 import { taintNodesByCondition } from "./taint-nodes-by-condition/taint-nodes-by-condition.ts";
-import { mutatingAdmissionWebhook } from "../webhooks/mutating.ts";
-import { validatingAdmissionWebhook } from "../webhooks/validating.ts";
 
 export const plugins: readonly PluginRow[] = [
   { name: "AlwaysAdmit", enabledByDefault: false, create: alwaysAdmit },
@@ -51,15 +57,29 @@ export const plugins: readonly PluginRow[] = [
   { name: "ExtendedResourceToleration", enabledByDefault: false, create: extendedResourceToleration },
   { name: "DefaultStorageClass", enabledByDefault: true, create: defaultStorageClass },
   { name: "StorageObjectInUseProtection", enabledByDefault: true, create: storageObjectInUseProtection },
-  { name: "OwnerReferencesPermissionEnforcement", enabledByDefault: false, create: ownerReferencesPermissionEnforcement },
+  {
+    name: "OwnerReferencesPermissionEnforcement",
+    enabledByDefault: false,
+    create: ownerReferencesPermissionEnforcement,
+  },
   { name: "PersistentVolumeClaimResize", enabledByDefault: true, create: persistentVolumeClaimResize },
   { name: "RuntimeClass", enabledByDefault: true, create: runtimeClass },
   { name: "CertificateApproval", enabledByDefault: true, create: certificateApproval },
   { name: "CertificateSigning", enabledByDefault: true, create: certificateSigning },
-  { name: "ClusterTrustBundleAttest", enabledByDefault: true, featureGate: "ClusterTrustBundle", create: clusterTrustBundleAttest },
+  {
+    name: "ClusterTrustBundleAttest",
+    enabledByDefault: true,
+    featureGate: "ClusterTrustBundle",
+    create: clusterTrustBundleAttest,
+  },
   { name: "CertificateSubjectRestriction", enabledByDefault: true, create: certificateSubjectRestriction },
   { name: "DefaultIngressClass", enabledByDefault: true, create: defaultIngressClass },
-  { name: "PodTopologyLabels", enabledByDefault: true, featureGate: "PodTopologyLabelsAdmission", create: podTopologyLabels },
+  {
+    name: "PodTopologyLabels",
+    enabledByDefault: true,
+    featureGate: "PodTopologyLabelsAdmission",
+    create: podTopologyLabels,
+  },
   { name: "DenyServiceExternalIPs", enabledByDefault: false, create: denyServiceExternalIPs },
   { name: "MutatingAdmissionPolicy", enabledByDefault: true, featureGate: "MutatingAdmissionPolicy" },
   { name: "MutatingAdmissionWebhook", enabledByDefault: true, create: mutatingAdmissionWebhook },

@@ -5,9 +5,9 @@ import { subjectOf } from "../chain/attributes.ts";
 import type { AdmissionRequest } from "../chain/plugin.ts";
 import { convertObject, type EquivalentResource, requestedResource } from "../matching/equivalent-resource.ts";
 import type { WebhookDeps } from "./deps.ts";
-import type { ConfiguredWebhook } from "./webhook-source.ts";
 import { matchWebhook } from "./match-webhook.ts";
 import { encodeObjects, type ReviewObjects, requestFields } from "./review.ts";
+import type { ConfiguredWebhook } from "./webhook-source.ts";
 
 export interface MatchedWebhook {
   readonly webhook: ConfiguredWebhook;

@@ -6,7 +6,6 @@ import { type RandomSource, randomUuid } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { AdmissionRequest } from "../chain/plugin.ts";
 import type { EquivalentResource } from "../matching/equivalent-resource.ts";
-import type { ConfiguredWebhook } from "./webhook-source.ts";
 import {
   decodeReview,
   denial,
@@ -16,6 +15,7 @@ import {
   requestFields,
   selectReviewVersion,
 } from "./review.ts";
+import type { ConfiguredWebhook } from "./webhook-source.ts";
 
 /** The call failed or the response is invalid; the webhook's failure policy applies. */
 export class WebhookCallError extends Error {

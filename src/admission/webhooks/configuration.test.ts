@@ -35,7 +35,7 @@ t.test("createCredentialSource() finds the user of a server by name and port, or
   t.equal(await shown("guard.default.svc:443"), "Bearer own");
   t.equal(await shown("guard.default.svc:8443"), `Basic ${Buffer.from("jo:x").toString("base64")}`);
   t.equal(await shown("other.default.svc:443"), "Bearer first");
-  t.equal(await shown("hooks.example.com:443"), "Bearer made");
+  t.equal(await shown("webhooks.example.com:443"), "Bearer made");
   await writeFile(join(at, "token"), "second");
   await clock.advance(60_000);
   t.equal(await shown("other.default.svc:443"), "Bearer second", "tokens are rotated");

@@ -34,7 +34,9 @@ export async function createCredentialSource(
   if (kubeConfigFile === "") return undefined;
   const location = configuration.locationOf("kubeConfigFile");
   if (!isAbsolute(kubeConfigFile)) {
-    throw new Error(`Cannot use ${location}: kubeConfigFile ${JSON.stringify(kubeConfigFile)} must be an absolute path`);
+    throw new Error(
+      `Cannot use ${location}: kubeConfigFile ${JSON.stringify(kubeConfigFile)} must be an absolute path`,
+    );
   }
   const users = await loadUsers(kubeConfigFile).catch((cause: unknown) => {
     throw new Error(`Cannot use ${location} for ${plugin}: ${(cause as Error).message}`, { cause });

@@ -8,8 +8,8 @@ import type { Scheme } from "../../api/scheme.ts";
 import { notFound, type StatusError } from "../../api/status.ts";
 import { metadataOf } from "../chain/attributes.ts";
 import type { AdmissionRequest, ObjectReader } from "../chain/plugin.ts";
-import { groupAliasIn, matchesRule } from "../matching/rules.ts";
 import { type EquivalentResource, equivalentResources, requestedResource } from "../matching/equivalent-resource.ts";
+import { groupAliasIn, matchesRule } from "../matching/rules.ts";
 import type { ConfiguredWebhook } from "./webhook-source.ts";
 
 export interface MatchDeps {

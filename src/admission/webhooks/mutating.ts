@@ -7,14 +7,14 @@ import { deepEqual } from "../../schema/value/equal.ts";
 import { andThen } from "../../std/async/maybe-promise.ts";
 import type { PluginDeps } from "../chain/factory.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../chain/plugin.ts";
-import { isExemptConfiguration } from "../matching/rules.ts";
 import { convertObject, decodeJson } from "../matching/equivalent-resource.ts";
+import { isExemptConfiguration } from "../matching/rules.ts";
+import { AdmissionReviewRequest, type MatchedWebhook } from "./admission-review-request.ts";
 import { callWebhook } from "./call-webhook.ts";
 import { createWebhookDeps, type WebhookDeps } from "./deps.ts";
-import { type ConfiguredWebhook, nameOf, WebhookSource } from "./webhook-source.ts";
 import { callWithFailurePolicy, internalError } from "./failure-policy.ts";
 import { applyWebhookPatch } from "./patch.ts";
-import { AdmissionReviewRequest, type MatchedWebhook } from "./admission-review-request.ts";
+import { type ConfiguredWebhook, nameOf, WebhookSource } from "./webhook-source.ts";
 
 const NAME = "MutatingAdmissionWebhook";
 const MUTATION = "mutation.webhook.admission.k8s.io/";
@@ -25,7 +25,7 @@ export async function mutatingAdmissionWebhook(pluginDeps: PluginDeps): Promise<
   const webhooks = new WebhookSource("MutatingWebhookConfiguration", deps.log);
   return {
     name: NAME,
-    handles: (place) => !isExemptConfiguration(place),
+    handles: (attributes) => !isExemptConfiguration(attributes),
     mutate: (request) =>
       andThen(deps.reader.list(mutatingWebhookConfigurationKind, "", request), (configurations) => {
         return configurations.length === 0 ? undefined : dispatch(webhooks.webhooksOf(configurations), request, deps);

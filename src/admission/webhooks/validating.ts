@@ -4,11 +4,11 @@ import { andThen } from "../../std/async/maybe-promise.ts";
 import type { PluginDeps } from "../chain/factory.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../chain/plugin.ts";
 import { isExemptConfiguration } from "../matching/rules.ts";
+import { AdmissionReviewRequest, type MatchedWebhook } from "./admission-review-request.ts";
 import { callWebhook } from "./call-webhook.ts";
 import { createWebhookDeps, type WebhookDeps } from "./deps.ts";
-import { type ConfiguredWebhook, WebhookSource } from "./webhook-source.ts";
 import { callWithFailurePolicy } from "./failure-policy.ts";
-import { AdmissionReviewRequest, type MatchedWebhook } from "./admission-review-request.ts";
+import { type ConfiguredWebhook, WebhookSource } from "./webhook-source.ts";
 
 const NAME = "ValidatingAdmissionWebhook";
 const FAILED_OPEN = "failed-open.validating.webhook.admission.k8s.io/round_0_index_";
@@ -19,7 +19,7 @@ export async function validatingAdmissionWebhook(pluginDeps: PluginDeps): Promis
   const webhooks = new WebhookSource("ValidatingWebhookConfiguration", deps.log);
   return {
     name: NAME,
-    handles: (place) => !isExemptConfiguration(place),
+    handles: (attributes) => !isExemptConfiguration(attributes),
     validate: (request) =>
       andThen(deps.reader.list(validatingWebhookConfigurationKind, "", request), (configurations) => {
         return configurations.length === 0 ? undefined : dispatch(webhooks.webhooksOf(configurations), request, deps);

@@ -86,7 +86,7 @@ function compileWebhooks(kind: ConfigurationKind, configuration: Configuration):
     const failsOpen = failurePolicy === "Ignore";
     return {
       kind,
-      webhook,
+      definition: webhook,
       configuration,
       id: `${nameOf(configuration)}/${webhook.name}/${index}`,
       namespaces: requirementsOf(webhook.namespaceSelector ?? {}),

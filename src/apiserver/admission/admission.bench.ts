@@ -17,7 +17,7 @@ import { silentLogger as log } from "../../std/log/logger.ts";
 import { MetricRegistry } from "../../std/metrics/metrics.ts";
 import { systemClock as clock } from "../../std/time/clock.ts";
 import { createMemoryStore } from "../../storage/memory.ts";
-import { defaultConfig } from "../config/config.ts";
+import { defaultConfig } from "../config/default-config.ts";
 import { systemScope } from "../control-plane/ensure.ts";
 import { objectKindOf } from "../handlers/admission.ts";
 import { openAdmission } from "./admission.ts";
@@ -37,8 +37,17 @@ await create(registries.of(namespaceKind), systemScope("", stopping.signal), { m
 const account = { metadata: { name: "default", namespace: "default" } };
 await create(registries.of(serviceAccountKind), systemScope("default", stopping.signal), account);
 const metrics = new MetricRegistry();
-const identity = () => undefined;
-const deps = { registries, authorizer: alwaysAllow, clock, random, log, metrics, identity, stopping: stopping.signal };
+const clientCertificate = () => undefined;
+const deps = {
+  registries,
+  authorizer: alwaysAllow,
+  clock,
+  random,
+  log,
+  metrics,
+  clientCertificate,
+  stopping: stopping.signal,
+};
 const admission = { ...defaultConfig.admission, disabled: [] };
 const chain = await openAdmission({ ...defaultConfig, admission }, deps);
 

@@ -93,10 +93,10 @@ export async function runPlugin<T extends ApiObject>(
   object: T | undefined,
   fields: RequestFields = {},
 ): Promise<AdmissionResult<T>> {
-  const { operation = fields.oldObject === undefined ? "CREATE" : "UPDATE", oldObject: previous } = fields;
+  const { operation = fields.oldObject === undefined ? "CREATE" : "UPDATE", oldObject } = fields;
   const warnings: string[] = [];
   const annotations: Record<string, string> = {};
-  const metadata = object?.metadata ?? previous?.metadata;
+  const metadata = object?.metadata ?? oldObject?.metadata;
   const context: AdmissionContext = {
     kind: kind as unknown as Kind,
     group: kind.group,
@@ -114,9 +114,9 @@ export async function runPlugin<T extends ApiObject>(
   const chain = new AdmissionChain([plugin]);
   const next =
     operation === "DELETE"
-      ? await chain.mutate(context, operation, undefined, previous as ApiObject)
-      : await chain.mutate(context, operation, object as ApiObject, previous);
-  await chain.validate(context, operation, next, previous);
+      ? await chain.mutate(context, operation, undefined, oldObject as ApiObject)
+      : await chain.mutate(context, operation, object as ApiObject, oldObject);
+  await chain.validate(context, operation, next, oldObject);
   return { object: next as T, warnings, annotations };
 }
 

@@ -1,7 +1,8 @@
 /** Nobody gets a client certificate by which they would be an administrator of everything. */
+
+import { certificateSigningRequestKind } from "../../../api/certificates/certificate-signing-request/kind.ts";
 import { subjectOrganizations } from "../../../api/certificates/certificate-signing-request/pkcs10.ts";
 import type { CertificateSigningRequest } from "../../../api/certificates/certificate-signing-request/schema.ts";
-import { certificateSigningRequestKind } from "../../../api/certificates/certificate-signing-request/kind.ts";
 import { MASTERS } from "../../../auth/user.ts";
 import { matchesResource, newForbidden } from "../../chain/attributes.ts";
 import type { AdmissionPlugin } from "../../chain/plugin.ts";
@@ -11,7 +12,7 @@ const SIGNER = "kubernetes.io/kube-apiserver-client";
 export function certificateSubjectRestriction(): AdmissionPlugin {
   return {
     name: "CertificateSubjectRestriction",
-    handles: (place) => matchesResource(place, certificateSigningRequestKind, ["CREATE"]),
+    handles: (attributes) => matchesResource(attributes, certificateSigningRequestKind, ["CREATE"]),
     validate(request) {
       const { spec } = request.object as CertificateSigningRequest;
       if (spec.signerName !== SIGNER) return;

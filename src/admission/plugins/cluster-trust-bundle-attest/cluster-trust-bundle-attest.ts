@@ -1,10 +1,10 @@
 /** Who publishes what a signer's certificates are trusted by must be allowed to speak for the signer. */
 import type { ApiObject } from "../../../api/kind.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
-import type { PluginDeps } from "../../chain/factory.ts";
 import { metadataOf, newForbidden } from "../../chain/attributes.ts";
+import type { PluginDeps } from "../../chain/factory.ts";
 import type { AdmissionPlugin } from "../../chain/plugin.ts";
-import { maySign } from "../certificate-approval/signer-authorization.ts";
+import { isAuthorizedForSigner } from "../certificate-approval/signer-authorization.ts";
 
 interface Bundle extends ApiObject {
   readonly spec?: { readonly signerName?: string };
@@ -25,7 +25,7 @@ export function clusterTrustBundleAttest({ authorizer }: Pick<PluginDeps, "autho
         throw newForbidden(request, "changing signer name is forbidden");
       }
       if (signer === "" || (previous !== undefined && changesForCollectorOnly(next, previous))) return;
-      if (await maySign(authorizer, request, "attest", signer)) return;
+      if (await isAuthorizedForSigner(authorizer, request, "attest", signer)) return;
       throw newForbidden(request, `user not permitted to attest for signerName ${JSON.stringify(signer)}`);
     },
   };

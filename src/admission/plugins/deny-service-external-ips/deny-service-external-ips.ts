@@ -1,13 +1,14 @@
 /** Whoever writes a service with external addresses takes what is sent to them: nobody may have more of them. */
-import type { Service } from "../../../api/core/service/schema.ts";
+
 import { serviceKind } from "../../../api/core/service/kind.ts";
+import type { Service } from "../../../api/core/service/schema.ts";
 import { matchesResource, newForbidden } from "../../chain/attributes.ts";
 import type { AdmissionPlugin } from "../../chain/plugin.ts";
 
 export function denyServiceExternalIPs(): AdmissionPlugin {
   return {
     name: "DenyServiceExternalIPs",
-    handles: (place) => matchesResource(place, serviceKind, ["CREATE", "UPDATE"]),
+    handles: (attributes) => matchesResource(attributes, serviceKind, ["CREATE", "UPDATE"]),
     validate(request) {
       const addressesOf = (service: unknown): readonly string[] =>
         (service as Service | undefined)?.spec?.externalIPs ?? [];

@@ -3,8 +3,13 @@ import type { Event } from "../../../api/core/event/schema.ts";
 import type { Event as NewEvent } from "../../../api/events/event/schema.ts";
 import { StatusError } from "../../../api/status.ts";
 import { int32, list, object, optional, required, string } from "../../../schema/define.ts";
-import { type FieldError, invalidField, notSupported, renderFieldError } from "../../../schema/validation/field-error.ts";
 import type { Infer } from "../../../schema/schema.ts";
+import {
+  type FieldError,
+  invalidField,
+  notSupported,
+  renderFieldError,
+} from "../../../schema/validation/field-error.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import { type ConfigurationIdentity, decodeConfiguration } from "../../chain/configuration.ts";
 import type { PluginConfiguration, PluginDeps } from "../../chain/factory.ts";
@@ -56,14 +61,16 @@ function limitsOf(configuration: PluginConfiguration | undefined): readonly Limi
   const { limits } = decodeConfiguration(configuration, IDENTITY, schema);
   const errors = validate(limits);
   if (errors.length === 0) return limits;
-  const texts = errors.map((error) => `${configuration.locationOf(error.field)}: ${error.field}: ${renderFieldError(error)}`);
+  const texts = errors.map(
+    (error) => `${configuration.locationOf(error.field)}: ${error.field}: ${renderFieldError(error)}`,
+  );
   throw new Error(`Cannot use ${texts.join("; ")}`);
 }
 
 function validate(limits: readonly Limit[]): readonly FieldError[] {
   if (limits.length === 0) return [invalidField("limits", limits, "must not be empty")];
-  return limits.flatMap(({ type, qps, burst, cacheSize = 0 }, place) => {
-    const at = `limits[${place}]`;
+  return limits.flatMap(({ type, qps, burst, cacheSize = 0 }, index) => {
+    const at = `limits[${index}]`;
     return [
       ...(TYPES.includes(type) ? [] : [notSupported(`${at}.type`, type, TYPES)]),
       ...(burst > 0 ? [] : [invalidField(`${at}.burst`, burst, "must be positive")]),

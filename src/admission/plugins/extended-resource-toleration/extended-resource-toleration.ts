@@ -10,7 +10,7 @@ import type { AdmissionPlugin } from "../../chain/plugin.ts";
 export function extendedResourceToleration(): AdmissionPlugin {
   return {
     name: "ExtendedResourceToleration",
-    handles: (place) => matchesResource(place, podKind, ["CREATE", "UPDATE"]),
+    handles: (attributes) => matchesResource(attributes, podKind, ["CREATE", "UPDATE"]),
     mutate({ object }) {
       const pod = object as Pod;
       const { containers = [], initContainers = [], tolerations = [] } = pod.spec ?? {};

@@ -5,13 +5,13 @@ import t from "tap";
 import { podKind } from "../../../api/core/pod/kind.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import { writeKubeconfig } from "../../../client/kubeconfig/kubeconfig.ts";
-import { runPlugin, pluginDeps, rejectionOf } from "../../../testing/admission/admission-fixture.ts";
+import { pluginDeps, rejectionOf, runPlugin } from "../../../testing/admission/admission-fixture.ts";
 import {
-  type WebhookAnswer,
-  type ReceivedReview,
   caBundle,
-  type TestWebhook,
+  type ReceivedReview,
   startTestWebhook,
+  type TestWebhook,
+  type WebhookAnswer,
 } from "../../../testing/admission/webhook-fixture.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import type { PluginConfiguration } from "../../chain/factory.ts";
@@ -77,7 +77,7 @@ t.test("imagePolicyWebhook() asks about all images of a pod, and does what it is
   );
   const debugged = { ...pod("good:2").spec, ephemeralContainers: [{ name: "d", image: "bad:2" }] } as Pod["spec"];
   const object = { ...pod("good:2"), spec: debugged };
-  const through = { subresource: "ephemeralcontainers", previous: pod("good:2") };
+  const through = { subresource: "ephemeralcontainers", oldObject: pod("good:2") };
   t.match(await rejectionOf(runPlugin(f.made, podKind, object, through)), /bad is bad$/);
   t.same(hook.received.at(-1)?.review.spec.containers, [{ image: "bad:2" }]);
   t.notOk(f.made.handles({ operation: "UPDATE", kind: podKind, group: "", subresource: "status" } as never));

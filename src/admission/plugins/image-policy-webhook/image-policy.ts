@@ -1,15 +1,16 @@
 /** Pods run the images that somebody else allows, who is asked over HTTPS with an `ImageReview`. */
-import type { Pod } from "../../../api/core/pod/schema.ts";
+
 import { podKind } from "../../../api/core/pod/kind.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 import { askPatiently } from "../../../auth/webhook/retry.ts";
 import { type ReviewClient, reviewClient } from "../../../auth/webhook/review-client.ts";
 import { isPlainObject } from "../../../schema/value/plain-object.ts";
-import type { Clock } from "../../../std/time/clock.ts";
 import { ExpiringCache } from "../../../std/collections/expiring-cache.ts";
-import type { Logger } from "../../../std/log/logger.ts";
 import type { RandomSource } from "../../../std/crypto/random.ts";
-import type { PluginDeps } from "../../chain/factory.ts";
+import type { Logger } from "../../../std/log/logger.ts";
+import type { Clock } from "../../../std/time/clock.ts";
 import { matchesResource, metadataOf, newForbidden } from "../../chain/attributes.ts";
+import type { PluginDeps } from "../../chain/factory.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../../chain/plugin.ts";
 import { type ImagePolicy, readImagePolicy } from "./configuration.ts";
 
@@ -42,7 +43,8 @@ export async function imagePolicyWebhook(
   const judge = new Judge(policy, client, deps);
   return {
     name: NAME,
-    handles: (place) => matchesResource(place, podKind, WRITES) || matchesResource(place, podKind, WRITES, EPHEMERAL),
+    handles: (attributes) =>
+      matchesResource(attributes, podKind, WRITES) || matchesResource(attributes, podKind, WRITES, EPHEMERAL),
     // Only here a pod can be marked. It is judged when nobody changes it any more.
     ...(policy.defaultAllow ? { mutate: (request) => judge.mark(request) } : {}),
     validate: (request) => judge.check(request),

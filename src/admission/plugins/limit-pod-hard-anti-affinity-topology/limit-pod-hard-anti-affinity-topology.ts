@@ -1,6 +1,7 @@
 /** Pods may keep others off their node, but not off a whole zone. */
-import type { Pod } from "../../../api/core/pod/schema.ts";
+
 import { podKind } from "../../../api/core/pod/kind.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 import { matchesResource, newForbidden } from "../../chain/attributes.ts";
 import type { AdmissionPlugin } from "../../chain/plugin.ts";
 
@@ -9,7 +10,7 @@ const HOSTNAME = "kubernetes.io/hostname";
 export function limitPodHardAntiAffinityTopology(): AdmissionPlugin {
   return {
     name: "LimitPodHardAntiAffinityTopology",
-    handles: (place) => matchesResource(place, podKind, ["CREATE", "UPDATE"]),
+    handles: (attributes) => matchesResource(attributes, podKind, ["CREATE", "UPDATE"]),
     validate(request) {
       const { spec } = request.object as Pod;
       const terms = spec?.affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? [];

@@ -5,7 +5,7 @@ import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-c
 import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim/schema.ts";
 import { podKind } from "../../../api/core/pod/kind.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
-import { runPlugin, readerOf, type ClusterObjects, rejectionOf } from "../../../testing/admission/admission-fixture.ts";
+import { type ClusterObjects, readerOf, rejectionOf, runPlugin } from "../../../testing/admission/admission-fixture.ts";
 import { limitRanger } from "./limit-ranger.ts";
 
 type Amounts = Readonly<Record<string, string>>;
@@ -140,11 +140,14 @@ for (const [what, item, given, why] of cases) {
 t.test("limitRanger looks at pods when they are made or resized, and not at those that go", async (t) => {
   const present = ranges({ type: "Container", max: { cpu: "1" } });
   const large = pod([{ limits: { cpu: "2" } }]);
-  const update = { operation: "UPDATE", previous: pod([{}]) } as const;
+  const update = { operation: "UPDATE", oldObject: pod([{}]) } as const;
   t.equal(await rejectionOf(runPlugin(plugin(present), podKind, large, update)), "");
-  t.match(await rejectionOf(runPlugin(plugin(present), podKind, large, { ...update, subresource: "resize" })), /but limit is 2/);
+  t.match(
+    await rejectionOf(runPlugin(plugin(present), podKind, large, { ...update, subresource: "resize" })),
+    /but limit is 2/,
+  );
   const going = { ...update.previous, metadata: { name: "web", deletionTimestamp: "2026-01-01T00:00:00Z" } } as Pod;
-  const asked = { ...update, previous: going, subresource: "resize" };
+  const asked = { ...update, oldObject: going, subresource: "resize" };
   t.equal(await rejectionOf(runPlugin(plugin(present), podKind, large, asked)), "");
 });
 
@@ -155,9 +158,14 @@ t.test("limitRanger keeps claims between least and most", async (t) => {
       metadata: { name: "data", namespace: "default" },
       spec: { resources: { requests: { storage } } },
     }) as PersistentVolumeClaim;
-  const verdict = (storage: string, previous?: PersistentVolumeClaim) =>
+  const verdict = (storage: string, oldObject?: PersistentVolumeClaim) =>
     rejectionOf(
-      runPlugin(plugin(present), persistentVolumeClaimKind, claim(storage), previous === undefined ? {} : { oldObject: previous }),
+      runPlugin(
+        plugin(present),
+        persistentVolumeClaimKind,
+        claim(storage),
+        oldObject === undefined ? {} : { oldObject },
+      ),
     );
   t.equal(await verdict("2Gi"), "");
   const why = 'persistentvolumeclaims "data" is forbidden:';

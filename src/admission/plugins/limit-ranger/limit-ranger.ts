@@ -8,7 +8,7 @@ import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-
 import { podKind } from "../../../api/core/pod/kind.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import { podLimits, podRequests } from "../../../api/core/pod-spec/resources.ts";
-import { type ResourceQuantities, parseResourceList } from "../../../api/core/resources/quantities.ts";
+import { parseResourceList, type ResourceQuantities } from "../../../api/core/resources/quantities.ts";
 import type { ResourceList } from "../../../api/core/resources/schema.ts";
 import { andThen, type MaybePromise } from "../../../std/async/maybe-promise.ts";
 import { matchesResource, metadataOf, newForbidden } from "../../chain/attributes.ts";
@@ -25,10 +25,10 @@ export function limitRanger({ reader }: { readonly reader: ObjectReader }): Admi
   return {
     name: "LimitRanger",
     // The containers of a pod that is there do not change, but for their resources.
-    handles: (place) =>
-      matchesResource(place, podKind, ["CREATE"]) ||
-      matchesResource(place, podKind, ["UPDATE"], "resize") ||
-      matchesResource(place, persistentVolumeClaimKind, ["CREATE", "UPDATE"]),
+    handles: (attributes) =>
+      matchesResource(attributes, podKind, ["CREATE"]) ||
+      matchesResource(attributes, podKind, ["UPDATE"], "resize") ||
+      matchesResource(attributes, persistentVolumeClaimKind, ["CREATE", "UPDATE"]),
     mutate(request) {
       if (request.kind.plural !== podKind.plural) return undefined;
       return andThen(rangesFor(request), (ranges) => {

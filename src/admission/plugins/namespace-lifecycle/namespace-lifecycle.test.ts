@@ -3,7 +3,7 @@ import { localSubjectAccessReviewKind } from "../../../api/authorization/access-
 import { configMapKind } from "../../../api/core/config-map/kind.ts";
 import { namespaceKind } from "../../../api/core/namespace/kind.ts";
 import { nodeKind } from "../../../api/core/node/kind.ts";
-import { runPlugin, readerOf, rejectionOf } from "../../../testing/admission/admission-fixture.ts";
+import { readerOf, rejectionOf, runPlugin } from "../../../testing/admission/admission-fixture.ts";
 import { namespaceLifecycle } from "./namespace-lifecycle.ts";
 
 const plugin = namespaceLifecycle({
@@ -41,7 +41,9 @@ t.test("namespaceLifecycle() leaves alone what is in no namespace, and questions
 
 t.test("namespaceLifecycle() keeps what a cluster cannot be without", async (t) => {
   const remove = (name: string) =>
-    rejectionOf(runPlugin(plugin, namespaceKind, undefined, { operation: "DELETE", oldObject: { metadata: { name } } }));
+    rejectionOf(
+      runPlugin(plugin, namespaceKind, undefined, { operation: "DELETE", oldObject: { metadata: { name } } }),
+    );
   for (const name of ["default", "svc-system", "kube-system", "kube-public"]) {
     t.equal(await remove(name), `namespaces "${name}" is forbidden: this namespace may not be deleted`);
   }

@@ -1,9 +1,10 @@
 /** Nothing comes into a namespace that is not there or on its way out, and some namespaces never go. */
-import type { Namespace } from "../../../api/core/namespace/schema.ts";
+
 import { namespaceKind } from "../../../api/core/namespace/kind.ts";
+import type { Namespace } from "../../../api/core/namespace/schema.ts";
 import { notFound, StatusError } from "../../../api/status.ts";
 import { matchesResource, newForbidden } from "../../chain/attributes.ts";
-import type { AdmissionPlugin, AdmissionRequest, ObjectReader, AdmissionAttributes } from "../../chain/plugin.ts";
+import type { AdmissionAttributes, AdmissionPlugin, AdmissionRequest, ObjectReader } from "../../chain/plugin.ts";
 
 /** Without these a cluster does not work. */
 const IMMORTAL: ReadonlySet<string> = new Set(["default", "svc-system", "kube-system", "kube-public"]);
@@ -11,14 +12,14 @@ const IMMORTAL: ReadonlySet<string> = new Set(["default", "svc-system", "kube-sy
 /** Questions whose answers must not tell whether a namespace is there. */
 const QUESTIONS: ReadonlySet<string> = new Set(["localsubjectaccessreviews"]);
 
-export function namespaceLifecycle({ lookup }: { readonly lookup: ObjectReader }): AdmissionPlugin {
+export function namespaceLifecycle({ reader }: { readonly reader: ObjectReader }): AdmissionPlugin {
   return {
     name: "NamespaceLifecycle",
-    handles: (place) => matchesResource(place, namespaceKind, ["DELETE"]) || isInNamespace(place),
+    handles: (attributes) => matchesResource(attributes, namespaceKind, ["DELETE"]) || isInNamespace(attributes),
     mutate(request) {
       if (request.operation === "DELETE") return keepImmortal(request);
-      const found = lookup.peek(namespaceKind, "", request.namespace);
-      return found === undefined ? look(request, lookup) : check(request, found);
+      const found = reader.peek(namespaceKind, "", request.namespace);
+      return found === undefined ? look(request, reader) : check(request, found);
     },
   };
 }
@@ -31,10 +32,10 @@ function keepImmortal(request: AdmissionRequest): undefined {
   if (IMMORTAL.has(request.name)) throw newForbidden(request, "this namespace may not be deleted");
 }
 
-async function look(request: AdmissionRequest, lookup: ObjectReader): Promise<undefined> {
+async function look(request: AdmissionRequest, reader: ObjectReader): Promise<undefined> {
   const { namespace } = request;
   if (namespace === "") return;
-  const found = await lookup.get(namespaceKind, "", namespace, request);
+  const found = await reader.get(namespaceKind, "", namespace, request);
   if (found === undefined) throw notFound({ group: "", resource: namespaceKind.plural, name: namespace });
   check(request, found);
 }

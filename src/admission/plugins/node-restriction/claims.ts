@@ -1,17 +1,18 @@
 /** Of claims a node tells how large their volumes have become. */
-import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim/schema.ts";
+
 import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim/kind.ts";
+import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim/schema.ts";
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
 import { metadataOf, newForbidden } from "../../chain/attributes.ts";
 import type { AdmissionRequest } from "../../chain/plugin.ts";
 import type { Deps } from "./restriction.ts";
 
-export function restrictClaim(node: string, request: AdmissionRequest, { isFeatureEnabled: isOn }: Deps): void {
+export function restrictClaim(node: string, request: AdmissionRequest, { isFeatureEnabled }: Deps): void {
   if (request.subresource !== "status") throw newForbidden(request, "may only update PVC status");
   if (request.operation !== "UPDATE") {
     throw newForbidden(request, `unexpected operation ${JSON.stringify(request.operation)}`);
   }
-  const mayRecover = isOn("RecoverVolumeExpansionFailure");
+  const mayRecover = isFeatureEnabled("RecoverVolumeExpansionFailure");
   const next = withoutGrowth(request.object as PersistentVolumeClaim, mayRecover);
   const previous = withoutGrowth(request.oldObject as PersistentVolumeClaim, mayRecover);
   if (semanticEqual(persistentVolumeClaimKind.schema, next, previous)) return;

@@ -14,13 +14,13 @@ import { csiDriverKind } from "../../../api/storage/csi-driver/kind.ts";
 import { csiNodeKind } from "../../../api/storage/csi-node/kind.ts";
 import type { UserInfo } from "../../../auth/user.ts";
 import {
-  type RequestFields,
   alice,
-  runPlugin,
   authorizerOf,
   type ClusterObjects,
   pluginDeps,
+  type RequestFields,
   rejectionOf,
+  runPlugin,
 } from "../../../testing/admission/admission-fixture.ts";
 import { nodeRestriction } from "./node-restriction.ts";
 
@@ -45,11 +45,18 @@ const present = [
 ] as unknown as ClusterObjects;
 
 /** What follows "is forbidden: ", or the whole; "" where it may. */
-async function why(kind: unknown, object: unknown, asked: RequestFields = {}, off: readonly string[] = []): Promise<string> {
+async function why(
+  kind: unknown,
+  object: unknown,
+  asked: RequestFields = {},
+  off: readonly string[] = [],
+): Promise<string> {
   const isFeatureEnabled = (gate: string): boolean => !off.includes(gate) && !gate.startsWith("AllowInsecure");
   const authorizer = authorizerOf((verb, resource) => verb.endsWith("audience") && resource === "granted");
   const plugin = nodeRestriction(pluginDeps(present, { isFeatureEnabled, authorizer }));
-  const message = await rejectionOf(runPlugin(plugin, kind as Kind, object as ApiObject | undefined, { user: n1, ...asked }));
+  const message = await rejectionOf(
+    runPlugin(plugin, kind as Kind, object as ApiObject | undefined, { user: n1, ...asked }),
+  );
   return message.replace(/^.* is forbidden: /, "");
 }
 
@@ -106,7 +113,7 @@ t.test("nodeRestriction lets a node create mirror pods of its own, which refer t
 
 t.test("nodeRestriction lets a node look after the pods that are bound to it", async (t) => {
   const [mine, theirs] = [pod("mine", "n1"), pod("theirs", "n2")];
-  const status = (previous: ApiObject): RequestFields => ({ oldObject: previous, subresource: "status" });
+  const status = (oldObject: ApiObject): RequestFields => ({ oldObject, subresource: "status" });
   t.equal(await why(podKind, mine, status(mine)), "");
   t.equal(
     await why(podKind, theirs, status(theirs)),
@@ -158,7 +165,7 @@ t.test("nodeRestriction lets a node change its own Node, but not what steers pod
   t.equal(await why(nodeKind, node({}, {}, "n2")), 'node "n1" is not allowed to modify node "n2"');
   const source = { configSource: { configMap: { name: "a" } } };
   t.equal(await why(nodeKind, node({}, source)), 'node "n1" is not allowed to create pods with a non-nil configSource');
-  const update = (next: ApiObject, previous: ApiObject): Promise<string> => why(nodeKind, next, { oldObject: previous });
+  const update = (next: ApiObject, oldObject: ApiObject): Promise<string> => why(nodeKind, next, { oldObject });
   t.equal(await update(node(own, { taints }), node({ "kubernetes.io/hostname": "n0" }, { taints })), "");
   t.equal(await update(node({}, { taints }), node({})), 'node "n1" is not allowed to modify taints');
   t.equal(await update(node({}, source), node({}, source)), "");

@@ -1,7 +1,8 @@
 /** Nodes write what is theirs and no more: their Node, their pods, their lease. Kubernetes' NodeRestriction. */
+
+import { certificateSigningRequestKind } from "../../../api/certificates/certificate-signing-request/kind.ts";
 import { subjectCommonName } from "../../../api/certificates/certificate-signing-request/pkcs10.ts";
 import type { CertificateSigningRequest } from "../../../api/certificates/certificate-signing-request/schema.ts";
-import { certificateSigningRequestKind } from "../../../api/certificates/certificate-signing-request/kind.ts";
 import { leaseKind } from "../../../api/coordination/lease/kind.ts";
 import { nodeKind } from "../../../api/core/node/kind.ts";
 import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim/kind.ts";
@@ -72,8 +73,8 @@ function restrictCsiNode(node: string, request: AdmissionRequest): void {
   throw newForbidden(request, "can only access CSINode with the same name as the requesting node");
 }
 
-function restrictCertificate(node: string, request: AdmissionRequest, { isFeatureEnabled: isOn }: Deps): void {
-  if (request.operation !== "CREATE" || isOn("AllowInsecureSvcletCertificateSigningRequests")) return;
+function restrictCertificate(node: string, request: AdmissionRequest, { isFeatureEnabled }: Deps): void {
+  if (request.operation !== "CREATE" || isFeatureEnabled("AllowInsecureSvcletCertificateSigningRequests")) return;
   const { spec } = request.object as CertificateSigningRequest;
   if (!SIGNERS.includes(spec.signerName)) return;
   let name: string;

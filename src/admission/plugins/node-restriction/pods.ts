@@ -1,8 +1,9 @@
 /** The pods of a node: it shows those it runs by itself, tells how its pods are, and may send them away. */
-import type { Node } from "../../../api/core/node/schema.ts";
+
 import { nodeKind } from "../../../api/core/node/kind.ts";
-import type { Pod } from "../../../api/core/pod/schema.ts";
+import type { Node } from "../../../api/core/node/schema.ts";
 import { podKind } from "../../../api/core/pod/kind.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 import { notFound } from "../../../api/status.ts";
 import { podReferences } from "../../../auth/authz/node/node-graph.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
@@ -35,7 +36,7 @@ export async function restrictPod(node: string, request: AdmissionRequest, deps:
   }
 }
 
-async function restrictNew(node: string, request: AdmissionRequest, { reader: lookup }: Deps): Promise<void> {
+async function restrictNew(node: string, request: AdmissionRequest, { reader }: Deps): Promise<void> {
   const pod = request.object as Pod;
   const own = JSON.stringify(node);
   const refuse = (why: string): Error => newForbidden(request, why);
@@ -47,7 +48,7 @@ async function restrictNew(node: string, request: AdmissionRequest, { reader: lo
   }
   const why = wrongOwner(node, pod);
   if (why !== undefined) throw refuse(why);
-  const present: Node | undefined = await lookup.get(nodeKind, "", node, request.signal);
+  const present: Node | undefined = await reader.get(nodeKind, "", node, request.signal);
   if (present === undefined) throw notFound({ group: "", resource: nodeKind.plural, name: node });
   const named = metadataOf(pod).ownerReferences?.[0]?.uid ?? "";
   const uid = metadataOf(present).uid ?? "";
@@ -116,8 +117,8 @@ async function restrictEviction(node: string, request: AdmissionRequest, deps: D
 }
 
 /** Throws a 404. */
-export async function podOf({ namespace, signal }: AdmissionRequest, name: string, { reader: lookup }: Deps): Promise<Pod> {
-  const pod = await lookup.get(podKind, namespace, name, signal);
+export async function podOf({ namespace, signal }: AdmissionRequest, name: string, { reader }: Deps): Promise<Pod> {
+  const pod = await reader.get(podKind, namespace, name, signal);
   if (pod === undefined) throw notFound({ group: "", resource: podKind.plural, name });
   return pod;
 }

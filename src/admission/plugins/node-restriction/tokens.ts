@@ -1,7 +1,7 @@
 /** A node is given tokens for its pods: bound to them, and for those whom the pods want to show them to. */
 import type { TokenRequest } from "../../../api/authentication/token-request.ts";
-import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim/kind.ts";
 import { persistentVolumeKind } from "../../../api/core/persistent-volume/kind.ts";
+import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim/kind.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Volume } from "../../../api/core/volume/schema.ts";
 import { csiDriverKind } from "../../../api/storage/csi-driver/kind.ts";
@@ -32,7 +32,10 @@ export async function restrictToken(node: string, request: AdmissionRequest, dep
   if (await isWanted(pod, audience, request, deps)) return;
   if (await isGranted(audience, request, deps)) return;
   const unwanted = `audience ${JSON.stringify(audience)} not found in pod spec volume`;
-  throw newForbidden(request, `${unwanted}, ${request.user.name} is not authorized to request tokens for this audience`);
+  throw newForbidden(
+    request,
+    `${unwanted}, ${request.user.name} is not authorized to request tokens for this audience`,
+  );
 }
 
 /** By a volume of the pod, or the driver of one. An empty audience is the API server itself. */
@@ -56,16 +59,16 @@ async function driverOf(
   volume: Volume,
   pod: Pod,
   { namespace, signal }: AdmissionRequest,
-  { reader: lookup }: Deps,
+  { reader }: Deps,
 ): Promise<string | undefined> {
   if (volume.csi !== undefined) return volume.csi.driver;
   const made = volume.ephemeral === undefined ? undefined : `${metadataOf(pod).name}-${volume.name}`;
   const claimName = volume.persistentVolumeClaim?.claimName ?? made;
   if (claimName === undefined) return undefined;
-  const claim = await lookup.get(persistentVolumeClaimKind, namespace, claimName, signal);
+  const claim = await reader.get(persistentVolumeClaimKind, namespace, claimName, signal);
   const name = claim?.spec?.volumeName ?? "";
   if (name === "") return undefined;
-  return (await lookup.get(persistentVolumeKind, "", name, signal))?.spec?.csi?.driver;
+  return (await reader.get(persistentVolumeKind, "", name, signal))?.spec?.csi?.driver;
 }
 
 /** By rules: the verb is of its own, the resource is the audience. */

@@ -2,7 +2,7 @@ import t from "tap";
 import { configMapKind } from "../../../api/core/config-map/kind.ts";
 import { podKind } from "../../../api/core/pod/kind.ts";
 import type { OwnerReference } from "../../../api/meta/object-meta.ts";
-import { runPlugin, authorizerOf, pluginDeps, rejectionOf } from "../../../testing/admission/admission-fixture.ts";
+import { authorizerOf, pluginDeps, rejectionOf, runPlugin } from "../../../testing/admission/admission-fixture.ts";
 import { ownerReferencesPermissionEnforcement } from "./owner-references-permission-enforcement.ts";
 
 const owner = (more: Partial<OwnerReference> = {}): OwnerReference => ({
@@ -31,7 +31,10 @@ t.test("ownerReferencesPermissionEnforcement() lets who may delete an object say
   t.equal(await rejectionOf(runPlugin(allowing(), configMapKind, map(), { oldObject: map(owner()) })), why);
   t.equal(await rejectionOf(runPlugin(allowing(), configMapKind, map())), "");
   const pod = { metadata: { name: "p", ownerReferences: [owner()] } } as never;
-  t.equal(await rejectionOf(runPlugin(allowing(), podKind, pod, { oldObject: { metadata: {} }, subresource: "status" })), "");
+  t.equal(
+    await rejectionOf(runPlugin(allowing(), podKind, pod, { oldObject: { metadata: {} }, subresource: "status" })),
+    "",
+  );
 });
 
 t.test(

@@ -8,8 +8,8 @@ import type { OwnerReference } from "../../../api/meta/object-meta.ts";
 import { parseApiVersion } from "../../../api/scheme.ts";
 import type { Authorizer } from "../../../auth/user.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
-import type { PluginDeps } from "../../chain/factory.ts";
 import { matchesResource, metadataOf, newForbidden } from "../../chain/attributes.ts";
+import type { PluginDeps } from "../../chain/factory.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../../chain/plugin.ts";
 
 export function ownerReferencesPermissionEnforcement({
@@ -19,8 +19,9 @@ export function ownerReferencesPermissionEnforcement({
   return {
     name: "OwnerReferencesPermissionEnforcement",
     // Agents write statuses of pods, and change no owners thereby.
-    handles: (place) =>
-      (place.operation === "CREATE" || place.operation === "UPDATE") && !matchesResource(place, podKind, ["UPDATE"], "status"),
+    handles: (attributes) =>
+      (attributes.operation === "CREATE" || attributes.operation === "UPDATE") &&
+      !matchesResource(attributes, podKind, ["UPDATE"], "status"),
     validate(request) {
       if (!changesOwners(request.object, request.oldObject)) return;
       return check(authorizer, scheme, request);

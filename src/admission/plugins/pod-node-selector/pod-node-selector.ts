@@ -1,12 +1,12 @@
 /** Pods of a namespace run on the nodes that the namespace is given, and on no others than it may have. */
 
 import { namespaceKind } from "../../../api/core/namespace/kind.ts";
-import type { Pod } from "../../../api/core/pod/schema.ts";
 import { podKind } from "../../../api/core/pod/kind.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 import { StatusError } from "../../../api/status.ts";
 import { isPlainObject } from "../../../schema/value/plain-object.ts";
-import type { PluginConfiguration, PluginDeps } from "../../chain/factory.ts";
 import { matchesResource, newForbidden } from "../../chain/attributes.ts";
+import type { PluginConfiguration, PluginDeps } from "../../chain/factory.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../../chain/plugin.ts";
 
 const ANNOTATION = "scheduler.alpha.kubernetes.io/node-selector";
@@ -17,16 +17,16 @@ const MEMBER = "podNodeSelectorPluginConfig";
 type Labels = Readonly<Record<string, string>>;
 
 /** Throws one sentence for an operator. */
-export function podNodeSelector({ reader: lookup, configuration }: Pick<PluginDeps, "lookup" | "configuration">) {
+export function podNodeSelector({ reader, configuration }: Pick<PluginDeps, "reader" | "configuration">) {
   const configured = selectorsOf(configuration);
   const selectorOf = async (request: AdmissionRequest): Promise<Labels> => {
-    const found = await lookup.get(namespaceKind, "", request.namespace, request);
+    const found = await reader.get(namespaceKind, "", request.namespace, request);
     const text = found?.metadata?.annotations?.[ANNOTATION];
     return text === undefined ? (configured.get(CLUSTER_DEFAULT) ?? {}) : parse(text);
   };
   const plugin: AdmissionPlugin = {
     name: "PodNodeSelector",
-    handles: (place) => matchesResource(place, podKind, ["CREATE"]),
+    handles: (attributes) => matchesResource(attributes, podKind, ["CREATE"]),
     async mutate(request) {
       const pod = request.object as Pod;
       const own = await selectorOf(request);

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import t from "tap";
-import type { Pod } from "../../../api/core/pod/schema.ts";
 import { podKind } from "../../../api/core/pod/kind.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 import { decode } from "../../../schema/decode/decode.ts";
 import { applyDefaults } from "../../../schema/defaults.ts";
 import { parseYaml } from "../../../schema/yaml/yaml.ts";

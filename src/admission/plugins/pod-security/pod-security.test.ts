@@ -5,7 +5,13 @@ import { namespaceKind } from "../../../api/core/namespace/kind.ts";
 import type { Namespace } from "../../../api/core/namespace/schema.ts";
 import { podKind } from "../../../api/core/pod/kind.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
-import { alice, runPlugin, type ClusterObjects, pluginDeps, rejectionOf } from "../../../testing/admission/admission-fixture.ts";
+import {
+  alice,
+  type ClusterObjects,
+  pluginDeps,
+  rejectionOf,
+  runPlugin,
+} from "../../../testing/admission/admission-fixture.ts";
 import type { PluginConfiguration } from "../../chain/factory.ts";
 import { podSecurity } from "./pod-security.ts";
 
@@ -54,7 +60,11 @@ t.test("podSecurity() only tells of templates, since their pods are judged when 
   const deployment = { metadata: { name: "d", namespace: "default" }, spec: { template: pod() } } as Deployment;
   const enforcing = await runPlugin(pluginIn({ enforce: "restricted" }), deploymentKind, deployment);
   t.strictSame(enforcing.warnings, []);
-  const { warnings } = await runPlugin(pluginIn({ enforce: "restricted", warn: "baseline" }), deploymentKind, deployment);
+  const { warnings } = await runPlugin(
+    pluginIn({ enforce: "restricted", warn: "baseline" }),
+    deploymentKind,
+    deployment,
+  );
   t.strictSame(warnings, [`would violate PodSecurity ${TEXT}`]);
 });
 
@@ -63,11 +73,23 @@ t.test("podSecurity() judges changes of what matters, and subresources that can 
   const labelled = { ...pod(), metadata: { ...pod().metadata, labels: { a: "b" } } };
   t.equal(await rejectionOf(runPlugin(plugin, podKind, labelled, { oldObject: pod() })), "", "a label");
   const image = pod("p", { containers: [{ ...pod().spec!.containers[0]!, image: "other" }] });
-  t.match(await rejectionOf(runPlugin(plugin, podKind, image, { oldObject: pod() })), "violates PodSecurity", "an image");
+  t.match(
+    await rejectionOf(runPlugin(plugin, podKind, image, { oldObject: pod() })),
+    "violates PodSecurity",
+    "an image",
+  );
   const debugged = pod("p", { ephemeralContainers: [{ name: "d", image: "i" }] });
-  const asked = { previous: pod(), subresource: "ephemeralcontainers" };
-  t.match(await rejectionOf(runPlugin(plugin, podKind, debugged, asked)), "violates PodSecurity", "an ephemeral container");
-  t.equal(await rejectionOf(runPlugin(plugin, podKind, image, { oldObject: pod(), subresource: "status" })), "", "the status");
+  const asked = { oldObject: pod(), subresource: "ephemeralcontainers" };
+  t.match(
+    await rejectionOf(runPlugin(plugin, podKind, debugged, asked)),
+    "violates PodSecurity",
+    "an ephemeral container",
+  );
+  t.equal(
+    await rejectionOf(runPlugin(plugin, podKind, image, { oldObject: pod(), subresource: "status" })),
+    "",
+    "the status",
+  );
 });
 
 t.test("podSecurity() takes wrong labels for the strictest ones", async (t) => {
@@ -92,19 +114,23 @@ t.test("podSecurity() exempts whom the operator names, and says so for the audit
 
 t.test("podSecurity() takes from the operator what namespaces leave open", async (t) => {
   const defaults = { enforce: "restricted", "enforce-version": "v1.24" };
-  const text = await rejectionOf(runPlugin(pluginIn({ enforce: "baseline" }, configured({ defaults })), podKind, pod()));
+  const text = await rejectionOf(
+    runPlugin(pluginIn({ enforce: "baseline" }, configured({ defaults })), podKind, pod()),
+  );
   t.match(text, 'violates PodSecurity "baseline:v1.24"');
 });
 
 t.test("podSecurity() tells whoever makes a namespace stricter which of its pods are not", async (t) => {
   const pods = ["c", "a", "b"].map((name) => [podKind, pod(name)] as const);
   const plugin = pluginIn({}, undefined, pods);
-  const { warnings } = await runPlugin(plugin, namespaceKind, namespace({ enforce: "baseline" }), { oldObject: namespace() });
+  const { warnings } = await runPlugin(plugin, namespaceKind, namespace({ enforce: "baseline" }), {
+    oldObject: namespace(),
+  });
   t.strictSame(warnings, [
     'existing pods in namespace "default" violate the new PodSecurity enforce level "baseline:latest"',
     "a (and 2 other pods): privileged",
   ]);
-  const relaxed = { previous: namespace({ enforce: "restricted" }) };
+  const relaxed = { oldObject: namespace({ enforce: "restricted" }) };
   t.strictSame((await runPlugin(plugin, namespaceKind, namespace({ enforce: "baseline" }), relaxed)).warnings, []);
 });
 

@@ -5,8 +5,8 @@ import { replicaSetKind } from "../../../api/apps/replica-set/kind.ts";
 import { statefulSetKind } from "../../../api/apps/stateful-set/kind.ts";
 import { cronJobKind } from "../../../api/batch/cron-job/kind.ts";
 import { jobKind } from "../../../api/batch/job/kind.ts";
-import type { PodTemplateSpec } from "../../../api/core/pod-template/schema.ts";
 import { podTemplateKind } from "../../../api/core/pod-template/kind.ts";
+import type { PodTemplateSpec } from "../../../api/core/pod-template/schema.ts";
 import { replicationControllerKind } from "../../../api/core/replication-controller/kind.ts";
 import type { ApiObject, Kind } from "../../../api/kind.ts";
 

@@ -6,9 +6,9 @@ import { semanticEqual } from "../../../schema/semantic-equal.ts";
 export function mergedTolerations(first: readonly Toleration[], second: readonly Toleration[]): readonly Toleration[] {
   const all = [...first, ...second];
   const merged: Toleration[] = [];
-  for (const [place, one] of all.entries()) {
+  for (const [index, one] of all.entries()) {
     if (merged.some((kept) => covers(kept, one))) continue;
-    const later = all.slice(place + 1);
+    const later = all.slice(index + 1);
     if (later.some((other) => !semanticEqual(toleration, one, other) && covers(other, one))) continue;
     merged.push(one);
   }

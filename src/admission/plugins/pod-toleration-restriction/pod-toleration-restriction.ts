@@ -1,15 +1,16 @@
 /** Pods of a namespace tolerate what the namespace is given, and nothing else than it may have. */
-import { type Toleration, toleration } from "../../../api/core/pod-spec/affinity.ts";
+
 import { namespaceKind } from "../../../api/core/namespace/kind.ts";
-import type { Pod } from "../../../api/core/pod/schema.ts";
 import { podKind } from "../../../api/core/pod/kind.ts";
 import { qosClassOf } from "../../../api/core/pod/qos.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import { type Toleration, toleration } from "../../../api/core/pod-spec/affinity.ts";
 import { StatusError } from "../../../api/status.ts";
 import { decode } from "../../../schema/decode/decode.ts";
 import { list, object, optional, string } from "../../../schema/define.ts";
+import { matchesResource } from "../../chain/attributes.ts";
 import { type ConfigurationIdentity, decodeConfiguration } from "../../chain/configuration.ts";
 import type { PluginDeps } from "../../chain/factory.ts";
-import { matchesResource } from "../../chain/attributes.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../../chain/plugin.ts";
 import { covers, mergedTolerations } from "./merge-tolerations.ts";
 
@@ -36,20 +37,20 @@ const MEMORY_PRESSURE: Toleration = {
 };
 
 /** Throws one sentence for an operator. */
-export function podTolerationRestriction({ reader: lookup, configuration }: Pick<PluginDeps, "lookup" | "configuration">) {
+export function podTolerationRestriction({ reader, configuration }: Pick<PluginDeps, "reader" | "configuration">) {
   const cluster = configuration === undefined ? {} : decodeConfiguration(configuration, IDENTITY, schema);
   /** Undefined where the namespace says nothing. */
   const ofNamespace = async (
     annotation: string,
     request: AdmissionRequest,
   ): Promise<readonly Toleration[] | undefined> => {
-    const found = await lookup.get(namespaceKind, "", request.namespace, request);
+    const found = await reader.get(namespaceKind, "", request.namespace, request);
     const text = found?.metadata?.annotations?.[annotation];
     return text === undefined ? undefined : parse(annotation, text);
   };
   const plugin: AdmissionPlugin = {
     name: "PodTolerationRestriction",
-    handles: (place) => matchesResource(place, podKind, ["CREATE", "UPDATE"]),
+    handles: (attributes) => matchesResource(attributes, podKind, ["CREATE", "UPDATE"]),
     async mutate(request) {
       const pod = request.object as Pod;
       if (pod.spec === undefined) return undefined;

@@ -2,7 +2,7 @@ import t from "tap";
 import { bindingKind } from "../../../api/core/binding/kind.ts";
 import { nodeKind } from "../../../api/core/node/kind.ts";
 import { podKind } from "../../../api/core/pod/kind.ts";
-import { runPlugin, pluginDeps } from "../../../testing/admission/admission-fixture.ts";
+import { pluginDeps, runPlugin } from "../../../testing/admission/admission-fixture.ts";
 import { podTopologyLabels } from "./pod-topology-labels.ts";
 
 const zone = "topology.kubernetes.io/zone";

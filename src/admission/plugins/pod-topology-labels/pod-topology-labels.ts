@@ -1,25 +1,25 @@
 /** Pods have the labels that tell where their node stands, so that what runs in them may know. */
 import type { Binding } from "../../../api/core/binding/schema.ts";
 import { nodeKind } from "../../../api/core/node/kind.ts";
-import type { Pod } from "../../../api/core/pod/schema.ts";
 import { podKind } from "../../../api/core/pod/kind.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { ApiObject } from "../../../api/kind.ts";
 import { andThen } from "../../../std/async/maybe-promise.ts";
-import type { PluginDeps } from "../../chain/factory.ts";
 import { matchesResource, metadataOf } from "../../chain/attributes.ts";
-import type { AdmissionPlugin, AdmissionAttributes } from "../../chain/plugin.ts";
+import type { PluginDeps } from "../../chain/factory.ts";
+import type { AdmissionAttributes, AdmissionPlugin } from "../../chain/plugin.ts";
 
 const LABELS = ["topology.kubernetes.io/zone", "topology.kubernetes.io/region"];
 
-export function podTopologyLabels({ reader: lookup }: Pick<PluginDeps, "lookup">): AdmissionPlugin {
+export function podTopologyLabels({ reader }: Pick<PluginDeps, "reader">): AdmissionPlugin {
   return {
     name: "PodTopologyLabels",
-    handles: (place) => matchesResource(place, podKind, ["CREATE"]) || isBinding(place),
+    handles: (attributes) => matchesResource(attributes, podKind, ["CREATE"]) || isBinding(attributes),
     mutate(request) {
       const { object, objectKind } = request;
       const nodeName = objectKind.kind === "Binding" ? targetOf(object as Binding) : (object as Pod).spec?.nodeName;
       if (!nodeName) return undefined;
-      return andThen(lookup.get(nodeKind, "", nodeName, request), (node) => {
+      return andThen(reader.get(nodeKind, "", nodeName, request), (node) => {
         const known = node?.metadata?.labels ?? {};
         const added = LABELS.flatMap((label) => (known[label] === undefined ? [] : [[label, known[label]] as const]));
         if (added.length === 0) return undefined;
@@ -30,10 +30,10 @@ export function podTopologyLabels({ reader: lookup }: Pick<PluginDeps, "lookup">
   };
 }
 
-function isBinding(place: AdmissionAttributes): boolean {
-  const { kind, operation, subresource } = place;
+function isBinding(attributes: AdmissionAttributes): boolean {
+  const { kind, operation, subresource } = attributes;
   const legacy = kind.plural === "bindings" && kind.group === "" && subresource === "" && operation === "CREATE";
-  return legacy || matchesResource(place, podKind, ["CREATE"], "binding");
+  return legacy || matchesResource(attributes, podKind, ["CREATE"], "binding");
 }
 
 function targetOf({ target }: Binding & ApiObject): string | undefined {

@@ -2,12 +2,13 @@
  * Charges requests to quotas, exactly once and never beyond them, however many come at once: those of a namespace that
  * wait are checked one after the other against the same state and written together, if nobody has written meanwhile.
  */
-import type { ResourceQuota } from "../../../api/core/resource-quota/schema.ts";
+
 import { resourceQuotaKind } from "../../../api/core/resource-quota/kind.ts";
+import type { ResourceQuota } from "../../../api/core/resource-quota/schema.ts";
 import { conflict, StatusError } from "../../../api/status.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import { metadataOf } from "../../chain/attributes.ts";
-import type { AdmissionRequest, ObjectWriter, ObjectReader } from "../../chain/plugin.ts";
+import type { AdmissionRequest, ObjectReader, ObjectWriter } from "../../chain/plugin.ts";
 import { checkRequest } from "./check.ts";
 import type { LimitedResource } from "./configuration.ts";
 import type { Evaluator } from "./evaluator.ts";
@@ -18,8 +19,8 @@ const WAIT_MS = 10_000;
 const ATTEMPTS = 10;
 
 export interface ChargerDeps {
-  readonly lookup: ObjectReader;
-  readonly effects: ObjectWriter;
+  readonly reader: ObjectReader;
+  readonly writer: ObjectWriter;
   readonly clock: Clock;
   readonly stopping: AbortSignal;
   readonly limited: readonly LimitedResource[];
@@ -77,9 +78,9 @@ export class Charger {
   }
 
   async #settle(namespace: string, batch: readonly Waiter[]): Promise<void> {
-    const { lookup, limited, stopping } = this.#deps;
+    const { reader, limited, stopping } = this.#deps;
     let waiting = batch;
-    let quotas = await lookup.list(resourceQuotaKind, namespace, stopping);
+    let quotas = await reader.list(resourceQuotaKind, namespace, stopping);
     for (let attempt = 1; waiting.length > 0; attempt++) {
       const { charged, after } = checkAll(quotas, waiting, limited);
       const overtaken = await this.#write(quotas, after);
@@ -90,14 +91,14 @@ export class Charger {
       if (attempt === ATTEMPTS) throw overtakenError(overtaken[0]!);
       // What is written already has what these requests use: only the others are asked again.
       waiting = charged.filter(({ isSettled }) => !isSettled);
-      const latest = await lookup.list(resourceQuotaKind, namespace, stopping);
+      const latest = await reader.list(resourceQuotaKind, namespace, stopping);
       quotas = latest.filter(({ metadata }) => overtaken.includes(metadata?.name ?? ""));
     }
   }
 
   /** Resolves with the names of those that somebody else has written since they were read. */
   async #write(before: readonly ResourceQuota[], after: readonly ResourceQuota[]): Promise<readonly string[]> {
-    const { effects, stopping } = this.#deps;
+    const { writer, stopping } = this.#deps;
     const overtaken: string[] = [];
     for (const [i, quota] of after.entries()) {
       if (quota === before[i]) continue;
@@ -107,7 +108,7 @@ export class Charger {
         return { ...present, status: quota.status };
       };
       try {
-        await effects.update(resourceQuotaKind, { namespace, name, subresource: "status" }, next, stopping);
+        await writer.update(resourceQuotaKind, { namespace, name, subresource: "status" }, next, stopping);
       } catch (error) {
         const isGone = error instanceof StatusError && error.status.code === 404;
         if (!(error instanceof Overtaken) && !isGone) throw error;

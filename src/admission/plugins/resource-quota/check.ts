@@ -3,13 +3,13 @@
 import { podKind } from "../../../api/core/pod/kind.ts";
 import type { ResourceQuota } from "../../../api/core/resource-quota/schema.ts";
 import {
-  type ResourceQuantities,
+  addResources,
+  filterResources,
+  formatResourceList,
   parseResourceList,
+  type ResourceQuantities,
   resourcesText,
   subtractResources,
-  formatResourceList,
-  filterResources,
-  addResources,
 } from "../../../api/core/resources/quantities.ts";
 import type { ApiObject } from "../../../api/kind.ts";
 import { svcGroup } from "../../../api/scheme.ts";

@@ -3,7 +3,7 @@
 import { storageClassNameOf } from "../../../api/core/persistent-volume/storage-class-name.ts";
 import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim/schema.ts";
 import type { ScopedResourceSelectorRequirement } from "../../../api/core/resource-quota/schema.ts";
-import { type ResourceQuantities, ONE_UNIT } from "../../../api/core/resources/quantities.ts";
+import { ONE_UNIT, type ResourceQuantities } from "../../../api/core/resources/quantities.ts";
 import { parseQuantity, type Quantity } from "../../../api/meta/quantity.ts";
 import type { Evaluator } from "./evaluator.ts";
 import { meetsScope } from "./scopes.ts";

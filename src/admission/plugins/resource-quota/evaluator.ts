@@ -1,7 +1,7 @@
 /** What quotas count of objects of a kind, and of which requests they have to be asked. */
 
 import type { ScopedResourceSelectorRequirement } from "../../../api/core/resource-quota/schema.ts";
-import { type ResourceQuantities, ONE_UNIT } from "../../../api/core/resources/quantities.ts";
+import { ONE_UNIT, type ResourceQuantities } from "../../../api/core/resources/quantities.ts";
 import type { ApiObject, Kind } from "../../../api/kind.ts";
 import { kubernetesGroup, svcGroup } from "../../../api/scheme.ts";
 import type { Operation } from "../../chain/plugin.ts";

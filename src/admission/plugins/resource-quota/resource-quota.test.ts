@@ -213,7 +213,7 @@ t.test("resourceQuota charges an update by what it changes", async (t) => {
   t.same((await update("1Gi", "1Gi")).used, {});
   t.match((await update("1Gi", "4Gi")).why, "requested: requests.storage=3Gi, used: requests.storage=8Gi");
   const sized = (cpu: string): Pod => pod({}, { requests: { cpu } });
-  const resize = { previous: sized("2"), subresource: "resize" };
+  const resize = { oldObject: sized("2"), subresource: "resize" };
   const full = [quotaOf({ cpu: "2" }, { cpu: "2" })];
   t.same((await charge(full, podKind, sized("1"), resize)).used, { quota: { cpu: "1" } });
   t.match((await charge(full, podKind, sized("3"), resize)).why, "exceeded quota");

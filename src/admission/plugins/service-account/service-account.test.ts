@@ -3,7 +3,12 @@ import { podKind } from "../../../api/core/pod/kind.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import { serviceAccountKind } from "../../../api/core/service-account/kind.ts";
 import type { ServiceAccount } from "../../../api/core/service-account/schema.ts";
-import { runPlugin, type ClusterObjects, pluginDeps, rejectionOf } from "../../../testing/admission/admission-fixture.ts";
+import {
+  type ClusterObjects,
+  pluginDeps,
+  rejectionOf,
+  runPlugin,
+} from "../../../testing/admission/admission-fixture.ts";
 import { serviceAccount } from "./service-account.ts";
 
 const MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -149,6 +154,6 @@ t.test("serviceAccount() holds pods to the secrets that their account names, whe
     t.equal(said, text === "" ? "" : `pods "p" is forbidden: ${text}`);
   }
   const debugged = pod({ serviceAccountName: "default", ephemeralContainers: [{ name: "d", env: env("other") }] });
-  const asked = { previous: pod({ serviceAccountName: "default" }), subresource: "ephemeralcontainers" };
+  const asked = { oldObject: pod({ serviceAccountName: "default" }), subresource: "ephemeralcontainers" };
   t.match(await rejectionOf(runPlugin(one, podKind, debugged, asked)), "ephemeral container d with envVar E");
 });

@@ -1,13 +1,7 @@
-/** Volumes and claims do not go while they are used, and grow only where that is foreseen. */
-
+/** StorageObjectInUseProtection: adds the finalizers that keep volumes and claims from being deleted while in use. */
 import { persistentVolumeKind } from "../../../api/core/persistent-volume/kind.ts";
-import { storageClassNameOf } from "../../../api/core/persistent-volume/storage-class-name.ts";
 import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim/kind.ts";
-import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim/schema.ts";
-import { compareQuantityTexts } from "../../../api/meta/quantity.ts";
-import { storageClassKind } from "../../../api/storage/storage-class/kind.ts";
-import { matchesResource, metadataOf, newForbidden } from "../../chain/attributes.ts";
-import type { PluginDeps } from "../../chain/factory.ts";
+import { matchesResource, metadataOf } from "../../chain/attributes.ts";
 import type { AdmissionPlugin } from "../../chain/plugin.ts";
 
 const FINALIZERS: Readonly<Record<string, string>> = {
@@ -18,9 +12,9 @@ const FINALIZERS: Readonly<Record<string, string>> = {
 export function storageObjectInUseProtection(): AdmissionPlugin {
   return {
     name: "StorageObjectInUseProtection",
-    handles: (place) =>
-      matchesResource(place, persistentVolumeKind, ["CREATE"]) ||
-      matchesResource(place, persistentVolumeClaimKind, ["CREATE"]),
+    handles: (attributes) =>
+      matchesResource(attributes, persistentVolumeKind, ["CREATE"]) ||
+      matchesResource(attributes, persistentVolumeClaimKind, ["CREATE"]),
     mutate({ kind, object }) {
       const finalizer = FINALIZERS[kind.plural];
       const { finalizers = [], ...metadata } = metadataOf(object);
@@ -28,34 +22,4 @@ export function storageObjectInUseProtection(): AdmissionPlugin {
       return { ...object, metadata: { ...metadata, finalizers: [...finalizers, finalizer] } };
     },
   };
-}
-
-export function persistentVolumeClaimResize({ reader }: Pick<PluginDeps, "reader">): AdmissionPlugin {
-  return {
-    name: "PersistentVolumeClaimResize",
-    handles: (place) => matchesResource(place, persistentVolumeClaimKind, ["UPDATE"]),
-    validate(request) {
-      const [next, previous] = [request.object, request.oldObject] as readonly PersistentVolumeClaim[];
-      if (next === undefined || previous === undefined || !grows(next, previous)) return;
-      if (previous.status?.phase !== "Bound") {
-        throw newForbidden(request, "Only bound persistent volume claims can be expanded");
-      }
-      const name = storageClassNameOf(next);
-      const check = async (): Promise<void> => {
-        const found =
-          name === "" || name !== storageClassNameOf(previous)
-            ? undefined
-            : await reader.get(storageClassKind, "", name, request);
-        if (found?.allowVolumeExpansion === true) return;
-        const why = "the storageclass that provisions the pvc must support resize";
-        throw newForbidden(request, `only dynamically provisioned pvc can be resized and ${why}`);
-      };
-      return check();
-    },
-  };
-}
-
-function grows(next: PersistentVolumeClaim, previous: PersistentVolumeClaim): boolean {
-  const size = ({ spec }: PersistentVolumeClaim): string => spec?.resources?.requests?.storage ?? "0";
-  return compareQuantityTexts(size(next), size(previous)) > 0;
 }

@@ -1,6 +1,7 @@
 /** New nodes are kept free of pods until somebody says that they are ready: the node lifecycle controller lifts it. */
-import type { Node, Taint } from "../../../api/core/node/schema.ts";
+
 import { nodeKind } from "../../../api/core/node/kind.ts";
+import type { Node, Taint } from "../../../api/core/node/schema.ts";
 import { matchesResource } from "../../chain/attributes.ts";
 import type { AdmissionPlugin } from "../../chain/plugin.ts";
 
@@ -10,7 +11,7 @@ const SPELLINGS: ReadonlySet<string> = new Set([NOT_READY.key, "node.svc.io/not-
 export function taintNodesByCondition(): AdmissionPlugin {
   return {
     name: "TaintNodesByCondition",
-    handles: (place) => matchesResource(place, nodeKind, ["CREATE"]),
+    handles: (attributes) => matchesResource(attributes, nodeKind, ["CREATE"]),
     mutate({ object }) {
       const node = object as Node;
       const taints = node.spec?.taints ?? [];
