@@ -13,7 +13,8 @@ import { FORMAT_KEY, logKey } from "../storage/level/keys.ts";
 import { openLevelStore } from "../storage/level/level.ts";
 import { encodeNumber } from "../storage/level/record.ts";
 import type { Revision } from "../storage/store.ts";
-import { type ApiServerConfig, defaultConfig } from "./config/config.ts";
+import type { ApiServerConfig } from "./config/config.ts";
+import { defaultConfig } from "./config/default-config.ts";
 import { startApiServer } from "./server.ts";
 
 async function directory(t: Test): Promise<string> {

@@ -100,29 +100,29 @@ export async function createApiServer(
   const stopping = new AbortController();
   const stop = (): void => stopping.abort(new Error("the server is stopping"));
   await using resources = new AsyncDisposableStack();
-  const foundation = await createServerBase(config, deps, { stopping: stopping.signal, stack: resources });
-  const { readiness, metrics } = foundation;
-  const access = await createAccessControl(foundation);
-  const { loopbackToken, authorities } = access.identities;
+  const base = await createServerBase(config, deps, { stopping: stopping.signal, stack: resources });
+  const { readiness, metrics } = base;
+  const accessControl = await createAccessControl(base);
+  const { loopbackToken, authorities } = accessControl.identities;
   const debugging = { clock, log: log.child("debug"), setVerbosity: deps.setVerbosity ?? (() => {}) };
   const diagnostics = resources.use(new Diagnostics(config.observability, debugging));
-  const endpoint = await createApiHandler(foundation, access, { address, diagnostics });
-  const handler = buildHandlerChain(foundation, access, endpoint);
+  const endpoint = await createApiHandler(base, accessControl, { address, diagnostics });
+  const handler = buildHandlerChain(base, accessControl, endpoint);
   // Before anything that may take long, which is when somebody wants to look.
   const { debugSocket } = config.observability;
   if (debugSocket !== undefined) await diagnostics.openSocket(debugSocket, debugging);
   readiness.markDone("handlers");
   await open({ handler, readiness, authorities });
   const counted = withClientMetrics(handler, metrics.registry, address);
-  await runPostStartHooks(foundation, access, { address, handler: counted, stop });
+  await runPostStartHooks(base, accessControl, { address, handler: counted, stop });
   const parts = resources.move();
   const server = { handler, loopbackToken, [Symbol.asyncDispose]: () => parts.disposeAsync() };
   return { server, readiness, metrics, endWatches: stop };
 }
 
 /** A request's way through the server, from the connection inwards. */
-function buildHandlerChain(foundation: ServerBase, { identities, authorizer }: AccessControl, endpoint: RequestHandler): Handler {
-  const { config, clock, log, random, metrics } = foundation;
+function buildHandlerChain(base: ServerBase, { identities, authorizer }: AccessControl, endpoint: RequestHandler): Handler {
+  const { config, clock, log, random, metrics } = base;
   const filtered = applyFilters(
     [
       withRequestMetrics(metrics.requests, clock),

@@ -4,7 +4,7 @@ import { namespaceKind } from "../../api/core/namespace/kind.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
 import { secretKind } from "../../api/core/secret/kind.ts";
 import { serviceAccountKind } from "../../api/core/service-account/kind.ts";
-import { defaultConfig } from "../../apiserver/config/config.ts";
+import { defaultConfig } from "../../apiserver/config/default-config.ts";
 import { type ApiServer, createApiServer } from "../../apiserver/server.ts";
 import { parseJws } from "../../auth/service-account/jws.ts";
 import { DAY_MS, INVALID_SINCE_LABEL, LEGACY_TRACKING } from "../../auth/service-account/legacy-tokens.ts";

@@ -4,7 +4,7 @@ import t from "tap";
 import { certificateSigningRequestKind as kind } from "../../api/certificates/certificate-signing-request/kind.ts";
 import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request/schema.ts";
 import { nodeKind } from "../../api/core/node/kind.ts";
-import { defaultConfig } from "../../apiserver/config/config.ts";
+import { defaultConfig } from "../../apiserver/config/default-config.ts";
 import { BOOTSTRAP_GROUP } from "../../apiserver/control-plane/node-bootstrap.ts";
 import { createApiServer } from "../../apiserver/server.ts";
 import { makeCa } from "../../auth/pki/certificate-authority.ts";

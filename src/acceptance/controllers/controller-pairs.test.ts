@@ -9,7 +9,7 @@ import { serviceAccountKind } from "../../api/core/service-account/kind.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import { clusterRoleKind } from "../../api/rbac/cluster-role/kind.ts";
 import type { ClusterRole } from "../../api/rbac/cluster-role/schema.ts";
-import { defaultConfig } from "../../apiserver/config/config.ts";
+import { defaultConfig } from "../../apiserver/config/default-config.ts";
 import { createApiServer } from "../../apiserver/server.ts";
 import { createClient } from "../../client/api-client.ts";
 import type { Client } from "../../client/client.ts";

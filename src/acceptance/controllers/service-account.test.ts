@@ -2,7 +2,7 @@ import t from "tap";
 import { configMapKind } from "../../api/core/config-map/kind.ts";
 import { namespaceKind } from "../../api/core/namespace/kind.ts";
 import { serviceAccountKind } from "../../api/core/service-account/kind.ts";
-import { defaultConfig } from "../../apiserver/config/config.ts";
+import { defaultConfig } from "../../apiserver/config/default-config.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { cluster, waitForObject } from "../../testing/apiserver/in-memory-cluster.ts";
 

@@ -2,7 +2,7 @@ import t from "tap";
 import { persistentVolumeKind } from "../../api/core/persistent-volume/kind.ts";
 import { persistentVolumeClaimKind } from "../../api/core/persistent-volume-claim/kind.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
-import { defaultConfig } from "../../apiserver/config/config.ts";
+import { defaultConfig } from "../../apiserver/config/default-config.ts";
 import { createApiServer } from "../../apiserver/server.ts";
 import { createClient } from "../../client/api-client.ts";
 import type { Client } from "../../client/client.ts";

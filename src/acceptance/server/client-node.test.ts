@@ -18,7 +18,7 @@ import {
 } from "@kubernetes/client-node";
 import t, { type Test } from "tap";
 import { parseApiVersion, svcGroup } from "../../api/scheme.ts";
-import { defaultConfig } from "../../apiserver/config/config.ts";
+import { defaultConfig } from "../../apiserver/config/default-config.ts";
 import { startApiServer } from "../../apiserver/server.ts";
 import { readAll } from "../../client/response.ts";
 import { makeRequest } from "../../http/request.ts";

@@ -1,6 +1,6 @@
 import t from "tap";
 import { podKind } from "../../api/core/pod/kind.ts";
-import { defaultConfig } from "../../apiserver/config/config.ts";
+import { defaultConfig } from "../../apiserver/config/default-config.ts";
 import { decodeProtobuf } from "../../schema/protobuf/decode.ts";
 import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
 import { decodeEnvelope, encodeEnvelope } from "../../schema/protobuf/envelope.ts";

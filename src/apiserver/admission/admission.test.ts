@@ -1,7 +1,7 @@
 import t from "tap";
 import { type Logger, silentLogger } from "../../std/log/logger.ts";
 import { testServer } from "../../testing/apiserver/server-fixture.ts";
-import { defaultConfig } from "../config/config.ts";
+import { defaultConfig } from "../config/default-config.ts";
 
 const path = "/apis/scheduling.k8s.io/v1/priorityclasses";
 

@@ -29,10 +29,10 @@ const NODE_RESTRICTION = "NodeRestriction";
 
 /** Rejects with one sentence for an operator. */
 export async function openAdmission(
-  { admission, authorizationModes, observability: observe }: Pick<ApiServerConfig, "admission" | "authorizationModes" | "observe">,
+  { admission, authorizationModes, observability }: Pick<ApiServerConfig, "admission" | "authorizationModes" | "observability">,
   { registries, ...deps }: AdmissionDeps,
 ): Promise<AdmissionChain> {
-  const gates = new Set(observe.features.filter(({ enabled }) => enabled).map(({ name }) => name));
+  const gates = new Set(observability.features.filter(({ enabled }) => enabled).map(({ name }) => name));
   const { plugins, missing } = await createPlugins(admission, {
     ...deps,
     reader: createObjectReader(registries),

@@ -23,10 +23,10 @@ export interface AccessControl {
   readonly admission: AdmissionChain;
 }
 
-export async function createAccessControl(foundation: ServerBase): Promise<AccessControl> {
-  const { config, registries, clock, random, stopping, stack, outbound } = foundation;
-  const { registry: metrics } = foundation.metrics;
-  const identities = stack.use(await createAuthenticators(foundation));
+export async function createAccessControl(base: ServerBase): Promise<AccessControl> {
+  const { config, registries, clock, random, stopping, stack, outbound } = base;
+  const { registry: metrics } = base.metrics;
+  const identities = stack.use(await createAuthenticators(base));
   const policy = storedPolicy(registries);
   const graph = createNodeGraph();
   const authorizers = stack.use(
@@ -38,12 +38,12 @@ export async function createAccessControl(foundation: ServerBase): Promise<Acces
       decided: createDecisionCounter(metrics),
       clock,
       random,
-      log: foundation.log.child("authorization"),
+      log: base.log.child("authorization"),
       observe: createAuthorizerObserver(metrics, clock),
     }),
   );
   const authorizer = measureAuthorizer(authorizers.authorizer, metrics, clock);
-  const log = foundation.log.child("admission");
+  const log = base.log.child("admission");
   const identity = () => outbound.pair;
   return {
     identities,
@@ -54,10 +54,10 @@ export async function createAccessControl(foundation: ServerBase): Promise<Acces
   };
 }
 
-async function createAuthenticators(foundation: ServerBase): Promise<Authenticators> {
-  const { config, clock, random, registries, stopping } = foundation;
-  const { registry: metrics } = foundation.metrics;
-  const log = foundation.log.child("authentication");
+async function createAuthenticators(base: ServerBase): Promise<Authenticators> {
+  const { config, clock, random, registries, stopping } = base;
+  const { registry: metrics } = base.metrics;
+  const log = base.log.child("authentication");
   const identities = await openAuthenticators(config.authentication, {
     clock,
     random,

@@ -32,12 +32,12 @@ export interface ApiHandlerOptions {
 }
 
 export async function createApiHandler(
-  foundation: ServerBase,
-  access: AccessControl,
+  base: ServerBase,
+  accessControl: AccessControl,
   { address, diagnostics }: ApiHandlerOptions,
 ): Promise<RequestHandler> {
-  const { config, clock, random, registries, custom, readiness, metrics, stopping } = foundation;
-  const { identities, authorizer, admission } = access;
+  const { config, clock, random, registries, custom, readiness, metrics, stopping } = base;
+  const { identities, authorizer, admission } = accessControl;
   const { scheme } = registries;
   return createRouter({
     scheme,
@@ -67,16 +67,16 @@ export async function createApiHandler(
       keys: identities.serviceAccounts.keys,
       address,
     }),
-    extraHandlers: await createExtraHandlers(foundation, access),
+    extraHandlers: await createExtraHandlers(base, accessControl),
   });
 }
 
 /** What is more than a verb on a kind. */
 async function createExtraHandlers(
-  foundation: ServerBase,
+  base: ServerBase,
   { identities, authorizer }: AccessControl,
 ): Promise<RouterOptions["extraHandlers"]> {
-  const { config, clock, log, random, registries, readiness, stack } = foundation;
+  const { config, clock, log, random, registries, readiness, stack } = base;
   const agents = stack.use(await AgentConnections.open(config.agents, { clock, log: log.child("agents") }));
   const forwarding = stack.use(new Forwarding());
   return {

@@ -5,7 +5,7 @@ import type { Handler } from "../../http/message.ts";
 import { EventBudget } from "../../registry/event-budget.ts";
 import { readHostAddress } from "../../std/net/host-addresses.ts";
 import { withTimeout } from "../../std/time/with-timeout.ts";
-import { src/apiserver/admission/admission.ts } from "../authorization/node-graph-feed.ts";
+import { feedNodeGraph } from "../authorization/node-graph-feed.ts";
 import type { ApiServerConfig } from "../config/config.ts";
 import { readFlagFile } from "../config/flag-file.ts";
 import { bootstrapCluster } from "../control-plane/bootstrap-objects.ts";
@@ -30,29 +30,29 @@ export interface PostStartOptions {
 }
 
 /** Resolves when the server is ready. Rejects with one sentence for an operator. */
-export async function runPostStartHooks(foundation: ServerBase, access: AccessControl, options: PostStartOptions): Promise<void> {
-  const { config, clock, stack } = foundation;
+export async function runPostStartHooks(base: ServerBase, accessControl: AccessControl, options: PostStartOptions): Promise<void> {
+  const { config, clock, stack } = base;
   const ending: Promise<unknown>[] = [];
   stack.defer(async () => {
     options.stop();
     await Promise.all(ending);
   });
   const failure = `Cannot use the store ${config.storage.url}: it does not answer`;
-  const started = startRequiredControllers(foundation, access, ending);
+  const started = startRequiredControllers(base, accessControl, ending);
   await withTimeout(clock, config.storage.initializationTimeoutMs, started, failure);
-  const { registries, log, stopping } = foundation;
+  const { registries, log, stopping } = base;
   const events = registries.of(eventKind).objects;
   stack.use(new EventBudget({ feed: registries.feed, objects: events, clock, log: log.child("events") }));
-  if (access.graph !== undefined) ending.push(src/apiserver/admission/admission.ts(registries, access.graph, clock, log, stopping));
-  await startEmbeddedControllers(foundation, access, options);
+  if (accessControl.graph !== undefined) ending.push(feedNodeGraph(registries, accessControl.graph, clock, log, stopping));
+  await startEmbeddedControllers(base, accessControl, options);
 }
 
 /** What every answer rests on: policy, the kinds of definitions, services, the server's own objects. */
-async function startRequiredControllers(foundation: ServerBase, access: AccessControl, ending: Promise<unknown>[]): Promise<void> {
-  const { config, clock, log, registries, custom, readiness, metrics, stopping } = foundation;
-  const { authorities } = access.identities;
+async function startRequiredControllers(base: ServerBase, accessControl: AccessControl, ending: Promise<unknown>[]): Promise<void> {
+  const { config, clock, log, registries, custom, readiness, metrics, stopping } = base;
+  const { authorities } = accessControl.identities;
   await bootstrapCluster(registries, stopping);
-  await access.policy.ready();
+  await accessControl.policy.ready();
   readiness.markDone("bootstrap");
   const definitions = serveDefinitions({
     registries,
@@ -84,8 +84,8 @@ async function startRequiredControllers(foundation: ServerBase, access: AccessCo
   metrics.startStorageMetrics(registries);
 }
 
-async function startEmbeddedControllers(foundation: ServerBase, { identities }: AccessControl, options: PostStartOptions): Promise<void> {
-  const { config, clock, log, random, apis, registries, metrics, stopping, stack } = foundation;
+async function startEmbeddedControllers(base: ServerBase, { identities }: AccessControl, options: PostStartOptions): Promise<void> {
+  const { config, clock, log, random, apis, registries, metrics, stopping, stack } = base;
   const clusterCa = config.clusterCa ?? (await servingCa(config.serving, identities.authorities.clientCa()));
   if (includesController(config.embeddedControllers, "csrapproving")) {
     const { certificateAuthorityFile: file } = config.agents;

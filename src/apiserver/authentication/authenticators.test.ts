@@ -3,7 +3,7 @@ import t from "tap";
 import { systemRandom } from "../../std/crypto/random.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { systemClock } from "../../std/time/clock.ts";
-import { defaultConfig } from "../config/config.ts";
+import { defaultConfig } from "../config/default-config.ts";
 import { openAuthenticators } from "./authenticators.ts";
 
 const none = { ...defaultConfig.authentication, anonymous: false };

@@ -12,7 +12,8 @@ import { silentLogger as log } from "../../std/log/logger.ts";
 import { systemClock as clock } from "../../std/time/clock.ts";
 import { createMemoryStore } from "../../storage/memory.ts";
 import { readAnswer } from "../../testing/apiserver/server-fixture.ts";
-import { type ApiServerConfig, defaultConfig } from "../config/config.ts";
+import type { ApiServerConfig } from "../config/config.ts";
+import { defaultConfig } from "../config/default-config.ts";
 import { type ApiServer, createApiServer } from "../server.ts";
 
 const CALLS = 4000;

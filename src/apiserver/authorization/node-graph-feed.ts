@@ -21,7 +21,7 @@ interface Feed<T> {
 }
 
 /** Runs until the signal aborts. */
-export async function src/apiserver/admission/admission.ts(
+export async function feedNodeGraph(
   registries: Registries,
   graph: NodeGraph,
   clock: Clock,

@@ -3,7 +3,7 @@
 import type { SigningAuthorities } from "../../controllers/signing-authorities.ts";
 import { type Flag, type ParsedFlags, printValue } from "../../flags/flag.ts";
 import type { FeatureGates } from "../../flags/gates.ts";
-import { toOpenSslCiphers, parseTlsVersion } from "../../http/tls/cipher-suites.ts";
+import { parseTlsVersion, toOpenSslCiphers } from "../../http/tls/cipher-suites.ts";
 import { apiserverFlags } from "../flags/flags.ts";
 import { emulatedVersion } from "../flags/values.ts";
 import {
@@ -207,9 +207,7 @@ function structuredAuthenticationConfig(
     return { file, anonymousRefused: `anonymous is not supported when ${gate} feature gate is disabled` };
   }
   const isSet = given.has("anonymous-auth");
-  const anonymousRefused = isSet
-    ? "--anonymous-auth flag cannot be set when anonymous field is configured"
-    : undefined;
+  const anonymousRefused = isSet ? "--anonymous-auth flag cannot be set when anonymous field is configured" : undefined;
   return { file, anonymousRefused };
 }
 

@@ -1,5 +1,4 @@
-/** API services of extension servers say whether their service is there, listens, and leads anywhere. */
-
+/** Sets the condition Available of API services that extension servers serve, as Kubernetes' availability controller. */
 import { apiServiceKind } from "../../api/apiregistration/api-service/kind.ts";
 import type { APIService } from "../../api/apiregistration/api-service/schema.ts";
 import { serviceKind } from "../../api/core/service/kind.ts";
@@ -8,8 +7,8 @@ import { guaranteedUpdate } from "../../registry/write/guaranteed-update.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { systemScope, ignoreConflict } from "./ensure.ts";
 
-/** Of an API service that names no port. */
-const HTTPS = 443;
+/** The port of an API service that specifies none. */
+const DEFAULT_PORT = 443;
 
 export async function reconcileApiServiceAvailability(registries: Registries, signal: AbortSignal): Promise<void> {
   const registry = registries.of(apiServiceKind);
@@ -34,7 +33,7 @@ async function findUnavailability(
   registries: Registries,
   service: NonNullable<APIService["spec"]>["service"],
 ): Promise<Unavailability> {
-  const { namespace = "", name = "", port = HTTPS } = service ?? {};
+  const { namespace = "", name = "", port = DEFAULT_PORT } = service ?? {};
   const where = `service/${name} in ${JSON.stringify(namespace)}`;
   const services = registries.of(serviceKind).objects;
   const found = await services.get(services.key(namespace, name));
@@ -63,7 +62,7 @@ async function findUnavailability(
   return { reason: "FailedDiscoveryCheck", message };
 }
 
-/** The API service itself when it says so already. */
+/** Returns the same object when the condition is up to date. */
 function withAvailableCondition(service: APIService, { reason, message }: Unavailability, lastTransitionTime: string): APIService {
   const conditions = service.status?.conditions ?? [];
   const found = conditions.find(({ type }) => type === "Available");

@@ -1,4 +1,4 @@
-/** What must exist before the first client comes. */
+/** The objects that must exist before the server is ready: system namespaces, priority classes and RBAC policy. */
 import { namespaceKind } from "../../api/core/namespace/kind.ts";
 import { priorityClassKind } from "../../api/scheduling/priority-class/kind.ts";
 import type { PriorityClass } from "../../api/scheduling/priority-class/schema.ts";
@@ -7,7 +7,7 @@ import type { Registries } from "../../registry/registries.ts";
 import { ensure, systemScope } from "./ensure.ts";
 import { reconcileBootstrapPolicy } from "./rbac-bootstrap-policy.ts";
 
-/** Kubernetes' names for its own tools, and the project's. */
+/** Kubernetes' system namespaces and the project's own. */
 export const SYSTEM_NAMESPACES = ["default", "kube-node-lease", "kube-public", "kube-system", "svc-system"] as const;
 
 export async function bootstrapCluster(registries: Registries, signal: AbortSignal): Promise<void> {
@@ -15,7 +15,7 @@ export async function bootstrapCluster(registries: Registries, signal: AbortSign
   await reconcileBootstrapPolicy(registries, signal);
 }
 
-/** Namespaces, and the priority classes of what a cluster cannot do without. */
+/** Creates the system namespaces and the system priority classes. */
 export async function ensureSystemObjects(registries: Registries, signal: AbortSignal): Promise<void> {
   const scope = systemScope("", signal);
   const namespaces = registries.of(namespaceKind);

@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import t from "tap";
 import { type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
-import { defaultConfig } from "../config/config.ts";
+import { defaultConfig } from "../config/default-config.ts";
 import { serverIdentity } from "./identity-lease.ts";
 
 const ENDPOINTS = "/api/v1/namespaces/default/endpoints/kubernetes";

@@ -1,7 +1,6 @@
 /**
- * Where the service of the API itself leads: the addresses of the servers that live. By `lease` each says every few
- * seconds that it does, in keys that go by themselves; by `master-count` nobody's address is ever taken away; by `none`
- * somebody else looks after it.
+ * Publishes the addresses of the running API servers as endpoints of the kubernetes service. Type `lease`: each server
+ * renews a key that expires. Type `master-count`: addresses are never removed. Type `none`: no reconciliation.
  */
 
 import { endpointsKind } from "../../api/core/endpoints/kind.ts";
@@ -14,14 +13,13 @@ import type { Registries } from "../../registry/registries.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import { parseIp } from "../../std/net/ip.ts";
 import { ObjectStore } from "../../storage/object-store.ts";
+import type { EndpointReconcilerType } from "../config/config.ts";
 import { ensure, systemScope, ignoreConflict } from "./ensure.ts";
 import { isApiService, API_SERVICES } from "./kubernetes-service.ts";
 
-export type EndpointReconcilerType = "lease" | "master-count" | "none";
-
 export interface EndpointReconcilerOptions {
   readonly type: EndpointReconcilerType;
-  /** Where others reach this server. */
+  /** The address at which other hosts reach this server. */
   readonly address: string;
   readonly port: number;
 }
@@ -30,7 +28,7 @@ const NAMESPACE = "default";
 const [NAME = ""] = API_SERVICES;
 const PORT_NAME = "https";
 const LEASE_SECONDS = 15;
-/** The slice is the server's own: nobody is to copy the Endpoints into another. */
+/** Keeps the EndpointSlice mirroring controller from copying the Endpoints: this server writes the slice itself. */
 const SKIP_MIRROR = { "endpointslice.kubernetes.io/skip-mirror": "true" };
 
 export class EndpointReconciler {
@@ -47,7 +45,7 @@ export class EndpointReconciler {
     this.#leases = new ObjectStore({ ...registries.deps, kind });
   }
 
-  /** Of what is written, in the store. */
+  /** The store keys of the published objects. */
   get keys(): readonly string[] {
     const kinds = this.#options.type === "none" ? [] : [endpointsKind, endpointSliceKind];
     return kinds.flatMap((kind) => {
@@ -63,7 +61,7 @@ export class EndpointReconciler {
     await this.#publish(live.sort());
   }
 
-  /** This server goes; where others are left, clients are sent to these. */
+  /** Removes this server from the endpoints at shutdown, unless it is the last one. */
   async withdraw(): Promise<void> {
     if (this.#options.type !== "lease") return;
     await ignoreConflict(this.#leases.delete(this.#leaseKey()));
@@ -80,11 +78,11 @@ export class EndpointReconciler {
     const key = this.#leaseKey();
     const subsets = [{ addresses: [{ ip: address }] }];
     const ttlSeconds = LEASE_SECONDS;
-    const known = await this.#leases.get(key);
-    // The generation makes each write a change, which is what begins the time to live anew.
-    const generation = (known?.metadata?.generation ?? 0) + 1;
+    const existing = await this.#leases.get(key);
+    // The generation makes each write a change, which renews the time to live.
+    const generation = (existing?.metadata?.generation ?? 0) + 1;
     const lease: Endpoints = { metadata: { name: address, generation }, subsets };
-    if (known === undefined) await ignoreConflict(this.#leases.create(key, lease, { ttlSeconds }));
+    if (existing === undefined) await ignoreConflict(this.#leases.create(key, lease, { ttlSeconds }));
     else await ignoreConflict(this.#leases.guaranteedUpdate(key, () => lease, { ttlSeconds: () => ttlSeconds }));
   }
 
@@ -103,7 +101,7 @@ export class EndpointReconciler {
     const services = this.#registries.of(serviceKind).objects;
     for (const name of API_SERVICES) {
       const service = await services.get(services.key(NAMESPACE, name));
-      // One that is missing is made again, by itself.
+      // The service reconciler recreates a missing service.
       if (service === undefined || isApiService(service)) await this.#publishFor(name, addresses);
     }
   }
@@ -133,7 +131,7 @@ export class EndpointReconciler {
   }
 }
 
-/** Of the family of this server's own address: a slice has but one. */
+/** A slice has one address type: that of this server's own address. */
 function sliceOf(name: string, addresses: readonly string[], port: number, own: string): EndpointSlice {
   const family = parseIp(own)?.family;
   const members = addresses.filter((address) => parseIp(address)?.family === family);

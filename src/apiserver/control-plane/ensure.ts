@@ -1,4 +1,4 @@
-/** Objects of the server's own: made when missing, corrected when they are not as they are to be. */
+/** Creates missing objects of the control plane and corrects changed ones. */
 import type { ApiObject } from "../../api/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import { MASTERS } from "../../auth/user.ts";
@@ -12,8 +12,8 @@ export function systemScope(namespace: string, signal: AbortSignal): Scope {
 }
 
 /**
- * `corrected` makes of what is there what is to be there, and returns undefined where there is nothing to do. What is
- * read is the store's, so that no cache is kept for this.
+ * Creates the object, or updates the existing one with the result of `correct`, which returns undefined when nothing
+ * has to change. Reads from the store, so that the kind needs no watch cache for this.
  */
 export async function ensure<T extends ApiObject>(
   registry: Registry<T>,
@@ -31,7 +31,7 @@ export async function ensure<T extends ApiObject>(
   if (next !== undefined) await ignoreConflict(update(registry, scope, name, next));
 }
 
-/** Another server over the same store does the same, or a client was quicker: the next turn sees what has become. */
+/** Ignores the failure of a write that another server or a client preceded; the next run reads the new state. */
 export async function ignoreConflict(write: Promise<unknown>): Promise<void> {
   try {
     await write;

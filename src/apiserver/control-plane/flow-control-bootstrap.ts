@@ -1,6 +1,6 @@
 /**
- * The flow schemas and priority levels of a fresh cluster. The mandatory ones are kept as they are; the suggested ones
- * as long as their annotation says so, which operators set to `false` to make them their own.
+ * The mandatory and suggested flow schemas and priority levels. Mandatory ones are always restored, suggested ones
+ * unless operators set the annotation `apf.kubernetes.io/autoupdate-spec` to `false`.
  */
 import { flowSchemaKind } from "../../api/flowcontrol/flow-schema/kind.ts";
 import { mandatoryFlowSchemas, mandatoryPriorityLevels } from "../../api/flowcontrol/mandatory-configuration.ts";
@@ -43,7 +43,7 @@ async function ensureAll<T extends WithSpec>(
   const writes = [
     ...Object.entries(mandatory).map(([name, spec]) => ensureOne(registry, scope, found.get(name), name, spec, true)),
     ...Object.entries(suggested).map(([name, spec]) => ensureOne(registry, scope, found.get(name), name, spec, false)),
-    // Those of an earlier release that nobody made their own.
+    // Objects of an earlier release that are still updated automatically.
     ...items
       .map(({ metadata }) => metadata)
       .filter((metadata) => metadata?.annotations?.[AUTO_UPDATE] === "true")
@@ -66,7 +66,7 @@ async function ensureOne(
   const wanted = { metadata: { name, annotations }, spec };
   if (found === undefined) return await ignoreConflict(create(registry, scope, wanted));
   const autoUpdate = found.metadata?.annotations?.[AUTO_UPDATE];
-  // One without the annotation is still the server's if nobody has changed what it says.
+  // An object without the annotation is updated automatically while its spec has never changed.
   const automatic = mandatory || autoUpdate === "true" || (autoUpdate === undefined && found.metadata?.generation === 1);
   if (!automatic) return;
   const next = applyDefaults(registry.kind.schema, {

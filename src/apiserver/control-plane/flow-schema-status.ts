@@ -1,5 +1,4 @@
-/** Flow schemas say whether the priority level that they name is there. */
-
+/** Sets the condition Dangling of flow schemas: whether the priority level that they reference exists. */
 import { flowSchemaKind } from "../../api/flowcontrol/flow-schema/kind.ts";
 import type { FlowSchema } from "../../api/flowcontrol/flow-schema/schema.ts";
 import { priorityLevelConfigurationKind } from "../../api/flowcontrol/priority-level-configuration/kind.ts";
@@ -24,7 +23,7 @@ export async function reconcileFlowSchemaStatus(registries: Registries, signal: 
   await Promise.all(writes);
 }
 
-/** The schema itself when it says so already. */
+/** Returns the same object when the condition is up to date. */
 function withDanglingCondition(schema: FlowSchema, level: string, exists: boolean, lastTransitionTime: string): FlowSchema {
   const [status, reason, suffix] = exists
     ? (["False", "Found", "and it exists"] as const)

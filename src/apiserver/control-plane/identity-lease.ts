@@ -1,4 +1,4 @@
-/** Each server's lease in `kube-system`: by these servers know of each other, and operators of them. */
+/** The identity lease of each API server in `kube-system`. */
 import { createHash } from "node:crypto";
 import { leaseKind } from "../../api/coordination/lease/kind.ts";
 import type { Lease } from "../../api/coordination/lease/schema.ts";
@@ -14,10 +14,10 @@ const COMPONENT = "kube-apiserver";
 const HOST = "kubernetes.io/hostname";
 const SECONDS = 3600;
 
-/** RFC 4648, in lower case. */
+/** The base32 alphabet of RFC 4648, in lower case. */
 const BASE32 = "abcdefghijklmnopqrstuvwxyz234567";
 
-/** One name for a host, whatever its length and letters. */
+/** The name of the lease: a hash of the host name, which may be too long for an object name. */
 export function serverIdentity(host: string): string {
   const bytes = createHash("sha256").update(host).digest().subarray(0, 16);
   const bits = [...bytes].map((byte) => byte.toString(2).padStart(8, "0")).join("");
@@ -53,7 +53,7 @@ export class IdentityLease {
     }));
   }
 
-  /** Takes away the leases of servers that are not heard of any more. */
+  /** Deletes the expired leases of other servers. */
   async collectStale(): Promise<void> {
     const registry = this.#registries.of(leaseKind);
     const scope = systemScope(NAMESPACE, this.#signal);

@@ -12,7 +12,7 @@ import { startServiceAllocation } from "./kubernetes-service.ts";
 const config = {
   clusterIpRanges: ["10.0.0.0/24"],
   nodePorts: { first: 30_000, last: 30_100 },
-  ownNodePort: 0,
+  kubernetesServiceNodePort: 0,
   securePort: 6443,
 };
 const signal = new AbortController().signal;
@@ -39,12 +39,12 @@ t.test(
 t.test("startServices() follows the flags when it is called again", async (t) => {
   await using f = fixture();
   await start(f);
-  await start(f, { ownNodePort: 30_050, securePort: 7443, clusterIpRanges: ["10.0.0.0/24", "fd00::/112"] });
+  await start(f, { kubernetesServiceNodePort: 30_050, securePort: 7443, clusterIpRanges: ["10.0.0.0/24", "fd00::/112"] });
   const { object: own } = await get(f.registries.of(serviceKind), f.scope(), "kubernetes");
   t.match(own.spec, { type: "NodePort", clusterIP: "10.0.0.1", ports: [{ nodePort: 30_050, targetPort: 7443 }] });
   const { object: block } = await get(f.registries.of(serviceCIDRKind), f.scope(""), "kubernetes");
   t.same(block.spec?.cidrs, ["10.0.0.0/24", "fd00::/112"]);
-  await start(f, { ownNodePort: 0 });
+  await start(f, { kubernetesServiceNodePort: 0 });
   const { object: back } = await get(f.registries.of(serviceKind), f.scope(), "kubernetes");
   t.equal(back.spec?.type, "ClusterIP");
   t.equal(back.spec?.ports?.[0]?.nodePort, undefined);

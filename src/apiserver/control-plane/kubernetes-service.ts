@@ -44,7 +44,7 @@ export function isApiService({ metadata }: Service): boolean {
 /** The port in endpoints when --secure-port is 0. */
 export const SECURE_PORT = 6443;
 
-export interface ApiServicesConfig extends Pick<ServicesConfig, "clusterIpRanges" | "nodePorts" | "ownNodePort"> {
+export interface ApiServicesConfig extends Pick<ServicesConfig, "clusterIpRanges" | "nodePorts" | "kubernetesServiceNodePort"> {
   /** 0: chosen by the operating system. */
   readonly securePort: number;
 }

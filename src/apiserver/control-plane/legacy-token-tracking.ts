@@ -5,8 +5,8 @@ import type { Clock } from "../../std/time/clock.ts";
 import { ensure, systemScope } from "./ensure.ts";
 
 /**
- * Tells since which day it is written down when tokens in secrets were used: from the first start on. A day that is
- * none, or yet to come, would keep unused tokens for ever or take away used ones.
+ * Records in a ConfigMap the day since which the use of legacy tokens is tracked. An invalid or future day is
+ * replaced: it would keep unused tokens forever or delete used ones.
  */
 export async function ensureLegacyTokenTracking(registries: Registries, clock: Clock, signal: AbortSignal): Promise<void> {
   const now = clock.now();

@@ -1,6 +1,6 @@
 /**
- * What nodes need to join, where this server approves their requests: rights to ask, for those with a bootstrap token;
- * and, for everybody, who the cluster's authority is.
+ * The objects that nodes need to join a cluster: RBAC bindings for bootstrap tokens and node certificates, and the
+ * public ConfigMap `cluster-info` with the cluster's CA.
  */
 import { configMapKind } from "../../api/core/config-map/kind.ts";
 import { clusterRoleBindingKind } from "../../api/rbac/cluster-role-binding/kind.ts";
@@ -11,7 +11,7 @@ import { renderKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { ensure, systemScope } from "./ensure.ts";
 
-/** Of tokens that `svc token create` makes. */
+/** The group of bootstrap tokens that `svc token create` creates. */
 export const BOOTSTRAP_GROUP = "system:bootstrappers:svc:default-node-token";
 export const CLUSTER_INFO = { namespace: "kube-public", name: "cluster-info" } as const;
 
@@ -36,11 +36,11 @@ export interface ClusterInfo {
   readonly server: string;
   /** PEM. */
   readonly ca: string;
-  /** PEM: the authority of those who call agents, where it is another. */
+  /** PEM: the CA of the clients of node agents, when it differs. */
   readonly agentCa?: string | undefined;
 }
 
-/** What somebody has changed stays; what is missing is made again at the next start. */
+/** Creates missing objects; changed ones are left as they are. */
 export async function ensureNodeBootstrap(
   registries: Registries,
   info: ClusterInfo | undefined,
@@ -55,7 +55,7 @@ export async function ensureNodeBootstrap(
   if (info !== undefined) await publishClusterInfo(registries, info, signal);
 }
 
-/** As `kubeadm` publishes it: a connection file without a user, which anybody may read. */
+/** Publishes a kubeconfig without a user that anonymous clients may read, as `kubeadm` does. */
 async function publishClusterInfo(registries: Registries, info: ClusterInfo, signal: AbortSignal): Promise<void> {
   const { namespace, name } = CLUSTER_INFO;
   const scope = systemScope(namespace, signal);

@@ -4,38 +4,38 @@ import type { StoreFeed } from "../../storage/watch/feed.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { runReconcilers } from "./periodic-reconciler.ts";
 
-t.test("keep() does a chore at its pace, and soon after it is told of a change", async (t) => {
+t.test("runReconcilers() runs a reconciler at its interval, and soon after a change", async (t) => {
   const clock = new FakeClock();
   const stop = new AbortController();
-  let tell = (): void => {};
+  let notifyChange = (): void => {};
   let runs = 0;
-  const chore = {
+  const reconciler = {
     name: "something",
     everyMs: 60_000,
-    follow: (changed: () => void): void => {
-      tell = changed;
+    onChange: (callback: () => void): void => {
+      notifyChange = callback;
     },
-    run: async (): Promise<void> => {
+    reconcile: async (): Promise<void> => {
       runs++;
       if (runs === 2) throw new Error("not now");
     },
   };
-  // No key is looked out for, so that the feed is asked nothing.
+  // No key is watched, so the feed is not used.
   const feed = {} as StoreFeed;
-  const { ended } = runReconcilers([chore], { feed, clock, log: silentLogger, signal: stop.signal });
+  const { ended } = runReconcilers([reconciler], { feed, clock, log: silentLogger, signal: stop.signal });
   await clock.advance(59_000);
-  t.equal(runs, 0, "what is there has been made");
-  tell();
-  tell();
+  t.equal(runs, 0, "the first run is after the interval");
+  notifyChange();
+  notifyChange();
   await clock.advance(1000);
-  t.equal(runs, 1, "once for what comes together");
+  t.equal(runs, 1, "one run for two changes at once");
   await clock.advance(60_000);
   t.equal(runs, 2);
   await clock.advance(60_000);
-  t.equal(runs, 3, "one that fails has its next turn");
+  t.equal(runs, 3, "a failed run is repeated at the next interval");
   stop.abort();
   await ended;
-  tell();
+  notifyChange();
   await clock.advance(120_000);
   t.equal(runs, 3);
   t.equal(clock.pending, 0);

@@ -5,16 +5,16 @@ import type { Clock } from "../../std/time/clock.ts";
 import type { StoreFeed } from "../../storage/watch/feed.ts";
 import { follow } from "../../storage/watch/follow.ts";
 
-/** Something that is done again and again. */
+/** A reconciler that runs at an interval, and earlier when an object that it maintains changes. */
 export interface PeriodicReconciler {
-  /** For the log: what could not be kept. */
+  /** What it reconciles, for the log: "Cannot reconcile NAME". */
   readonly name: string;
   readonly everyMs: number;
-  /** Keys in the store, or with a slash at the end what lies below: when one is deleted the chore is done soon. */
+  /** Store keys, or key prefixes that end with a slash. The deletion of one of them triggers the reconciler. */
   readonly ensuredKeys?: readonly string[] | undefined;
-  /** The same, for what is to be looked at whenever it changes. */
+  /** Store keys or prefixes; every change of one of them triggers the reconciler. */
   readonly watchedKeys?: readonly string[] | undefined;
-  /** Tells of what else may change what is to be there. */
+  /** Registers the callback of another source of changes, such as a reloaded file. */
   readonly onChange?: ((changed: () => void) => void) | undefined;
   reconcile(): Promise<void>;
 }
@@ -26,48 +26,51 @@ export interface ReconcilerOptions {
   readonly signal: AbortSignal;
 }
 
-/** What goes with a deleted object has gone by then, and what is deleted again and again is made at this pace. */
+/**
+ * The delay between a change and the run that it triggers: related objects are deleted by then, and objects that are
+ * deleted repeatedly are recreated at this rate.
+ */
 const RETRIGGER_DELAY_MS = 500;
 
 export interface RunningReconcilers {
-  /** Resolves with the signal; a chore that runs then may end later, unheard. */
+  /** Resolves when the signal aborts, without waiting for a run in progress. */
   readonly ended: Promise<void>;
 }
 
-/** Does every chore at its pace, one that fails again at its next turn, until the signal aborts. */
-export function runReconcilers(chores: readonly PeriodicReconciler[], options: ReconcilerOptions): RunningReconcilers {
-  for (const chore of chores) void reconcilePeriodically(chore, options);
-  // A store that does not answer does not keep the server from stopping.
+/** Runs every reconciler at its interval until the signal aborts. A failed run is repeated at the next interval. */
+export function runReconcilers(reconcilers: readonly PeriodicReconciler[], options: ReconcilerOptions): RunningReconcilers {
+  for (const reconciler of reconcilers) void reconcilePeriodically(reconciler, options);
+  // Does not wait for runs in progress: an unresponsive store must not delay the shutdown.
   return { ended: waitForAbort(options.signal) };
 }
 
-/** Resolves whatever comes of it. */
+/** Runs the reconciler once and logs a failure. Never rejects. */
 export async function reconcileOnce({ name, reconcile: run }: PeriodicReconciler, log: Logger, signal: AbortSignal): Promise<void> {
   try {
     await run();
   } catch (error) {
-    if (!signal.aborted) log.error(`Cannot keep ${name}; trying again`, error);
+    if (!signal.aborted) log.error(`Cannot reconcile ${name}; retrying`, error);
   }
 }
 
-async function reconcilePeriodically(chore: PeriodicReconciler, options: ReconcilerOptions): Promise<void> {
+async function reconcilePeriodically(reconciler: PeriodicReconciler, options: ReconcilerOptions): Promise<void> {
   const { clock, log, signal } = options;
   const changes = new PendingChange();
-  for (const key of chore.ensuredKeys ?? []) void changes.watch(key, "deletions", options);
-  for (const key of chore.watchedKeys ?? []) void changes.watch(key, "all", options);
-  chore.onChange?.(() => changes.mark());
+  for (const key of reconciler.ensuredKeys ?? []) void changes.watch(key, "deletions", options);
+  for (const key of reconciler.watchedKeys ?? []) void changes.watch(key, "all", options);
+  reconciler.onChange?.(() => changes.mark());
   for (;;) {
     const wakeSignal = new AbortController();
-    const over = AbortSignal.any([signal, wakeSignal.signal]);
-    await Promise.race([clock.sleep(chore.everyMs, over).catch(() => {}), changes.next(over)]);
+    const woken = AbortSignal.any([signal, wakeSignal.signal]);
+    await Promise.race([clock.sleep(reconciler.everyMs, woken).catch(() => {}), changes.next(woken)]);
     wakeSignal.abort();
     if (changes.take()) await clock.sleep(RETRIGGER_DELAY_MS, signal).catch(() => {});
     if (signal.aborted) return;
-    await reconcileOnce(chore, log, signal);
+    await reconcileOnce(reconciler, log, signal);
   }
 }
 
-/** Remembers that something has happened until it is taken. */
+/** A flag that watches set and the reconcile loop takes. */
 class PendingChange {
   readonly #wakeup = new Wakeup();
   #any = false;
@@ -94,7 +97,7 @@ class PendingChange {
       ...options,
       prefix,
       follower: {
-        // Of what is there at first all has been made; what goes while the feed stands still waits for its turn.
+        // The initial list is no change. Deletions during a gap of the feed are repaired at the next interval.
         listed: () => {},
         change: (event) => {
           const isOther = key !== prefix && (event.type === "put" ? event.item.key : event.key) !== key;

@@ -1,6 +1,6 @@
 /**
- * Sees at every start that Kubernetes' roles and bindings are there and grant at least what they should. What somebody
- * added to them stays; one whose annotation `autoupdate` is `false` is left alone.
+ * Creates Kubernetes' default roles and bindings at every start and adds rules and subjects that are missing. Rules and
+ * subjects that users added stay; objects with the annotation `autoupdate: "false"` are not changed.
  */
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { clusterRoleKind } from "../../api/rbac/cluster-role/kind.ts";
@@ -22,7 +22,7 @@ import { deepEqual } from "../../schema/value/equal.ts";
 
 const AUTOUPDATE = "rbac.authorization.kubernetes.io/autoupdate";
 
-/** Writes nothing when all is as it should be. As many writes at once as there are objects: they share one sync. */
+/** Writes all objects concurrently, so that they share one sync of the store. Up-to-date objects are not written. */
 export async function reconcileBootstrapPolicy(registries: Registries, signal: AbortSignal): Promise<void> {
   const { clusterRoles, clusterRoleBindings, roles, roleBindings } = bootstrapPolicy;
   const reconcile = async <T extends ApiObject>(
@@ -59,7 +59,7 @@ async function reconcileOne<T extends ApiObject>(
       const next = mergeMetadata(merge(found, wanted), found, wanted);
       if (deepEqual(next, found)) return;
       if (hasOtherRoleRef(found, wanted)) {
-        // What a binding refers to cannot be changed.
+        // The roleRef of a binding is immutable.
         await remove(registry, scope, name, {});
         await create(registry, scope, wanted);
       } else {
@@ -67,7 +67,7 @@ async function reconcileOne<T extends ApiObject>(
       }
     }
   } catch (error) {
-    // Another server over the same store was faster, and does the same.
+    // Another server over the same store reconciles the same object.
     if (!(error instanceof StatusError) || (error.status.code !== 409 && error.status.code !== 404)) throw error;
   }
 }
@@ -78,7 +78,7 @@ function mergeMetadata<T extends ApiObject>(object: T, found: T, wanted: T): T {
   return { ...object, metadata: { ...found.metadata, labels, annotations } };
 }
 
-/** Rules of a role that gathers others' are not its own. */
+/** The rules of an aggregated role are computed from the roles that it selects. */
 function mergeRole<T extends ClusterRole>(found: T, wanted: T): T {
   if (wanted.aggregationRule !== undefined) {
     const selectors = found.aggregationRule?.clusterRoleSelectors ?? [];

@@ -1,8 +1,4 @@
-/**
- * Blocks of service addresses are ready once they are there, and stay, when they are deleted, as long as a service has
- * an address that no other block holds.
- */
-
+/** Sets the condition Ready of ServiceCIDRs. A finalizer keeps a deleted one while services use addresses of it alone. */
 import { ipAddressKind } from "../../api/networking/ip-address/kind.ts";
 import type { IPAddress } from "../../api/networking/ip-address/schema.ts";
 import { serviceCIDRKind } from "../../api/networking/service-cidr/kind.ts";
@@ -34,7 +30,7 @@ export async function reconcileServiceCidrs(registries: Registries, signal: Abor
   }
 }
 
-/** The block itself when it is as it is to be. */
+/** Returns the same object when nothing has to change. */
 function withStatus(block: ServiceCIDR, held: boolean, now: string): ServiceCIDR {
   const finalizers = block.metadata?.finalizers ?? [];
   const hasFinalizer = finalizers.includes(FINALIZER);
@@ -82,7 +78,7 @@ async function isInUse(registries: Registries, block: ServiceCIDR, all: readonly
   });
 }
 
-/** Of the addresses that services have; others make of theirs what they like. */
+/** Only addresses that the API server allocates count, not IPAddress objects of other managers. */
 function addressOf({ metadata }: IPAddress): Ip | undefined {
   return metadata?.labels?.[MANAGER_LABEL] === undefined ? undefined : parseIp(metadata.name ?? "");
 }

@@ -1,7 +1,7 @@
 import t from "tap";
 import { invoke } from "../../flags/program.ts";
 import { testServer } from "../../testing/apiserver/server-fixture.ts";
-import { defaultConfig } from "../config/config.ts";
+import { defaultConfig } from "../config/default-config.ts";
 import { apiServerOptions } from "../config/options.ts";
 import { apiserverProgram } from "../flags/flags.ts";
 
@@ -20,7 +20,9 @@ t.test("/flagz and /statusz are behind their gates", async (t) => {
 });
 
 t.test("/flagz tells every flag with its value", async (t) => {
-  await using server = await testServer({ observability: observed(GATES, "--event-ttl=2h", "--token-auth-file=/etc/t") });
+  await using server = await testServer({
+    observability: observed(GATES, "--event-ttl=2h", "--token-auth-file=/etc/t"),
+  });
   const { text, headers } = await server.ask("GET /flagz");
   t.equal(headers["content-type"], "text/plain; charset=utf-8");
   t.match(text, /^\nkube-apiserver flagz\nWarning: This endpoint is not meant to be machine parseable/);

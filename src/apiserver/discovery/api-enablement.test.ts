@@ -1,7 +1,7 @@
 import t from "tap";
 import type { Kind } from "../../api/kind.ts";
 import { testServer } from "../../testing/apiserver/server-fixture.ts";
-import { defaultConfig } from "../config/config.ts";
+import { defaultConfig } from "../config/default-config.ts";
 import { type ApisConfig, servedApis } from "./api-enablement.ts";
 
 const config = (runtimeConfig: ApisConfig["runtimeConfig"], more: Partial<ApisConfig> = {}): ApisConfig => ({

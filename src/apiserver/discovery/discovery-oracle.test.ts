@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import t from "tap";
 import { decodeEnvelope } from "../../schema/protobuf/envelope.ts";
 import { type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
-import { defaultConfig } from "../config/config.ts";
+import { defaultConfig } from "../config/default-config.ts";
 
 const shared = process.env.SVC_SHARED ?? fileURLToPath(new URL("../../../../shared", import.meta.url));
 const folder = `${shared}/oracles/api-discovery/`;

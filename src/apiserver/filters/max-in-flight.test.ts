@@ -52,7 +52,7 @@ const masterWrite = ["DELETE /api/v1/nodes/n", "system:masters"] as const;
 const probe = ["GET /readyz"] as const;
 
 t.test("maxInFlight() counts what reads and what changes apart, and lets masters and watches in", async (t) => {
-  const limits = { reading: 2, mutating: 1, shared: false };
+  const limits = { readOnly: 2, mutating: 1, shared: false };
   t.equal(await admitted(limits, [read, read, read, write, write, watch, masterRead, masterWrite, probe]), "++-+-+++-");
   t.equal(await admitted(limits, [masterRead, read, read]), "++-", "masters take places while there are some");
   t.equal(await admitted({ ...limits, readOnly: 0 }, [read, read, read, write, write]), "++++-", "0 is no limit");
@@ -61,7 +61,7 @@ t.test("maxInFlight() counts what reads and what changes apart, and lets masters
 });
 
 t.test("maxInFlight() has one limit for both where they are shared, beside masters and probes", async (t) => {
-  const limits = { reading: 2, mutating: 1, shared: true };
+  const limits = { readOnly: 2, mutating: 1, shared: true };
   t.equal(await admitted(limits, [write, write, masterRead, read, read, write, watch, probe]), "++++--++");
 });
 

@@ -239,13 +239,13 @@ function findingsOf({ duplicates, scan }: Parsed, unknown: readonly string[]): r
   if (scan === undefined) return [...new Set([...duplicates.map(duplicateText), ...unknown.map(unknownText)])];
   const strangers = new Set(unknown);
   const findings = [
-    ...unknown.map((path) => ({ text: unknownText(path), place: scan.memberIndexes.get(path) ?? 0 })),
+    ...unknown.map((path) => ({ text: unknownText(path), index: scan.memberIndexes.get(path) ?? 0 })),
     ...scan.duplicates
       // What is in a member that nobody knows is not looked at.
       .filter(({ path }) => !isWithin(path, strangers))
-      .map(({ path, place }) => ({ text: duplicateText(path), place })),
+      .map(({ path, index }) => ({ text: duplicateText(path), index })),
   ];
-  return [...new Set(findings.sort((a, b) => a.place - b.place).map(({ text }) => text))];
+  return [...new Set(findings.sort((a, b) => a.index - b.index).map(({ text }) => text))];
 }
 
 function isWithin(path: string, members: ReadonlySet<string>): boolean {

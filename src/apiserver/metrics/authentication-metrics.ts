@@ -118,7 +118,7 @@ function createTokenUseCounter(registry: MetricRegistry): (use: TokenUse) => voi
   return (use) => counters[use].inc();
 }
 
-function createIssuerObserver(registry: MetricRegistry, clock: Clock): Pick<TokenAuthenticatorsObserver, "verified" | "configured"> {
+function createIssuerObserver(registry: MetricRegistry, clock: Clock): Pick<TokenAuthenticatorsObserver, "tokenVerified" | "configurationLoaded"> {
   const prefix = "apiserver_authentication_";
   const latency = registry.histogram(
     {

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import t from "tap";
 import { caBundle, reviewResponse, startTestWebhook } from "../../testing/admission/webhook-fixture.ts";
 import { lines, type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
-import { defaultConfig } from "../config/config.ts";
+import { defaultConfig } from "../config/default-config.ts";
 
 const SHARED = process.env.SVC_SHARED ?? new URL("../../../../shared", import.meta.url).pathname;
 
@@ -56,7 +56,7 @@ t.test("watches are counted while they last, with the events they send", async (
 });
 
 t.test("requests that end before their time are counted: refused, given up, left", async (t) => {
-  const limits = { ...defaultConfig.limits, inFlight: { reading: 1, mutating: 1, shared: false } };
+  const limits = { ...defaultConfig.limits, inFlight: { readOnly: 1, mutating: 1, shared: false } };
   await using server = await testServer({ limits, authorizationModes: ["AlwaysAllow"] });
   const body = { metadata: { name: "a" } };
   const path = "/api/v1/namespaces/default/configmaps";

@@ -43,12 +43,12 @@ export function resourceName({ plural, group }: Pick<Kind, "plural" | "group">):
 }
 
 /** From a key of the store to the resource it holds an object of; what belongs to no kind is `other`. */
-export function createKeyToResource(prefix: string, scheme: () => Scheme | undefined): (key: string) => string {
+export function createKeyToResource(prefix: string, currentScheme: () => Scheme | undefined): (key: string) => string {
   let names = new Map<string, string>();
   let changes = -1;
   const start = prefix.length + 1;
   return (key) => {
-    const scheme = scheme();
+    const scheme = currentScheme();
     if (scheme !== undefined && scheme.changeCount !== changes) {
       names = new Map([...storedKinds(scheme)].map(([name, kind]) => [name, resourceName(kind)]));
       changes = scheme.changeCount;

@@ -14,7 +14,7 @@ import {
   type TestCertificate,
 } from "../../testing/http/test-certificates.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { defaultConfig } from "../config/config.ts";
+import { defaultConfig } from "../config/default-config.ts";
 import { AgentConnections } from "./agent-connections.ts";
 
 const { ca, server } = await makeServerCertificate();

@@ -10,7 +10,7 @@ import { listen } from "../../http/server/server.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { testServer } from "../../testing/apiserver/server-fixture.ts";
-import { defaultConfig } from "../config/config.ts";
+import { defaultConfig } from "../config/default-config.ts";
 
 const LOG = "/api/v1/namespaces/default/pods/web/log";
 
@@ -74,7 +74,9 @@ t.test("pods/log passes on what the agent says, and who asks", async (t) => {
 });
 
 t.test("pods/log refuses what the agent refuses, in the agent's words", async (t) => {
-  const { server, pod } = await world(t, async () => textResponse(400, 'container "c" in pod "web" is waiting to start'));
+  const { server, pod } = await world(t, async () =>
+    textResponse(400, 'container "c" in pod "web" is waiting to start'),
+  );
   await pod(["c"], "n1");
   t.match((await server.ask(`GET ${LOG}`)).json, {
     code: 400,

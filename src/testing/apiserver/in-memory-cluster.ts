@@ -1,7 +1,8 @@
 /** Whole servers in memory with their controllers, for tests. */
 import type { Test } from "tap";
 import type { ApiObject, Kind } from "../../api/kind.ts";
-import { type ApiServerConfig, defaultConfig } from "../../apiserver/config/config.ts";
+import type { ApiServerConfig } from "../../apiserver/config/config.ts";
+import { defaultConfig } from "../../apiserver/config/default-config.ts";
 import { createApiServer } from "../../apiserver/server.ts";
 import { createClient } from "../../client/api-client.ts";
 import type { Client } from "../../client/client.ts";

@@ -1,7 +1,8 @@
 /** For tests of this room: a whole server in memory, asked through its handler. */
 
 import type { ApiServerDeps } from "../../apiserver/assembly/server-base.ts";
-import { type ApiServerConfig, defaultConfig } from "../../apiserver/config/config.ts";
+import type { ApiServerConfig } from "../../apiserver/config/config.ts";
+import { defaultConfig } from "../../apiserver/config/default-config.ts";
 import { createApiServer } from "../../apiserver/server.ts";
 import type { UserInfo } from "../../auth/user.ts";
 import type { HttpResponse } from "../../http/message.ts";

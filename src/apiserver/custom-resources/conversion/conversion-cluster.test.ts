@@ -21,7 +21,7 @@ import {
 import { define, isEstablished, lastingStore } from "../../../testing/apiserver/extensions-fixture.ts";
 import { cluster, waitForObject } from "../../../testing/apiserver/in-memory-cluster.ts";
 import { lines, testServer } from "../../../testing/apiserver/server-fixture.ts";
-import { defaultConfig } from "../../config/config.ts";
+import { defaultConfig } from "../../config/default-config.ts";
 
 const MERGE = { "content-type": "application/merge-patch+json" };
 const isGone = (object: ApiObject | undefined): boolean => object === undefined;
@@ -59,7 +59,10 @@ t.test("conversion webhooks know what they convert by the name that its definiti
   const { json } = await f.ask(`GET ${path("stable.k8s.io")}/one`);
   t.match(json, { apiVersion: "stable.k8s.io/v2", spec: { host: "a" } });
   t.equal((await f.ask(`GET ${path("stable.k8s.io").replace("v2", "v1")}`)).status, 404);
-  const asked = hook.received.map(({ review: { request } }) => [request.objects[0].apiVersion, request.desiredAPIVersion]);
+  const asked = hook.received.map(({ review: { request } }) => [
+    request.objects[0].apiVersion,
+    request.desiredAPIVersion,
+  ]);
   const [v1, v2] = ["stable.k8s.io/v1", "stable.k8s.io/v2"];
   t.same(asked, [
     [v2, v1],

@@ -28,10 +28,10 @@ export function conversionDeps(
   { admission }: Pick<ApiServerConfig, "admission">,
   { registries, clock, random, metrics, stopping, identity }: ReachDeps,
 ): ConversionDeps {
-  const lookup = createObjectReader(registries);
+  const reader = createObjectReader(registries);
   const client = new WebhookClient({
     clock,
-    findService: createServiceResolver({ lookup, random, resolveEndpoints: admission.serviceEndpoints }),
+    findService: createServiceResolver({ reader, random, resolveEndpoints: admission.serviceEndpoints }),
     credentialsFor: identity,
     userAgent: "kube-apiserver",
     answerBytesMax: ANSWER_BYTES_MAX,

@@ -1,7 +1,7 @@
 import { gunzipSync } from "node:zlib";
 import t from "tap";
 import { type Answer, type TestServer, testServer } from "../../../testing/apiserver/server-fixture.ts";
-import { defaultConfig } from "../../config/config.ts";
+import { defaultConfig } from "../../config/default-config.ts";
 
 /** Asks for a profile, and lets its time pass. */
 async function profiled(server: TestServer, line: string, seconds: number): Promise<Answer> {
