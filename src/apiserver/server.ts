@@ -10,7 +10,7 @@ import { createApiHandler } from "./assembly/api-handler.ts";
 import { runPostStartHooks } from "./assembly/post-start.ts";
 import { type ApiServerDeps, type ServerBase, createServerBase } from "./assembly/server-base.ts";
 import type { ApiServerConfig } from "./config/config.ts";
-import { Diagnostics } from "./debug/debug-endpoints.ts";
+import { DebugEndpoints } from "./debug/debug-endpoints.ts";
 import { withAuthentication } from "./filters/authentication.ts";
 import { withAuthorization } from "./filters/authorization.ts";
 import { withCors } from "./filters/cors.ts";
@@ -100,12 +100,12 @@ export async function createApiServer(
   const stopping = new AbortController();
   const stop = (): void => stopping.abort(new Error("the server is stopping"));
   await using resources = new AsyncDisposableStack();
-  const base = await createServerBase(config, deps, { stopping: stopping.signal, stack: resources });
+  const base = await createServerBase(config, deps, { stopping: stopping.signal, resources: resources });
   const { readiness, metrics } = base;
   const accessControl = await createAccessControl(base);
-  const { loopbackToken, authorities } = accessControl.identities;
+  const { loopbackToken, clientAuthorities: authorities } = accessControl.authenticators;
   const debugging = { clock, log: log.child("debug"), setVerbosity: deps.setVerbosity ?? (() => {}) };
-  const diagnostics = resources.use(new Diagnostics(config.observability, debugging));
+  const diagnostics = resources.use(new DebugEndpoints(config.observability, debugging));
   const endpoint = await createApiHandler(base, accessControl, { address, diagnostics });
   const handler = buildHandlerChain(base, accessControl, endpoint);
   // Before anything that may take long, which is when somebody wants to look.
@@ -121,7 +121,7 @@ export async function createApiServer(
 }
 
 /** A request's way through the server, from the connection inwards. */
-function buildHandlerChain(base: ServerBase, { identities, authorizer }: AccessControl, endpoint: RequestHandler): Handler {
+function buildHandlerChain(base: ServerBase, { authenticators: identities, authorizer }: AccessControl, endpoint: RequestHandler): Handler {
   const { config, clock, log, random, metrics } = base;
   const filtered = applyFilters(
     [

@@ -20,7 +20,7 @@ import { createMemoryStore } from "../../storage/memory.ts";
 import { defaultConfig } from "../config/default-config.ts";
 import { systemScope } from "../control-plane/ensure.ts";
 import { objectKindOf } from "../handlers/admission.ts";
-import { openAdmission } from "./admission.ts";
+import { createAdmissionChain } from "./admission.ts";
 
 const CALLS = 20_000;
 const ROUNDS = 6;
@@ -49,7 +49,7 @@ const deps = {
   stopping: stopping.signal,
 };
 const admission = { ...defaultConfig.admission, disabled: [] };
-const chain = await openAdmission({ ...defaultConfig, admission }, deps);
+const chain = await createAdmissionChain({ ...defaultConfig, admission }, deps);
 
 const samples = [
   [configMap, configMapKind as unknown as Kind],

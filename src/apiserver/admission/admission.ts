@@ -28,7 +28,7 @@ export interface AdmissionDeps {
 const NODE_RESTRICTION = "NodeRestriction";
 
 /** Rejects with one sentence for an operator. */
-export async function openAdmission(
+export async function createAdmissionChain(
   { admission, authorizationModes, observability }: Pick<ApiServerConfig, "admission" | "authorizationModes" | "observability">,
   { registries, ...deps }: AdmissionDeps,
 ): Promise<AdmissionChain> {

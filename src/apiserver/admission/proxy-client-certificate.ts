@@ -5,17 +5,17 @@ import { watchFiles } from "../../std/fs/watch-files.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 
-interface Deps {
+interface ProxyClientCertificateDeps {
   readonly clock: Clock;
   readonly log: Logger;
 }
 
 export class ProxyClientCertificate implements Disposable {
-  readonly #watching: Disposable | undefined;
+  readonly #fileWatch: Disposable | undefined;
   #pair: KeyPair | undefined;
 
-  private constructor(files: KeyPairFiles | undefined, pair: KeyPair | undefined, { clock, log }: Deps) {
-    this.#pair = pair;
+  private constructor(files: KeyPairFiles | undefined, keyPair: KeyPair | undefined, { clock, log }: ProxyClientCertificateDeps) {
+    this.#pair = keyPair;
     if (files === undefined) return;
     let lastError = "";
     const reload = async (): Promise<void> => {
@@ -31,13 +31,13 @@ export class ProxyClientCertificate implements Disposable {
       }
     };
     let reloading = Promise.resolve();
-    this.#watching = watchFiles([files.certFile, files.keyFile], clock, () => {
+    this.#fileWatch = watchFiles([files.certFile, files.keyFile], clock, () => {
       reloading = reloading.then(reload);
     });
   }
 
   /** Rejects, naming flag and file, when a file cannot be used; later that is logged once and changes nothing. */
-  static async open(files: KeyPairFiles | undefined, deps: Deps): Promise<ProxyClientCertificate> {
+  static async open(files: KeyPairFiles | undefined, deps: ProxyClientCertificateDeps): Promise<ProxyClientCertificate> {
     return new ProxyClientCertificate(files, files && (await readPair(files)), deps);
   }
 
@@ -47,7 +47,7 @@ export class ProxyClientCertificate implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#watching?.[Symbol.dispose]();
+    this.#fileWatch?.[Symbol.dispose]();
   }
 }
 

@@ -2,12 +2,12 @@
 import type { AdmissionChain } from "../../admission/chain/chain.ts";
 import { createNodeGraph, type NodeGraph } from "../../auth/authz/node/node-graph.ts";
 import type { Authorizer } from "../../auth/user.ts";
-import { openAdmission } from "../admission/admission.ts";
+import { createAdmissionChain } from "../admission/admission.ts";
 import { type Authenticators, openAuthenticators } from "../authentication/authenticators.ts";
 import { createBoundObjectFinder } from "../authentication/bound-objects.ts";
 import { createLegacyTokenUseRecorder } from "../authentication/legacy-token-use.ts";
 import { openAuthorizers } from "../authorization/authorizers.ts";
-import { type StoredPolicy, storedPolicy } from "../authorization/stored-policy.ts";
+import { type StoredPolicy, createStoredPolicy } from "../authorization/stored-policy.ts";
 import { createDecisionCounter, measureAuthenticator, measureAuthorizer } from "../metrics/auth-metrics.ts";
 import { createAuthenticationObserver } from "../metrics/authentication-metrics.ts";
 import { createAuthorizerObserver } from "../metrics/authorizer-metrics.ts";
@@ -15,23 +15,23 @@ import { measureNodeGraph } from "../metrics/node-graph-metrics.ts";
 import type { ServerBase } from "./server-base.ts";
 
 export interface AccessControl {
-  readonly identities: Authenticators;
+  readonly authenticators: Authenticators;
   readonly authorizer: Authorizer;
   readonly policy: StoredPolicy;
   /** To be told of what nodes may see; undefined where nobody asks it. */
-  readonly graph: NodeGraph | undefined;
+  readonly nodeGraph: NodeGraph | undefined;
   readonly admission: AdmissionChain;
 }
 
 export async function createAccessControl(base: ServerBase): Promise<AccessControl> {
-  const { config, registries, clock, random, stopping, stack, outbound } = base;
+  const { config, registries, clock, random, stopping, resources: stack, proxyClientCertificate: outbound } = base;
   const { registry: metrics } = base.metrics;
   const identities = stack.use(await createAuthenticators(base));
-  const policy = storedPolicy(registries);
+  const policy = createStoredPolicy(registries);
   const graph = createNodeGraph();
   const authorizers = stack.use(
     await openAuthorizers(config, {
-      graph,
+      graph: graph,
       rules: policy,
       nodeSelectors: config.authorization.nodeSelectors,
       nodeAccounts: config.authorization.nodeServiceAccounts,
@@ -44,13 +44,13 @@ export async function createAccessControl(base: ServerBase): Promise<AccessContr
   );
   const authorizer = measureAuthorizer(authorizers.authorizer, metrics, clock);
   const log = base.log.child("admission");
-  const identity = () => outbound.pair;
+  const clientCertificate = () => outbound.pair;
   return {
-    identities,
+    authenticators: identities,
     authorizer,
     policy,
-    graph: authorizers.uses("Node") ? measureNodeGraph(graph, metrics, clock) : undefined,
-    admission: await openAdmission(config, { registries, authorizer, clock, random, log, metrics, stopping, clientCertificate: identity }),
+    nodeGraph: authorizers.uses("Node") ? measureNodeGraph(graph, metrics, clock) : undefined,
+    admission: await createAdmissionChain(config, { registries, authorizer, clock, random, log, metrics, stopping, clientCertificate: clientCertificate }),
   };
 }
 
@@ -58,7 +58,7 @@ async function createAuthenticators(base: ServerBase): Promise<Authenticators> {
   const { config, clock, random, registries, stopping } = base;
   const { registry: metrics } = base.metrics;
   const log = base.log.child("authentication");
-  const identities = await openAuthenticators(config.authentication, {
+  const opened = await openAuthenticators(config.authentication, {
     clock,
     random,
     log,
@@ -66,5 +66,5 @@ async function createAuthenticators(base: ServerBase): Promise<Authenticators> {
     used: createLegacyTokenUseRecorder(registries, log, stopping),
     find: createBoundObjectFinder(registries, stopping),
   });
-  return { ...identities, authenticate: measureAuthenticator(identities.authenticate, metrics, clock) };
+  return { ...opened, authenticate: measureAuthenticator(opened.authenticate, metrics, clock) };
 }

@@ -9,8 +9,8 @@ import { createIssuerDiscovery } from "../authentication/issuer-discovery.ts";
 import { createEscalationCheck } from "../authorization/escalation.ts";
 import { createReviewHandlers } from "../authorization/reviews.ts";
 import type { ApiServerConfig } from "../config/config.ts";
-import type { Diagnostics } from "../debug/debug-endpoints.ts";
-import { operatorPages } from "../debug/operator-pages.ts";
+import type { DebugEndpoints } from "../debug/debug-endpoints.ts";
+import { createOperatorPages } from "../debug/operator-pages.ts";
 import { authorizerAttributes, requireAuthorized } from "../filters/authorization.ts";
 import { bindPod, evictPod } from "../handlers/binding-eviction.ts";
 import { tokenHandler } from "../handlers/token-request.ts";
@@ -18,7 +18,7 @@ import { type ComponentChecks, componentStatuses } from "../health/component-sta
 import type { Readiness } from "../health/readiness.ts";
 import { AgentConnections } from "../proxy/agent-connections.ts";
 import { connectHandlers } from "../proxy/connect.ts";
-import { Forwarding } from "../proxy/forward.ts";
+import { RequestForwarder } from "../proxy/forward.ts";
 import { podLog } from "../proxy/pod-log.ts";
 import type { RequestHandler } from "../request/request-context.ts";
 import type { AccessControl } from "./access-control.ts";
@@ -28,7 +28,7 @@ import type { ServerBase } from "./server-base.ts";
 export interface ApiHandlerOptions {
   /** What clients are told. */
   readonly address: () => string;
-  readonly diagnostics: Diagnostics;
+  readonly diagnostics: DebugEndpoints;
 }
 
 export async function createApiHandler(
@@ -36,13 +36,13 @@ export async function createApiHandler(
   accessControl: AccessControl,
   { address, diagnostics }: ApiHandlerOptions,
 ): Promise<RequestHandler> {
-  const { config, clock, random, registries, custom, readiness, metrics, stopping } = base;
-  const { identities, authorizer, admission } = accessControl;
+  const { config, clock, random, registries, customResources: custom, readiness, metrics, stopping } = base;
+  const { authenticators: identities, authorizer, admission } = accessControl;
   const { scheme } = registries;
   return createRouter({
     scheme,
     registries,
-    custom,
+    customResources: custom,
     settings: {
       clock,
       random,
@@ -56,8 +56,8 @@ export async function createApiHandler(
       confirm: createEscalationCheck(authorizer, registries),
     },
     readiness,
-    pages: operatorPages(config, { metrics, diagnostics, clock }),
-    aliases: config.groupAliases,
+    operatorPages: createOperatorPages(config, { metrics, diagnostics, clock }),
+    groupAliases: config.groupAliases,
     gitVersion: config.gitVersion,
     emulatedVersion: config.apis.emulatedVersion,
     address,
@@ -74,11 +74,11 @@ export async function createApiHandler(
 /** What is more than a verb on a kind. */
 async function createExtraHandlers(
   base: ServerBase,
-  { identities, authorizer }: AccessControl,
+  { authenticators: identities, authorizer }: AccessControl,
 ): Promise<RouterOptions["extraHandlers"]> {
-  const { config, clock, log, random, registries, readiness, stack } = base;
+  const { config, clock, log, random, registries, readiness, resources: stack } = base;
   const agents = stack.use(await AgentConnections.open(config.agents, { clock, log: log.child("agents") }));
-  const forwarding = stack.use(new Forwarding());
+  const forwarding = stack.use(new RequestForwarder());
   return {
     bindPod: bindPod(registries.of(podKind)),
     evictPod: evictPod(registries.of(podDisruptionBudgetKind)),

@@ -31,7 +31,7 @@ export interface PostStartOptions {
 
 /** Resolves when the server is ready. Rejects with one sentence for an operator. */
 export async function runPostStartHooks(base: ServerBase, accessControl: AccessControl, options: PostStartOptions): Promise<void> {
-  const { config, clock, stack } = base;
+  const { config, clock, resources: stack } = base;
   const ending: Promise<unknown>[] = [];
   stack.defer(async () => {
     options.stop();
@@ -43,14 +43,14 @@ export async function runPostStartHooks(base: ServerBase, accessControl: AccessC
   const { registries, log, stopping } = base;
   const events = registries.of(eventKind).objects;
   stack.use(new EventBudget({ feed: registries.feed, objects: events, clock, log: log.child("events") }));
-  if (accessControl.graph !== undefined) ending.push(feedNodeGraph(registries, accessControl.graph, clock, log, stopping));
+  if (accessControl.nodeGraph !== undefined) ending.push(feedNodeGraph(registries, accessControl.nodeGraph, clock, log, stopping));
   await startEmbeddedControllers(base, accessControl, options);
 }
 
 /** What every answer rests on: policy, the kinds of definitions, services, the server's own objects. */
 async function startRequiredControllers(base: ServerBase, accessControl: AccessControl, ending: Promise<unknown>[]): Promise<void> {
-  const { config, clock, log, registries, custom, readiness, metrics, stopping } = base;
-  const { authorities } = accessControl.identities;
+  const { config, clock, log, registries, customResources: custom, readiness, metrics, stopping } = base;
+  const { clientAuthorities: authorities } = accessControl.authenticators;
   await bootstrapCluster(registries, stopping);
   await accessControl.policy.ready();
   readiness.markDone("bootstrap");
@@ -84,9 +84,9 @@ async function startRequiredControllers(base: ServerBase, accessControl: AccessC
   metrics.startStorageMetrics(registries);
 }
 
-async function startEmbeddedControllers(base: ServerBase, { identities }: AccessControl, options: PostStartOptions): Promise<void> {
-  const { config, clock, log, random, apis, registries, metrics, stopping, stack } = base;
-  const clusterCa = config.clusterCa ?? (await servingCa(config.serving, identities.authorities.clientCa()));
+async function startEmbeddedControllers(base: ServerBase, { authenticators: identities }: AccessControl, options: PostStartOptions): Promise<void> {
+  const { config, clock, log, random, apis, registries, metrics, stopping, resources: stack } = base;
+  const clusterCa = config.clusterCa ?? (await servingCa(config.serving, identities.clientAuthorities.clientCa()));
   if (includesController(config.embeddedControllers, "csrapproving")) {
     const { certificateAuthorityFile: file } = config.agents;
     const agentCa = file === undefined ? undefined : await readFlagFile("--svclet-certificate-authority", file);

@@ -22,12 +22,12 @@ import { methodNotAllowed, noSuchResource, notAcceptable } from "../responses/st
 export interface RouterOptions {
   readonly scheme: Scheme;
   readonly registries: Registries;
-  readonly custom: CustomResources;
+  readonly customResources: CustomResources;
   readonly settings: ResourceSettings;
   readonly readiness: Readiness;
   /** What operators look at beside the API. */
-  readonly pages: readonly OperatorPage[];
-  readonly aliases: boolean;
+  readonly operatorPages: readonly OperatorPage[];
+  readonly groupAliases: boolean;
   readonly gitVersion: string;
   /** `1.33` */
   readonly emulatedVersion: string;
@@ -37,7 +37,7 @@ export interface RouterOptions {
 }
 
 export function createRouter(options: RouterOptions): RequestHandler {
-  const { scheme, registries, custom, settings, aliases, extraHandlers: extra } = options;
+  const { scheme, registries, customResources: custom, settings, groupAliases: aliases, extraHandlers: extra } = options;
   const router = new Router<Route>();
   addResourceRoutes(router, scheme, registries, settings, { aliases, extra });
   const discovery = new Discovery(scheme, aliases, options.address);
@@ -73,7 +73,7 @@ function addNonResourceRoutes(router: Router<Route>, options: RouterOptions, dis
     const methods = GROUP_DISCOVERY_PATH.test(path) ? ANY_METHOD : ["GET"];
     for (const method of methods) router.add(method, path, async (context) => discovery.answer(path, context));
   }
-  const openApi = new OpenApi(options.scheme, options.aliases, options.gitVersion, options.settings.clock);
+  const openApi = new OpenApi(options.scheme, options.groupAliases, options.gitVersion, options.settings.clock);
   get("/openapi/v2", async ({ request }) => await openApi.v2(request.headers.accept, request.headers["if-none-match"]));
   get("/openapi/v3", async ({ request: { path, headers } }) => {
     return path.endsWith("/") ? await openApi.v3("", null, headers) : await openApi.root(headers["if-none-match"]);
@@ -94,7 +94,7 @@ function addNonResourceRoutes(router: Router<Route>, options: RouterOptions, dis
     };
     for (const method of ANY_METHOD) router.add(method, `/${endpoint.name}/{check*}`, answer);
   }
-  for (const { path, methods, answer } of options.pages) {
+  for (const { path, methods, answer } of options.operatorPages) {
     for (const method of methods) router.add(method, path, answer);
   }
   if (options.issuerDiscovery !== undefined) {
@@ -111,7 +111,7 @@ function prettyJson(value: unknown): HttpResponse {
 }
 
 /** The paths there are, for people who look around. */
-function rootPaths(_context: RequestContext, { readiness, pages }: RouterOptions, discovery: Discovery): HttpResponse {
+function rootPaths(_context: RequestContext, { readiness, operatorPages: pages }: RouterOptions, discovery: Discovery): HttpResponse {
   const health = readiness
     .endpoints()
     .flatMap(({ name, checks }) => [`/${name}`, ...checks.map((check) => `/${name}/${check.name}`)]);

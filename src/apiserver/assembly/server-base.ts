@@ -30,7 +30,7 @@ export interface ApiServerDeps {
 /** How long it lasts, and who ends what is opened meanwhile: the last first. */
 export interface ServerLifetime {
   readonly stopping: AbortSignal;
-  readonly stack: AsyncDisposableStack;
+  readonly resources: AsyncDisposableStack;
 }
 
 export interface ServerBase extends ServerLifetime {
@@ -41,14 +41,14 @@ export interface ServerBase extends ServerLifetime {
   readonly apis: ServedApis;
   readonly metrics: ServerMetrics;
   readonly registries: Registries;
-  readonly custom: CustomResources;
-  readonly outbound: ProxyClientCertificate;
+  readonly customResources: CustomResources;
+  readonly proxyClientCertificate: ProxyClientCertificate;
   readonly readiness: Readiness;
 }
 
 export async function createServerBase(config: ApiServerConfig, deps: ApiServerDeps, life: ServerLifetime): Promise<ServerBase> {
   const { clock, log, random = systemRandom } = deps;
-  const { stack, stopping } = life;
+  const { resources: stack, stopping } = life;
   const { storage } = config;
   const apis = servedApis(config.apis);
   for (const warning of apis.warnings) log.warn(warning);
@@ -70,7 +70,7 @@ export async function createServerBase(config: ApiServerConfig, deps: ApiServerD
     livezGraceMs: config.livezGraceMs,
     observe: metrics.observeHealth,
   });
-  return { ...life, config, clock, log, random, apis, metrics, registries, custom, outbound, readiness };
+  return { ...life, config, clock, log, random, apis, metrics, registries, customResources: custom, proxyClientCertificate: outbound, readiness };
 }
 
 interface RegistriesDeps extends Pick<ServerBase, "apis" | "clock" | "log" | "random"> {

@@ -32,7 +32,7 @@ export interface Authenticators extends AsyncDisposable {
   readonly authenticate: Authenticator;
   /** A random token that stands for a component of this process. */
   loopbackToken(user: UserInfo): string;
-  readonly authorities: ClientAuthorities;
+  readonly clientAuthorities: ClientAuthorities;
   readonly reviewToken: ReviewToken;
   readonly serviceAccounts: ServiceAccountTokens;
 }
@@ -90,7 +90,7 @@ export async function openAuthenticators(config: AuthenticationConfig, deps: Aut
     await openServiceAccountKeys(config.serviceAccounts, issuerName, {
       clock: deps.clock,
       observe: deps.observe?.signer,
-      follow,
+      loadFile: follow,
     }),
   );
   const { clock, random, observe, used, find } = deps;
@@ -99,8 +99,8 @@ export async function openAuthenticators(config: AuthenticationConfig, deps: Aut
     random,
     audiences,
     observe,
-    follow,
-    own: (resource) => void owned.use(resource),
+    loadFile: follow,
+    addResource: (resource) => void owned.use(resource),
   });
   const findSecret = async (namespace: string, name: string): Promise<Secret | undefined> =>
     await find({ kind: "Secret", namespace, name });
@@ -120,7 +120,7 @@ export async function openAuthenticators(config: AuthenticationConfig, deps: Aut
   return {
     authenticate: unionAuthenticator(authenticators, external.anonymous),
     loopbackToken: (user) => staticTokens.issue(user),
-    authorities: certificates.authorities,
+    clientAuthorities: certificates.authorities,
     reviewToken: createTokenReviewer(tokens, audiences),
     serviceAccounts: {
       issuerName,

@@ -32,7 +32,7 @@ export interface ServiceAccountKeys extends Disposable {
 export interface ServiceAccountKeysDeps {
   readonly clock: Clock;
   readonly observe: SignerObserver | undefined;
-  readonly follow: (file: DynamicFile) => Promise<void>;
+  readonly loadFile: (file: DynamicFile) => Promise<void>;
 }
 
 /**
@@ -42,7 +42,7 @@ export interface ServiceAccountKeysDeps {
 export async function openServiceAccountKeys(
   config: ServiceAccountTokensConfig,
   issuerName: string,
-  { clock, observe, follow }: ServiceAccountKeysDeps,
+  { clock, observe, loadFile: follow }: ServiceAccountKeysDeps,
 ): Promise<ServiceAccountKeys> {
   const { signingEndpoint } = config;
   return signingEndpoint === undefined
@@ -75,7 +75,7 @@ async function externalSignerKeys(
 async function fileKeys(
   config: ServiceAccountTokensConfig,
   issuerName: string,
-  follow: ServiceAccountKeysDeps["follow"],
+  follow: ServiceAccountKeysDeps["loadFile"],
 ): Promise<ServiceAccountKeys> {
   const { keyFiles, fallbackKeyFile, signingKeyFile, generatedKeyFile: ownKeyFile } = config;
   let version = 0;

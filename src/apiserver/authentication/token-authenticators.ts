@@ -23,8 +23,8 @@ export interface TokenAuthenticatorsDeps {
   /** Whom this server is. */
   readonly audiences: readonly string[];
   readonly observe?: TokenAuthenticatorsObserver | undefined;
-  follow(file: DynamicFile): Promise<void>;
-  own(resource: AsyncDisposable): void;
+  loadFile(file: DynamicFile): Promise<void>;
+  addResource(resource: AsyncDisposable): void;
 }
 
 export interface TokenAuthenticatorsObserver {
@@ -56,7 +56,7 @@ export async function openTokenAuthenticators(config: AuthenticationConfig, deps
   if (oidc !== undefined) {
     const apply = (ca?: string): void => useIssuers([issuerFromFlags(oidc, config.serviceAccounts.issuers, ca)]);
     if (oidc.caFile === undefined) apply();
-    else await deps.follow({ flag: "--oidc-ca-file", path: oidc.caFile, apply });
+    else await deps.loadFile({ flag: "--oidc-ca-file", path: oidc.caFile, apply });
   }
   if (structured !== undefined) {
     const { file: path, anonymousRefused } = structured;
@@ -76,7 +76,7 @@ export async function openTokenAuthenticators(config: AuthenticationConfig, deps
         isReload = true;
       }
     };
-    await deps.follow({ flag: "--authentication-config", path, apply });
+    await deps.loadFile({ flag: "--authentication-config", path, apply });
   }
   return {
     authenticators: [
@@ -141,7 +141,7 @@ function usernamePrefix({ issuerUrl, usernameClaim, usernamePrefix: prefix }: Oi
 }
 
 async function webhookTokens(webhook: TokenWebhookConfig, deps: TokenAuthenticatorsDeps): Promise<TokenAuthenticator> {
-  const { clock, random, audiences, observe, own } = deps;
+  const { clock, random, audiences, observe, addResource: own } = deps;
   const flag = "--authentication-token-webhook-config-file";
   const apiVersion = `authentication.k8s.io/${webhook.version}`;
   const client = await reviewClient({ flag, path: webhook.file, apiVersion, kind: "TokenReview" }, clock);

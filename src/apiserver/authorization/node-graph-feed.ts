@@ -15,7 +15,7 @@ import type { Clock } from "../../std/time/clock.ts";
 
 const RETRY_MS = 1000;
 
-interface Feed<T> {
+interface KindHandler<T> {
   put(object: T): void;
   delete(object: T): void;
 }
@@ -28,8 +28,8 @@ export async function feedNodeGraph(
   log: Logger,
   signal: AbortSignal,
 ): Promise<void> {
-  const follow = <T extends ApiObject>(registry: Registry<T>, feed: Feed<T>): Promise<void> =>
-    followKind(registry, feed, clock, log, signal);
+  const follow = <T extends ApiObject>(registry: Registry<T>, feed: KindHandler<T>): Promise<void> =>
+    feedKind(registry, feed, clock, log, signal);
   await Promise.all([
     follow<Pod>(registries.of(podKind), {
       put: (pod) => graph.putPod(pod),
@@ -46,9 +46,9 @@ export async function feedNodeGraph(
   ]);
 }
 
-async function followKind<T extends ApiObject>(
+async function feedKind<T extends ApiObject>(
   registry: Registry<T>,
-  feed: Feed<T>,
+  feed: KindHandler<T>,
   clock: Clock,
   log: Logger,
   signal: AbortSignal,

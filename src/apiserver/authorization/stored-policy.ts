@@ -14,23 +14,23 @@ export interface StoredPolicy extends RuleSource {
   ready(): Promise<void>;
 }
 
-export function storedPolicy(registries: Registries): StoredPolicy {
+export function createStoredPolicy(registries: Registries): StoredPolicy {
   const kinds = [clusterRoleKind, clusterRoleBindingKind, roleKind, roleBindingKind] as const;
   const caches = (): readonly { readonly changes: number; ready(): Promise<void> }[] =>
     kinds.map((kind) => registries.of(kind as Kind).cache);
   let grants: Grants | undefined;
-  let seen = -1;
+  let seenChanges = -1;
   return {
     grantsFor(user, namespace) {
       const changes = caches().reduce((sum, cache) => sum + cache.changes, 0);
-      if (grants === undefined || changes !== seen) {
+      if (grants === undefined || changes !== seenChanges) {
         grants = new Grants({
-          clusterRoles: objectsOf(registries, clusterRoleKind),
-          clusterRoleBindings: objectsOf(registries, clusterRoleBindingKind),
-          roles: objectsOf(registries, roleKind),
-          roleBindings: objectsOf(registries, roleBindingKind),
+          clusterRoles: listObjects(registries, clusterRoleKind),
+          clusterRoleBindings: listObjects(registries, clusterRoleBindingKind),
+          roles: listObjects(registries, roleKind),
+          roleBindings: listObjects(registries, roleBindingKind),
         });
-        seen = changes;
+        seenChanges = changes;
       }
       return grants.grantsFor(user, namespace);
     },
@@ -38,7 +38,7 @@ export function storedPolicy(registries: Registries): StoredPolicy {
   };
 }
 
-function objectsOf<T extends ApiObject>(registries: Registries, kind: Kind<T>): readonly T[] {
+function listObjects<T extends ApiObject>(registries: Registries, kind: Kind<T>): readonly T[] {
   const registry = registries.of(kind);
   return registry.cache.list(registry.objects.prefix()).items.map(({ object }) => object);
 }

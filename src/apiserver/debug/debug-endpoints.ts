@@ -8,11 +8,11 @@ import { listen } from "../../http/server/server.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { ObservabilityConfig } from "../config/config.ts";
-import { Contention } from "./profiling/contention.ts";
-import { type DebugPage, debugPages } from "./profiling/debug-pages.ts";
+import { EventLoopContention } from "./profiling/contention.ts";
+import { type DebugPage, createDebugPages } from "./profiling/debug-pages.ts";
 import { Profiler } from "./profiling/profiler.ts";
 
-export interface DiagnosticsDeps {
+export interface DebugEndpointsDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly setVerbosity: (level: number) => void;
@@ -21,25 +21,25 @@ export interface DiagnosticsDeps {
 /** Linux's limit. */
 const SOCKET_PATH_BYTES_MAX = 107;
 
-export class Diagnostics implements AsyncDisposable {
+export class DebugEndpoints implements AsyncDisposable {
   readonly pages: readonly DebugPage[];
-  readonly #contention: Contention | undefined;
+  readonly #contention: EventLoopContention | undefined;
   #socket: Listener | undefined;
 
-  constructor({ profiling, contentionProfiling }: ObservabilityConfig, { clock, setVerbosity }: DiagnosticsDeps) {
-    this.#contention = profiling && contentionProfiling ? new Contention(clock) : undefined;
-    this.pages = debugPages({ clock, profiler: new Profiler(clock), contention: this.#contention, setVerbosity });
+  constructor({ profiling, contentionProfiling }: ObservabilityConfig, { clock, setVerbosity }: DebugEndpointsDeps) {
+    this.#contention = profiling && contentionProfiling ? new EventLoopContention(clock) : undefined;
+    this.pages = createDebugPages({ clock, profiler: new Profiler(clock), contention: this.#contention, setVerbosity });
   }
 
   /** Rejects with one sentence when the socket cannot be made; one that a process left behind is replaced. */
-  async openSocket(path: string, { clock, log }: DiagnosticsDeps): Promise<void> {
+  async openSocket(path: string, { clock, log }: DebugEndpointsDeps): Promise<void> {
     try {
-      this.#socket = await listen({ socketPath: path, handler: handlerOf(this.pages), clock, log });
+      this.#socket = await listen({ socketPath: path, handler: createSocketHandler(this.pages), clock, log });
     } catch (cause) {
       const long = Buffer.byteLength(path) > SOCKET_PATH_BYTES_MAX;
-      const said = cause instanceof Error ? cause.message : String(cause);
-      const why = long ? `the path of a socket has at most ${SOCKET_PATH_BYTES_MAX} bytes` : said;
-      throw new Error(`Cannot use --debug-socket-path="${path}": ${why}`, { cause });
+      const message = cause instanceof Error ? cause.message : String(cause);
+      const reason = long ? `the path of a socket has at most ${SOCKET_PATH_BYTES_MAX} bytes` : message;
+      throw new Error(`Cannot use --debug-socket-path="${path}": ${reason}`, { cause });
     }
     log.info("Serving profiles on a socket", { path });
   }
@@ -52,7 +52,7 @@ export class Diagnostics implements AsyncDisposable {
   }
 }
 
-function handlerOf(pages: readonly DebugPage[]): Handler {
+function createSocketHandler(pages: readonly DebugPage[]): Handler {
   const router = new Router<DebugPage>();
   for (const page of pages) for (const method of page.methods) router.add(method, page.path, page);
   return async (request) => {

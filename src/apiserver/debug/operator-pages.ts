@@ -4,7 +4,7 @@ import type { ApiServerConfig } from "../config/config.ts";
 import type { Route } from "../handlers/routes.ts";
 import { metricsResponse, resetMetrics } from "../metrics/metrics-page.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
-import type { Diagnostics } from "./debug-endpoints.ts";
+import type { DebugEndpoints } from "./debug-endpoints.ts";
 import { flagz, statusz } from "./zpages.ts";
 
 export interface OperatorPage {
@@ -16,39 +16,39 @@ export interface OperatorPage {
   readonly listed: boolean;
 }
 
-export interface PageDeps {
+export interface OperatorPageDeps {
   readonly metrics: ServerMetrics;
-  readonly diagnostics: Diagnostics;
+  readonly diagnostics: DebugEndpoints;
   readonly clock: Clock;
 }
 
 /** As the component calls itself on its pages: what Kubernetes' tools look for. */
 const COMPONENT = "kube-apiserver";
 
-export function operatorPages(config: ApiServerConfig, deps: PageDeps): readonly OperatorPage[] {
-  return [...metricPages(config, deps), ...profilePages(config, deps), ...zPages(config, deps)];
+export function createOperatorPages(config: ApiServerConfig, deps: OperatorPageDeps): readonly OperatorPage[] {
+  return [...createMetricPages(config, deps), ...createProfilePages(config, deps), ...createZPages(config, deps)];
 }
 
-function metricPages({ observability: observe }: ApiServerConfig, { metrics }: PageDeps): readonly OperatorPage[] {
+function createMetricPages({ observability: observe }: ApiServerConfig, { metrics }: OperatorPageDeps): readonly OperatorPage[] {
   const all = [metrics.registry, metrics.slis];
-  const own = (path: string, registries: typeof all): OperatorPage[] => {
+  const pagesFor = (path: string, registries: typeof all): OperatorPage[] => {
     const methods = ["GET", "POST", "PUT", "PATCH", "OPTIONS", ...(observe.profiling ? [] : ["DELETE"])];
     const shown = page(path, async ({ request }) => metricsResponse(registries, request.headers.accept), methods);
     // Numbers that start anew confuse whoever adds them up: for those who measure by hand.
     const reset = page(path, async () => resetMetrics(registries), ["DELETE"], false);
     return observe.profiling ? [shown, reset] : [shown];
   };
-  return [...own("/metrics", all), ...own("/metrics/slis", [metrics.slis])];
+  return [...pagesFor("/metrics", all), ...pagesFor("/metrics/slis", [metrics.slis])];
 }
 
-function profilePages({ observability: observe }: ApiServerConfig, { diagnostics }: PageDeps): readonly OperatorPage[] {
+function createProfilePages({ observability: observe }: ApiServerConfig, { diagnostics }: OperatorPageDeps): readonly OperatorPage[] {
   if (!observe.profiling) return [];
   return diagnostics.pages.map(({ path, methods, answer }) =>
     page(path, ({ request }) => answer(request), methods, false),
   );
 }
 
-function zPages(config: ApiServerConfig, { clock }: PageDeps): readonly OperatorPage[] {
+function createZPages(config: ApiServerConfig, { clock }: OperatorPageDeps): readonly OperatorPage[] {
   const { flags, features } = config.observability;
   const isOn = (gate: string): boolean => features.some(({ name, enabled }) => enabled && name === gate);
   const startedMs = clock.now();

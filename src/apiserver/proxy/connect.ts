@@ -19,12 +19,12 @@ import { type ResourceHandler, scopeOf } from "../handlers/target.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import type { AgentConnections } from "./agent-connections.ts";
 import { isReachable, type NamedPort, splitNamedPort } from "./destination.ts";
-import type { Destination, Forwarding } from "./forward.ts";
+import type { Destination, RequestForwarder } from "./forward.ts";
 
 export interface ConnectDeps {
   readonly registries: Registries;
   readonly agents: AgentConnections;
-  readonly forwarding: Forwarding;
+  readonly forwarding: RequestForwarder;
   readonly random: RandomSource;
 }
 

@@ -25,7 +25,7 @@ const KEPT_BACK: ReadonlySet<string> = new Set([
 ]);
 
 /** Connections to pods, services and nodes. Certificates of pods and services are not verified, as in Kubernetes. */
-export class Forwarding implements AsyncDisposable {
+export class RequestForwarder implements AsyncDisposable {
   readonly #http = new HttpAgent({ keepAlive: true, maxSockets: CONNECTIONS_MAX });
   readonly #https = new HttpsAgent({ keepAlive: true, maxSockets: CONNECTIONS_MAX, rejectUnauthorized: false });
 

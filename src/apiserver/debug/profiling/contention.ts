@@ -8,7 +8,7 @@ const STEPS_MS = [5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
 const PERCENTILES = 1000;
 
 /** How long the event loop was kept from its turns since the start: what blocks in a program without threads. */
-export class Contention implements Disposable {
+export class EventLoopContention implements Disposable {
   readonly #clock: Clock;
   readonly #startedMs: number;
   readonly #delays: ReturnType<typeof monitorEventLoopDelay>;

@@ -5,9 +5,9 @@ import { readBody } from "../../../http/body.ts";
 import type { HttpRequest, HttpResponse } from "../../../http/message.ts";
 import { bytesResponse, textResponse } from "../../../http/respond.ts";
 import type { Clock } from "../../../std/time/clock.ts";
-import type { Contention } from "./contention.ts";
+import type { EventLoopContention } from "./contention.ts";
 import { encodePprof, type StackProfile } from "./pprof.ts";
-import { type Profiler, ProfilerBusy } from "./profiler.ts";
+import { type Profiler, ProfilerBusyError } from "./profiler.ts";
 
 const compress = promisify(gzip);
 
@@ -19,7 +19,7 @@ export interface DebugDeps {
   readonly clock: Clock;
   readonly profiler: Profiler;
   /** Undefined unless contention is watched. */
-  readonly contention: Contention | undefined;
+  readonly contention: EventLoopContention | undefined;
   /** Changes `-v` while running. */
   readonly setVerbosity: (level: number) => void;
 }
@@ -30,7 +30,7 @@ export interface DebugPage {
   answer(request: HttpRequest): Promise<HttpResponse>;
 }
 
-export function debugPages(deps: DebugDeps): readonly DebugPage[] {
+export function createDebugPages(deps: DebugDeps): readonly DebugPage[] {
   const { profiler, contention } = deps;
   const both = ["GET", "POST"];
   const page = (path: string, answer: DebugPage["answer"], methods: readonly string[] = both): DebugPage => ({
@@ -39,16 +39,16 @@ export function debugPages(deps: DebugDeps): readonly DebugPage[] {
     answer,
   });
   const profile = (path: string, seconds: number, take: Take): DebugPage =>
-    page(`/debug/pprof/${path}`, (request) => profileAnswer(request, path, seconds, take));
+    page(`/debug/pprof/${path}`, (request) => profileResponse(request, path, seconds, take));
   return [
-    page("/debug/pprof", async () => index(contention !== undefined)),
+    page("/debug/pprof", async () => indexPage(contention !== undefined)),
     profile("profile", 30, (seconds, signal) => profiler.cpu(seconds, signal)),
     profile("heap", 10, (seconds, signal) => profiler.heap("inuse", seconds, signal)),
     profile("allocs", 10, (seconds, signal) => profiler.heap("alloc", seconds, signal)),
     profile("trace", 1, async (seconds, signal) => ({ raw: await profiler.trace(seconds, signal) })),
     ...(contention === undefined
       ? []
-      : [page("/debug/pprof/block", async () => await packed("block", contention.stacks()))]),
+      : [page("/debug/pprof/block", async () => await pprofResponse("block", contention.stacks()))]),
     page("/debug/pprof/cmdline", async () => textResponse(200, process.argv.join("\0"), NOSNIFF)),
     // Profiles name their functions: there is nothing to look up.
     page("/debug/pprof/symbol", async () => textResponse(200, "num_symbols: 0\n", NOSNIFF)),
@@ -62,40 +62,40 @@ type Take = (
   signal: AbortSignal,
 ) => Promise<{ readonly raw: object; readonly stacks?: StackProfile | undefined }>;
 
-async function profileAnswer(request: HttpRequest, name: string, usual: number, take: Take): Promise<HttpResponse> {
+async function profileResponse(request: HttpRequest, name: string, usual: number, take: Take): Promise<HttpResponse> {
   const query = new URLSearchParams(request.query);
-  const asked = Number(query.get("seconds") ?? usual);
-  const seconds = asked > 0 ? asked : usual;
+  const requested = Number(query.get("seconds") ?? usual);
+  const seconds = requested > 0 ? requested : usual;
   if (seconds > SECONDS_MAX) {
     return textResponse(400, `seconds must be at most ${SECONDS_MAX}: profiles are kept in memory\n`, NOSNIFF);
   }
   try {
     const { raw, stacks } = await take(seconds, request.signal);
-    if (stacks !== undefined && !query.has("format")) return await packed(name, stacks);
+    if (stacks !== undefined && !query.has("format")) return await pprofResponse(name, stacks);
     const file = { profile: "svc.cpuprofile", trace: "svc.trace.json" }[name] ?? "svc.heapprofile";
-    return bytesResponse(200, "application/json", Buffer.from(JSON.stringify(raw)), attachment(file));
+    return bytesResponse(200, "application/json", Buffer.from(JSON.stringify(raw)), attachmentHeaders(file));
   } catch (error) {
-    if (error instanceof ProfilerBusy) return textResponse(500, `${error.message}\n`, { ...NOSNIFF, "x-go-pprof": "1" });
+    if (error instanceof ProfilerBusyError) return textResponse(500, `${error.message}\n`, { ...NOSNIFF, "x-go-pprof": "1" });
     throw error;
   }
 }
 
-async function packed(name: string, stacks: StackProfile): Promise<HttpResponse> {
-  return bytesResponse(200, "application/octet-stream", await compress(encodePprof(stacks)), attachment(name));
+async function pprofResponse(name: string, stacks: StackProfile): Promise<HttpResponse> {
+  return bytesResponse(200, "application/octet-stream", await compress(encodePprof(stacks)), attachmentHeaders(name));
 }
 
-function attachment(file: string) {
+function attachmentHeaders(file: string) {
   return { ...NOSNIFF, "content-disposition": `attachment; filename="${file}"` };
 }
 
 async function changeVerbosity(request: HttpRequest, { setVerbosity }: DebugDeps): Promise<HttpResponse> {
   if (request.method !== "PUT") return textResponse(406, "unsupported http method\n", NOSNIFF);
-  const given = Buffer.from(await readBody(request, LEVEL_BYTES_MAX)).toString();
-  if (!/^\d{1,9}$/.test(given)) {
-    return textResponse(400, `failed to set the verbosity to ${JSON.stringify(given)}: it must be a number\n`, NOSNIFF);
+  const text = Buffer.from(await readBody(request, LEVEL_BYTES_MAX)).toString();
+  if (!/^\d{1,9}$/.test(text)) {
+    return textResponse(400, `failed to set the verbosity to ${JSON.stringify(text)}: it must be a number\n`, NOSNIFF);
   }
-  setVerbosity(Number(given));
-  return textResponse(200, `successfully set klog.logging.verbosity to ${given}`);
+  setVerbosity(Number(text));
+  return textResponse(200, `successfully set klog.logging.verbosity to ${text}`);
 }
 
 const CONTENTS: readonly (readonly [path: string, what: string])[] = [
@@ -108,7 +108,7 @@ const CONTENTS: readonly (readonly [path: string, what: string])[] = [
   ["symbol", "nothing: profiles name their functions"],
 ];
 
-function index(contention: boolean): HttpResponse {
+function indexPage(contention: boolean): HttpResponse {
   const rows = CONTENTS.filter(([path]) => contention || path !== "block").map(
     ([path, what]) => `<li><a href="/debug/pprof/${path}">${path}</a>: ${what}</li>`,
   );

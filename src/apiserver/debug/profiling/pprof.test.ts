@@ -1,7 +1,7 @@
 import t from "tap";
 import { Reader, wireBytes, wireVarint } from "../../../schema/protobuf/wire.ts";
 import { encodePprof } from "./pprof.ts";
-import { cpuStacks, heapStacks } from "./v8-profiles.ts";
+import { toCpuStacks, toHeapStacks } from "./v8-profiles.ts";
 
 type Message = Readonly<Record<number, readonly (number | Buffer)[]>>;
 
@@ -68,7 +68,7 @@ t.test("encodePprof() writes a processor's profile that pprof reads", async (t) 
     { id: 4, callFrame: at("(idle)") },
   ];
   const profile = { nodes, startTime: 0, endTime: 5000, samples: [3, 3, 2, 4], timeDeltas: [1000, 1500, 900, 1600] };
-  const { first, ...rest } = shown(encodePprof(cpuStacks(profile, 1000, 1_700_000_000_123)));
+  const { first, ...rest } = shown(encodePprof(toCpuStacks(profile, 1000, 1_700_000_000_123)));
   t.equal(first, "", "the first text is the empty one");
   t.same(rest, {
     types: ["samples/count", "cpu/nanoseconds"],
@@ -89,7 +89,7 @@ t.test("heapStacks() adds up what each stack has allocated", async (t) => {
     { size: 24, nodeId: 3 },
     { size: 8, nodeId: 2 },
   ];
-  const { types, samples: found } = heapStacks({ head, samples }, "alloc", 1024, { startedMs: 0, durationMs: 1 });
+  const { types, samples: found } = toHeapStacks({ head, samples }, "alloc", 1024, { startedMs: 0, durationMs: 1 });
   t.same(
     types.map(({ type }) => type),
     ["alloc_objects", "alloc_space"],

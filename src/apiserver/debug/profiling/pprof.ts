@@ -33,8 +33,8 @@ export interface StackProfile {
 
 /** Not yet compressed; what reads it wants gzip. */
 export function encodePprof(profile: StackProfile): Buffer {
-  const texts = new Texts();
-  const functions = new Functions();
+  const texts = new StringTable();
+  const functions = new FunctionTable();
   const stacks = profile.samples.map(({ frames }) => frames.map((frame) => functions.idOf(frame)));
   const writer = new ReverseWriter();
   const message = (field: number, write: () => void): void => {
@@ -95,7 +95,7 @@ export function encodePprof(profile: StackProfile): Buffer {
 }
 
 /** Texts by number; 0 is the empty one. */
-class Texts {
+class StringTable {
   readonly #places = new Map<string, number>([["", 0]]);
 
   indexOf(text: string): number {
@@ -112,7 +112,7 @@ class Texts {
   }
 }
 
-class Functions {
+class FunctionTable {
   readonly #known = new Map<string, { readonly id: number; readonly frame: StackFrame }>();
 
   idOf(frame: StackFrame): number {

@@ -2,7 +2,7 @@
 import type { Profiler as V8 } from "node:inspector";
 import { type Session as InspectorSession, Session } from "node:inspector/promises";
 import type { Clock } from "../../../std/time/clock.ts";
-import { cpuStacks, heapStacks, type SampledHeap } from "./v8-profiles.ts";
+import { toCpuStacks, toHeapStacks, type SampledHeap } from "./v8-profiles.ts";
 
 /** A thousand a second: ten times as fine as Go's. */
 const CPU_INTERVAL_US = 1000;
@@ -12,7 +12,7 @@ const TRACE_CATEGORIES = ["v8", "node.perf", "node.async_hooks", "node.http", "n
 const TRACE_EVENTS_MAX = 200_000;
 
 /** Somebody else is at it. */
-export class ProfilerBusy extends Error {
+export class ProfilerBusyError extends Error {
   override readonly name = "ProfilerBusy";
 }
 
@@ -26,7 +26,7 @@ export class Profiler {
 
   /** Where the processor's time went. Ends early, with the signal's reason, when that aborts. */
   async cpu(seconds: number, signal: AbortSignal) {
-    return await this.#alone("cpu profiling", async (session) => {
+    return await this.#runExclusively("cpu profiling", async (session) => {
       const startedMs = this.#clock.now();
       await session.post("Profiler.enable");
       await session.post("Profiler.setSamplingInterval", { interval: CPU_INTERVAL_US });
@@ -37,13 +37,13 @@ export class Profiler {
       } finally {
         ({ profile } = await session.post("Profiler.stop"));
       }
-      return { raw: profile, stacks: cpuStacks(profile, CPU_INTERVAL_US, startedMs) };
+      return { raw: profile, stacks: toCpuStacks(profile, CPU_INTERVAL_US, startedMs) };
     });
   }
 
   /** What was allocated meanwhile: all of it (`alloc`), or what is there still at the end (`inuse`). */
   async heap(kind: "inuse" | "alloc", seconds: number, signal: AbortSignal) {
-    return await this.#alone("heap profiling", async (session) => {
+    return await this.#runExclusively("heap profiling", async (session) => {
       const startedMs = this.#clock.now();
       const gone = kind === "alloc";
       await session.post("HeapProfiler.enable");
@@ -60,13 +60,13 @@ export class Profiler {
         profile = stopped.profile as unknown as SampledHeap;
       }
       const times = { startedMs, durationMs: this.#clock.now() - startedMs };
-      return { raw: profile, stacks: heapStacks(profile, kind, HEAP_INTERVAL_BYTES, times) };
+      return { raw: profile, stacks: toHeapStacks(profile, kind, HEAP_INTERVAL_BYTES, times) };
     });
   }
 
   /** Events of Node and V8, in the form that Chrome and Perfetto show. */
   async trace(seconds: number, signal: AbortSignal): Promise<object> {
-    return await this.#alone("tracing", async (session) => {
+    return await this.#runExclusively("tracing", async (session) => {
       const traceEvents: object[] = [];
       const complete = new Promise<void>((resolve) => session.once("NodeTracing.tracingComplete", () => resolve()));
       session.on("NodeTracing.dataCollected", ({ params }) => {
@@ -83,9 +83,9 @@ export class Profiler {
     });
   }
 
-  async #alone<T>(what: string, work: (session: InspectorSession) => Promise<T>): Promise<T> {
+  async #runExclusively<T>(what: string, work: (session: InspectorSession) => Promise<T>): Promise<T> {
     if (this.#busyWith !== undefined) {
-      throw new ProfilerBusy(`Could not enable ${what}: ${this.#busyWith} already in use`);
+      throw new ProfilerBusyError(`Could not enable ${what}: ${this.#busyWith} already in use`);
     }
     this.#busyWith = what;
     const session = new Session();

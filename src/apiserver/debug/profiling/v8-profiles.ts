@@ -17,7 +17,7 @@ interface HeapNode {
 /** What V8 counts as a sample while nothing runs. */
 const IDLE = "(idle)";
 
-export function cpuStacks(profile: Profiler.Profile, intervalUs: number, startedMs: number): StackProfile {
+export function toCpuStacks(profile: Profiler.Profile, intervalUs: number, startedMs: number): StackProfile {
   const parents = new Map<number, number>();
   const nodes = new Map(profile.nodes.map((node) => [node.id, node]));
   for (const { id, children = [] } of profile.nodes) for (const child of children) parents.set(child, id);
@@ -51,7 +51,7 @@ export function cpuStacks(profile: Profiler.Profile, intervalUs: number, started
 }
 
 /** `kind`: of what is there still (`inuse`), or of all that was made (`alloc`). */
-export function heapStacks(
+export function toHeapStacks(
   profile: SampledHeap,
   kind: "inuse" | "alloc",
   intervalBytes: number,
@@ -66,15 +66,15 @@ export function heapStacks(
   }
   const samples: StackSample[] = [];
   // Stacks may be deep: no recursion.
-  const left: { readonly node: HeapNode; readonly below: readonly StackFrame[] }[] = [
+  const pending: { readonly node: HeapNode; readonly below: readonly StackFrame[] }[] = [
     { node: profile.head, below: [] },
   ];
-  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
     const { node, below } = next;
     const frames = node === profile.head ? below : [frameOf(node.callFrame), ...below];
     const count = counts.get(node.id);
     if (count !== undefined) samples.push({ frames, values: [count.objects, count.bytes] });
-    for (const child of node.children) left.push({ node: child, below: frames });
+    for (const child of node.children) pending.push({ node: child, below: frames });
   }
   return {
     types: [
