@@ -1,11 +1,11 @@
 /**
- * A failure of HTTP itself, below any API: body too large, encoding refused. The server answers with it as a `Status`
- * object, whoever threw it.
+ * An error of HTTP itself, below any API: body too large, encoding not supported. The server responds with it as a
+ * `Status` object.
  */
 export class HttpError extends Error {
   override readonly name = "HttpError";
   readonly code: number;
-  /** In Kubernetes' words: `RequestEntityTooLarge`. */
+  /** Reason of the Status: `RequestEntityTooLarge`. */
   readonly reason: string;
 
   constructor(code: number, reason: string, message: string, options?: { readonly cause?: unknown }) {

@@ -2,7 +2,7 @@ import t from "tap";
 import { headerValues } from "./message.ts";
 import { makeRequest } from "./request.ts";
 
-t.test("headerValues() tells repeated headers apart from commas within one", async (t) => {
+t.test("headerValues() distinguishes repeated headers from commas within one", async (t) => {
   const headers = { "x-group": "a, b, c", "x-user": "jo" };
   const rawHeaders = ["X-Group", "a, b", "x-user", "jo", "x-GROUP", "c"];
   const sent = { ...makeRequest({ path: "/", headers }), rawHeaders };

@@ -30,7 +30,7 @@ t.test("negotiate() follows the client's order and weights", async (t) => {
   for (const [accept, expected] of choices) t.equal(negotiate(accept, offers)?.offer, expected, String(accept));
 });
 
-t.test("negotiate() lets the caller judge parameters and hands them over", async (t) => {
+t.test("negotiate() lets the caller check parameters, and returns them", async (t) => {
   const table = (_: unknown, params: Readonly<Record<string, string>>) =>
     params.as === undefined || (params.as === "Table" && params.v === "v1");
   const asked = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1,application/json";
@@ -40,7 +40,7 @@ t.test("negotiate() lets the caller judge parameters and hands them over", async
   t.strictSame({ ...negotiate("application/json;as=Other, application/json", offers, table)?.params }, {});
 });
 
-t.test("parseMediaType() reads parameters and refuses what is none", async (t) => {
+t.test("parseMediaType() parses parameters, and returns undefined for a malformed type", async (t) => {
   const media = parseMediaType('Application/JSON; Charset="utf-8" ;stream=watch; __proto__=x');
   t.equal(media?.type, "application/json");
   t.equal(media?.params.charset, "utf-8");
@@ -50,7 +50,7 @@ t.test("parseMediaType() reads parameters and refuses what is none", async (t) =
     t.equal(parseMediaType(bad), undefined, JSON.stringify(bad));
 });
 
-t.test("parseAccept() looks at a bounded number of clauses", async (t) => {
+t.test("parseAccept() parses a bounded number of clauses", async (t) => {
   t.ok(parseAccept("a/b,".repeat(100_000)).length <= 64);
   t.ok(parseAccept('a/b;x="y",'.repeat(100_000)).length <= 64);
   t.strictSame(parseAccept('"'.repeat(100_000)), []);

@@ -10,7 +10,7 @@ export interface Offer {
   readonly mediaType: string;
 }
 
-/** More clauses than any honest client sends; the rest is not looked at. */
+/** More clauses than real clients send; the rest is ignored. */
 const CLAUSES_MAX = 64;
 
 const TOKEN = /^[!#$%&'*+\-.^_`|~\w]+$/;
@@ -33,7 +33,7 @@ export function parseMediaType(header: string): MediaType | undefined {
   return { type, params };
 }
 
-/** The clauses of an `Accept` header, most wanted first; those with `q=0` left out. Malformed clauses are skipped. */
+/** The clauses of an `Accept` header, highest weight first; without those of `q=0` and malformed ones. */
 export function parseAccept(header: string): readonly MediaType[] {
   const clauses: { readonly media: MediaType; readonly q: number }[] = [];
   for (const part of splitOutsideQuotes(header, ",", CLAUSES_MAX)) {
@@ -44,15 +44,15 @@ export function parseAccept(header: string): readonly MediaType[] {
     if (Number.isNaN(weight) || weight <= 0) continue;
     clauses.push({ media: { type: media.type, params }, q: Math.min(weight, 1) });
   }
-  // Stable: among equals the client's own order holds.
+  // A stable sort keeps the client's order among equals.
   clauses.sort((a, b) => b.q - a.q || wildcardRank(a.media.type) - wildcardRank(b.media.type));
   return clauses.map((clause) => clause.media);
 }
 
 /**
- * Picks what to answer with: the first clause of `accept` that an offer satisfies, offers tried in their order. No
- * header, or an empty one, takes the first offer. `fits` judges the clause's parameters, such as
- * `as=Table;v=v1;g=meta.k8s.io`; without it a clause with `as` never fits. Undefined: nothing acceptable (406).
+ * Chooses the media type of a response: the first clause of `accept` that an offer satisfies, offers in their order. No
+ * header, or an empty one, takes the first offer. `accepts` checks the clause's parameters, such as
+ * `as=Table;v=v1;g=meta.k8s.io`; without it a clause with `as` never matches. Undefined: nothing acceptable (406).
  */
 export function negotiate<O extends Offer>(
   accept: string | undefined,
@@ -73,8 +73,8 @@ export function negotiate<O extends Offer>(
 }
 
 /**
- * Whether one of the clauses of `accept` is an offer, to the letter, or takes anything. Parameters do not count. No
- * header, or an empty one, takes anything.
+ * Whether one of the clauses of `accept` is exactly an offered media type, or the wildcard. Parameters are ignored. No
+ * header, or an empty one, accepts anything.
  */
 export function acceptsExactly(accept: string | undefined, offers: readonly Offer[]): boolean {
   if (accept === undefined || accept === "") return true;
@@ -105,13 +105,13 @@ function splitOutsideQuotes(header: string, separator: string, partsMax = Number
   const parts: string[] = [];
   let quoted = false;
   let start = 0;
-  for (let at = 0; at < header.length && parts.length < partsMax; at++) {
-    const character = header[at];
-    if (quoted && character === "\\") at++;
+  for (let index = 0; index < header.length && parts.length < partsMax; index++) {
+    const character = header[index];
+    if (quoted && character === "\\") index++;
     else if (character === '"') quoted = !quoted;
     else if (!quoted && character === separator) {
-      parts.push(header.slice(start, at));
-      start = at + 1;
+      parts.push(header.slice(start, index));
+      start = index + 1;
     }
   }
   if (parts.length < partsMax) parts.push(header.slice(start));

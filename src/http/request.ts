@@ -1,4 +1,4 @@
-/** Requests made inside the process: by clients, and by components that call a `Handler` directly. */
+/** Requests made in this process, by clients and by components that call a `Handler` directly. */
 import type { Headers, HttpRequest, Peer } from "./message.ts";
 
 export interface RequestInit {
@@ -14,7 +14,7 @@ export interface RequestInit {
   readonly peer?: Peer | undefined;
 }
 
-const here: Peer = { address: "127.0.0.1", port: 0, encrypted: true, certificates: [], protocol: "local" };
+const localPeer: Peer = { address: "127.0.0.1", port: 0, encrypted: true, certificates: [], protocol: "local" };
 
 export function makeRequest(init: RequestInit): HttpRequest {
   const body = typeof init.body === "string" ? Buffer.from(init.body) : init.body;
@@ -24,7 +24,7 @@ export function makeRequest(init: RequestInit): HttpRequest {
     query: init.query ?? "",
     headers: init.headers ?? {},
     body: once(body),
-    peer: init.peer ?? here,
+    peer: init.peer ?? localPeer,
     signal: init.signal ?? new AbortController().signal,
   };
 }

@@ -4,17 +4,19 @@ import { HttpError } from "./http-error.ts";
 import { makeRequest } from "./request.ts";
 import { acceptsGzip, bytesResponse, compressResponses, errorResponse, jsonResponse, textResponse } from "./respond.ts";
 
-t.test("acceptsGzip() takes the plain name alone", async (t) => {
+t.test("acceptsGzip() accepts the plain name only", async (t) => {
   for (const yes of ["gzip", "deflate, gzip", " gzip ,br"]) t.equal(acceptsGzip(yes), true, yes);
   for (const no of [undefined, "", "identity", "gzip;q=1.0", "GZIP", "*", "gzip;q=0.000, *", "gzipped"])
     t.equal(acceptsGzip(no), false, String(no));
 });
 
-t.test("compression() compresses large bodies for those who ask, and no streams", async (t) => {
+t.test("compressResponses() compresses large bodies for clients that accept gzip, and no streams", async (t) => {
   const large = [Buffer.alloc(80_000, "a"), Buffer.alloc(80_000, "b")];
   const asked = (accept?: string, method = "GET") =>
     makeRequest({ method, path: "/", headers: accept === undefined ? {} : { "accept-encoding": accept } });
-  const serve = compressResponses()(async () => bytesResponse(200, "text/plain", large, { "content-length": "160000" }));
+  const serve = compressResponses()(async () =>
+    bytesResponse(200, "text/plain", large, { "content-length": "160000" }),
+  );
   const packed = await serve(asked("gzip"));
   t.equal(packed.headers["content-encoding"], "gzip");
   t.equal(packed.headers["content-length"], undefined);
@@ -27,7 +29,7 @@ t.test("compression() compresses large bodies for those who ask, and no streams"
   t.equal((await compressResponses(0)(async () => bytesResponse(200, "x/y", stream))(asked("gzip"))).body, stream);
 });
 
-t.test("errorResponse() shows an HttpError and hides everything else", async (t) => {
+t.test("errorResponse() shows the message of an HttpError, and of nothing else", async (t) => {
   const shown = errorResponse(new HttpError(413, "RequestEntityTooLarge", "too large"));
   t.match(JSON.parse(String(shown.body)), { kind: "Status", apiVersion: "v1", code: 413, message: "too large" });
   const hidden = errorResponse(new Error("password is hunter2"));

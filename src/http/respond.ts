@@ -1,12 +1,12 @@
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { HttpError } from "./http-error.ts";
-import type { ResponseHeaders, Filter, HttpResponse } from "./message.ts";
+import type { Filter, HttpResponse, ResponseHeaders } from "./message.ts";
 import { bodyLength, isStreamed } from "./server/write-body.ts";
 
 const gzipAsync = promisify(gzip);
 
-/** As Kubernetes: the fastest level, and only where it is worth it. */
+/** Kubernetes' level and threshold. */
 const GZIP_LEVEL = 1;
 const GZIP_THRESHOLD_BYTES = 128 * 1024;
 
@@ -28,7 +28,7 @@ export function bytesResponse(
   return { status, headers: { "content-type": mediaType, ...headers }, body };
 }
 
-/** A failure in the form every client of the API reads. */
+/** An error as a Status object. */
 export function statusResponse(
   code: number,
   reason: string,
@@ -40,21 +40,21 @@ export function statusResponse(
   return jsonResponse(code, status, headers);
 }
 
-/** What the client is told of something thrown. Only `HttpError` is meant for it; anything else may carry secrets. */
+/** The response for something thrown. Shows the message of an `HttpError` only; other errors may contain secrets. */
 export function errorResponse(error: unknown): HttpResponse {
   if (error instanceof HttpError) return statusResponse(error.code, error.reason, error.message);
   return statusResponse(500, "InternalError", "Internal error occurred: the server could not handle this request");
 }
 
 /**
- * Compresses bodies of at least `thresholdBytes` (128 KiB when absent) for clients that accept gzip. Streams are left
- * alone.
+ * Compresses bodies of at least `thresholdBytes` (128 KiB when absent) for clients that accept gzip. Streams stay
+ * uncompressed.
  */
 export function compressResponses(thresholdBytes: number = GZIP_THRESHOLD_BYTES): Filter {
   return (next) => (request) => {
-    const answering = next(request);
-    if (request.method === "HEAD" || !acceptsGzip(request.headers["accept-encoding"])) return answering;
-    return answering.then((response) => {
+    const responding = next(request);
+    if (request.method === "HEAD" || !acceptsGzip(request.headers["accept-encoding"])) return responding;
+    return responding.then((response) => {
       const { body, headers } = response;
       if (isStreamed(body) || headers["content-encoding"] !== undefined) return response;
       const length = bodyLength(body) ?? 0;
@@ -77,7 +77,7 @@ async function compressResponse(
   };
 }
 
-/** As in Kubernetes: by its plain name, whatever a client prefers. */
+/** As in Kubernetes: only the plain name `gzip` counts, weights are ignored. */
 export function acceptsGzip(header: string | undefined): boolean {
   if (header === undefined || header === "gzip") return header !== undefined;
   return header.split(",").some((clause) => clause.trim() === "gzip");

@@ -23,15 +23,15 @@ interface Node<T> {
 }
 
 /**
- * Method and path to value: a tree of path segments. A pattern is made of literal segments, `{name}` for one segment
- * and, at its end, `{name*}` for all that is left (possibly nothing):
+ * Finds a value by method and path, in a tree of path segments. A pattern has literal segments, `{name}` for one segment
+ * and, at its end, `{name*}` for the rest of the path (possibly nothing):
  * `/api/v1/namespaces/{namespace}/pods/{name}/proxy/{path*}`. A literal segment wins over `{name}`, which wins over
- * `{name*}`. An empty segment is met by a literal one alone.
+ * `{name*}`. An empty segment matches a literal one only.
  */
 export class Router<T> {
   readonly #root: Node<T> = createNode();
 
-  /** Throws when the pattern is malformed or taken. */
+  /** Throws when the pattern is malformed or exists already. */
   add(method: string, pattern: string, value: T): void {
     if (!pattern.startsWith("/")) throw new Error(`Cannot add route ${pattern}: it does not start with a slash`);
     const names: string[] = [];
@@ -57,11 +57,11 @@ export class Router<T> {
       }
       routes = node.routes;
     }
-    if (routes.has(method)) throw new Error(`Cannot add route ${method} ${pattern}: it is taken`);
+    if (routes.has(method)) throw new Error(`Cannot add route ${method} ${pattern}: it exists already`);
     routes.set(method, { value, names });
   }
 
-  /** `path` as it came, still percent-encoded. One trailing slash is forgiven. */
+  /** `path` is percent-encoded. Ignores one trailing slash. */
   match(method: string, path: string): RouteMatch<T> | MethodMismatch | undefined {
     if (!path.startsWith("/")) return undefined;
     const segments = path === "/" ? [] : path.slice(1).split("/");
@@ -94,7 +94,10 @@ function addLiteral<T>(node: Node<T>, segment: string): Node<T> {
   return child;
 }
 
-function parseParameter(pattern: string, segment: string): { readonly name: string; readonly rest: boolean } | undefined {
+function parseParameter(
+  pattern: string,
+  segment: string,
+): { readonly name: string; readonly rest: boolean } | undefined {
   if (!/[{}]/.test(segment)) return undefined;
   const match = /^\{(\w+)(\*?)\}$/.exec(segment);
   if (match === null) throw new Error(`Cannot add route ${pattern}: ${segment} is neither literal nor a parameter`);
@@ -102,8 +105,8 @@ function parseParameter(pattern: string, segment: string): { readonly name: stri
 }
 
 /**
- * Visits all places the path leads to, best first, until one will do; says whether one did. As deep as the deepest
- * pattern, whatever the path. `values` are as they were when it returns.
+ * Calls `visit` with each node that the path matches, best first, until it returns true; returns whether it did. As deep
+ * as the deepest pattern, however long the path. Restores `values` when it returns false.
  */
 function visitMatches<T>(
   node: Node<T>,
@@ -139,7 +142,7 @@ function decodedChild<T>(node: Node<T>, segment: string): Node<T> | undefined {
 }
 
 /**
- * One segment's text. Undefined for what can be no name and might be read as a path behind us: `..`, an encoded slash,
+ * One segment's text. Undefined for what is no name and a backend may interpret as a path: `..`, an encoded slash,
  * a NUL, bytes that are not UTF-8.
  */
 function decodeSegment(segment: string): string | undefined {
@@ -149,7 +152,7 @@ function decodeSegment(segment: string): string | undefined {
     : text;
 }
 
-/** The tail of a path, slashes kept; undefined when it climbs. */
+/** The rest of a path, with its slashes; undefined when it has `..`. */
 function decodeRest(segments: readonly string[]): string | undefined {
   const texts: string[] = [];
   for (const segment of segments) {

@@ -13,7 +13,7 @@ async function all<T>(stream: AsyncIterable<T> | undefined): Promise<readonly T[
 
 const bytes = (text: string): Uint8Array => Buffer.from(text);
 
-t.test("valueStream() is read as bytes over a connection, and as values by who knows of them", async (t) => {
+t.test("createValueStream() can be read as bytes, and as values with readValues()", async (t) => {
   const stream = (): AsyncIterable<Uint8Array> =>
     createValueStream(
       () => each(bytes("1")),
@@ -25,7 +25,7 @@ t.test("valueStream() is read as bytes over a connection, and as values by who k
   t.equal(readValues(bytes("1")), undefined);
 });
 
-t.test("wrapped() wraps both readings", async (t) => {
+t.test("wrapStream() wraps the bytes and the values", async (t) => {
   let seen = 0;
   async function* counted<V>(stream: AsyncIterable<V>): AsyncGenerator<V> {
     for await (const item of stream) {

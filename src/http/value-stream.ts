@@ -1,21 +1,24 @@
 /**
- * Streams that can be read as values as well as bytes: a reader in the same process is spared the encoding of what it
- * would only decode again. Over a connection there are only bytes.
+ * Streams that can be read as values or as bytes: a reader in the same process takes the values and saves encoding and
+ * decoding. A connection carries the bytes.
  */
 import type { HttpResponse } from "./message.ts";
 
 const VALUES = Symbol("values");
 
-/** Either reading takes what there is: a stream is read once. */
+/** Either way of reading consumes the stream. */
 export interface ValueStream<V> extends AsyncIterable<Uint8Array> {
   [VALUES](): AsyncIterable<V>;
 }
 
-export function createValueStream<V>(bytes: () => AsyncIterable<Uint8Array>, values: () => AsyncIterable<V>): ValueStream<V> {
+export function createValueStream<V>(
+  bytes: () => AsyncIterable<Uint8Array>,
+  values: () => AsyncIterable<V>,
+): ValueStream<V> {
   return { [Symbol.asyncIterator]: () => bytes()[Symbol.asyncIterator](), [VALUES]: values };
 }
 
-/** The stream as `wrap` makes it, by whichever reading. */
+/** Applies `wrap` to the bytes, and to the values where there are values. */
 export function wrapStream(
   body: AsyncIterable<Uint8Array>,
   wrap: <V>(stream: AsyncIterable<V>) => AsyncIterable<V>,
@@ -28,7 +31,7 @@ export function wrapStream(
   );
 }
 
-/** What a body made by `valueStream` holds; undefined for every other body. */
+/** The values of a body made by `createValueStream`; undefined for every other body. */
 export function readValues(body: HttpResponse["body"]): AsyncIterable<unknown> | undefined {
   return VALUES in body ? (body as ValueStream<unknown>)[VALUES]() : undefined;
 }

@@ -102,7 +102,7 @@ else {
     const flags = [`--data-dir=${other.dataDir}`, "--bind-address=127.0.0.1", `--secure-port=${cluster.port}`];
     const taken = await command(svc, ["up", ...flags], { env });
     t.equal(taken.code, 1);
-    t.match(taken.stderr, `Cannot listen on port ${cluster.port}: another program does`);
+    t.match(taken.stderr, `Cannot listen on port ${cluster.port}: another program uses it`);
     t.same(await other.remains(), []);
   });
 }

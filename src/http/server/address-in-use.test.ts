@@ -1,7 +1,7 @@
 import t from "tap";
 import { explainAddressInUse } from "./address-in-use.ts";
 
-t.test("listening() names the flag for a port that is taken, the outermost where there are several", async (t) => {
+t.test("explainAddressInUse() adds the flag to EADDRINUSE; the outermost call wins", async (t) => {
   const taken = () => Promise.reject(Object.assign(new Error("in use"), { code: "EADDRINUSE", port: 6443 }));
   const inner = () => explainAddressInUse("--port", taken());
   await t.rejects(inner(), { message: /port 6443: .* with --port$/, code: "EADDRINUSE" });

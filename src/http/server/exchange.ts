@@ -1,4 +1,4 @@
-/** What HTTP/1.1 and HTTP/2 have in common: a request value over a readable, a handler that may fail, headers. */
+/** What HTTP/1.1 and HTTP/2 share: a request over a readable stream, a handler that may fail, headers. */
 import type { Readable } from "node:stream";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
@@ -6,7 +6,7 @@ import type { Handler, Headers, HttpRequest, HttpResponse, Peer } from "../messa
 import { errorResponse } from "../respond.ts";
 import type { Target } from "./request-target.ts";
 import type { RequestsInFlight } from "./requests-in-flight.ts";
-import { bodyLength, type StallTimeout, StalledError } from "./write-body.ts";
+import { bodyLength, StalledError, type StallTimeout } from "./write-body.ts";
 
 export interface ServerContext {
   readonly handler: Handler;
@@ -19,19 +19,19 @@ export interface ServerContext {
 export interface ListenLimits {
   /** All header names and values of a request together. */
   readonly headerBytes: number;
-  /** From a connection's beginning to the end of its TLS handshake. */
+  /** From the start of a connection to the end of its TLS handshake. */
   readonly handshakeTimeoutMs: number;
   /** From the first byte of a connection or request to the end of its headers. */
   readonly headerTimeoutMs: number;
   /** A connection without a request in flight is closed after this. */
   readonly idleTimeoutMs: number;
-  /** A client that takes nothing of its answer for this long loses it. */
+  /** A response of which the client reads nothing for this long is aborted. */
   readonly stallTimeoutMs: number;
   /** Concurrent requests on one HTTP/2 connection. */
   readonly streamsPerConnection: number;
 }
 
-/** A request whose body and signal cost nothing until they are asked for. */
+/** A request that creates its body iterator and signal lazily. */
 export class IncomingRequest implements HttpRequest {
   readonly method: string;
   readonly path: string;
@@ -61,7 +61,7 @@ export class IncomingRequest implements HttpRequest {
   }
 
   get body(): AsyncIterable<Uint8Array> {
-    // Leaving the loop early must not destroy the stream: the answer still goes out over it.
+    // Leaving the loop early must not destroy the stream: the response is sent over it.
     return this.#source === undefined ? emptyBody() : this.#source.iterator({ destroyOnReturn: false });
   }
 
@@ -73,7 +73,7 @@ export class IncomingRequest implements HttpRequest {
     return this.#controller.signal;
   }
 
-  /** The connection or stream ended before the answer did. */
+  /** The connection or stream ended before the response. */
   abort(): void {
     if (this.#aborted) return;
     this.#aborted = true;
@@ -89,20 +89,20 @@ export function callHandler(context: ServerContext, request: HttpRequest): Promi
   });
 }
 
-/** Half an answer was sent, or nobody takes it: says why for whoever looks after the server. */
+/** Logs why a response was not sent, or not to its end. */
 export function logFailure(context: ServerContext, request: HttpRequest, error: unknown): void {
   if (error instanceof StalledError) {
-    context.log.v(2)?.info("Gave up an answer", { reason: error.message, path: request.path });
+    context.log.v(2)?.info("Aborted a response", { reason: error.message, path: request.path });
     return;
   }
-  context.log.error("Could not answer a request", error, { method: request.method, path: request.path });
+  context.log.error("Failed to send a response", error, { method: request.method, path: request.path });
 }
 
 export function stallTimeout({ clock, limits }: ServerContext): StallTimeout {
   return { clock, stallTimeoutMs: limits.stallTimeoutMs };
 }
 
-/** Headers that belong to one connection, never to an answer. */
+/** Headers of one connection, which are never sent with a response. */
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
   "connection",
   "keep-alive",
@@ -112,16 +112,16 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
   "http2-settings",
 ]);
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern is there to find them.
 const UNSENDABLE = /[\0-\x08\x0a-\x1f\x7f]/;
 
-/** The handler's headers without those of the connection, with `content-length` where it is known. */
+/** The handler's headers without hop-by-hop ones, with `content-length` where the length is known. */
 export function outgoingHeaders(response: HttpResponse): Record<string, string | string[] | number> {
   const headers: Record<string, string | string[] | number> = {};
   for (const name in response.headers) {
     if (HOP_BY_HOP.has(name)) continue;
     const value = response.headers[name]!;
-    // node:http refuses such a value; node:http2 would send what it can of it.
+    // node:http refuses such a value; node:http2 would send part of it.
     const values = typeof value === "string" ? [value] : value;
     if (values.some((each) => UNSENDABLE.test(each))) {
       throw new Error(`Cannot send header ${name}: its value has a control character`);
@@ -135,7 +135,7 @@ export function outgoingHeaders(response: HttpResponse): Record<string, string |
   return headers;
 }
 
-/** The client, or what goes on here, wants the connection to end when its requests have been answered. */
+/** Whether the response requests to close the connection after the pending responses. */
 export function endsConnection({ headers }: HttpResponse): boolean {
   return headers.connection === "close";
 }
@@ -147,5 +147,5 @@ export function mayHaveBody(status: number): boolean {
 async function* emptyBody(): AsyncGenerator<Uint8Array> {}
 
 function clientGoneError(): Error {
-  return new DOMException("The client went away", "AbortError");
+  return new DOMException("The client disconnected", "AbortError");
 }

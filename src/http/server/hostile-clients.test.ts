@@ -1,4 +1,4 @@
-/** Clients that mean no good: each gets a clear refusal, costs a bounded amount, and does not keep others from work. */
+/** Malicious clients: each is refused, costs a bounded amount, and does not affect other clients. */
 import { once } from "node:events";
 import { connect as connectTcp, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
@@ -66,7 +66,7 @@ async function serve(t: Test, limits: Partial<ListenLimits> = {}): Promise<Liste
   return listener;
 }
 
-/** Somebody else is still served, and soon. */
+/** Another client is still served, without delay. */
 async function others(t: Test, { port }: Listener): Promise<void> {
   await using connection = await RawConnection.open(port);
   connection.send(PREFACE, settings(), get("/", 1));
@@ -81,14 +81,14 @@ async function gone(socket: Socket): Promise<void> {
   if (!socket.closed) await once(socket, "close");
 }
 
-/** Megabytes that `work` leaves the process larger by. */
+/** Megabytes by which `work` increases the memory of the process. */
 async function growth(work: () => Promise<void>): Promise<number> {
   const before = process.memoryUsage().rss;
   await work();
   return (process.memoryUsage().rss - before) / 2 ** 20;
 }
 
-t.test("listen() ends connections that never finish their handshake, their preface or their headers", async (t) => {
+t.test("listen() closes connections that never finish their handshake, preface or headers", async (t) => {
   const listener = await serve(t, { handshakeTimeoutMs: 1500, headerTimeoutMs: 1500, idleTimeoutMs: 1500 });
   const sockets: Socket[] = [];
   for (let count = 0; count < 50; count++) {
@@ -110,13 +110,13 @@ t.test("listen() ends connections that never finish their handshake, their prefa
   await gone(old);
 });
 
-t.test("listen() lets nobody hold a connection with a body that does not come", async (t) => {
+t.test("listen() closes a connection whose request body does not arrive", async (t) => {
   const listener = await serve(t);
   const old = connectTls({ host: "127.0.0.1", port: listener.port, rejectUnauthorized: false });
   await once(old, "secureConnect");
   let answer = "";
-  old.on("data", (piece) => {
-    answer += String(piece);
+  old.on("data", (chunk) => {
+    answer += String(chunk);
   });
   old.write("POST /late HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nx");
   await once(old, "close");
@@ -126,7 +126,7 @@ t.test("listen() lets nobody hold a connection with a body that does not come", 
   t.ok(await connection.until(({ frames }) => frames.some(({ type }) => type === TYPE.reset)), "the stream is reset");
 });
 
-t.test("listen() cuts off rapid resets, by frames of the client and by those it provokes", async (t) => {
+t.test("listen() closes connections with rapid resets, those sent by the client and those it provokes", async (t) => {
   const listener = await serve(t);
   for (const spoil of [
     (stream: number) => frame(TYPE.reset, 0, stream, uint32(8)),
@@ -146,67 +146,73 @@ t.test("listen() cuts off rapid resets, by frames of the client and by those it 
   }
 });
 
-t.test("listen() refuses headers without end, many or large, and those that grow when they are unpacked", async (t) => {
-  const listener = await serve(t);
-  const part = headerBlock([["x", "y".repeat(4000)]]);
-  const flood = await RawConnection.open(listener.port);
-  flood.send(PREFACE, settings(), frame(TYPE.headers, endStream, 1, headerBlock(fields("/"))));
-  for (let count = 0; count < 2000 && !flood.closed; count++) flood.send(frame(TYPE.continuation, 0, 1, part));
-  await ended(t, flood);
-  // One entry of 4000 bytes in the table, named 4000 times: 16 MB of headers in 8 KB.
-  const name = Buffer.concat([
-    Buffer.of(0x40, 1),
-    Buffer.from("b"),
-    Buffer.of(0x7f, 0xa1, 0x1e),
-    Buffer.alloc(4000, 97),
-  ]);
-  const bomb = await RawConnection.open(listener.port);
-  const block = Buffer.concat([headerBlock(fields("/")), name, Buffer.alloc(4000, 0xbe)]);
-  const grown = await growth(async () => {
-    for (let stream = 1; stream < 200; stream += 2) {
-      bomb.send(
-        ...(stream === 1 ? [PREFACE, settings()] : []),
-        frame(TYPE.headers, endHeaders | endStream, stream, block),
-      );
-    }
-    await bomb.until(({ frames }) => frames.some(({ type }) => type === TYPE.reset || type === TYPE.goaway));
-  });
-  t.ok(bomb.closed || bomb.frames.some(({ type }) => type === TYPE.reset || type === TYPE.goaway), "refused");
-  t.notOk(
-    bomb.frames.some(({ type }) => type === TYPE.data),
-    "nothing is answered as if it had been fine",
-  );
-  t.ok(grown < 64, `${grown} MB`);
-  await bomb[Symbol.asyncDispose]();
-  await others(t, listener);
-});
-
-t.test("listen() cuts off floods of pings, settings and empty frames whose answers nobody reads", async (t) => {
-  const listener = await serve(t);
-  const floods: Readonly<Record<string, Buffer>> = {
-    pings: frame(TYPE.ping, 0, 0, Buffer.alloc(8)),
-    settings: settings([4, 65_535]),
-    "acknowledgements of nothing": frame(TYPE.settings, ack, 0, Buffer.alloc(0)),
-  };
-  for (const [name, one] of Object.entries(floods)) {
-    const connection = await RawConnection.open(listener.port);
-    connection.send(PREFACE, settings());
-    connection.socket.pause();
-    const many = Buffer.concat(Array.from({ length: 1000 }, () => one));
+t.test(
+  "listen() refuses endless, too many or too large headers, also when they are large only after decompression",
+  async (t) => {
+    const listener = await serve(t);
+    const part = headerBlock([["x", "y".repeat(4000)]]);
+    const flood = await RawConnection.open(listener.port);
+    flood.send(PREFACE, settings(), frame(TYPE.headers, endStream, 1, headerBlock(fields("/"))));
+    for (let count = 0; count < 2000 && !flood.closed; count++) flood.send(frame(TYPE.continuation, 0, 1, part));
+    await ended(t, flood);
+    // One entry of 4000 bytes in the table, named 4000 times: 16 MB of headers in 8 KB.
+    const name = Buffer.concat([
+      Buffer.of(0x40, 1),
+      Buffer.from("b"),
+      Buffer.of(0x7f, 0xa1, 0x1e),
+      Buffer.alloc(4000, 97),
+    ]);
+    const bomb = await RawConnection.open(listener.port);
+    const block = Buffer.concat([headerBlock(fields("/")), name, Buffer.alloc(4000, 0xbe)]);
     const grown = await growth(async () => {
-      for (let count = 0; count < 200 && connection.socket.writable; count++) {
-        if (!connection.socket.write(many))
-          await Promise.race([once(connection.socket, "drain").catch(() => {}), sleep(20)]);
+      for (let stream = 1; stream < 200; stream += 2) {
+        bomb.send(
+          ...(stream === 1 ? [PREFACE, settings()] : []),
+          frame(TYPE.headers, endHeaders | endStream, stream, block),
+        );
       }
+      await bomb.until(({ frames }) => frames.some(({ type }) => type === TYPE.reset || type === TYPE.goaway));
     });
-    t.ok(grown < 80, `${name}: ${grown} MB`);
+    t.ok(bomb.closed || bomb.frames.some(({ type }) => type === TYPE.reset || type === TYPE.goaway), "refused");
+    t.notOk(
+      bomb.frames.some(({ type }) => type === TYPE.data),
+      "nothing is answered as if it had been fine",
+    );
+    t.ok(grown < 64, `${grown} MB`);
+    await bomb[Symbol.asyncDispose]();
     await others(t, listener);
-    connection.socket.resume();
-    await connection[Symbol.asyncDispose]();
-  }
-});
+  },
+);
 
-t.test("listen() holds back large answers that their client does not read", async (t) => {
+t.test(
+  "listen() closes connections with floods of pings, settings and empty frames that do not read the acknowledgements",
+  async (t) => {
+    const listener = await serve(t);
+    const floods: Readonly<Record<string, Buffer>> = {
+      pings: frame(TYPE.ping, 0, 0, Buffer.alloc(8)),
+      settings: settings([4, 65_535]),
+      "acknowledgements of nothing": frame(TYPE.settings, ack, 0, Buffer.alloc(0)),
+    };
+    for (const [name, one] of Object.entries(floods)) {
+      const connection = await RawConnection.open(listener.port);
+      connection.send(PREFACE, settings());
+      connection.socket.pause();
+      const many = Buffer.concat(Array.from({ length: 1000 }, () => one));
+      const grown = await growth(async () => {
+        for (let count = 0; count < 200 && connection.socket.writable; count++) {
+          if (!connection.socket.write(many))
+            await Promise.race([once(connection.socket, "drain").catch(() => {}), sleep(20)]);
+        }
+      });
+      t.ok(grown < 80, `${name}: ${grown} MB`);
+      await others(t, listener);
+      connection.socket.resume();
+      await connection[Symbol.asyncDispose]();
+    }
+  },
+);
+
+t.test("listen() buffers little of large responses that their client does not read", async (t) => {
   const listener = await serve(t, { stallTimeoutMs: 300 });
   const connection = await RawConnection.open(listener.port);
   const grown = await growth(async () => {
@@ -224,7 +230,7 @@ t.test("listen() holds back large answers that their client does not read", asyn
   await connection[Symbol.asyncDispose]();
 });
 
-t.test("listen() forgets sockets whose clients have said all and hear nothing", async (t) => {
+t.test("listen() releases sockets of clients that have ended their side and do not read", async (t) => {
   const listener = await serve(t, { idleTimeoutMs: 200, headerTimeoutMs: 200 });
   for (const protocol of ["h2", "http/1.1"]) {
     const half = { rejectUnauthorized: false, ALPNProtocols: [protocol], allowHalfOpen: true };

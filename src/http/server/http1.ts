@@ -1,30 +1,30 @@
-/** HTTP/1.1: requests of node:http turned into exchanges. */
+/** HTTP/1.1: calls the handler with the requests of node:http. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Headers, HttpRequest, HttpResponse, Peer } from "../message.ts";
 import { statusResponse } from "../respond.ts";
 import {
+  callHandler,
   endsConnection,
   IncomingRequest,
   logFailure,
   mayHaveBody,
   outgoingHeaders,
-  stallTimeout,
-  callHandler,
   type ServerContext,
+  stallTimeout,
 } from "./exchange.ts";
 import { Pipeline } from "./pipeline.ts";
 import { parseTarget } from "./request-target.ts";
 import { discardBody, isStreamed, writeBody } from "./write-body.ts";
 
-/** Of what could not be read as a request, the bytes. */
+/** Has the bytes that could not be parsed as a request. */
 interface ClientError extends NodeJS.ErrnoException {
   readonly rawPacket?: Buffer;
 }
 
 const REQUEST_LINE_BYTES_MAX = 8192;
 
-/** A server for sockets that it is given, or for plain connections of its own. */
+/** A server for sockets passed to it, or for plain connections of its own. */
 export function createHttp1Server(context: ServerContext, peerOf: (socket: Duplex) => Peer): Server {
   const { limits } = context;
   const server = createServer({
@@ -32,10 +32,10 @@ export function createHttp1Server(context: ServerContext, peerOf: (socket: Duple
     headersTimeout: limits.headerTimeoutMs,
     connectionsCheckingInterval: Math.max(100, Math.min(10_000, limits.headerTimeoutMs / 2)),
     keepAliveTimeout: limits.idleTimeoutMs,
-    // How long a body may take is for whoever reads it to say: an upload or a watch has no natural end.
+    // The reader of a body limits its time: an upload or a watch has no natural end.
     requestTimeout: 0,
     insecureHTTPParser: false,
-    // Seen to below, in the words of the others.
+    // Checked by `findViolation`, so that the response is like the others.
     requireHostHeader: false,
   });
   const pipeline = new Pipeline();
@@ -45,7 +45,7 @@ export function createHttp1Server(context: ServerContext, peerOf: (socket: Duple
     const { socket } = incoming;
     incoming.on("error", () => {});
     outgoing.on("error", () => {});
-    // Of a connection that will be closed, node:http reads on.
+    // node:http reads on from a connection that is about to be closed.
     if (rejected.has(socket)) return;
     const violation = findViolation(incoming);
     if (violation !== undefined) rejected.add(socket);
@@ -64,21 +64,21 @@ export function createHttp1Server(context: ServerContext, peerOf: (socket: Duple
   });
   server.on("clientError", (error: ClientError, socket) => {
     const response = responses.get(socket);
-    // The middle of an answer is no place for another one.
+    // No second response can start in the middle of one.
     if (response?.headersSent === true && !response.writableFinished) socket.destroy();
     else rejectMalformed(error, socket);
   });
   return server;
 }
 
-/** What is wrong with a request that node:http has let through; undefined when nothing is. */
+/** What is wrong with a request that node:http accepts; undefined when nothing is. */
 function findViolation({ url, httpVersion, rawHeaders }: IncomingMessage): string | undefined {
   if (parseTarget(url) === undefined) return "the request's target is malformed";
   let hostHeaders = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) if (/^host$/i.test(rawHeaders[index]!)) hostHeaders++;
-  // HTTP/1.0 had none; of two, others may believe the other one.
+  // HTTP/1.0 has no Host. With two, a proxy may use the other one (request smuggling).
   const isValid = hostHeaders === 1 || (hostHeaders === 0 && httpVersion === "1.0");
-  return isValid ? undefined : `the request names ${hostHeaders === 0 ? "no host" : "several hosts"}`;
+  return isValid ? undefined : `the request has ${hostHeaders === 0 ? "no Host header" : "several Host headers"}`;
 }
 
 function malformedResponse(violation: string): HttpResponse {
@@ -117,10 +117,10 @@ async function respondWithError(
 ): Promise<void> {
   if (outgoing.destroyed) return;
   if (!request.signal.aborted) logFailure(context, request, error);
-  // Half an answer cannot be taken back: a broken connection is the only way to say that it is not whole.
+  // A partial response cannot be taken back: only a broken connection marks it as incomplete.
   if (outgoing.headersSent) outgoing.destroy();
   else {
-    const response = statusResponse(500, "InternalError", "Internal error occurred: the answer could not be written");
+    const response = statusResponse(500, "InternalError", "Internal error occurred: the response could not be written");
     await sendResponse(context, incoming, outgoing, response);
   }
 }
@@ -137,7 +137,7 @@ async function sendResponse(
   }
   try {
     const headers = outgoingHeaders(response);
-    // An unread body would have to be read to its end before the connection can be used again.
+    // Before the connection can be reused, an unread body would have to be read to its end.
     if (context.inFlight.draining || !incoming.complete || endsConnection(response)) headers.connection = "close";
     outgoing.writeHead(response.status, headers);
   } catch (error) {
@@ -170,7 +170,7 @@ function plainHeaders(incoming: IncomingMessage): Headers {
   return plain;
 }
 
-/** Bytes that are no request. The answer is written by hand: there is no request to answer. */
+/** Bytes that are no request. Writes the response by hand, since node:http has no request to respond to. */
 function rejectMalformed(error: ClientError, socket: Duplex): void {
   if (error.code === "ECONNRESET" || !socket.writable) {
     socket.destroy();
@@ -182,8 +182,8 @@ function rejectMalformed(error: ClientError, socket: Duplex): void {
     endWithResponse(socket, "405 Method Not Allowed", headers, Buffer.from(body as Uint8Array).toString());
     return;
   }
-  const [code, message] = errorResponses[error.code ?? ""] ?? ["400 Bad Request", "the request is malformed"];
-  endWithResponse(socket, code, "Content-Type: text/plain; charset=utf-8", `${message}\n`);
+  const [statusLine, message] = errorResponses[error.code ?? ""] ?? ["400 Bad Request", "the request is malformed"];
+  endWithResponse(socket, statusLine, "Content-Type: text/plain; charset=utf-8", `${message}\n`);
 }
 
 function endWithResponse(socket: Duplex, statusLine: string, headers: string, body: string): void {
@@ -193,7 +193,7 @@ function endWithResponse(socket: Duplex, statusLine: string, headers: string, bo
 
 const METHOD_NOT_ALLOWED = "the server does not allow this method on the requested resource";
 
-/** A request all the same, with a method that node:http has never heard of. */
+/** Whether the bytes are a request with a method that node:http does not support. */
 function isUnknownMethod({ code, rawPacket }: ClientError): boolean {
   if (code !== "HPE_INVALID_METHOD" || rawPacket === undefined) return false;
   return /^[A-Z]{1,32} \/\S* HTTP\/1\.[01]\r$/m.test(rawPacket.subarray(0, REQUEST_LINE_BYTES_MAX).toString("latin1"));

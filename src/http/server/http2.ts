@@ -1,26 +1,26 @@
-/** HTTP/2: sessions and streams of node:http2 turned into exchanges. */
+/** HTTP/2: calls the handler with the streams of node:http2. */
 import { constants, type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import type { Headers, HttpRequest, HttpResponse, Peer } from "../message.ts";
 import { statusResponse } from "../respond.ts";
 import {
+  callHandler,
   endsConnection,
   IncomingRequest,
   logFailure,
   mayHaveBody,
   outgoingHeaders,
-  stallTimeout,
-  callHandler,
   type ServerContext,
+  stallTimeout,
 } from "./exchange.ts";
 import { parseTarget } from "./request-target.ts";
-import { discardBody, StalledError, writeSmallBody, writeBody } from "./write-body.ts";
+import { discardBody, StalledError, writeBody, writeSmallBody } from "./write-body.ts";
 
-/** What a client may send on one connection before we read on; one stream gets the smaller window. */
+/** Flow control windows: of a connection, and of each stream. */
 const CONNECTION_WINDOW_BYTES = 4 * 1024 * 1024;
 export const STREAM_WINDOW_BYTES = 256 * 1024;
 
 const STREAM_ID_MAX = 2 ** 31 - 1;
-/** What Go's clients and servers give each other. */
+/** Between the two GOAWAY frames, as in Go's server. */
 const GOAWAY_GRACE_MS = 1000;
 
 /** One client's connection. */
@@ -28,42 +28,42 @@ export class Http2Connection {
   readonly session: ServerHttp2Session;
   readonly #context: ServerContext;
   readonly #peer: Peer;
-  /** Handlers at work, those included whose stream the client has reset. */
+  /** Running handlers, those included whose stream the client has reset. */
   #running = 0;
   #idleSince: number;
   #goingAway = false;
 
-  constructor(session: ServerHttp2Session, peer: Peer, serving: ServerContext) {
+  constructor(session: ServerHttp2Session, peer: Peer, context: ServerContext) {
     this.session = session;
     this.#peer = peer;
-    this.#context = serving;
-    this.#idleSince = serving.clock.monotonic();
+    this.#context = context;
+    this.#idleSince = context.clock.monotonic();
     session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
     session.on("stream", (stream, headers, flags, raw) => this.#accept(stream, headers, flags, raw));
   }
 
-  /** How long nothing has been asked, in milliseconds. */
+  /** Milliseconds without a request; 0 while one runs. */
   idleMs(now: number): number {
     return this.#running === 0 ? now - this.#idleSince : 0;
   }
 
-  /** Ends a connection that has been idle: politely, then, should a request be begun and never finished, at once. */
+  /** Closes an idle connection: gracefully first; the second call, when a request was begun and never finished, at once. */
   closeIdle(): void {
     if (this.session.closed) this.session.destroy();
     else this.session.close();
   }
 
   #accept(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, flags: number, raw: readonly string[]): void {
-    // An unheard "error" would end the process; what matters is that the stream closes.
+    // An "error" without listener would end the process; the "close" event suffices.
     stream.on("error", ignore);
-    const { limits, inFlight: flight } = this.#context;
-    // A client that resets what it asked for starts more than the stream limit counts: end it before work piles up.
+    const { limits, inFlight } = this.#context;
+    // Streams that a client resets do not count for the stream limit, but their handlers run on.
     if (this.#running >= limits.streamsPerConnection * 2) {
       this.session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM);
       return;
     }
     this.#running++;
-    flight.enter();
+    inFlight.enter();
     const method = String(headers[":method"]);
     const target = method === "CONNECT" ? undefined : parseTarget(headers[":path"] as string | undefined);
     const whole = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
@@ -74,13 +74,13 @@ export class Http2Connection {
       if (!request.responseWritten) request.abort();
       this.#finishPart(request);
     });
-    // A body that nobody reads would keep the stream open.
+    // An unread body would keep the stream open.
     if (!whole) stream.on("finish", closeRequest);
-    const answering =
+    const responding =
       target === undefined
         ? Promise.resolve(statusResponse(400, "BadRequest", "the request's target is malformed"))
         : callHandler(this.#context, request);
-    void answering.then((response) => this.#respond(stream, request, response));
+    void responding.then((response) => this.#respond(stream, request, response));
   }
 
   #respond(stream: ServerHttp2Stream, request: Http2Request, response: HttpResponse): void {
@@ -98,7 +98,7 @@ export class Http2Connection {
     }
   }
 
-  /** Called twice a request: when the handler and the writer are done with it, and when its stream has closed. */
+  /** Called twice per request: when the response is written, and when the stream has closed. */
   #finishPart(request: Http2Request): void {
     if (!request.finishPart()) return;
     this.#running--;
@@ -106,7 +106,7 @@ export class Http2Connection {
     this.#context.inFlight.leave();
   }
 
-  /** A promise of what is left to write, where not all could be written at once. Throws what is wrong with headers. */
+  /** Returns a promise when not all could be written at once. Throws for invalid headers. */
   #send(stream: ServerHttp2Stream, response: HttpResponse): Promise<void> | undefined {
     const { body } = response;
     if (stream.destroyed || stream.closed) {
@@ -124,15 +124,15 @@ export class Http2Connection {
       throw error;
     }
     if (endsConnection(response)) this.#sendGoAway();
-    // Node has ended the stream by itself for HEAD.
+    // For HEAD Node has ended the stream already.
     if (bodiless || stream.writableEnded) discardBody(body);
     else if (!writeSmallBody(stream, body)) return writeBody(stream, body, stallTimeout(this.#context));
     return undefined;
   }
 
   /**
-   * Asks the client to go elsewhere with what comes next. What it has sent before it knows is still answered: the
-   * GOAWAY that names a last stream follows when it has had time to hear of the first.
+   * Requests that the client opens another connection. Requests that are on their way are still served: the GOAWAY
+   * with the last stream follows after the client has had time to receive the first one.
    */
   #sendGoAway(): void {
     if (this.#goingAway || this.session.closed) return;
@@ -142,7 +142,7 @@ export class Http2Connection {
     this.session.once("close", () => timer.cancel());
   }
 
-  /** The answer could not be sent as the handler made it. */
+  /** The handler's response could not be sent. */
   #fail(stream: ServerHttp2Stream, request: HttpRequest, error: unknown): void {
     if (stream.destroyed) return;
     if (!request.signal.aborted) logFailure(this.#context, request, error);
@@ -152,14 +152,14 @@ export class Http2Connection {
     }
     void this.#send(
       stream,
-      statusResponse(500, "InternalError", "Internal error occurred: the answer could not be written"),
+      statusResponse(500, "InternalError", "Internal error occurred: the response could not be written"),
     );
   }
 }
 
-/** A request, and what its connection has to know of it. */
+/** A request with the state that its connection keeps. */
 class Http2Request extends IncomingRequest {
-  /** The whole answer has been written: nobody is left whom the client's going away could concern. */
+  /** The whole response has been written: a disconnect does not abort the request any more. */
   responseWritten = false;
   #unfinishedParts = 2;
 
@@ -174,7 +174,7 @@ const END_STREAM = { endStream: true };
 
 function ignore(): void {}
 
-/** The answer has been handed to the connection: asks for no more of the request. */
+/** Closes the request side after the response has been written. */
 function closeRequest(this: ServerHttp2Stream): void {
   if (!this.destroyed && !this.readableEnded) this.close(constants.NGHTTP2_NO_ERROR);
 }

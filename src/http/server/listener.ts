@@ -1,4 +1,4 @@
-/** What all listeners do: take a port or a socket, know their connections, and stop in an orderly way. */
+/** What all listeners share: bind to a port or a socket, track connections, stop gracefully. */
 import { chmod, unlink } from "node:fs/promises";
 import type { Server as Http1Server } from "node:http";
 import { connect, type Server, type Socket } from "node:net";
@@ -14,12 +14,12 @@ export interface Listener extends AsyncDisposable {
   readonly port: number;
   /**
    * Stops: no new connections or requests (GOAWAY), waits up to `graceMs` (default 0) for requests in flight, then
-   * aborts what is left. Resolves when every connection is gone.
+   * aborts the rest. Resolves when every connection is closed.
    */
   close(graceMs?: number): Promise<void>;
   /**
-   * New connections use the new certificates; open ones stay. Throws, and changes nothing, when a key and its
-   * certificate disagree. The names of named pairs cannot change.
+   * New connections use the new certificates; open ones stay. Throws, and changes nothing, when a key does not match its
+   * certificate. The names of named pairs cannot change.
    */
   reloadTls(tls: TlsCertificates): void;
 }
@@ -35,7 +35,7 @@ export interface BindOptions {
   readonly sharePort?: boolean | undefined;
 }
 
-/** How often silent peers are asked whether they are still there; Kubernetes' figure. */
+/** Interval of TCP keep-alive probes; Kubernetes' figure. */
 const KEEP_ALIVE_MS = 180_000;
 
 export abstract class BaseListener implements Listener {
@@ -51,7 +51,7 @@ export abstract class BaseListener implements Listener {
   }
 
   abstract reloadTls(tls: TlsCertificates): void;
-  /** Tells open connections that no new request will be taken. */
+  /** Announces to open connections that no new request is accepted. */
   protected abstract rejectNewRequests(): void;
   protected abstract stopTimers(): void;
 
@@ -127,7 +127,7 @@ function bind(server: Server, options: { port: number; host?: string } | { path:
   });
 }
 
-/** Removes a socket file that nobody listens on; leaves one that is in use for `listen` to fail on. */
+/** Removes a socket file that no process listens on; `listen` fails on one that is in use. */
 async function removeStaleSocket(path: string): Promise<void> {
   const refused = await new Promise<boolean>((resolve) => {
     const probe = connect({ path });

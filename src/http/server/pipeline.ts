@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
 
-/** Requests that wait on one connection; more are an attack, and the end of it. As many as streams of HTTP/2. */
+/** Queued requests of one connection, as many as HTTP/2 streams; one more closes the connection. */
 const PIPELINED_MAX = 100;
 
 interface ConnectionQueue {
@@ -9,13 +9,13 @@ interface ConnectionQueue {
 }
 
 /**
- * Requests that a client sends over HTTP/1.1 before the first is answered are served one after the other: only so does
- * the second see what the first has written (RFC 9112, section 9.3.2). node:http would begin with all of them at once.
+ * Serves requests that a client pipelines over HTTP/1.1 one after the other, so that the second sees what the first has
+ * written (RFC 9112, section 9.3.2). node:http would start all of them at once.
  */
 export class Pipeline {
   readonly #queues = new WeakMap<Duplex, ConnectionQueue>();
 
-  /** `serve` does not reject, and does not begin when the connection has ended before its turn. */
+  /** `serve` must not reject; it is not called when the connection has ended before its turn. */
   add(socket: Duplex, serve: () => Promise<void>): void {
     const line = this.#queues.get(socket);
     if (line === undefined) {

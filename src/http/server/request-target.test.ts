@@ -1,14 +1,14 @@
 import t from "tap";
 import { parseTarget } from "./request-target.ts";
 
-t.test("parseTarget() splits path and query and keeps both as they came", async (t) => {
+t.test("parseTarget() splits path and query and leaves both encoded", async (t) => {
   t.strictSame(parseTarget("/a%2Fb/c?d=e?f"), { path: "/a%2Fb/c", query: "d=e?f" });
   t.strictSame(parseTarget("/"), { path: "/", query: "" });
   t.strictSame(parseTarget("http://host:80/a?b"), { path: "/a", query: "b" });
   t.strictSame(parseTarget("HTTPS://host"), { path: "/", query: "" });
 });
 
-t.test("parseTarget() refuses what no client means", async (t) => {
+t.test("parseTarget() refuses malformed targets", async (t) => {
   const bad = [
     undefined,
     "",

@@ -3,7 +3,7 @@ export interface Target {
   readonly query: string;
 }
 
-// Visible ASCII only: anything else in a request line is an attempt at smuggling. A `%` starts two hex digits.
+// Visible ASCII only: anything else in a request line may be request smuggling. A `%` starts two hex digits.
 const PATH = /^(?:[!"$&-~]|%[0-9a-fA-F]{2})*$/;
 const QUERY = /^[!"$-~]*$/;
 

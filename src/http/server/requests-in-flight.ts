@@ -1,4 +1,4 @@
-/** Counts the requests in flight, so that a server that stops knows when the last has been answered. */
+/** Counts the requests in flight, so that a stopping server can wait for the last one. */
 export class RequestsInFlight {
   #count = 0;
   #draining = false;
@@ -8,7 +8,7 @@ export class RequestsInFlight {
     return this.#count;
   }
 
-  /** The server stops: answers should ask clients to go elsewhere. */
+  /** The server is stopping: responses should close their connection. */
   get draining(): boolean {
     return this.#draining;
   }
@@ -22,7 +22,7 @@ export class RequestsInFlight {
     if (this.#count === 0) this.#settle();
   }
 
-  /** From now on `draining`; resolves when nothing is in flight. */
+  /** Sets `draining`; resolves when nothing is in flight. */
   drain(): Promise<void> {
     this.#draining = true;
     if (this.#count === 0) return Promise.resolve();

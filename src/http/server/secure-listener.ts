@@ -1,21 +1,27 @@
-/** HTTP/2 and HTTP/1.1 over TLS, told apart by ALPN. */
+/** HTTP/2 and HTTP/1.1 over TLS, chosen by ALPN. */
 import type { Server as Http1Server } from "node:http";
 import { createSecureServer, type Http2SecureServer } from "node:http2";
 import { createServer, type Server, type Socket } from "node:net";
 import { createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
 import type { Timer } from "../../std/time/clock.ts";
 import type { Peer } from "../message.ts";
-import { type NamedTlsPair, toSecureOptions, securePeer, type TlsCertificates, type TlsOptions } from "../tls/options.ts";
+import {
+  type NamedTlsPair,
+  securePeer,
+  type TlsCertificates,
+  type TlsOptions,
+  toSecureOptions,
+} from "../tls/options.ts";
 import { CertificateSelector, normalizeAddress } from "../tls/server-names.ts";
 import type { ListenLimits, ServerContext } from "./exchange.ts";
 import { createHttp1Server } from "./http1.ts";
 import { Http2Connection, STREAM_WINDOW_BYTES } from "./http2.ts";
 import { BaseListener } from "./listener.ts";
 
-/** A client that resets streams faster than this, in the long run, is cut off (CVE-2023-44487). */
+/** The connection of a client that resets streams faster than this is closed (CVE-2023-44487). */
 const RESETS_BURST = 1000;
 const RESETS_PER_SECOND = 100;
-/** What node:http2 may hold for one connection, in MB: data that a slow watcher has not taken counts. */
+/** Memory of node:http2 for one connection, in MB, including data that a slow watcher has not read. */
 const SESSION_MEMORY_MB = 64;
 const HEADER_COUNT_MAX = 256;
 
@@ -25,7 +31,7 @@ interface NamedContext extends NamedTlsPair {
   readonly context: SecureContext;
 }
 
-/** Everything that is exchanged with the certificates. */
+/** What `reloadTls` replaces. */
 interface ServedCertificates {
   readonly tls: TlsOptions;
   readonly selector: CertificateSelector<NamedContext>;
@@ -35,7 +41,7 @@ export class SecureListener extends BaseListener {
   protected readonly http1: Http1Server;
   protected readonly server: Server;
   #served: ServedCertificates;
-  /** node:http2 has one certificate a server for clients that ask for no name: each address of its own is a server. */
+  /** node:http2 has one certificate per server for clients without SNI: one server per address with a certificate. */
   readonly #serversByAddress = new Map<string, Http2SecureServer>();
   readonly #default: Http2SecureServer;
   readonly #connections = new Set<Http2Connection>();
@@ -51,7 +57,7 @@ export class SecureListener extends BaseListener {
       this.#serversByAddress.set(normalizeAddress(address), this.#secureServer(http2, address));
     }
     this.server = createServer((socket) => this.#serverFor(socket).emit("connection", socket));
-    // It is handed sockets and never listens, which is what starts its check of header timeouts.
+    // It gets sockets and never listens; this event starts its check of header timeouts.
     this.http1.emit("listening");
   }
 
@@ -81,32 +87,32 @@ export class SecureListener extends BaseListener {
 
   readonly #sniCallback: SniCallback = (name, done) => done(null, this.#served.selector.forName(name).context);
 
-  /** For clients that come to `address`; undefined: to any other. */
+  /** For connections to `address`; undefined: to any other. */
   #secureServer(http2: boolean, address: string | undefined): Http2SecureServer {
-    const { context: serving } = this;
+    const { context } = this;
     const { tls, selector: choice } = this.#served;
     const pair = address === undefined ? tls : choice.forAddress(address);
     const server = createSecureServer({
       ...toSecureOptions(tls, pair),
-      ...sessionOptions(serving.limits, http2),
+      ...sessionOptions(context.limits, http2),
       ...(tls.named === undefined || tls.named.length === 0 ? {} : { SNICallback: this.#sniCallback }),
     });
     server.on("session", (session) => {
-      session.on("error", (error) => serving.log.v(4)?.info("HTTP/2 connection failed", { error: error.message }));
-      const connection = new Http2Connection(session, this.#peerOf(session.socket as TLSSocket), serving);
+      session.on("error", (error) => context.log.v(4)?.info("HTTP/2 connection failed", { error: error.message }));
+      const connection = new Http2Connection(session, this.#peerOf(session.socket as TLSSocket), context);
       this.#connections.add(connection);
       session.on("close", () => this.#connections.delete(connection));
       this.#watchIdle();
     });
     server.on("unknownProtocol", (socket: TLSSocket) => this.http1.emit("connection", socket));
     server.on("tlsClientError", (error: NodeJS.ErrnoException, socket) => {
-      serving.log.v(3)?.info("TLS handshake failed", { peer: socket.remoteAddress, error: error.message });
+      context.log.v(3)?.info("TLS handshake failed", { peer: socket.remoteAddress, error: error.message });
       socket.destroy();
     });
     return server;
   }
 
-  /** Asked once a connection: a certificate cannot change later. */
+  /** Read once per connection: a certificate cannot change later. */
   #peerOf(socket: TLSSocket): Peer {
     let peer = this.#peers.get(socket);
     if (peer === undefined) {
@@ -131,9 +137,12 @@ export class SecureListener extends BaseListener {
   }
 }
 
-/** Throws when a key and its certificate disagree. */
+/** Throws when a key does not match its certificate. */
 function createServedCertificates(tls: TlsOptions): ServedCertificates {
-  const createContext = (pair: NamedTlsPair): NamedContext => ({ ...pair, context: createSecureContext(toSecureOptions(tls, pair)) });
+  const createContext = (pair: NamedTlsPair): NamedContext => ({
+    ...pair,
+    context: createSecureContext(toSecureOptions(tls, pair)),
+  });
   const fallback = createContext({ cert: tls.cert, key: tls.key, names: [] });
   return { tls, selector: new CertificateSelector(fallback, (tls.named ?? []).map(createContext)) };
 }

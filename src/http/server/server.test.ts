@@ -21,13 +21,15 @@ import { type ListenOptions, listen } from "./server.ts";
 const { ca, server } = await makeServerCertificate();
 const tls = { cert: server.cert, key: server.key };
 
-/** A handler whose requests a test can see and hold. */
+/** A handler whose requests a test can inspect and delay. */
 class Probe extends EventEmitter<{ request: [HttpRequest]; aborted: [] }> {
   readonly handler: Handler = async (request) => {
     this.emit("request", request);
     switch (request.path) {
       case "/echo":
-        return bytesResponse(200, "application/octet-stream", await readBody(request, 1_000_000), { "x-query": request.query });
+        return bytesResponse(200, "application/octet-stream", await readBody(request, 1_000_000), {
+          "x-query": request.query,
+        });
       case "/limited":
         return bytesResponse(200, "application/octet-stream", await readBody(request, 10));
       case "/headers":
@@ -109,9 +111,9 @@ async function ask(client: ClientHttp2Session, headers: Record<string, string>, 
 }
 
 async function textOf(stream: AsyncIterable<unknown>): Promise<string> {
-  const pieces: Uint8Array[] = [];
-  for await (const piece of stream) pieces.push(piece as Uint8Array);
-  return Buffer.concat(pieces).toString();
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of stream) chunks.push(chunk as Uint8Array);
+  return Buffer.concat(chunks).toString();
 }
 
 async function ask1(
@@ -131,13 +133,13 @@ async function raw(port: number, bytes: string): Promise<string> {
   const socket = connectTcp(port, "127.0.0.1");
   socket.on("error", () => {});
   socket.write(bytes);
-  const pieces: Uint8Array[] = [];
-  socket.on("data", (piece: Uint8Array) => pieces.push(piece));
+  const chunks: Uint8Array[] = [];
+  socket.on("data", (chunk: Uint8Array) => chunks.push(chunk));
   await once(socket, "close");
-  return Buffer.concat(pieces).toString("latin1");
+  return Buffer.concat(chunks).toString("latin1");
 }
 
-t.test("listen() serves HTTP/2 and HTTP/1.1 from one port", async (t) => {
+t.test("listen() serves HTTP/2 and HTTP/1.1 on one port", async (t) => {
   const { listener, probe } = await serve(t);
   const client = session(t, listener.port);
   probe.once("request", (request) => {
@@ -159,7 +161,7 @@ t.test("listen() serves HTTP/2 and HTTP/1.1 from one port", async (t) => {
   t.equal((await ask1(listener.port, "/large")).body.length, 5_000_100);
 });
 
-t.test("listen() sends no header of one connection over another, and none that breaks out of its line", async (t) => {
+t.test("listen() does not send hop-by-hop headers, nor header values with line breaks", async (t) => {
   const { listener } = await serve(t);
   const client = session(t, listener.port);
   const hop = await ask(client, { ":path": "/hop" });
@@ -172,7 +174,7 @@ t.test("listen() sends no header of one connection over another, and none that b
   }
 });
 
-t.test("listen() answers what a handler throws with a Status that tells no secret", async (t) => {
+t.test("listen() responds to an exception of a handler with a Status without its message", async (t) => {
   const { listener } = await serve(t);
   const client = session(t, listener.port);
   for (const answer of [await ask(client, { ":path": "/throw" }), await ask1(listener.port, "/throw")]) {
@@ -183,7 +185,7 @@ t.test("listen() answers what a handler throws with a Status that tells no secre
   t.match(await ask(client, { ":path": "/teapot" }), { status: 418, body: /stout/ });
 });
 
-t.test("listen() answers before a body that is too long has been sent", async (t) => {
+t.test("listen() responds before a body that is too long has been sent", async (t) => {
   const { listener } = await serve(t);
   const client = session(t, listener.port);
   const stream = client.request({ ":method": "POST", ":path": "/limited" });
@@ -203,7 +205,7 @@ t.test("listen() answers before a body that is too long has been sent", async (t
   t.match(refused, { status: 413, headers: { connection: /close|keep-alive/ } });
 });
 
-t.test("listen() aborts the request's signal and lets the body go when the client goes away", async (t) => {
+t.test("listen() aborts the request's signal and ends the response body when the client disconnects", async (t) => {
   const { listener, probe } = await serve(t);
   const client = session(t, listener.port);
   const stream = client.request({ ":path": "/stream" });
@@ -228,14 +230,14 @@ t.test("listen() aborts the request's signal and lets the body go when the clien
   await overToo;
 });
 
-t.test("listen() breaks the stream when half of an answer cannot be followed by the rest", async (t) => {
+t.test("listen() resets the stream when a response body fails in the middle", async (t) => {
   const { listener } = await serve(t);
   const stream = session(t, listener.port).request({ ":path": "/broken" });
   await t.rejects(textOf(stream), { code: "ERR_HTTP2_STREAM_ERROR" });
   await t.rejects(ask1(listener.port, "/broken"), { code: "ECONNRESET" });
 });
 
-t.test("listen() answers malformed requests with 400 and lives on", async (t) => {
+t.test("listen() responds to malformed requests with 400 and keeps serving", async (t) => {
   const { listener } = await serve(t, { tls: undefined, limits: { headerBytes: 16_384 } });
   const hostile = [
     "\0\0\0\0\r\n\r\n",
@@ -255,7 +257,7 @@ t.test("listen() answers malformed requests with 400 and lives on", async (t) =>
   t.match(await ask1(listener.port, "/echo", { secure: false }), { status: 200 });
 });
 
-t.test("listen() answers malformed HTTP/2 requests with 400 and refuses oversized headers", async (t) => {
+t.test("listen() responds to malformed HTTP/2 requests with 400 and refuses oversized headers", async (t) => {
   const { listener } = await serve(t);
   const client = session(t, listener.port);
   for (const path of ["/%zz", "/%", "/x%2"]) t.match(await ask(client, { ":path": path }), { status: 400 }, path);
@@ -264,7 +266,7 @@ t.test("listen() answers malformed HTTP/2 requests with 400 and refuses oversize
   t.match(await ask(client, { ":path": "/headers", cookie: "a=b" }), { status: 200, body: /"cookie":"a=b"/ });
 });
 
-t.test("listen() survives handshakes that are cut off, garbage, and plain HTTP on its TLS port", async (t) => {
+t.test("listen() keeps serving after aborted handshakes, garbage, and plain HTTP on its TLS port", async (t) => {
   const { listener } = await serve(t);
   for (const bytes of ["\x16\x03\x01\x02\x00\x01\x00", "garbage", "GET / HTTP/1.1\r\nHost: x\r\n\r\n"]) {
     const socket = connectTcp(listener.port, "127.0.0.1");
@@ -296,7 +298,7 @@ t.test("listen() survives handshakes that are cut off, garbage, and plain HTTP o
   t.match(await ask(session(t, listener.port), { ":path": "/echo" }), { status: 200 });
 });
 
-t.test("listen() ends connections that dawdle over their headers", async (t) => {
+t.test("listen() closes connections that do not finish their headers in time", async (t) => {
   const { listener } = await serve(t, { limits: { headerTimeoutMs: 200 } });
   const socket = connectTls({ host: "127.0.0.1", port: listener.port, ca: ca.cert, servername: "localhost" });
   await once(socket, "secureConnect");
@@ -304,7 +306,7 @@ t.test("listen() ends connections that dawdle over their headers", async (t) => 
   t.match(await textOf(socket), /^HTTP\/1\.1 408 /);
 });
 
-t.test("listen() closes HTTP/2 connections that ask for nothing", async (t) => {
+t.test("listen() closes idle HTTP/2 connections", async (t) => {
   const { listener } = await serve(t, { limits: { idleTimeoutMs: 40 } });
   const client = session(t, listener.port);
   const stream = client.request({ ":path": "/stream" });
@@ -315,7 +317,7 @@ t.test("listen() closes HTTP/2 connections that ask for nothing", async (t) => {
   await once(client, "close");
 });
 
-t.test("listen() cuts off a client that resets its requests faster than they are answered", async (t) => {
+t.test("listen() closes the connection of a client that resets requests faster than they are handled", async (t) => {
   const { listener, probe } = await serve(t, { limits: { streamsPerConnection: 20 } });
   let running = 0;
   let most = 0;
@@ -324,7 +326,7 @@ t.test("listen() cuts off a client that resets its requests faster than they are
   });
   const stuck = session(t, listener.port);
   await once(stuck, "remoteSettings");
-  // The handler does not look at its signal: what it does goes on after the reset.
+  // The handler ignores its signal: it runs on after the reset.
   const closed = new Promise((resolve) => stuck.once("close", resolve));
   for (let turn = 0; turn < 200 && !stuck.destroyed; turn++) {
     for (let burst = 0; burst < 20 && !stuck.destroyed; burst++) {
@@ -339,7 +341,7 @@ t.test("listen() cuts off a client that resets its requests faster than they are
   t.match(await ask(session(t, listener.port), { ":path": "/echo" }), { status: 200 });
 });
 
-t.test("listen() hands over the client's certificate, good or bad, and none when there is none", async (t) => {
+t.test("listen() passes the client's certificate on unverified, and none when there is none", async (t) => {
   const other = await makeCertificate({ subject: [{ CN: ["other"] }], authority: {} });
   const intermediate = await makeCertificate({ subject: [{ CN: ["between"] }], issuer: ca, authority: {} });
   const deep = await makeCertificate({ subject: [{ CN: ["deep"] }], issuer: intermediate, usages: [CLIENT_AUTH] });
@@ -373,7 +375,7 @@ t.test(
   },
 );
 
-t.test("listen() shows each client the certificate for the name or the address that it came to", async (t) => {
+t.test("listen() chooses the certificate by server name, or by the local address", async (t) => {
   const made = (name: string) => makeCertificate({ subject: [{ CN: [name] }], names: [name] });
   const [named, wild, here, next] = [
     await made("a.test"),
@@ -417,45 +419,42 @@ t.test("listen() shows each client the certificate for the name or the address t
   t.match(await ask(session(t, listener.port), { ":path": "/echo" }), { status: 200 });
 });
 
+t.test("listen() accepts TLS 1.0 and 1.1 only where minVersion allows them", async (t) => {
+  const talks = async (minVersion: "TLSv1" | "TLSv1.1" | undefined, version: "TLSv1" | "TLSv1.1"): Promise<boolean> => {
+    const { listener } = await serve(t, { tls: { ...tls, minVersion } });
+    const old = { minVersion: "TLSv1", maxVersion: version, ciphers: "DEFAULT@SECLEVEL=0" } as const;
+    const socket = connectTls({ host: "127.0.0.1", port: listener.port, rejectUnauthorized: false, ...old });
+    const talked = await once(socket, "secureConnect").then(
+      () => true,
+      () => false,
+    );
+    socket.destroy();
+    return talked;
+  };
+  t.same(await Promise.all([talks("TLSv1", "TLSv1"), talks("TLSv1", "TLSv1.1")]), [true, true]);
+  t.same(await Promise.all([talks("TLSv1.1", "TLSv1"), talks("TLSv1.1", "TLSv1.1")]), [false, true]);
+  t.same(await Promise.all([talks(undefined, "TLSv1"), talks(undefined, "TLSv1.1")]), [false, false]);
+});
+
 t.test(
-  "listen() talks old versions of TLS to those who have no other, where it is told to, and only then",
+  "listen() closes the connection after a response with 'connection: close', once its other requests are done",
   async (t) => {
-    const talks = async (
-      minVersion: "TLSv1" | "TLSv1.1" | undefined,
-      version: "TLSv1" | "TLSv1.1",
-    ): Promise<boolean> => {
-      const { listener } = await serve(t, { tls: { ...tls, minVersion } });
-      const old = { minVersion: "TLSv1", maxVersion: version, ciphers: "DEFAULT@SECLEVEL=0" } as const;
-      const socket = connectTls({ host: "127.0.0.1", port: listener.port, rejectUnauthorized: false, ...old });
-      const talked = await once(socket, "secureConnect").then(
-        () => true,
-        () => false,
-      );
-      socket.destroy();
-      return talked;
-    };
-    t.same(await Promise.all([talks("TLSv1", "TLSv1"), talks("TLSv1", "TLSv1.1")]), [true, true]);
-    t.same(await Promise.all([talks("TLSv1.1", "TLSv1"), talks("TLSv1.1", "TLSv1.1")]), [false, true]);
-    t.same(await Promise.all([talks(undefined, "TLSv1"), talks(undefined, "TLSv1.1")]), [false, false]);
+    const { listener } = await serve(t);
+    const client = session(t, listener.port);
+    const open = client.request({ ":path": "/stream" });
+    open.on("error", () => {});
+    await once(open, "data");
+    const goaway = once(client, "goaway");
+    t.match(await ask(client, { ":path": "/closing" }), { status: 200, body: "bye" });
+    t.equal((await goaway)[0], constants.NGHTTP2_NO_ERROR);
+    t.equal(open.destroyed, false, "what was asked before goes on");
+    open.close(constants.NGHTTP2_CANCEL);
+    await (client.destroyed ? undefined : once(client, "close"));
+    t.match(await ask1(listener.port, "/closing"), { headers: { connection: "close" } });
   },
 );
 
-t.test("listen() ends the connection after an answer that says so, once its requests are answered", async (t) => {
-  const { listener } = await serve(t);
-  const client = session(t, listener.port);
-  const open = client.request({ ":path": "/stream" });
-  open.on("error", () => {});
-  await once(open, "data");
-  const goaway = once(client, "goaway");
-  t.match(await ask(client, { ":path": "/closing" }), { status: 200, body: "bye" });
-  t.equal((await goaway)[0], constants.NGHTTP2_NO_ERROR);
-  t.equal(open.destroyed, false, "what was asked before goes on");
-  open.close(constants.NGHTTP2_CANCEL);
-  await (client.destroyed ? undefined : once(client, "close"));
-  t.match(await ask1(listener.port, "/closing"), { headers: { connection: "close" } });
-});
-
-t.test("listen() gives an answer up that its client does not take, and goes on with the others", async (t) => {
+t.test("listen() aborts a response that its client does not read, and continues with the others", async (t) => {
   const clock = new FakeClock();
   const { listener } = await serve(t, { clock });
   const client = session(t, listener.port, { settings: { initialWindowSize: 1000 } });
@@ -471,7 +470,7 @@ t.test("listen() gives an answer up that its client does not take, and goes on w
   t.equal(stuck.rstCode, constants.NGHTTP2_CANCEL);
 });
 
-t.test("Listener.close() lets requests in flight end, refuses new ones, then cuts what is left", async (t) => {
+t.test("Listener.close() waits for requests in flight, refuses new ones, then aborts the rest", async (t) => {
   const release = Promise.withResolvers<void>();
   const handler: Handler = async (request) => {
     if (request.path === "/slow") await release.promise;
@@ -497,7 +496,7 @@ t.test("Listener.close() lets requests in flight end, refuses new ones, then cut
   t.equal(never.destroyed, true);
 });
 
-t.test("listen() takes a Unix socket, private, and replaces one that is stale", async (t) => {
+t.test("listen() listens on a Unix socket with mode 0600, and replaces a stale one", async (t) => {
   const directory = await mkdtemp(join(tmpdir(), "svc-http-"));
   t.teardown(() => rm(directory, { recursive: true }));
   const socketPath = join(directory, "s");
@@ -512,7 +511,7 @@ t.test("listen() takes a Unix socket, private, and replaces one that is stale", 
   await first.close();
 });
 
-t.test("listen() rejects an address that is taken and a certificate that is none", async (t) => {
+t.test("listen() rejects an address in use and an invalid certificate", async (t) => {
   const { listener } = await serve(t);
   await t.rejects(
     listen({ handler: async () => textResponse(200, ""), log: silentLogger, host: "127.0.0.1", port: listener.port }),
@@ -520,10 +519,12 @@ t.test("listen() rejects an address that is taken and a certificate that is none
       code: "EADDRINUSE",
     },
   );
-  await t.rejects(listen({ handler: async () => textResponse(200, ""), log: silentLogger, tls: { cert: "x", key: "y" } }));
+  await t.rejects(
+    listen({ handler: async () => textResponse(200, ""), log: silentLogger, tls: { cert: "x", key: "y" } }),
+  );
 });
 
-t.test("listen() accepts HTTP/1.1 clients that know no ALPN", async (t) => {
+t.test("listen() accepts HTTP/1.1 clients without ALPN", async (t) => {
   const { listener } = await serve(t);
   const socket: TLSSocket = connectTls({
     host: "127.0.0.1",

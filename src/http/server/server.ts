@@ -18,7 +18,7 @@ export interface ListenOptions extends BindOptions {
   readonly limits?: Partial<ListenLimits> | undefined;
 }
 
-/** The timeouts but the first, and the stream limit, are those of Kubernetes' API server. */
+/** The stream limit, and the timeouts except the first, are those of Kubernetes' API server. */
 const DEFAULT_LIMITS: ListenLimits = {
   headerBytes: 64 * 1024,
   handshakeTimeoutMs: 10_000,
@@ -28,11 +28,17 @@ const DEFAULT_LIMITS: ListenLimits = {
   streamsPerConnection: 100,
 };
 
-/** Rejects with the system's error when the address is taken or forbidden, or the certificate is unusable. */
+/** Rejects with the system's error when the address is in use or not permitted, or the certificate is unusable. */
 export async function listen(options: ListenOptions): Promise<Listener> {
   const clock = options.clock ?? systemClock;
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
-  const context: ServerContext = { handler: options.handler, log: options.log, clock, limits, inFlight: new RequestsInFlight() };
+  const context: ServerContext = {
+    handler: options.handler,
+    log: options.log,
+    clock,
+    limits,
+    inFlight: new RequestsInFlight(),
+  };
   const listener =
     options.tls === undefined
       ? new PlainListener(context)

@@ -4,7 +4,7 @@ import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { bodyLength, discardBody, StalledError, writeBody } from "./write-body.ts";
 
 const clock = new FakeClock();
-const patience = { clock, stallTimeoutMs: 1000 };
+const timeout = { clock, stallTimeoutMs: 1000 };
 
 class Sink extends Writable {
   readonly chunks: Buffer[] = [];
@@ -27,22 +27,22 @@ class Sink extends Writable {
   }
 }
 
-t.test("writeBody() joins small pieces and cuts large ones into 64 KiB", async (t) => {
+t.test("writeBody() joins small chunks and splits large ones into 64 KiB", async (t) => {
   const sink = new Sink();
-  const pieces = [
+  const parts = [
     ...Array.from({ length: 100 }, (_, i) => Buffer.alloc(1000, i)),
     Buffer.alloc(200_000, 7),
     Buffer.alloc(3, 8),
   ];
-  t.equal(bodyLength(pieces), 300_003);
-  await writeBody(sink, pieces, patience);
-  t.strictSame(Buffer.concat(sink.chunks), Buffer.concat(pieces));
+  t.equal(bodyLength(parts), 300_003);
+  await writeBody(sink, parts, timeout);
+  t.strictSame(Buffer.concat(sink.chunks), Buffer.concat(parts));
   t.ok(Math.max(...sink.chunks.map((chunk) => chunk.length)) <= 65_536);
   t.ok(sink.chunks.length < 10);
   t.equal(sink.writableEnded, true);
 });
 
-t.test("writeBody() asks a source for the next piece only when the last has been taken", async (t) => {
+t.test("writeBody() reads the next chunk of a source when the last one has been written", async (t) => {
   const sink = new Sink(true);
   let asked = 0;
   const source = (async function* () {
@@ -51,7 +51,7 @@ t.test("writeBody() asks a source for the next piece only when the last has been
       yield Buffer.from("x");
     }
   })();
-  const writing = writeBody(sink, source, patience);
+  const writing = writeBody(sink, source, timeout);
   for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
   t.equal(asked, 1);
   sink.proceed();
@@ -61,7 +61,7 @@ t.test("writeBody() asks a source for the next piece only when the last has been
   await writing;
 });
 
-t.test("writeBody() ends when the sink closes although the source is silent, and lets the source go", async (t) => {
+t.test("writeBody() resolves and ends a silent source when the sink closes", async (t) => {
   const sink = new Sink();
   let returned = false;
   const silent: AsyncIterable<Uint8Array> = {
@@ -73,7 +73,7 @@ t.test("writeBody() ends when the sink closes although the source is silent, and
       },
     }),
   };
-  const writing = writeBody(sink, silent, patience);
+  const writing = writeBody(sink, silent, timeout);
   sink.destroy();
   await writing;
   t.equal(returned, true);
@@ -86,11 +86,11 @@ t.test("writeBody() rejects with the source's error and leaves the sink open", a
     yield Buffer.from("a");
     throw new Error("broken");
   })();
-  await t.rejects(writeBody(sink, failing, patience), { message: "broken" });
+  await t.rejects(writeBody(sink, failing, timeout), { message: "broken" });
   t.equal(sink.writableEnded, false);
 });
 
-t.test("discard() ends a source that was never read", async (t) => {
+t.test("discardBody() ends a source that was never read", async (t) => {
   let ended = false;
   const source: AsyncIterable<Uint8Array> = {
     [Symbol.asyncIterator]: () => ({
@@ -106,7 +106,7 @@ t.test("discard() ends a source that was never read", async (t) => {
   t.equal(ended, true);
 });
 
-t.test("writeBody() gives up on a sink that takes nothing, and lets the source go", async (t) => {
+t.test("writeBody() rejects with a StalledError when the sink does not drain, and ends the source", async (t) => {
   let ended = false;
   const source = (async function* () {
     try {
@@ -116,7 +116,7 @@ t.test("writeBody() gives up on a sink that takes nothing, and lets the source g
     }
   })();
   for (const body of [source, [Buffer.alloc(200_000)]]) {
-    const given = writeBody(new Sink(true), body, patience);
+    const given = writeBody(new Sink(true), body, timeout);
     const refused = t.rejects(given, StalledError);
     await clock.advance(1000);
     await refused;

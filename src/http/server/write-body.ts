@@ -8,13 +8,13 @@ type Body = HttpResponse["body"];
 /** One write to a socket. Larger ones cost memory and are no faster. */
 const CHUNK_BYTES = 64 * 1024;
 
-/** How long a client may take nothing of what it is sent. */
+/** How long a client may read nothing of what it is sent. */
 export interface StallTimeout {
   readonly clock: Clock;
   readonly stallTimeoutMs: number;
 }
 
-/** The client has not taken what was written, for as long as that is tolerated. */
+/** The client read nothing for the stall timeout. */
 export class StalledError extends Error {
   override readonly name = "StalledError";
 }
@@ -23,30 +23,30 @@ export function isStreamed(body: Body): body is AsyncIterable<Uint8Array> {
   return Symbol.asyncIterator in body;
 }
 
-/** The length of a body that is all there; undefined for a stream. */
+/** The length of a body in memory; undefined for a stream. */
 export function bodyLength(body: Body): number | undefined {
   if (body instanceof Uint8Array) return body.length;
   if (isStreamed(body)) return undefined;
   let length = 0;
-  for (const piece of body) length += piece.length;
+  for (const chunk of body) length += chunk.length;
   return length;
 }
 
 /**
- * Writes the body and ends the sink. Resolves when all has been handed over or the sink is gone; rejects when an async
- * source throws, or with a StalledError, and then the sink is left open for the caller to reset.
+ * Writes the body and ends the sink. Resolves when all is written or the sink is closed; rejects when an async iterable
+ * throws, or with a StalledError, and then leaves the sink open for the caller to reset.
  */
-export async function writeBody(sink: Writable, body: Body, patience: StallTimeout): Promise<void> {
+export async function writeBody(sink: Writable, body: Body, timeout: StallTimeout): Promise<void> {
   if (writeSmallBody(sink, body)) return;
-  if (isStreamed(body)) return await writeStream(sink, body, patience);
+  if (isStreamed(body)) return await writeStream(sink, body, timeout);
   for (const chunk of resizeChunks(body instanceof Uint8Array ? [body] : body)) {
     if (sink.destroyed) return;
-    if (!sink.write(chunk)) await waitForDrain(sink, patience);
+    if (!sink.write(chunk)) await waitForDrain(sink, timeout);
   }
   sink.end();
 }
 
-/** Writes a body that is all there and small, and ends the sink; otherwise does nothing and returns false. */
+/** Writes a small body in memory and ends the sink; otherwise does nothing and returns false. */
 export function writeSmallBody(sink: Writable, body: Body): boolean {
   if (body instanceof Uint8Array) {
     if (body.length > CHUNK_BYTES) return false;
@@ -59,12 +59,12 @@ export function writeSmallBody(sink: Writable, body: Body): boolean {
   return true;
 }
 
-/** Ends a source nobody will read. */
+/** Ends a stream that will not be read. */
 export function discardBody(body: Body): void {
   if (isStreamed(body)) abandon(body[Symbol.asyncIterator]());
 }
 
-async function writeStream(sink: Writable, body: AsyncIterable<Uint8Array>, patience: StallTimeout): Promise<void> {
+async function writeStream(sink: Writable, body: AsyncIterable<Uint8Array>, timeout: StallTimeout): Promise<void> {
   const source = body[Symbol.asyncIterator]();
   for (;;) {
     const result = await nextOrClosed(sink, source);
@@ -75,7 +75,7 @@ async function writeStream(sink: Writable, body: AsyncIterable<Uint8Array>, pati
     if (result.done === true) break;
     try {
       for (const chunk of sliceChunk(result.value)) {
-        if (!sink.write(chunk)) await waitForDrain(sink, patience);
+        if (!sink.write(chunk)) await waitForDrain(sink, timeout);
       }
     } catch (error) {
       abandon(source);
@@ -86,8 +86,8 @@ async function writeStream(sink: Writable, body: AsyncIterable<Uint8Array>, pati
 }
 
 /**
- * A source may be silent for hours: the sink's end must not wait for its next piece. (Not `Promise.race` with one
- * promise for the end: that would keep every piece's reaction until the end comes.)
+ * A source may be silent for hours: closing the sink must not wait for its next chunk. (Not `Promise.race` with one
+ * promise for the close: that would keep a reaction for every chunk until then.)
  */
 function nextOrClosed(
   sink: Writable,
@@ -117,51 +117,51 @@ function abandon(source: AsyncIterator<Uint8Array>): void {
 function waitForDrain(sink: Writable, { clock, stallTimeoutMs }: StallTimeout): Promise<void> {
   if (sink.destroyed || !sink.writableNeedDrain) return Promise.resolve();
   return new Promise((resolve, reject) => {
-    const forget = (): void => {
+    const cleanUp = (): void => {
       sink.off("drain", done);
       sink.off("close", done);
       timer.cancel();
     };
     const done = (): void => {
-      forget();
+      cleanUp();
       resolve();
     };
     const timer = clock.timer(stallTimeoutMs, () => {
-      forget();
-      reject(new StalledError(`the client took nothing for ${stallTimeoutMs} ms`));
+      cleanUp();
+      reject(new StalledError(`the client read nothing for ${stallTimeoutMs} ms`));
     });
     sink.on("drain", done);
     sink.on("close", done);
   });
 }
 
-/** Small pieces joined, large ones cut. */
-function* resizeChunks(pieces: readonly Uint8Array[]): Generator<Uint8Array> {
+/** Joins small chunks and splits large ones. */
+function* resizeChunks(chunks: readonly Uint8Array[]): Generator<Uint8Array> {
   let pending: Uint8Array[] = [];
   let length = 0;
-  for (const piece of pieces) {
-    if (length + piece.length > CHUNK_BYTES && length > 0) {
+  for (const chunk of chunks) {
+    if (length + chunk.length > CHUNK_BYTES && length > 0) {
       yield Buffer.concat(pending, length);
       pending = [];
       length = 0;
     }
-    if (piece.length > CHUNK_BYTES / 2) {
+    if (chunk.length > CHUNK_BYTES / 2) {
       if (length > 0) yield Buffer.concat(pending, length);
       pending = [];
       length = 0;
-      yield* sliceChunk(piece);
-    } else if (piece.length > 0) {
-      pending.push(piece);
-      length += piece.length;
+      yield* sliceChunk(chunk);
+    } else if (chunk.length > 0) {
+      pending.push(chunk);
+      length += chunk.length;
     }
   }
   if (length > 0) yield Buffer.concat(pending, length);
 }
 
-function* sliceChunk(piece: Uint8Array): Generator<Uint8Array> {
-  if (piece.length <= CHUNK_BYTES) {
-    if (piece.length > 0) yield piece;
+function* sliceChunk(chunk: Uint8Array): Generator<Uint8Array> {
+  if (chunk.length <= CHUNK_BYTES) {
+    if (chunk.length > 0) yield chunk;
     return;
   }
-  for (let at = 0; at < piece.length; at += CHUNK_BYTES) yield piece.subarray(at, at + CHUNK_BYTES);
+  for (let start = 0; start < chunk.length; start += CHUNK_BYTES) yield chunk.subarray(start, start + CHUNK_BYTES);
 }

@@ -1,14 +1,14 @@
 import { getCiphers } from "node:tls";
 import t from "tap";
-import { toOpenSslCiphers, parseTlsVersion } from "./cipher-suites.ts";
+import { parseTlsVersion, toOpenSslCiphers } from "./cipher-suites.ts";
 
-t.test("tlsVersion() knows the names that flags have for versions", async (t) => {
+t.test("parseTlsVersion() accepts the names of versions in flags", async (t) => {
   t.equal(parseTlsVersion("VersionTLS12"), "TLSv1.2");
   t.equal(parseTlsVersion("VersionTLS13"), "TLSv1.3");
   t.equal(parseTlsVersion(""), undefined);
 });
 
-t.test("openSslCiphers() names suites as OpenSSL does", async (t) => {
+t.test("toOpenSslCiphers() returns OpenSSL's names of suites", async (t) => {
   t.equal(toOpenSslCiphers([]), undefined, "the listener's own choice");
   const names = toOpenSslCiphers([
     "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
@@ -26,6 +26,6 @@ t.test("openSslCiphers() names suites as OpenSSL does", async (t) => {
   for (const name of names ?? []) t.ok(known.has(name.toLowerCase()), `${name} is offered by the runtime`);
 });
 
-t.test("openSslCiphers() refuses by name what no runtime offers any more", async (t) => {
-  t.throws(() => toOpenSslCiphers(["TLS_RSA_WITH_RC4_128_SHA"]), /TLS_RSA_WITH_RC4_128_SHA is not offered any more/);
+t.test("toOpenSslCiphers() refuses suites that OpenSSL does not support, with their name", async (t) => {
+  t.throws(() => toOpenSslCiphers(["TLS_RSA_WITH_RC4_128_SHA"]), /TLS_RSA_WITH_RC4_128_SHA is not supported/);
 });

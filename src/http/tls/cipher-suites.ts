@@ -1,4 +1,4 @@
-/** TLS versions and cipher suites: from the names flags have for them to those of Node and OpenSSL. */
+/** TLS versions and cipher suites: from the names in flags to those of Node and OpenSSL. */
 import type { TlsOptions } from "./options.ts";
 
 const VERSIONS: Readonly<Record<string, TlsOptions["minVersion"]>> = {
@@ -8,23 +8,23 @@ const VERSIONS: Readonly<Record<string, TlsOptions["minVersion"]>> = {
   VersionTLS13: "TLSv1.3",
 };
 
-/** `VersionTLS13` → `TLSv1.3`; undefined for the empty text, which leaves the choice to the listener. */
+/** `VersionTLS13` → `TLSv1.3`; undefined for the empty string: the listener's default. */
 export function parseTlsVersion(name: string): TlsOptions["minVersion"] {
   return VERSIONS[name];
 }
 
-/** TLS 1.3 has these and takes no orders about them, as in Go. */
+/** The suites of TLS 1.3, which are not configurable, as in Go. */
 const TLS13 = ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"];
-/** Suites that no current OpenSSL has. */
+/** Suites that current OpenSSL does not support. */
 const UNSUPPORTED = /RC4|3DES/;
 
-/** The `ciphers` option for suites by their IANA names; undefined when none are named. */
+/** The `ciphers` option for suites by their IANA names; undefined when there are none. */
 export function toOpenSslCiphers(suites: readonly string[]): string | undefined {
   if (suites.length === 0) return undefined;
   const unsupported = suites.find((suite) => UNSUPPORTED.test(suite));
   if (unsupported !== undefined)
     throw new Error(
-      `Cannot use --tls-cipher-suites: ${unsupported} is not offered any more; TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 and its kin are`,
+      `Cannot use --tls-cipher-suites: ${unsupported} is not supported; use a suite such as TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256`,
     );
   return [...TLS13, ...suites.filter((suite) => !TLS13.includes(suite)).map(toOpenSslName)].join(":");
 }

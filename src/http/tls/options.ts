@@ -1,4 +1,4 @@
-/** Options of TLS, and what a connection tells of its client. */
+/** TLS options, and the client's end of a connection. */
 import { constants } from "node:crypto";
 import type { Socket } from "node:net";
 import { DEFAULT_CIPHERS, type DetailedPeerCertificate, type PeerCertificate, type TLSSocket } from "node:tls";
@@ -10,22 +10,22 @@ export interface TlsPair {
   readonly key: string | Buffer;
 }
 
-/** A certificate for connections that ask for other names. */
+/** A certificate for certain server names (`--tls-sni-cert-key`). */
 export interface NamedTlsPair extends TlsPair {
-  /** Host names, `*.example.com` among them, and addresses; empty: those of the certificate. */
+  /** Host names, also `*.example.com`, and addresses; empty: those in the certificate. */
   readonly names: readonly string[];
 }
 
-/** What a listener shows of itself: the part of its options that may be exchanged while it runs. */
+/** The options of a listener that may change while it runs. */
 export interface TlsCertificates extends TlsPair {
-  /** The authorities named to clients that are asked for a certificate. Verifying is the authenticator's business. */
+  /** The CAs sent with a certificate request. The authenticator verifies client certificates. */
   readonly ca?: string | Buffer | undefined;
-  /** `sni.ts` says which one a connection gets. */
+  /** `server-names.ts` chooses the one for a connection. */
   readonly named?: readonly NamedTlsPair[] | undefined;
 }
 
 export interface TlsOptions extends TlsCertificates {
-  /** Ask for a client certificate; a client without one, or with a bad one, is still let in. */
+  /** Request a client certificate; connections without a valid one are accepted. */
   readonly requestCert?: boolean | undefined;
   /** TLSv1.2 when absent. */
   readonly minVersion?: "TLSv1" | "TLSv1.1" | "TLSv1.2" | "TLSv1.3" | undefined;
@@ -44,12 +44,12 @@ export function toSecureOptions(tls: TlsOptions, { cert, key }: TlsPair = tls) {
     ...(ciphers === undefined ? {} : { ciphers }),
     requestCert: tls.requestCert === true,
     rejectUnauthorized: false,
-    // A resumed session knows the client's leaf certificate but not its intermediates: without tickets there is none.
+    // A resumed session lacks the intermediates of the client's certificate; without tickets there is no resumption.
     ...(tls.requestCert === true ? { secureOptions: constants.SSL_OP_NO_TICKET } : {}),
   };
 }
 
-/** OpenSSL talks the oldest versions only where its least level of security is asked for. */
+/** OpenSSL supports TLS 1.0 and 1.1 at security level 0 only. */
 function toCiphers({ ciphers, minVersion }: TlsOptions): string | undefined {
   if (minVersion !== "TLSv1" && minVersion !== "TLSv1.1") return ciphers;
   return `${ciphers ?? DEFAULT_CIPHERS}:@SECLEVEL=0`;
@@ -74,15 +74,15 @@ export function securePeer(socket: TLSSocket): Peer {
   };
 }
 
-/** More than any real chain has; a longer one is cut, and fails to verify. */
+/** More than real chains have; a longer one is truncated, and fails verification. */
 const CHAIN_MAX = 10;
 
-/** The chain the client sent, leaf first; possibly with an authority of ours at its end. */
+/** The chain that the client sent, leaf first; Node may append a CA of ours. */
 function peerCertificates(socket: TLSSocket): readonly Uint8Array[] {
   const chain: Uint8Array[] = [];
   const seen = new Set<string>();
   let certificate: PeerCertificate | DetailedPeerCertificate | undefined = socket.getPeerCertificate(true);
-  // Node returns an empty object for no certificate, and lets a self-signed one be its own issuer.
+  // Node returns an empty object for no certificate, and a self-signed one is its own issuer.
   while (certificate?.raw !== undefined && !seen.has(certificate.fingerprint256) && chain.length < CHAIN_MAX) {
     seen.add(certificate.fingerprint256);
     chain.push(certificate.raw);

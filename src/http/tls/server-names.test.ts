@@ -25,31 +25,34 @@ const choice = new CertificateSelector(fallback, [
   await pair("addressed", { cn: "192.0.2.10" }),
 ]);
 
-t.test("CertificateChoice.forName() takes the exact name, then the wildcard, then what is good for it", (t) => {
-  const cases: Readonly<Record<string, string>> = {
-    "a.example.com": "first",
-    "A.EXAMPLE.com.": "first",
-    "b.example.com": "second",
-    "both.example.com": "explicit",
-    "x.example.com": "wild",
-    "x.y.example.com": "fallback",
-    "deep.sub.example.com": "explicit",
-    "example.com": "fallback",
-    "x.apps.test": "second",
-    "cn.test": "named",
-    "192.0.2.10": "fallback",
-    "spare.example.com": "wild",
-    kubernetes: "fallback",
-    "ignored.test": "wild",
-    "c.test": "explicit",
-    "": "fallback",
-    "nowhere.test": "fallback",
-  };
-  for (const [name, label] of Object.entries(cases)) t.equal(choice.forName(name).label, label, name);
-  t.end();
-});
+t.test(
+  "CertificateSelector.forName() prefers the exact name, then the wildcard, then a certificate that is valid for it",
+  (t) => {
+    const cases: Readonly<Record<string, string>> = {
+      "a.example.com": "first",
+      "A.EXAMPLE.com.": "first",
+      "b.example.com": "second",
+      "both.example.com": "explicit",
+      "x.example.com": "wild",
+      "x.y.example.com": "fallback",
+      "deep.sub.example.com": "explicit",
+      "example.com": "fallback",
+      "x.apps.test": "second",
+      "cn.test": "named",
+      "192.0.2.10": "fallback",
+      "spare.example.com": "wild",
+      kubernetes: "fallback",
+      "ignored.test": "wild",
+      "c.test": "explicit",
+      "": "fallback",
+      "nowhere.test": "fallback",
+    };
+    for (const [name, label] of Object.entries(cases)) t.equal(choice.forName(name).label, label, name);
+    t.end();
+  },
+);
 
-t.test("CertificateChoice.forAddress() knows the addresses that were named, and no others", (t) => {
+t.test("CertificateSelector.forAddress() matches listed addresses only", (t) => {
   const cases: Readonly<Record<string, string>> = {
     "192.0.2.1": "wild",
     "::ffff:192.0.2.1": "wild",
@@ -66,7 +69,7 @@ t.test("CertificateChoice.forAddress() knows the addresses that were named, and 
 });
 
 t.test(
-  "CertificateChoice takes any first label for a wildcard alone, and refuses what is no certificate",
+  "CertificateSelector matches one label with the name " * ", and throws for an invalid certificate",
   async (t) => {
     const any = new CertificateSelector(fallback, [await pair("any", { cn: "*" })]);
     t.equal(any.forName("localhost").label, "any");

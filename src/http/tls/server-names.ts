@@ -1,18 +1,18 @@
-/** Which of several certificates a connection is shown, by Go's rules, which are those of Kubernetes' servers. */
+/** Chooses the certificate for a connection (SNI) by Go's rules, as Kubernetes' servers do. */
 import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import type { NamedTlsPair, TlsPair } from "./options.ts";
 
 const LABEL = "[a-z0-9](?:[-a-z0-9]*[a-z0-9])?";
-/** Names are those of the extension; Go does not look at the common name here. */
+/** Go ignores the common name here. */
 const SAN_ONLY = { subject: "never" } as const;
 const HOST_NAME = new RegExp(`^(?=.{1,253}$)${LABEL}(?:\\.${LABEL})*$`);
 
-/** Which pair a connection gets. Throws when a certificate is none. */
+/** The constructor throws for an invalid certificate. */
 export class CertificateSelector<Pair extends TlsPair = TlsPair> {
   readonly #fallback: Pair;
   readonly #byName: ReadonlyMap<string, Pair & NamedTlsPair>;
-  /** All, the fallback first, with what they are good for. */
+  /** All pairs, the fallback first. */
   readonly #all: readonly { readonly pair: Pair; readonly certificate: X509Certificate }[];
 
   constructor(fallback: Pair, named: readonly (Pair & NamedTlsPair)[]) {
@@ -22,8 +22,8 @@ export class CertificateSelector<Pair extends TlsPair = TlsPair> {
   }
 
   /**
-   * For a client that asks for a host name: the exact name, then a wildcard for its first label, then whatever
-   * certificate is good for it.
+   * For a client with SNI: the exact name, then a wildcard for its first label, then the first certificate that is
+   * valid for it.
    */
   forName(name: string): Pair {
     const host = name.toLowerCase().replace(/\.$/, "");
@@ -34,23 +34,23 @@ export class CertificateSelector<Pair extends TlsPair = TlsPair> {
     );
   }
 
-  /** For a client that asks for no name: addresses count only where they are named, never by the certificate. */
+  /** For a client without SNI: only addresses listed in `names` count, not those in certificates. */
   forAddress(local: string): Pair {
     return this.#byName.get(normalizeAddress(local)) ?? this.#fallback;
   }
 
-  /** The addresses for which `forAddress` does not choose the fallback. */
+  /** The addresses for which `forAddress` does not return the fallback. */
   addresses(): readonly string[] {
     return [...this.#byName.keys()].filter((name) => isIP(name) !== 0);
   }
 }
 
-/** An IPv4 address as IPv6 sockets spell it, and the zone of a link, told plainly. */
+/** Removes the IPv4-mapped prefix of an IPv6 socket's address, and the zone of a link-local one. */
 export function normalizeAddress(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.)/i, "").replace(/%.*$/, "");
 }
 
-/** Of two pairs for one name the first counts, and names that were given before those that a certificate has. */
+/** The first pair for a name wins; listed names win over names in certificates. */
 function indexByName<Pair extends NamedTlsPair>(pairs: readonly Pair[]): ReadonlyMap<string, Pair> {
   const found = new Map<string, Pair>();
   const add = (names: readonly string[], pair: Pair): void => {
@@ -61,7 +61,7 @@ function indexByName<Pair extends NamedTlsPair>(pairs: readonly Pair[]): Readonl
   return found;
 }
 
-/** The common name where it can be a host's, and the DNS names; no addresses, since clients do not ask for these. */
+/** The common name where it is a host name, and the DNS names; no addresses, since SNI has none. */
 function certificateNames(certificate: X509Certificate): readonly string[] {
   const names: string[] = [];
   const common = certificate.toLegacyObject().subject?.CN;
