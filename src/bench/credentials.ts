@@ -2,7 +2,8 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type ApiServerConfig, defaultConfig } from "../apiserver/config/config.ts";
+import type { ApiServerConfig } from "../apiserver/config/config.ts";
+import { defaultConfig } from "../apiserver/config/default-config.ts";
 import { testIssuer } from "../testing/auth/test-issuer.ts";
 import { CLIENT_AUTH, makeCertificate } from "../testing/http/test-certificates.ts";
 

@@ -65,6 +65,11 @@ export type ParsedFlags<T extends FlagTable> = {
   readonly [K in keyof T]: T[K] extends Flag<infer V> ? V : never;
 };
 
+/** Every flag of a table at its default. */
+export function defaultFlags<T extends FlagTable>(table: T): ParsedFlags<T> {
+  return Object.fromEntries(Object.entries(table).map(([name, row]) => [name, row.default])) as ParsedFlags<T>;
+}
+
 type RowOptions<T> = Omit<Flag<T>, "type" | "default" | "meaning">;
 
 /** A row. `options.section` is usually filled in by `section`. */

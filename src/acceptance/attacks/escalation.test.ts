@@ -1,7 +1,7 @@
 /** Ways to get more than one was given: each ends in a refusal, and changes nothing. */
 import { setImmediate } from "node:timers/promises";
 import t from "tap";
-import { defaultConfig } from "../../apiserver/config/config.ts";
+import { defaultConfig } from "../../apiserver/config/default-config.ts";
 import { makeRequest as makeSigningRequest } from "../../auth/pki/certificate-signing.ts";
 import type { UserInfo } from "../../auth/user.ts";
 import { type Answer, type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";

@@ -4,17 +4,17 @@ import { connect as connectHttp2 } from "node:http2";
 import { request } from "node:https";
 import { join } from "node:path";
 import t from "tap";
-import { defaultConfig } from "../../apiserver/config/config.ts";
+import { defaultConfig } from "../../apiserver/config/default-config.ts";
 import { startApiServer } from "../../apiserver/server.ts";
-import { systemClock } from "../../std/time/clock.ts";
-import { fileDirectory } from "../../testing/std/file-directory.ts";
 import { silentLogger } from "../../std/log/logger.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import {
   CLIENT_AUTH,
   makeCertificate,
   SERVER_AUTH,
   type TestCertificate,
 } from "../../testing/http/test-certificates.ts";
+import { fileDirectory } from "../../testing/std/file-directory.ts";
 
 const WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 const BODY = JSON.stringify({ apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" });

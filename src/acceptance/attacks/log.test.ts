@@ -4,10 +4,10 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { connect } from "node:tls";
 import t, { type Test } from "tap";
-import { defaultConfig } from "../../apiserver/config/config.ts";
+import { defaultConfig } from "../../apiserver/config/default-config.ts";
 import { startApiServer } from "../../apiserver/server.ts";
-import { systemClock } from "../../std/time/clock.ts";
 import { createLogger } from "../../std/log/logger.ts";
+import { systemClock } from "../../std/time/clock.ts";
 
 const TOKEN = "sesame-of-all-doors";
 const FORGED = '{"v":0,"msg":"all is well","ts":1}';

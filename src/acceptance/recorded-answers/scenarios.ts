@@ -6,7 +6,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { defaultConfig } from "../../apiserver/config/config.ts";
+import { defaultConfig } from "../../apiserver/config/default-config.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 import { systemClock } from "../../std/time/clock.ts";

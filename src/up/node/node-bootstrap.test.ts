@@ -11,7 +11,7 @@ import { keepServingCertificate, ServingNames } from "../../agent/certificates/s
 import { defaultAgentConfig } from "../../agent/options.ts";
 import { nodeKind } from "../../api/core/node/kind.ts";
 import { secretKind } from "../../api/core/secret/kind.ts";
-import { defaultConfig } from "../../apiserver/config/config.ts";
+import { defaultConfig } from "../../apiserver/config/default-config.ts";
 import { BOOTSTRAP_GROUP } from "../../apiserver/control-plane/node-bootstrap.ts";
 import { startApiServer } from "../../apiserver/server.ts";
 import { issueCertificate, makeCa } from "../../auth/pki/certificate-authority.ts";
