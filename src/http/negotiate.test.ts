@@ -33,10 +33,10 @@ t.test("negotiate() follows the client's order and weights", async (t) => {
 t.test("negotiate() lets the caller check parameters, and returns them", async (t) => {
   const table = (_: unknown, params: Readonly<Record<string, string>>) =>
     params.as === undefined || (params.as === "Table" && params.v === "v1");
-  const asked = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1,application/json";
-  const chosen = negotiate(asked, offers, table);
-  t.equal(chosen?.offer, json);
-  t.strictSame({ ...chosen?.params }, { as: "Table", v: "v1", g: "meta.k8s.io" });
+  const accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1,application/json";
+  const negotiated = negotiate(accept, offers, table);
+  t.equal(negotiated?.offer, json);
+  t.strictSame({ ...negotiated?.params }, { as: "Table", v: "v1", g: "meta.k8s.io" });
   t.strictSame({ ...negotiate("application/json;as=Other, application/json", offers, table)?.params }, {});
 });
 

@@ -12,21 +12,21 @@ t.test("acceptsGzip() accepts the plain name only", async (t) => {
 
 t.test("compressResponses() compresses large bodies for clients that accept gzip, and no streams", async (t) => {
   const large = [Buffer.alloc(80_000, "a"), Buffer.alloc(80_000, "b")];
-  const asked = (accept?: string, method = "GET") =>
+  const request = (accept?: string, method = "GET") =>
     makeRequest({ method, path: "/", headers: accept === undefined ? {} : { "accept-encoding": accept } });
   const serve = compressResponses()(async () =>
     bytesResponse(200, "text/plain", large, { "content-length": "160000" }),
   );
-  const packed = await serve(asked("gzip"));
+  const packed = await serve(request("gzip"));
   t.equal(packed.headers["content-encoding"], "gzip");
   t.equal(packed.headers["content-length"], undefined);
   t.strictSame(gunzipSync(packed.body as Uint8Array), Buffer.concat(large));
-  t.equal((await serve(asked())).body, large);
-  t.equal((await serve(asked("gzip", "HEAD"))).body, large);
-  const small = await compressResponses()(async () => textResponse(200, "small"))(asked("gzip"));
+  t.equal((await serve(request())).body, large);
+  t.equal((await serve(request("gzip", "HEAD"))).body, large);
+  const small = await compressResponses()(async () => textResponse(200, "small"))(request("gzip"));
   t.equal(small.headers["content-encoding"], undefined);
   const stream = (async function* () {})();
-  t.equal((await compressResponses(0)(async () => bytesResponse(200, "x/y", stream))(asked("gzip"))).body, stream);
+  t.equal((await compressResponses(0)(async () => bytesResponse(200, "x/y", stream))(request("gzip"))).body, stream);
 });
 
 t.test("errorResponse() shows the message of an HttpError, and of nothing else", async (t) => {

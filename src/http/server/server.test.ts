@@ -97,17 +97,17 @@ function session(t: Test, port: number, options = {}): ClientHttp2Session {
   return client;
 }
 
-interface Answer {
+interface Response {
   readonly status: number;
   readonly headers: Readonly<Record<string, unknown>>;
   readonly body: string;
 }
 
-async function ask(client: ClientHttp2Session, headers: Record<string, string>, body?: string): Promise<Answer> {
+async function request(client: ClientHttp2Session, headers: Record<string, string>, body?: string): Promise<Response> {
   const stream = client.request(headers, { endStream: body === undefined });
   if (body !== undefined) stream.end(body);
-  const [answer] = (await once(stream, "response")) as [Record<string, unknown>];
-  return { status: Number(answer[":status"]), headers: answer, body: await textOf(stream) };
+  const [response] = (await once(stream, "response")) as [Record<string, unknown>];
+  return { status: Number(response[":status"]), headers: response, body: await textOf(stream) };
 }
 
 async function textOf(stream: AsyncIterable<unknown>): Promise<string> {
@@ -116,11 +116,11 @@ async function textOf(stream: AsyncIterable<unknown>): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-async function ask1(
+async function requestHttp1(
   port: number,
   path: string,
   options: { method?: string; body?: string; secure?: boolean } = {},
-): Promise<Answer> {
+): Promise<Response> {
   const target = { host: "127.0.0.1", port, path, method: options.method ?? "GET" };
   const request =
     options.secure === false ? httpRequest(target) : httpsRequest({ ...target, ca: ca.cert, servername: "localhost" });
@@ -147,42 +147,45 @@ t.test("listen() serves HTTP/2 and HTTP/1.1 on one port", async (t) => {
     t.equal(request.headers.host, `localhost:${listener.port}`);
     t.notOk(Object.keys(request.headers).some((name) => name.startsWith(":")));
   });
-  const second = await ask(client, { ":method": "POST", ":path": "/echo?a=b" }, "hello");
+  const second = await request(client, { ":method": "POST", ":path": "/echo?a=b" }, "hello");
   t.match(second, { status: 200, body: "hello", headers: { "content-length": "5", "x-query": "a=b" } });
-  t.match(await ask1(listener.port, "/echo", { method: "PUT", body: "one" }), { status: 200, body: "one" });
-  t.match(await ask1(listener.port, "/x", { method: "HEAD" }), {
+  t.match(await requestHttp1(listener.port, "/echo", { method: "PUT", body: "one" }), { status: 200, body: "one" });
+  t.match(await requestHttp1(listener.port, "/x", { method: "HEAD" }), {
     status: 200,
     body: "",
     headers: { "content-length": "8" },
   });
-  t.match(await ask(client, { ":method": "HEAD", ":path": "/x" }), { status: 200, body: "" });
-  const large = await ask(client, { ":path": "/large" });
+  t.match(await request(client, { ":method": "HEAD", ":path": "/x" }), { status: 200, body: "" });
+  const large = await request(client, { ":path": "/large" });
   t.equal(large.body.length, 5_000_100);
-  t.equal((await ask1(listener.port, "/large")).body.length, 5_000_100);
+  t.equal((await requestHttp1(listener.port, "/large")).body.length, 5_000_100);
 });
 
 t.test("listen() does not send hop-by-hop headers, nor header values with line breaks", async (t) => {
   const { listener } = await serve(t);
   const client = session(t, listener.port);
-  const hop = await ask(client, { ":path": "/hop" });
+  const hop = await request(client, { ":path": "/hop" });
   t.match(hop, { status: 200, body: "x" });
   t.equal(hop.headers.connection, undefined);
   t.equal(hop.headers["transfer-encoding"], undefined);
-  for (const answer of [await ask(client, { ":path": "/injected" }), await ask1(listener.port, "/injected")]) {
-    t.equal(answer.status, 500);
-    t.equal(answer.headers["set-cookie"], undefined);
+  for (const response of [
+    await request(client, { ":path": "/injected" }),
+    await requestHttp1(listener.port, "/injected"),
+  ]) {
+    t.equal(response.status, 500);
+    t.equal(response.headers["set-cookie"], undefined);
   }
 });
 
 t.test("listen() responds to an exception of a handler with a Status without its message", async (t) => {
   const { listener } = await serve(t);
   const client = session(t, listener.port);
-  for (const answer of [await ask(client, { ":path": "/throw" }), await ask1(listener.port, "/throw")]) {
-    t.equal(answer.status, 500);
-    t.match(JSON.parse(answer.body), { kind: "Status", reason: "InternalError", code: 500 });
-    t.notMatch(answer.body, /secret/);
+  for (const response of [await request(client, { ":path": "/throw" }), await requestHttp1(listener.port, "/throw")]) {
+    t.equal(response.status, 500);
+    t.match(JSON.parse(response.body), { kind: "Status", reason: "InternalError", code: 500 });
+    t.notMatch(response.body, /secret/);
   }
-  t.match(await ask(client, { ":path": "/teapot" }), { status: 418, body: /stout/ });
+  t.match(await request(client, { ":path": "/teapot" }), { status: 418, body: /stout/ });
 });
 
 t.test("listen() responds before a body that is too long has been sent", async (t) => {
@@ -197,11 +200,11 @@ t.test("listen() responds before a body that is too long has been sent", async (
   await once(stream, "close");
   t.equal(stream.rstCode, constants.NGHTTP2_NO_ERROR);
   t.match(
-    await ask(client, { ":method": "POST", ":path": "/limited" }, "short"),
+    await request(client, { ":method": "POST", ":path": "/limited" }, "short"),
     { status: 200 },
-    "the connection lives",
+    "the connection stays open",
   );
-  const refused = await ask1(listener.port, "/limited", { method: "POST", body: "x".repeat(100) });
+  const refused = await requestHttp1(listener.port, "/limited", { method: "POST", body: "x".repeat(100) });
   t.match(refused, { status: 413, headers: { connection: /close|keep-alive/ } });
 });
 
@@ -234,7 +237,7 @@ t.test("listen() resets the stream when a response body fails in the middle", as
   const { listener } = await serve(t);
   const stream = session(t, listener.port).request({ ":path": "/broken" });
   await t.rejects(textOf(stream), { code: "ERR_HTTP2_STREAM_ERROR" });
-  await t.rejects(ask1(listener.port, "/broken"), { code: "ECONNRESET" });
+  await t.rejects(requestHttp1(listener.port, "/broken"), { code: "ECONNRESET" });
 });
 
 t.test("listen() responds to malformed requests with 400 and keeps serving", async (t) => {
@@ -254,16 +257,16 @@ t.test("listen() responds to malformed requests with 400 and keeps serving", asy
   for (const bytes of hostile) t.match(await raw(listener.port, bytes), /^HTTP\/1\.1 400 /, JSON.stringify(bytes));
   const oversized = `GET / HTTP/1.1\r\nHost: x\r\nX: ${"a".repeat(20_000)}\r\n\r\n`;
   t.match(await raw(listener.port, oversized), /^HTTP\/1\.1 431 /);
-  t.match(await ask1(listener.port, "/echo", { secure: false }), { status: 200 });
+  t.match(await requestHttp1(listener.port, "/echo", { secure: false }), { status: 200 });
 });
 
 t.test("listen() responds to malformed HTTP/2 requests with 400 and refuses oversized headers", async (t) => {
   const { listener } = await serve(t);
   const client = session(t, listener.port);
-  for (const path of ["/%zz", "/%", "/x%2"]) t.match(await ask(client, { ":path": path }), { status: 400 }, path);
+  for (const path of ["/%zz", "/%", "/x%2"]) t.match(await request(client, { ":path": path }), { status: 400 }, path);
   const stream = session(t, listener.port).request({ ":path": "/echo", "x-large": "a".repeat(80_000) });
   await t.rejects(once(stream, "response"));
-  t.match(await ask(client, { ":path": "/headers", cookie: "a=b" }), { status: 200, body: /"cookie":"a=b"/ });
+  t.match(await request(client, { ":path": "/headers", cookie: "a=b" }), { status: 200, body: /"cookie":"a=b"/ });
 });
 
 t.test("listen() keeps serving after aborted handshakes, garbage, and plain HTTP on its TLS port", async (t) => {
@@ -292,10 +295,10 @@ t.test("listen() keeps serving after aborted handshakes, garbage, and plain HTTP
   });
   await once(silent, "secureConnect");
   silent.on("error", () => {});
-  silent.end("not a preface, whatever was agreed on before");
+  silent.end("not a preface, in spite of ALPN");
   silent.resume();
   await once(silent, "close");
-  t.match(await ask(session(t, listener.port), { ":path": "/echo" }), { status: 200 });
+  t.match(await request(session(t, listener.port), { ":path": "/echo" }), { status: 200 });
 });
 
 t.test("listen() closes connections that do not finish their headers in time", async (t) => {
@@ -338,22 +341,24 @@ t.test("listen() closes the connection of a client that resets requests faster t
   }
   await closed;
   t.ok(most <= 2000, `${most} handlers ran`);
-  t.match(await ask(session(t, listener.port), { ":path": "/echo" }), { status: 200 });
+  t.match(await request(session(t, listener.port), { ":path": "/echo" }), { status: 200 });
 });
 
 t.test("listen() passes the client's certificate on unverified, and none when there is none", async (t) => {
   const other = await makeCertificate({ subject: [{ CN: ["other"] }], authority: {} });
   const intermediate = await makeCertificate({ subject: [{ CN: ["between"] }], issuer: ca, authority: {} });
   const deep = await makeCertificate({ subject: [{ CN: ["deep"] }], issuer: intermediate, usages: [CLIENT_AUTH] });
-  const stranger = await makeCertificate({ subject: [{ CN: ["stranger"] }], issuer: other, usages: [CLIENT_AUTH] });
+  const untrusted = await makeCertificate({ subject: [{ CN: ["untrusted"] }], issuer: other, usages: [CLIENT_AUTH] });
   const { listener, probe } = await serve(t, { tls: { ...tls, ca: ca.cert, requestCert: true } });
   const seen: (readonly Uint8Array[])[] = [];
   probe.on("request", (request) => seen.push(request.peer.certificates));
-  await ask(session(t, listener.port), { ":path": "/headers" });
-  await ask(session(t, listener.port, { cert: stranger.cert, key: stranger.key }), { ":path": "/headers" });
-  await ask(session(t, listener.port, { cert: deep.cert + intermediate.cert, key: deep.key }), { ":path": "/headers" });
+  await request(session(t, listener.port), { ":path": "/headers" });
+  await request(session(t, listener.port, { cert: untrusted.cert, key: untrusted.key }), { ":path": "/headers" });
+  await request(session(t, listener.port, { cert: deep.cert + intermediate.cert, key: deep.key }), {
+    ":path": "/headers",
+  });
   t.equal(seen[0]?.length, 0);
-  t.ok(Buffer.from(seen[1]![0]!).equals(stranger.der));
+  t.ok(Buffer.from(seen[1]![0]!).equals(untrusted.der));
   t.ok(Buffer.from(seen[2]![0]!).equals(deep.der));
   t.ok(Buffer.from(seen[2]![1]!).equals(intermediate.der));
 });
@@ -365,13 +370,13 @@ t.test(
     const next = await makeServerCertificate();
     t.throws(() => listener.reloadTls({ cert: next.server.cert, key: server.key }));
     t.throws(() => listener.reloadTls({ cert: "nonsense", key: "nonsense" }));
-    t.match(await ask(session(t, listener.port), { ":path": "/echo" }), { status: 200 });
+    t.match(await request(session(t, listener.port), { ":path": "/echo" }), { status: 200 });
     const open = session(t, listener.port);
-    await ask(open, { ":path": "/echo" });
+    await request(open, { ":path": "/echo" });
     listener.reloadTls({ cert: next.server.cert, key: next.server.key });
-    t.match(await ask(open, { ":path": "/echo" }), { status: 200 }, "open connections stay");
-    t.match(await ask(session(t, listener.port, { ca: next.ca.cert }), { ":path": "/echo" }), { status: 200 });
-    await t.rejects(ask(session(t, listener.port), { ":path": "/echo" }));
+    t.match(await request(open, { ":path": "/echo" }), { status: 200 }, "open connections stay");
+    t.match(await request(session(t, listener.port, { ca: next.ca.cert }), { ":path": "/echo" }), { status: 200 });
+    await t.rejects(request(session(t, listener.port), { ":path": "/echo" }));
   },
 );
 
@@ -404,7 +409,7 @@ t.test("listen() chooses the certificate by server name, or by the local address
   };
   t.equal(await shown("a.test"), "named");
   t.equal(await shown("x.wild.test"), "wild");
-  t.equal(await shown("localhost"), "fallback", "a name is asked for: the address does not count");
+  t.equal(await shown("localhost"), "fallback", "with SNI the address does not count");
   t.equal(await shown(""), "here");
   listener.reloadTls({
     ...tls,
@@ -416,11 +421,14 @@ t.test("listen() chooses the certificate by server name, or by the local address
   });
   t.equal(await shown("a.test"), "next");
   t.equal(await shown(""), "named");
-  t.match(await ask(session(t, listener.port), { ":path": "/echo" }), { status: 200 });
+  t.match(await request(session(t, listener.port), { ":path": "/echo" }), { status: 200 });
 });
 
 t.test("listen() accepts TLS 1.0 and 1.1 only where minVersion allows them", async (t) => {
-  const talks = async (minVersion: "TLSv1" | "TLSv1.1" | undefined, version: "TLSv1" | "TLSv1.1"): Promise<boolean> => {
+  const connects = async (
+    minVersion: "TLSv1" | "TLSv1.1" | undefined,
+    version: "TLSv1" | "TLSv1.1",
+  ): Promise<boolean> => {
     const { listener } = await serve(t, { tls: { ...tls, minVersion } });
     const old = { minVersion: "TLSv1", maxVersion: version, ciphers: "DEFAULT@SECLEVEL=0" } as const;
     const socket = connectTls({ host: "127.0.0.1", port: listener.port, rejectUnauthorized: false, ...old });
@@ -431,9 +439,9 @@ t.test("listen() accepts TLS 1.0 and 1.1 only where minVersion allows them", asy
     socket.destroy();
     return talked;
   };
-  t.same(await Promise.all([talks("TLSv1", "TLSv1"), talks("TLSv1", "TLSv1.1")]), [true, true]);
-  t.same(await Promise.all([talks("TLSv1.1", "TLSv1"), talks("TLSv1.1", "TLSv1.1")]), [false, true]);
-  t.same(await Promise.all([talks(undefined, "TLSv1"), talks(undefined, "TLSv1.1")]), [false, false]);
+  t.same(await Promise.all([connects("TLSv1", "TLSv1"), connects("TLSv1", "TLSv1.1")]), [true, true]);
+  t.same(await Promise.all([connects("TLSv1.1", "TLSv1"), connects("TLSv1.1", "TLSv1.1")]), [false, true]);
+  t.same(await Promise.all([connects(undefined, "TLSv1"), connects(undefined, "TLSv1.1")]), [false, false]);
 });
 
 t.test(
@@ -445,12 +453,12 @@ t.test(
     open.on("error", () => {});
     await once(open, "data");
     const goaway = once(client, "goaway");
-    t.match(await ask(client, { ":path": "/closing" }), { status: 200, body: "bye" });
+    t.match(await request(client, { ":path": "/closing" }), { status: 200, body: "bye" });
     t.equal((await goaway)[0], constants.NGHTTP2_NO_ERROR);
-    t.equal(open.destroyed, false, "what was asked before goes on");
+    t.equal(open.destroyed, false, "earlier requests continue");
     open.close(constants.NGHTTP2_CANCEL);
     await (client.destroyed ? undefined : once(client, "close"));
-    t.match(await ask1(listener.port, "/closing"), { headers: { connection: "close" } });
+    t.match(await requestHttp1(listener.port, "/closing"), { headers: { connection: "close" } });
   },
 );
 
@@ -462,7 +470,7 @@ t.test("listen() aborts a response that its client does not read, and continues 
   stuck.on("error", () => {});
   await once(stuck, "response");
   stuck.pause();
-  t.match(await ask(client, { ":path": "/echo" }), { status: 200 });
+  t.match(await request(client, { ":path": "/echo" }), { status: 200 });
   const closed = once(stuck, "close");
   await clock.advance(300_000);
   stuck.resume();
@@ -479,8 +487,8 @@ t.test("Listener.close() waits for requests in flight, refuses new ones, then ab
   };
   const listener = await listen({ handler, log: silentLogger, host: "127.0.0.1", tls });
   const client = session(t, listener.port);
-  const slow = ask(client, { ":path": "/slow" });
-  const slow1 = ask1(listener.port, "/slow");
+  const slow = request(client, { ":path": "/slow" });
+  const slow1 = requestHttp1(listener.port, "/slow");
   const never: ClientHttp2Stream = client.request({ ":path": "/never" });
   never.on("error", () => {});
   await new Promise((resolve) => setTimeout(resolve, 50));

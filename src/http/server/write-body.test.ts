@@ -44,19 +44,19 @@ t.test("writeBody() joins small chunks and splits large ones into 64 KiB", async
 
 t.test("writeBody() reads the next chunk of a source when the last one has been written", async (t) => {
   const sink = new Sink(true);
-  let asked = 0;
+  let reads = 0;
   const source = (async function* () {
     for (;;) {
-      asked++;
+      reads++;
       yield Buffer.from("x");
     }
   })();
   const writing = writeBody(sink, source, timeout);
   for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
-  t.equal(asked, 1);
+  t.equal(reads, 1);
   sink.proceed();
   for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
-  t.equal(asked, 2);
+  t.equal(reads, 2);
   sink.destroy();
   await writing;
 });
@@ -116,8 +116,8 @@ t.test("writeBody() rejects with a StalledError when the sink does not drain, an
     }
   })();
   for (const body of [source, [Buffer.alloc(200_000)]]) {
-    const given = writeBody(new Sink(true), body, timeout);
-    const refused = t.rejects(given, StalledError);
+    const writing = writeBody(new Sink(true), body, timeout);
+    const refused = t.rejects(writing, StalledError);
     await clock.advance(1000);
     await refused;
   }

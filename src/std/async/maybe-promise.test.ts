@@ -9,5 +9,5 @@ t.test("andThen() calls its callback synchronously with a value, and later with 
   const later = andThen(Promise.resolve(1), (one) => one + 1);
   t.type(later, Promise);
   t.equal(await later, 2);
-  await t.rejects(Promise.resolve(andThen(Promise.reject(new Error("no answer")), () => 1)), { message: "no answer" });
+  await t.rejects(Promise.resolve(andThen(Promise.reject(new Error("rejected")), () => 1)), { message: "rejected" });
 });

@@ -43,7 +43,7 @@ export function seededRandom(seed: number): RandomSource {
   };
 }
 
-/** A version 4 UUID in its usual text form. */
+/** A version 4 UUID. */
 export function randomUuid(random: RandomSource): string {
   const bytes = Buffer.from(random.bytes(16));
   bytes[6] = (bytes[6]! & 0x0f) | 0x40;

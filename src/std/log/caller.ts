@@ -1,4 +1,4 @@
-/** The place in the sources that a log line was written from. */
+/** The source location of the call that writes a log line. */
 import { basename } from "node:path";
 import { getCallSites } from "node:util";
 

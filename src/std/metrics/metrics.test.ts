@@ -11,7 +11,7 @@ t.test("formatMetrics() writes each type in Prometheus' text format", async (t) 
   registry.gauge({ name: "a", help: "One." }).with().set(1.5e6);
   const seconds = registry.histogram({ name: "c", help: "Three.", labels: ["x"], deprecatedSince: "1.2" }, [0.5, 1e6]);
   for (const value of [0.5, 0.6, 2e6]) seconds.with("y").observe(value);
-  registry.counter({ name: "never", help: "Nobody has asked." });
+  registry.counter({ name: "never", help: "Never incremented." });
   t.equal(
     formatMetrics([registry], "prometheus"),
     `# HELP a One.

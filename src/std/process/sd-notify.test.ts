@@ -25,7 +25,7 @@ t.test("createNotifier() does nothing without a socket or with an odd one", asyn
 t.test("Notifier sends its messages in order, and a status on one line", async (t) => {
   const sent: (readonly string[])[] = [];
   const send = async (lines: readonly string[]): Promise<void> => {
-    if (sent.push(lines) === 1) throw new Error("socket is gone");
+    if (sent.push(lines) === 1) throw new Error("socket closed");
   };
   await using notifier = createNotifier({ env: { NOTIFY_SOCKET: "/run/x" }, clock: new FakeClock(), log, send });
   void notifier.status("one\nREADY=1");

@@ -1,4 +1,4 @@
-/** Certificates of every shape, good and bad, for tests. */
+/** Valid and invalid certificates for tests. */
 import "reflect-metadata";
 import { webcrypto } from "node:crypto";
 import {
@@ -33,7 +33,7 @@ export interface TestCertificateOptions {
   readonly addresses?: readonly string[];
   readonly notBefore?: Date;
   readonly notAfter?: Date;
-  /** OID of a critical extension nobody knows. */
+  /** OID of a critical extension that is not supported. */
   readonly critical?: string;
 }
 

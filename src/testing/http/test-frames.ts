@@ -1,4 +1,4 @@
-/** HTTP/2 by hand: frames as bytes, for what no client library would send. */
+/** HTTP/2 frames as bytes, for tests that send what no client library does. */
 import { once } from "node:events";
 import { connect, type TLSSocket } from "node:tls";
 import { systemClock } from "../../std/time/clock.ts";
@@ -20,7 +20,7 @@ export const TYPE = {
 
 export const FLAG = { ack: 1, endStream: 1, endHeaders: 4, padded: 8, priority: 32 } as const;
 
-/** `length` lies about the payload where it is given. */
+/** `length` overrides the length of the payload. */
 export function frame(type: number, flags: number, stream: number, payload: Uint8Array, length?: number): Buffer {
   const head = Buffer.alloc(9);
   head.writeUIntBE(length ?? payload.length, 0, 3);
@@ -68,7 +68,7 @@ export interface Frame {
   readonly payload: Buffer;
 }
 
-/** A connection that has agreed on HTTP/2 and said nothing yet. */
+/** A TLS connection with ALPN h2 that has sent nothing yet. */
 export class RawConnection implements AsyncDisposable {
   readonly socket: TLSSocket;
   readonly frames: Frame[] = [];
@@ -96,7 +96,7 @@ export class RawConnection implements AsyncDisposable {
     if (this.socket.writable) this.socket.write(Buffer.concat(pieces));
   }
 
-  /** Resolves when `holds`, or the connection has closed, or the time is over; says whether it holds. */
+  /** Resolves when `holds` returns true, the connection closes or the time is over, with what `holds` returns. */
   async until(holds: (connection: this) => boolean, milliseconds = 5000): Promise<boolean> {
     const late = Promise.withResolvers<void>();
     const timer = systemClock.timer(milliseconds, late.resolve);

@@ -22,7 +22,7 @@ t.test("FakeClock.advance() runs timers at their times, in order", async (t) => 
   t.equal(clock.untilNext, undefined);
 });
 
-t.test("FakeClock.advance() lets a loop of sleeps make every turn", async (t) => {
+t.test("FakeClock.advance() lets a loop of sleeps make every iteration", async (t) => {
   const clock = new FakeClock();
   const controller = new AbortController();
   let turns = 0;

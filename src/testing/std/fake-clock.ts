@@ -26,7 +26,7 @@ export class FakeClock implements Clock {
     return this.#elapsed;
   }
 
-  /** Somebody sets the clock; the monotonic one goes on. */
+  /** Sets the time of day; the monotonic clock is not affected. */
   set(now: number): void {
     this.#epoch = now - this.#elapsed;
   }
@@ -41,7 +41,7 @@ export class FakeClock implements Clock {
     return { cancel: () => void this.#pending.delete(pending) };
   }
 
-  /** How many timers wait. A test's last check: nothing was left behind. */
+  /** How many timers are pending; a test's last check that nothing was left behind. */
   get pending(): number {
     return this.#pending.size;
   }
@@ -54,7 +54,7 @@ export class FakeClock implements Clock {
 
   /**
    * Moves time forward, running each timer that falls due at its own time. What a timer's callback causes through
-   * promises settles before the next timer runs, so a loop of `await clock.sleep(1000)` makes all its turns.
+   * promises settles before the next timer runs, so a loop of `await clock.sleep(1000)` makes all its iterations.
    */
   async advance(milliseconds: number): Promise<void> {
     const target = this.#elapsed + milliseconds;
@@ -79,7 +79,7 @@ export class FakeClock implements Clock {
   }
 }
 
-/** Lets promise chains run out. A turn of the event loop runs every microtask; two cover one I/O hop between. */
+/** Lets promise chains settle. A turn of the event loop runs every microtask; two turns cover one I/O operation. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 2; turn++) await new Promise<void>((resolve) => setImmediate(resolve));
 }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import t from "tap";
 import { fileDirectory } from "./file-directory.ts";
 
-t.test("fileDirectory() makes another directory each time, and takes it away", (t) => {
+t.test("fileDirectory() creates another directory each time, and removes it", (t) => {
   const ends: (() => unknown)[] = [];
   const owner = { teardown: (end: () => unknown) => void ends.push(end) };
   const one = fileDirectory(owner, { a: "1" });

@@ -1,9 +1,9 @@
-/** For `make bench`: what one call of a function costs, on a machine that does other things too. */
+/** Measures for `make bench` what one call of a function costs, on a machine that is not idle. */
 
-/** Given by `node --expose-gc`. */
+/** Defined with `node --expose-gc`. */
 declare const gc: (() => void) | undefined;
 
-/** Microseconds of processor time per call: the best of five rounds, after a warm-up. */
+/** Microseconds of CPU time per call: the best of five rounds, after a warm-up. */
 export function cpuMicroseconds(run: () => unknown, calls = 2000): number {
   for (let call = 0; call < calls; call++) run();
   let best = Number.POSITIVE_INFINITY;
@@ -16,7 +16,7 @@ export function cpuMicroseconds(run: () => unknown, calls = 2000): number {
   return Number(best.toFixed(2));
 }
 
-/** Bytes of heap per call, as long as nothing is collected meanwhile, which wants `--expose-gc`. */
+/** Bytes of heap per call, when no garbage is collected meanwhile, which requires `--expose-gc`. */
 export function heapBytes(run: () => unknown): number {
   const calls = 50;
   if (typeof gc === "function") gc();
