@@ -24,7 +24,7 @@ import {
 const ACTIONS = ["Audit", "Deny", "Warn"];
 const NOT_FOUND_ACTIONS = ["Deny", "Allow"];
 
-function validate({ spec = {} }: ValidatingAdmissionPolicyBinding): readonly FieldError[] {
+function validateValidatingAdmissionPolicyBinding({ spec = {} }: ValidatingAdmissionPolicyBinding): readonly FieldError[] {
   const { policyName = "", paramRef, matchResources, validationActions = [] } = spec;
   return [
     ...(policyName === ""
@@ -74,7 +74,7 @@ function validateActions(actions: readonly string[], path: string): readonly Fie
   return [...errors, invalidField(path, actions, detail)];
 }
 
-const strategy: Strategy<ValidatingAdmissionPolicyBinding> = {
+const validatingAdmissionPolicyBindingStrategy: Strategy<ValidatingAdmissionPolicyBinding> = {
   setDefaults: (object) => {
     const { matchResources } = object.spec ?? {};
     if (matchResources === undefined) return object;
@@ -82,7 +82,7 @@ const strategy: Strategy<ValidatingAdmissionPolicyBinding> = {
   },
   prepareForCreate: setFirstGeneration,
   prepareForUpdate: (next, previous) => updateGeneration(next, previous, !deepEqual(next.spec, previous.spec)),
-  validate,
+  validate: validateValidatingAdmissionPolicyBinding,
   allowUnconditionalUpdate: false,
 };
 
@@ -108,7 +108,7 @@ export const validatingAdmissionPolicyBindingKind: Kind<ValidatingAdmissionPolic
     ageColumn,
   ],
   selectableFields: {},
-  strategy,
+  strategy: validatingAdmissionPolicyBindingStrategy,
 };
 
 function paramRefText(ref: ParamRef | undefined): string {

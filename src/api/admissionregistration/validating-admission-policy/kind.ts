@@ -28,7 +28,7 @@ export function setMatchDefaults(match: MatchResources): MatchResources {
   };
 }
 
-const strategy: Strategy<ValidatingAdmissionPolicy> = {
+const validatingAdmissionPolicyStrategy: Strategy<ValidatingAdmissionPolicy> = {
   setDefaults: (object) => {
     const { matchConstraints, failurePolicy = "Fail" } = object.spec ?? {};
     const match = matchConstraints === undefined ? {} : { matchConstraints: setMatchDefaults(matchConstraints) };
@@ -71,5 +71,5 @@ export const validatingAdmissionPolicyKind: Kind<ValidatingAdmissionPolicy> = {
     ageColumn,
   ],
   selectableFields: {},
-  strategy,
+  strategy: validatingAdmissionPolicyStrategy,
 };

@@ -12,7 +12,7 @@ import { validateDefinition, validateStatus } from "./validation.ts";
 
 const HTTPS = 443;
 
-function setDefaults(object: CustomResourceDefinition): CustomResourceDefinition {
+function setCustomResourceDefinitionDefaults(object: CustomResourceDefinition): CustomResourceDefinition {
   return addStoredVersion({ ...object, spec: setSpecDefaults(object.spec) }, "if none");
 }
 
@@ -45,8 +45,8 @@ function addStoredVersion(object: CustomResourceDefinition, when: "always" | "if
   return { ...object, status: { ...object.status, storedVersions: [...stored, storage] } };
 }
 
-const strategy: Strategy<CustomResourceDefinition> = {
-  setDefaults,
+const customResourceDefinitionStrategy: Strategy<CustomResourceDefinition> = {
+  setDefaults: setCustomResourceDefinitionDefaults,
   prepareForCreate: ({ status: _, ...object }) => setFirstGeneration(addStoredVersion(object, "always")),
   prepareForUpdate: (next, previous) => {
     const kept = addStoredVersion(keepStatus(next, previous), "always");
@@ -80,5 +80,5 @@ export const customResourceDefinitionKind: Kind<CustomResourceDefinition> = {
   columns: [nameColumn, createdAtColumn],
   selectableFields: {},
   allowsAnyFinalizer: true,
-  strategy,
+  strategy: customResourceDefinitionStrategy,
 };

@@ -7,7 +7,7 @@ import { validateApiService } from "./validation.ts";
 
 const SERVICE_PORT = 443;
 
-function setDefaults(object: APIService): APIService {
+function setAPIServiceDefaults(object: APIService): APIService {
   const { spec } = object;
   if (spec?.service === undefined || spec.service.port !== undefined) return object;
   return { ...object, spec: { ...spec, service: { ...spec.service, port: SERVICE_PORT } } };
@@ -27,8 +27,8 @@ function prepareForCreate(object: APIService, now: string): APIService {
   return { ...fresh, status: { conditions: [available] } };
 }
 
-const strategy: Strategy<APIService> = {
-  setDefaults,
+const apiServiceStrategy: Strategy<APIService> = {
+  setDefaults: setAPIServiceDefaults,
   prepareForCreate,
   prepareForUpdate: keepStatus,
   validate: validateApiService,
@@ -67,5 +67,5 @@ export const apiServiceKind: Kind<APIService> = {
     ageColumn,
   ],
   selectableFields: {},
-  strategy,
+  strategy: apiServiceStrategy,
 };

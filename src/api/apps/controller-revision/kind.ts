@@ -6,7 +6,7 @@ import { validateImmutableField } from "../../meta/validation/immutable.ts";
 import { parseApiVersion } from "../../scheme.ts";
 import { type ControllerRevision, controllerRevision } from "./schema.ts";
 
-const strategy: Strategy<ControllerRevision> = {
+const controllerRevisionStrategy: Strategy<ControllerRevision> = {
   // An update that takes the data away changes it, and is told that only.
   validate: ({ data, revision }, previous) => [
     ...(previous === undefined && (data ?? undefined) === undefined
@@ -46,5 +46,5 @@ export const controllerRevisionKind: Kind<ControllerRevision> = {
     ageColumn,
   ],
   selectableFields: {},
-  strategy,
+  strategy: controllerRevisionStrategy,
 };

@@ -40,7 +40,7 @@ import {
 /** How many templates the set has had: what was a member of the spec before apps/v1. */
 const TEMPLATE_GENERATION = "deprecated.daemonset.template.generation";
 
-function setDefaults(object: DaemonSet): DaemonSet {
+function setDaemonSetDefaults(object: DaemonSet): DaemonSet {
   const spec = specOf(object);
   return {
     ...object,
@@ -69,7 +69,7 @@ function setTemplateGeneration(object: DaemonSet, generation: number): DaemonSet
   return { ...object, metadata: { ...object.metadata, annotations } };
 }
 
-function validateSpec(spec: DaemonSetSpec, previous: DaemonSetSpec | undefined): readonly FieldError[] {
+function validateDaemonSetSpec(spec: DaemonSetSpec, previous: DaemonSetSpec | undefined): readonly FieldError[] {
   const { selector, template } = spec;
   return [
     ...validateStoredSelector(selector, previous?.selector, "spec.selector"),
@@ -115,7 +115,7 @@ function validateRollingUpdate({ maxUnavailable, maxSurge }: RollingUpdateDaemon
   return errors;
 }
 
-function validateStatus(next: DaemonSet, previous: DaemonSet): readonly FieldError[] {
+function validateDaemonSetStatus(next: DaemonSet, previous: DaemonSet): readonly FieldError[] {
   if (next.status === undefined) return [];
   return [
     ...validateNonNegativeFields(next.status, "status", [
@@ -142,13 +142,13 @@ function prepareForUpdate(next: DaemonSet, previous: DaemonSet): DaemonSet {
   return setTemplateGeneration(countChanges(next, previous), generation);
 }
 
-const strategy: Strategy<DaemonSet> = {
+const daemonSetStrategy: Strategy<DaemonSet> = {
   // Whoever writes the object writes the annotation, whether it is sent or not.
-  setDefaults: (object) => setTemplateGeneration(setDefaults(object), templateGeneration(object)),
+  setDefaults: (object) => setTemplateGeneration(setDaemonSetDefaults(object), templateGeneration(object)),
   prepareForCreate: (object) =>
     setTemplateGeneration(prepareForCreate(object), Math.max(1, templateGeneration(object))),
   prepareForUpdate: prepareForUpdate,
-  validate: (object, previous) => (object.spec === undefined ? [] : validateSpec(object.spec, previous?.spec)),
+  validate: (object, previous) => (object.spec === undefined ? [] : validateDaemonSetSpec(object.spec, previous?.spec)),
   validateUpdate: (next, previous) => validateImmutableSelector(next.spec?.selector, previous.spec?.selector),
   warnings: controllerWarnings,
 };
@@ -164,7 +164,7 @@ export const daemonSetKind: Kind<DaemonSet> = {
   categories: ["all"],
   namespaced: true,
   verbs: allVerbs,
-  subresources: [statusSubresource("DaemonSet", { validateUpdate: validateStatus })],
+  subresources: [statusSubresource("DaemonSet", { validateUpdate: validateDaemonSetStatus })],
   storageName: "daemonsets",
   schema: daemonSet,
   columns: [
@@ -184,5 +184,5 @@ export const daemonSetKind: Kind<DaemonSet> = {
     wideColumn("Selector", (object) => formatLabelSelector(object.spec?.selector), "Which pods belong to it."),
   ],
   selectableFields: {},
-  strategy,
+  strategy: daemonSetStrategy,
 };

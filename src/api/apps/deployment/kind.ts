@@ -43,7 +43,7 @@ const PROGRESS_SECONDS = 600;
 /** Of the pods may be missing, and as many too many, while new ones replace old ones. */
 const DEFAULT_ROLLING_UPDATE_LIMIT = "25%";
 
-function setDefaults(object: Deployment): Deployment {
+function setDeploymentDefaults(object: Deployment): Deployment {
   const spec = specOf(object);
   return {
     ...object,
@@ -66,7 +66,7 @@ function setStrategyDefaults(strategy: DeploymentStrategy): DeploymentStrategy {
   return { ...strategy, type, rollingUpdate: { maxUnavailable, maxSurge } };
 }
 
-function validateSpec(spec: DeploymentSpec, previous: DeploymentSpec | undefined): readonly FieldError[] {
+function validateDeploymentSpec(spec: DeploymentSpec, previous: DeploymentSpec | undefined): readonly FieldError[] {
   return [
     ...validateNonNegative(spec.replicas, "spec.replicas"),
     ...validateSelector(spec.selector, "spec.selector", "deployment"),
@@ -116,7 +116,7 @@ function validateRollingUpdate(
   ];
 }
 
-function validateStatus(next: Deployment, previous: Deployment): readonly FieldError[] {
+function validateDeploymentStatus(next: Deployment, previous: Deployment): readonly FieldError[] {
   const status: DeploymentStatus = next.status ?? {};
   const { replicas = 0, readyReplicas = 0, availableReplicas = 0 } = status;
   const all = ["updatedReplicas", "readyReplicas", "availableReplicas"] as const;
@@ -156,11 +156,11 @@ function prepareForStatusUpdate(next: Deployment, previous: Deployment): Deploym
   return replaceStatus(dropTerminatingReplicas(kept, previous), previous);
 }
 
-const strategy: Strategy<Deployment> = {
-  setDefaults,
+const deploymentStrategy: Strategy<Deployment> = {
+  setDefaults: setDeploymentDefaults,
   prepareForCreate,
   prepareForUpdate,
-  validate: (object, previous) => (object.spec === undefined ? [] : validateSpec(object.spec, previous?.spec)),
+  validate: (object, previous) => (object.spec === undefined ? [] : validateDeploymentSpec(object.spec, previous?.spec)),
   validateUpdate: (next, previous) => validateImmutableSelector(next.spec?.selector, previous.spec?.selector),
   warnings: controllerWarnings,
 };
@@ -180,7 +180,7 @@ export const deploymentKind: Kind<Deployment> = {
     scaleSubresource(({ spec }) => spec?.selector),
     statusSubresource("Deployment", {
       prepareForUpdate: prepareForStatusUpdate,
-      validateUpdate: validateStatus,
+      validateUpdate: validateDeploymentStatus,
       resetFields: [["spec"], ["metadata", "labels"]],
     }),
   ],
@@ -200,5 +200,5 @@ export const deploymentKind: Kind<Deployment> = {
     wideColumn("Selector", (object) => formatLabelSelector(object.spec?.selector), "Which pods belong to it."),
   ],
   selectableFields: {},
-  strategy,
+  strategy: deploymentStrategy,
 };

@@ -24,12 +24,12 @@ import {
 } from "../workload/validation.ts";
 import { type ReplicaSet, type ReplicaSetSpec, replicaSet, replicaSetSpec } from "./schema.ts";
 
-function setDefaults(object: ReplicaSet): ReplicaSet {
+function setReplicaSetDefaults(object: ReplicaSet): ReplicaSet {
   const spec = specOf(object);
   return { ...object, spec: { ...spec, replicas: spec.replicas ?? 1, template: setTemplateDefaults(spec.template) } };
 }
 
-function validateSpec(spec: ReplicaSetSpec, previous: ReplicaSetSpec | undefined): readonly FieldError[] {
+function validateReplicaSetSpec(spec: ReplicaSetSpec, previous: ReplicaSetSpec | undefined): readonly FieldError[] {
   const { selector, template = {} } = spec;
   return [
     ...validateNonNegativeFields(spec, "spec", ["replicas", "minReadySeconds"]),
@@ -44,11 +44,11 @@ function validateSpec(spec: ReplicaSetSpec, previous: ReplicaSetSpec | undefined
   ];
 }
 
-const strategy: Strategy<ReplicaSet> = {
-  setDefaults,
+const replicaSetStrategy: Strategy<ReplicaSet> = {
+  setDefaults: setReplicaSetDefaults,
   prepareForCreate,
   prepareForUpdate: createPrepareForUpdate(replicaSetSpec),
-  validate: (object, previous) => (object.spec === undefined ? [] : validateSpec(object.spec, previous?.spec)),
+  validate: (object, previous) => (object.spec === undefined ? [] : validateReplicaSetSpec(object.spec, previous?.spec)),
   validateUpdate: (next, previous) => validateImmutableSelector(next.spec?.selector, previous.spec?.selector),
   warnings: controllerWarnings,
 };
@@ -83,5 +83,5 @@ export const replicaSetKind: Kind<ReplicaSet> = {
     wideColumn("Selector", (object) => formatLabelSelector(object.spec?.selector), "Which pods belong to it."),
   ],
   selectableFields: {},
-  strategy,
+  strategy: replicaSetStrategy,
 };

@@ -19,7 +19,7 @@ import {
 import { type StatefulSet, type StatefulSetUpdateStrategy, statefulSet, statefulSetSpec } from "./schema.ts";
 import { validateStatefulSet, validateStatefulSetStatus, validateStatefulSetUpdate } from "./validation.ts";
 
-function setDefaults(object: StatefulSet): StatefulSet {
+function setStatefulSetDefaults(object: StatefulSet): StatefulSet {
   const spec = specOf(object);
   const { whenDeleted, whenScaled } = spec.persistentVolumeClaimRetentionPolicy ?? {};
   return {
@@ -83,7 +83,7 @@ function dropDisabledFields(next: StatefulSet, previous: StatefulSet | undefined
 const NEGATIVE_LIMIT =
   "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended";
 
-function warnings(object: StatefulSet, previous: StatefulSet | undefined): readonly string[] {
+function statefulSetWarnings(object: StatefulSet, previous: StatefulSet | undefined): readonly string[] {
   const { template, volumeClaimTemplates = [], revisionHistoryLimit = 0 } = object.spec ?? {};
   return [
     ...templateWarnings(object, previous, template, "spec.template"),
@@ -96,13 +96,13 @@ function warnings(object: StatefulSet, previous: StatefulSet | undefined): reado
 
 const countChanges = createPrepareForUpdate<StatefulSet>(statefulSetSpec);
 
-const strategy: Strategy<StatefulSet> = {
-  setDefaults,
+const statefulSetStrategy: Strategy<StatefulSet> = {
+  setDefaults: setStatefulSetDefaults,
   prepareForCreate: (object) => prepareForCreate(dropDisabledFields(object, undefined)),
   prepareForUpdate: (next, previous) => countChanges(dropDisabledFields(next, previous), previous),
   validate: validateStatefulSet,
   validateUpdate: validateStatefulSetUpdate,
-  warnings,
+  warnings: statefulSetWarnings,
   afterDecode: afterDecode,
 };
 
@@ -135,5 +135,5 @@ export const statefulSetKind: Kind<StatefulSet> = {
   ],
   selectableFields: {},
   nameFormat: dns1123Label,
-  strategy,
+  strategy: statefulSetStrategy,
 };

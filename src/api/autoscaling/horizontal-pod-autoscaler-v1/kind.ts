@@ -2,7 +2,7 @@
 import { type ApiObject, allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { replaceStatus, statusSubresource } from "../../strategy.ts";
 import { autoscalerColumns } from "../horizontal-pod-autoscaler/columns.ts";
-import { autoscalerStrategy, horizontalPodAutoscalerKind } from "../horizontal-pod-autoscaler/kind.ts";
+import { horizontalPodAutoscalerStrategy, horizontalPodAutoscalerKind } from "../horizontal-pod-autoscaler/kind.ts";
 import type { HorizontalPodAutoscaler as HorizontalPodAutoscalerV2 } from "../horizontal-pod-autoscaler/schema.ts";
 import { validateAutoscalerStatus } from "../horizontal-pod-autoscaler/validation.ts";
 import { fromV2, toV2 } from "./conversion.ts";
@@ -22,9 +22,9 @@ function setDefaults(object: HorizontalPodAutoscaler): HorizontalPodAutoscaler {
   return fromV2(spec === undefined ? converted : { ...converted, spec });
 }
 
-const { prepareForCreate, prepareForUpdate } = autoscalerStrategy;
+const { prepareForCreate, prepareForUpdate } = horizontalPodAutoscalerStrategy;
 
-const strategy: Strategy<HorizontalPodAutoscaler> = {
+const horizontalPodAutoscalerV1Strategy: Strategy<HorizontalPodAutoscaler> = {
   setDefaults,
   prepareForCreate: (object, now) => {
     const converted = toV2(object);
@@ -32,7 +32,7 @@ const strategy: Strategy<HorizontalPodAutoscaler> = {
   },
   prepareForUpdate: (next, previous, now) =>
     convertThroughV2((a, b) => prepareForUpdate?.(a, b, now) ?? a)(next, previous),
-  validate: (object, previous) => autoscalerStrategy.validate?.(toV2(object), previous && toV2(previous)) ?? [],
+  validate: (object, previous) => horizontalPodAutoscalerStrategy.validate?.(toV2(object), previous && toV2(previous)) ?? [],
 };
 
 export const horizontalPodAutoscalerV1Kind: Kind<HorizontalPodAutoscaler> = {
@@ -56,7 +56,7 @@ export const horizontalPodAutoscalerV1Kind: Kind<HorizontalPodAutoscaler> = {
   schema: horizontalPodAutoscaler,
   columns: autoscalerColumns.map((column) => ({ ...column, cell: (object, now) => column.cell(toV2(object), now) })),
   selectableFields: {},
-  strategy,
+  strategy: horizontalPodAutoscalerV1Strategy,
   conversion: {
     storageKind: horizontalPodAutoscalerKind,
     toStorage: toV2,

@@ -15,7 +15,7 @@ const scaleUpDefaults: HPAScalingRules = {
 };
 const scaleDownDefaults: HPAScalingRules = { selectPolicy: "Max", policies: DOUBLE };
 
-function setDefaults(object: HorizontalPodAutoscaler): HorizontalPodAutoscaler {
+function setHorizontalPodAutoscalerDefaults(object: HorizontalPodAutoscaler): HorizontalPodAutoscaler {
   const spec = object.spec ?? { scaleTargetRef: { kind: "", name: "" }, maxReplicas: 0 };
   const behavior = spec.behavior && {
     scaleUp: { ...scaleUpDefaults, ...spec.behavior.scaleUp },
@@ -47,8 +47,8 @@ function dropDisabledFields(
   return { ...next, spec: { ...next.spec, behavior: Object.fromEntries(rules) } };
 }
 
-export const autoscalerStrategy: Strategy<HorizontalPodAutoscaler> = {
-  setDefaults,
+export const horizontalPodAutoscalerStrategy: Strategy<HorizontalPodAutoscaler> = {
+  setDefaults: setHorizontalPodAutoscalerDefaults,
   prepareForCreate: (object) => dropDisabledFields(dropStatus(object), undefined),
   prepareForUpdate: (next, previous) => dropDisabledFields(keepStatus(next, previous), previous),
   validate: validateAutoscaler,
@@ -70,5 +70,5 @@ export const horizontalPodAutoscalerKind: Kind<HorizontalPodAutoscaler> = {
   schema: horizontalPodAutoscaler,
   columns: autoscalerColumns,
   selectableFields: {},
-  strategy: autoscalerStrategy,
+  strategy: horizontalPodAutoscalerStrategy,
 };

@@ -13,7 +13,7 @@ import { validateCronJob } from "./validation.ts";
 const SUCCESSFUL_JOBS_KEPT = 3;
 const FAILED_JOBS_KEPT = 1;
 
-function setDefaults(object: CronJob): CronJob {
+function setCronJobDefaults(object: CronJob): CronJob {
   const spec = specOf(object);
   return {
     ...object,
@@ -29,8 +29,8 @@ function setDefaults(object: CronJob): CronJob {
   };
 }
 
-const strategy: Strategy<CronJob> = {
-  setDefaults,
+const cronJobStrategy: Strategy<CronJob> = {
+  setDefaults: setCronJobDefaults,
   prepareForCreate,
   prepareForUpdate: createPrepareForUpdate(cronJobSpec),
   validate: validateCronJob,
@@ -75,5 +75,5 @@ export const cronJobKind: Kind<CronJob> = {
     wideColumn("Selector", ({ spec }) => formatLabelSelector(spec?.jobTemplate.spec?.selector), "Of its jobs."),
   ],
   selectableFields: {},
-  strategy,
+  strategy: cronJobStrategy,
 };

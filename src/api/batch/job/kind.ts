@@ -16,7 +16,7 @@ import { jobWarnings } from "./warnings.ts";
 const PODS_STAY =
   "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
 
-const strategy: Strategy<Job> = {
+const jobStrategy: Strategy<Job> = {
   setDefaults: setJobDefaults,
   prepareForCreate: (object) => labelledAsTemplate(generateSelector(prepareForCreate(object))),
   prepareForUpdate: createPrepareForUpdate(jobSpec),
@@ -76,5 +76,5 @@ export const jobKind: Kind<Job> = {
   ],
   selectableFields: { "status.successful": (object) => String(object.status?.succeeded ?? 0) },
   unsupportedFieldMessage: (field) => `field label ${JSON.stringify(field)} not supported for Job`,
-  strategy,
+  strategy: jobStrategy,
 };

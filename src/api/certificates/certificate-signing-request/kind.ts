@@ -11,7 +11,7 @@ import {
 import { validateRequest, validateStatus } from "./validation.ts";
 
 /** Requests are made once: who wants another certificate asks for it anew. */
-const strategy: Strategy<CertificateSigningRequest> = {
+const certificateSigningRequestStrategy: Strategy<CertificateSigningRequest> = {
   prepareForCreate: (object, _now, requester = NOBODY) => setRequester(dropStatus(object), requester),
   prepareForUpdate: (next, previous) => ({ ...keepStatus(next, previous), spec: previous.spec }),
   validate: (object, previous) => (previous === undefined ? validateRequest(object) : []),
@@ -68,7 +68,7 @@ const approval: Subresource<CertificateSigningRequest> = {
 };
 
 /** Signers write the status: decisions are others', and stay as they were. */
-const status = statusSubresource<CertificateSigningRequest>("CertificateSigningRequest", {
+const statusSubresourceOfRequest = statusSubresource<CertificateSigningRequest>("CertificateSigningRequest", {
   prepareForUpdate: (next, previous, now) => {
     const before = previous.status?.conditions ?? [];
     const ofType = (list: Conditions, wanted: string): Conditions => list.filter(({ type }) => type === wanted);
@@ -105,7 +105,7 @@ export const certificateSigningRequestKind: Kind<CertificateSigningRequest> = {
   categories: [],
   namespaced: false,
   verbs: allVerbs,
-  subresources: [approval, status],
+  subresources: [approval, statusSubresourceOfRequest],
   storageName: "certificatesigningrequests",
   schema: certificateSigningRequest,
   nameFormat: pathSegment,
@@ -122,5 +122,5 @@ export const certificateSigningRequestKind: Kind<CertificateSigningRequest> = {
     column("Condition", conditionText, "What has become of it."),
   ],
   selectableFields: { "spec.signerName": ({ spec }) => spec.signerName },
-  strategy,
+  strategy: certificateSigningRequestStrategy,
 };

@@ -4,7 +4,7 @@ import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { validateNonNegative } from "../../meta/validation/bounds.ts";
 import { type Lease, lease } from "./schema.ts";
 
-function validate({ spec = {} }: Lease): readonly FieldError[] {
+function validateLease({ spec = {} }: Lease): readonly FieldError[] {
   const { leaseDurationSeconds, leaseTransitions } = spec;
   const brief = leaseDurationSeconds !== undefined && leaseDurationSeconds <= 0;
   return [
@@ -20,10 +20,10 @@ function dropDisabledFields(object: Lease): Lease {
   return { ...object, spec };
 }
 
-const strategy: Strategy<Lease> = {
+const leaseStrategy: Strategy<Lease> = {
   prepareForCreate: dropDisabledFields,
   prepareForUpdate: dropDisabledFields,
-  validate,
+  validate: validateLease,
   allowCreateOnUpdate: true,
   allowUnconditionalUpdate: false,
 };
@@ -45,5 +45,5 @@ export const leaseKind: Kind<Lease> = {
   allowsAnyFinalizer: true,
   columns: [nameColumn, column("Holder", (object) => object.spec?.holderIdentity ?? ""), ageColumn],
   selectableFields: {},
-  strategy,
+  strategy: leaseStrategy,
 };

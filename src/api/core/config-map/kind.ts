@@ -5,7 +5,7 @@ import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { decodedBytes, textBytes, validateImmutable, validateKeys, validateSize } from "./data-validation.ts";
 import { type ConfigMap, configMap } from "./schema.ts";
 
-const strategy: Strategy<ConfigMap> = {
+const configMapStrategy: Strategy<ConfigMap> = {
   validate: (object) => [
     ...validateKeys(object.data, "data"),
     ...validateKeys(object.binaryData, "binaryData"),
@@ -37,5 +37,5 @@ export const configMapKind: Kind<ConfigMap> = {
   schema: configMap,
   columns: [nameColumn, column("Data", count, "How many keys it holds."), ageColumn],
   selectableFields: {},
-  strategy,
+  strategy: configMapStrategy,
 };

@@ -4,7 +4,7 @@ import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { type EndpointSubset, type Endpoints, endpoints } from "./schema.ts";
 import { endpointsWarnings, validateEndpoints } from "./validation.ts";
 
-function setDefaults(object: Endpoints): Endpoints {
+function setEndpointsDefaults(object: Endpoints): Endpoints {
   if (object.subsets === undefined) return object;
   return { ...object, subsets: object.subsets.map(setProtocolDefaults) };
 }
@@ -14,8 +14,8 @@ function setProtocolDefaults(subset: EndpointSubset): EndpointSubset {
   return { ...subset, ports: subset.ports.map((port) => ({ ...port, protocol: port.protocol || "TCP" })) };
 }
 
-const strategy: Strategy<Endpoints> = {
-  setDefaults,
+const endpointsStrategy: Strategy<Endpoints> = {
+  setDefaults: setEndpointsDefaults,
   validate: validateEndpoints,
   warnings: endpointsWarnings,
   allowCreateOnUpdate: true,
@@ -49,5 +49,5 @@ export const endpointsKind: Kind<Endpoints> = {
   deprecation: "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
   columns: [nameColumn, column("Endpoints", endpointsText, "Addresses and ports that are ready."), ageColumn],
   selectableFields: {},
-  strategy,
+  strategy: endpointsStrategy,
 };

@@ -11,7 +11,7 @@ import { type Namespace, namespace } from "./schema.ts";
 const FINALIZER = "kubernetes";
 const NAME_LABEL = "kubernetes.io/metadata.name";
 
-const strategy: Strategy<Namespace> = {
+const namespaceStrategy: Strategy<Namespace> = {
   setDefaults: (object) => {
     const name = object.metadata?.name;
     const phased = object.status?.phase
@@ -33,7 +33,7 @@ const strategy: Strategy<Namespace> = {
   ],
 };
 
-function validateStatusUpdate({ metadata, status }: Namespace): readonly FieldError[] {
+function validateNamespaceStatusUpdate({ metadata, status }: Namespace): readonly FieldError[] {
   const leaving = metadata?.deletionTimestamp !== undefined;
   const wanted = leaving ? "Terminating" : "Active";
   const phase = status?.phase ?? "";
@@ -42,7 +42,7 @@ function validateStatusUpdate({ metadata, status }: Namespace): readonly FieldEr
   return [invalidField("status.Phase", phase, `may only be '${wanted}' if \`deletionTimestamp\` ${when}`)];
 }
 
-function validateFinalize({ spec }: Namespace): readonly FieldError[] {
+function validateNamespaceFinalize({ spec }: Namespace): readonly FieldError[] {
   return (spec?.finalizers ?? []).flatMap((finalizer, i) => validateFinalizer(finalizer, index("spec.finalizers", i)));
 }
 
@@ -62,14 +62,14 @@ export const namespaceKind: Kind<Namespace> = {
       name: "finalize",
       kind: "Namespace",
       verbs: ["update"],
-      strategy: { prepareForUpdate: keepStatus, validateUpdate: validateFinalize, resetFields: [["status"]] },
+      strategy: { prepareForUpdate: keepStatus, validateUpdate: validateNamespaceFinalize, resetFields: [["status"]] },
     },
-    statusSubresource("Namespace", { validateUpdate: validateStatusUpdate }),
+    statusSubresource("Namespace", { validateUpdate: validateNamespaceStatusUpdate }),
   ],
   storageName: "namespaces",
   schema: namespace,
   columns: [nameColumn, column("Status", (object) => object.status?.phase ?? ""), ageColumn],
   selectableFields: { "status.phase": (object) => object.status?.phase ?? "" },
-  strategy,
+  strategy: namespaceStrategy,
   nameFormat: dns1123Label,
 };

@@ -6,7 +6,7 @@ import { nodeColumns } from "./columns.ts";
 import { type Node, node } from "./schema.ts";
 import { validateNode, validateNodeUpdate } from "./validation.ts";
 
-const strategy: Strategy<Node> = {
+const nodeStrategy: Strategy<Node> = {
   setDefaults: (object) => setAllocatable(syncPodCidrs(object)),
   prepareForCreate: dropConfigSource,
   prepareForUpdate: (next, previous) => keepStatus(dropConfigSource(next), previous),
@@ -49,7 +49,7 @@ function nodeWarnings({ spec }: Node): readonly string[] {
   ];
 }
 
-const statusPart = {
+const nodeStatusStrategy = {
   prepareForUpdate: (next: Node, previous: Node): Node => dropConfigStatus(replaceStatus(next, previous)),
   validateUpdate: validateNodeUpdate,
 };
@@ -67,12 +67,12 @@ export const nodeKind: Kind<Node> = {
   verbs: allVerbs,
   subresources: [
     { name: "proxy", kind: "NodeProxyOptions", verbs: ["create", "delete", "get", "patch", "update"] },
-    statusSubresource("Node", statusPart),
+    statusSubresource("Node", nodeStatusStrategy),
   ],
   // Kubernetes keeps nodes under their first name, so that a store can be handed over.
   storageName: "minions",
   schema: node,
   columns: nodeColumns,
   selectableFields: { "spec.unschedulable": (object) => String(object.spec?.unschedulable ?? false) },
-  strategy,
+  strategy: nodeStrategy,
 };

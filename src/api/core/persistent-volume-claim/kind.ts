@@ -52,7 +52,7 @@ function isKnownSource(source: PersistentVolumeClaimSpec["dataSource"]): boolean
   return source?.kind === "VolumeSnapshot" && group === "snapshot.storage.k8s.io";
 }
 
-const strategy: Strategy<PersistentVolumeClaim> = {
+const persistentVolumeClaimStrategy: Strategy<PersistentVolumeClaim> = {
   setDefaults: setPersistentVolumeClaimDefaults,
   prepareForCreate: (object) => ({
     ...addProtectionFinalizer(object, "kubernetes.io/pvc-protection"),
@@ -75,7 +75,7 @@ function prepareForStatusUpdate(next: PersistentVolumeClaim, previous: Persisten
   return { ...kept, status };
 }
 
-const columns: readonly Column<PersistentVolumeClaim>[] = [
+const persistentVolumeClaimColumns: readonly Column<PersistentVolumeClaim>[] = [
   nameColumn,
   column(
     "Status",
@@ -110,7 +110,7 @@ export const persistentVolumeClaimKind: Kind<PersistentVolumeClaim> = {
   ],
   storageName: "persistentvolumeclaims",
   schema: persistentVolumeClaim,
-  columns,
+  columns: persistentVolumeClaimColumns,
   selectableFields: {},
-  strategy,
+  strategy: persistentVolumeClaimStrategy,
 };

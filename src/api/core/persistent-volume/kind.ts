@@ -36,7 +36,7 @@ function phaseTransitionTime(is: Status, was: Status, now: string): string {
   return said === undefined || said === was.lastPhaseTransitionTime ? now : said;
 }
 
-const strategy: Strategy<PersistentVolume> = {
+const persistentVolumeStrategy: Strategy<PersistentVolume> = {
   setDefaults: setPersistentVolumeDefaults,
   prepareForCreate: (object, now) => ({
     ...addProtectionFinalizer(dropDisabledFields(object), "kubernetes.io/pv-protection"),
@@ -53,7 +53,7 @@ function claimOf({ spec }: PersistentVolume): string {
   return claim === undefined ? "" : `${claim.namespace ?? ""}/${claim.name ?? ""}`;
 }
 
-const columns: readonly Column<PersistentVolume>[] = [
+const persistentVolumeColumns: readonly Column<PersistentVolume>[] = [
   nameColumn,
   column("Capacity", (object) => object.spec?.capacity?.storage ?? "0"),
   column("Access Modes", (object) => accessModesText(object.spec?.accessModes)),
@@ -83,7 +83,7 @@ export const persistentVolumeKind: Kind<PersistentVolume> = {
   subresources: [statusSubresource("PersistentVolume", { prepareForUpdate: prepareForStatusUpdate })],
   storageName: "persistentvolumes",
   schema: persistentVolume,
-  columns,
+  columns: persistentVolumeColumns,
   selectableFields: {},
-  strategy,
+  strategy: persistentVolumeStrategy,
 };

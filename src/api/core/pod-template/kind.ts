@@ -5,7 +5,7 @@ import type { Container } from "../container/schema.ts";
 import { type PodTemplate, podTemplate, podTemplateSpec } from "./schema.ts";
 import { podTemplateWarnings, setPodTemplateDefaults, validatePodTemplateSpec } from "./validation.ts";
 
-const strategy: Strategy<PodTemplate> = {
+const podTemplateStrategy: Strategy<PodTemplate> = {
   setDefaults: (object) => ({ ...object, template: setPodTemplateDefaults(object.template ?? {}) }),
   prepareForUpdate: (next, previous) => {
     const before = previous.metadata?.generation ?? 0;
@@ -59,5 +59,5 @@ export const podTemplateKind: Kind<PodTemplate> = {
     column("Pod Labels", labels),
   ],
   selectableFields: {},
-  strategy,
+  strategy: podTemplateStrategy,
 };

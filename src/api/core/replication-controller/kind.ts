@@ -27,7 +27,7 @@ type Labels = Readonly<Record<string, string>>;
 const isEmpty = (labels: Labels | undefined): boolean => Object.keys(labels ?? {}).length === 0;
 
 /** The labels of the template are taken for the selector and for the controller itself, where these have none. */
-function setDefaults(object: ReplicationController): ReplicationController {
+function setReplicationControllerDefaults(object: ReplicationController): ReplicationController {
   const spec = specOf(object);
   const labels = spec.template?.metadata?.labels;
   const named = labels === undefined || !isEmpty(object.metadata?.labels);
@@ -44,7 +44,7 @@ function setDefaults(object: ReplicationController): ReplicationController {
   };
 }
 
-function validateSpec(
+function validateReplicationControllerSpec(
   spec: ReplicationControllerSpec,
   previous: ReplicationControllerSpec | undefined,
 ): readonly FieldError[] {
@@ -63,11 +63,11 @@ function validateSpec(
   ];
 }
 
-const strategy: Strategy<ReplicationController> = {
-  setDefaults,
+const replicationControllerStrategy: Strategy<ReplicationController> = {
+  setDefaults: setReplicationControllerDefaults,
   prepareForCreate,
   prepareForUpdate: createPrepareForUpdate(replicationControllerSpec),
-  validate: (object, previous) => (object.spec === undefined ? [] : validateSpec(object.spec, previous?.spec)),
+  validate: (object, previous) => (object.spec === undefined ? [] : validateReplicationControllerSpec(object.spec, previous?.spec)),
   warnings: controllerWarnings,
   orphansDependentsByDefault: true,
 };
@@ -99,5 +99,5 @@ export const replicationControllerKind: Kind<ReplicationController> = {
     wideColumn("Selector", (object) => formatLabels(object.spec?.selector), "Which pods belong to it."),
   ],
   selectableFields: { "status.replicas": (object) => String(object.status?.replicas ?? 0) },
-  strategy,
+  strategy: replicationControllerStrategy,
 };

@@ -4,7 +4,7 @@ import { type Secret, secret } from "./schema.ts";
 import { keyPairProblem } from "./tls-key-pair.ts";
 import { secretType, validateSecret, validateSecretUpdate } from "./validation.ts";
 
-function setDefaults(object: Secret): Secret {
+function setSecretDefaults(object: Secret): Secret {
   const { stringData, ...rest } = object;
   const typed = { ...rest, type: object.type || "Opaque" };
   if (stringData === undefined) return typed;
@@ -14,8 +14,8 @@ function setDefaults(object: Secret): Secret {
   return { ...typed, data: { ...object.data, ...Object.fromEntries(encoded) } };
 }
 
-const strategy: Strategy<Secret> = {
-  setDefaults,
+const secretStrategy: Strategy<Secret> = {
+  setDefaults: setSecretDefaults,
   validate: validateSecret,
   validateUpdate: validateSecretUpdate,
   warnings: certificateWarnings,
@@ -49,5 +49,5 @@ export const secretKind: Kind<Secret> = {
     ageColumn,
   ],
   selectableFields: { type: (object) => object.type ?? "" },
-  strategy,
+  strategy: secretStrategy,
 };

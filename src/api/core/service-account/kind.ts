@@ -5,7 +5,7 @@ import { type ServiceAccount, serviceAccount } from "./schema.ts";
 
 const ENFORCE = "kubernetes.io/enforce-mountable-secrets";
 
-const strategy: Strategy<ServiceAccount> = {
+const serviceAccountStrategy: Strategy<ServiceAccount> = {
   prepareForCreate: keepSecretNamesOnly,
   prepareForUpdate: keepSecretNamesOnly,
   warnings: ({ metadata }, previous) => {
@@ -40,5 +40,5 @@ export const serviceAccountKind: Kind<ServiceAccount> = {
   schema: serviceAccount,
   columns: [nameColumn, column("Secrets", (object) => (object.secrets ?? []).length), ageColumn],
   selectableFields: {},
-  strategy,
+  strategy: serviceAccountStrategy,
 };

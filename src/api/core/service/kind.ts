@@ -16,7 +16,7 @@ import {
 } from "./validation.ts";
 
 /** Addresses and ports are given before, by `registry/service-allocation`. */
-const strategy: Strategy<Service> = {
+const serviceStrategy: Strategy<Service> = {
   setDefaults: setServiceDefaults,
   prepareForCreate: dropStatus,
   prepareForUpdate: (next, previous) => dropTypeDependentFields(keepStatus(next, previous), previous),
@@ -77,5 +77,5 @@ export const serviceKind: Kind<Service> = {
     "spec.clusterIP": (object) => specOf(object).clusterIP ?? "",
     "spec.type": (object) => specOf(object).type ?? "",
   },
-  strategy,
+  strategy: serviceStrategy,
 };

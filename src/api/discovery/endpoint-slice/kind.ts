@@ -7,7 +7,7 @@ import { setFirstGeneration, updateGeneration } from "../../strategy.ts";
 import { type Endpoint, type EndpointSlice, endpointSlice } from "./schema.ts";
 import { endpointSliceWarnings, validateEndpointSlice } from "./validation.ts";
 
-function setDefaults(object: EndpointSlice): EndpointSlice {
+function setEndpointSliceDefaults(object: EndpointSlice): EndpointSlice {
   if (object.ports === undefined) return object;
   const ports = object.ports.map((port) => ({ ...port, name: port.name ?? "", protocol: port.protocol ?? "TCP" }));
   return { ...object, ports };
@@ -32,8 +32,8 @@ function prepareForUpdate(next: EndpointSlice, previous: EndpointSlice): Endpoin
   return updateGeneration(prepared, previous, changed);
 }
 
-const strategy: Strategy<EndpointSlice> = {
-  setDefaults,
+const endpointSliceStrategy: Strategy<EndpointSlice> = {
+  setDefaults: setEndpointSliceDefaults,
   prepareForCreate: (object) => setFirstGeneration(dropDeprecatedFields(object)),
   prepareForUpdate,
   validate: validateEndpointSlice,
@@ -73,5 +73,5 @@ export const endpointSliceKind: Kind<EndpointSlice> = {
     ageColumn,
   ],
   selectableFields: {},
-  strategy,
+  strategy: endpointSliceStrategy,
 };

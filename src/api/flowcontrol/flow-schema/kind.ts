@@ -14,7 +14,7 @@ import { emptySpec, validateFlowSchema } from "./validation.ts";
 
 const PRECEDENCE = 1000;
 
-const strategy: Strategy<FlowSchema> = {
+const flowSchemaStrategy: Strategy<FlowSchema> = {
   setDefaults: ({ spec = emptySpec, ...object }) => ({
     ...object,
     spec: { ...spec, matchingPrecedence: spec.matchingPrecedence || PRECEDENCE },
@@ -58,5 +58,5 @@ export const flowSchemaKind: Kind<FlowSchema> = {
     ),
   ],
   selectableFields: {},
-  strategy,
+  strategy: flowSchemaStrategy,
 };

@@ -17,7 +17,7 @@ import {
 } from "./schema.ts";
 import { validatePriorityLevel } from "./validation.ts";
 
-function setDefaults(object: PriorityLevelConfiguration): PriorityLevelConfiguration {
+function setPriorityLevelConfigurationDefaults(object: PriorityLevelConfiguration): PriorityLevelConfiguration {
   if (object.spec === undefined) return object;
   const { limited, exempt, ...spec } = object.spec;
   return {
@@ -54,8 +54,8 @@ function setQueuingDefaults({ queues, handSize, queueLengthLimit }: QueuingConfi
   return { queues: queues || 64, handSize: handSize || 8, queueLengthLimit: queueLengthLimit || 50 };
 }
 
-const strategy: Strategy<PriorityLevelConfiguration> = {
-  setDefaults,
+const priorityLevelConfigurationStrategy: Strategy<PriorityLevelConfiguration> = {
+  setDefaults: setPriorityLevelConfigurationDefaults,
   prepareForCreate: (object) => setFirstGeneration(dropStatus(object)),
   prepareForUpdate: (next, previous) =>
     updateGeneration(keepStatus(next, previous), previous, !deepEqual(next.spec, previous.spec)),
@@ -100,5 +100,5 @@ export const priorityLevelConfigurationKind: Kind<PriorityLevelConfiguration> = 
     ageColumn,
   ],
   selectableFields: {},
-  strategy,
+  strategy: priorityLevelConfigurationStrategy,
 };

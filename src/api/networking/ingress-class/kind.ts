@@ -19,7 +19,7 @@ const CONTROLLER_MAX_BYTES = 250;
 const CONTROLLER = "spec.controller";
 const PARAMETERS = "spec.parameters";
 
-function validate({ spec }: IngressClass): readonly FieldError[] {
+function validateIngressClass({ spec }: IngressClass): readonly FieldError[] {
   const { controller = "", parameters } = spec ?? {};
   return [...validateController(controller), ...(parameters === undefined ? [] : validateParameters(parameters))];
 }
@@ -65,17 +65,17 @@ function validateScope({ scope, namespace }: IngressClassParametersReference): r
   }
 }
 
-function setDefaults(object: IngressClass): IngressClass {
+function setIngressClassDefaults(object: IngressClass): IngressClass {
   const { spec } = object;
   if (spec?.parameters === undefined || spec.parameters.scope !== undefined) return object;
   return { ...object, spec: { ...spec, parameters: { ...spec.parameters, scope: "Cluster" } } };
 }
 
-const strategy: Strategy<IngressClass> = {
-  setDefaults,
+const ingressClassStrategy: Strategy<IngressClass> = {
+  setDefaults: setIngressClassDefaults,
   prepareForCreate: setFirstGeneration,
   prepareForUpdate: (next, previous) => updateGeneration(next, previous, !deepEqual(next.spec, previous.spec)),
-  validate,
+  validate: validateIngressClass,
   validateUpdate: (next, previous) => {
     const { controller = "" } = next.spec ?? {};
     const same = controller === (previous.spec?.controller ?? "");
@@ -110,5 +110,5 @@ export const ingressClassKind: Kind<IngressClass> = {
     ageColumn,
   ],
   selectableFields: {},
-  strategy,
+  strategy: ingressClassStrategy,
 };

@@ -5,7 +5,7 @@ import { dropStatus, keepStatus, setFirstGeneration, statusSubresource, updateGe
 import { type Ingress, ingress } from "./schema.ts";
 import { ingressStatusWarnings, ingressWarnings, validateIngress, validateIngressStatus } from "./validation.ts";
 
-const strategy: Strategy<Ingress> = {
+const ingressStrategy: Strategy<Ingress> = {
   prepareForCreate: (object) => setFirstGeneration(dropStatus(object)),
   prepareForUpdate: (next, previous) =>
     updateGeneration(keepStatus(next, previous), previous, !deepEqual(next.spec, previous.spec)),
@@ -54,5 +54,5 @@ export const ingressKind: Kind<Ingress> = {
     ageColumn,
   ],
   selectableFields: {},
-  strategy,
+  strategy: ingressStrategy,
 };

@@ -23,7 +23,7 @@ function validateParent(parent: ParentReference | undefined): readonly FieldErro
   ];
 }
 
-const strategy: Strategy<IPAddress> = {
+const ipAddressStrategy: Strategy<IPAddress> = {
   validate: (object) => validateParent(object.spec?.parentRef),
   validateUpdate: (next, previous) => {
     const { parentRef } = next.spec ?? {};
@@ -71,5 +71,5 @@ export const ipAddressKind: Kind<IPAddress> = {
     ),
   ],
   selectableFields: {},
-  strategy,
+  strategy: ipAddressStrategy,
 };

@@ -7,7 +7,7 @@ import { type NetworkPolicy, type NetworkPolicyPort, networkPolicy } from "./sch
 import { networkPolicyWarnings, validateNetworkPolicy } from "./validation.ts";
 
 /** A policy that says nothing of its directions is about ingress, and about egress when it has rules for it. */
-function setDefaults(object: NetworkPolicy): NetworkPolicy {
+function setNetworkPolicyDefaults(object: NetworkPolicy): NetworkPolicy {
   const { spec } = object;
   if (spec === undefined) return { ...object, spec: { podSelector: {}, policyTypes: ["Ingress"] } };
   const { ingress, egress, policyTypes } = spec;
@@ -26,8 +26,8 @@ function setProtocolDefaults<R extends { readonly ports?: readonly NetworkPolicy
   return { ...rule, ports: rule.ports.map((port) => ({ ...port, protocol: port.protocol ?? "TCP" })) };
 }
 
-const strategy: Strategy<NetworkPolicy> = {
-  setDefaults,
+const networkPolicyStrategy: Strategy<NetworkPolicy> = {
+  setDefaults: setNetworkPolicyDefaults,
   prepareForCreate: setFirstGeneration,
   prepareForUpdate: (next, previous) => updateGeneration(next, previous, !deepEqual(next.spec, previous.spec)),
   validate: validateNetworkPolicy,
@@ -54,5 +54,5 @@ export const networkPolicyKind: Kind<NetworkPolicy> = {
     ageColumn,
   ],
   selectableFields: {},
-  strategy,
+  strategy: networkPolicyStrategy,
 };

@@ -21,7 +21,7 @@ function validateCidrs(cidrs: readonly string[]): readonly FieldError[] {
 }
 
 /** A block of the other family may join the one that is there; nothing else changes. */
-function validateUpdate(next: ServiceCIDR, previous: ServiceCIDR): readonly FieldError[] {
+function validateServiceCIDRUpdate(next: ServiceCIDR, previous: ServiceCIDR): readonly FieldError[] {
   const [cidrs, old] = [next.spec?.cidrs ?? [], previous.spec?.cidrs ?? []];
   const joins = old.length === 1 && cidrs.length === 2;
   if (cidrs.length !== old.length && !joins) return [invalidField(CIDRS, cidrs, IMMUTABLE)];
@@ -31,11 +31,11 @@ function validateUpdate(next: ServiceCIDR, previous: ServiceCIDR): readonly Fiel
   return joins ? [...changed, ...validateCidrs(cidrs)] : changed;
 }
 
-const strategy: Strategy<ServiceCIDR> = {
+const serviceCIDRStrategy: Strategy<ServiceCIDR> = {
   prepareForCreate: dropStatus,
   prepareForUpdate: keepStatus,
   validate: (object, previous) => (previous === undefined ? validateCidrs(object.spec?.cidrs ?? []) : []),
-  validateUpdate,
+  validateUpdate: validateServiceCIDRUpdate,
 };
 
 export const serviceCIDRKind: Kind<ServiceCIDR> = {
@@ -60,5 +60,5 @@ export const serviceCIDRKind: Kind<ServiceCIDR> = {
     ageColumn,
   ],
   selectableFields: {},
-  strategy,
+  strategy: serviceCIDRStrategy,
 };

@@ -11,7 +11,7 @@ import { dns1123Label, validateName } from "../../meta/validation/names.ts";
 import { validateLabels } from "../../meta/validation/object-meta.ts";
 import { type RuntimeClass, runtimeClass } from "./schema.ts";
 
-function validate({ handler, overhead, scheduling }: RuntimeClass): readonly FieldError[] {
+function validateRuntimeClass({ handler, overhead, scheduling }: RuntimeClass): readonly FieldError[] {
   const { nodeSelector, tolerations = [] } = scheduling ?? {};
   return [
     ...validateName("handler", handler, dns1123Label),
@@ -31,7 +31,7 @@ function repeatedTolerations(tolerations: readonly Toleration[], path: string): 
   );
 }
 
-function warnings({ scheduling }: RuntimeClass): readonly string[] {
+function runtimeClassWarnings({ scheduling }: RuntimeClass): readonly string[] {
   return Object.keys(scheduling?.nodeSelector ?? {}).flatMap((label) => {
     const renamed = labelDeprecation(label);
     return renamed === undefined ? [] : [`scheduling.nodeSelector: ${renamed}`];
@@ -57,8 +57,8 @@ export const runtimeClassKind: Kind<RuntimeClass> = {
   allowsAnyFinalizer: true,
   strategy: {
     allowUnconditionalUpdate: false,
-    validate,
-    warnings,
+    validate: validateRuntimeClass,
+    warnings: runtimeClassWarnings,
     validateUpdate: (next, previous) =>
       next.handler === previous.handler ? [] : [invalidField("handler", next.handler, "field is immutable")],
   },

@@ -17,7 +17,7 @@ import {
 
 const EVICTION_POLICIES = ["AlwaysAllow", "IfHealthyBudget"];
 
-function validateSpec(spec: PodDisruptionBudgetSpec, stored: PodDisruptionBudgetSpec | undefined): FieldError[] {
+function validatePodDisruptionBudgetSpec(spec: PodDisruptionBudgetSpec, stored: PodDisruptionBudgetSpec | undefined): FieldError[] {
   const { minAvailable, maxUnavailable, selector, unhealthyPodEvictionPolicy: policy } = spec;
   const both = minAvailable !== undefined && maxUnavailable !== undefined;
   return [
@@ -33,7 +33,7 @@ function validateSpec(spec: PodDisruptionBudgetSpec, stored: PodDisruptionBudget
   ];
 }
 
-function validateStatus({ status }: PodDisruptionBudget): readonly FieldError[] {
+function validatePodDisruptionBudgetStatus({ status }: PodDisruptionBudget): readonly FieldError[] {
   if (status === undefined) return [];
   return [
     ...validateConditions(status.conditions, "status.conditions"),
@@ -46,10 +46,10 @@ function validateStatus({ status }: PodDisruptionBudget): readonly FieldError[] 
   ];
 }
 
-const strategy: Strategy<PodDisruptionBudget> = {
+const podDisruptionBudgetStrategy: Strategy<PodDisruptionBudget> = {
   prepareForCreate,
   prepareForUpdate: createPrepareForUpdate(podDisruptionBudgetSpec),
-  validate: ({ spec }, previous) => validateSpec(spec ?? {}, previous?.spec),
+  validate: ({ spec }, previous) => validatePodDisruptionBudgetSpec(spec ?? {}, previous?.spec),
   allowUnconditionalUpdate: false,
 };
 
@@ -64,7 +64,7 @@ export const podDisruptionBudgetKind: Kind<PodDisruptionBudget> = {
   categories: [],
   namespaced: true,
   verbs: allVerbs,
-  subresources: [statusSubresource("PodDisruptionBudget", { validateUpdate: validateStatus })],
+  subresources: [statusSubresource("PodDisruptionBudget", { validateUpdate: validatePodDisruptionBudgetStatus })],
   storageName: "poddisruptionbudgets",
   schema: podDisruptionBudget,
   columns: [
@@ -77,5 +77,5 @@ export const podDisruptionBudgetKind: Kind<PodDisruptionBudget> = {
   selectableFields: {},
   nameFormat: pathSegment,
   allowsAnyFinalizer: true,
-  strategy,
+  strategy: podDisruptionBudgetStrategy,
 };

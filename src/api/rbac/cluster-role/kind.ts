@@ -9,7 +9,7 @@ import { type ClusterRole, clusterRole } from "./schema.ts";
 
 const SELECTORS = "aggregationRule.clusterRoleSelectors";
 
-function validate({ rules = [], aggregationRule }: ClusterRole, previous?: ClusterRole): readonly FieldError[] {
+function validateClusterRole({ rules = [], aggregationRule }: ClusterRole, previous?: ClusterRole): readonly FieldError[] {
   const errors = [...validatePolicyRules(rules, false)];
   if (aggregationRule === undefined) return errors;
   const { clusterRoleSelectors: selectors = [] } = aggregationRule;
@@ -46,6 +46,6 @@ export const clusterRoleKind: Kind<ClusterRole> = {
   schema: clusterRole,
   columns: [nameColumn, createdAtColumn],
   selectableFields: {},
-  strategy: { validate, allowCreateOnUpdate: true },
+  strategy: { validate: validateClusterRole, allowCreateOnUpdate: true },
   nameFormat: pathSegment,
 };

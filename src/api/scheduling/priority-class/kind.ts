@@ -15,7 +15,7 @@ const USER_MAX = 1_000_000_000;
 const POLICIES = ["PreemptLowerPriority", "Never"];
 
 /** New classes only: of those that are stored, little can change. */
-function validate(object: PriorityClass, previous?: PriorityClass): readonly FieldError[] {
+function validatePriorityClass(object: PriorityClass, previous?: PriorityClass): readonly FieldError[] {
   if (previous !== undefined) return [];
   return [...validateValue(object), ...validatePolicy(object.preemptionPolicy)];
 }
@@ -38,7 +38,7 @@ function validatePolicy(policy: string | undefined): readonly FieldError[] {
   return [notSupported("preemptionPolicy", policy, POLICIES)];
 }
 
-function validateUpdate(next: PriorityClass, previous: PriorityClass): readonly FieldError[] {
+function validatePriorityClassUpdate(next: PriorityClass, previous: PriorityClass): readonly FieldError[] {
   const errors: FieldError[] = [];
   if (next.value !== previous.value) errors.push(forbiddenField("value", "may not be changed in an update."));
   if (next.preemptionPolicy !== previous.preemptionPolicy) {
@@ -47,12 +47,12 @@ function validateUpdate(next: PriorityClass, previous: PriorityClass): readonly 
   return errors;
 }
 
-const strategy: Strategy<PriorityClass> = {
+const priorityClassStrategy: Strategy<PriorityClass> = {
   setDefaults: (object) => ({ ...object, preemptionPolicy: object.preemptionPolicy ?? "PreemptLowerPriority" }),
   prepareForCreate: setFirstGeneration,
   prepareForUpdate: (next, previous) => updateGeneration(next, previous, false),
-  validate,
-  validateUpdate,
+  validate: validatePriorityClass,
+  validateUpdate: validatePriorityClassUpdate,
   validateDelete: (object) =>
     isSystemClass(object) ? "this is a system priority class and cannot be deleted" : undefined,
 };
@@ -79,5 +79,5 @@ export const priorityClassKind: Kind<PriorityClass> = {
     column("PreemptionPolicy", (object) => object.preemptionPolicy ?? ""),
   ],
   selectableFields: {},
-  strategy,
+  strategy: priorityClassStrategy,
 };

@@ -17,7 +17,7 @@ const GROUP_POLICIES = ["File", "None", "ReadWriteOnceWithFSType"];
 const TOKEN_SECONDS_MIN = 600;
 const TOKEN_SECONDS_MAX = 2 ** 32;
 
-function setDefaults(object: CSIDriver): CSIDriver {
+function setCSIDriverDefaults(object: CSIDriver): CSIDriver {
   const { spec } = object;
   const { volumeLifecycleModes: modes = [] } = spec;
   return {
@@ -42,7 +42,7 @@ function dropDisabledFields(object: CSIDriver, previous?: CSIDriver): CSIDriver 
   return { ...object, spec };
 }
 
-function validateSpec(spec: CSIDriverSpec): readonly FieldError[] {
+function validateCSIDriverSpec(spec: CSIDriverSpec): readonly FieldError[] {
   const { fsGroupPolicy, volumeLifecycleModes: modes = [] } = spec;
   const demanded = [
     ["attachedRequired", spec.attachRequired],
@@ -77,7 +77,7 @@ function validateTokens(requests: readonly TokenRequest[], path: string): readon
   });
 }
 
-function validateUpdate({ spec }: CSIDriver, { spec: before }: CSIDriver): readonly FieldError[] {
+function validateCSIDriverUpdate({ spec }: CSIDriver, { spec: before }: CSIDriver): readonly FieldError[] {
   const errors: FieldError[] = [];
   if (spec.attachRequired !== before.attachRequired) {
     errors.push(invalidField("spec.attachedRequired", spec.attachRequired, "field is immutable"));
@@ -88,16 +88,16 @@ function validateUpdate({ spec }: CSIDriver, { spec: before }: CSIDriver): reado
   return errors;
 }
 
-const strategy: Strategy<CSIDriver> = {
+const csiDriverStrategy: Strategy<CSIDriver> = {
   allowUnconditionalUpdate: false,
-  setDefaults,
+  setDefaults: setCSIDriverDefaults,
   prepareForCreate: (object) => dropDisabledFields(object),
   prepareForUpdate: (next, previous) => {
     const kept = dropDisabledFields(next, previous);
     return updateGeneration(kept, previous, !deepEqual(kept.spec, previous.spec));
   },
-  validate: ({ spec }) => validateSpec(spec),
-  validateUpdate,
+  validate: ({ spec }) => validateCSIDriverSpec(spec),
+  validateUpdate: validateCSIDriverUpdate,
 };
 
 export const csiDriverKind: Kind<CSIDriver> = {
@@ -128,5 +128,5 @@ export const csiDriverKind: Kind<CSIDriver> = {
     ageColumn,
   ],
   selectableFields: {},
-  strategy,
+  strategy: csiDriverStrategy,
 };

@@ -14,7 +14,7 @@ import { type CSINode, type CSINodeDriver, csiNode } from "./schema.ts";
 
 const NODE_ID_MAX = 256;
 
-function validate({ spec }: CSINode): readonly FieldError[] {
+function validateCSINode({ spec }: CSINode): readonly FieldError[] {
   const names = new Set<string>();
   return spec.drivers.flatMap((driver, i) => {
     const at = index("spec.drivers", i);
@@ -51,7 +51,7 @@ function validateTopologyKeys(keys: readonly string[], path: string): readonly F
 }
 
 /** Drivers come and go, but none changes. */
-function validateUpdate(next: CSINode, previous: CSINode): readonly FieldError[] {
+function validateCSINodeUpdate(next: CSINode, previous: CSINode): readonly FieldError[] {
   return previous.spec.drivers.flatMap((before) =>
     next.spec.drivers
       .filter((driver) => driver.name === before.name && !deepEqual(driver, before))
@@ -79,5 +79,5 @@ export const csiNodeKind: Kind<CSINode> = {
     ageColumn,
   ],
   selectableFields: {},
-  strategy: { allowUnconditionalUpdate: false, validate, validateUpdate },
+  strategy: { allowUnconditionalUpdate: false, validate: validateCSINode, validateUpdate: validateCSINodeUpdate },
 };

@@ -9,7 +9,7 @@ import { validateLabelSelector } from "../../meta/validation/label-selector.ts";
 import { dns1123Subdomain, validateName } from "../../meta/validation/names.ts";
 import { type CSIStorageCapacity, csiStorageCapacity } from "./schema.ts";
 
-function validate(object: CSIStorageCapacity, previous?: CSIStorageCapacity): readonly FieldError[] {
+function validateCSIStorageCapacity(object: CSIStorageCapacity, previous?: CSIStorageCapacity): readonly FieldError[] {
   const allowBadValues = validateLabelSelector(previous?.nodeTopology, "").length > 0;
   return [
     ...validateLabelSelector(object.nodeTopology, "nodeTopology", { allowInvalidValues: allowBadValues }),
@@ -24,13 +24,13 @@ function validateCapacity(amount: string | undefined): readonly FieldError[] {
 }
 
 /** What is asked of the driver is settled; only its answers change. */
-function validateUpdate(next: CSIStorageCapacity, previous: CSIStorageCapacity): readonly FieldError[] {
+function validateCSIStorageCapacityUpdate(next: CSIStorageCapacity, previous: CSIStorageCapacity): readonly FieldError[] {
   return (["nodeTopology", "storageClassName"] as const)
     .filter((field) => !deepEqual(next[field], previous[field]))
     .map((field) => invalidField(field, next[field], "field is immutable"));
 }
 
-function warnings({ nodeTopology }: CSIStorageCapacity): readonly string[] {
+function csiStorageCapacityWarnings({ nodeTopology }: CSIStorageCapacity): readonly string[] {
   const { matchExpressions = [], matchLabels = {} } = nodeTopology ?? {};
   const warn = (label: string, text: (why: string) => string): readonly string[] => {
     const renamed = labelDeprecation(label);
@@ -64,5 +64,5 @@ export const csiStorageCapacityKind: Kind<CSIStorageCapacity> = {
     column("Capacity", (object) => object.capacity ?? "<unset>", "How much space there is."),
   ],
   selectableFields: {},
-  strategy: { allowUnconditionalUpdate: false, validate, validateUpdate, warnings },
+  strategy: { allowUnconditionalUpdate: false, validate: validateCSIStorageCapacity, validateUpdate: validateCSIStorageCapacityUpdate, warnings: csiStorageCapacityWarnings },
 };

@@ -5,7 +5,7 @@ import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { type StorageClass, storageClass } from "./schema.ts";
 import { validateStorageClass, validateStorageClassUpdate } from "./validation.ts";
 
-const strategy: Strategy<StorageClass> = {
+const storageClassStrategy: Strategy<StorageClass> = {
   setDefaults: (object) => ({
     ...object,
     reclaimPolicy: object.reclaimPolicy ?? "Delete",
@@ -56,5 +56,5 @@ export const storageClassKind: Kind<StorageClass> = {
     ageColumn,
   ],
   selectableFields: {},
-  strategy,
+  strategy: storageClassStrategy,
 };

@@ -9,7 +9,7 @@ import {
   validateVolumeAttachmentUpdate,
 } from "./validation.ts";
 
-function setDefaults(object: VolumeAttachment): VolumeAttachment {
+function setVolumeAttachmentDefaults(object: VolumeAttachment): VolumeAttachment {
   const { source } = object.spec;
   if (source.inlineVolumeSpec === undefined) return object;
   const inlineVolumeSpec = setPersistentVolumeSpecDefaults(source.inlineVolumeSpec);
@@ -30,9 +30,9 @@ function prepareForStatusUpdate(next: VolumeAttachment, previous: VolumeAttachme
   return { ...kept, status: { ...kept.status, ...bare("attachError"), ...bare("detachError") } };
 }
 
-const strategy: Strategy<VolumeAttachment> = {
+const volumeAttachmentStrategy: Strategy<VolumeAttachment> = {
   allowUnconditionalUpdate: false,
-  setDefaults,
+  setDefaults: setVolumeAttachmentDefaults,
   prepareForCreate: dropStatus,
   prepareForUpdate: keepStatus,
   validate: validateVolumeAttachment,
@@ -68,5 +68,5 @@ export const volumeAttachmentKind: Kind<VolumeAttachment> = {
     ageColumn,
   ],
   selectableFields: {},
-  strategy,
+  strategy: volumeAttachmentStrategy,
 };
