@@ -69,7 +69,7 @@ t.test("CertificateSelector.forAddress() matches listed addresses only", (t) => 
 });
 
 t.test(
-  "CertificateSelector matches one label with the name " * ", and throws for an invalid certificate",
+  "CertificateSelector matches any single label by a wildcard alone, and throws for an invalid certificate",
   async (t) => {
     const any = new CertificateSelector(fallback, [await pair("any", { cn: "*" })]);
     t.equal(any.forName("localhost").label, "any");
