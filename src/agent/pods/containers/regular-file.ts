@@ -33,5 +33,5 @@ export async function openRegularFile(path: string, root: string): Promise<FileH
 
 /** The log of a run: `<root>/<pod>/<container>/<restart count>.log`. */
 export function openLog(path: string): Promise<FileHandle> {
-  return openRegularFile(path, join(path, "../../../.."));
+  return openRegularFile(path, join(path, "../../.."));
 }

@@ -50,7 +50,7 @@ export function validateDescendingPath(file: string, path: string): readonly Fie
 
 /** Names that begin with two dots are how a volume's contents are switched at once. */
 function validateFilePath(file: string, path: string): readonly FieldError[] {
-  const reserved = file.startsWith("..") && !file.startsWith("../../");
+  const reserved = file.startsWith("..") && !file.startsWith("../");
   return [
     ...validateDescendingPath(file, path),
     ...(reserved ? [invalidField(path, file, "must not start with '..'")] : []),
