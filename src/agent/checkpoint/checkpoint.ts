@@ -6,8 +6,8 @@ import { createHash, randomBytes } from "node:crypto";
 import { mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { canonicalJson } from "../../schema/json/canonical-json.ts";
-import type { Clock, Timer } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
+import type { Clock, Timer } from "../../std/time/clock.ts";
 import { KEY_BYTES, seal, unseal } from "./seal.ts";
 
 export interface CheckpointOptions {

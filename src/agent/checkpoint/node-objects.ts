@@ -7,9 +7,9 @@ import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Service } from "../../api/core/service/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import type { ObjectReader } from "../pod-objects/object-reader.ts";
+import { referencedObjects } from "../pod-objects/references.ts";
 import type { EnvironmentSources } from "../pods/environment/environment.ts";
 import { podUid } from "../pods/pod-fields.ts";
-import { referencedObjects } from "../pod-objects/references.ts";
 import type { StaticPods } from "../sources/static-pods.ts";
 import type { VolumeObjects } from "../volumes/projected/payload.ts";
 import type { TokenRequestSource } from "../volumes/projected/token-manager.ts";
@@ -50,7 +50,12 @@ export class NodeObjects implements VolumeObjects, TokenRequestSource {
     const { text } = this.#options.reader;
     return {
       configMap: (namespace, name) =>
-        this.#kept(`text/configMap/${namespace}/${name}`, () => text.configMap(namespace, name), identity, identity<Texts>),
+        this.#kept(
+          `text/configMap/${namespace}/${name}`,
+          () => text.configMap(namespace, name),
+          identity,
+          identity<Texts>,
+        ),
       secret: (namespace, name) =>
         this.#kept(`text/secret/${namespace}/${name}`, () => text.secret(namespace, name), identity, identity<Texts>),
       services: () => this.#services(text),
@@ -117,7 +122,12 @@ export class NodeObjects implements VolumeObjects, TokenRequestSource {
 
   #bytes(kind: ObjectKind, namespace: string, name: string): Promise<Bytes | undefined> {
     const { reader } = this.#options;
-    return this.#kept(`bytes/${kind}/${namespace}/${name}`, () => reader[kind](namespace, name), encodeBase64, decodeBase64);
+    return this.#kept(
+      `bytes/${kind}/${namespace}/${name}`,
+      () => reader[kind](namespace, name),
+      encodeBase64,
+      decodeBase64,
+    );
   }
 
   async #services(text: EnvironmentSources): Promise<Iterable<Service>> {

@@ -3,8 +3,8 @@ import { decode } from "../../schema/decode/decode.ts";
 import { duration, map, object, optional, pointer, required, string } from "../../schema/define.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 import { parseDuration } from "../../schema/value/time.ts";
-import type { Clock } from "../../std/time/clock.ts";
 import { runWithStdin } from "../../std/process/run-with-stdin.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { RegistryAuths } from "./docker-config.ts";
 
 const response = object("credentialprovider.svclet.svc.io/v1.CredentialProviderResponse", {

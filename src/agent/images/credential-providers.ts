@@ -7,8 +7,8 @@ import { join } from "node:path";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { ServiceAccount } from "../../api/core/service-account/schema.ts";
 import { parseDuration } from "../../schema/value/time.ts";
-import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { CredentialProvidersConfig } from "../agent-config.ts";
 import {
   type CredentialProvider,
@@ -17,7 +17,7 @@ import {
   type TokenAttributes,
 } from "../config/credential-providers.ts";
 import { podNamespace } from "../pods/pod-fields.ts";
-import { type PluginResponse, type PluginProgram, type PluginRequest, runPlugin } from "./credential-plugin.ts";
+import { type PluginProgram, type PluginRequest, type PluginResponse, runPlugin } from "./credential-plugin.ts";
 import type { RegistryAuths } from "./docker-config.ts";
 import { matchesImage } from "./image-pattern.ts";
 
@@ -66,7 +66,9 @@ interface CredentialSubject {
 const CACHED_MAX = 1024;
 
 /** Rejects with a `CredentialProvidersError` when the configuration is wrong, or a plugin's program not there. */
-export async function loadPlugins(settings: CredentialProvidersConfig | undefined): Promise<CredentialPlugins | undefined> {
+export async function loadPlugins(
+  settings: CredentialProvidersConfig | undefined,
+): Promise<CredentialPlugins | undefined> {
   if (settings === undefined) return undefined;
   const { config, binDir, tokens } = settings;
   const providers = await readCredentialProviders(config, { tokens });
@@ -183,7 +185,11 @@ class Plugin {
     const audience = this.#provider.tokenAttributes?.serviceAccountTokenAudience;
     const isTrusted = audience !== undefined && request.serviceAccountAnnotations !== undefined;
     const serviceAccountToken = isTrusted ? await accounts.token(pod, audience) : undefined;
-    const whole = { image, ...(serviceAccountToken === undefined ? {} : { serviceAccountToken }), ...omitEmptyAnnotations(request) };
+    const whole = {
+      image,
+      ...(serviceAccountToken === undefined ? {} : { serviceAccountToken }),
+      ...omitEmptyAnnotations(request),
+    };
     return await runPlugin(this.#program, whole, clock, this.#signal);
   }
 

@@ -29,7 +29,8 @@ function parseEntries(auths: Readonly<Record<string, unknown>>): RegistryAuths {
 
 /** `auth` counts for more than the name and the password beside it. */
 function parseAuth(entry: Readonly<Record<string, unknown>>): AuthConfig {
-  const own = toText(entry.auth) === "" ? [toText(entry.username), toText(entry.password)] : splitAuth(toText(entry.auth));
+  const own =
+    toText(entry.auth) === "" ? [toText(entry.username), toText(entry.password)] : splitAuth(toText(entry.auth));
   const [username = "", password = ""] = own;
   const identityToken = toText(entry.identitytoken);
   const registryToken = toText(entry.registrytoken);

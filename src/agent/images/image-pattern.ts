@@ -2,7 +2,7 @@
  * What registry credentials are for: a host, whose labels may be shell patterns, perhaps a port, and the beginning of a
  * path. `*.example.com` is for `a.example.com/x`, not for `example.com` or `a.b.example.com`.
  */
-import { validateGlob, matchesGlob } from "../../std/glob.ts";
+import { matchesGlob, validateGlob } from "../../std/glob.ts";
 
 interface Location {
   readonly labels: readonly string[];

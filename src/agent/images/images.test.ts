@@ -47,7 +47,8 @@ t.test("matchesImage() wants the labels of the host, the port, and the beginning
 });
 
 t.test("imagePatternProblem() says what can match nothing", async (t) => {
-  for (const good of ["r.io", "*.r.io/x", "r.io:5000/a", "[::1]:5000/a"]) t.equal(findImagePatternProblem(good), undefined);
+  for (const good of ["r.io", "*.r.io/x", "r.io:5000/a", "[::1]:5000/a"])
+    t.equal(findImagePatternProblem(good), undefined);
   t.match(findImagePatternProblem("https://r.io"), /without a scheme/);
   t.match(findImagePatternProblem(""), /no host/);
   t.match(findImagePatternProblem("a b"), /invalid character " "/);

@@ -1,6 +1,7 @@
 /** How many images are pulled at once, and how often the registries are asked. */
-import { TokenBucket } from "../../std/time/token-bucket.ts";
+
 import type { Clock } from "../../std/time/clock.ts";
+import { TokenBucket } from "../../std/time/token-bucket.ts";
 
 export interface PullLimits {
   /** One after the other. */

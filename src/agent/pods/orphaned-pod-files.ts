@@ -2,8 +2,8 @@
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { VolumeManager } from "../volumes/volume-manager.ts";
-import type { PodCgroups } from "./resources/pod-cgroups.ts";
 import { type Directories, podsDir } from "./directories.ts";
+import type { PodCgroups } from "./resources/pod-cgroups.ts";
 
 export interface OrphanedPodFiles {
   readonly directories: Directories;
@@ -14,7 +14,12 @@ export interface OrphanedPodFiles {
 }
 
 /** Rejects with the first problem; what could not be removed is found again. */
-export async function removeOrphanedPodFiles({ directories, volumes, cgroups, hasWorker: isKnown }: OrphanedPodFiles): Promise<void> {
+export async function removeOrphanedPodFiles({
+  directories,
+  volumes,
+  cgroups,
+  hasWorker: isKnown,
+}: OrphanedPodFiles): Promise<void> {
   for (const uid of await listDirectory(podsDir(directories))) {
     if (isKnown(uid)) continue;
     await cgroups.remove(uid);

@@ -1,26 +1,26 @@
 /** What a pod's states work with. */
 import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
-import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import type { ImageManager, PresentImage } from "../images/image-manager.ts";
+import type { Clock } from "../../std/time/clock.ts";
+import type { ImageManager } from "../images/image-manager.ts";
 import type { ProbeManager } from "../probes/probe-manager.ts";
-import type { CreatedIds, Observation, ObservedSandbox } from "../runtime/observation.ts";
+import type { CreatedIds, Observation } from "../runtime/observation.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { Mounter } from "../volumes/mount/mounter.ts";
 import type { VolumeManager } from "../volumes/volume-manager.ts";
 import type { PodAdmitter } from "./admission/pod-admitter.ts";
-import type { PodCgroups } from "./resources/pod-cgroups.ts";
-import type { WaitingReason } from "./status/container-status.ts";
 import type { Directories } from "./directories.ts";
 import type { NodeInfo } from "./environment/downward-api.ts";
 import type { EnvironmentSources } from "./environment/environment.ts";
-import type { PlannedStart, PlannedWait } from "./worker/plan.ts";
 import type { PodEventRecorder } from "./pod-events.ts";
-import type { ResourceAllocation } from "./resources/resource-allocation.ts";
 import type { CgroupSettings, ResourceSettings } from "./resources/container-resources.ts";
+import type { PodCgroups } from "./resources/pod-cgroups.ts";
+import type { ResourceAllocation } from "./resources/resource-allocation.ts";
+import type { UserNamespaces } from "./sandbox/user-namespaces.ts";
+import type { WaitingReason } from "./status/container-status.ts";
+import type { Termination } from "./worker/pod-termination.ts";
 import type { RestartBackoff, RestartDelays } from "./worker/restart-backoff.ts";
 import type { StartLimiter } from "./worker/start-limiter.ts";
-import type { UserNamespaces } from "./sandbox/user-namespaces.ts";
 
 export interface PodSettings {
   readonly directories: Directories;
@@ -80,16 +80,6 @@ export interface PodServices {
   readonly onFinished: (pod: Pod) => void;
 }
 
-/** Why and how a pod ends. */
-export interface Termination {
-  /** Seconds; the pod's own when undefined. */
-  readonly graceSeconds: number | undefined;
-  /** Set when the agent itself ends the pod. */
-  readonly failure: WaitingReason | undefined;
-  /** Said in the condition DisruptionTarget: it is not the pod's fault. */
-  readonly disruption?: string | undefined;
-}
-
 /**
  * What a pod's worker remembers between states; gone with the process, so nothing here may be needed after a restart.
  */
@@ -139,26 +129,4 @@ export interface PodContext {
   wait(milliseconds: number): Promise<void>;
   /** That many milliseconds, whatever changes. */
   pause(milliseconds: number): Promise<void>;
-}
-
-/** Where a pod goes next, with what the next stage needs. Data, so that stages need not know each other. */
-export type Transition =
-  | { readonly to: "admitting" | "mounting" | "running" | "terminating" | "terminated" }
-  | { readonly to: "refused"; readonly message: string }
-  | { readonly to: "pulling"; readonly start: PlannedStart; readonly sandbox: ObservedSandbox }
-  | {
-      readonly to: "starting";
-      readonly start: PlannedStart;
-      readonly sandbox: ObservedSandbox;
-      readonly image: PresentImage;
-    }
-  | { readonly to: "backoff"; readonly waits: readonly PlannedWait[] };
-
-/** One stage of a pod's life. */
-export interface PodState {
-  readonly name: Transition["to"];
-  /** Does the work and names the successor; null ends the worker. May be repeated after a failure. */
-  next(pod: PodContext): Promise<Transition | null>;
-  /** What the API should show meanwhile. */
-  status(pod: PodContext): PodStatus;
 }

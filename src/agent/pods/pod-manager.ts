@@ -2,10 +2,11 @@
 import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
 import type { RuntimePod } from "../runtime/relister.ts";
 import { removeOrphanedPodFiles } from "./orphaned-pod-files.ts";
-import type { PodServices, Termination } from "./pod-context.ts";
+import type { PodServices } from "./pod-context.ts";
 import { isStatic, podName, podNamespace, podUid } from "./pod-fields.ts";
-import { PodWorker } from "./worker/pod-worker.ts";
 import { stopAllPods } from "./stop-all-pods.ts";
+import type { Termination } from "./worker/pod-termination.ts";
+import { PodWorker } from "./worker/pod-worker.ts";
 
 export interface PodManagerOptions {
   readonly services: PodServices;
@@ -130,7 +131,13 @@ export class PodManager {
     const uid = podUid(pod);
     const { services, onStatus, onRemoved: onGone, isAbsentFromRuntime: isUnknown } = this.#options;
     const isNew = isUnknown?.(uid) ?? false;
-    const worker = new PodWorker({ services, pod, isOrphan: orphan, isNew, onStatus: orphan ? () => undefined : onStatus });
+    const worker = new PodWorker({
+      services,
+      pod,
+      isOrphan: orphan,
+      isNew,
+      onStatus: orphan ? () => undefined : onStatus,
+    });
     this.#workers.set(uid, worker);
     void worker.done.then(() => {
       if (this.#closed || this.#workers.get(uid) !== worker) return;

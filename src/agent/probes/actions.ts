@@ -1,7 +1,7 @@
 /** Ways to ask a container something, for probes and lifecycle hooks: a command, a connection; see the others. */
 import { connect } from "node:net";
-import type { Container } from "../../api/core/container/schema.ts";
 import type { TCPSocketAction } from "../../api/core/container/probe.ts";
+import type { Container } from "../../api/core/container/schema.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { type Runtime, RuntimeError } from "../runtime/runtime.ts";
 

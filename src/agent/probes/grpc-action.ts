@@ -51,7 +51,14 @@ export async function checkGrpcHealth(action: GRPCAction, options: NetworkProbeO
   let session: ClientHttp2Session | undefined;
   try {
     session = await dial(address, options, signal);
-    const answer = await callCheck(session, address, action.service ?? "", options, deadline - clock.monotonic(), signal);
+    const answer = await callCheck(
+      session,
+      address,
+      action.service ?? "",
+      options,
+      deadline - clock.monotonic(),
+      signal,
+    );
     return toResult(answer);
   } catch (error) {
     options.signal.throwIfAborted();

@@ -5,11 +5,11 @@ import { isIP } from "node:net";
 import type { HTTPGetAction } from "../../api/core/container/probe.ts";
 import {
   describeDialError,
-  resolveHost,
   joinHostPort,
   type NetworkProbeOptions,
   OUTPUT_BYTES_MAX,
   type ProbeResult,
+  resolveHost,
   resolvePort,
 } from "./actions.ts";
 
@@ -31,7 +31,10 @@ export async function sendHttpHook(action: HTTPGetAction, options: NetworkProbeO
   return "result" in found ? found : { result: "success", output: found.body };
 }
 
-async function followRedirects(action: HTTPGetAction, options: NetworkProbeOptions): Promise<ProbeResult | HttpResponse> {
+async function followRedirects(
+  action: HTTPGetAction,
+  options: NetworkProbeOptions,
+): Promise<ProbeResult | HttpResponse> {
   let start: URL;
   try {
     const port = resolvePort(action.port, options.container);
@@ -47,7 +50,10 @@ async function followRedirects(action: HTTPGetAction, options: NetworkProbeOptio
   let url = start;
   for (let requests = 1; ; requests++) {
     const answer = await get(url, headers, options);
-    const failed = (text: string): ProbeResult => ({ result: "failure", output: `Get "${formatUrl(url, start)}": ${text}` });
+    const failed = (text: string): ProbeResult => ({
+      result: "failure",
+      output: `Get "${formatUrl(url, start)}": ${text}`,
+    });
     if (answer.error !== undefined) return failed(answer.error);
     const next = resolveRedirect(answer, url);
     if (next === undefined || next.hostname !== start.hostname) return answer;
@@ -95,7 +101,11 @@ interface HttpResponse {
   readonly error: string | undefined;
 }
 
-function get(url: URL, headers: Readonly<Record<string, string[]>>, options: NetworkProbeOptions): Promise<HttpResponse> {
+function get(
+  url: URL,
+  headers: Readonly<Record<string, string[]>>,
+  options: NetworkProbeOptions,
+): Promise<HttpResponse> {
   const limit = new AbortController();
   const timer = options.clock.timer(options.timeoutMs, () =>
     limit.abort(new Error("context deadline exceeded (Client.Timeout exceeded while awaiting headers)")),

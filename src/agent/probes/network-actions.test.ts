@@ -3,7 +3,7 @@ import { createServer as createHttp2, type Http2Server, type ServerHttp2Stream }
 import { type AddressInfo, createServer as createTcp, type Server, type Socket } from "node:net";
 import t from "tap";
 import { systemClock } from "../../std/time/clock.ts";
-import { type NetworkProbeOptions, type ProbeResult, connectTcp } from "./actions.ts";
+import { connectTcp, type NetworkProbeOptions, type ProbeResult } from "./actions.ts";
 import { checkGrpcHealth } from "./grpc-action.ts";
 import { probeHttp } from "./http-action.ts";
 

@@ -1,7 +1,8 @@
 /** A prober for every probe of every container that runs, and what became of them. */
+
+import type { Probe } from "../../api/core/container/probe.ts";
 import type { Container } from "../../api/core/container/schema.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
-import type { Probe } from "../../api/core/container/probe.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { PodEventRecorder } from "../pods/pod-events.ts";
 import { allContainers, isSidecar, podUid } from "../pods/pod-fields.ts";

@@ -1,13 +1,14 @@
 /** Asks one container one thing, again and again, and keeps the verdict. */
+
+import type { Probe } from "../../api/core/container/probe.ts";
 import type { Container } from "../../api/core/container/schema.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
-import type { Probe } from "../../api/core/container/probe.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { PodEventRecorder } from "../pods/pod-events.ts";
 import { type ContainerRole, podUid } from "../pods/pod-fields.ts";
 import type { Observation, ObservedContainer } from "../runtime/observation.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { runExec, type NetworkProbeOptions, type ProbeResult, connectTcp } from "./actions.ts";
+import { connectTcp, type NetworkProbeOptions, type ProbeResult, runExec } from "./actions.ts";
 import { checkGrpcHealth } from "./grpc-action.ts";
 import { probeHttp } from "./http-action.ts";
 
@@ -161,7 +162,13 @@ export class Prober {
     signal.throwIfAborted();
     const label = kind.slice(0, 1).toUpperCase() + kind.slice(1);
     const say = (reason: string, text: string): void =>
-      this.#options.events.recordContainerEvent(pod, { role, name: spec.name }, "Warning", reason, `${label} probe ${text}`);
+      this.#options.events.recordContainerEvent(
+        pod,
+        { role, name: spec.name },
+        "Warning",
+        reason,
+        `${label} probe ${text}`,
+      );
     if (outcome.result === "failure") say("Unhealthy", `failed: ${outcome.output}`);
     if (outcome.result === "unknown") say("Unhealthy", `errored and resulted in unknown state: ${outcome.output}`);
     if (outcome.result === "warning") say("ProbeWarning", `warning: ${outcome.output}`);

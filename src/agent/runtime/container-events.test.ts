@@ -4,13 +4,13 @@ import { join } from "node:path";
 import * as grpc from "@grpc/grpc-js";
 import t from "tap";
 import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
-import { systemClock } from "../../std/time/clock.ts";
-import { silentLogger } from "../../std/log/logger.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
+import { silentLogger } from "../../std/log/logger.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { runtimeService } from "./cri/services.ts";
-import { type WatchContainerEvents, createCriClient } from "./cri-client.ts";
 import { watchContainerEvents } from "./container-events.ts";
+import { runtimeService } from "./cri/services.ts";
+import { createCriClient, type WatchContainerEvents } from "./cri-client.ts";
 import { RuntimeError } from "./runtime.ts";
 
 const event = { containerId: "c1", containerEventType: "CONTAINER_STOPPED_EVENT" as const };

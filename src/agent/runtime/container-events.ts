@@ -2,10 +2,11 @@
  * Hears of containers from the runtime itself, where it tells. What is told is only a reason to look: listings see what
  * was never told.
  */
+
+import type { RandomSource } from "../../std/crypto/random.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import { Backoff } from "../../std/time/backoff.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log/logger.ts";
-import type { RandomSource } from "../../std/crypto/random.ts";
 import type { WatchContainerEvents } from "./cri-client.ts";
 import { RuntimeError } from "./runtime.ts";
 

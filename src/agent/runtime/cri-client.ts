@@ -23,7 +23,10 @@ export interface CriClient extends Disposable {
 }
 
 /** Tells of containers as long as the runtime does; resolves when it stops, rejects with its `RuntimeError`. */
-export type WatchContainerEvents = (tell: (event: ContainerEventResponse) => void, signal: AbortSignal) => Promise<void>;
+export type WatchContainerEvents = (
+  tell: (event: ContainerEventResponse) => void,
+  signal: AbortSignal,
+) => Promise<void>;
 
 /** Lists of images of a busy node exceed gRPC's 4 MiB. */
 const MESSAGE_BYTES_MAX = 16 * 1024 * 1024;

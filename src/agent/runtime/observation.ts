@@ -1,7 +1,7 @@
 /** What runs, in the agent's own terms: CRI's answers with absent zero values resolved and times in milliseconds. */
 import type { ContainerStatus } from "./cri/container-status.ts";
 import type { PodSandbox, PodSandboxStatus } from "./cri/sandbox.ts";
-import { isUnreachable, isNotFound, type Runtime, RuntimeError } from "./runtime.ts";
+import { isNotFound, isUnreachable, type Runtime, RuntimeError } from "./runtime.ts";
 
 /** Labels and annotations that Kubernetes' tools (crictl, log collectors) read. */
 export const labels = {

@@ -2,8 +2,8 @@ import t from "tap";
 import { silentLogger } from "../../std/log/logger.ts";
 import { FakeRuntime } from "../../testing/agent/fake-runtime.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { Relister } from "./relister.ts";
 import { labels } from "./observation.ts";
+import { Relister } from "./relister.ts";
 import type { Runtime } from "./runtime.ts";
 
 interface Watched extends AsyncDisposable {

@@ -2,8 +2,9 @@
  * Notices what changes in the runtime without asking about each pod: lists sandboxes and containers and compares. The
  * pace follows the life of the node: quick after a change, every `calmMs` while pods run, seldom when there are none.
  */
-import type { Clock } from "../../std/time/clock.ts";
+
 import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { containerDigest, containerStates, labels, sandboxDigest } from "./observation.ts";
 import type { Runtime } from "./runtime.ts";
 
@@ -82,7 +83,10 @@ export class Relister {
     const began = clock.monotonic();
     const pods = await listPods(runtime, signal);
     this.#lastSuccess = clock.monotonic();
-    this.#paceMs = Math.max(FAST_PERIOD_MS, Math.min((this.#lastSuccess - began) / LISTING_TIME_SHARE, NORMAL_PERIOD_MS));
+    this.#paceMs = Math.max(
+      FAST_PERIOD_MS,
+      Math.min((this.#lastSuccess - began) / LISTING_TIME_SHARE, NORMAL_PERIOD_MS),
+    );
     const before = this.#pods;
     this.#pods = pods;
     this.#hasListed = true;
@@ -150,7 +154,11 @@ async function listPods(runtime: Runtime, signal: AbortSignal): Promise<Readonly
   }
   for (const item of containers.containers ?? []) {
     const state = item.state ?? "CONTAINER_CREATED";
-    add(item.labels, state === "CONTAINER_RUNNING", containerDigest(item.id ?? "", containerStates[state] ?? "unknown"));
+    add(
+      item.labels,
+      state === "CONTAINER_RUNNING",
+      containerDigest(item.id ?? "", containerStates[state] ?? "unknown"),
+    );
   }
   return new Map(
     [...pods.values()].map(({ parts, ...pod }) => [pod.uid, { ...pod, digest: parts.sort().join(" ") }] as const),

@@ -1,11 +1,12 @@
 /** Pods that the API server assigns to this node. */
-import type { Pod } from "../../api/core/pod/schema.ts";
+
 import { podKind } from "../../api/core/pod/kind.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Client } from "../../client/client.ts";
 import { type Informer, startInformer } from "../../client/informer/informer.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log/logger.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
+import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { isStatic, podUid } from "../pods/pod-fields.ts";
 import { isMirror } from "./mirror-pods.ts";
 import { sourceAnnotation } from "./static-pod.ts";

@@ -18,7 +18,8 @@ export interface FileSourceOptions {
 const SETTLE_MS = 50;
 
 /** Backups and swap files of editors, half-written files of package managers. */
-const IGNORED_NAMES = /^\.|^#.*#$|~$|\.(sw[a-z]|bak|backup|old|orig|rej|tmp|dpkg-(old|new|dist|tmp)|rpm(save|new|orig))$/i;
+const IGNORED_NAMES =
+  /^\.|^#.*#$|~$|\.(sw[a-z]|bak|backup|old|orig|rej|tmp|dpkg-(old|new|dist|tmp)|rpm(save|new|orig))$/i;
 
 /** Runs until the signal aborts. Never rejects. */
 export async function watchFiles(options: FileSourceOptions): Promise<void> {
@@ -62,7 +63,8 @@ export async function readManifestFiles(path: string): Promise<readonly Manifest
       const stats = await stat(file).catch(() => undefined);
       // Directories within are none of ours; a dangling link is a mistake worth telling.
       if (stats?.isDirectory() === true) continue;
-      if (stats !== undefined || (await lstat(file).catch(() => undefined)) !== undefined) texts.push(await readFileText(file));
+      if (stats !== undefined || (await lstat(file).catch(() => undefined)) !== undefined)
+        texts.push(await readFileText(file));
     }
     return texts;
   } catch (error) {

@@ -3,8 +3,8 @@ import { type ConfigMap, configMap } from "../../api/core/config-map/schema.ts";
 import { type Pod, pod } from "../../api/core/pod/schema.ts";
 import { type Secret, secret } from "../../api/core/secret/schema.ts";
 import { decode } from "../../schema/decode/decode.ts";
-import { isPlainObject } from "../../schema/value/plain-object.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
+import { isPlainObject } from "../../schema/value/plain-object.ts";
 import { parseYaml, type YamlDocument } from "../../schema/yaml/yaml.ts";
 
 /** One text of a source. */

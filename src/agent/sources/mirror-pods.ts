@@ -2,16 +2,17 @@
  * Static pods as the API server shows them: for each a mirror pod that this node owns. A mirror that was deleted comes
  * back, one of an earlier manifest is replaced, and the static pod's status is written to its mirror.
  */
-import type { Node } from "../../api/core/node/schema.ts";
+
 import { nodeKind } from "../../api/core/node/kind.ts";
-import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
+import type { Node } from "../../api/core/node/schema.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
+import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log/logger.ts";
-import type { RandomSource } from "../../std/crypto/random.ts";
 import { WorkQueue } from "../../std/async/work-queue.ts";
+import type { RandomSource } from "../../std/crypto/random.ts";
+import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { podName, podNamespace, podUid } from "../pods/pod-fields.ts";
 import type { StatusManager } from "../status/status-manager.ts";
 

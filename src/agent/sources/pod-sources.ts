@@ -2,9 +2,9 @@
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Client } from "../../client/client.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log/logger.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
+import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { AgentConfig } from "../agent-config.ts";
 import type { Checkpoint } from "../checkpoint/checkpoint.ts";
 import type { NodeObjects } from "../checkpoint/node-objects.ts";

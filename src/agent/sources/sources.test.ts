@@ -3,8 +3,8 @@ import { join } from "node:path";
 import t from "tap";
 import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
 import { createClient } from "../../client/api-client.ts";
-import { silentLogger } from "../../std/log/logger.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { FakeApi } from "../../testing/agent/fake-api.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { podUid } from "../pods/pod-fields.ts";
@@ -149,7 +149,8 @@ t.test("StaticPods tells what changed, and a problem once", (t) => {
 
 t.test("manifestFiles() reads a directory or a file, and leaves out what editors leave", async (t) => {
   const directory = t.testdir();
-  const names = async (path = directory) => (await readManifestFiles(path)).map(({ name }) => name.slice(directory.length));
+  const names = async (path = directory) =>
+    (await readManifestFiles(path)).map(({ name }) => name.slice(directory.length));
   for (const name of [
     ".hidden",
     "a.yaml~",
@@ -178,10 +179,10 @@ t.test("MirrorPods makes, remakes, replaces and removes mirrors, and writes the 
   const client = createClient({ transport: api.transport });
   const statuses: string[] = [];
   const status = {
-    set: (pod: Pod, { phase }: PodStatus) => void statuses.push(`${pod.metadata?.name} ${phase}`),
-    observed: () => undefined,
-    gone: () => undefined,
-    forget: () => undefined,
+    setStatus: (pod: Pod, { phase }: PodStatus) => void statuses.push(`${pod.metadata?.name} ${phase}`),
+    podObserved: () => undefined,
+    podDeleted: () => undefined,
+    removePod: () => undefined,
   };
   await using mirrors = new MirrorPods({
     client,

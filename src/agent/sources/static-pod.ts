@@ -1,11 +1,11 @@
 /** From an object in a manifest to a pod of this node, and what becomes of ConfigMaps and Secrets beside it. */
 import { createHash } from "node:crypto";
 import type { ConfigMap } from "../../api/core/config-map/schema.ts";
-import type { Pod } from "../../api/core/pod/schema.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Secret } from "../../api/core/secret/schema.ts";
-import { canonicalJson } from "../../schema/json/canonical-json.ts";
 import { applyDefaults } from "../../schema/defaults.ts";
+import { canonicalJson } from "../../schema/json/canonical-json.ts";
 import { renderFieldError } from "../../schema/validation/field-error.ts";
 import { validate } from "../../schema/validation/validate.ts";
 import type { ManifestItem, ManifestProblem } from "./manifest.ts";

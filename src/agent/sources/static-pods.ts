@@ -6,10 +6,16 @@ import type { Secret } from "../../api/core/secret/schema.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import { formatTime } from "../../schema/value/time.ts";
-import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { podName, podNamespace, podUid } from "../pods/pod-fields.ts";
-import { type ManifestItem, type ManifestProblem, type ManifestText, formatProblem, parseManifest } from "./manifest.ts";
+import {
+  formatProblem,
+  type ManifestItem,
+  type ManifestProblem,
+  type ManifestText,
+  parseManifest,
+} from "./manifest.ts";
 import { decodeConfigMap, decodeSecret, makeStaticPod } from "./static-pod.ts";
 
 type Bytes = Readonly<Record<string, Uint8Array>>;
@@ -94,7 +100,12 @@ export class StaticPods {
     this.#tell();
   }
 
-  #read(kind: SourceKind, { name, content }: ManifestText, before: ParsedManifest | undefined, seen: string): ParsedManifest {
+  #read(
+    kind: SourceKind,
+    { name, content }: ManifestText,
+    before: ParsedManifest | undefined,
+    seen: string,
+  ): ParsedManifest {
     const { nodeName } = this.#options;
     if (!(content instanceof Uint8Array)) {
       const problem = { source: name, line: undefined, field: "", message: content.problem };

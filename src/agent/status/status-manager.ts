@@ -3,14 +3,15 @@
  * goes out as one patch, the newest only. Once a deleted pod has stopped and its last status is written, its object is
  * removed.
  */
-import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
+
 import { podKind } from "../../api/core/pod/kind.ts";
+import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log/logger.ts";
-import type { RandomSource } from "../../std/crypto/random.ts";
 import { WorkQueue } from "../../std/async/work-queue.ts";
+import type { RandomSource } from "../../std/crypto/random.ts";
+import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { podName, podNamespace, podUid } from "../pods/pod-fields.ts";
 import { makeStatusPatch } from "./status-patch.ts";
 
@@ -75,7 +76,8 @@ export class StatusManager implements AsyncDisposable {
     if (entry === undefined) return;
     entry.pod = pod;
     entry.server = pod.status;
-    if (entry.status !== undefined && makeStatusPatch(pod.status, entry.status) !== undefined) this.#queue.add(podUid(pod));
+    if (entry.status !== undefined && makeStatusPatch(pod.status, entry.status) !== undefined)
+      this.#queue.add(podUid(pod));
   }
 
   /** Everything of the deleted pod has stopped. */

@@ -5,8 +5,8 @@
 import * as grpc from "@grpc/grpc-js";
 import { imageService, runtimeService } from "../../agent/runtime/cri/services.ts";
 import { type ImageService, type Runtime, RuntimeError } from "../../agent/runtime/runtime.ts";
-import type { ObjectSchema } from "../../schema/schema.ts";
 import { defineUnaryMethod } from "../../schema/protobuf/unary-method.ts";
+import type { ObjectSchema } from "../../schema/schema.ts";
 import type { Clock } from "../../std/time/clock.ts";
 
 export type CriMethod = keyof typeof runtimeService | keyof typeof imageService;

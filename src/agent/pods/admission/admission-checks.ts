@@ -3,11 +3,11 @@ import type { Node } from "../../../api/core/node/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import { affinityMismatch } from "../../../controllers/scheduler/filters/node-affinity.ts";
 import { tolerates } from "../../../controllers/scheduler/filters/taints.ts";
-import type { WaitingReason } from "../status/container-status.ts";
-import { getPodResource, listRequestedResources, parseResource } from "../resources/pod-resources.ts";
 import { appContainers, initContainers, isCritical, isSidecar, isStatic } from "../pod-fields.ts";
+import { getPodResource, listRequestedResources, parseResource } from "../resources/pod-resources.ts";
 import { getPodQosClass } from "../resources/qos.ts";
 import { findForbiddenSysctl } from "../sandbox/sysctls.ts";
+import type { WaitingReason } from "../status/container-status.ts";
 
 export interface AdmissionInput {
   readonly pod: Pod;
@@ -84,7 +84,9 @@ const COMMON_RESOURCES = ["cpu", "memory", "ephemeral-storage"];
 function findShortages({ pod, others, node }: AdmissionInput): readonly AdmissionFailure[] {
   const has = node.status?.allocatable ?? {};
   // Nobody offers an extended resource that the node does not have: whoever sent the pod here means to do without.
-  const rest = listRequestedResources(pod).filter((name) => !COMMON_RESOURCES.includes(name) && (!isExtendedResource(name) || name in has));
+  const rest = listRequestedResources(pod).filter(
+    (name) => !COMMON_RESOURCES.includes(name) && (!isExtendedResource(name) || name in has),
+  );
   const amounts = [...COMMON_RESOURCES, ...rest].map(
     (name) => [name, getPodResource(pod, "requests", name), sumRequests(others, name)] as const,
   );
@@ -95,7 +97,7 @@ function findShortages({ pod, others, node }: AdmissionInput): readonly Admissio
     return {
       reason: `OutOf${name}`,
       message: `Node didn't have enough resource: ${name}, ${figures}`,
-      shortage: { resource: name, amount: requested - (capacity - used) },
+      shortage: { resource: name, quantity: requested - (capacity - used) },
     };
   });
 }
@@ -137,7 +139,9 @@ interface HostPort {
 const ANY_ADDRESS = "0.0.0.0";
 
 function portsConflict(a: HostPort, b: HostPort): boolean {
-  return a.port === b.port && a.protocol === b.protocol && (a.ip === b.ip || a.ip === ANY_ADDRESS || b.ip === ANY_ADDRESS);
+  return (
+    a.port === b.port && a.protocol === b.protocol && (a.ip === b.ip || a.ip === ANY_ADDRESS || b.ip === ANY_ADDRESS)
+  );
 }
 
 function hostPorts(pod: Pod): readonly HostPort[] {

@@ -2,12 +2,12 @@
 import type { Node } from "../../../api/core/node/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Clock } from "../../../std/time/clock.ts";
-import { type AdmissionInput, type AdmissionFailure, findAdmissionFailures } from "./admission-checks.ts";
-import type { WaitingReason } from "../status/container-status.ts";
-import { getPodResource, parseResource } from "../resources/pod-resources.ts";
-import type { Termination } from "../pod-context.ts";
 import type { PodEventRecorder } from "../pod-events.ts";
 import { graceSeconds, isCritical, isTerminal, podUid } from "../pod-fields.ts";
+import { getPodResource, parseResource } from "../resources/pod-resources.ts";
+import type { WaitingReason } from "../status/container-status.ts";
+import type { Termination } from "../worker/pod-termination.ts";
+import { type AdmissionFailure, type AdmissionInput, findAdmissionFailures } from "./admission-checks.ts";
 import { selectVictims } from "./preemption.ts";
 
 export interface PodAdmitterOptions extends Pick<AdmissionInput, "allowedSysctls" | "appArmor"> {
@@ -78,7 +78,14 @@ export class PodAdmitter {
   async #obstacles(pod: Pod): Promise<readonly AdmissionFailure[]> {
     const { allowedSysctls, appArmor, pressures } = this.#options;
     const node = await this.#options.node();
-    return findAdmissionFailures({ pod, others: this.#others(pod), node, pressures: pressures(), allowedSysctls, appArmor });
+    return findAdmissionFailures({
+      pod,
+      others: this.#others(pod),
+      node,
+      pressures: pressures(),
+      allowedSysctls,
+      appArmor,
+    });
   }
 
   /** Pods that have a status of the node's were admitted before the agent started. */

@@ -1,9 +1,9 @@
 /** Which pods have to go so that a critical one has room: as few and as unimportant ones as will do. */
 import type { Pod } from "../../../api/core/pod/schema.ts";
-import type { Shortage } from "./admission-checks.ts";
-import { getPodResource } from "../resources/pod-resources.ts";
 import { isCritical } from "../pod-fields.ts";
-import { type QosClass, getPodQosClass } from "../resources/qos.ts";
+import { getPodResource } from "../resources/pod-resources.ts";
+import { getPodQosClass, type QosClass } from "../resources/qos.ts";
+import type { Shortage } from "./admission-checks.ts";
 
 /** Throws, in Kubernetes' words, when all that may go would not be enough. */
 export function selectVictims(pod: Pod, others: readonly Pod[], shortages: readonly Shortage[]): readonly Pod[] {
@@ -27,11 +27,11 @@ function canPreempt(pod: Pod, other: Pod): boolean {
 /** What is still short once these pods are gone. */
 function remainingShortages(shortages: readonly Shortage[], pods: readonly Pod[]): readonly Shortage[] {
   return shortages
-    .map(({ resource, quantity: amount }) => ({
+    .map(({ resource, quantity }) => ({
       resource,
-      amount: pods.reduce((left, pod) => left - requestOf(pod, resource), amount),
+      quantity: pods.reduce((left, pod) => left - requestOf(pod, resource), quantity),
     }))
-    .filter(({ amount }) => amount > 0);
+    .filter(({ quantity }) => quantity > 0);
 }
 
 function requestOf(pod: Pod, resource: string): number {

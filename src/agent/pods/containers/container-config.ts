@@ -1,17 +1,22 @@
 /** Container → CRI ContainerConfig. */
 import type { Container } from "../../../api/core/container/schema.ts";
-import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { AppArmorProfile } from "../../../api/core/container/security-context.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { ContainerConfig, LinuxContainerSecurityContext } from "../../runtime/cri/container.ts";
 import type { Image } from "../../runtime/cri/image.ts";
 import type { Device, Mount, UserNamespace } from "../../runtime/cri/shared.ts";
 import { annotations, labels } from "../../runtime/observation.ts";
-import { containerHash } from "./container-hash.ts";
 import { logPath } from "../directories.ts";
 import { expand } from "../environment/expansion.ts";
 import { graceSeconds, podFullName } from "../pod-fields.ts";
 import { makeContainerResources, type ResourceSettings } from "../resources/container-resources.ts";
-import { makeSupplementalGroups, makeNamespaceOptions, makePodLabels, makeSeccompProfile } from "../sandbox/sandbox-config.ts";
+import {
+  makeNamespaceOptions,
+  makePodLabels,
+  makeSeccompProfile,
+  makeSupplementalGroups,
+} from "../sandbox/sandbox-config.ts";
+import { containerHash } from "./container-hash.ts";
 import { toRuntimeSignal } from "./stop-signals.ts";
 
 export interface ContainerConfigInput {

@@ -9,12 +9,12 @@ import type { Device, Mount } from "../../runtime/cri/shared.ts";
 import { openSubPath } from "../../volumes/mount/sub-path.ts";
 import { isReadOnly, isWritten } from "../../volumes/volume-manager.ts";
 import { hostsFile, podDir } from "../directories.ts";
-import { makeHostsFile } from "../sandbox/dns.ts";
 import { expand } from "../environment/expansion.ts";
-import { makeImageMount } from "./image-volumes.ts";
 import type { PodContext } from "../pod-context.ts";
 import { podUid } from "../pod-fields.ts";
-import { resolveRecursiveReadOnly } from "../admission/runtime-features.ts";
+import { makeHostsFile } from "../sandbox/dns.ts";
+import { makeImageMount } from "./image-volumes.ts";
+import { resolveRecursiveReadOnly } from "./recursive-read-only.ts";
 
 const MOUNT_PROPAGATION = {
   None: "PROPAGATION_PRIVATE",
@@ -97,7 +97,10 @@ async function resolveHostPath(
   }
 }
 
-function resolveSubPath({ subPath = "", subPathExpr = "" }: VolumeMount, environment: ReadonlyMap<string, string>): string {
+function resolveSubPath(
+  { subPath = "", subPathExpr = "" }: VolumeMount,
+  environment: ReadonlyMap<string, string>,
+): string {
   return subPathExpr === "" ? subPath : expandStrictly(subPathExpr, environment);
 }
 

@@ -24,7 +24,10 @@ async function ask(t: Test, action: Omit<HTTPGetAction, "port">, status = 200) {
     { httpGet: { ...action, port } },
     {
       pod: testPod("web"),
-      events: { recordPodEvent: (_, ...event) => void events.push(event.join(" ")), recordContainerEvent: () => undefined },
+      events: {
+        recordPodEvent: (_, ...event) => void events.push(event.join(" ")),
+        recordContainerEvent: () => undefined,
+      },
       runtime,
       clock,
       container: { name: "c" },

@@ -1,10 +1,11 @@
 /** postStart and preStop. */
+
+import type { HTTPGetAction, LifecycleHandler } from "../../../api/core/container/probe.ts";
 import type { Container } from "../../../api/core/container/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
-import type { HTTPGetAction, LifecycleHandler } from "../../../api/core/container/probe.ts";
 import type { Clock } from "../../../std/time/clock.ts";
-import { runExec, type NetworkProbeOptions, type ProbeResult } from "../../probes/actions.ts";
-import { sendHttpHook, NO_TLS } from "../../probes/http-action.ts";
+import { type NetworkProbeOptions, type ProbeResult, runExec } from "../../probes/actions.ts";
+import { NO_TLS, sendHttpHook } from "../../probes/http-action.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { PodEventRecorder } from "../pod-events.ts";
 

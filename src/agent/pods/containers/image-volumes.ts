@@ -3,8 +3,8 @@ import type { Container, VolumeMount } from "../../../api/core/container/schema.
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { ImageVolumeSource } from "../../../api/core/volume/schema.ts";
 import type { Mount } from "../../runtime/cri/shared.ts";
-import type { PlannedStart } from "../worker/plan.ts";
 import type { PodContext } from "../pod-context.ts";
+import type { PlannedStart } from "../worker/plan.ts";
 
 /** Rejects as for the container's own image. */
 export async function pullImageVolumes(pod: PodContext, { spec, role }: PlannedStart): Promise<void> {

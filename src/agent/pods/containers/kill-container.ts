@@ -1,9 +1,9 @@
 /** Ends one container: says so, runs its preStop hook, asks it to stop, and has it killed when its grace is over. */
 import type { Container } from "../../../api/core/container/schema.ts";
 import type { ObservedContainer } from "../../runtime/observation.ts";
-import { runHook } from "./hooks.ts";
 import type { PodContext } from "../pod-context.ts";
 import type { ContainerRole } from "../pod-fields.ts";
+import { runHook } from "./hooks.ts";
 
 export interface KillOptions {
   readonly container: ObservedContainer;

@@ -6,8 +6,8 @@ import t, { type Test } from "tap";
 import { silentLogger } from "../../../std/log/logger.ts";
 import { FakeRuntime } from "../../../testing/agent/fake-runtime.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
-import { removeLogs, rotateLogs } from "./log-rotation.ts";
 import type { PodManager } from "../pod-manager.ts";
+import { removeLogs, rotateLogs } from "./log-rotation.ts";
 
 /** A container that runs, whose log may have 100 bytes and 4 files. */
 function rotating(t: Test) {

@@ -7,18 +7,17 @@ import { lstat, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
-import type { Clock } from "../../../std/time/clock.ts";
 import type { Logger } from "../../../std/log/logger.ts";
-import type { ObservedContainer } from "../../runtime/observation.ts";
+import type { Clock } from "../../../std/time/clock.ts";
+import type { Observation, ObservedContainer } from "../../runtime/observation.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { openLog } from "./regular-file.ts";
-import type { PodManager } from "../pod-manager.ts";
 
 export interface LogRotationOptions {
   readonly runtime: Runtime;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly pods: Pick<PodManager, "workers">;
+  readonly pods: { readonly workers: Iterable<{ readonly observation: Observation }> };
   /** Files per container, the current one among them; at least 2. */
   readonly maxFiles: number;
   readonly maxBytes: number;
@@ -74,7 +73,8 @@ async function rotate(options: LogRotationOptions, id: string, path: string): Pr
 
 /** All that a run has written. */
 export async function removeLogs(path: string): Promise<void> {
-  for (const name of [basename(path), ...(await listRotated(path))]) await rm(join(dirname(path), name), { force: true });
+  for (const name of [basename(path), ...(await listRotated(path))])
+    await rm(join(dirname(path), name), { force: true });
 }
 
 /** The names of those that were put aside, oldest first. */

@@ -4,7 +4,7 @@ import { podHarness, testPod } from "../../../testing/agent/pod-harness.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import type { ObservedContainer } from "../../runtime/observation.ts";
 import { RuntimeError } from "../../runtime/runtime.ts";
-import { mayBeOomKilled, awaitFinalReason } from "./oom-reason.ts";
+import { awaitFinalReason, mayBeOomKilled } from "./oom-reason.ts";
 
 const limited = { name: "c", image: "busybox:1", resources: { limits: { memory: "20Mi" } } };
 

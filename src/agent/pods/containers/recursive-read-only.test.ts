@@ -2,7 +2,7 @@ import t from "tap";
 import type { VolumeMount } from "../../../api/core/container/schema.ts";
 import { podHarness, testPod } from "../../../testing/agent/pod-harness.ts";
 import type { PodContext } from "../pod-context.ts";
-import { resolveRecursiveReadOnly } from "../admission/runtime-features.ts";
+import { resolveRecursiveReadOnly } from "./recursive-read-only.ts";
 
 t.test("isRecursivelyReadOnly() asks the handler that the pod's class stands for", async (t) => {
   await using at = await podHarness();

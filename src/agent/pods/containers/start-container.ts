@@ -6,18 +6,18 @@ import type { PresentImage } from "../../images/image-manager.ts";
 import type { ContainerConfig } from "../../runtime/cri/container.ts";
 import type { ObservedSandbox } from "../../runtime/observation.ts";
 import { RuntimeError } from "../../runtime/runtime.ts";
-import { makeDevices, makeMounts } from "./container-mounts.ts";
-import { makeContainerConfig } from "./container-config.ts";
 import { containerDir, logPath, podLogDir } from "../directories.ts";
 import { makeEnvironment } from "../environment/environment.ts";
+import type { PodContext } from "../pod-context.ts";
+import { ephemeralContainers, graceSeconds, isStatic, podUid } from "../pod-fields.ts";
+import { resolveSandboxConfig } from "../sandbox/create-sandbox.ts";
+import { resolveUserNamespace } from "../sandbox/pod-user-namespace.ts";
+import { backoffKey, latestRun, type PlannedStart } from "../worker/plan.ts";
+import { makeContainerConfig } from "./container-config.ts";
+import { makeDevices, makeMounts } from "./container-mounts.ts";
 import { runHook } from "./hooks.ts";
 import { killContainer } from "./kill-container.ts";
 import { removeLogs } from "./log-rotation.ts";
-import { backoffKey, latestRun, type PlannedStart } from "../worker/plan.ts";
-import type { PodContext } from "../pod-context.ts";
-import { ephemeralContainers, graceSeconds, isStatic, podUid } from "../pod-fields.ts";
-import { resolveUserNamespace } from "../admission/runtime-features.ts";
-import { resolveSandboxConfig } from "../sandbox/create-sandbox.ts";
 
 /**
  * Why a container does not start: `CreateContainerConfigError`, `CreateContainerError`, `RunContainerError`,
@@ -46,7 +46,9 @@ export async function startContainer(
   const say = (reason: string, message: string): void =>
     services.events.recordContainerEvent(pod.pod, { role, name: spec.name }, "Normal", reason, message);
   const hasPruned = await removeOldRuns(pod, spec.name);
-  const config = await withReason("CreateContainerConfigError", signal, () => resolveContainerConfig(pod, start, sandbox, image));
+  const config = await withReason("CreateContainerConfigError", signal, () =>
+    resolveContainerConfig(pod, start, sandbox, image),
+  );
   const { config: sandboxConfig } = await resolveSandboxConfig(pod, sandbox.attempt);
   services.expectChange();
   let containerId = "";

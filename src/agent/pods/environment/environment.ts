@@ -5,9 +5,9 @@
 import type { Container, EnvVar } from "../../../api/core/container/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Service } from "../../../api/core/service/schema.ts";
-import { resolveFieldRef, type NodeInfo, resolveResourceFieldRef } from "./downward-api.ts";
-import { expand } from "./expansion.ts";
 import { podNamespace } from "../pod-fields.ts";
+import { type NodeInfo, resolveFieldRef, resolveResourceFieldRef } from "./downward-api.ts";
+import { expand } from "./expansion.ts";
 import { makeServiceVariables } from "./service-links.ts";
 
 /** ConfigMaps and Secrets of the pod's namespace: key → text; undefined when there is no such object. */

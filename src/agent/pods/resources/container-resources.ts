@@ -2,8 +2,8 @@
 import type { Container } from "../../../api/core/container/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { LinuxContainerResources } from "../../runtime/cri/shared.ts";
-import { parseUnits, parseMillis } from "./quantities.ts";
-import { computeOomScoreAdj, type QosClass, getPodQosClass } from "./qos.ts";
+import { computeOomScoreAdj, getPodQosClass, type QosClass } from "./qos.ts";
+import { parseMillis, parseUnits } from "./quantities.ts";
 
 export interface ResourceSettings {
   readonly cpuCfsQuota: boolean;
@@ -43,7 +43,10 @@ export function makeContainerResources(
 }
 
 /** None of those that are not asked for. */
-function makeHugePageLimits(container: Container, sizes: readonly string[]): Pick<LinuxContainerResources, "hugepageLimits"> {
+function makeHugePageLimits(
+  container: Container,
+  sizes: readonly string[],
+): Pick<LinuxContainerResources, "hugepageLimits"> {
   if (sizes.length === 0) return {};
   const limit = (size: string): bigint => BigInt(parseUnits(container.resources?.limits?.[`hugepages-${size}`]));
   return { hugepageLimits: sizes.map((size) => ({ pageSize: kernelPageSize(size), limit: limit(size) })) };

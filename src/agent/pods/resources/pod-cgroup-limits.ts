@@ -1,9 +1,9 @@
 /** What the cgroup of a whole pod is given, from what its containers ask for. */
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { CgroupLimits } from "../../cgroups/cgroup-tree.ts";
-import { isLimitedEverywhere, getPodResource } from "./pod-resources.ts";
+import { kernelPageSize, milliCpuToQuotaUs, milliCpuToShares, type ResourceSettings } from "./container-resources.ts";
+import { getPodResource, isLimitedEverywhere } from "./pod-resources.ts";
 import { getPodQosClass } from "./qos.ts";
-import { milliCpuToQuotaUs, milliCpuToShares, kernelPageSize, type ResourceSettings } from "./container-resources.ts";
 
 export interface PodLimitSettings extends ResourceSettings {
   /** Processes; without limit when not positive. */

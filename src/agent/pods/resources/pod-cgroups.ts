@@ -6,11 +6,11 @@ import { rmdir } from "node:fs/promises";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import { type CgroupLimits, CgroupTree } from "../../cgroups/cgroup-tree.ts";
 import { type SystemdSlices, slicePath } from "../../cgroups/systemd-slices.ts";
-import { getPodResource } from "./pod-resources.ts";
 import { podUid } from "../pod-fields.ts";
-import { makeHugePageLimits, maxLimits, type PodLimitSettings, makePodCgroupLimits } from "./pod-cgroup-limits.ts";
+import { type CgroupSettings, cgroupName, milliCpuToShares, podCgroupParent } from "./container-resources.ts";
+import { makeHugePageLimits, makePodCgroupLimits, maxLimits, type PodLimitSettings } from "./pod-cgroup-limits.ts";
+import { getPodResource } from "./pod-resources.ts";
 import { getPodQosClass } from "./qos.ts";
-import { type CgroupSettings, podCgroupParent, milliCpuToShares, cgroupName } from "./container-resources.ts";
 
 export interface PodCgroupSettings extends CgroupSettings, PodLimitSettings {
   /** The share of what pods ask for that pods of lesser classes may not use: `{ memory: "50%" }`. */
@@ -81,7 +81,9 @@ export class PodCgroups {
     const uid = podUid(pod);
     const all = [pod, ...this.#options.pods().filter((each) => podUid(each) !== uid)];
     const asked = (name: string, of: string): number =>
-      all.filter((each) => getPodQosClass(each) === of).reduce((sum, each) => sum + getPodResource(each, "requests", name), 0);
+      all
+        .filter((each) => getPodQosClass(each) === of)
+        .reduce((sum, each) => sum + getPodResource(each, "requests", name), 0);
     const memory = this.#memoryOfClasses(asked("memory", "Guaranteed"), asked("memory", "Burstable"));
     const own = getPodQosClass(pod);
     for (const tier of SHARED_CLASSES) {
@@ -125,7 +127,11 @@ function cgroupPath(parent: string): string {
 }
 
 /** Directories of the pod's cgroup: one per controller with cgroup v1, at most one with v2. */
-export async function findPodCgroups(uid: string, root: string, hierarchy = "/sys/fs/cgroup"): Promise<readonly string[]> {
+export async function findPodCgroups(
+  uid: string,
+  root: string,
+  hierarchy = "/sys/fs/cgroup",
+): Promise<readonly string[]> {
   const tree = new CgroupTree(hierarchy);
   const settings = { cgroupDriver: "cgroupfs", cgroupRoot: root, cgroupsPerQos: true } as const;
   return (await Promise.all(candidateParents(uid, settings).map((path) => tree.directories(path)))).flat();

@@ -2,8 +2,8 @@
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import { podLimits, podRequests } from "../../../api/core/pod-spec/resources.ts";
 import { quantityMilliValue, quantityValue } from "../../../api/meta/quantity.ts";
-import { parseUnits, parseMillis } from "./quantities.ts";
 import { appContainers, initContainers } from "../pod-fields.ts";
+import { parseMillis, parseUnits } from "./quantities.ts";
 
 export type RequirementKind = "requests" | "limits";
 

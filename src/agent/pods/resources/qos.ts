@@ -1,7 +1,7 @@
 /** Quality of service: what Kubernetes derives from requests and limits. */
 import type { Container } from "../../../api/core/container/schema.ts";
-import type { Pod } from "../../../api/core/pod/schema.ts";
 import { type PodQosClass, qosClassOf } from "../../../api/core/pod/qos.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 import { parseUnits } from "./quantities.ts";
 
 export type QosClass = PodQosClass;

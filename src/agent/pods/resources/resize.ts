@@ -3,9 +3,9 @@ import type { Container } from "../../../api/core/container/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import type { ObservedContainer } from "../../runtime/observation.ts";
-import { latestRun } from "../worker/plan.ts";
 import type { PodContext } from "../pod-context.ts";
 import { allContainers, isStatic } from "../pod-fields.ts";
+import { latestRun } from "../worker/plan.ts";
 import { makeContainerResources } from "./container-resources.ts";
 
 /** Grants what the newest version asks for, if the node has it, and gives it to the containers that run. */

@@ -5,9 +5,9 @@
 import type { Container } from "../../../api/core/container/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { ResourceRequirements } from "../../../api/core/resources/schema.ts";
+import { allContainers, appContainers, initContainers } from "../pod-fields.ts";
 import type { WaitingReason } from "../status/container-status.ts";
 import { parseResource } from "./pod-resources.ts";
-import { allContainers, appContainers, initContainers } from "../pod-fields.ts";
 
 /** Nothing else changes in place. */
 const RESIZABLE_RESOURCES = ["cpu", "memory"] as const;
@@ -85,7 +85,10 @@ export class ResourceAllocation {
 
   #isHeld(container: Container): boolean {
     const granted = this.#granted.get(container.name);
-    return granted !== undefined && RESIZABLE_RESOURCES.some((name) => !isSameQuantity(granted, container.resources ?? {}, name));
+    return (
+      granted !== undefined &&
+      RESIZABLE_RESOURCES.some((name) => !isSameQuantity(granted, container.resources ?? {}, name))
+    );
   }
 
   #containers(pod: Pod): Pick<NonNullable<Pod["spec"]>, "containers" | "initContainers"> {

@@ -3,11 +3,11 @@ import { mkdir } from "node:fs/promises";
 import type { PodSandboxConfig } from "../../runtime/cri/sandbox.ts";
 import { getNetworkProblem } from "../../runtime/readiness.ts";
 import { podDir, podLogDir } from "../directories.ts";
-import { type DnsWarning, makePodDns } from "./dns.ts";
-import type { Plan } from "../worker/plan.ts";
 import type { PodContext } from "../pod-context.ts";
 import { podUid } from "../pod-fields.ts";
-import { resolveUserNamespace } from "../admission/runtime-features.ts";
+import type { Plan } from "../worker/plan.ts";
+import { type DnsWarning, makePodDns } from "./dns.ts";
+import { resolveUserNamespace } from "./pod-user-namespace.ts";
 import { makeSandboxConfig } from "./sandbox-config.ts";
 
 const RETRY_MS = 5_000;

@@ -1,14 +1,20 @@
 /** Pod → CRI PodSandboxConfig. */
 import type { ContainerPort } from "../../../api/core/container/schema.ts";
-import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { SeccompProfile } from "../../../api/core/container/security-context.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { LinuxSandboxSecurityContext, PodSandboxConfig } from "../../runtime/cri/sandbox.ts";
-import type { DNSConfig, NamespaceOption, PortMapping, SecurityProfile, UserNamespace } from "../../runtime/cri/shared.ts";
+import type {
+  DNSConfig,
+  NamespaceOption,
+  PortMapping,
+  SecurityProfile,
+  UserNamespace,
+} from "../../runtime/cri/shared.ts";
 import { labels } from "../../runtime/observation.ts";
 import { type Directories, podLogDir } from "../directories.ts";
-import { makeKernelHostname } from "./dns.ts";
 import { allContainers, appContainers, podName, podNamespace, podUid } from "../pod-fields.ts";
 import { type CgroupSettings, podCgroupParent } from "../resources/container-resources.ts";
+import { makeKernelHostname } from "./dns.ts";
 import { podSysctls } from "./sysctls.ts";
 
 export interface SandboxConfigInput {
@@ -73,7 +79,9 @@ export function makeNamespaceOptions(pod: Pod, usernsOptions?: UserNamespace): N
 }
 
 /** `Strict` keeps out the groups that the image adds. */
-export function makeSupplementalGroups(pod: Pod): Pick<LinuxSandboxSecurityContext, "supplementalGroups" | "supplementalGroupsPolicy"> {
+export function makeSupplementalGroups(
+  pod: Pod,
+): Pick<LinuxSandboxSecurityContext, "supplementalGroups" | "supplementalGroupsPolicy"> {
   const context = pod.spec?.securityContext;
   const all = [...(context?.supplementalGroups ?? []), ...(context?.fsGroup === undefined ? [] : [context.fsGroup])];
   const policy = context?.supplementalGroupsPolicy === "Strict" ? ("Strict" as const) : ("Merge" as const);

@@ -1,20 +1,20 @@
+import { checkSupplementalGroupsPolicy } from "../admission/supplemental-groups-policy.ts";
+import { findUnsupportedFeature } from "../admission/unsupported-features.ts";
+import type { PodContext } from "../pod-context.ts";
+import { allContainers } from "../pod-fields.ts";
 import type { WaitingReason } from "../status/container-status.ts";
 import { generateStatus } from "../status/generate-status.ts";
-import type { PodContext, PodState } from "../pod-context.ts";
-import { allContainers } from "../pod-fields.ts";
-import { checkSupplementalGroupsPolicy } from "../admission/runtime-features.ts";
-import { findUnsupportedFeature } from "../admission/unsupported-features.ts";
+import { podState } from "./pod-state.ts";
 
-/**
- * Decides whether this node runs the pod. Next: mounting; refused; or terminating, when the pod cannot ever run here.
- */
-export const admitting: PodState = {
+/** Decides whether this node runs the pod. Rejects a pod that can never run here. */
+export const admitting = podState({
   name: "admitting",
+  successors: ["mounting", "refused", "terminating"],
   async next(pod) {
-    // What already runs was admitted before the agent was restarted.
+    // A pod that has containers was admitted before the agent restarted.
     const adopted = pod.observation.containers.length > 0;
     if (adopted) pod.services.admission.adopt(pod.pod);
-    const rejection = adopted ? undefined : await rejectionOf(pod);
+    const rejection = adopted ? undefined : await findRejection(pod);
     if (rejection !== undefined) {
       pod.memory.rejection = rejection;
       pod.services.events.recordPodEvent(pod.pod, "Warning", rejection.reason, rejection.message);
@@ -23,16 +23,17 @@ export const admitting: PodState = {
     const feature = findUnsupportedFeature(pod.pod, pod.services);
     if (feature === undefined) return { to: "mounting" };
     const message = `the pod needs ${feature}, which this agent does not support`;
-    for (const { spec } of allContainers(pod.pod))
+    for (const { spec } of allContainers(pod.pod)) {
       pod.memory.waitingReasons.set(spec.name, { reason: "Unsupported", message });
+    }
     return { to: "refused", message };
   },
   status: (pod) => generateStatus(pod, false),
-};
+});
 
-async function rejectionOf(pod: PodContext): Promise<WaitingReason | undefined> {
+async function findRejection(pod: PodContext): Promise<WaitingReason | undefined> {
   const rejection = (await pod.services.admission.admit(pod.pod)) ?? (await checkSupplementalGroupsPolicy(pod));
-  // Making room for it takes time, in which it may have been deleted.
+  // Preemption takes time, in which the pod may have been deleted.
   pod.signal.throwIfAborted();
   return rejection;
 }

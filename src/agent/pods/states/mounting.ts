@@ -1,49 +1,52 @@
 import { MountError } from "../../volumes/volume-manager.ts";
+import type { PodContext } from "../pod-context.ts";
 import { generateStatus } from "../status/generate-status.ts";
-import type { PodContext, PodState } from "../pod-context.ts";
+import { podState } from "./pod-state.ts";
 
-/** Kubernetes' delays between two tries. */
+/** Kubernetes' delays between two attempts. */
 const RETRY_MIN_MS = 500;
 const RETRY_MAX_MS = 122_000;
-/** After this long without success a summary is given. */
-const PATIENCE_MS = 123_000;
+/** Time without success after which an event sums up the volumes that are missing. */
+const SUMMARY_TIMEOUT_MS = 123_000;
 
-/**
- * Sets the pod's volumes up; tries again while a ConfigMap or a path is missing, at once when something changed. Next:
- * running.
- */
-export const mounting: PodState = {
+/** Sets up the pod's volumes. Tries again while a ConfigMap or a path is missing, at once when something changed. */
+export const mounting = podState({
   name: "mounting",
+  successors: ["running"],
   async next(pod) {
     const { clock } = pod.services;
     let delayMs = RETRY_MIN_MS;
-    let sayAt = clock.monotonic();
-    let summaryAt = sayAt + PATIENCE_MS;
+    let reportAt = clock.monotonic();
+    let summaryAt = reportAt + SUMMARY_TIMEOUT_MS;
     for (;;) {
-      const failure = await setUp(pod);
+      const failure = await setUpVolumes(pod);
       if (failure === undefined) break;
       const now = clock.monotonic();
-      if (now >= sayAt) {
-        for (const { event, message } of failure.volumes) if (event !== undefined) say(pod, event, message);
-        sayAt = now + delayMs;
+      if (now >= reportAt) {
+        for (const { event, message } of failure.volumes) if (event !== undefined) recordWarning(pod, event, message);
+        reportAt = now + delayMs;
         delayMs = Math.min(delayMs * 2, RETRY_MAX_MS);
       }
       if (now >= summaryAt) {
-        const names = failure.volumes.map(({ name }) => name).join(" ");
-        const unattached = failure.volumes.filter(({ isUnattached }) => isUnattached).map(({ name }) => name);
-        const state = `unmounted volumes=[${names}], unattached volumes=[${unattached.join(" ")}], failed to process volumes=[]`;
-        say(pod, "FailedMount", `Unable to attach or mount volumes: ${state}: context deadline exceeded`);
-        summaryAt = now + PATIENCE_MS;
+        recordWarning(pod, "FailedMount", summarize(failure));
+        summaryAt = now + SUMMARY_TIMEOUT_MS;
       }
-      await pod.wait(Math.max(0, Math.min(sayAt, summaryAt) - now));
+      await pod.wait(Math.max(0, Math.min(reportAt, summaryAt) - now));
     }
     pod.memory.mounted = true;
     return { to: "running" };
   },
   status: (pod) => generateStatus(pod, false),
-};
+});
 
-async function setUp(pod: PodContext): Promise<MountError | undefined> {
+function summarize({ volumes }: MountError): string {
+  const names = volumes.map(({ name }) => name).join(" ");
+  const unattached = volumes.filter(({ isUnattached }) => isUnattached).map(({ name }) => name);
+  const state = `unmounted volumes=[${names}], unattached volumes=[${unattached.join(" ")}], failed to process volumes=[]`;
+  return `Unable to attach or mount volumes: ${state}: context deadline exceeded`;
+}
+
+async function setUpVolumes(pod: PodContext): Promise<MountError | undefined> {
   try {
     await pod.services.volumes.setUp(pod.pod, pod.observation.sandboxes[0]?.ips ?? [], pod.signal);
     return undefined;
@@ -54,6 +57,6 @@ async function setUp(pod: PodContext): Promise<MountError | undefined> {
   }
 }
 
-function say(pod: PodContext, reason: string, message: string): void {
+function recordWarning(pod: PodContext, reason: string, message: string): void {
   pod.services.events.recordPodEvent(pod.pod, "Warning", reason, message);
 }

@@ -1,20 +1,17 @@
 import { generateStatus } from "../status/generate-status.ts";
-import type { PodState } from "../pod-context.ts";
+import { podState } from "./pod-state.ts";
 
 const RECHECK_MS = 300_000;
 
-/**
- * The pod asks for something this agent cannot give. It stays Pending and says so; nothing of it runs. Next: admitting.
- */
-export function refused(message: string): PodState {
-  return {
-    name: "refused",
-    async next(pod) {
-      pod.services.events.recordPodEvent(pod.pod, "Warning", "Unsupported", `Pod cannot be started: ${message}`);
-      await pod.wait(RECHECK_MS);
-      pod.memory.waitingReasons.clear();
-      return { to: "admitting" };
-    },
-    status: (pod) => generateStatus(pod, false),
-  };
-}
+/** The pod needs a feature that this agent does not support. It stays Pending, with an event; nothing of it runs. */
+export const refused = podState({
+  name: "refused",
+  successors: ["admitting"],
+  async next(pod, { message }) {
+    pod.services.events.recordPodEvent(pod.pod, "Warning", "Unsupported", `Pod cannot be started: ${message}`);
+    await pod.wait(RECHECK_MS);
+    pod.memory.waitingReasons.clear();
+    return { to: "admitting" };
+  },
+  status: (pod) => generateStatus(pod, false),
+});

@@ -1,19 +1,18 @@
 import type { Container } from "../../../api/core/container/schema.ts";
-import { generateStatus } from "../status/generate-status.ts";
 import { killContainer } from "../containers/kill-container.ts";
-import { backoffKey, type Plan, type PlannedKill, type PlannedWait, planPod } from "../worker/plan.ts";
-import type { PodContext, PodState } from "../pod-context.ts";
+import type { PodContext } from "../pod-context.ts";
 import { allContainers, graceSeconds, podFullName } from "../pod-fields.ts";
 import { resizePod } from "../resources/resize.ts";
 import { createSandbox } from "../sandbox/create-sandbox.ts";
-import { setPendingReason, recordBackOff, applyPendingReason } from "../status/waiting-reasons.ts";
+import { generateStatus } from "../status/generate-status.ts";
+import { applyPendingReason, recordBackOff, setPendingReason } from "../status/waiting-reasons.ts";
+import { backoffKey, type Plan, type PlannedKill, type PlannedWait, planPod } from "../worker/plan.ts";
+import { podState } from "./pod-state.ts";
 
-/**
- * Keeps what should run running: compares, acts, and sleeps when there is nothing to do. Next: pulling, backoff,
- * terminating.
- */
-export const running: PodState = {
+/** Compares the containers that should run with those that do, acts on one difference, and sleeps when there is none. */
+export const running = podState({
   name: "running",
+  successors: ["running", "pulling", "backoff", "terminating"],
   async next(pod) {
     await pod.refresh();
     await resizePod(pod);
@@ -25,7 +24,7 @@ export const running: PodState = {
     }
     if (plan.finished) return { to: "terminating" };
     if (plan.kills.length > 0) {
-      await Promise.all(plan.kills.map((kill) => carryOut(pod, kill)));
+      await Promise.all(plan.kills.map((kill) => killPlanned(pod, kill)));
       return { to: "running" };
     }
     const [first] = plan.starts;
@@ -38,7 +37,7 @@ export const running: PodState = {
       applyPendingReason(pod, first.spec.name);
       return { to: "pulling", start: first, sandbox: plan.sandbox };
     }
-    for (const wait of plan.waits) noteCrashLoop(pod, wait);
+    for (const wait of plan.waits) setCrashLoopReason(pod, wait);
     if (plan.waits.length > 0) return { to: "backoff", waits: plan.waits };
     const { settings, volumes } = pod.services;
     await pod.wait(Math.min(settings.syncMs, volumes.goodForMs(pod.pod)));
@@ -46,7 +45,7 @@ export const running: PodState = {
     return { to: "running" };
   },
   status: (pod) => generateStatus(pod, false),
-};
+});
 
 function forgetRemoved({ memory, observation }: PodContext): void {
   for (const id of memory.toRestart) {
@@ -54,8 +53,8 @@ function forgetRemoved({ memory, observation }: PodContext): void {
   }
 }
 
-/** Shown after how the container ended. A retry after an error keeps the reason it has. */
-function noteCrashLoop(pod: PodContext, wait: PlannedWait): void {
+/** The status shows it after how the container ended. A retry after an error keeps its reason. */
+function setCrashLoopReason(pod: PodContext, wait: PlannedWait): void {
   if (wait.crashLoopDelayMs === undefined) return;
   const delay = goDuration(wait.crashLoopDelayMs);
   const message = `back-off ${delay} restarting failed container=${wait.spec.name} pod=${podFullName(pod.pod)}`;
@@ -84,10 +83,10 @@ function makePlan(pod: PodContext): Plan {
 }
 
 /**
- * What is killed starts again at once if the run before it ended long enough ago; else it counts as one that left by
- * itself, as in Kubernetes.
+ * A killed container starts again at once if its run before ended long enough ago; otherwise it waits like one that
+ * exited by itself, as in Kubernetes.
  */
-function noteRestart(pod: PodContext, { container, role }: PlannedKill, spec: Container): void {
+function scheduleRestart(pod: PodContext, { container, role }: PlannedKill, spec: Container): void {
   const { memory, observation } = pod;
   const key = backoffKey(spec);
   const before = observation.containers.find((each) => each.name === container.name && each.state === "exited");
@@ -101,9 +100,9 @@ function noteRestart(pod: PodContext, { container, role }: PlannedKill, spec: Co
   memory.toRestart.add(container.id);
 }
 
-async function carryOut(pod: PodContext, kill: PlannedKill): Promise<void> {
+async function killPlanned(pod: PodContext, kill: PlannedKill): Promise<void> {
   const spec = allContainers(pod.pod).find((each) => each.spec.name === kill.container.name)?.spec;
-  if (kill.restart && spec !== undefined) noteRestart(pod, kill, spec);
+  if (kill.restart && spec !== undefined) scheduleRestart(pod, kill, spec);
   const health = pod.services.probes.health(kill.container.id);
   const probe = health === "liveness" ? spec?.livenessProbe : health === "startup" ? spec?.startupProbe : undefined;
   await killContainer(pod, {
@@ -115,12 +114,12 @@ async function carryOut(pod: PodContext, kill: PlannedKill): Promise<void> {
   });
 }
 
-/** A volume that cannot be refreshed keeps what it had. */
+/** A volume that cannot be refreshed keeps its content. */
 async function refreshVolumes(pod: PodContext): Promise<void> {
   try {
     await pod.services.volumes.refresh(pod.pod, pod.observation.sandboxes[0]?.ips ?? [], pod.signal);
   } catch (error) {
     pod.signal.throwIfAborted();
-    pod.log.v(2)?.info("Cannot refresh volumes", { error: String(error) });
+    pod.log.v(2)?.info("Failed to refresh volumes", { error: String(error) });
   }
 }

@@ -1,25 +1,27 @@
 import { rm } from "node:fs/promises";
-import { generateStatus } from "../status/generate-status.ts";
 import { podLogDir } from "../directories.ts";
-import type { PodContext, PodState } from "../pod-context.ts";
+import type { PodContext } from "../pod-context.ts";
 import { isDeleted, podUid } from "../pod-fields.ts";
+import { generateStatus } from "../status/generate-status.ts";
 import { makeRejectedStatus } from "../status/pod-status.ts";
+import { podState } from "./pod-state.ts";
 
 const RETRY_MS = 5_000;
 const IDLE_MS = 60_000;
 
 /**
- * Nothing of the pod runs. Volumes are released; records and logs stay for as long as the object does, so that people
- * can read them. Ends when the pod has left the sources.
+ * No container of the pod runs. Tears down the volumes; keeps the runtime's records and the logs readable for as long
+ * as the object exists. Ends when the pod has left the sources.
  */
-export const terminated: PodState = {
+export const terminated = podState({
   name: "terminated",
+  successors: ["terminated", "gone"],
   async next(pod) {
     const uid = podUid(pod.pod);
     try {
       await pod.services.volumes.tearDown(uid);
     } catch (error) {
-      pod.log.error("Cannot release volumes", error);
+      pod.log.error("Failed to tear down volumes", error);
       await pod.pause(RETRY_MS);
       return { to: "terminated" };
     }
@@ -29,17 +31,16 @@ export const terminated: PodState = {
       await pod.wait(IDLE_MS);
       return { to: "terminated" };
     }
-    await forget(pod);
-    return null;
+    await removeRecords(pod);
+    return { to: "gone" };
   },
   status(pod) {
     const { rejection, startTime } = pod.memory;
     return rejection === undefined ? generateStatus(pod, true) : makeRejectedStatus(pod.pod, startTime, rejection);
   },
-};
+});
 
-/** Removes the last records. */
-async function forget(pod: PodContext): Promise<void> {
+async function removeRecords(pod: PodContext): Promise<void> {
   const { services, signal } = pod;
   await pod.refresh();
   for (const container of pod.observation.containers) {
@@ -48,7 +49,7 @@ async function forget(pod: PodContext): Promise<void> {
   await services.cgroups.remove(podUid(pod.pod));
   await services.userNamespaces?.release(podUid(pod.pod));
   await rm(podLogDir(services.settings.directories, pod.pod), { recursive: true, force: true });
-  // Last: as long as the runtime knows a sandbox, an agent that was killed meanwhile is reminded of the rest.
+  // The sandbox comes last: as long as the runtime lists it, an agent that restarts in between removes the rest.
   for (const sandbox of pod.observation.sandboxes) {
     await services.runtime.removePodSandbox({ podSandboxId: sandbox.id }, signal);
   }

@@ -1,22 +1,24 @@
 import { goQuote } from "../../../schema/value/go-quote.ts";
 import { annotations, type ObservedContainer } from "../../runtime/observation.ts";
-import { generateStatus } from "../status/generate-status.ts";
 import { killContainer } from "../containers/kill-container.ts";
-import type { PodContext, PodState } from "../pod-context.ts";
+import type { PodContext } from "../pod-context.ts";
 import { allContainers, graceSeconds, isSidecar, type PodContainer, podUid } from "../pod-fields.ts";
+import { generateStatus } from "../status/generate-status.ts";
 import { hasInitialized } from "../status/pod-status.ts";
+import { podState } from "./pod-state.ts";
 
 const RETRY_MS = 2_000;
 
-/** Stops what runs: containers together, then sidecars in reverse order, then the sandbox. Next: terminated. */
-export const terminating: PodState = {
+/** Stops the containers together, then the sidecars in reverse order, then the sandbox. */
+export const terminating = podState({
   name: "terminating",
+  successors: ["terminating", "terminated"],
   async next(pod) {
     const { services } = pod;
     services.probes.stop(podUid(pod.pod), ["startup", "liveness"]);
     pod.memory.initialized ??= hasInitialized(pod.pod, pod.memory.status);
     try {
-      await stopAll(pod);
+      await stopPod(pod);
     } catch (error) {
       pod.signal.throwIfAborted();
       const text = error instanceof Error ? error.message : String(error);
@@ -28,52 +30,41 @@ export const terminating: PodState = {
     return { to: "terminated" };
   },
   status: (pod) => generateStatus(pod, false),
-};
+});
 
-async function stopAll(pod: PodContext): Promise<void> {
+/** Attempts every step even if one fails, then rejects with all failures, in Kubernetes' format. */
+async function stopPod(pod: PodContext): Promise<void> {
   const { services } = pod;
-  const began = services.clock.monotonic();
-  const grace = grantedSeconds(pod);
-  const left = (): number => Math.max(0, grace - (services.clock.monotonic() - began) / 1000);
   const failures: string[] = [];
-  /** The rest is still tried, and everything that failed told together. */
-  const tried = async (what: string, name: string, work: () => Promise<unknown>): Promise<void> => {
+  const attempt = async (action: string, name: string, work: () => Promise<unknown>): Promise<void> => {
     try {
       await work();
     } catch (error) {
       pod.signal.throwIfAborted();
       const text = goQuote(error instanceof Error ? error.message : String(error));
-      failures.push(`failed to "${what}" for "${name}" with ${what}Error: ${text}`);
+      failures.push(`failed to "${action}" for "${name}" with ${action}Error: ${text}`);
     }
   };
-  // A runtime that does not answer is heard of below.
+  const began = services.clock.monotonic();
+  const grace = chooseGraceSeconds(pod);
+  // If the runtime cannot be reached, the calls below fail as well.
   await pod.refresh().catch(() => pod.signal.throwIfAborted());
-  const running = pod.observation.containers.filter((each) => each.state === "running" || each.state === "unknown");
-  const members = allContainers(pod.pod);
-  const find = (container: ObservedContainer): PodContainer | undefined =>
-    members.find((each) => each.spec.name === container.name);
-  const isLate = (member: PodContainer | undefined): boolean =>
-    member?.role === "initContainers" && isSidecar(member.spec);
-  const kill = (container: ObservedContainer): Promise<void> => {
-    const member = find(container);
+  const kill = ({ container, member }: RunningContainer): Promise<void> => {
     const options = {
       container,
       spec: member?.spec,
       role: member?.role ?? ("containers" as const),
       message: `Stopping container ${container.name}`,
-      graceSeconds: Math.round(left()),
+      graceSeconds: Math.round(Math.max(0, grace - (services.clock.monotonic() - began) / 1000)),
     };
-    return tried("KillContainer", container.name, () => killContainer(pod, options));
+    return attempt("KillContainer", container.name, () => killContainer(pod, options));
   };
-  await Promise.all(running.filter((each) => !isLate(find(each))).map(kill));
-  const order = members.map((each) => each.spec.name);
-  const late = running
-    .filter((each) => isLate(find(each)))
-    .sort((a, b) => order.indexOf(b.name) - order.indexOf(a.name));
-  for (const container of late) await kill(container);
+  const { sidecars, others } = findRunning(pod);
+  await Promise.all(others.map(kill));
+  for (const sidecar of sidecars) await kill(sidecar);
   for (const sandbox of pod.observation.sandboxes) {
     if (!sandbox.ready) continue;
-    await tried("KillPodSandbox", podUid(pod.pod), () =>
+    await attempt("KillPodSandbox", podUid(pod.pod), () =>
       services.runtime.stopPodSandbox({ podSandboxId: sandbox.id }, pod.signal),
     );
   }
@@ -82,10 +73,34 @@ async function stopAll(pod: PodContext): Promise<void> {
   await pod.refresh();
 }
 
-/** What was asked for; else the spec's; else, for a pod that no source knows, what its containers noted. */
-function grantedSeconds(pod: PodContext): number {
+interface RunningContainer {
+  readonly container: ObservedContainer;
+  /** Undefined for a container that the spec no longer has. */
+  readonly member: PodContainer | undefined;
+}
+
+/** Sidecars are in the reverse of their order in the spec. */
+function findRunning({ pod, observation }: PodContext): Record<"sidecars" | "others", readonly RunningContainer[]> {
+  const members = allContainers(pod);
+  const running = observation.containers
+    .filter(({ state }) => state === "running" || state === "unknown")
+    .map((container) => ({ container, member: members.find(({ spec }) => spec.name === container.name) }));
+  const isSidecarContainer = ({ member }: RunningContainer): boolean =>
+    member?.role === "initContainers" && isSidecar(member.spec);
+  const index = ({ container }: RunningContainer): number =>
+    members.findIndex(({ spec }) => spec.name === container.name);
+  return {
+    sidecars: running.filter(isSidecarContainer).sort((a, b) => index(b) - index(a)),
+    others: running.filter((each) => !isSidecarContainer(each)),
+  };
+}
+
+/** Of the request; else of the spec; else, for a pod that no source has, of its containers' annotations. */
+function chooseGraceSeconds(pod: PodContext): number {
   if (pod.termination?.graceSeconds !== undefined) return pod.termination.graceSeconds;
   if (pod.pod.spec !== undefined) return graceSeconds(pod.pod);
-  const noted = pod.observation.containers.map((each) => Number(each.annotations[annotations.terminationGracePeriod]));
-  return Math.max(1, ...noted.filter(Number.isFinite));
+  const annotated = pod.observation.containers.map((each) =>
+    Number(each.annotations[annotations.terminationGracePeriod]),
+  );
+  return Math.max(1, ...annotated.filter(Number.isFinite));
 }

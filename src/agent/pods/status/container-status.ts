@@ -6,8 +6,8 @@ import type { PodStatus } from "../../../api/core/pod/schema.ts";
 import type { ResourceRequirements } from "../../../api/core/resources/schema.ts";
 import { formatTime } from "../../../schema/value/time.ts";
 import type { Observation, ObservedContainer } from "../../runtime/observation.ts";
-import { type ContainerRole, isSidecar } from "../pod-fields.ts";
 import { toApiSignal } from "../containers/stop-signals.ts";
+import { type ContainerRole, isSidecar } from "../pod-fields.ts";
 
 /** Why a container does not run although it should: `CrashLoopBackOff`, `ErrImagePull`, … */
 export interface WaitingReason {
@@ -78,7 +78,8 @@ export function computeContainerStatus(view: ContainerStatusInput): ContainerSta
   const over = observed.terminated !== undefined && !view.willRestart(observed.terminated.exitCode);
   const waits = waiting !== undefined && observed.running === undefined && !view.ended && !over;
   const state: ContainerState = waits ? { waiting: makeWaitingState(waiting) } : observed;
-  const lastTerminated = waits && observed.terminated !== undefined ? observed.terminated : makeTerminatedState(last, view);
+  const lastTerminated =
+    waits && observed.terminated !== undefined ? observed.terminated : makeTerminatedState(last, view);
   const started = current.state === "running" && view.startedProbe(spec, current.id);
   return {
     name: spec.name,

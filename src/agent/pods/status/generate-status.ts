@@ -1,8 +1,8 @@
 /** Status of a pod from its context: what most states show. */
 import type { PodStatus } from "../../../api/core/pod/schema.ts";
 import type { PodContext } from "../pod-context.ts";
-import { hasInitialized, computePodStatus } from "./pod-status.ts";
 import { isResizeInProgress } from "../resources/resize.ts";
+import { computePodStatus, hasInitialized } from "./pod-status.ts";
 
 export function generateStatus(pod: PodContext, ended: boolean): PodStatus {
   const { services, memory } = pod;
@@ -24,6 +24,10 @@ export function generateStatus(pod: PodContext, ended: boolean): PodStatus {
     disruption: pod.termination?.disruption,
     previous: memory.status,
     actualResources: (name) => memory.resources.getActual(name),
-    resize: { pending: memory.resources.pending, problem: memory.resources.problem, isInProgress: isResizeInProgress(pod) },
+    resize: {
+      pending: memory.resources.pending,
+      problem: memory.resources.problem,
+      isInProgress: isResizeInProgress(pod),
+    },
   });
 }

@@ -6,7 +6,6 @@ import type { Pod, PodCondition, PodStatus } from "../../../api/core/pod/schema.
 import type { ResourceRequirements } from "../../../api/core/resources/schema.ts";
 import { formatTime } from "../../../schema/value/time.ts";
 import type { Observation } from "../../runtime/observation.ts";
-import { type ContainerStatusInput, computeContainerStatus, terminateStatuses, type WaitingReason } from "./container-status.ts";
 import {
   appContainers,
   type ContainerRole,
@@ -17,6 +16,12 @@ import {
   restartPolicy,
 } from "../pod-fields.ts";
 import { getPodQosClass } from "../resources/qos.ts";
+import {
+  type ContainerStatusInput,
+  computeContainerStatus,
+  terminateStatuses,
+  type WaitingReason,
+} from "./container-status.ts";
 
 export interface PodStatusInput {
   readonly pod: Pod;
@@ -278,7 +283,11 @@ function disruptionConditions({ disruption }: PodStatusInput): readonly (readonl
   return [["DisruptionTarget", { status: "True", reason: "TerminationByKubelet", message: disruption }]];
 }
 
-function resizeConditions({ pending, isInProgress: going, problem }: ResizeProgress): readonly (readonly [string, ConditionValue])[] {
+function resizeConditions({
+  pending,
+  isInProgress: going,
+  problem,
+}: ResizeProgress): readonly (readonly [string, ConditionValue])[] {
   const error = problem === undefined ? {} : { reason: "Error", message: problem };
   return [
     ...(pending === undefined ? [] : [["PodResizePending", { status: "True", ...pending }] as const]),

@@ -1,10 +1,10 @@
 /** What is remembered of why containers wait, from when on it shows, and what is said of it. */
 
 import type { Container } from "../../../api/core/container/schema.ts";
-import { currentRunId, type WaitingReason } from "./container-status.ts";
-import { backoffKey } from "../worker/plan.ts";
 import type { PodContext } from "../pod-context.ts";
 import { type ContainerRole, podFullName } from "../pod-fields.ts";
+import { backoffKey } from "../worker/plan.ts";
+import { currentRunId, type WaitingReason } from "./container-status.ts";
 
 /** What one sync finds out is what the next one shows; this long after it when nothing else happens. */
 const NEXT_SYNC_MS = 10_000;

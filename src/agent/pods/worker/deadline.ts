@@ -9,7 +9,12 @@ export const deadlineExceeded: WaitingReason = {
 };
 
 /** Undefined when the pod has no deadline. The caller cancels the timer. */
-export function startDeadlineTimer(pod: Pod, startTime: number, clock: Clock, onExceeded: () => void): Timer | undefined {
+export function startDeadlineTimer(
+  pod: Pod,
+  startTime: number,
+  clock: Clock,
+  onExceeded: () => void,
+): Timer | undefined {
   const seconds = pod.spec?.activeDeadlineSeconds;
   if (seconds === undefined) return undefined;
   const left = startTime + seconds * 1000 - clock.now();

@@ -1,11 +1,18 @@
 /** Looks at what the runtime has of one pod. */
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Clock } from "../../../std/time/clock.ts";
-import { digestOf, type CreatedIds, emptyObservation, type Observation, observe, observeCreated } from "../../runtime/observation.ts";
+import {
+  type CreatedIds,
+  digestOf,
+  emptyObservation,
+  type Observation,
+  observe,
+  observeCreated,
+} from "../../runtime/observation.ts";
 import { isUnreachable, type Runtime, RuntimeError } from "../../runtime/runtime.ts";
-import { mayBeOomKilled, awaitFinalReason } from "../containers/oom-reason.ts";
-import { allContainers, podUid } from "../pod-fields.ts";
+import { awaitFinalReason, mayBeOomKilled } from "../containers/oom-reason.ts";
 import { addTerminationMessage } from "../containers/termination-message.ts";
+import { allContainers, podUid } from "../pod-fields.ts";
 
 export interface PodObserverOptions {
   readonly runtime: Runtime;

@@ -1,7 +1,17 @@
 /** Whether a pod is to end, and how: the first who asks says why, and who leaves it less time is heard as well. */
 import type { Pod } from "../../../api/core/pod/schema.ts";
-import type { Termination } from "../pod-context.ts";
 import { graceSeconds, isDeleted, isTerminal } from "../pod-fields.ts";
+import type { WaitingReason } from "../status/container-status.ts";
+
+/** Why and how a pod ends. */
+export interface Termination {
+  /** Seconds; the pod's own when undefined. */
+  readonly graceSeconds: number | undefined;
+  /** Set when the agent itself ends the pod. */
+  readonly failure: WaitingReason | undefined;
+  /** Message of the condition DisruptionTarget; set when the pod ends for a reason outside of it. */
+  readonly disruption?: string | undefined;
+}
 
 export class PodTermination {
   #termination: Termination | undefined;
@@ -23,7 +33,9 @@ export class PodTermination {
   /** What the object says of it, and what it said before. True: as above. */
   observe(pod: Pod, before: Pod | undefined): boolean {
     const isOver =
-      isTerminal(pod) && this.#termination === undefined && this.request({ graceSeconds: undefined, failure: undefined });
+      isTerminal(pod) &&
+      this.#termination === undefined &&
+      this.request({ graceSeconds: undefined, failure: undefined });
     if (!isDeleted(pod)) return isOver;
     const grace = graceSeconds(pod);
     const isSooner = before === undefined || !isDeleted(before) || grace < graceSeconds(before);

@@ -1,29 +1,30 @@
 /**
- * One loop per pod, and the only writer of that pod. It is given the newest wanted version (older ones are skipped), is
- * woken when the runtime changed, and drives what is observed to what is wanted, one state after the other.
+ * One loop per pod, and the only writer of that pod. It receives the newest desired version (and skips older ones), is
+ * woken when the runtime changed, and reconciles the observed state with the desired one, one state after the other.
  */
 import type { Pod, PodStatus } from "../../../api/core/pod/schema.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
-import type { Timer } from "../../../std/time/clock.ts";
 import type { Logger } from "../../../std/log/logger.ts";
+import type { Timer } from "../../../std/time/clock.ts";
 import type { Observation, ObservedContainer } from "../../runtime/observation.ts";
-import { findPreviousRun } from "../status/container-status.ts";
-import { deadlineExceeded, startDeadlineTimer } from "./deadline.ts";
-import { PodTermination } from "./pod-termination.ts";
-import type { PodContext, PodMemory, PodServices, PodState, Termination, Transition } from "../pod-context.ts";
+import type { PodContext, PodMemory, PodServices } from "../pod-context.ts";
 import { podFullName, podUid } from "../pod-fields.ts";
+import type { PodState, StateName, Transition } from "../states/pod-state.ts";
+import { states } from "../states/states.ts";
+import { findPreviousRun } from "../status/container-status.ts";
+import { applyPendingReason } from "../status/waiting-reasons.ts";
+import { deadlineExceeded, startDeadlineTimer } from "./deadline.ts";
 import { adoptRestartDelays, createPodMemory } from "./pod-memory.ts";
 import { PodObserver } from "./pod-observer.ts";
+import { PodTermination, type Termination } from "./pod-termination.ts";
 import { WorkerSleep } from "./worker-sleep.ts";
-import { stateOf } from "../states/state.ts";
-import { applyPendingReason } from "../status/waiting-reasons.ts";
 
 export interface PodWorkerOptions {
   readonly services: PodServices;
   readonly pod: Pod;
-  /** A pod that the runtime has and no source wants: it is only ended. */
+  /** The runtime has the pod and no source does: the worker only ends it. */
   readonly isOrphan: boolean;
-  /** The runtime is known to have nothing of the pod. */
+  /** The last listing of the runtime had nothing of the pod: the worker does not observe it first. */
   readonly isNew: boolean;
   /** Called with every new status, also when it equals the one before. */
   readonly onStatus: (pod: Pod, status: PodStatus) => void;
@@ -33,7 +34,7 @@ const RETRY_MIN_MS = 1_000;
 const RETRY_MAX_MS = 10_000;
 
 export class PodWorker {
-  /** Resolves when the worker ended: the pod is gone, or `stop` was called. Never rejects. */
+  /** Resolves when the worker ended: the pod is removed, or `stop` was called. Never rejects. */
   readonly done: Promise<void>;
   readonly #options: PodWorkerOptions;
   readonly #log: Logger;
@@ -41,14 +42,14 @@ export class PodWorker {
   readonly #stop = new AbortController();
   #pod: Pod;
   #removed: boolean;
-  readonly #ending = new PodTermination();
-  #state: PodState = stateOf({ to: "admitting" });
-  /** Of the state at work; replaced when it is interrupted. */
+  readonly #termination = new PodTermination();
+  /** Into the current state, with the input of that state. */
+  #transition: Exclude<Transition, { readonly to: "gone" }> = { to: "admitting" };
+  /** Interrupts the current state; replaced after that. */
   #interrupt = new AbortController();
-  readonly #rest: WorkerSleep;
+  readonly #sleep: WorkerSleep;
   readonly #observer: PodObserver;
-  /** The runtime has been looked at. */
-  #hasSeen = false;
+  #hasObserved = false;
   #deadline: Timer | undefined;
   readonly #ended = Promise.withResolvers<void>();
 
@@ -59,27 +60,27 @@ export class PodWorker {
     this.#log = options.services.log.child("pod-worker", { pod: podFullName(options.pod) });
     const { runtime, clock, settings, events } = options.services;
     this.#memory = createPodMemory(options.pod, clock, settings.restartDelays);
-    this.#rest = new WorkerSleep(clock);
+    this.#sleep = new WorkerSleep(clock);
     this.#observer = new PodObserver({
       runtime,
       clock,
       pod: () => this.#pod,
-      onObservation: (seen) => this.#seen(seen),
+      onObservation: (observation) => this.#onObservation(observation),
       onStatusError: ({ message }) =>
         events.recordPodEvent(this.#pod, "Warning", "FailedSync", `error determining status: ${message}`),
       signal: this.#stop.signal,
     });
-    if (options.isOrphan) this.#ending.request({ graceSeconds: undefined, failure: undefined });
-    this.#ending.observe(this.#pod, undefined);
+    if (options.isOrphan) this.#termination.request({ graceSeconds: undefined, failure: undefined });
+    this.#termination.observe(this.#pod, undefined);
     this.done = this.#run();
   }
 
-  /** The newest version, with the resources that it is granted. */
+  /** The newest version, with the resources that are allocated to it. */
   get pod(): Pod {
     return this.#memory.resources.applyTo(this.#pod);
   }
 
-  /** A resize waits until the node has room. */
+  /** A resize waits until the node has capacity. */
   get hasPendingResize(): boolean {
     return this.#memory.resources.pending !== undefined;
   }
@@ -88,8 +89,12 @@ export class PodWorker {
     return this.#observer.observation;
   }
 
-  get stateName(): PodState["name"] {
-    return this.#state.name;
+  get stateName(): StateName {
+    return this.#transition.to;
+  }
+
+  get #state(): PodState {
+    return states[this.#transition.to];
   }
 
   /** Why a container has not run yet. */
@@ -103,125 +108,128 @@ export class PodWorker {
     return findPreviousRun(this.#memory.status, this.observation, name);
   }
 
-  /** Nothing goes on but waiting: for time to pass, or for a change. */
+  /** The worker does nothing but wait, for time to pass or for a change. */
   get isIdle(): boolean {
-    return this.#rest.isSleeping && this.#observer.pendingCount === 0;
+    return this.#sleep.isSleeping && this.#observer.pendingCount === 0;
   }
 
-  /** The newest version; one that came before and was not looked at is dropped. */
+  /** Sets the newest version; replaces one that the worker has not processed yet. */
   update(pod: Pod): void {
     const before = this.#pod;
-    if (this.#state.name !== "admitting") this.#memory.resources.keepAllocation(before);
-    const asksTheSame = !this.#removed && deepEqual(relevantFields(pod), relevantFields(before));
+    if (this.stateName !== "admitting") this.#memory.resources.keepAllocation(before);
+    const isUnchanged = !this.#removed && deepEqual(relevantFields(pod), relevantFields(before));
     this.#pod = pod;
     this.#removed = false;
-    if (!deepEqual(pod.spec, before.spec)) this.#tryAgain();
-    if (this.#hasSeen && pod.spec?.activeDeadlineSeconds !== before.spec?.activeDeadlineSeconds) this.#watchDeadline();
-    if (this.#ending.observe(pod, before)) this.#end();
-    if (!asksTheSame) this.#rest.wake();
-    // The status is what this worker wrote itself, but for the conditions of readiness gates.
-    else if (this.#hasSeen && pod.spec?.readinessGates !== undefined) this.#publish();
+    if (!deepEqual(pod.spec, before.spec)) this.#resetRetries();
+    if (this.#hasObserved && pod.spec?.activeDeadlineSeconds !== before.spec?.activeDeadlineSeconds)
+      this.#watchDeadline();
+    if (this.#termination.observe(pod, before)) this.#interruptState();
+    if (!isUnchanged) this.#sleep.wake();
+    // This worker wrote the status itself, except for the conditions of readiness gates.
+    else if (this.#hasObserved && pod.spec?.readinessGates !== undefined) this.#publish();
   }
 
-  /** The sources no longer have the pod: it ends, and so does the worker. */
+  /** The sources no longer have the pod: ends the pod and then the worker. */
   remove(): void {
     this.#removed = true;
-    // Whoever forced the object out of the API said how long its containers get; nobody waits for them any more.
-    this.terminate(this.#ending.termination ?? { graceSeconds: undefined, failure: undefined });
+    // A forced deletion has set the grace period already, and no client waits for the containers any more.
+    this.terminate(this.#termination.termination ?? { graceSeconds: undefined, failure: undefined });
   }
 
-  /** The runtime's listing, asked for at that time, says this of the pod. False: it may be older than what is known. */
-  compareListing(digest: string, askedAt: number): boolean {
-    const isNews = this.#observer.compareListing(digest, askedAt);
-    if (isNews === true) this.runtimeChanged();
-    return isNews !== undefined;
+  /**
+   * Observes the pod when a listing of the runtime, requested at that time, differs from the last observation. False:
+   * the listing may be older than the observation.
+   */
+  compareListing(digest: string, requestedAt: number): boolean {
+    const differs = this.#observer.compareListing(digest, requestedAt);
+    if (differs === true) this.runtimeChanged();
+    return differs !== undefined;
   }
 
-  /** Something of the pod changed in the runtime, or a probe came to a verdict. */
+  /** The runtime's state of the pod changed, or the result of a probe. */
   runtimeChanged(): void {
     if (this.#observer.pendingCount > 1) return;
     this.#observer
       .observe()
       .then(() => {
-        this.#observer.isCurrent = this.#rest.isWakeable;
+        this.#observer.isCurrent = this.#sleep.isWakeable;
       })
       .catch((error: unknown) => {
-        if (!this.#stop.signal.aborted) this.#log.v(2)?.info("Cannot look at pod", { error: String(error) });
+        if (!this.#stop.signal.aborted) this.#log.v(2)?.info("Failed to observe pod", { error: String(error) });
       })
-      .finally(() => this.#rest.wake());
+      .finally(() => this.#sleep.wake());
   }
 
-  /** Ends the pod for a reason of the node's: eviction, shutdown, a deadline. */
+  /** Ends the pod because the node requires it: eviction, shutdown, a deadline. */
   terminate(termination: Termination): void {
-    if (this.#ending.request(termination)) this.#end();
-    this.#rest.wake();
+    if (this.#termination.request(termination)) this.#interruptState();
+    this.#sleep.wake();
   }
 
-  /** Resolves when nothing of the pod runs any more, or the worker ended. */
+  /** Resolves when no container of the pod runs any more, or the worker ended. */
   get ended(): Promise<void> {
     return this.#ended.promise;
   }
 
-  /** Ends the worker and leaves the containers alone. */
+  /** Ends the worker and leaves the containers running. */
   async stop(): Promise<void> {
     this.#stop.abort(new Error("the agent stops"));
     this.#interrupt.abort(this.#stop.signal.reason);
-    this.#rest.wake();
+    this.#sleep.wake();
     await this.done;
   }
 
-  /** What failed may work now. */
-  #tryAgain(): void {
+  /** Containers that failed to start may start with the new spec. */
+  #resetRetries(): void {
     this.#memory.retryAt.clear();
     for (const name of this.#memory.pendingReasons.keys()) applyPendingReason({ memory: this.#memory }, name);
   }
 
-  /** From whatever it is doing. */
-  #end(): void {
-    if (this.#state.name !== "terminated") this.#interrupt.abort(new Error("the pod is to end"));
+  #interruptState(): void {
+    if (this.stateName !== "terminated") this.#interrupt.abort(new Error("the pod is to end"));
   }
 
   async #run(): Promise<void> {
-    // The constructor returns before anything else happens.
+    // Lets the constructor return first.
     await Promise.resolve();
     let retryMs = RETRY_MIN_MS;
     while (!this.#stop.signal.aborted) {
-      if (this.#ending.termination !== undefined && !isEnding(this.#state)) this.#enter({ to: "terminating" });
+      if (this.#termination.termination !== undefined && !isEnding(this.stateName)) this.#enter({ to: "terminating" });
       if (this.#interrupt.signal.aborted) this.#interrupt = new AbortController();
       const context = this.#context();
       try {
-        if (!this.#hasSeen) {
+        if (!this.#hasObserved) {
           if (!this.#options.isNew) await this.#observer.observe();
           this.#observer.isCurrent = true;
-          this.#hasSeen = true;
+          this.#hasObserved = true;
           adoptRestartDelays(this.#memory, this.#observer.observation);
           this.#watchDeadline();
         }
         this.#publish();
-        const next = await this.#state.next(context);
+        const next = await this.#state.next(context, this.#transition);
         retryMs = RETRY_MIN_MS;
-        if (next === null) break;
+        if (next.to === "gone") break;
         this.#enter(next);
       } catch (error) {
         if (this.#stop.signal.aborted) break;
         if (context.signal.aborted) continue;
-        this.#log.error("Cannot sync pod", error, { state: this.#state.name });
-        await this.#rest.pause(retryMs, context.signal).catch(() => undefined);
+        this.#log.error("Failed to sync pod", error, { state: this.stateName });
+        await this.#sleep.pause(retryMs, context.signal).catch(() => undefined);
         retryMs = Math.min(retryMs * 2, RETRY_MAX_MS);
       }
     }
     this.#ended.resolve();
-    this.#rest.releaseStartSlot();
+    this.#sleep.releaseStartSlot();
     this.#deadline?.cancel();
     this.#options.services.probes.stop(podUid(this.#pod));
   }
 
-  #enter(transition: Transition): void {
-    if (transition.to !== this.#state.name) {
-      this.#log.v(4)?.info("Pod changes state", { from: this.#state.name, to: transition.to });
+  #enter(transition: Exclude<Transition, { readonly to: "gone" }>): void {
+    if (transition.to !== this.stateName) {
+      this.#log.v(4)?.info("Pod changes state", { from: this.stateName, to: transition.to });
     }
-    this.#state = stateOf(transition);
-    if (isEnding(this.#state)) this.#rest.releaseStartSlot();
+    this.#transition = transition;
+    if (isEnding(this.stateName)) this.#sleep.releaseStartSlot();
     if (transition.to === "terminated") this.#ended.resolve();
   }
 
@@ -243,27 +251,27 @@ export class PodWorker {
         return worker.#observer.observation;
       },
       get termination() {
-        return worker.#ending.termination;
+        return worker.#termination.termination;
       },
       get removed() {
         return worker.#removed;
       },
       refresh: () => this.#observer.refresh(),
       create: (work) => this.#observer.create(work),
-      acquireStartSlot: () => this.#rest.acquireStartSlot(this.#options.services.startLimiter, this.#pod.spec?.priority ?? 0, signal),
+      acquireStartSlot: () =>
+        this.#sleep.acquireStartSlot(this.#options.services.startLimiter, this.#pod.spec?.priority ?? 0, signal),
       wait: (milliseconds) => this.#wait(milliseconds, signal),
-      pause: (milliseconds) => this.#rest.pause(milliseconds, signal),
+      pause: (milliseconds) => this.#sleep.pause(milliseconds, signal),
     };
   }
 
-  /** What is seen while the worker waits is as good as what it would see afterwards. */
   async #wait(milliseconds: number, signal: AbortSignal): Promise<void> {
     this.#observer.isCurrent = false;
-    await this.#rest.wait(milliseconds, signal);
+    await this.#sleep.wait(milliseconds, signal);
   }
 
-  #seen(observation: Observation): void {
-    if (!isEnding(this.#state)) this.#options.services.probes.sync(this.#pod, observation);
+  #onObservation(observation: Observation): void {
+    if (!isEnding(this.stateName)) this.#options.services.probes.sync(this.#pod, observation);
     this.#publish();
   }
 
@@ -276,22 +284,22 @@ export class PodWorker {
 
   #watchDeadline(): void {
     this.#deadline?.cancel();
-    if (this.#ending.termination !== undefined) return;
+    if (this.#termination.termination !== undefined) return;
     const { clock, events } = this.#options.services;
     this.#deadline = startDeadlineTimer(this.#pod, this.#memory.startTime, clock, () => {
-      if (this.#ending.termination !== undefined) return;
+      if (this.#termination.termination !== undefined) return;
       events.recordPodEvent(this.#pod, "Normal", deadlineExceeded.reason, deadlineExceeded.message);
       this.terminate({ graceSeconds: undefined, failure: deadlineExceeded });
     });
   }
 }
 
-/** Of a pod, what somebody may want the worker to act upon. */
+/** The fields whose changes the worker acts upon. */
 function relevantFields({ spec, metadata }: Pod): Pick<Pod, "spec" | "metadata"> {
   const { resourceVersion: _revision, managedFields: _managed, generation: _generation, ...rest } = metadata ?? {};
   return { spec, metadata: rest };
 }
 
-function isEnding(state: PodState): boolean {
-  return state.name === "terminating" || state.name === "terminated";
+function isEnding(state: StateName): boolean {
+  return state === "terminating" || state === "terminated";
 }

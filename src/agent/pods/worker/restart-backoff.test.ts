@@ -1,6 +1,6 @@
 import t from "tap";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
-import { RestartBackoff, reportIntervalMs, defaultRestartDelays } from "./restart-backoff.ts";
+import { defaultRestartDelays, RestartBackoff, reportIntervalMs } from "./restart-backoff.ts";
 
 t.test("RestartBackoff doubles the delay up to its bound and forgets after a long run", async (t) => {
   const clock = new FakeClock(1_000_000);

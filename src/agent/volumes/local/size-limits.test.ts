@@ -5,7 +5,7 @@ import t from "tap";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import { silentLogger } from "../../../std/log/logger.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
-import type { Termination } from "../../pods/pod-context.ts";
+import type { Termination } from "../../pods/worker/pod-termination.ts";
 import { diskUsage, enforceSizeLimits } from "./size-limits.ts";
 
 const MI = 1024 * 1024;

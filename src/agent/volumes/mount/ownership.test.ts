@@ -72,7 +72,7 @@ t.test("tellOfDelay() says that a volume with many files takes long, and how far
     pod: { metadata: { name: "web", uid: "u" } },
     name: "data",
     clock,
-    events: { pod: (_: unknown, ...event: readonly string[]) => void events.push(event.join(" ")) },
+    events: { recordPodEvent: (_: unknown, ...event: readonly string[]) => void events.push(event.join(" ")) },
   };
   const { promise, resolve } = Promise.withResolvers<void>();
   const told = tellOfDelay(promise, { files: 7 }, waiting);

@@ -1,0 +1,18 @@
+import { readFileSync } from "node:fs";
+import t from "tap";
+import { states } from "./states.ts";
+
+t.test("states declare the transitions that the diagram in docs/architecture.md shows", async (t) => {
+  const page = readFileSync(new URL("../../../../docs/architecture.md", import.meta.url), "utf8");
+  const diagram = /```mermaid\nstateDiagram-v2\n([^`]*)```/.exec(page)?.[1] ?? "";
+  const drawn = [...diagram.matchAll(/^ *(\S+) --> ([^\s:]+)/gm)].map(([, from, to]) => `${from} --> ${to}`);
+  const declared = Object.values(states).flatMap(({ name, successors }) =>
+    // The diagram leaves out repetitions of the same state.
+    successors.filter((to) => to !== name).map((to) => `${name} --> ${to === "gone" ? "[*]" : to}`),
+  );
+  t.same(declared.concat("[*] --> admitting").sort(), drawn.sort());
+});
+
+t.test("states lists each state under its own name", async (t) => {
+  for (const [key, { name }] of Object.entries(states)) t.equal(name, key);
+});
