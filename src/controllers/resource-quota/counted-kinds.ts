@@ -3,7 +3,13 @@
 import { type Evaluator, evaluatorOf } from "../../admission/plugins/resource-quota/evaluator.ts";
 import { scopesOf } from "../../admission/plugins/resource-quota/scopes.ts";
 import type { ResourceQuota } from "../../api/core/resource-quota/schema.ts";
-import { type ResourceQuantities, parseResourceList, NO_RESOURCES, filterResources, addResources } from "../../api/core/resources/quantities.ts";
+import {
+  addResources,
+  filterResources,
+  NO_RESOURCES,
+  parseResourceList,
+  type ResourceQuantities,
+} from "../../api/core/resources/quantities.ts";
 import { type ApiObject, type Kind, onePerResource } from "../../api/kind.ts";
 import type { Client } from "../../client/client.ts";
 import { metadataOnly } from "../../client/metadata-only.ts";
@@ -59,7 +65,7 @@ export async function usageOf(
     if (own.length === 0) continue;
     used = addResources(used, parseResourceList(Object.fromEntries(own.map((resource) => [resource, "0"]))));
     for await (const item of objectsOf(client, kind, quota.metadata?.namespace ?? "", signal)) {
-      if (!scopes.every((scope) => evaluator.isWithin(scope, item))) continue;
+      if (!scopes.every((scope) => evaluator.matchesScope(scope, item))) continue;
       used = addResources(
         used,
         filterResources(evaluator.usage(item), (resource) => own.includes(resource)),

@@ -1,4 +1,4 @@
-/** Nobody runs an image that lies on a node without having the right to pull it. */
+/** AlwaysPullImages: sets imagePullPolicy Always for new images, so that a pod only runs images that it may pull. */
 
 import { podKind } from "../../../api/core/pod/kind.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
@@ -17,12 +17,12 @@ export function alwaysPullImages(): AdmissionPlugin {
     mutate(request) {
       const pod = request.object as Pod;
       if (pod.spec === undefined || !hasNewImages(request)) return undefined;
-      return { ...pod, spec: alwaysPulled(pod.spec) } as Pod;
+      return { ...pod, spec: setPullPolicy(pod.spec) } as Pod;
     },
     validate(request) {
       const { spec } = request.object as Pod;
       if (spec === undefined || !hasNewImages(request)) return;
-      const [error] = otherwisePulled(spec);
+      const [error] = validatePullPolicy(spec);
       if (error !== undefined) throw newForbidden(request, `${error.field}: ${renderFieldError(error)}`);
     },
   };
@@ -33,19 +33,19 @@ function hasNewImages({ operation, object, oldObject }: AdmissionRequest): boole
   if (operation === "CREATE") return true;
   const imagesOf = ({ spec }: Pod): readonly string[] =>
     spec === undefined ? [] : containersWithPaths(spec, "").map(({ container }) => container.image ?? "");
-  const known = new Set(imagesOf(oldObject as Pod));
-  return imagesOf(object as Pod).some((image) => !known.has(image));
+  const oldImages = new Set(imagesOf(oldObject as Pod));
+  return imagesOf(object as Pod).some((image) => !oldImages.has(image));
 }
 
-function alwaysPulled(spec: PodSpec): PodSpec {
-  const pulled = <T extends object>(containers: readonly T[]): readonly T[] =>
+function setPullPolicy(spec: PodSpec): PodSpec {
+  const withPolicy = <T extends object>(containers: readonly T[]): readonly T[] =>
     containers.map((container) => ({ ...container, imagePullPolicy: ALWAYS }));
   const { containers, initContainers, ephemeralContainers, volumes } = spec;
   return {
     ...spec,
-    containers: pulled(containers),
-    ...(initContainers === undefined ? {} : { initContainers: pulled(initContainers) }),
-    ...(ephemeralContainers === undefined ? {} : { ephemeralContainers: pulled(ephemeralContainers) }),
+    containers: withPolicy(containers),
+    ...(initContainers === undefined ? {} : { initContainers: withPolicy(initContainers) }),
+    ...(ephemeralContainers === undefined ? {} : { ephemeralContainers: withPolicy(ephemeralContainers) }),
     ...(volumes === undefined
       ? {}
       : {
@@ -56,7 +56,7 @@ function alwaysPulled(spec: PodSpec): PodSpec {
   };
 }
 
-function otherwisePulled(spec: PodSpec): readonly FieldError[] {
+function validatePullPolicy(spec: PodSpec): readonly FieldError[] {
   const volumes = (spec.volumes ?? []).flatMap(({ image }, index) =>
     image === undefined || image.pullPolicy === ALWAYS
       ? []

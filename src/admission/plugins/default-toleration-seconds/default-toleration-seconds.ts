@@ -1,4 +1,4 @@
-/** Pods stay a while on a node that is in trouble, unless they say themselves. */
+/** DefaultTolerationSeconds: adds tolerations for the not-ready and unreachable taints to pods without them. */
 
 import { podKind } from "../../../api/core/pod/kind.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
@@ -13,7 +13,7 @@ export interface TolerationSeconds {
 
 export function defaultTolerationSeconds(deps: { readonly tolerationSeconds: TolerationSeconds }): AdmissionPlugin {
   const { notReady, unreachable } = deps.tolerationSeconds;
-  const wanted = [
+  const defaults = [
     ["node.kubernetes.io/not-ready", notReady],
     ["node.kubernetes.io/unreachable", unreachable],
   ] as const;
@@ -24,7 +24,7 @@ export function defaultTolerationSeconds(deps: { readonly tolerationSeconds: Tol
       const pod = object as Pod;
       const { spec } = pod;
       if (spec === undefined) return undefined;
-      const missing = wanted.filter(([key]) => !tolerates(spec, key));
+      const missing = defaults.filter(([key]) => !tolerates(spec, key));
       if (missing.length === 0) return undefined;
       const added = missing.map(([key, tolerationSeconds]) => ({
         key,

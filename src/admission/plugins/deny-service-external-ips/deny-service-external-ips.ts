@@ -1,4 +1,4 @@
-/** Whoever writes a service with external addresses takes what is sent to them: nobody may have more of them. */
+/** DenyServiceExternalIPs: rejects new external IPs of services, since they let a service intercept other traffic. */
 
 import { serviceKind } from "../../../api/core/service/kind.ts";
 import type { Service } from "../../../api/core/service/schema.ts";
@@ -12,8 +12,8 @@ export function denyServiceExternalIPs(): AdmissionPlugin {
     validate(request) {
       const addressesOf = (service: unknown): readonly string[] =>
         (service as Service | undefined)?.spec?.externalIPs ?? [];
-      const known = addressesOf(request.oldObject);
-      if (addressesOf(request.object).every((address) => known.includes(address))) return;
+      const existing = addressesOf(request.oldObject);
+      if (addressesOf(request.object).every((address) => existing.includes(address))) return;
       throw newForbidden(request, "Use of external IPs is denied by admission control.");
     },
   };

@@ -1,4 +1,4 @@
-/** Events come no faster than is allowed: in all, of a namespace, by a user, from one source about one object. */
+/** EventRateLimit: limits the rate of Event writes for the server, a namespace, a user, or a source and object. */
 import type { Event } from "../../../api/core/event/schema.ts";
 import type { Event as NewEvent } from "../../../api/events/event/schema.ts";
 import { StatusError } from "../../../api/status.ts";
@@ -21,7 +21,7 @@ const IDENTITY: ConfigurationIdentity = {
   kinds: ["Configuration"],
 };
 const TYPES = ["Namespace", "Server", "SourceAndObject", "User"];
-/** Of how many namespaces, users or sources is known when they were last heard of, unless the operator says. */
+/** The default number of keys with a bucket. */
 const CACHE_SIZE = 4096;
 
 const limitSchema = object("eventratelimit/v1alpha1.Limit", {
@@ -37,7 +37,7 @@ const schema = object("eventratelimit/v1alpha1.Configuration", {
   limits: required(0, list(limitSchema)),
 });
 
-/** Throws one sentence for an operator. */
+/** Throws an error in one sentence, for the operator. */
 export function eventRateLimit({ clock, configuration }: Pick<PluginDeps, "clock" | "configuration">): AdmissionPlugin {
   const limits = limitsOf(configuration).map((limit) => new RateLimit(limit, clock));
   return {
@@ -46,7 +46,7 @@ export function eventRateLimit({ clock, configuration }: Pick<PluginDeps, "clock
       kind.kind === "Event" && subresource === "" && (operation === "CREATE" || operation === "UPDATE"),
     validate(request) {
       if (request.dryRun) return;
-      const reached = limits.flatMap((limit) => limit.refusal(request) ?? []);
+      const reached = limits.flatMap((limit) => limit.takeToken(request) ?? []);
       if (reached.length === 0) return;
       const text = reached.length === 1 ? `${reached[0]}` : `[${reached.join(", ")}]`;
       throw new StatusError(429, "TooManyRequests", `Too many requests: ${text}`);
@@ -56,7 +56,7 @@ export function eventRateLimit({ clock, configuration }: Pick<PluginDeps, "clock
 
 function limitsOf(configuration: PluginConfiguration | undefined): readonly Limit[] {
   if (configuration === undefined) {
-    throw new Error("Cannot use EventRateLimit: --admission-control-config-file has to say its limits");
+    throw new Error("Cannot use EventRateLimit: --admission-control-config-file must name a file with its limits");
   }
   const { limits } = decodeConfiguration(configuration, IDENTITY, schema);
   const errors = validate(limits);
@@ -82,11 +82,11 @@ function validate(limits: readonly Limit[]): readonly FieldError[] {
 
 interface Bucket {
   tokens: number;
-  /** When they were counted last, by the clock's monotonic time. */
-  at: number;
+  /** The monotonic time of the last refill. */
+  refilledAt: number;
 }
 
-/** A bucket of tokens for each key; who has not been heard of for longest is forgotten first. */
+/** A token bucket for each key; the least recently used key is evicted when the cache is full. */
 class RateLimit {
   readonly #limit: Limit;
   readonly #clock: Clock;
@@ -99,8 +99,8 @@ class RateLimit {
     this.#sizeMax = limit.cacheSize || CACHE_SIZE;
   }
 
-  /** Takes a token; undefined where there was one. */
-  refusal(request: AdmissionRequest): string | undefined {
+  /** Takes a token. Returns the message for a reached limit. */
+  takeToken(request: AdmissionRequest): string | undefined {
     const { type } = this.#limit;
     const key = keyOf(type, request);
     if (this.#take(key)) return undefined;
@@ -110,9 +110,9 @@ class RateLimit {
   #take(key: string): boolean {
     const { qps, burst } = this.#limit;
     const now = this.#clock.monotonic();
-    const bucket = this.#buckets.get(key) ?? { tokens: burst, at: now };
-    bucket.tokens = Math.min(burst, bucket.tokens + ((now - bucket.at) / 1000) * qps);
-    bucket.at = now;
+    const bucket = this.#buckets.get(key) ?? { tokens: burst, refilledAt: now };
+    bucket.tokens = Math.min(burst, bucket.tokens + ((now - bucket.refilledAt) / 1000) * qps);
+    bucket.refilledAt = now;
     this.#buckets.delete(key);
     this.#buckets.set(key, bucket);
     if (this.#buckets.size > this.#sizeMax) {

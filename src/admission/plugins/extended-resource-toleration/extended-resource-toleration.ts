@@ -1,4 +1,7 @@
-/** Nodes with devices may keep other pods away by a taint of the device's name: who asks for the device is let in. */
+/**
+ * ExtendedResourceToleration: adds a toleration for each extended resource that a pod requests, so that nodes with such
+ * devices can be tainted with the resource's name.
+ */
 
 import { podKind } from "../../../api/core/pod/kind.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
@@ -17,7 +20,7 @@ export function extendedResourceToleration(): AdmissionPlugin {
       const names = [...containers, ...initContainers].flatMap(({ resources }) =>
         Object.keys(resources?.requests ?? {}).filter(isExtendedResource),
       );
-      const missing = [...new Set(names)].sort().filter((name) => !tolerations.some((one) => isFor(one, name)));
+      const missing = [...new Set(names)].sort().filter((name) => !tolerations.some((one) => tolerates(one, name)));
       if (missing.length === 0) return undefined;
       const added = missing.map((key) => ({ key, operator: "Exists" as const }));
       return { ...pod, spec: { ...pod.spec, tolerations: [...tolerations, ...added] } } as Pod;
@@ -25,6 +28,6 @@ export function extendedResourceToleration(): AdmissionPlugin {
   };
 }
 
-function isFor({ key, operator, effect, value }: Toleration, name: string): boolean {
+function tolerates({ key, operator, effect, value }: Toleration, name: string): boolean {
   return key === name && operator === "Exists" && !effect && !value;
 }

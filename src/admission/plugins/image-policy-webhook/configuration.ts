@@ -1,18 +1,18 @@
-/** What an operator says of `ImagePolicyWebhook`: whom to ask, and for how long an answer is good. */
+/** The configuration of ImagePolicyWebhook: the webhook's kubeconfig, and how long its responses are cached. */
 import { boolean, int32, object, optional, required, string } from "../../../schema/define.ts";
 import { decodeConfiguration } from "../../chain/configuration.ts";
 import type { PluginConfiguration } from "../../chain/factory.ts";
 
 export interface ImagePolicy {
   readonly kubeConfigFile: string;
-  /** The file and line that say so, for errors about the file. */
-  readonly at: string;
-  /** 0 where answers are not kept. */
+  /** File and line of the setting, for errors. */
+  readonly location: string;
+  /** 0 if responses are not cached. */
   readonly allowTtlMs: number;
   readonly denyTtlMs: number;
-  /** Before the second try. */
+  /** Delay before the first retry. */
   readonly retryMs: number;
-  /** Whether pods are let in when nobody answers. */
+  /** Whether pods are admitted when the webhook is unavailable. */
   readonly defaultAllow: boolean;
 }
 
@@ -29,23 +29,23 @@ const schema = object("imagepolicy.AdmissionConfig", {
   ),
 });
 
-interface Duration {
+interface DurationSetting {
   readonly member: "allowTTL" | "denyTTL" | "retryBackoff";
   readonly unit: "seconds" | "milliseconds";
-  readonly most: number;
-  readonly otherwise: number;
+  readonly max: number;
+  readonly defaultValue: number;
 }
 
-const ALLOW: Duration = { member: "allowTTL", unit: "seconds", most: 1800, otherwise: 300 };
-const DENY: Duration = { member: "denyTTL", unit: "seconds", most: 1800, otherwise: 30 };
-const RETRY: Duration = { member: "retryBackoff", unit: "milliseconds", most: 300_000, otherwise: 500 };
-/** Of these durations: none at all. */
+const ALLOW: DurationSetting = { member: "allowTTL", unit: "seconds", max: 1800, defaultValue: 300 };
+const DENY: DurationSetting = { member: "denyTTL", unit: "seconds", max: 1800, defaultValue: 30 };
+const RETRY: DurationSetting = { member: "retryBackoff", unit: "milliseconds", max: 300_000, defaultValue: 500 };
+/** The value that disables the cache or the delay. */
 const NONE = -1;
 
-/** Throws one sentence for an operator. */
+/** Throws an error in one sentence, for the operator. */
 export function readImagePolicy(configuration: PluginConfiguration | undefined): ImagePolicy {
   if (configuration === undefined) {
-    throw new Error("Cannot use ImagePolicyWebhook: --admission-control-config-file has to say whom to ask");
+    throw new Error("Cannot use ImagePolicyWebhook: --admission-control-config-file must name a file with the webhook's kubeConfigFile");
   }
   const { imagePolicy } = decodeConfiguration(configuration, undefined, schema);
   const fail = (member: string, why: string): Error => {
@@ -54,7 +54,7 @@ export function readImagePolicy(configuration: PluginConfiguration | undefined):
   };
   const { kubeConfigFile, defaultAllow = false } = imagePolicy;
   if (kubeConfigFile === "") throw fail("kubeConfigFile", "it is missing");
-  const read = ({ member, unit, most, otherwise }: Duration): number => {
+  const read = ({ member, unit, max: most, defaultValue: otherwise }: DurationSetting): number => {
     const value = imagePolicy[member] ?? 0;
     if (value === NONE) return 0;
     if (value < 0 || value > most) {
@@ -64,7 +64,7 @@ export function readImagePolicy(configuration: PluginConfiguration | undefined):
   };
   return {
     kubeConfigFile,
-    at: configuration.locationOf("imagePolicy.kubeConfigFile"),
+    location: configuration.locationOf("imagePolicy.kubeConfigFile"),
     allowTtlMs: read(ALLOW),
     denyTtlMs: read(DENY),
     retryMs: read(RETRY),

@@ -31,7 +31,7 @@ const pod = (image: string, annotations: object = {}): Pod => ({
   spec: { containers: [{ name: "a", image }], initContainers: [{ name: "b", image: "init:1" }] },
 });
 
-/** The plugin before a webhook, with a clock of its own. */
+/** A plugin with its own clock, connected to the webhook. */
 async function plugin(hook: Pick<TestWebhook, "url">, policy: object = {}) {
   const kubeConfigFile = join(dir, `${Math.random()}`);
   const ca = Buffer.from(caBundle, "base64").toString();
@@ -43,15 +43,15 @@ async function plugin(hook: Pick<TestWebhook, "url">, policy: object = {}) {
   return { made, clock, [Symbol.dispose]: () => stop.abort() };
 }
 
-function judged({ review }: Pick<ReceivedReview, "review">, status: object): object {
+function respond({ review }: Pick<ReceivedReview, "review">, status: object): object {
   return { ...review, status };
 }
 
-t.test("imagePolicyWebhook() asks about all images of a pod, and does what it is told", async (t) => {
+t.test("imagePolicyWebhook() sends all images of a pod and enforces the response", async (t) => {
   await using hook = await startTestWebhook((asked) => {
     const { containers } = asked.review.spec;
     const bad = containers.some(({ image }: { image: string }) => image.startsWith("bad"));
-    return judged(
+    return respond(
       asked,
       bad ? { allowed: false, reason: "bad is bad" } : { allowed: true, auditAnnotations: { seen: "1" } },
     );
@@ -83,8 +83,8 @@ t.test("imagePolicyWebhook() asks about all images of a pod, and does what it is
   t.notOk(f.made.handles({ operation: "UPDATE", kind: podKind, group: "", subresource: "status" } as never));
 });
 
-t.test("imagePolicyWebhook() remembers answers for as long as it is told", async (t) => {
-  await using hook = await startTestWebhook((asked) => judged(asked, { allowed: false }));
+t.test("imagePolicyWebhook() caches responses for the configured time", async (t) => {
+  await using hook = await startTestWebhook((asked) => respond(asked, { allowed: false }));
   using f = await plugin(hook, { denyTTL: 10 });
   const send = async () => await rejectionOf(runPlugin(f.made, podKind, pod("a")));
   t.match(await send(), /: one or more images rejected by webhook backend$/);
@@ -100,10 +100,10 @@ t.test("imagePolicyWebhook() remembers answers for as long as it is told", async
   t.equal(hook.received.length, 4);
 });
 
-t.test("imagePolicyWebhook() tries again, then refuses or marks the pod, as it is told", async (t) => {
+t.test("imagePolicyWebhook() retries, then fails open or closed as configured", async (t) => {
   let answer: WebhookAnswer = [503, ""];
   await using hook = await startTestWebhook(() => answer);
-  const answered = async (f: Awaited<ReturnType<typeof plugin>>) => {
+  const runWithRetries = async (f: Awaited<ReturnType<typeof plugin>>) => {
     let done = false;
     const verdict = runPlugin(f.made, podKind, pod("a")).finally(() => {
       done = true;
@@ -116,21 +116,21 @@ t.test("imagePolicyWebhook() tries again, then refuses or marks the pod, as it i
     return await verdict;
   };
   using closed = await plugin(hook);
-  t.equal(await rejectionOf(answered(closed)), 'pods "web" is forbidden: it answered 503');
+  t.equal(await rejectionOf(runWithRetries(closed)), 'pods "web" is forbidden: it answered 503');
   t.equal(hook.received.length, 5);
   using open = await plugin(hook, { defaultAllow: true });
-  const { object, annotations } = await answered(open);
+  const { object, annotations } = await runWithRetries(open);
   t.match(object.metadata?.annotations, { "alpha.image-policy.k8s.io/failed-open": "true" });
   t.same(annotations, { "imagepolicywebhook.image-policy.k8s.io/failed-open": "true" });
-  t.equal(hook.received.length, 10, "it is asked once for each request");
+  t.equal(hook.received.length, 10, "mutate and validate share the result");
   answer = [200, '{"kind":"ImageReview","status":{"allowed":"yes"}}'];
-  t.match(await rejectionOf(answered(closed)), /status.allowed: expected true or false$/);
+  t.match(await rejectionOf(runWithRetries(closed)), /status.allowed: expected true or false$/);
   answer = { kind: "Pod" };
-  t.match(await rejectionOf(answered(closed)), /its answer is no ImageReview$/);
-  t.equal(hook.received.length, 12, "what is no answer will not become one");
+  t.match(await rejectionOf(runWithRetries(closed)), /its answer is no ImageReview$/);
+  t.equal(hook.received.length, 12, "invalid responses are not retried");
 });
 
-t.test("imagePolicyWebhook() refuses configurations with file and line", async (t) => {
+t.test("imagePolicyWebhook() rejects an invalid configuration with file and line", async (t) => {
   const make = (imagePolicy: object) => imagePolicyWebhook(pluginDeps([], { configuration: configured(imagePolicy) }));
   const cases: readonly (readonly [object, string | RegExp])[] = [
     [{}, "Cannot use f:imagePolicy.kubeConfigFile: imagePolicy.kubeConfigFile: it is missing"],
@@ -146,6 +146,6 @@ t.test("imagePolicyWebhook() refuses configurations with file and line", async (
     ],
   ];
   for (const [policy, message] of cases) await t.rejects(make(policy), { message });
-  const message = /--admission-control-config-file has to say whom to ask$/;
+  const message = /--admission-control-config-file must name a file with the webhook's kubeConfigFile$/;
   await t.rejects(imagePolicyWebhook(pluginDeps([], { configuration: undefined })), { message });
 });

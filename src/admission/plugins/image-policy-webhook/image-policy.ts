@@ -1,4 +1,4 @@
-/** Pods run the images that somebody else allows, who is asked over HTTPS with an `ImageReview`. */
+/** ImagePolicyWebhook: an external webhook decides, through an ImageReview, whether a pod may run its images. */
 
 import { podKind } from "../../../api/core/pod/kind.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
@@ -15,16 +15,16 @@ import type { AdmissionPlugin, AdmissionRequest } from "../../chain/plugin.ts";
 import { type ImagePolicy, readImagePolicy } from "./configuration.ts";
 
 const NAME = "ImagePolicyWebhook";
-/** Annotations of pods that are shown to the webhook. */
-const SHOWN = ".image-policy.k8s.io/";
-/** What the audit log hears begins with it. */
-const AUDIT = "imagepolicywebhook.image-policy.k8s.io/";
-/** On a pod that nobody could judge. */
+/** Infix of the pod annotations that the webhook receives. */
+const ANNOTATION_INFIX = ".image-policy.k8s.io/";
+/** Prefix of the audit annotations. */
+const AUDIT_PREFIX = "imagepolicywebhook.image-policy.k8s.io/";
+/** Annotation of a pod that was admitted without a response. */
 const FAILED_OPEN = "alpha.image-policy.k8s.io/failed-open";
 const EPHEMERAL = "ephemeralcontainers";
-const ANSWERS_MAX = 1024;
+const RESPONSES_MAX = 1024;
 
-/** Rejects with one sentence for an operator. */
+/** Rejects with an error in one sentence, for the operator. */
 export async function imagePolicyWebhook(
   deps: Pick<PluginDeps, "clock" | "random" | "log" | "configuration" | "stopping">,
 ): Promise<AdmissionPlugin> {
@@ -32,7 +32,7 @@ export async function imagePolicyWebhook(
   const policy = readImagePolicy(configuration);
   const client = await reviewClient(
     {
-      flag: `${policy.at}: imagePolicy.kubeConfigFile`,
+      flag: `${policy.location}: imagePolicy.kubeConfigFile`,
       path: policy.kubeConfigFile,
       apiVersion: "imagepolicy.k8s.io/v1alpha1",
       kind: "ImageReview",
@@ -40,14 +40,14 @@ export async function imagePolicyWebhook(
     clock,
   );
   stopping.addEventListener("abort", () => void client[Symbol.asyncDispose](), { once: true });
-  const judge = new Judge(policy, client, deps);
+  const judge = new ImageReviewer(policy, client, deps);
   return {
     name: NAME,
     handles: (attributes) =>
       matchesResource(attributes, podKind, WRITES) || matchesResource(attributes, podKind, WRITES, EPHEMERAL),
-    // Only here a pod can be marked. It is judged when nobody changes it any more.
-    ...(policy.defaultAllow ? { mutate: (request) => judge.mark(request) } : {}),
-    validate: (request) => judge.check(request),
+    // Validation runs last, on the final pod. Only a mutation can add the failed-open annotation.
+    ...(policy.defaultAllow ? { mutate: (request) => judge.markFailedOpen(request) } : {}),
+    validate: (request) => judge.validate(request),
   };
 }
 
@@ -71,84 +71,84 @@ interface Deps {
   readonly log: Logger;
 }
 
-class Judge {
+class ImageReviewer {
   readonly #policy: ImagePolicy;
   readonly #client: ReviewClient;
   readonly #deps: Deps;
-  readonly #answers: ExpiringCache<ImageReviewStatus>;
-  /** Why nobody answered in the course of a request, by its signal: there nobody is asked a second time. */
-  readonly #unanswered = new WeakMap<AbortSignal, Error>();
+  readonly #responses: ExpiringCache<ImageReviewStatus>;
+  /** The error of a failed call, by the request's signal: the webhook is called once for each request. */
+  readonly #failures = new WeakMap<AbortSignal, Error>();
 
   constructor(policy: ImagePolicy, client: ReviewClient, deps: Deps) {
     this.#policy = policy;
     this.#client = client;
     this.#deps = deps;
-    this.#answers = new ExpiringCache(ANSWERS_MAX, deps.clock);
+    this.#responses = new ExpiringCache(RESPONSES_MAX, deps.clock);
   }
 
-  /** The pod with a word on it, where nobody answers. */
-  async mark(request: AdmissionRequest): Promise<Pod | undefined> {
-    if ((await this.#answer(request)) !== undefined) return undefined;
+  /** Adds the failed-open annotation when the webhook is unavailable. */
+  async markFailedOpen(request: AdmissionRequest): Promise<Pod | undefined> {
+    if ((await this.#review(request)) !== undefined) return undefined;
     const pod = request.object as Pod;
     const annotations = { ...metadataOf(pod).annotations, [FAILED_OPEN]: "true" };
     return { ...pod, metadata: { ...pod.metadata, annotations } };
   }
 
-  async check(request: AdmissionRequest): Promise<void> {
-    const status = await this.#answer(request);
+  async validate(request: AdmissionRequest): Promise<void> {
+    const status = await this.#review(request);
     if (status === undefined) {
-      request.annotate(`${AUDIT}failed-open`, "true");
+      request.annotate(`${AUDIT_PREFIX}failed-open`, "true");
       return;
     }
-    for (const [key, value] of Object.entries(status.auditAnnotations)) request.annotate(AUDIT + key, value);
+    for (const [key, value] of Object.entries(status.auditAnnotations)) request.annotate(AUDIT_PREFIX + key, value);
     if (status.allowed) return;
-    const why = "image policy webhook backend denied one or more images";
+    const denied = "image policy webhook backend denied one or more images";
     throw newForbidden(
       request,
-      status.reason === "" ? "one or more images rejected by webhook backend" : `${why}: ${status.reason}`,
+      status.reason === "" ? "one or more images rejected by webhook backend" : `${denied}: ${status.reason}`,
     );
   }
 
-  /** Undefined where nobody answers and that does no harm. */
-  async #answer(request: AdmissionRequest): Promise<ImageReviewStatus | undefined> {
-    const spec = specOf(request);
-    const question = JSON.stringify(spec);
-    const known = this.#answers.get(question);
-    if (known !== undefined) return known;
-    const before = this.#unanswered.get(request.signal);
+  /** Undefined if the webhook is unavailable and the policy is to admit. */
+  async #review(request: AdmissionRequest): Promise<ImageReviewStatus | undefined> {
+    const spec = reviewSpecOf(request);
+    const key = JSON.stringify(spec);
+    const cached = this.#responses.get(key);
+    if (cached !== undefined) return cached;
+    const failure = this.#failures.get(request.signal);
     try {
-      if (before !== undefined) throw before;
-      const status = readStatus(await this.#ask(spec, request.signal));
+      if (failure !== undefined) throw failure;
+      const status = decodeStatus(await this.#call(spec, request.signal));
       const { allowTtlMs, denyTtlMs } = this.#policy;
-      this.#answers.set(question, status, status.allowed ? allowTtlMs : denyTtlMs);
+      this.#responses.set(key, status, status.allowed ? allowTtlMs : denyTtlMs);
       return status;
     } catch (cause) {
       const error = cause as Error;
       request.signal.throwIfAborted();
       const { defaultAllow } = this.#policy;
-      if (before === undefined) {
-        this.#unanswered.set(request.signal, error);
-        this.#deps.log.error("Cannot ask whether a pod may run its images", error, { allowed: defaultAllow });
+      if (failure === undefined) {
+        this.#failures.set(request.signal, error);
+        this.#deps.log.error("Failed to call the image policy webhook", error, { allowed: defaultAllow });
       }
       if (defaultAllow) return undefined;
       throw newForbidden(request, error.message);
     }
   }
 
-  #ask(spec: ImageReviewSpec, signal: AbortSignal): Promise<unknown> {
+  #call(spec: ImageReviewSpec, signal: AbortSignal): Promise<unknown> {
     const { clock, random } = this.#deps;
     const patience = { initialMs: this.#policy.retryMs, maxMs: Number.POSITIVE_INFINITY };
     return askPatiently(() => this.#client.ask(spec), { clock, random, ...patience, signal });
   }
 }
 
-function specOf({ object, namespace, subresource }: AdmissionRequest): ImageReviewSpec {
+function reviewSpecOf({ object, namespace, subresource }: AdmissionRequest): ImageReviewSpec {
   const { spec, metadata } = object as Pod;
   const containers =
     subresource === EPHEMERAL
       ? (spec?.ephemeralContainers ?? [])
       : [...(spec?.containers ?? []), ...(spec?.initContainers ?? [])];
-  const annotations = Object.entries(metadata?.annotations ?? {}).filter(([name]) => name.includes(SHOWN));
+  const annotations = Object.entries(metadata?.annotations ?? {}).filter(([name]) => name.includes(ANNOTATION_INFIX));
   const shown = annotations.sort(([a], [b]) => (a < b ? -1 : 1));
   return {
     containers: containers.map(({ image }) => ({ image })),
@@ -157,8 +157,8 @@ function specOf({ object, namespace, subresource }: AdmissionRequest): ImageRevi
   };
 }
 
-/** Throws an `Error` for an answer that is none. */
-function readStatus(status: unknown): ImageReviewStatus {
+/** Throws an `Error` for an invalid response. */
+function decodeStatus(status: unknown): ImageReviewStatus {
   const { allowed = false, reason, auditAnnotations } = isPlainObject(status) ? status : {};
   if (typeof allowed !== "boolean") throw new Error("status.allowed: expected true or false");
   const texts = Object.entries(isPlainObject(auditAnnotations) ? auditAnnotations : {}).filter(

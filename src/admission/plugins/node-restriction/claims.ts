@@ -1,4 +1,4 @@
-/** Of claims a node tells how large their volumes have become. */
+/** A node may only report the capacity and conditions of claims after volume expansion. */
 
 import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim/kind.ts";
 import type { PersistentVolumeClaim } from "../../../api/core/persistent-volume-claim/schema.ts";
@@ -12,25 +12,25 @@ export function restrictClaim(node: string, request: AdmissionRequest, { isFeatu
   if (request.operation !== "UPDATE") {
     throw newForbidden(request, `unexpected operation ${JSON.stringify(request.operation)}`);
   }
-  const mayRecover = isFeatureEnabled("RecoverVolumeExpansionFailure");
-  const next = withoutGrowth(request.object as PersistentVolumeClaim, mayRecover);
-  const previous = withoutGrowth(request.oldObject as PersistentVolumeClaim, mayRecover);
+  const recoverExpansion = isFeatureEnabled("RecoverVolumeExpansionFailure");
+  const next = withoutAllowedFields(request.object as PersistentVolumeClaim, recoverExpansion);
+  const previous = withoutAllowedFields(request.oldObject as PersistentVolumeClaim, recoverExpansion);
   if (semanticEqual(persistentVolumeClaimKind.schema, next, previous)) return;
-  const changed = changedMembers(next, previous).join(", ");
-  const why = `is not allowed to update fields other than status.capacity and status.conditions: ${changed}`;
-  throw newForbidden(request, `node ${JSON.stringify(node)} ${why}`);
+  const changed = changedFields(next, previous).join(", ");
+  const reason = `is not allowed to update fields other than status.capacity and status.conditions: ${changed}`;
+  throw newForbidden(request, `node ${JSON.stringify(node)} ${reason}`);
 }
 
-/** All that it may not change. Who manages what, and the version that was seen, are of no interest. */
-function withoutGrowth(claim: PersistentVolumeClaim, mayRecover: boolean): PersistentVolumeClaim {
+/** The claim without the fields that a node may change, and without resourceVersion and managedFields. */
+function withoutAllowedFields(claim: PersistentVolumeClaim, recoverExpansion: boolean): PersistentVolumeClaim {
   const { resourceVersion: _, managedFields: __, ...metadata } = metadataOf(claim);
   const { capacity, conditions, allocatedResources, allocatedResourceStatuses, ...status } = claim.status ?? {};
-  const kept = mayRecover ? status : { ...status, allocatedResources, allocatedResourceStatuses };
-  return { ...claim, metadata, status: kept };
+  const unchanged = recoverExpansion ? status : { ...status, allocatedResources, allocatedResourceStatuses };
+  return { ...claim, metadata, status: unchanged };
 }
 
 /** `metadata.labels`, `spec.resources` */
-function changedMembers(next: PersistentVolumeClaim, previous: PersistentVolumeClaim): readonly string[] {
+function changedFields(next: PersistentVolumeClaim, previous: PersistentVolumeClaim): readonly string[] {
   return (["metadata", "spec", "status"] as const).flatMap((part) => {
     const [is, was]: readonly Readonly<Record<string, unknown>>[] = [next[part] ?? {}, previous[part] ?? {}];
     const members = new Set([...Object.keys(is!), ...Object.keys(was!)]);

@@ -44,18 +44,18 @@ const present = [
   [csiDriverKind, { metadata: { name: "a.b" }, spec: { tokenRequests: [{ audience: "vault" }] } }],
 ] as unknown as ClusterObjects;
 
-/** What follows "is forbidden: ", or the whole; "" where it may. */
-async function why(
+/** The text after "is forbidden: ", or the whole message; "" if the request is admitted. */
+async function reasonOf(
   kind: unknown,
   object: unknown,
-  asked: RequestFields = {},
-  off: readonly string[] = [],
+  fields: RequestFields = {},
+  disabledGates: readonly string[] = [],
 ): Promise<string> {
-  const isFeatureEnabled = (gate: string): boolean => !off.includes(gate) && !gate.startsWith("AllowInsecure");
+  const isFeatureEnabled = (gate: string): boolean => !disabledGates.includes(gate) && !gate.startsWith("AllowInsecure");
   const authorizer = authorizerOf((verb, resource) => verb.endsWith("audience") && resource === "granted");
   const plugin = nodeRestriction(pluginDeps(present, { isFeatureEnabled, authorizer }));
   const message = await rejectionOf(
-    runPlugin(plugin, kind as Kind, object as ApiObject | undefined, { user: n1, ...asked }),
+    runPlugin(plugin, kind as Kind, object as ApiObject | undefined, { user: n1, ...fields }),
   );
   return message.replace(/^.* is forbidden: /, "");
 }
@@ -107,43 +107,43 @@ const mirrors: readonly (readonly [object, string])[] = [
   ],
 ];
 
-t.test("nodeRestriction lets a node create mirror pods of its own, which refer to nothing", async (t) => {
-  for (const [object, expected] of mirrors) t.equal(await why(podKind, object), expected);
+t.test("nodeRestriction lets a node create only its own mirror pods without references", async (t) => {
+  for (const [object, expected] of mirrors) t.equal(await reasonOf(podKind, object), expected);
 });
 
-t.test("nodeRestriction lets a node look after the pods that are bound to it", async (t) => {
+t.test("nodeRestriction lets a node update, evict and delete only pods bound to it", async (t) => {
   const [mine, theirs] = [pod("mine", "n1"), pod("theirs", "n2")];
   const status = (oldObject: ApiObject): RequestFields => ({ oldObject, subresource: "status" });
-  t.equal(await why(podKind, mine, status(mine)), "");
+  t.equal(await reasonOf(podKind, mine, status(mine)), "");
   t.equal(
-    await why(podKind, theirs, status(theirs)),
+    await reasonOf(podKind, theirs, status(theirs)),
     'node "n1" can only update pod status for pods with spec.nodeName set to itself',
   );
   const labelled = { ...mine, metadata: { ...mine.metadata, labels: { a: "b" } } };
-  t.equal(await why(podKind, labelled, status(mine)), 'node "n1" cannot update labels through pod status');
-  t.equal(await why(podKind, undefined, { operation: "DELETE", oldObject: mine }), "");
+  t.equal(await reasonOf(podKind, labelled, status(mine)), 'node "n1" cannot update labels through pod status');
+  t.equal(await reasonOf(podKind, undefined, { operation: "DELETE", oldObject: mine }), "");
   t.equal(
-    await why(podKind, undefined, { operation: "DELETE", oldObject: theirs }),
+    await reasonOf(podKind, undefined, { operation: "DELETE", oldObject: theirs }),
     'node "n1" can only delete pods with spec.nodeName set to itself',
   );
   t.equal(
-    await why(podKind, mine, { oldObject: mine }),
+    await reasonOf(podKind, mine, { oldObject: mine }),
     'unexpected operation "UPDATE", node "n1" can only create and delete mirror pods',
   );
   t.equal(
-    await why(podKind, mine, { oldObject: mine, subresource: "resize" }),
+    await reasonOf(podKind, mine, { oldObject: mine, subresource: "resize" }),
     "unexpected pod subresource \"resize\", only 'status' and 'eviction' are allowed",
   );
-  t.equal(await why(podKind, mine, { operation: "CREATE", subresource: "eviction" }), "");
+  t.equal(await reasonOf(podKind, mine, { operation: "CREATE", subresource: "eviction" }), "");
   t.equal(
-    await why(podKind, theirs, { operation: "CREATE", subresource: "eviction" }),
+    await reasonOf(podKind, theirs, { operation: "CREATE", subresource: "eviction" }),
     "node n1 can only evict pods with spec.nodeName set to itself",
   );
   const gone = pod("gone", "n1");
-  t.equal(await why(podKind, gone, { operation: "CREATE", subresource: "eviction" }), 'pods "gone" not found');
+  t.equal(await reasonOf(podKind, gone, { operation: "CREATE", subresource: "eviction" }), 'pods "gone" not found');
 });
 
-t.test("nodeRestriction lets a node change its own Node, but not what steers pods to it", async (t) => {
+t.test("nodeRestriction lets a node change only its own Node, except taints and restricted labels", async (t) => {
   const node = (labels: object, spec: object = {}, name = "n1"): ApiObject =>
     ({ metadata: { name, labels }, spec }) as ApiObject;
   const own = {
@@ -157,15 +157,15 @@ t.test("nodeRestriction lets a node change its own Node, but not what steers pod
     disk: "ssd",
   };
   const taints = [{ key: "a", effect: "NoSchedule" }];
-  t.equal(await why(nodeKind, node(own, { taints })), "");
+  t.equal(await reasonOf(nodeKind, node(own, { taints })), "");
   t.equal(
-    await why(nodeKind, node({ "node-role.svc.io/x": "", "node-restriction.kubernetes.io/x": "", "a.k8s.io/b": "" })),
+    await reasonOf(nodeKind, node({ "node-role.svc.io/x": "", "node-restriction.kubernetes.io/x": "", "a.k8s.io/b": "" })),
     'node "n1" is not allowed to set the following labels: a.k8s.io/b, node-restriction.kubernetes.io/x, node-role.svc.io/x',
   );
-  t.equal(await why(nodeKind, node({}, {}, "n2")), 'node "n1" is not allowed to modify node "n2"');
+  t.equal(await reasonOf(nodeKind, node({}, {}, "n2")), 'node "n1" is not allowed to modify node "n2"');
   const source = { configSource: { configMap: { name: "a" } } };
-  t.equal(await why(nodeKind, node({}, source)), 'node "n1" is not allowed to create pods with a non-nil configSource');
-  const update = (next: ApiObject, oldObject: ApiObject): Promise<string> => why(nodeKind, next, { oldObject });
+  t.equal(await reasonOf(nodeKind, node({}, source)), 'node "n1" is not allowed to create pods with a non-nil configSource');
+  const update = (next: ApiObject, oldObject: ApiObject): Promise<string> => reasonOf(nodeKind, next, { oldObject });
   t.equal(await update(node(own, { taints }), node({ "kubernetes.io/hostname": "n0" }, { taints })), "");
   t.equal(await update(node({}, { taints }), node({})), 'node "n1" is not allowed to modify taints');
   t.equal(await update(node({}, source), node({}, source)), "");
@@ -178,47 +178,47 @@ t.test("nodeRestriction lets a node change its own Node, but not what steers pod
   t.equal(await update(node({}), node(role)), "is not allowed to modify labels: node-role.kubernetes.io/control-plane");
 });
 
-t.test("nodeRestriction lets a node write its own lease and CSINode", async (t) => {
+t.test("nodeRestriction lets a node write only its own Lease and CSINode", async (t) => {
   const lease = (name: string, namespace = "kube-node-lease"): ApiObject => ({ metadata: { name, namespace } });
-  t.equal(await why(leaseKind, lease("n1")), "");
-  t.equal(await why(leaseKind, lease("n1"), { oldObject: lease("n1") }), "");
+  t.equal(await reasonOf(leaseKind, lease("n1")), "");
+  t.equal(await reasonOf(leaseKind, lease("n1"), { oldObject: lease("n1") }), "");
   const other = "can only access node lease with the same name as the requesting node";
-  t.equal(await why(leaseKind, lease("n2")), other);
-  t.equal(await why(leaseKind, lease("n2"), { oldObject: lease("n2") }), other);
+  t.equal(await reasonOf(leaseKind, lease("n2")), other);
+  t.equal(await reasonOf(leaseKind, lease("n2"), { oldObject: lease("n2") }), other);
   const namespace = 'can only access leases in the "kube-node-lease" system namespace';
-  t.equal(await why(leaseKind, lease("n1", "default")), namespace);
-  t.equal(await why(csiNodeKind, { metadata: { name: "n1" } }), "");
+  t.equal(await reasonOf(leaseKind, lease("n1", "default")), namespace);
+  t.equal(await reasonOf(csiNodeKind, { metadata: { name: "n1" } }), "");
   const csi = "can only access CSINode with the same name as the requesting node";
-  t.equal(await why(csiNodeKind, { metadata: { name: "n2" } }), csi);
+  t.equal(await reasonOf(csiNodeKind, { metadata: { name: "n2" } }), csi);
 });
 
-t.test("nodeRestriction lets a node say how large a claim's volume is, and nothing else of it", async (t) => {
+t.test("nodeRestriction lets a node update only capacity and conditions of a claim's status", async (t) => {
   const claim = (status: object, labels = {}): ApiObject =>
     ({ metadata: { name: "data", namespace: "default", labels }, status }) as ApiObject;
   const asked: RequestFields = { oldObject: claim({ phase: "Bound" }), subresource: "status" };
   const grown = claim({ phase: "Bound", capacity: { storage: "2Gi" }, allocatedResources: { storage: "2Gi" } });
-  t.equal(await why(persistentVolumeClaimKind, grown, asked), "");
+  t.equal(await reasonOf(persistentVolumeClaimKind, grown, asked), "");
   const only = 'node "n1" is not allowed to update fields other than status.capacity and status.conditions:';
   const off = ["RecoverVolumeExpansionFailure"];
-  t.equal(await why(persistentVolumeClaimKind, grown, asked, off), `${only} status.allocatedResources`);
+  t.equal(await reasonOf(persistentVolumeClaimKind, grown, asked, off), `${only} status.allocatedResources`);
   t.equal(
-    await why(persistentVolumeClaimKind, claim({ phase: "Lost" }, { a: "b" }), asked),
+    await reasonOf(persistentVolumeClaimKind, claim({ phase: "Lost" }, { a: "b" }), asked),
     `${only} metadata.labels, status.phase`,
   );
-  t.equal(await why(persistentVolumeClaimKind, grown, { oldObject: grown }), "may only update PVC status");
+  t.equal(await reasonOf(persistentVolumeClaimKind, grown, { oldObject: grown }), "may only update PVC status");
 });
 
-t.test("nodeRestriction gives a node tokens that are bound to its pods, for those who are to see them", async (t) => {
+t.test("nodeRestriction lets a node request tokens only for its pods, and for audiences of their volumes or granted by rules", async (t) => {
   const token = (name: string, audiences: readonly string[] = [], bound: object = {}): TokenRequest =>
     ({
       metadata: { name: "sa", namespace: "default" },
       spec: { audiences, boundObjectRef: { apiVersion: "v1", kind: "Pod", name, uid: `uid-${name}`, ...bound } },
     }) as TokenRequest;
   const asked = { operation: "CREATE", subresource: "token" } as const;
-  const request = (object: TokenRequest, off: readonly string[] = []) => why(serviceAccountKind, object, asked, off);
+  const request = (object: TokenRequest, off: readonly string[] = []) => reasonOf(serviceAccountKind, object, asked, off);
   t.equal(await request(token("mine")), "");
-  t.equal(await request(token("mine", ["vault"])), "", "what a volume's driver wants");
-  t.equal(await request(token("mine", ["granted"])), "", "what rules grant");
+  t.equal(await request(token("mine", ["vault"])), "", "audience of a CSI driver");
+  t.equal(await request(token("mine", ["granted"])), "", "audience granted by rules");
   const unbound = "node requested token not bound to a pod";
   t.equal(await request(token("mine", [], { kind: "Secret" })), unbound);
   t.equal(await request({ spec: { audiences: [] } } as TokenRequest), unbound);
@@ -237,7 +237,7 @@ t.test("nodeRestriction gives a node tokens that are bound to its pods, for thos
   t.equal(await request(token("mine", ["other"]), ["ServiceAccountNodeAudienceRestriction"]), "");
 });
 
-t.test("nodeRestriction lets a node ask for certificates in its own name", async (t) => {
+t.test("nodeRestriction lets a node request certificates only for its own name", async (t) => {
   const directory = t.testdir();
   const asks = (subject: string, signerName = "kubernetes.io/kubelet-serving"): object => {
     const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", `${directory}/key`];
@@ -247,19 +247,19 @@ t.test("nodeRestriction lets a node ask for certificates in its own name", async
     return { metadata: { name: "csr" }, spec: { signerName, request: pem.toString("base64") } };
   };
   const kind = certificateSigningRequestKind;
-  t.equal(await why(kind, asks("/O=system:nodes/CN=system:node:n1")), "");
+  t.equal(await reasonOf(kind, asks("/O=system:nodes/CN=system:node:n1")), "");
   const own = "can only create a node CSR with CN=system:node:n1";
-  t.equal(await why(kind, asks("/O=system:nodes/CN=system:node:n2")), own);
-  t.equal(await why(kind, asks("/CN=other", "example.com/signer")), "");
+  t.equal(await reasonOf(kind, asks("/O=system:nodes/CN=system:node:n2")), own);
+  t.equal(await reasonOf(kind, asks("/CN=other", "example.com/signer")), "");
   const broken = { metadata: { name: "csr" }, spec: { signerName: "kubernetes.io/kubelet-serving", request: "" } };
-  t.match(await why(kind, broken), /^unable to parse csr: /);
+  t.match(await reasonOf(kind, broken), /^unable to parse csr: /);
 });
 
-t.test("nodeRestriction has no say in what others do, and none about what nodes do elsewhere", async (t) => {
+t.test("nodeRestriction does not apply to other users or other resources", async (t) => {
   const map = { metadata: { name: "s", namespace: "default" } };
-  t.equal(await why(secretKind, map), "");
-  t.equal(await why(podKind, pod("web", "n2"), { user: alice }), "");
-  t.equal(await why(podKind, pod("web", "n2"), { user: { ...n1, groups: [] } }), "");
-  const nobody = { ...n1, name: "system:node:" };
-  t.equal(await why(podKind, mirror(), { user: nobody }), 'could not determine node from user "system:node:"');
+  t.equal(await reasonOf(secretKind, map), "");
+  t.equal(await reasonOf(podKind, pod("web", "n2"), { user: alice }), "");
+  t.equal(await reasonOf(podKind, pod("web", "n2"), { user: { ...n1, groups: [] } }), "");
+  const unnamed = { ...n1, name: "system:node:" };
+  t.equal(await reasonOf(podKind, mirror(), { user: unnamed }), 'could not determine node from user "system:node:"');
 });

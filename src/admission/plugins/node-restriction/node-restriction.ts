@@ -1,4 +1,4 @@
-/** Nodes write what is theirs and no more: their Node, their pods, their lease. Kubernetes' NodeRestriction. */
+/** NodeRestriction: limits the objects that a kubelet can modify to its own Node, Pods, Lease and CSINode. */
 
 import { certificateSigningRequestKind } from "../../../api/certificates/certificate-signing-request/kind.ts";
 import { subjectCommonName } from "../../../api/certificates/certificate-signing-request/pkcs10.ts";
@@ -51,7 +51,7 @@ function keyOf({ group, plural }: Pick<Kind, "group" | "plural">): string {
   return `${group}/${plural}`;
 }
 
-/** The node's name, "" when its user says none; undefined for everybody else. */
+/** The name of the node; "" if the user name has none; undefined if the user is not a node. */
 function nodeOf({ name, groups }: UserInfo): string | undefined {
   return name.startsWith(NODE_USER_PREFIX) && groups.includes(NODES) ? name.slice(NODE_USER_PREFIX.length) : undefined;
 }
@@ -83,6 +83,6 @@ function restrictCertificate(node: string, request: AdmissionRequest, { isFeatur
   } catch (error) {
     throw newForbidden(request, `unable to parse csr: ${(error as Error).message}`);
   }
-  const own = NODE_USER_PREFIX + node;
-  if (name !== own) throw newForbidden(request, `can only create a node CSR with CN=${own}`);
+  const commonName = NODE_USER_PREFIX + node;
+  if (name !== commonName) throw newForbidden(request, `can only create a node CSR with CN=${commonName}`);
 }

@@ -1,4 +1,4 @@
-/** The pods of a node: it shows those it runs by itself, tells how its pods are, and may send them away. */
+/** A node may create and delete its mirror pods, update the status of its pods, and evict them. */
 
 import { nodeKind } from "../../../api/core/node/kind.ts";
 import type { Node } from "../../../api/core/node/schema.ts";
@@ -18,8 +18,8 @@ export async function restrictPod(node: string, request: AdmissionRequest, deps:
   const own = JSON.stringify(node);
   switch (subresource) {
     case "":
-      if (operation === "CREATE") return await restrictNew(node, request, deps);
-      if (operation === "DELETE") return await restrictDeletion(node, request, deps);
+      if (operation === "CREATE") return await restrictCreate(node, request, deps);
+      if (operation === "DELETE") return await restrictDelete(node, request, deps);
       throw newForbidden(
         request,
         `unexpected operation ${JSON.stringify(operation)}, node ${own} can only create and delete mirror pods`,
@@ -36,29 +36,29 @@ export async function restrictPod(node: string, request: AdmissionRequest, deps:
   }
 }
 
-async function restrictNew(node: string, request: AdmissionRequest, { reader }: Deps): Promise<void> {
+async function restrictCreate(node: string, request: AdmissionRequest, { reader }: Deps): Promise<void> {
   const pod = request.object as Pod;
-  const own = JSON.stringify(node);
-  const refuse = (why: string): Error => newForbidden(request, why);
+  const quotedNode = JSON.stringify(node);
+  const reject = (why: string): Error => newForbidden(request, why);
   if (metadataOf(pod).annotations?.[MIRROR] === undefined) {
-    throw refuse(`pod does not have ${JSON.stringify(MIRROR)} annotation, node ${own} can only create mirror pods`);
+    throw reject(`pod does not have ${JSON.stringify(MIRROR)} annotation, node ${quotedNode} can only create mirror pods`);
   }
   if (pod.spec?.nodeName !== node) {
-    throw refuse(`node ${own} can only create pods with spec.nodeName set to itself`);
+    throw reject(`node ${quotedNode} can only create pods with spec.nodeName set to itself`);
   }
-  const why = wrongOwner(node, pod);
-  if (why !== undefined) throw refuse(why);
+  const ownerError = validateOwner(node, pod);
+  if (ownerError !== undefined) throw reject(ownerError);
   const present: Node | undefined = await reader.get(nodeKind, "", node, request.signal);
   if (present === undefined) throw notFound({ group: "", resource: nodeKind.plural, name: node });
-  const named = metadataOf(pod).ownerReferences?.[0]?.uid ?? "";
+  const ownerUid = metadataOf(pod).ownerReferences?.[0]?.uid ?? "";
   const uid = metadataOf(present).uid ?? "";
-  if (named !== uid) throw refuse(`node ${node} UID mismatch: expected ${named} got ${uid}`);
-  const referred = referredBy(pod);
-  if (referred !== undefined) throw refuse(`node ${own} can not create pods that reference ${referred}`);
+  if (ownerUid !== uid) throw reject(`node ${node} UID mismatch: expected ${ownerUid} got ${uid}`);
+  const referred = firstReference(pod);
+  if (referred !== undefined) throw reject(`node ${quotedNode} can not create pods that reference ${referred}`);
 }
 
-/** The pod is the node's: it goes with it, but does not keep it. */
-function wrongOwner(node: string, pod: Pod): string | undefined {
+/** The node must be the only owner, and a controller that does not block deletion. */
+function validateOwner(node: string, pod: Pod): string | undefined {
   const own = JSON.stringify(node);
   const [owner, ...more] = metadataOf(pod).ownerReferences ?? [];
   if (more.length > 0) return `node ${own} can only create pods with a single owner reference set to itself`;
@@ -72,8 +72,8 @@ function wrongOwner(node: string, pod: Pod): string | undefined {
   return `node ${own} must not set blockOwnerDeletion on an owner reference`;
 }
 
-/** Whoever shows a pod that refers to something could read it then. */
-function referredBy(pod: Pod): string | undefined {
+/** A mirror pod must not reference objects, since the node could then read them. */
+function firstReference(pod: Pod): string | undefined {
   const { serviceAccountName, volumes = [], resourceClaims = [] } = pod.spec ?? {};
   if (serviceAccountName) return "a service account";
   const referred = new Set([...podReferences(pod)].map((reference) => reference.split("/")[0]));
@@ -85,8 +85,8 @@ function referredBy(pod: Pod): string | undefined {
   return resourceClaims.length > 0 ? "resourceclaims" : undefined;
 }
 
-async function restrictDeletion(node: string, request: AdmissionRequest, deps: Deps): Promise<void> {
-  const pod = (request.oldObject as Pod | undefined) ?? (await podOf(request, request.name, deps));
+async function restrictDelete(node: string, request: AdmissionRequest, deps: Deps): Promise<void> {
+  const pod = (request.oldObject as Pod | undefined) ?? (await getPod(request, request.name, deps));
   if (pod.spec?.nodeName === node) return;
   throw newForbidden(request, `node ${JSON.stringify(node)} can only delete pods with spec.nodeName set to itself`);
 }
@@ -111,13 +111,13 @@ async function restrictEviction(node: string, request: AdmissionRequest, deps: D
   if (request.operation !== "CREATE") throw newForbidden(request, `unexpected operation ${request.operation}`);
   const name = request.name || metadataOf(request.object).name || "";
   if (name === "") throw newForbidden(request, "could not determine pod from request data");
-  const pod = await podOf(request, name, deps);
+  const pod = await getPod(request, name, deps);
   if (pod.spec?.nodeName === node) return;
   throw newForbidden(request, `node ${node} can only evict pods with spec.nodeName set to itself`);
 }
 
-/** Throws a 404. */
-export async function podOf({ namespace, signal }: AdmissionRequest, name: string, { reader }: Deps): Promise<Pod> {
+/** Throws a 404 if the pod does not exist. */
+export async function getPod({ namespace, signal }: AdmissionRequest, name: string, { reader }: Deps): Promise<Pod> {
   const pod = await reader.get(podKind, namespace, name, signal);
   if (pod === undefined) throw notFound({ group: "", resource: podKind.plural, name });
   return pod;

@@ -1,4 +1,4 @@
-/** A node is given tokens for its pods: bound to them, and for those whom the pods want to show them to. */
+/** A node may request service account tokens that are bound to its pods, for the audiences that the pods use. */
 import type { TokenRequest } from "../../../api/authentication/token-request.ts";
 import { persistentVolumeKind } from "../../../api/core/persistent-volume/kind.ts";
 import { persistentVolumeClaimKind } from "../../../api/core/persistent-volume-claim/kind.ts";
@@ -7,7 +7,7 @@ import type { Volume } from "../../../api/core/volume/schema.ts";
 import { csiDriverKind } from "../../../api/storage/csi-driver/kind.ts";
 import { metadataOf, newForbidden } from "../../chain/attributes.ts";
 import type { AdmissionRequest } from "../../chain/plugin.ts";
-import { podOf } from "./pods.ts";
+import { getPod } from "./pods.ts";
 import type { Deps } from "./restriction.ts";
 
 export async function restrictToken(node: string, request: AdmissionRequest, deps: Deps): Promise<void> {
@@ -18,10 +18,10 @@ export async function restrictToken(node: string, request: AdmissionRequest, dep
     throw newForbidden(request, "node requested token not bound to a pod");
   }
   if (uid === "") throw newForbidden(request, "node requested token with a pod binding without a uid");
-  const pod = await podOf(request, name, deps);
+  const pod = await getPod(request, name, deps);
   if (uid !== metadataOf(pod).uid) {
-    const differs = `the UID in the bound object reference (${uid}) does not match the UID in record`;
-    throw newForbidden(request, `${differs}. The object might have been deleted and then recreated`);
+    const mismatch = `the UID in the bound object reference (${uid}) does not match the UID in record`;
+    throw newForbidden(request, `${mismatch}. The object might have been deleted and then recreated`);
   }
   if (pod.spec?.nodeName !== node) {
     throw newForbidden(request, "node requested token bound to a pod scheduled on a different node");
@@ -29,17 +29,17 @@ export async function restrictToken(node: string, request: AdmissionRequest, dep
   if (!deps.isFeatureEnabled("ServiceAccountNodeAudienceRestriction")) return;
   const [audience = "", ...more] = spec?.audiences ?? [];
   if (more.length > 0) throw newForbidden(request, "node may only request 0 or 1 audiences");
-  if (await isWanted(pod, audience, request, deps)) return;
-  if (await isGranted(audience, request, deps)) return;
-  const unwanted = `audience ${JSON.stringify(audience)} not found in pod spec volume`;
+  if (await isAudienceOfVolume(pod, audience, request, deps)) return;
+  if (await isAudienceGranted(audience, request, deps)) return;
+  const reason = `audience ${JSON.stringify(audience)} not found in pod spec volume`;
   throw newForbidden(
     request,
-    `${unwanted}, ${request.user.name} is not authorized to request tokens for this audience`,
+    `${reason}, ${request.user.name} is not authorized to request tokens for this audience`,
   );
 }
 
-/** By a volume of the pod, or the driver of one. An empty audience is the API server itself. */
-async function isWanted(pod: Pod, audience: string, request: AdmissionRequest, deps: Deps): Promise<boolean> {
+/** Whether a volume of the pod, or its CSI driver, uses the audience. An empty audience is the API server. */
+async function isAudienceOfVolume(pod: Pod, audience: string, request: AdmissionRequest, deps: Deps): Promise<boolean> {
   for (const volume of pod.spec?.volumes ?? []) {
     const sources = volume.projected?.sources ?? [];
     const isProjected = sources.some(
@@ -47,7 +47,7 @@ async function isWanted(pod: Pod, audience: string, request: AdmissionRequest, d
         serviceAccountToken !== undefined && (serviceAccountToken.audience ?? "") === audience,
     );
     if (isProjected) return true;
-    const name = await driverOf(volume, pod, request, deps);
+    const name = await findDriver(volume, pod, request, deps);
     if (name === undefined) continue;
     const driver = await deps.reader.get(csiDriverKind, "", name, request.signal);
     if (driver?.spec.tokenRequests?.some((each) => (each.audience ?? "") === audience)) return true;
@@ -55,15 +55,15 @@ async function isWanted(pod: Pod, audience: string, request: AdmissionRequest, d
   return false;
 }
 
-async function driverOf(
+async function findDriver(
   volume: Volume,
   pod: Pod,
   { namespace, signal }: AdmissionRequest,
   { reader }: Deps,
 ): Promise<string | undefined> {
   if (volume.csi !== undefined) return volume.csi.driver;
-  const made = volume.ephemeral === undefined ? undefined : `${metadataOf(pod).name}-${volume.name}`;
-  const claimName = volume.persistentVolumeClaim?.claimName ?? made;
+  const ephemeralClaim = volume.ephemeral === undefined ? undefined : `${metadataOf(pod).name}-${volume.name}`;
+  const claimName = volume.persistentVolumeClaim?.claimName ?? ephemeralClaim;
   if (claimName === undefined) return undefined;
   const claim = await reader.get(persistentVolumeClaimKind, namespace, claimName, signal);
   const name = claim?.spec?.volumeName ?? "";
@@ -71,8 +71,8 @@ async function driverOf(
   return (await reader.get(persistentVolumeKind, "", name, signal))?.spec?.csi?.driver;
 }
 
-/** By rules: the verb is of its own, the resource is the audience. */
-async function isGranted(audience: string, request: AdmissionRequest, { authorizer }: Deps): Promise<boolean> {
+/** Whether rules grant the audience: the verb is special, and the resource is the audience. */
+async function isAudienceGranted(audience: string, request: AdmissionRequest, { authorizer }: Deps): Promise<boolean> {
   const { decision } = await authorizer.authorize({
     user: request.user,
     verb: "request-serviceaccounts-token-audience",

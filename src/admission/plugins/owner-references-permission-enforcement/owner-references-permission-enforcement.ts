@@ -1,6 +1,6 @@
 /**
- * Naming an owner lets the garbage collector delete the object when the owner goes, and may keep the owner from going:
- * who does so must be allowed to delete the object, or to set finalizers on the owner.
+ * OwnerReferencesPermissionEnforcement: changing owner references requires permission to delete the object, since the
+ * garbage collector deletes it with its owner; blockOwnerDeletion requires permission to update the owner's finalizers.
  */
 import { podKind } from "../../../api/core/pod/kind.ts";
 import type { ApiObject } from "../../../api/kind.ts";
@@ -18,26 +18,26 @@ export function ownerReferencesPermissionEnforcement({
 }: Pick<PluginDeps, "authorizer" | "scheme">): AdmissionPlugin {
   return {
     name: "OwnerReferencesPermissionEnforcement",
-    // Agents write statuses of pods, and change no owners thereby.
+    // The kubelet writes pod statuses, which cannot change owners.
     handles: (attributes) =>
       (attributes.operation === "CREATE" || attributes.operation === "UPDATE") &&
       !matchesResource(attributes, podKind, ["UPDATE"], "status"),
     validate(request) {
       if (!changesOwners(request.object, request.oldObject)) return;
-      return check(authorizer, scheme, request);
+      return checkPermissions(authorizer, scheme, request);
     },
   };
 }
 
-async function check(authorizer: Authorizer, scheme: PluginDeps["scheme"], request: AdmissionRequest): Promise<void> {
+async function checkPermissions(authorizer: Authorizer, scheme: PluginDeps["scheme"], request: AdmissionRequest): Promise<void> {
   const { kind, group, namespace, name, subresource, user } = request;
   const resourceRequest = { user, isResourceRequest: true as const, path: "", namespace };
-  const about = { apiGroup: group, apiVersion: kind.version, resource: kind.plural, subresource, name };
-  const mine = await authorizer.authorize({ ...resourceRequest, ...about, verb: "delete" });
-  if (mine.decision !== "allow") {
-    throw newForbidden(request, `cannot set an ownerRef on a resource you can't delete: ${mine.reason}, <nil>`);
+  const target = { apiGroup: group, apiVersion: kind.version, resource: kind.plural, subresource, name };
+  const deletion = await authorizer.authorize({ ...resourceRequest, ...target, verb: "delete" });
+  if (deletion.decision !== "allow") {
+    throw newForbidden(request, `cannot set an ownerRef on a resource you can't delete: ${deletion.reason}, <nil>`);
   }
-  for (const owner of newlyBlocked(request.object, request.oldObject)) {
+  for (const owner of newlyBlockedOwners(request.object, request.oldObject)) {
     const { group: ownerGroup, version } = parseApiVersion(owner.apiVersion) ?? { group: "", version: "" };
     const ownerKind = scheme.byKind(ownerGroup, version, owner.kind);
     if (ownerKind === undefined) {
@@ -71,7 +71,7 @@ function changesOwners(object: ApiObject | undefined, previous: ApiObject | unde
   return now.some((owner) => !before.some((old) => old.uid === owner.uid && deepEqual(old, owner)));
 }
 
-function newlyBlocked(object: ApiObject | undefined, previous: ApiObject | undefined): readonly OwnerReference[] {
+function newlyBlockedOwners(object: ApiObject | undefined, previous: ApiObject | undefined): readonly OwnerReference[] {
   const blocked = new Set(
     ownersOf(previous)
       .filter(({ blockOwnerDeletion }) => blockOwnerDeletion === true)

@@ -1,22 +1,22 @@
-/** What no pod may do that is to be kept from the host: the baseline of Kubernetes' Pod Security Standards. */
+/** The checks of the baseline level of the Pod Security Standards. */
 import type { SELinuxOptions } from "../../../api/core/container/security-context.ts";
 import {
   type Check,
   type CheckedPod,
   type CheckPod,
   containersOf,
-  counted,
-  hasOwnUsers,
+  namesText,
+  isRelaxed,
   namesWhere,
   plural,
   quoted,
   settersOf,
-  sorted,
+  sortUnique,
 } from "./check.ts";
-import { isConfined, seccompProfiles } from "./seccomp.ts";
+import { isConfined, checkSeccompProfiles } from "./seccomp.ts";
 
-const APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/";
-const CAPABILITIES: ReadonlySet<string> = new Set([
+const APP_ARMOR_PREFIX = "container.apparmor.security.beta.kubernetes.io/";
+const ALLOWED_CAPABILITIES: ReadonlySet<string> = new Set([
   "AUDIT_WRITE",
   "CHOWN",
   "DAC_OVERRIDE",
@@ -50,7 +50,7 @@ const SYSCTLS_29 = [
 ];
 const SYSCTLS_32 = [...SYSCTLS_29, "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"];
 
-/** In the order of their names, in which clients are told. */
+/** Sorted by id, the order of violations in messages. */
 export const baseline: readonly Check[] = [
   { id: "appArmorProfile", versions: [[0, appArmorProfile]] },
   { id: "capabilities_baseline", versions: [[0, capabilities]] },
@@ -92,15 +92,15 @@ function appArmorProfile(pod: CheckedPod): ReturnType<CheckPod> {
     securityContext?.appArmorProfile?.type;
   const bad = namesWhere(pod, (container) => isBad(typeOf(container)));
   const annotations = Object.entries(pod.metadata.annotations ?? {})
-    .filter(([name, value]) => name.startsWith(APP_ARMOR) && !isAllowedAppArmor(value))
+    .filter(([name, value]) => name.startsWith(APP_ARMOR_PREFIX) && !isAllowedAppArmor(value))
     .map(([name, value]) => `${name}=${JSON.stringify(value)}`);
   const setters = [
     ...(isBad(own) || bad.length > 0 ? [settersOf(isBad(own), bad)] : []),
     ...(annotations.length > 0 ? [plural("annotation", annotations.length)] : []),
   ];
   if (setters.length === 0) return undefined;
-  const types = sorted([own, ...containersOf(pod).map(typeOf)].filter((type) => isBad(type)));
-  const values = [...types, ...sorted(annotations)];
+  const types = sortUnique([own, ...containersOf(pod).map(typeOf)].filter((type) => isBad(type)));
+  const values = [...types, ...sortUnique(annotations)];
   return {
     reason: plural("forbidden AppArmor profile", values.length),
     detail: `${setters.join(" and ")} must not set AppArmor profile type to ${quoted(values)}`,
@@ -112,10 +112,10 @@ function isAllowedAppArmor(value: string): boolean {
 }
 
 function capabilities(pod: CheckedPod): ReturnType<CheckPod> {
-  return addedCapabilities(pod, "non-default capabilities", CAPABILITIES);
+  return addedCapabilities(pod, "non-default capabilities", ALLOWED_CAPABILITIES);
 }
 
-/** Also of use where less is allowed. */
+/** Also used by the restricted level, with a shorter list. */
 export function addedCapabilities(pod: CheckedPod, reason: string, allowed: ReadonlySet<string>): ReturnType<CheckPod> {
   const added = containersOf(pod).map(({ name, securityContext }) => ({
     name,
@@ -123,11 +123,11 @@ export function addedCapabilities(pod: CheckedPod, reason: string, allowed: Read
   }));
   const bad = added.filter(({ forbidden }) => forbidden.length > 0);
   if (bad.length === 0) return undefined;
-  const who = counted(
+  const who = namesText(
     "container",
     bad.map(({ name }) => name),
   );
-  const what = quoted(sorted(bad.flatMap(({ forbidden }) => forbidden)));
+  const what = quoted(sortUnique(bad.flatMap(({ forbidden }) => forbidden)));
   return { reason, detail: `${who} must not include ${what} in securityContext.capabilities.add` };
 }
 
@@ -139,7 +139,7 @@ function hostNamespaces({ spec }: CheckedPod): ReturnType<CheckPod> {
 
 function hostPathVolumes({ spec }: CheckedPod): ReturnType<CheckPod> {
   const bad = (spec.volumes ?? []).filter(({ hostPath }) => hostPath !== undefined).map(({ name }) => name);
-  return bad.length === 0 ? undefined : { reason: "hostPath volumes", detail: counted("volume", bad) };
+  return bad.length === 0 ? undefined : { reason: "hostPath volumes", detail: namesText("volume", bad) };
 }
 
 function hostPorts(pod: CheckedPod): ReturnType<CheckPod> {
@@ -147,30 +147,30 @@ function hostPorts(pod: CheckedPod): ReturnType<CheckPod> {
     ports.map(({ hostPort = 0 }) => hostPort).filter((port) => port !== 0);
   const bad = namesWhere(pod, (container) => portsOf(container).length > 0);
   if (bad.length === 0) return undefined;
-  const ports = sorted(containersOf(pod).flatMap(portsOf).map(String));
+  const ports = sortUnique(containersOf(pod).flatMap(portsOf).map(String));
   const uses = `${bad.length === 1 ? "uses" : "use"} ${plural("hostPort", ports.length)}`;
-  return { reason: "hostPort", detail: `${counted("container", bad)} ${uses} ${ports.join(", ")}` };
+  return { reason: "hostPort", detail: `${namesText("container", bad)} ${uses} ${ports.join(", ")}` };
 }
 
 function privileged(pod: CheckedPod): ReturnType<CheckPod> {
   const bad = namesWhere(pod, ({ securityContext }) => securityContext?.privileged === true);
   if (bad.length === 0) return undefined;
-  const detail = `${counted("container", bad)} must not set securityContext.privileged=true`;
+  const detail = `${namesText("container", bad)} must not set securityContext.privileged=true`;
   return { reason: "privileged", detail };
 }
 
 function procMount(pod: CheckedPod): ReturnType<CheckPod> {
-  if (hasOwnUsers(pod)) return undefined;
+  if (isRelaxed(pod)) return undefined;
   const mountOf = ({ securityContext }: ReturnType<typeof containersOf>[number]) =>
     securityContext?.procMount ?? "Default";
   const bad = namesWhere(pod, (container) => mountOf(container) !== "Default");
   if (bad.length === 0) return undefined;
-  const types = sorted(
+  const types = sortUnique(
     containersOf(pod)
       .map(mountOf)
       .filter((type) => type !== "Default"),
   );
-  const detail = `${counted("container", bad)} must not set securityContext.procMount to ${quoted(types)}`;
+  const detail = `${namesText("container", bad)} must not set securityContext.procMount to ${quoted(types)}`;
   return { reason: "procMount", detail };
 }
 
@@ -182,9 +182,9 @@ function seLinux(allowed: readonly string[]): CheckPod {
     const bad = namesWhere(pod, ({ securityContext }) => isBad(securityContext?.seLinuxOptions));
     if (!isBad(own) && bad.length === 0) return undefined;
     const all = [own, ...containersOf(pod).map(({ securityContext }) => securityContext?.seLinuxOptions)];
-    const types = sorted(all.map((options) => options?.type ?? "").filter((type) => !allowed.includes(type)));
+    const types = sortUnique(all.map((options) => options?.type ?? "").filter((type) => !allowed.includes(type)));
     const faults = [
-      ...(types.length === 0 ? [] : [counted("type", types)]),
+      ...(types.length === 0 ? [] : [namesText("type", types)]),
       ...(all.some((options) => options?.user) ? ["user may not be set"] : []),
       ...(all.some((options) => options?.role) ? ["role may not be set"] : []),
     ];
@@ -193,7 +193,7 @@ function seLinux(allowed: readonly string[]): CheckPod {
   };
 }
 
-/** Before pods had a member for it. */
+/** For releases before the seccompProfile field. */
 function seccompAnnotations(pod: CheckedPod): ReturnType<CheckPod> {
   const { annotations = {} } = pod.metadata;
   const names = [
@@ -202,7 +202,7 @@ function seccompAnnotations(pod: CheckedPod): ReturnType<CheckPod> {
   ];
   const isAllowed = (value: string) =>
     value === "runtime/default" || value === "docker/default" || value.startsWith("localhost/");
-  const bad = sorted(
+  const bad = sortUnique(
     names
       .filter((name) => Object.hasOwn(annotations, name) && !isAllowed(annotations[name] ?? ""))
       .map((name) => `${name}=${JSON.stringify(annotations[name])}`),
@@ -212,7 +212,7 @@ function seccompAnnotations(pod: CheckedPod): ReturnType<CheckPod> {
 }
 
 function seccompProfile(pod: CheckedPod): ReturnType<CheckPod> {
-  return seccompProfiles(pod).forbidden;
+  return checkSeccompProfiles(pod).forbidden;
 }
 
 function sysctls(allowed: readonly string[]): CheckPod {

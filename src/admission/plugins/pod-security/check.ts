@@ -1,4 +1,4 @@
-/** What a check of a pod is, and the words that checks have in common. */
+/** The interface of pod security checks, and helpers for their messages. */
 import type { Container } from "../../../api/core/container/schema.ts";
 import { containersWithPaths } from "../../../api/core/pod-spec/containers.ts";
 import type { PodSpec } from "../../../api/core/pod-spec/schema.ts";
@@ -7,11 +7,11 @@ import type { ObjectMeta } from "../../../api/meta/object-meta.ts";
 export interface CheckedPod {
   readonly metadata: ObjectMeta;
   readonly spec: PodSpec;
-  /** The gate `UserNamespacesPodSecurityStandards`: pods with users of their own may do more. */
-  readonly relaxed: boolean;
+  /** Feature gate `UserNamespacesPodSecurityStandards`: relaxes checks for pods with a user namespace. */
+  readonly relaxUserNamespaces: boolean;
 }
 
-/** Why a pod is not as it must be: in a few words, and which part of it. */
+/** Kubernetes' reason and detail of a violation. */
 export interface Violation {
   readonly reason: string;
   readonly detail: string;
@@ -27,7 +27,7 @@ export interface Check {
   readonly overrides?: readonly string[];
 }
 
-/** In the order in which they run. */
+/** All containers, in the order in which they run. */
 export function containersOf({ spec }: CheckedPod): readonly Container[] {
   return containersWithPaths(spec, "").map(({ container }) => container);
 }
@@ -38,8 +38,8 @@ export function namesWhere(pod: CheckedPod, isBad: (container: Container) => boo
     .map(({ name }) => name);
 }
 
-/** Whether the pod's users are not those of the host, and that counts. */
-export function hasOwnUsers({ relaxed, spec }: CheckedPod): boolean {
+/** Whether the pod has a user namespace and checks are relaxed for it. */
+export function isRelaxed({ relaxUserNamespaces: relaxed, spec }: CheckedPod): boolean {
   return relaxed && spec.hostUsers === false;
 }
 
@@ -48,7 +48,7 @@ export function exceptOnWindows(check: CheckPod): CheckPod {
 }
 
 /** `container "a"`, `containers "a", "b"` */
-export function counted(noun: string, values: readonly string[]): string {
+export function namesText(noun: string, values: readonly string[]): string {
   return `${plural(noun, values.length)} ${quoted(values)}`;
 }
 
@@ -60,13 +60,13 @@ export function quoted(values: readonly string[]): string {
   return values.map((value) => `"${value}"`).join(", ");
 }
 
-export function sorted(values: Iterable<string>): readonly string[] {
+export function sortUnique(values: Iterable<string>): readonly string[] {
   return [...new Set(values)].sort();
 }
 
-/** `pod and container "a"`: who says what must not be said. */
+/** `pod and container "a"`: the parts of the pod that set a forbidden value. */
 export function settersOf(pod: boolean, containers: readonly string[]): string {
-  return [...(pod ? ["pod"] : []), ...(containers.length === 0 ? [] : [counted("container", containers)])].join(
+  return [...(pod ? ["pod"] : []), ...(containers.length === 0 ? [] : [namesText("container", containers)])].join(
     " and ",
   );
 }

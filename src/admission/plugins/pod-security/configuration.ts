@@ -1,4 +1,4 @@
-/** What the operator says of pod security: `PodSecurityConfiguration` of the file with the plugins' configurations. */
+/** Reads `PodSecurityConfiguration` of the admission configuration file. */
 import { list, object, optional, string } from "../../../schema/define.ts";
 import type { Infer } from "../../../schema/schema.ts";
 import { type ConfigurationIdentity, decodeConfiguration } from "../../chain/configuration.ts";
@@ -39,35 +39,35 @@ const podSecurityConfiguration = object("pod-security.admission.config.k8s.io/v1
 });
 type PodSecurityConfiguration = Infer<typeof podSecurityConfiguration>;
 
-export interface PodSecuritySettings {
-  /** For namespaces whose labels say nothing. */
+export interface PodSecurityOptions {
+  /** For namespaces without labels. */
   readonly defaults: Policy;
-  readonly exempt: Readonly<Record<Exemption, ReadonlySet<string>>>;
+  readonly exempt: Readonly<Record<ExemptionDimension, ReadonlySet<string>>>;
 }
 
-type Exemption = keyof NonNullable<PodSecurityConfiguration["exemptions"]>;
+type ExemptionDimension = keyof NonNullable<PodSecurityConfiguration["exemptions"]>;
 
-/** Throws an `Error` that says what is wrong in which line, and what would be right. */
-export function podSecuritySettings(configuration: PluginConfiguration | undefined): PodSecuritySettings {
+/** Throws an `Error` that names the line, the mistake and valid values. */
+export function readPodSecurityOptions(configuration: PluginConfiguration | undefined): PodSecurityOptions {
   const { defaults = {}, exemptions = {} } =
     configuration === undefined ? {} : decodeConfiguration(configuration, IDENTITY, podSecurityConfiguration);
-  const fail = (path: string, why: string): Error =>
-    new Error(`Cannot use ${configuration?.locationOf(path)}: ${path}: ${why}`);
+  const fail = (path: string, reason: string): Error =>
+    new Error(`Cannot use ${configuration?.locationOf(path)}: ${path}: ${reason}`);
   const level = (mode: Mode): LevelVersion => {
-    const wanted = defaults[mode] || "privileged";
-    if (!isLevel(wanted)) throw fail(`defaults.${mode}`, `must be one of ${LEVELS.join(", ")}`);
+    const value = defaults[mode] || "privileged";
+    if (!isLevel(value)) throw fail(`defaults.${mode}`, `must be one of ${LEVELS.join(", ")}`);
     const version = parseVersion(defaults[`${mode}-version`] || LATEST);
     if (version === undefined) throw fail(`defaults.${mode}-version`, 'must be "latest" or "v1.x"');
-    return { level: wanted, version };
+    return { level: value, version };
   };
-  const exempt = (sort: Exemption): ReadonlySet<string> => {
-    const named = exemptions[sort] ?? [];
-    for (const [i, name] of named.entries()) {
-      const path = `exemptions.${sort}[${i}]`;
+  const exempt = (dimension: ExemptionDimension): ReadonlySet<string> => {
+    const list = exemptions[dimension] ?? [];
+    for (const [i, name] of list.entries()) {
+      const path = `exemptions.${dimension}[${i}]`;
       if (name === "") throw fail(path, "must be a name");
-      if (named.indexOf(name) !== i) throw fail(path, `${JSON.stringify(name)} is in the list already`);
+      if (list.indexOf(name) !== i) throw fail(path, `${JSON.stringify(name)} is a duplicate`);
     }
-    return new Set(named);
+    return new Set(list);
   };
   return {
     defaults: { enforce: level("enforce"), audit: level("audit"), warn: level("warn") },

@@ -5,25 +5,25 @@ import type { Pod } from "../../../api/core/pod/schema.ts";
 import { decode } from "../../../schema/decode/decode.ts";
 import { applyDefaults } from "../../../schema/defaults.ts";
 import { parseYaml } from "../../../schema/yaml/yaml.ts";
-import { detailsText, violationsOf } from "./evaluate.ts";
+import { detailsText, findViolations } from "./evaluate.ts";
 import type { LevelVersion } from "./level.ts";
 import { parseVersion } from "./version.ts";
 
 const shared = process.env.SVC_SHARED ?? new URL("../../../../../shared", import.meta.url).pathname;
 const fixtures = `${shared}/oracles/pod-security`;
 
-/** With its defaults, as plugins see it. */
-function filled(pod: Pod): Pod {
+/** The pod with defaults, as plugins receive it. */
+function withDefaults(pod: Pod): Pod {
   const complete = applyDefaults(podKind.schema, pod);
   return podKind.strategy.setDefaults?.(complete) ?? complete;
 }
 
-function found(pod: Pod, level: LevelVersion): string {
+function messageOf(pod: Pod, level: LevelVersion): string {
   const { metadata = {}, spec = { containers: [] } } = pod;
-  return detailsText(violationsOf({ metadata, spec, relaxed: false }, level));
+  return detailsText(findViolations({ metadata, spec, relaxUserNamespaces: false }, level));
 }
 
-t.test("violationsOf() admits and denies what Kubernetes does, by level and release", async (t) => {
+t.test("violationsOf() gives Kubernetes' result for each level and release of the fixtures", async (t) => {
   if (!existsSync(fixtures)) return t.comment("The pods of the Pod Security fixtures are not here");
   let agreed = 0;
   const differing: string[] = [];
@@ -33,15 +33,15 @@ t.test("violationsOf() admits and denies what Kubernetes does, by level and rele
         for (const file of readdirSync(`${fixtures}/${level}/${release}/${outcome}`)) {
           const path = `${level}/${release}/${outcome}/${file}`;
           const text = readFileSync(`${fixtures}/${path}`, "utf8");
-          const pod = filled(decode(podKind.schema, parseYaml(text)[0]?.value).value as Pod);
-          const admitted = found(pod, { level, version: parseVersion(release)! }) === "";
+          const pod = withDefaults(decode(podKind.schema, parseYaml(text)[0]?.value).value as Pod);
+          const admitted = messageOf(pod, { level, version: parseVersion(release)! }) === "";
           if (admitted === (outcome === "pass")) agreed++;
           else differing.push(path);
         }
       }
     }
   }
-  t.comment(`${agreed}/${agreed + differing.length} pods judged as Kubernetes judges them`);
+  t.comment(`${agreed}/${agreed + differing.length} pods with the same result as Kubernetes`);
   t.strictSame(differing, []);
 });
 
@@ -60,16 +60,16 @@ const good = {
   seccompProfile: { type: "RuntimeDefault" },
 };
 
-t.test("violationsOf() tells in Kubernetes' words what is wrong", async (t) => {
+t.test("violationsOf() returns Kubernetes' messages", async (t) => {
   const cases: readonly (readonly [string, LevelVersion["level"], Pod, string])[] = [
     [
-      "a pod that says nothing",
+      "a pod without securityContext",
       "restricted",
       pod({ containers: [container("a")] }),
       'allowPrivilegeEscalation != false (container "a" must set securityContext.allowPrivilegeEscalation=false), unrestricted capabilities (container "a" must set securityContext.capabilities.drop=["ALL"]), runAsNonRoot != true (pod or container "a" must set securityContext.runAsNonRoot=true), seccompProfile (pod or container "a" must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost")',
     ],
     [
-      "baseline faults come first",
+      "baseline violations come first",
       "restricted",
       pod({ hostPID: true, containers: [container("a", { ...good, runAsUser: 0 })] }),
       'host namespaces (hostPID=true), runAsUser=0 (container "a" must not set runAsUser=0)',
@@ -145,19 +145,19 @@ t.test("violationsOf() tells in Kubernetes' words what is wrong", async (t) => {
       'procMount (container "a" must not set securityContext.procMount to "Unmasked")',
     ],
   ];
-  for (const [title, level, subject, text] of cases) t.equal(found(subject, latest(level)), text, title);
+  for (const [title, level, subject, text] of cases) t.equal(messageOf(subject, latest(level)), text, title);
 });
 
-t.test("violationsOf() judges by the release: later ones are as the latest", async (t) => {
+t.test("violationsOf() applies the rules of the release; later releases are as the latest", async (t) => {
   const subject = pod({ containers: [container("a", { ...good, allowPrivilegeEscalation: true })] });
-  t.equal(found(subject, { level: "restricted", version: 7 }), "", "before the rule");
-  t.match(found(subject, { level: "restricted", version: 8 }), /^allowPrivilegeEscalation/u);
-  t.match(found(subject, { level: "restricted", version: 999 }), /^allowPrivilegeEscalation/u);
+  t.equal(messageOf(subject, { level: "restricted", version: 7 }), "", "before the rule");
+  t.match(messageOf(subject, { level: "restricted", version: 8 }), /^allowPrivilegeEscalation/u);
+  t.match(messageOf(subject, { level: "restricted", version: 999 }), /^allowPrivilegeEscalation/u);
 });
 
-t.test("violationsOf() lets pods with users of their own do more, where that gate is on", async (t) => {
+t.test("violationsOf() relaxes checks for pods with a user namespace if the gate is enabled", async (t) => {
   const { metadata = {}, spec } = pod({ hostUsers: false, containers: [container("a", { ...good, runAsUser: 0 })] });
-  const judged = (relaxed: boolean) => violationsOf({ metadata, spec: spec!, relaxed }, latest("restricted")).length;
+  const judged = (relaxed: boolean) => findViolations({ metadata, spec: spec!, relaxUserNamespaces: relaxed }, latest("restricted")).length;
   t.equal(judged(true), 0);
   t.equal(judged(false), 1);
 });

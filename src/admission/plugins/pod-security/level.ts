@@ -1,4 +1,4 @@
-/** How strict a namespace is about its pods, as its labels say it. */
+/** The pod security levels of a namespace, as its labels set them. */
 import { formatVersion, LATEST, type PolicyVersion, parseVersion } from "./version.ts";
 
 export const LEVELS = ["privileged", "baseline", "restricted"] as const;
@@ -27,31 +27,33 @@ export function isLevel(text: string): text is Level {
   return (LEVELS as readonly string[]).includes(text);
 }
 
-export interface LabelledPolicy {
+export interface ParsedPolicy {
   readonly policy: Policy;
-  /** What is wrong with the labels; then what is enforced is restricted, and what is only told of is privileged. */
+  /**
+   * Invalid labels. An invalid enforce level is treated as restricted, an invalid audit or warn level as privileged.
+   */
   readonly errors: readonly string[];
 }
 
-/** The policy of a namespace with these labels: what they leave open is as in `defaults`. */
-export function policyOf(labels: Readonly<Record<string, string>> | undefined, defaults: Policy): LabelledPolicy {
+/** The policy of a namespace with these labels; `defaults` apply to what they do not set. */
+export function parsePolicy(labels: Readonly<Record<string, string>> | undefined, defaults: Policy): ParsedPolicy {
   if (labels === undefined) return { policy: defaults, errors: [] };
   const errors: string[] = [];
-  const wrong = (label: string, value: string, detail: string): void => {
+  const addError = (label: string, value: string, detail: string): void => {
     errors.push(`metadata.labels[${label}]: Invalid value: ${JSON.stringify(value)}: ${detail}`);
   };
-  const said = (mode: Mode): LevelVersion => {
+  const parseMode = (mode: Mode): LevelVersion => {
     const label = `pod-security.kubernetes.io/${mode}`;
     const level = labels[label];
     const version = labels[`${label}-version`];
     const isGood = level === undefined || isLevel(level);
-    if (!isGood) wrong(label, level, `must be one of ${LEVELS.join(", ")}`);
+    if (!isGood) addError(label, level, `must be one of ${LEVELS.join(", ")}`);
     const parsed = version === undefined ? defaults[mode].version : parseVersion(version);
-    if (parsed === undefined) wrong(`${label}-version`, version ?? "", 'must be "latest" or "v1.x"');
+    if (parsed === undefined) addError(`${label}-version`, version ?? "", 'must be "latest" or "v1.x"');
     return {
       level: isGood ? (level ?? defaults[mode].level) : mode === "enforce" ? "restricted" : "privileged",
       version: parsed ?? LATEST,
     };
   };
-  return { policy: { enforce: said("enforce"), audit: said("audit"), warn: said("warn") }, errors };
+  return { policy: { enforce: parseMode("enforce"), audit: parseMode("audit"), warn: parseMode("warn") }, errors };
 }

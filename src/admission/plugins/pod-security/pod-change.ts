@@ -1,11 +1,11 @@
-/** Which changes of a pod are judged: those of what can be changed, and matters to its security. */
+/** Decides which pod updates are evaluated: those of fields that are mutable and relevant to security. */
 import type { Container } from "../../../api/core/container/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 
 const POD_SECCOMP = "seccomp.security.alpha.kubernetes.io/pod";
 const CONTAINER_SECCOMP = "container.seccomp.security.alpha.kubernetes.io/";
 
-export function changesSecurity(next: Pod, previous: Pod): boolean {
+export function isSignificantUpdate(next: Pod, previous: Pod): boolean {
   const annotation = (pod: Pod, name: string) => pod.metadata?.annotations?.[name] ?? "";
   const differs = (container: Pick<Container, "name" | "image">, before: Pick<Container, "image"> | undefined) => {
     const name = CONTAINER_SECCOMP + container.name;

@@ -1,4 +1,4 @@
-/** Pods must be as secure as the labels of their namespace demand: Kubernetes' PodSecurity. */
+/** PodSecurity: enforces the Pod Security Standards that the labels of the namespace select. */
 
 import { namespaceKind } from "../../../api/core/namespace/kind.ts";
 import type { Namespace } from "../../../api/core/namespace/schema.ts";
@@ -12,33 +12,33 @@ import { matchesResource, metadataOf, newForbidden } from "../../chain/attribute
 import type { PluginDeps } from "../../chain/factory.ts";
 import type { AdmissionAttributes, AdmissionPlugin, AdmissionRequest } from "../../chain/plugin.ts";
 import type { CheckedPod } from "./check.ts";
-import { podSecuritySettings } from "./configuration.ts";
-import { detailsText, violationsOf } from "./evaluate.ts";
-import { formatLevel, type LabelledPolicy, type LevelVersion, MODES, type Policy, policyOf } from "./level.ts";
-import { podSecurityMetrics } from "./metrics.ts";
-import { changesSecurity } from "./pod-change.ts";
-import { presentViolations, tightens } from "./present-pods.ts";
+import { readPodSecurityOptions } from "./configuration.ts";
+import { detailsText, findViolations } from "./evaluate.ts";
+import { formatLevel, type ParsedPolicy, type LevelVersion, MODES, type Policy, parsePolicy } from "./level.ts";
+import { createPodSecurityMetrics } from "./metrics.ts";
+import { isSignificantUpdate } from "./pod-change.ts";
+import { warnExistingPods, isTightened } from "./present-pods.ts";
 import { hasTemplate, templateOf } from "./templates.ts";
 
-const ANNOTATIONS = "pod-security.kubernetes.io/";
-/** What can change a pod in no way that matters here, or is no pod. */
-const IGNORED: ReadonlySet<string> = new Set("exec attach binding eviction log portforward proxy status".split(" "));
+const ANNOTATION_PREFIX = "pod-security.kubernetes.io/";
+/** Subresources that do not change the security of a pod, or are not pods. */
+const IGNORED_SUBRESOURCES: ReadonlySet<string> = new Set("exec attach binding eviction log portforward proxy status".split(" "));
 
 export function podSecurity(
   deps: Pick<PluginDeps, "reader" | "clock" | "metrics" | "isFeatureEnabled" | "configuration">,
 ): AdmissionPlugin {
   const { reader, clock, isFeatureEnabled } = deps;
-  const { defaults, exempt } = podSecuritySettings(deps.configuration);
-  const metrics = podSecurityMetrics(deps.metrics);
+  const { defaults, exempt } = readPodSecurityOptions(deps.configuration);
+  const metrics = createPodSecurityMetrics(deps.metrics);
   const relaxed = isFeatureEnabled("UserNamespacesPodSecurityStandards");
-  const checked = (metadata: ObjectMeta, spec: PodSpec): CheckedPod => ({ metadata, spec, relaxed });
+  const toCheckedPod = (metadata: ObjectMeta, spec: PodSpec): CheckedPod => ({ metadata, spec, relaxUserNamespaces: relaxed });
 
   async function validateNamespace(request: AdmissionRequest): Promise<void> {
-    const { enforce } = policyOf(metadataOf(request.object).labels, defaults).policy;
-    const before = policyOf(metadataOf(request.oldObject).labels, defaults).policy.enforce;
-    if (!tightens(enforce, before) || exempt.namespaces.has(request.namespace)) return;
+    const { enforce } = parsePolicy(metadataOf(request.object).labels, defaults).policy;
+    const before = parsePolicy(metadataOf(request.oldObject).labels, defaults).policy.enforce;
+    if (!isTightened(enforce, before) || exempt.namespaces.has(request.namespace)) return;
     const pods = (await reader.list(podKind, request.namespace, request)).filter(({ spec }) => !isExempt(spec));
-    for (const text of presentViolations(request.namespace, pods, enforce, checked, clock)) request.warn(text);
+    for (const text of warnExistingPods(request.namespace, pods, enforce, toCheckedPod, clock)) request.warn(text);
   }
 
   function validatePod(request: AdmissionRequest): MaybePromise<void> {
@@ -47,89 +47,89 @@ export function podSecurity(
       : exempt.usernames.has(request.user.name)
         ? "user"
         : undefined;
-    if (sort !== undefined) return exempted(request, sort);
+    if (sort !== undefined) return recordExemption(request, sort);
     return andThen(reader.get(namespaceKind, "", request.namespace, request), (found) => {
-      if (found !== undefined) return judgeIn(found, request);
-      throw new StatusError(500, "InternalError", `failed to reader namespace ${JSON.stringify(request.namespace)}`);
+      if (found !== undefined) return evaluateInNamespace(found, request);
+      throw new StatusError(500, "InternalError", `failed to lookup namespace ${JSON.stringify(request.namespace)}`);
     });
   }
 
-  function judgeIn({ metadata }: Namespace, request: AdmissionRequest): void {
-    const labelled = policyOf(metadata?.labels, defaults);
+  function evaluateInNamespace({ metadata }: Namespace, request: AdmissionRequest): void {
+    const labelled = parsePolicy(metadata?.labels, defaults);
     const isPod = request.kind.plural === podKind.plural;
     const modes = isPod ? MODES : (["audit", "warn"] as const);
     if (labelled.errors.length === 0 && modes.every((mode) => labelled.policy[mode].level === "privileged")) return;
     const target = isPod ? (request.object as Pod) : templateOf(request.object!);
     if (target?.spec === undefined) return;
-    if (isPod && request.operation === "UPDATE" && !changesSecurity(target as Pod, request.oldObject as Pod)) return;
-    if (isExempt(target.spec)) exempted(request, "runtimeClass");
-    else judge(request, labelled, checked(metadataOf(target), target.spec), isPod);
+    if (isPod && request.operation === "UPDATE" && !isSignificantUpdate(target as Pod, request.oldObject as Pod)) return;
+    if (isExempt(target.spec)) recordExemption(request, "runtimeClass");
+    else evaluatePod(request, labelled, toCheckedPod(metadataOf(target), target.spec), isPod);
   }
 
   function isExempt(spec: PodSpec | undefined): boolean {
     return exempt.runtimeClasses.has(spec?.runtimeClassName ?? "");
   }
 
-  function exempted(request: AdmissionRequest, sort: string): void {
-    request.annotate(`${ANNOTATIONS}exempt`, sort);
-    metrics.exempted(request);
+  function recordExemption(request: AdmissionRequest, sort: string): void {
+    request.annotate(`${ANNOTATION_PREFIX}exempt`, sort);
+    metrics.recordExemption(request);
   }
 
-  /** What is made of templates is judged again when it is made: they are told of, not refused. */
-  function judge(
+  /** Pods of templates are evaluated again on creation, so templates only cause warnings and audit annotations. */
+  function evaluatePod(
     request: AdmissionRequest,
-    { policy, errors }: LabelledPolicy,
+    { policy, errors }: ParsedPolicy,
     pod: CheckedPod,
     enforced: boolean,
   ): void {
     if (errors.length > 0) {
-      request.annotate(`${ANNOTATIONS}error`, `Failed to parse policy: ${errors.join(", ")}`);
-      metrics.failed(request);
+      request.annotate(`${ANNOTATION_PREFIX}error`, `Failed to parse policy: ${errors.join(", ")}`);
+      metrics.recordError(request);
     }
-    const evaluate = evaluator(pod);
+    const evaluate = createEvaluator(pod);
     const denied = enforced ? evaluate(policy.enforce) : "";
     if (enforced) {
-      request.annotate(`${ANNOTATIONS}enforce-policy`, formatLevel(policy.enforce));
-      metrics.evaluated(request, "enforce", policy.enforce, denied === "" ? "allow" : "deny");
+      request.annotate(`${ANNOTATION_PREFIX}enforce-policy`, formatLevel(policy.enforce));
+      metrics.recordEvaluation(request, "enforce", policy.enforce, denied === "" ? "allow" : "deny");
     }
     const audited = evaluate(policy.audit);
     if (audited !== "") {
-      request.annotate(`${ANNOTATIONS}audit-violations`, `would ${violates(policy, "audit")}: ${audited}`);
-      metrics.evaluated(request, "audit", policy.audit, "deny");
+      request.annotate(`${ANNOTATION_PREFIX}audit-violations`, `would ${violationPrefix(policy, "audit")}: ${audited}`);
+      metrics.recordEvaluation(request, "audit", policy.audit, "deny");
     }
-    if (denied !== "") throw newForbidden(request, `${violates(policy, "enforce", "violates")}: ${denied}`);
+    if (denied !== "") throw newForbidden(request, `${violationPrefix(policy, "enforce", "violates")}: ${denied}`);
     const warned = evaluate(policy.warn);
     if (warned === "") return;
-    request.warn(`would ${violates(policy, "warn")}: ${warned}`);
-    metrics.evaluated(request, "warn", policy.warn, "deny");
+    request.warn(`would ${violationPrefix(policy, "warn")}: ${warned}`);
+    metrics.recordEvaluation(request, "warn", policy.warn, "deny");
   }
 
   return {
     name: "PodSecurity",
-    handles: (attributes) => matchesResource(attributes, namespaceKind, ["UPDATE"]) || isOfPods(attributes),
+    handles: (attributes) => matchesResource(attributes, namespaceKind, ["UPDATE"]) || appliesToPods(attributes),
     validate: (request) =>
       request.kind.plural === namespaceKind.plural ? validateNamespace(request) : validatePod(request),
   };
 }
 
-function isOfPods({ kind, operation, subresource }: AdmissionAttributes): boolean {
+function appliesToPods({ kind, operation, subresource }: AdmissionAttributes): boolean {
   if (operation !== "CREATE" && operation !== "UPDATE") return false;
   const isPod = kind.group === podKind.group && kind.plural === podKind.plural;
-  return isPod ? !IGNORED.has(subresource) : subresource === "" && hasTemplate(kind);
+  return isPod ? !IGNORED_SUBRESOURCES.has(subresource) : subresource === "" && hasTemplate(kind);
 }
 
 /** `violate PodSecurity "restricted:latest"` */
-function violates(policy: Policy, mode: keyof Policy, verb = "violate"): string {
+function violationPrefix(policy: Policy, mode: keyof Policy, verb = "violate"): string {
   return `${verb} PodSecurity ${JSON.stringify(formatLevel(policy[mode]))}`;
 }
 
-/** What a level finds, as text; most namespaces demand, audit and warn of the same one. */
-function evaluator(pod: CheckedPod): (level: LevelVersion) => string {
-  const known = new Map<string, string>();
+/** Caches messages by level, since most namespaces enforce, audit and warn at the same level. */
+function createEvaluator(pod: CheckedPod): (level: LevelVersion) => string {
+  const messages = new Map<string, string>();
   return (level) => {
     const name = formatLevel(level);
-    const found = known.get(name) ?? detailsText(violationsOf(pod, level));
-    known.set(name, found);
+    const found = messages.get(name) ?? detailsText(findViolations(pod, level));
+    messages.set(name, found);
     return found;
   };
 }

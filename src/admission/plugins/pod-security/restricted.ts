@@ -1,4 +1,4 @@
-/** What pods must do beside keeping to the baseline where they are to have no more than they need. */
+/** The checks of the restricted level of the Pod Security Standards, in addition to the baseline. */
 import type { Volume } from "../../../api/core/volume/schema.ts";
 import { addedCapabilities } from "./baseline.ts";
 import {
@@ -6,20 +6,20 @@ import {
   type CheckedPod,
   type CheckPod,
   containersOf,
-  counted,
+  namesText,
   exceptOnWindows,
-  hasOwnUsers,
+  isRelaxed,
   namesWhere,
   plural,
   quoted,
   settersOf,
-  sorted,
+  sortUnique,
 } from "./check.ts";
-import { seccompProfiles } from "./seccomp.ts";
+import { checkSeccompProfiles } from "./seccomp.ts";
 
 const NET_BIND_SERVICE: ReadonlySet<string> = new Set(["NET_BIND_SERVICE"]);
 
-const VOLUMES = [
+const ALLOWED_VOLUMES = [
   "configMap",
   "csi",
   "downwardAPI",
@@ -31,7 +31,7 @@ const VOLUMES = [
   "secret",
 ] as const;
 
-/** In the order of their names, in which clients are told, after those of the baseline. */
+/** Sorted by id, the order of violations in messages; they follow those of the baseline. */
 export const restricted: readonly Check[] = [
   {
     id: "allowPrivilegeEscalation",
@@ -64,7 +64,7 @@ export const restricted: readonly Check[] = [
 function allowPrivilegeEscalation(pod: CheckedPod): ReturnType<CheckPod> {
   const bad = namesWhere(pod, ({ securityContext }) => securityContext?.allowPrivilegeEscalation !== false);
   if (bad.length === 0) return undefined;
-  const detail = `${counted("container", bad)} must set securityContext.allowPrivilegeEscalation=false`;
+  const detail = `${namesText("container", bad)} must set securityContext.allowPrivilegeEscalation=false`;
   return { reason: "allowPrivilegeEscalation != false", detail };
 }
 
@@ -78,19 +78,19 @@ function capabilities(pod: CheckedPod): ReturnType<CheckPod> {
   const details = [
     ...(keeping.length === 0
       ? []
-      : [`${counted("container", keeping)} must set securityContext.capabilities.drop=["ALL"]`]),
+      : [`${namesText("container", keeping)} must set securityContext.capabilities.drop=["ALL"]`]),
     ...(added === undefined ? [] : [added.detail]),
   ];
   return details.length === 0 ? undefined : { reason, detail: details.join("; ") };
 }
 
 function restrictedVolumes({ spec }: CheckedPod): ReturnType<CheckPod> {
-  const bad = (spec.volumes ?? []).filter((volume) => VOLUMES.every((source) => volume[source] === undefined));
+  const bad = (spec.volumes ?? []).filter((volume) => ALLOWED_VOLUMES.every((source) => volume[source] === undefined));
   if (bad.length === 0) return undefined;
   const names = bad.map(({ name }) => name);
-  const types = sorted(bad.map(sourceOf));
+  const types = sortUnique(bad.map(sourceOf));
   const uses = `${bad.length === 1 ? "uses" : "use"} ${plural("restricted volume type", types.length)}`;
-  return { reason: "restricted volume types", detail: `${counted("volume", names)} ${uses} ${quoted(types)}` };
+  return { reason: "restricted volume types", detail: `${namesText("volume", names)} ${uses} ${quoted(types)}` };
 }
 
 function sourceOf(volume: Volume): string {
@@ -98,7 +98,7 @@ function sourceOf(volume: Volume): string {
 }
 
 function runAsNonRoot(pod: CheckedPod): ReturnType<CheckPod> {
-  if (hasOwnUsers(pod)) return undefined;
+  if (isRelaxed(pod)) return undefined;
   const own = pod.spec.securityContext?.runAsNonRoot;
   const bad = namesWhere(pod, ({ securityContext }) => securityContext?.runAsNonRoot === false);
   const reason = "runAsNonRoot != true";
@@ -107,12 +107,12 @@ function runAsNonRoot(pod: CheckedPod): ReturnType<CheckPod> {
   }
   const silent = own === true ? [] : namesWhere(pod, (each) => each.securityContext?.runAsNonRoot === undefined);
   if (silent.length === 0) return undefined;
-  const detail = `pod or ${counted("container", silent)} must set securityContext.runAsNonRoot=true`;
+  const detail = `pod or ${namesText("container", silent)} must set securityContext.runAsNonRoot=true`;
   return { reason, detail };
 }
 
 function runAsUser(pod: CheckedPod): ReturnType<CheckPod> {
-  if (hasOwnUsers(pod)) return undefined;
+  if (isRelaxed(pod)) return undefined;
   const isRoot = (user: number | bigint | undefined) => user !== undefined && Number(user) === 0;
   const own = isRoot(pod.spec.securityContext?.runAsUser);
   const bad = containersOf(pod)
@@ -123,6 +123,6 @@ function runAsUser(pod: CheckedPod): ReturnType<CheckPod> {
 }
 
 function seccompProfile(pod: CheckedPod): ReturnType<CheckPod> {
-  const { forbidden, missing } = seccompProfiles(pod);
+  const { forbidden, missing } = checkSeccompProfiles(pod);
   return forbidden ?? missing;
 }

@@ -1,35 +1,35 @@
-/** What pods say of the system calls that they may make. */
+/** Checks of seccomp profiles. */
 import {
   type CheckedPod,
   type CheckPod,
   containersOf,
-  counted,
+  namesText,
   namesWhere,
   quoted,
   settersOf,
-  sorted,
+  sortUnique,
 } from "./check.ts";
 
-/** Whether a profile holds a process back at all; those of AppArmor have the same types. */
+/** Whether the profile type restricts a process. AppArmor has the same types. */
 export function isConfined(type: string): boolean {
   return type === "RuntimeDefault" || type === "Localhost";
 }
 
 export interface SeccompProfiles {
-  /** Who says what must not be said. */
+  /** The violation of pods that set a forbidden profile. */
   readonly forbidden: ReturnType<CheckPod>;
-  /** Who says nothing, and for whom the pod says nothing either. */
+  /** The violation of containers without a profile, in a pod without one. */
   readonly missing: ReturnType<CheckPod>;
 }
 
-export function seccompProfiles(pod: CheckedPod): SeccompProfiles {
+export function checkSeccompProfiles(pod: CheckedPod): SeccompProfiles {
   const own = pod.spec.securityContext?.seccompProfile?.type;
   const typeOf = ({ securityContext }: ReturnType<typeof containersOf>[number]) =>
     securityContext?.seccompProfile?.type;
   const isBad = (type: string | undefined): type is string => type !== undefined && !isConfined(type);
   const bad = namesWhere(pod, (container) => isBad(typeOf(container)));
   const silent = own !== undefined && isConfined(own) ? [] : namesWhere(pod, (each) => typeOf(each) === undefined);
-  const types = quoted(sorted([own, ...containersOf(pod).map(typeOf)].filter((type) => isBad(type))));
+  const types = quoted(sortUnique([own, ...containersOf(pod).map(typeOf)].filter((type) => isBad(type))));
   const isForbidden = isBad(own) || bad.length > 0;
   const member = "securityContext.seccompProfile.type to";
   return {
@@ -41,7 +41,7 @@ export function seccompProfiles(pod: CheckedPod): SeccompProfiles {
         ? undefined
         : {
             reason: "seccompProfile",
-            detail: `pod or ${counted("container", silent)} must set ${member} "RuntimeDefault" or "Localhost"`,
+            detail: `pod or ${namesText("container", silent)} must set ${member} "RuntimeDefault" or "Localhost"`,
           },
   };
 }

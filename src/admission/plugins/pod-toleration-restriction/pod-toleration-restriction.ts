@@ -1,4 +1,4 @@
-/** Pods of a namespace tolerate what the namespace is given, and nothing else than it may have. */
+/** PodTolerationRestriction: adds the default tolerations of the namespace to pods, and enforces its whitelist. */
 
 import { namespaceKind } from "../../../api/core/namespace/kind.ts";
 import { podKind } from "../../../api/core/pod/kind.ts";
@@ -12,7 +12,7 @@ import { matchesResource } from "../../chain/attributes.ts";
 import { type ConfigurationIdentity, decodeConfiguration } from "../../chain/configuration.ts";
 import type { PluginDeps } from "../../chain/factory.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../../chain/plugin.ts";
-import { covers, mergedTolerations } from "./merge-tolerations.ts";
+import { isSuperset, mergeTolerations } from "./merge-tolerations.ts";
 
 const DEFAULTS = "scheduler.alpha.kubernetes.io/defaultTolerations";
 const WHITELIST = "scheduler.alpha.kubernetes.io/tolerationsWhitelist";
@@ -36,17 +36,17 @@ const MEMORY_PRESSURE: Toleration = {
   effect: "NoSchedule",
 };
 
-/** Throws one sentence for an operator. */
+/** Throws an error in one sentence, for the operator. */
 export function podTolerationRestriction({ reader, configuration }: Pick<PluginDeps, "reader" | "configuration">) {
   const cluster = configuration === undefined ? {} : decodeConfiguration(configuration, IDENTITY, schema);
-  /** Undefined where the namespace says nothing. */
-  const ofNamespace = async (
+  /** Undefined if the namespace has no such annotation. */
+  const annotatedTolerations = async (
     annotation: string,
     request: AdmissionRequest,
   ): Promise<readonly Toleration[] | undefined> => {
     const found = await reader.get(namespaceKind, "", request.namespace, request);
     const text = found?.metadata?.annotations?.[annotation];
-    return text === undefined ? undefined : parse(annotation, text);
+    return text === undefined ? undefined : parseAnnotation(annotation, text);
   };
   const plugin: AdmissionPlugin = {
     name: "PodTolerationRestriction",
@@ -54,18 +54,18 @@ export function podTolerationRestriction({ reader, configuration }: Pick<PluginD
     async mutate(request) {
       const pod = request.object as Pod;
       if (pod.spec === undefined) return undefined;
-      const { tolerations: own = [] } = pod.spec;
-      const given = request.operation === "CREATE" ? ((await ofNamespace(DEFAULTS, request)) ?? cluster.default) : [];
-      const merged = (given ?? []).length === 0 ? own : mergedTolerations(given ?? [], own);
-      const tolerations = qosClassOf(pod.spec) === "BestEffort" ? merged : mergedTolerations(merged, [MEMORY_PRESSURE]);
-      return tolerations === own ? undefined : ({ ...pod, spec: { ...pod.spec, tolerations } } as Pod);
+      const { tolerations: podTolerations = [] } = pod.spec;
+      const defaults = request.operation === "CREATE" ? ((await annotatedTolerations(DEFAULTS, request)) ?? cluster.default) : [];
+      const merged = (defaults ?? []).length === 0 ? podTolerations : mergeTolerations(defaults ?? [], podTolerations);
+      const tolerations = qosClassOf(pod.spec) === "BestEffort" ? merged : mergeTolerations(merged, [MEMORY_PRESSURE]);
+      return tolerations === podTolerations ? undefined : ({ ...pod, spec: { ...pod.spec, tolerations } } as Pod);
     },
     async validate(request) {
       const { tolerations = [] } = (request.object as Pod).spec ?? {};
       if (tolerations.length === 0) return;
-      const whitelist = (await ofNamespace(WHITELIST, request)) ?? cluster.whitelist ?? [];
+      const whitelist = (await annotatedTolerations(WHITELIST, request)) ?? cluster.whitelist ?? [];
       if (whitelist.length === 0) return;
-      if (tolerations.every((one) => whitelist.some((allowed) => covers(allowed, one)))) return;
+      if (tolerations.every((one) => whitelist.some((allowed) => isSuperset(allowed, one)))) return;
       const what = "pod tolerations (possibly merged with namespace default tolerations)";
       throw new StatusError(500, "", `${what} conflict with its namespace whitelist`);
     },
@@ -73,8 +73,8 @@ export function podTolerationRestriction({ reader, configuration }: Pick<PluginD
   return plugin;
 }
 
-/** Throws a 500, as Kubernetes does, for what somebody has written to a namespace and is no list of tolerations. */
-function parse(annotation: string, text: string): readonly Toleration[] {
+/** Throws a 500 for an invalid annotation, as Kubernetes does. */
+function parseAnnotation(annotation: string, text: string): readonly Toleration[] {
   if (text === "") return [];
   try {
     const { value, errors } = decode(tolerationList, JSON.parse(text), { unknownFields: "drop" });

@@ -1,4 +1,4 @@
-/** Pods have the labels that tell where their node stands, so that what runs in them may know. */
+/** PodTopologyLabels: copies the zone and region labels of the node to the pods bound to it, for the downward API. */
 import type { Binding } from "../../../api/core/binding/schema.ts";
 import { nodeKind } from "../../../api/core/node/kind.ts";
 import { podKind } from "../../../api/core/pod/kind.ts";
@@ -20,8 +20,8 @@ export function podTopologyLabels({ reader }: Pick<PluginDeps, "reader">): Admis
       const nodeName = objectKind.kind === "Binding" ? targetOf(object as Binding) : (object as Pod).spec?.nodeName;
       if (!nodeName) return undefined;
       return andThen(reader.get(nodeKind, "", nodeName, request), (node) => {
-        const known = node?.metadata?.labels ?? {};
-        const added = LABELS.flatMap((label) => (known[label] === undefined ? [] : [[label, known[label]] as const]));
+        const nodeLabels = node?.metadata?.labels ?? {};
+        const added = LABELS.flatMap((label) => (nodeLabels[label] === undefined ? [] : [[label, nodeLabels[label]] as const]));
         if (added.length === 0) return undefined;
         const metadata = metadataOf(object);
         return { ...object, metadata: { ...metadata, labels: { ...Object.fromEntries(added), ...metadata.labels } } };

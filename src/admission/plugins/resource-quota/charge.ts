@@ -1,6 +1,6 @@
 /**
- * Charges requests to quotas, exactly once and never beyond them, however many come at once: those of a namespace that
- * wait are checked one after the other against the same state and written together, if nobody has written meanwhile.
+ * Charges requests to quotas atomically. Concurrent requests of a namespace wait and form a batch: they are checked one
+ * after the other against the same quotas, and the result is written once. A conflicting write restarts the check.
  */
 
 import { resourceQuotaKind } from "../../../api/core/resource-quota/kind.ts";
@@ -13,9 +13,9 @@ import { checkRequest } from "./check.ts";
 import type { LimitedResource } from "./configuration.ts";
 import type { Evaluator } from "./evaluator.ts";
 
-/** As Kubernetes. */
+/** As in Kubernetes. */
 const WAIT_MS = 10_000;
-/** Others write a quota now and then: other servers, and the controller that counts anew. */
+/** Conflicts are rare: other servers and the resource quota controller also write quotas. */
 const ATTEMPTS = 10;
 
 export interface ChargerDeps {
@@ -33,9 +33,9 @@ interface Waiter {
   isSettled: boolean;
 }
 
-export class Charger {
+export class QuotaCharger {
   readonly #deps: ChargerDeps;
-  /** By namespace, where somebody is at work. As many wait as requests are in flight. */
+  /** Waiting requests of the namespaces that are being worked on, bounded by the number of requests in flight. */
   readonly #waiting = new Map<string, Waiter[]>();
 
   constructor(deps: ChargerDeps) {
@@ -45,7 +45,7 @@ export class Charger {
   /** Resolves when the request fits and is charged. Rejects with a `StatusError`. */
   charge(request: AdmissionRequest, evaluator: Evaluator): Promise<void> {
     return new Promise((resolve, reject) => {
-      const timer = this.#deps.clock.timer(WAIT_MS, () => waiter.settle(late()));
+      const timer = this.#deps.clock.timer(WAIT_MS, () => waiter.settle(newTimeout()));
       const waiter: Waiter = {
         request,
         evaluator,
@@ -59,17 +59,17 @@ export class Charger {
       };
       const queue = this.#waiting.get(request.namespace);
       if (queue !== undefined) queue.push(waiter);
-      else void this.#work(request.namespace, waiter);
+      else void this.#processQueue(request.namespace, waiter);
     });
   }
 
-  async #work(namespace: string, first: Waiter): Promise<void> {
+  async #processQueue(namespace: string, first: Waiter): Promise<void> {
     const queue = [first];
     this.#waiting.set(namespace, queue);
     while (queue.length > 0) {
       const batch = queue.splice(0).filter(({ isSettled }) => !isSettled);
       try {
-        await this.#settle(namespace, batch);
+        await this.#chargeBatch(namespace, batch);
       } catch (error) {
         for (const waiter of batch) if (!waiter.isSettled) waiter.settle(error);
       }
@@ -77,52 +77,52 @@ export class Charger {
     this.#waiting.delete(namespace);
   }
 
-  async #settle(namespace: string, batch: readonly Waiter[]): Promise<void> {
+  async #chargeBatch(namespace: string, batch: readonly Waiter[]): Promise<void> {
     const { reader, limited, stopping } = this.#deps;
     let waiting = batch;
     let quotas = await reader.list(resourceQuotaKind, namespace, stopping);
     for (let attempt = 1; waiting.length > 0; attempt++) {
-      const { charged, after } = checkAll(quotas, waiting, limited);
-      const overtaken = await this.#write(quotas, after);
-      if (overtaken.length === 0 || charged.length === 0) {
+      const { charged, after } = checkBatch(quotas, waiting, limited);
+      const conflicts = await this.#write(quotas, after);
+      if (conflicts.length === 0 || charged.length === 0) {
         for (const waiter of charged) waiter.settle();
         return;
       }
-      if (attempt === ATTEMPTS) throw overtakenError(overtaken[0]!);
-      // What is written already has what these requests use: only the others are asked again.
+      if (attempt === ATTEMPTS) throw newConflict(conflicts[0]!);
+      // The quotas that were written include these requests; only those with a conflict are checked again.
       waiting = charged.filter(({ isSettled }) => !isSettled);
       const latest = await reader.list(resourceQuotaKind, namespace, stopping);
-      quotas = latest.filter(({ metadata }) => overtaken.includes(metadata?.name ?? ""));
+      quotas = latest.filter(({ metadata }) => conflicts.includes(metadata?.name ?? ""));
     }
   }
 
-  /** Resolves with the names of those that somebody else has written since they were read. */
+  /** Resolves with the names of the quotas that changed since they were read. */
   async #write(before: readonly ResourceQuota[], after: readonly ResourceQuota[]): Promise<readonly string[]> {
     const { writer, stopping } = this.#deps;
-    const overtaken: string[] = [];
+    const conflicts: string[] = [];
     for (const [i, quota] of after.entries()) {
       if (quota === before[i]) continue;
       const { namespace = "", name = "", resourceVersion } = metadataOf(quota);
-      const next = (present: ResourceQuota): ResourceQuota => {
-        if (metadataOf(present).resourceVersion !== resourceVersion) throw new Overtaken();
+      const update = (present: ResourceQuota): ResourceQuota => {
+        if (metadataOf(present).resourceVersion !== resourceVersion) throw new QuotaConflict();
         return { ...present, status: quota.status };
       };
       try {
-        await writer.update(resourceQuotaKind, { namespace, name, subresource: "status" }, next, stopping);
+        await writer.update(resourceQuotaKind, { namespace, name, subresource: "status" }, update, stopping);
       } catch (error) {
         const isGone = error instanceof StatusError && error.status.code === 404;
-        if (!(error instanceof Overtaken) && !isGone) throw error;
-        overtaken.push(name);
+        if (!(error instanceof QuotaConflict) && !isGone) throw error;
+        conflicts.push(name);
       }
     }
-    return overtaken;
+    return conflicts;
   }
 }
 
-class Overtaken extends Error {}
+class QuotaConflict extends Error {}
 
-/** Each is checked against what those before it leave. Settles all that need not be written. */
-function checkAll(
+/** Checks each request against the usage that includes the ones before it. Settles requests that need no write. */
+function checkBatch(
   quotas: readonly ResourceQuota[],
   waiters: readonly Waiter[],
   limited: readonly LimitedResource[],
@@ -145,14 +145,14 @@ function checkAll(
   return { charged, after };
 }
 
-function overtakenError(name: string): StatusError {
-  const why = "the object has been modified; please apply your changes to the latest version and try again";
-  return conflict({ group: "", resource: resourceQuotaKind.plural, name }, why);
+function newConflict(name: string): StatusError {
+  const reason = "the object has been modified; please apply your changes to the latest version and try again";
+  return conflict({ group: "", resource: resourceQuotaKind.plural, name }, reason);
 }
 
-function late(): StatusError {
-  const why = "resource quota evaluation timed out";
-  return new StatusError(500, "InternalError", `Internal error occurred: ${why}`, {
-    details: { causes: [{ message: why }] },
+function newTimeout(): StatusError {
+  const reason = "resource quota evaluation timed out";
+  return new StatusError(500, "InternalError", `Internal error occurred: ${reason}`, {
+    details: { causes: [{ message: reason }] },
   });
 }

@@ -1,4 +1,4 @@
-/** Whether a request fits into the quotas of its namespace, and what they have used then. */
+/** Checks a request against the quotas of its namespace and computes the new usage. */
 
 import { podKind } from "../../../api/core/pod/kind.ts";
 import type { ResourceQuota } from "../../../api/core/resource-quota/schema.ts";
@@ -21,8 +21,8 @@ import type { Evaluator } from "./evaluator.ts";
 import { type Scope, scopesOf, scopesText } from "./scopes.ts";
 
 /**
- * The same quotas with what is used when the request is done; `quotas` itself where that changes nothing. Throws a
- * `StatusError` for what does not fit.
+ * Returns the quotas with the usage after the request; `quotas` itself if the usage does not change. Throws a
+ * `StatusError` if the request exceeds a quota.
  */
 export function checkRequest(
   quotas: readonly ResourceQuota[],
@@ -31,23 +31,23 @@ export function checkRequest(
   limited: readonly LimitedResource[],
 ): readonly ResourceQuota[] {
   const object = request.object as ApiObject;
-  const concerned = quotas.filter((quota) => concerns(quota, object, evaluator));
-  for (const quota of concerned) checkState(quota, request, object, evaluator);
-  const change = changeOf(request, object, evaluator);
+  const matching = quotas.filter((quota) => appliesTo(quota, object, evaluator));
+  for (const quota of matching) checkState(quota, request, object, evaluator);
+  const change = usageDelta(request, object, evaluator);
   if (change.size === 0) return quotas;
-  checkCovered(quotas, concerned, request, object, evaluator, limited);
-  return concerned.length === 0
+  checkCovered(quotas, matching, request, object, evaluator, limited);
+  return matching.length === 0
     ? quotas
-    : quotas.map((quota) => (concerned.includes(quota) ? charged(quota, change, request) : quota));
+    : quotas.map((quota) => (matching.includes(quota) ? chargeQuota(quota, change, request) : quota));
 }
 
-/** Whether the quota limits anything of such objects, and has this one within its scopes. */
-export function concerns(quota: ResourceQuota, object: ApiObject, evaluator: Evaluator): boolean {
-  return limitedBy(quota, evaluator).length > 0 && scopesOf(quota).every((scope) => evaluator.isWithin(scope, object));
+/** Whether the quota limits resources of such objects and its scopes match this one. */
+export function appliesTo(quota: ResourceQuota, object: ApiObject, evaluator: Evaluator): boolean {
+  return limitedResourcesOf(quota, evaluator).length > 0 && scopesOf(quota).every((scope) => evaluator.matchesScope(scope, object));
 }
 
-/** Until its status says so, a quota limits nothing. */
-function limitedBy({ status }: ResourceQuota, evaluator: Evaluator): readonly string[] {
+/** A quota without status does not limit anything yet. */
+function limitedResourcesOf({ status }: ResourceQuota, evaluator: Evaluator): readonly string[] {
   return Object.keys(status?.hard ?? {})
     .filter((name) => evaluator.counts(name))
     .sort();
@@ -55,15 +55,17 @@ function limitedBy({ status }: ResourceQuota, evaluator: Evaluator): readonly st
 
 function checkState(quota: ResourceQuota, request: AdmissionRequest, object: ApiObject, evaluator: Evaluator): void {
   const { name } = metadataOf(quota);
-  const resources = limitedBy(quota, evaluator);
+  const resources = limitedResourcesOf(quota, evaluator);
   const missing = evaluator.missing?.(object, resources);
   if (missing !== undefined) throw newForbidden(request, `failed quota: ${name}: ${missing}`);
   if (resources.every((resource) => quota.status?.used?.[resource] !== undefined)) return;
   throw newForbidden(request, `status unknown for quota: ${name}, resources: ${resources.join(",")}`);
 }
 
-/** How much more is used. What became less is counted out later, but of pods that are resized. */
-function changeOf(request: AdmissionRequest, object: ApiObject, evaluator: Evaluator): ResourceQuantities {
+/**
+ * The additional usage. Usage that decreases is only counted here for pods; otherwise the controller recalculates it.
+ */
+function usageDelta(request: AdmissionRequest, object: ApiObject, evaluator: Evaluator): ResourceQuantities {
   const usage = evaluator.usage(object);
   const negative = [...filterResources(usage, (_, { nanos }) => nanos < 0n).keys()].sort();
   if (negative.length > 0) {
@@ -75,10 +77,10 @@ function changeOf(request: AdmissionRequest, object: ApiObject, evaluator: Evalu
   return filterResources(change, (_, { nanos }) => (isPod ? nanos !== 0n : nanos > 0n));
 }
 
-/** What the operator keeps for those whom a quota allows it. */
+/** Rejects the use of limited resources without a quota that covers them (`limitedResources`). */
 function checkCovered(
   quotas: readonly ResourceQuota[],
-  concerned: readonly ResourceQuota[],
+  matching: readonly ResourceQuota[],
   request: AdmissionRequest,
   object: ApiObject,
   evaluator: Evaluator,
@@ -87,27 +89,27 @@ function checkCovered(
   if (limited.length === 0) return;
   const isOwn = ({ apiGroup = "", resource }: LimitedResource): boolean =>
     resource === request.kind.plural && svcGroup(apiGroup) === svcGroup(request.kind.group);
-  const own = limited.filter(isOwn);
+  const applicable = limited.filter(isOwn);
   const used = filterResources(evaluator.usage(object), (_, { nanos }) => nanos > 0n);
   const uncovered = [...used.keys()]
-    .filter((name) => own.some(({ matchContains = [] }) => matchContains.some((part) => name.includes(part))))
-    .filter((name) => !concerned.some((quota) => quota.status?.hard?.[name] !== undefined))
+    .filter((name) => applicable.some(({ matchContains = [] }) => matchContains.some((part) => name.includes(part))))
+    .filter((name) => !matching.some((quota) => quota.status?.hard?.[name] !== undefined))
     .sort();
   if (uncovered.length > 0) throw newForbidden(request, `insufficient quota to consume: ${uncovered.join(",")}`);
-  const isWithin = (scope: Scope): boolean => evaluator.isWithin(scope, object);
+  const isWithin = (scope: Scope): boolean => evaluator.matchesScope(scope, object);
   const covered = new Set(
     quotas.flatMap((quota) => scopesOf(quota).filter(isWithin)).map(({ scopeName }) => scopeName),
   );
-  const bare = limited
+  const missingScopes = limited
     .flatMap(({ matchScopes = [] }) => matchScopes.filter(isWithin))
     .filter(({ scopeName }) => !covered.has(scopeName));
-  if (bare.length > 0) {
-    // Kubernetes says this without a reason, and it is a 500.
-    throw new StatusError(500, "", `insufficient quota to match these scopes: ${scopesText(bare)}`);
+  if (missingScopes.length > 0) {
+    // Kubernetes returns this error without a reason, as a 500.
+    throw new StatusError(500, "", `insufficient quota to match these scopes: ${scopesText(missingScopes)}`);
   }
 }
 
-function charged(quota: ResourceQuota, change: ResourceQuantities, request: AdmissionRequest): ResourceQuota {
+function chargeQuota(quota: ResourceQuota, change: ResourceQuantities, request: AdmissionRequest): ResourceQuota {
   const hard = parseResourceList(quota.status?.hard);
   const used = parseResourceList(quota.status?.used);
   const requested = filterResources(change, (name) => hard.has(name));

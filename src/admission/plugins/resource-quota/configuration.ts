@@ -1,4 +1,4 @@
-/** What may only be used where a quota covers it: `ResourceQuotaConfiguration` of the operator's file. */
+/** Reads `ResourceQuotaConfiguration`: the resources that may only be used where a quota covers them. */
 import { scopedResourceSelectorRequirement } from "../../../api/core/resource-quota/schema.ts";
 import { svcGroup } from "../../../api/scheme.ts";
 import { list, object, optional, string } from "../../../schema/define.ts";
@@ -11,8 +11,8 @@ const IDENTITY: ConfigurationIdentity = {
   versions: ["v1"],
   kinds: ["ResourceQuotaConfiguration"],
 };
-/** The same under its first name. */
-const BEFORE: ConfigurationIdentity = {
+/** The earlier name of the kind. */
+const OLD_IDENTITY: ConfigurationIdentity = {
   group: "resourcequota.admission.k8s.io",
   versions: ["v1beta1", "v1alpha1"],
   kinds: ["Configuration"],
@@ -32,13 +32,13 @@ const resourceQuotaConfiguration = object("apiserver.config.k8s.io/v1.Configurat
   limitedResources: optional(0, list(limitedResource)),
 });
 
-/** Throws one sentence for an operator. */
-export function limitedResources(configuration: PluginConfiguration | undefined): readonly LimitedResource[] {
+/** Throws an error in one sentence, for the operator. */
+export function readLimitedResources(configuration: PluginConfiguration | undefined): readonly LimitedResource[] {
   if (configuration === undefined) return [];
   const { apiVersion } = configuration.value;
-  const isBefore =
-    typeof apiVersion === "string" && svcGroup(apiVersion.split("/")[0] ?? "") === svcGroup(BEFORE.group);
-  const identity = isBefore ? BEFORE : IDENTITY;
+  const isOld =
+    typeof apiVersion === "string" && svcGroup(apiVersion.split("/")[0] ?? "") === svcGroup(OLD_IDENTITY.group);
+  const identity = isOld ? OLD_IDENTITY : IDENTITY;
   const { limitedResources: limited = [] } = decodeConfiguration(configuration, identity, resourceQuotaConfiguration);
   const unnamed = limited.findIndex(({ resource = "" }) => resource === "");
   if (unnamed >= 0) {

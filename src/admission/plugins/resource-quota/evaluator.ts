@@ -1,4 +1,4 @@
-/** What quotas count of objects of a kind, and of which requests they have to be asked. */
+/** Quota evaluators: what quotas count of the objects of a kind. */
 
 import type { ScopedResourceSelectorRequirement } from "../../../api/core/resource-quota/schema.ts";
 import { ONE_UNIT, type ResourceQuantities } from "../../../api/core/resources/quantities.ts";
@@ -10,22 +10,22 @@ import { podEvaluator } from "./pod-usage.ts";
 import { serviceEvaluator } from "./service-usage.ts";
 
 export interface Evaluator<T extends ApiObject = ApiObject> {
-  /** Whether such a request may change what is used. */
+  /** Whether such a request may change the usage. */
   handles(operation: Operation, subresource: string): boolean;
-  /** Every object uses the same, so that nobody has to look into it. */
+  /** All objects have the same usage, so their content is not needed. */
   readonly isUniform: boolean;
-  /** Whether it is one of the resources that are counted of such objects. */
+  /** Whether the evaluator counts this resource. */
   counts(resource: string): boolean;
-  /** What the object uses of each of these; of resources that it does not name it uses nothing. */
+  /** The usage of one object. Resources that are not in the map are not used. */
   usage(object: T): ResourceQuantities;
-  /** Whether the object lies within a scope. */
-  isWithin(scope: ScopedResourceSelectorRequirement, object: T): boolean;
-  /** What the object fails to say where these resources are limited. */
+  /** Whether the object matches a scope. */
+  matchesScope(scope: ScopedResourceSelectorRequirement, object: T): boolean;
+  /** An error if the object does not specify a resource that is limited. */
   missing?(object: T, limited: readonly string[]): string | undefined;
 }
 
-/** Which were counted before everything could be: by the plain name of the resource. */
-const PLAINLY_COUNTED = ["configmaps", "replicationcontrollers", "resourcequotas", "secrets"];
+/** Kinds with a plain resource name from before `count/` existed. */
+const PLAIN_NAMES = ["configmaps", "replicationcontrollers", "resourcequotas", "secrets"];
 
 const evaluators: Readonly<Record<string, Evaluator>> = {
   "/pods": podEvaluator as Evaluator,
@@ -33,10 +33,10 @@ const evaluators: Readonly<Record<string, Evaluator>> = {
   "/persistentvolumeclaims": claimEvaluator as Evaluator,
 };
 
-/** Events come and go too fast; reviews and bindings are not kept. */
+/** Not counted: Events are too frequent; reviews and bindings are not stored. */
 const UNCOUNTED = ["/events", "events.svc.io/events", "/bindings", "authorization.svc.io/localsubjectaccessreviews"];
 
-/** Undefined where quotas count nothing. */
+/** Undefined if quotas cannot count the kind. */
 export function evaluatorOf({
   group,
   plural,
@@ -44,23 +44,23 @@ export function evaluatorOf({
 }: Pick<Kind, "group" | "plural" | "namespaced">): Evaluator | undefined {
   const resource = `${svcGroup(group)}/${plural}`;
   if (!namespaced || UNCOUNTED.includes(resource)) return undefined;
-  return evaluators[resource] ?? objectCount(group, plural);
+  return evaluators[resource] ?? objectCountEvaluator(group, plural);
 }
 
-/** `count/deployments.apps`: of any kind, in either spelling of its group. */
+/** `count/deployments.apps`, for each alias of the group. */
 export function countNames(group: string, plural: string): readonly string[] {
   if (group === "") return [`count/${plural}`];
   return [...new Set([kubernetesGroup(group), svcGroup(group)])].map((spelled) => `count/${plural}.${spelled}`);
 }
 
-function objectCount(group: string, plural: string): Evaluator {
-  const names = [...countNames(group, plural), ...(group === "" && PLAINLY_COUNTED.includes(plural) ? [plural] : [])];
+function objectCountEvaluator(group: string, plural: string): Evaluator {
+  const names = [...countNames(group, plural), ...(group === "" && PLAIN_NAMES.includes(plural) ? [plural] : [])];
   const usage: ResourceQuantities = new Map(names.map((name) => [name, ONE_UNIT]));
   return {
     handles: (operation, subresource) => operation === "CREATE" && subresource === "",
     isUniform: true,
     counts: (resource) => names.includes(resource),
     usage: () => usage,
-    isWithin: () => false,
+    matchesScope: () => false,
   };
 }

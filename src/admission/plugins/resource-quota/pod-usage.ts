@@ -1,4 +1,4 @@
-/** Pods that have not ended use what their containers ask for; of those that have ended only the object counts. */
+/** Quota usage of pods: their number, and the compute resources of pods that have not terminated. */
 
 import { qosClassOf } from "../../../api/core/pod/qos.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
@@ -9,12 +9,12 @@ import type { Quantity } from "../../../api/meta/quantity.ts";
 import type { Evaluator } from "./evaluator.ts";
 import { meetsScope, type Scope } from "./scopes.ts";
 
-const COMPUTING = ["cpu", "memory", "ephemeral-storage"];
+const COMPUTE_RESOURCES = ["cpu", "memory", "ephemeral-storage"];
 const REQUESTS = "requests.";
 const LIMITS = "limits.";
-const RESOURCES = ["count/pods", "pods", ...COMPUTING.flatMap((name) => [name, REQUESTS + name, LIMITS + name])];
-/** Where these are limited each container has to say what it needs: an old mistake that was never repeated. */
-const TO_BE_SAID = ["cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"];
+const RESOURCES = ["count/pods", "pods", ...COMPUTE_RESOURCES.flatMap((name) => [name, REQUESTS + name, LIMITS + name])];
+/** If a quota limits one of these, each container must specify it, as in Kubernetes. */
+const REQUIRED_RESOURCES = ["cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"];
 
 export const podEvaluator: Evaluator<Pod> = {
   handles: (operation, subresource) =>
@@ -26,13 +26,13 @@ export const podEvaluator: Evaluator<Pod> = {
     isHugePages(withoutRequests(resource)) ||
     (resource.startsWith(REQUESTS) && !isKubernetesResource(resource)),
   usage: (pod) => usageOf(pod),
-  isWithin,
+  matchesScope: isWithin,
   missing({ spec }, limited) {
-    const required = limited.filter((name) => TO_BE_SAID.includes(name)).sort();
+    const required = limited.filter((name) => REQUIRED_RESOURCES.includes(name)).sort();
     const silent = new Map<string, Set<string>>();
     for (const { name, resources } of [...(spec?.containers ?? []), ...(spec?.initContainers ?? [])]) {
-      const said = computing(parseResourceList(resources?.requests), parseResourceList(resources?.limits));
-      for (const resource of required.filter((each) => !said.has(each))) {
+      const specified = computeUsage(parseResourceList(resources?.requests), parseResourceList(resources?.limits));
+      for (const resource of required.filter((each) => !specified.has(each))) {
         silent.set(resource, (silent.get(resource) ?? new Set()).add(name));
       }
     }
@@ -51,29 +51,29 @@ function withoutRequests(resource: string): string {
 
 function usageOf(pod: Pod): ResourceQuantities {
   const counted: readonly [string, Quantity][] = [["count/pods", ONE_UNIT]];
-  if (hasEnded(pod)) return new Map(counted);
+  if (isTerminated(pod)) return new Map(counted);
   const options = { useStatusResources: true, includeOverhead: true };
-  const used = computing(podRequests(pod, options), podLimits(pod, options));
+  const used = computeUsage(podRequests(pod, options), podLimits(pod, options));
   return new Map([...counted, ["pods", ONE_UNIT], ...used]);
 }
 
-/** What amounts are called in quotas. */
-function computing(requests: ResourceQuantities, limits: ResourceQuantities): ResourceQuantities {
+/** The usage under the resource names of quotas. */
+function computeUsage(requests: ResourceQuantities, limits: ResourceQuantities): ResourceQuantities {
   const used = new Map<string, Quantity>();
   for (const [name, amount] of requests) {
-    if (COMPUTING.includes(name) || isHugePages(name)) used.set(name, amount).set(REQUESTS + name, amount);
+    if (COMPUTE_RESOURCES.includes(name) || isHugePages(name)) used.set(name, amount).set(REQUESTS + name, amount);
     else if (isExtendedResource(name)) used.set(REQUESTS + name, amount);
   }
-  for (const [name, amount] of limits) if (COMPUTING.includes(name)) used.set(LIMITS + name, amount);
+  for (const [name, amount] of limits) if (COMPUTE_RESOURCES.includes(name)) used.set(LIMITS + name, amount);
   return used;
 }
 
-/** What a pod used that has ended may be used by others. */
-export function hasEnded({ status }: Pod): boolean {
+/** Terminated pods do not use compute resources. */
+export function isTerminated({ status }: Pod): boolean {
   return status?.phase === "Failed" || status?.phase === "Succeeded";
 }
 
-function isWithin(scope: Scope, pod: Pod): boolean {
+function matchesScope(scope: Scope, pod: Pod): boolean {
   const { activeDeadlineSeconds, priorityClassName } = pod.spec ?? {};
   const isTerminating = activeDeadlineSeconds !== undefined && Number(activeDeadlineSeconds) >= 0;
   const isBestEffort = (pod.status?.qosClass ?? qosClassOf(pod.spec ?? { containers: [] })) === "BestEffort";
@@ -89,14 +89,14 @@ function isWithin(scope: Scope, pod: Pod): boolean {
     case "PriorityClass":
       return meetsScope(scope, priorityClassName || undefined);
     case "CrossNamespacePodAffinity":
-      return looksElsewhere(pod);
+      return hasCrossNamespaceAffinity(pod);
     default:
       return false;
   }
 }
 
-/** Whether where it runs may depend on pods of other namespaces. */
-function looksElsewhere({ spec }: Pod): boolean {
+/** Whether affinity terms select pods of other namespaces. */
+function hasCrossNamespaceAffinity({ spec }: Pod): boolean {
   const { podAffinity, podAntiAffinity } = spec?.affinity ?? {};
   return [podAffinity, podAntiAffinity].some((affinity) => {
     const required = affinity?.requiredDuringSchedulingIgnoredDuringExecution ?? [];

@@ -17,7 +17,7 @@ export const serviceEvaluator: Evaluator<Service> = {
       ["services.nodeports", whole(nodePorts(service))],
       ["services.loadbalancers", whole(service.spec?.type === "LoadBalancer" ? 1 : 0)],
     ]),
-  isWithin: () => false,
+  matchesScope: () => false,
 };
 
 /** Those it will have: none has been given out yet when a service is made. */

@@ -1,4 +1,4 @@
-/** What the class of a pod's runtime adds to the pod: its overhead, and the nodes that have such a runtime. */
+/** RuntimeClass: sets a pod's overhead, node selector and tolerations from its runtime class. */
 
 import { podKind } from "../../../api/core/pod/kind.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
@@ -17,41 +17,41 @@ export function runtimeClass({ reader }: { readonly reader: ObjectReader }): Adm
     handles: (attributes) => matchesResource(attributes, podKind, ["CREATE"]),
     mutate(request) {
       const pod = request.object as Pod;
-      return pod.spec?.runtimeClassName === undefined ? undefined : withClass(pod, pod.spec, request);
+      return pod.spec?.runtimeClassName === undefined ? undefined : applyClass(pod, pod.spec, request);
     },
     validate(request) {
       const pod = request.object as Pod;
-      return pod.spec?.runtimeClassName === undefined && !hasOverhead(pod) ? undefined : check(pod, request);
+      return pod.spec?.runtimeClassName === undefined && !hasOverhead(pod) ? undefined : validateOverhead(pod, request);
     },
   };
 
-  async function withClass(pod: Pod, spec: PodSpec, request: AdmissionRequest): Promise<Pod> {
-    const found = await classOf(pod, reader, request);
+  async function applyClass(pod: Pod, spec: PodSpec, request: AdmissionRequest): Promise<Pod> {
+    const found = await findClass(pod, reader, request);
     const fixed = found?.overhead?.podFixed;
     if (fixed !== undefined && hasOverhead(pod) && !semanticEqual(resourceList, spec.overhead, fixed)) {
-      throw newForbidden(request, DIFFERS);
+      throw newForbidden(request, OVERHEAD_DIFFERS);
     }
-    const burdened = fixed === undefined ? spec : { ...spec, overhead: fixed };
-    return { ...pod, spec: withScheduling(burdened, found, request) } as Pod;
+    const withOverhead = fixed === undefined ? spec : { ...spec, overhead: fixed };
+    return { ...pod, spec: applyScheduling(withOverhead, found, request) } as Pod;
   }
 
-  async function check(pod: Pod, request: AdmissionRequest): Promise<void> {
-    const overhead = (await classOf(pod, reader, request))?.overhead;
+  async function validateOverhead(pod: Pod, request: AdmissionRequest): Promise<void> {
+    const overhead = (await findClass(pod, reader, request))?.overhead;
     if (overhead !== undefined) {
-      if (!semanticEqual(resourceList, pod.spec?.overhead, overhead.podFixed)) throw newForbidden(request, DIFFERS);
+      if (!semanticEqual(resourceList, pod.spec?.overhead, overhead.podFixed)) throw newForbidden(request, OVERHEAD_DIFFERS);
     } else if (hasOverhead(pod)) {
       throw newForbidden(request, "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead");
     }
   }
 }
 
-const DIFFERS = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";
+const OVERHEAD_DIFFERS = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";
 
 function hasOverhead({ spec }: Pod): boolean {
   return Object.keys(spec?.overhead ?? {}).length > 0;
 }
 
-async function classOf(
+async function findClass(
   { spec }: Pod,
   reader: ObjectReader,
   request: AdmissionRequest,
@@ -63,7 +63,7 @@ async function classOf(
   return found;
 }
 
-function withScheduling(spec: PodSpec, found: RuntimeClass | undefined, request: AdmissionRequest): PodSpec {
+function applyScheduling(spec: PodSpec, found: RuntimeClass | undefined, request: AdmissionRequest): PodSpec {
   const { nodeSelector = {}, tolerations = [] } = found?.scheduling ?? {};
   for (const [label, value] of Object.entries(nodeSelector)) {
     const own = spec.nodeSelector?.[label];
@@ -75,10 +75,10 @@ function withScheduling(spec: PodSpec, found: RuntimeClass | undefined, request:
   return {
     ...spec,
     ...(Object.keys(merged).length === 0 ? {} : { nodeSelector: merged }),
-    ...(tolerations.length === 0 ? {} : { tolerations: together(spec.tolerations ?? [], tolerations) }),
+    ...(tolerations.length === 0 ? {} : { tolerations: mergeTolerations(spec.tolerations ?? [], tolerations) }),
   };
 }
 
-function together(own: readonly Toleration[], added: readonly Toleration[]): readonly Toleration[] {
-  return [...own, ...added.filter((one) => !own.some((other) => semanticEqual(toleration, one, other)))];
+function mergeTolerations(existing: readonly Toleration[], added: readonly Toleration[]): readonly Toleration[] {
+  return [...existing, ...added.filter((one) => !existing.some((other) => semanticEqual(toleration, one, other)))];
 }

@@ -1,6 +1,6 @@
 /**
- * Every pod runs as an account of its namespace, and finds in its containers what it needs to speak to the API as that
- * account: Kubernetes' ServiceAccount.
+ * ServiceAccount: sets the service account of pods, mounts its token in their containers, and adds its image pull
+ * secrets.
  */
 import type { VolumeMount } from "../../../api/core/container/schema.ts";
 import { podKind } from "../../../api/core/pod/kind.ts";
@@ -16,17 +16,17 @@ import { type RandomSource, randomSuffix } from "../../../std/crypto/random.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import { matchesResource, metadataOf, newForbidden } from "../../chain/attributes.ts";
 import type { AdmissionPlugin, AdmissionRequest, ObjectReader } from "../../chain/plugin.ts";
-import { mustNameItsSecrets, unnamedSecret } from "./mountable-secrets.ts";
+import { enforcesMountableSecrets, findForbiddenSecret } from "./mountable-secrets.ts";
 
 const DEFAULT = "default";
 const MIRROR = "kubernetes.io/config.mirror";
 const MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount";
 const VOLUME_PREFIX = "kube-api-access-";
-/** An hour, and a bit by which it is told from what somebody asked for. */
+/** An hour; the additional seconds distinguish it from an expiration that the user chose. */
 const TOKEN_SECONDS = 3607;
-/** A controller gives each new namespace its default account, which takes a moment. */
-const WAIT_MS = 150;
-const WAITS_MAX = 10;
+/** The service account controller creates the default account of a new namespace asynchronously. */
+const RETRY_DELAY_MS = 150;
+const RETRIES_MAX = 10;
 
 interface Deps {
   readonly reader: ObjectReader;
@@ -42,17 +42,17 @@ export function serviceAccount({ reader, clock, random }: Deps): AdmissionPlugin
       matchesResource(attributes, podKind, ["UPDATE"], "ephemeralcontainers"),
     mutate(request) {
       const pod = request.object as Pod;
-      if (request.operation !== "CREATE" || pod.spec === undefined || isMirror(pod)) return undefined;
+      if (request.operation !== "CREATE" || pod.spec === undefined || isMirrorPod(pod)) return undefined;
       const named = withAccountName(pod.spec, pod.spec.serviceAccountName || DEFAULT);
-      return andThen(accountOf(named, request, { reader, clock }), (account) => {
+      return andThen(getAccount(named, request, { reader, clock }), (account) => {
         const automount = named.automountServiceAccountToken ?? account.automountServiceAccountToken ?? true;
-        return { ...pod, spec: withPullSecrets(automount ? withToken(named, random) : named, account) } as Pod;
+        return { ...pod, spec: withPullSecrets(automount ? mountToken(named, random) : named, account) } as Pod;
       });
     },
     validate(request) {
       const pod = request.object as Pod;
       if (pod.spec === undefined) return;
-      if (isMirror(pod)) return refuseMirror(pod, request);
+      if (isMirrorPod(pod)) return validateMirrorPod(pod, request);
       if (!pod.spec.serviceAccountName) {
         const { namespace, name } = metadataOf(pod);
         throw newForbidden(
@@ -61,21 +61,21 @@ export function serviceAccount({ reader, clock, random }: Deps): AdmissionPlugin
         );
       }
       const { spec } = pod;
-      return andThen(accountOf(spec, request, { reader, clock }), (account) => {
-        if (!mustNameItsSecrets(account)) return;
-        const why = unnamedSecret(spec, account, request.operation === "UPDATE");
+      return andThen(getAccount(spec, request, { reader, clock }), (account) => {
+        if (!enforcesMountableSecrets(account)) return;
+        const why = findForbiddenSecret(spec, account, request.operation === "UPDATE");
         if (why !== undefined) throw newForbidden(request, why);
       });
     },
   };
 }
 
-function isMirror(pod: Pod): boolean {
+function isMirrorPod(pod: Pod): boolean {
   return metadataOf(pod).annotations?.[MIRROR] !== undefined;
 }
 
-/** What a node runs by itself gets nothing of the cluster's. */
-function refuseMirror(pod: Pod, request: AdmissionRequest): void {
+/** Mirror pods must not use credentials of the cluster. */
+function validateMirrorPod(pod: Pod, request: AdmissionRequest): void {
   const { serviceAccountName, volumes = [] } = pod.spec ?? {};
   if (serviceAccountName) throw newForbidden(request, "a mirror pod may not reference service accounts");
   if ([...podReferences(pod)].some((reference) => reference.startsWith("secrets/"))) {
@@ -86,21 +86,21 @@ function refuseMirror(pod: Pod, request: AdmissionRequest): void {
   }
 }
 
-/** The older member says the same. */
+/** The deprecated field `serviceAccount` has the same value. */
 function withAccountName(spec: PodSpec, name: string): PodSpec {
   return { ...spec, serviceAccountName: name, serviceAccount: name } as PodSpec;
 }
 
-function accountOf(
+function getAccount(
   { serviceAccountName: name = "" }: PodSpec,
   request: AdmissionRequest,
   deps: Pick<Deps, "reader" | "clock">,
 ): MaybePromise<ServiceAccount> {
   const found = deps.reader.get(serviceAccountKind, request.namespace, name, request);
-  return found === undefined || found instanceof Promise ? awaitAccount(name, found, request, deps) : found;
+  return found === undefined || found instanceof Promise ? waitForAccount(name, found, request, deps) : found;
 }
 
-async function awaitAccount(
+async function waitForAccount(
   name: string,
   first: MaybePromise<ServiceAccount | undefined>,
   request: AdmissionRequest,
@@ -109,18 +109,18 @@ async function awaitAccount(
   const { namespace } = request;
   let found = await first;
   for (let waited = 0; found === undefined; waited++) {
-    if (name !== DEFAULT || waited === WAITS_MAX) {
+    if (name !== DEFAULT || waited === RETRIES_MAX) {
       const missing = `serviceaccount ${JSON.stringify(name)} not found`;
       throw newForbidden(request, `error looking up service account ${namespace}/${name}: ${missing}`);
     }
-    await clock.sleep(WAIT_MS, request.signal);
+    await clock.sleep(RETRY_DELAY_MS, request.signal);
     found = await reader.get(serviceAccountKind, namespace, name, request);
   }
   return found;
 }
 
-/** A volume with a token, the authority of the API server and the namespace, in each container that has none yet. */
-function withToken(spec: PodSpec, random: RandomSource): PodSpec {
+/** Mounts a projected volume with token, CA and namespace in each container without one. */
+function mountToken(spec: PodSpec, random: RandomSource): PodSpec {
   const volumes = spec.volumes ?? [];
   const present = volumes.find(({ name }) => name.startsWith(VOLUME_PREFIX))?.name;
   const name = present ?? VOLUME_PREFIX + randomSuffix(random);
@@ -144,7 +144,7 @@ function withToken(spec: PodSpec, random: RandomSource): PodSpec {
 
 const namespaceFile = { path: "namespace", fieldRef: { apiVersion: "v1", fieldPath: "metadata.namespace" } };
 
-/** The same for all pods, which share it. */
+/** Shared by all pods. */
 const projected = deepFreeze({
   sources: [
     { serviceAccountToken: { expirationSeconds: TOKEN_SECONDS, path: "token" } },
