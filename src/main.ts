@@ -26,7 +26,7 @@ const commands: Readonly<Record<string, Command>> = {
     load: async () => {
       const { run } = await import("./agent/command.ts");
       // Nodes without an API server answer reading requests, and none of the others load what that takes.
-      const nodeApi = async () => (await import("./apiserver/node-api.ts")).nodeApi;
+      const nodeApi = async () => (await import("./apiserver/node-api.ts")).createNodeApi;
       return (argv) => run(argv, { nodeApi });
     },
   },

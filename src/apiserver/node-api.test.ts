@@ -7,20 +7,20 @@ import { silentLogger } from "../std/log/logger.ts";
 import { createMemoryStore } from "../storage/memory.ts";
 import { ObjectStore } from "../storage/object-store.ts";
 import { FakeClock } from "../testing/std/fake-clock.ts";
-import { nodeApi } from "./node-api.ts";
+import { createNodeApi } from "./node-api.ts";
 
 const reader = { name: "reader", uid: "", groups: [], extra: {} };
 
-t.test("nodeApi() answers those who may read, and lets nobody but its owner write", async (t) => {
+t.test("createNodeApi() serves reads to authenticated clients, and writes to the agent only", async (t) => {
   const clock = new FakeClock();
   await using store = createMemoryStore({ clock });
-  await using api = nodeApi({
+  await using api = createNodeApi({
     store,
     prefix: "/registry",
     nodeName: "n1",
-    reader: (authorization) => (authorization === "Bearer right" ? reader : undefined),
-    logs: async ({ path, query }) => bytesResponse(200, "text/plain", Buffer.from(`${path}?${query}`)),
-    refusal: "this node only shows",
+    authenticate: (authorization) => (authorization === "Bearer right" ? reader : undefined),
+    containerLogs: async ({ path, query }) => bytesResponse(200, "text/plain", Buffer.from(`${path}?${query}`)),
+    readOnlyMessage: "this node only shows",
     address: () => "127.0.0.1:1",
     clock,
     random: seededRandom(1),
@@ -30,7 +30,7 @@ t.test("nodeApi() answers those who may read, and lets nobody but its owner writ
   const web = { metadata: { name: "web", namespace: "default", uid: "u" } };
   const spec = { nodeName: "n1", containers: [{ name: "c", image: "i" }] };
   await pods.create(pods.key("default", "web"), { ...web, spec });
-  const answer = async (handler: typeof api.inside, line: string, token = "Bearer right", sent?: unknown) => {
+  const answer = async (handler: typeof api.agentHandler, line: string, token = "Bearer right", sent?: unknown) => {
     const [method = "", target = ""] = line.split(" ");
     const [path = "", query = ""] = target.split("?");
     const headers = { authorization: token, "content-type": "application/json" };
@@ -42,7 +42,7 @@ t.test("nodeApi() answers those who may read, and lets nobody but its owner writ
     return { status: response.status, text: Buffer.concat(pieces).toString() };
   };
   const node = { metadata: { name: "n1" } };
-  t.equal((await answer(api.inside, "POST /api/v1/nodes", "", node)).status, 201, "the agent writes its node");
+  t.equal((await answer(api.agentHandler, "POST /api/v1/nodes", "", node)).status, 201, "the agent writes its node");
 
   const read: readonly (readonly [string, RegExp])[] = [
     ["GET /api/v1/pods", /"kind":"PodList".*"name":"web"/],
@@ -55,8 +55,8 @@ t.test("nodeApi() answers those who may read, and lets nobody but its owner writ
     ["GET /version", /"gitVersion": "v1\.33/],
     ["GET /readyz", /^ok$/],
   ];
-  for (const [line, expected] of read) t.match(await answer(api.outside, line), { status: 200, text: expected }, line);
-  t.notMatch((await answer(api.outside, "GET /api/v1")).text, /"create"|"delete"|nodes\/proxy/);
+  for (const [line, expected] of read) t.match(await answer(api.clientHandler, line), { status: 200, text: expected }, line);
+  t.notMatch((await answer(api.clientHandler, "GET /api/v1")).text, /"create"|"delete"|nodes\/proxy/);
 
   const refused: readonly (readonly [string, number, RegExp])[] = [
     ["POST /api/v1/nodes", 405, /this node only shows/],
@@ -68,11 +68,11 @@ t.test("nodeApi() answers those who may read, and lets nobody but its owner writ
     ["GET /nowhere", 404, /not found/],
   ];
   for (const [line, status, text] of refused) {
-    t.match(await answer(api.outside, line, undefined, {}), { status, text }, line);
+    t.match(await answer(api.clientHandler, line, undefined, {}), { status, text }, line);
   }
   for (const token of ["", "Bearer wrong", "Bearer "]) {
     for (const line of ["GET /api/v1/pods", "GET /readyz", "DELETE /api/v1/nodes/n1"]) {
-      t.equal((await answer(api.outside, line, token)).status, 401, `${line} ${token}`);
+      t.equal((await answer(api.clientHandler, line, token)).status, 401, `${line} ${token}`);
     }
   }
 });

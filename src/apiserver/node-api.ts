@@ -1,6 +1,6 @@
 /**
- * The API of a node that has no API server: the objects of one node, in memory. Its agent writes what it knows from
- * inside; clients read from outside, by the same paths and in the same forms as from an API server.
+ * The API of a standalone node: the objects of one node, in memory. The agent writes them through one handler; clients
+ * read them through another, by the paths and in the formats of an API server.
  */
 import { AdmissionChain } from "../admission/chain/chain.ts";
 import { leaseKind } from "../api/coordination/lease/kind.ts";
@@ -42,18 +42,18 @@ import { applyFilters, type RequestHandler, type RequestFilter, withUser } from 
 import { methodNotAllowed, noSuchResource } from "./responses/status-response.ts";
 
 export interface NodeApiOptions {
-  /** Where the objects lie, in the form of the API server's own; not closed with this. */
+  /** Stores the objects, as the store of an API server does; the caller closes it. */
   readonly store: Store;
   /** `/registry` */
   readonly prefix: string;
   readonly nodeName: string;
-  /** Who sends an `Authorization` header; undefined for nobody who may read. */
-  readonly reader: (authorization: string | undefined) => UserInfo | undefined;
-  /** `/containerLogs/{namespace}/{pod}/{container}`, as agents answer it. */
-  readonly logs: Handler;
-  /** What a client is told that wants to change something. */
-  readonly refusal: string;
-  /** Where clients find this: `127.0.0.1:10350`. */
+  /** Authenticates the `Authorization` header; undefined for clients that may not read. */
+  readonly authenticate: (authorization: string | undefined) => UserInfo | undefined;
+  /** Serves `/containerLogs/{namespace}/{pod}/{container}` as agents do. */
+  readonly containerLogs: Handler;
+  /** The message of the 405 for clients' writes. */
+  readonly readOnlyMessage: string;
+  /** The host and port that clients connect to: `127.0.0.1:10350`. */
   readonly address: () => string;
   readonly clock: Clock;
   readonly random: RandomSource;
@@ -61,19 +61,19 @@ export interface NodeApiOptions {
 }
 
 export interface NodeApi extends AsyncDisposable {
-  /** For the agent: whoever holds it may write nodes, leases and events. */
-  readonly inside: Handler;
-  /** For clients: nothing but reading. */
-  readonly outside: Handler;
+  /** For the agent, which may write. */
+  readonly agentHandler: Handler;
+  /** For clients, which may only read. */
+  readonly clientHandler: Handler;
 }
 
 const EVENT_TTL_SECONDS = 3600;
-const WATCH_MS_MIN = 1_800_000;
-const READING: ReadonlySet<Verb> = new Set(["get", "list", "watch"]);
-const READING_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD"]);
-const HEALTH = ["/healthz", "/livez", "/readyz"];
+const MIN_WATCH_MS = 1_800_000;
+const READ_VERBS: ReadonlySet<Verb> = new Set(["get", "list", "watch"]);
+const READ_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD"]);
+const HEALTH_PATHS = ["/healthz", "/livez", "/readyz"];
 
-/** What there is on a node; of subresources those that need nothing but the objects, and the log. */
+/** The kinds of objects on a node, with the subresources `status` and `log` only. */
 const kinds: readonly Kind[] = [
   podKind,
   nodeKind,
@@ -88,8 +88,8 @@ const kinds: readonly Kind[] = [
   subresources: kind.subresources.filter(({ name }) => name === "log" || name === "status") as Kind["subresources"],
 }));
 
-export function nodeApi(options: NodeApiOptions): NodeApi {
-  const { store, prefix, clock, random, log, refusal } = options;
+export function createNodeApi(options: NodeApiOptions): NodeApi {
+  const { store, prefix, clock, random, log, readOnlyMessage: refusal } = options;
   const stop = new AbortController();
   const scheme = schemeOf(kinds);
   const registries = new Registries(scheme, {
@@ -105,7 +105,7 @@ export function nodeApi(options: NodeApiOptions): NodeApi {
     cbor: false,
     clock,
     random,
-    minWatchMs: WATCH_MS_MIN,
+    minWatchMs: MIN_WATCH_MS,
     watchList: true,
     stopping: stop.signal,
     admission: new AdmissionChain([]),
@@ -114,20 +114,20 @@ export function nodeApi(options: NodeApiOptions): NodeApi {
   };
   const registryOf = <T extends ApiObject>({ kind, group }: Kind<T>): Registry<T> =>
     registries.of(kinds.find((each) => each.kind === kind && each.group === group)!) as unknown as Registry<T>;
-  const agent = { get: (_node: Node, target: string, signal: AbortSignal) => ask(options.logs, target, signal) };
+  const agent = { get: (_node: Node, target: string, signal: AbortSignal) => fetchLogs(options.containerLogs, target, signal) };
   const router = new Router<Route>();
   addResourceRoutes(router, scheme, registries, settings, {
     aliases: true,
     extra: extraHandlers(podLog(registryOf(nodeKind), agent)),
   });
-  const respond = routing(router, addPages(router, options));
+  const respond = createRequestHandler(router, addNonResourceRoutes(router, options));
   const { objects } = registryOf(eventKind);
   const events = new EventBudget({ feed: registries.feed, objects, clock, log });
   const agentUser: UserInfo = { name: `system:node:${options.nodeName}`, uid: "", groups: [NODES], extra: {} };
   return {
-    inside: withRequestInfo(applyFilters([withErrorResponses(log), always(agentUser)], respond), random),
-    outside: compressResponses()(
-      withRequestInfo(applyFilters([withErrorResponses(log), readers(options.reader), readOnly(refusal)], respond), random),
+    agentHandler: withRequestInfo(applyFilters([withErrorResponses(log), withFixedUser(agentUser)], respond), random),
+    clientHandler: compressResponses()(
+      withRequestInfo(applyFilters([withErrorResponses(log), withReader(options.authenticate), withReadOnly(refusal)], respond), random),
     ),
     async [Symbol.asyncDispose]() {
       stop.abort(new Error("the agent stops"));
@@ -143,11 +143,11 @@ function schemeOf(all: readonly Kind[]): Scheme {
   return scheme;
 }
 
-function always(user: UserInfo): RequestFilter {
+function withFixedUser(user: UserInfo): RequestFilter {
   return (next) => (context) => next(withUser(context, user));
 }
 
-function readers(reader: NodeApiOptions["reader"]): RequestFilter {
+function withReader(reader: NodeApiOptions["authenticate"]): RequestFilter {
   return (next) => async (context) => {
     const user = reader(context.request.headers.authorization);
     if (user === undefined) throw unauthorized();
@@ -155,14 +155,14 @@ function readers(reader: NodeApiOptions["reader"]): RequestFilter {
   };
 }
 
-function readOnly(refusal: string): RequestFilter {
+function withReadOnly(refusal: string): RequestFilter {
   return (next) => async (context) => {
-    if (READING_METHODS.has(context.request.method)) return await next(context);
+    if (READ_METHODS.has(context.request.method)) return await next(context);
     throw new StatusError(405, "MethodNotAllowed", refusal, { details: {} });
   };
 }
 
-function routing(router: Router<Route>, discovery: Discovery): RequestHandler {
+function createRequestHandler(router: Router<Route>, discovery: Discovery): RequestHandler {
   return async (context) => {
     const { request, info } = context;
     const method = request.method === "HEAD" && !info.isResourceRequest ? "GET" : request.method;
@@ -176,19 +176,19 @@ function routing(router: Router<Route>, discovery: Discovery): RequestHandler {
   };
 }
 
-/** What clients ask before they ask for objects; it tells of the verbs that are answered from outside. */
-function addPages(router: Router<Route>, { clock, address }: NodeApiOptions): Discovery {
-  const shown = schemeOf(
+/** Adds OpenAPI, version and health, and returns discovery with the verbs that clients may use. */
+function addNonResourceRoutes(router: Router<Route>, { clock, address }: NodeApiOptions): Discovery {
+  const clientScheme = schemeOf(
     kinds.map((kind) => ({
       ...kind,
-      verbs: kind.verbs.filter((verb) => READING.has(verb)),
+      verbs: kind.verbs.filter((verb) => READ_VERBS.has(verb)),
       subresources: kind.subresources.map((each) => ({
         ...each,
-        verbs: each.verbs.filter((verb) => READING.has(verb)),
+        verbs: each.verbs.filter((verb) => READ_VERBS.has(verb)),
       })),
     })),
   );
-  const openApi = new OpenApi(shown, true, GIT_VERSION, clock);
+  const openApi = new OpenApi(clientScheme, true, GIT_VERSION, clock);
   const get = (path: string, answer: Route): void => router.add("GET", path, answer);
   get("/openapi/v2", ({ request: { headers } }) => openApi.v2(headers.accept, headers["if-none-match"]));
   get("/openapi/v3", ({ request: { headers } }) => openApi.root(headers["if-none-match"]));
@@ -197,22 +197,22 @@ function addPages(router: Router<Route>, { clock, address }: NodeApiOptions): Di
   );
   const version = Buffer.from(JSON.stringify(versionInfo(GIT_VERSION), undefined, 2));
   get("/version", async () => bytesResponse(200, "application/json", version));
-  for (const path of HEALTH) get(path, async () => textResponse(200, "ok"));
-  return new Discovery(shown, true, address);
+  for (const path of HEALTH_PATHS) get(path, async () => textResponse(200, "ok"));
+  return new Discovery(clientScheme, true, address);
 }
 
-async function ask(logs: Handler, target: string, signal: AbortSignal): ReturnType<AgentConnections["get"]> {
+async function fetchLogs(logs: Handler, target: string, signal: AbortSignal): ReturnType<AgentConnections["get"]> {
   const [path = "", query = ""] = target.split("?");
   const { status, headers, body }: HttpResponse = await logs(makeRequest({ path, query, signal }));
-  return { status, contentType: String(headers["content-type"] ?? "text/plain"), body: piecesOf(body) };
+  return { status, contentType: String(headers["content-type"] ?? "text/plain"), body: chunksOf(body) };
 }
 
-async function* piecesOf(body: HttpResponse["body"]): AsyncGenerator<Uint8Array> {
+async function* chunksOf(body: HttpResponse["body"]): AsyncGenerator<Uint8Array> {
   if (body instanceof Uint8Array) yield body;
   else yield* body;
 }
 
-/** No kind of these has any other. */
+/** The served kinds have no other subresources. */
 function extraHandlers(log: ResourceHandler): ExtraHandlers {
   const none: ResourceHandler = async () => {
     throw noSuchResource();
