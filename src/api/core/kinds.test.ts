@@ -1,6 +1,7 @@
 import t from "tap";
 import { leaseKind } from "../coordination/lease/kind.ts";
-import { eventsV1EventKind, fromCoreEvent, toCoreEvent } from "../events/event/kind.ts";
+import { fromCoreEvent, toCoreEvent } from "../events/event/conversion.ts";
+import { eventsV1EventKind } from "../events/event/kind.ts";
 import type { Event } from "../events/event/schema.ts";
 import type { Kind, SubresourceStrategy } from "../kind.ts";
 import { configMapKind } from "./config-map/kind.ts";

@@ -1,61 +1,9 @@
-import { deepEqual } from "../../../schema/value/equal.ts";
 import { createdAtColumn, nameColumn } from "../../columns/columns.ts";
-import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { keepStatus, setFirstGeneration, statusSubresource, updateGeneration } from "../../strategy.ts";
-import {
-  type CustomResourceDefinition,
-  type CustomResourceDefinitionSpec,
-  customResourceDefinition,
-} from "./schema.ts";
-import { markTerminating } from "./status.ts";
-import { validateDefinition, validateStatus } from "./validation.ts";
-
-const HTTPS = 443;
-
-function setCustomResourceDefinitionDefaults(object: CustomResourceDefinition): CustomResourceDefinition {
-  return addStoredVersion({ ...object, spec: setSpecDefaults(object.spec) }, "if none");
-}
-
-function setSpecDefaults(spec: CustomResourceDefinitionSpec): CustomResourceDefinitionSpec {
-  const { names } = spec;
-  const singular = names.singular || names.kind.toLowerCase();
-  const listKind = names.listKind || (names.kind === "" ? "" : `${names.kind}List`);
-  return {
-    ...spec,
-    names: { ...names, ...(singular === "" ? {} : { singular }), ...(listKind === "" ? {} : { listKind }) },
-    conversion: setConversionDefaults(spec.conversion),
-  };
-}
-
-type Conversion = NonNullable<CustomResourceDefinitionSpec["conversion"]>;
-
-function setConversionDefaults(conversion: Conversion = { strategy: "None" }): Conversion {
-  const { webhook } = conversion;
-  const service = webhook?.clientConfig?.service;
-  if (webhook === undefined || service === undefined || service.port !== undefined) return conversion;
-  const clientConfig = { ...webhook.clientConfig, service: { ...service, port: HTTPS } };
-  return { ...conversion, webhook: { ...webhook, clientConfig } };
-}
-
-/** The version that objects are stored in from now on is one that they may be stored in. */
-function addStoredVersion(object: CustomResourceDefinition, when: "always" | "if none"): CustomResourceDefinition {
-  const stored = object.status?.storedVersions ?? [];
-  const storage = object.spec.versions.find((version) => version.storage)?.name;
-  if (storage === undefined || stored.includes(storage) || (when === "if none" && stored.length > 0)) return object;
-  return { ...object, status: { ...object.status, storedVersions: [...stored, storage] } };
-}
-
-const customResourceDefinitionStrategy: Strategy<CustomResourceDefinition> = {
-  setDefaults: setCustomResourceDefinitionDefaults,
-  prepareForCreate: ({ status: _, ...object }) => setFirstGeneration(addStoredVersion(object, "always")),
-  prepareForUpdate: (next, previous) => {
-    const kept = addStoredVersion(keepStatus(next, previous), "always");
-    return updateGeneration(kept, previous, !deepEqual(next.spec, previous.spec));
-  },
-  validate: validateDefinition,
-  prepareForDelete: markTerminating,
-  allowUnconditionalUpdate: false,
-};
+import { allVerbs, type Kind } from "../../kind.ts";
+import { statusSubresource } from "../../strategy.ts";
+import { type CustomResourceDefinition, customResourceDefinition } from "./schema.ts";
+import { customResourceDefinitionStrategy } from "./strategy.ts";
+import { validateStatus } from "./validation.ts";
 
 export const customResourceDefinitionKind: Kind<CustomResourceDefinition> = {
   group: "apiextensions.svc.io",

@@ -1,38 +1,9 @@
 import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
-import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
+import { allVerbs, type Kind } from "../../kind.ts";
 import { pathSegment } from "../../meta/validation/names.ts";
-import { dropStatus, keepStatus, replaceStatusOnly, statusSubresource } from "../../strategy.ts";
+import { replaceStatusOnly, statusSubresource } from "../../strategy.ts";
 import { type APIService, apiService } from "./schema.ts";
-import { validateApiService } from "./validation.ts";
-
-const SERVICE_PORT = 443;
-
-function setAPIServiceDefaults(object: APIService): APIService {
-  const { spec } = object;
-  if (spec?.service === undefined || spec.service.port !== undefined) return object;
-  return { ...object, spec: { ...spec, service: { ...spec.service, port: SERVICE_PORT } } };
-}
-
-/** What this server serves itself is there at once. */
-function prepareForCreate(object: APIService, now: string): APIService {
-  const fresh = dropStatus(object);
-  if (object.spec?.service !== undefined) return fresh;
-  const available = {
-    type: "Available",
-    status: "True",
-    lastTransitionTime: now,
-    reason: "Local",
-    message: "Local APIServices are always available",
-  };
-  return { ...fresh, status: { conditions: [available] } };
-}
-
-const apiServiceStrategy: Strategy<APIService> = {
-  setDefaults: setAPIServiceDefaults,
-  prepareForCreate,
-  prepareForUpdate: keepStatus,
-  validate: validateApiService,
-};
+import { apiServiceStrategy } from "./strategy.ts";
 
 function availableText({ status }: APIService): string {
   const available = status?.conditions?.find(({ type }) => type === "Available");

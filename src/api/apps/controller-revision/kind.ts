@@ -1,21 +1,8 @@
-import { requiredField } from "../../../schema/validation/field-error.ts";
 import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
-import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { validateNonNegative } from "../../meta/validation/bounds.ts";
-import { validateImmutableField } from "../../meta/validation/immutable.ts";
+import { allVerbs, type Kind } from "../../kind.ts";
 import { parseApiVersion } from "../../scheme.ts";
 import { type ControllerRevision, controllerRevision } from "./schema.ts";
-
-const controllerRevisionStrategy: Strategy<ControllerRevision> = {
-  // An update that takes the data away changes it, and is told that only.
-  validate: ({ data, revision }, previous) => [
-    ...(previous === undefined && (data ?? undefined) === undefined
-      ? [requiredField("data", "data is mandatory")]
-      : []),
-    ...validateNonNegative(revision, "revision"),
-  ],
-  validateUpdate: (next, previous) => validateImmutableField(next.data, previous.data, "data"),
-};
+import { controllerRevisionStrategy } from "./strategy.ts";
 
 /** `daemonset.apps/fluentd`: whose past the revision keeps. */
 function controllerOf({ metadata }: ControllerRevision): string {

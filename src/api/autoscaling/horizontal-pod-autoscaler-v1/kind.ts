@@ -2,8 +2,9 @@
 import { type ApiObject, allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { replaceStatus, statusSubresource } from "../../strategy.ts";
 import { autoscalerColumns } from "../horizontal-pod-autoscaler/columns.ts";
-import { horizontalPodAutoscalerStrategy, horizontalPodAutoscalerKind } from "../horizontal-pod-autoscaler/kind.ts";
+import { horizontalPodAutoscalerKind } from "../horizontal-pod-autoscaler/kind.ts";
 import type { HorizontalPodAutoscaler as HorizontalPodAutoscalerV2 } from "../horizontal-pod-autoscaler/schema.ts";
+import { horizontalPodAutoscalerStrategy } from "../horizontal-pod-autoscaler/strategy.ts";
 import { validateAutoscalerStatus } from "../horizontal-pod-autoscaler/validation.ts";
 import { fromV2, toV2 } from "./conversion.ts";
 import { type HorizontalPodAutoscaler, horizontalPodAutoscaler } from "./schema.ts";
@@ -32,7 +33,8 @@ const horizontalPodAutoscalerV1Strategy: Strategy<HorizontalPodAutoscaler> = {
   },
   prepareForUpdate: (next, previous, now) =>
     convertThroughV2((a, b) => prepareForUpdate?.(a, b, now) ?? a)(next, previous),
-  validate: (object, previous) => horizontalPodAutoscalerStrategy.validate?.(toV2(object), previous && toV2(previous)) ?? [],
+  validate: (object, previous) =>
+    horizontalPodAutoscalerStrategy.validate?.(toV2(object), previous && toV2(previous)) ?? [],
 };
 
 export const horizontalPodAutoscalerV1Kind: Kind<HorizontalPodAutoscaler> = {

@@ -1,44 +1,11 @@
 import { containerColumns } from "../../apps/workload/columns.ts";
-import { createPrepareForUpdate, podNameWarnings, prepareForCreate, specOf } from "../../apps/workload/strategy.ts";
 import { ageColumn, column, integerColumn, nameColumn, wideColumn } from "../../columns/columns.ts";
 import { formatAge } from "../../columns/human-duration.ts";
 import { formatLabelSelector } from "../../columns/selector-text.ts";
-import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
+import { allVerbs, type Kind } from "../../kind.ts";
 import { statusSubresource } from "../../strategy.ts";
-import { setJobTemplateDefaults } from "../job/defaults.ts";
-import { jobWarnings } from "../job/warnings.ts";
-import { type CronJob, cronJob, cronJobSpec } from "./schema.ts";
-import { validateCronJob } from "./validation.ts";
-
-const SUCCESSFUL_JOBS_KEPT = 3;
-const FAILED_JOBS_KEPT = 1;
-
-function setCronJobDefaults(object: CronJob): CronJob {
-  const spec = specOf(object);
-  return {
-    ...object,
-    spec: {
-      schedule: "",
-      ...spec,
-      concurrencyPolicy: spec.concurrencyPolicy || "Allow",
-      suspend: spec.suspend ?? false,
-      jobTemplate: { ...spec.jobTemplate, spec: setJobTemplateDefaults(spec.jobTemplate?.spec ?? {}) },
-      successfulJobsHistoryLimit: spec.successfulJobsHistoryLimit ?? SUCCESSFUL_JOBS_KEPT,
-      failedJobsHistoryLimit: spec.failedJobsHistoryLimit ?? FAILED_JOBS_KEPT,
-    },
-  };
-}
-
-const cronJobStrategy: Strategy<CronJob> = {
-  setDefaults: setCronJobDefaults,
-  prepareForCreate,
-  prepareForUpdate: createPrepareForUpdate(cronJobSpec),
-  validate: validateCronJob,
-  warnings: (object, previous) => [
-    ...(previous === undefined ? podNameWarnings(object) : []),
-    ...jobWarnings(object, previous, object.spec?.jobTemplate.spec, "spec.jobTemplate.spec"),
-  ],
-};
+import { type CronJob, cronJob } from "./schema.ts";
+import { cronJobStrategy } from "./strategy.ts";
 
 function suspended({ spec }: CronJob): string {
   if (spec?.suspend === undefined) return "<unset>";

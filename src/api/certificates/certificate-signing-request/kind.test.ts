@@ -1,6 +1,6 @@
 import t from "tap";
-import { setRequester } from "./kind.ts";
 import type { CertificateSigningRequest } from "./schema.ts";
+import { setRequester } from "./strategy.ts";
 
 t.test("withRequester() replaces what the client says of itself", (t) => {
   const asked = { request: "", signerName: "a.b/c", usages: ["client auth"] };

@@ -1,25 +1,8 @@
 import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import { formatList } from "../../columns/list-text.ts";
-import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { type EndpointSubset, type Endpoints, endpoints } from "./schema.ts";
-import { endpointsWarnings, validateEndpoints } from "./validation.ts";
-
-function setEndpointsDefaults(object: Endpoints): Endpoints {
-  if (object.subsets === undefined) return object;
-  return { ...object, subsets: object.subsets.map(setProtocolDefaults) };
-}
-
-function setProtocolDefaults(subset: EndpointSubset): EndpointSubset {
-  if (subset.ports === undefined) return subset;
-  return { ...subset, ports: subset.ports.map((port) => ({ ...port, protocol: port.protocol || "TCP" })) };
-}
-
-const endpointsStrategy: Strategy<Endpoints> = {
-  setDefaults: setEndpointsDefaults,
-  validate: validateEndpoints,
-  warnings: endpointsWarnings,
-  allowCreateOnUpdate: true,
-};
+import { allVerbs, type Kind } from "../../kind.ts";
+import { type Endpoints, endpoints } from "./schema.ts";
+import { endpointsStrategy } from "./strategy.ts";
 
 /** `10.0.0.1:80,10.0.0.2:80`; addresses alone where there are no ports. */
 function endpointsText({ subsets = [] }: Endpoints): string {

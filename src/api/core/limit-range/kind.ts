@@ -1,19 +1,8 @@
 import { createdAtColumn, nameColumn } from "../../columns/columns.ts";
 import { allVerbs, type Kind } from "../../kind.ts";
-import { type LimitRange, type LimitRangeItem, limitRange } from "./schema.ts";
+import { setItemDefaults } from "./defaults.ts";
+import { type LimitRange, limitRange } from "./schema.ts";
 import { validateLimitRange } from "./validation.ts";
-
-/** A container without a limit gets the greatest; without a request, its limit or else the least. */
-function setItemDefaults(item: LimitRangeItem): LimitRangeItem {
-  if (item.type !== "Container") return item;
-  const limits = { ...item.max, ...item.default };
-  const requests = { ...item.min, ...limits, ...item.defaultRequest };
-  return {
-    ...item,
-    ...(Object.keys(limits).length === 0 ? {} : { default: limits }),
-    ...(Object.keys(requests).length === 0 ? {} : { defaultRequest: requests }),
-  };
-}
 
 export const limitRangeKind: Kind<LimitRange> = {
   group: "",

@@ -1,25 +1,8 @@
-import { semanticEqual } from "../../../schema/semantic-equal.ts";
 import { column, nameColumn } from "../../columns/columns.ts";
-import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
+import { allVerbs, type Kind } from "../../kind.ts";
 import type { Container } from "../container/schema.ts";
-import { type PodTemplate, podTemplate, podTemplateSpec } from "./schema.ts";
-import { podTemplateWarnings, setPodTemplateDefaults, validatePodTemplateSpec } from "./validation.ts";
-
-const podTemplateStrategy: Strategy<PodTemplate> = {
-  setDefaults: (object) => ({ ...object, template: setPodTemplateDefaults(object.template ?? {}) }),
-  prepareForUpdate: (next, previous) => {
-    const before = previous.metadata?.generation ?? 0;
-    const changed = !semanticEqual(podTemplateSpec, next.template, previous.template);
-    const generation = changed ? before + 1 : before;
-    return generation === 0 ? next : { ...next, metadata: { ...next.metadata, generation } };
-  },
-  prepareForCreate: (object) => ({ ...object, metadata: { ...object.metadata, generation: 1 } }),
-  validate: (object) => validatePodTemplateSpec(object.template ?? {}, "template"),
-  warnings: (object, previous) => {
-    const unchanged = previous !== undefined && previous.metadata?.generation === object.metadata?.generation;
-    return unchanged ? [] : podTemplateWarnings(object.template ?? {}, "template");
-  },
-};
+import { type PodTemplate, podTemplate } from "./schema.ts";
+import { podTemplateStrategy } from "./strategy.ts";
 
 function containers(object: PodTemplate): readonly Container[] {
   return object.template?.spec?.containers ?? [];

@@ -1,32 +1,7 @@
 import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
-import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
+import { allVerbs, type Kind } from "../../kind.ts";
 import { type Secret, secret } from "./schema.ts";
-import { keyPairProblem } from "./tls-key-pair.ts";
-import { secretType, validateSecret, validateSecretUpdate } from "./validation.ts";
-
-function setSecretDefaults(object: Secret): Secret {
-  const { stringData, ...rest } = object;
-  const typed = { ...rest, type: object.type || "Opaque" };
-  if (stringData === undefined) return typed;
-  const encoded = Object.entries(stringData).map(
-    ([name, text]) => [name, Buffer.from(text).toString("base64")] as const,
-  );
-  return { ...typed, data: { ...object.data, ...Object.fromEntries(encoded) } };
-}
-
-const secretStrategy: Strategy<Secret> = {
-  setDefaults: setSecretDefaults,
-  validate: validateSecret,
-  validateUpdate: validateSecretUpdate,
-  warnings: certificateWarnings,
-};
-
-function certificateWarnings(object: Secret): readonly string[] {
-  if (secretType(object) !== "tls") return [];
-  const textOf = (name: string): string => Buffer.from(object.data?.[name] ?? "", "base64").toString("utf8");
-  const problem = keyPairProblem(textOf("tls.crt"), textOf("tls.key"));
-  return problem === undefined ? [] : [problem];
-}
+import { secretStrategy } from "./strategy.ts";
 
 export const secretKind: Kind<Secret> = {
   group: "",

@@ -3,6 +3,7 @@ import { formatLabels } from "../../columns/selector-text.ts";
 import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { dns1035Label } from "../../meta/validation/names.ts";
 import { dropStatus, keepStatus, statusSubresource } from "../../strategy.ts";
+import { externalText, portsText } from "./columns.ts";
 import { setServiceDefaults } from "./defaults.ts";
 import { type Service, service } from "./schema.ts";
 import { dropTypeDependentFields } from "./strategy.ts";
@@ -25,26 +26,6 @@ const serviceStrategy: Strategy<Service> = {
   warnings: serviceWarnings,
   allowCreateOnUpdate: true,
 };
-
-function externalText(object: Service): string {
-  const { type, externalIPs = [], externalName = "" } = specOf(object);
-  const points = (object.status?.loadBalancer?.ingress ?? []).map(({ ip, hostname }) => ip || hostname || "");
-  switch (type) {
-    case "ExternalName":
-      return externalName;
-    case "LoadBalancer":
-      return [...new Set(points.filter((point) => point !== ""))].sort().concat(externalIPs).join(",") || "<pending>";
-    default:
-      return externalIPs.join(",") || "<none>";
-  }
-}
-
-function portsText(object: Service): string {
-  const ports = (specOf(object).ports ?? []).map(({ port, nodePort, protocol }) =>
-    nodePort ? `${port}:${nodePort}/${protocol}` : `${port}/${protocol}`,
-  );
-  return ports.join(",") || "<none>";
-}
 
 export const serviceKind: Kind<Service> = {
   group: "",

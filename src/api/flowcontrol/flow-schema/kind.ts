@@ -1,29 +1,9 @@
-import { deepEqual } from "../../../schema/value/equal.ts";
 import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
-import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import {
-  dropStatus,
-  keepStatus,
-  replaceStatusOnly,
-  setFirstGeneration,
-  statusSubresource,
-  updateGeneration,
-} from "../../strategy.ts";
+import { allVerbs, type Kind } from "../../kind.ts";
+import { replaceStatusOnly, statusSubresource } from "../../strategy.ts";
 import { type FlowSchema, flowSchema } from "./schema.ts";
-import { emptySpec, validateFlowSchema } from "./validation.ts";
-
-const PRECEDENCE = 1000;
-
-const flowSchemaStrategy: Strategy<FlowSchema> = {
-  setDefaults: ({ spec = emptySpec, ...object }) => ({
-    ...object,
-    spec: { ...spec, matchingPrecedence: spec.matchingPrecedence || PRECEDENCE },
-  }),
-  prepareForCreate: (object) => setFirstGeneration(dropStatus(object)),
-  prepareForUpdate: (next, previous) =>
-    updateGeneration(keepStatus(next, previous), previous, !deepEqual(next.spec, previous.spec)),
-  validate: validateFlowSchema,
-};
+import { flowSchemaStrategy } from "./strategy.ts";
+import { validateFlowSchema } from "./validation.ts";
 
 export const flowSchemaKind: Kind<FlowSchema> = {
   group: "flowcontrol.apiserver.svc.io",

@@ -1,17 +1,9 @@
-import { deepEqual } from "../../../schema/value/equal.ts";
 import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
-import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
-import { dropStatus, keepStatus, setFirstGeneration, statusSubresource, updateGeneration } from "../../strategy.ts";
+import { allVerbs, type Kind } from "../../kind.ts";
+import { statusSubresource } from "../../strategy.ts";
 import { type Ingress, ingress } from "./schema.ts";
-import { ingressStatusWarnings, ingressWarnings, validateIngress, validateIngressStatus } from "./validation.ts";
-
-const ingressStrategy: Strategy<Ingress> = {
-  prepareForCreate: (object) => setFirstGeneration(dropStatus(object)),
-  prepareForUpdate: (next, previous) =>
-    updateGeneration(keepStatus(next, previous), previous, !deepEqual(next.spec, previous.spec)),
-  validate: validateIngress,
-  warnings: ingressWarnings,
-};
+import { ingressStrategy } from "./strategy.ts";
+import { ingressStatusWarnings, validateIngressStatus } from "./validation.ts";
 
 const HOSTS_SHOWN = 3;
 

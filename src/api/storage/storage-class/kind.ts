@@ -1,27 +1,7 @@
-import { child, index } from "../../../schema/value/field-path.ts";
 import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
-import { labelDeprecation } from "../../core/node/deprecated-labels.ts";
-import { allVerbs, type Kind, type Strategy } from "../../kind.ts";
+import { allVerbs, type Kind } from "../../kind.ts";
 import { type StorageClass, storageClass } from "./schema.ts";
-import { validateStorageClass, validateStorageClassUpdate } from "./validation.ts";
-
-const storageClassStrategy: Strategy<StorageClass> = {
-  setDefaults: (object) => ({
-    ...object,
-    reclaimPolicy: object.reclaimPolicy ?? "Delete",
-    volumeBindingMode: object.volumeBindingMode ?? "Immediate",
-  }),
-  validate: validateStorageClass,
-  validateUpdate: validateStorageClassUpdate,
-  warnings: ({ allowedTopologies = [] }) =>
-    allowedTopologies.flatMap(({ matchLabelExpressions = [] }, i) =>
-      matchLabelExpressions.flatMap(({ key }, j) => {
-        const at = index(child(index("allowedTopologies", i), "matchLabelExpressions"), j);
-        const renamed = labelDeprecation(key);
-        return renamed === undefined ? [] : [`${child(at, "key")}: ${renamed}`];
-      }),
-    ),
-};
+import { storageClassStrategy } from "./strategy.ts";
 
 const DEFAULT_ANNOTATIONS = [
   "storageclass.kubernetes.io/is-default-class",

@@ -1,0 +1,51 @@
+import { setPersistentVolumeClaimDefaults } from "../../core/persistent-volume-claim/defaults.ts";
+import type { PersistentVolumeClaim } from "../../core/persistent-volume-claim/schema.ts";
+import type { PodSpec } from "../../core/pod-spec/schema.ts";
+import type { PodTemplateSpec } from "../../core/pod-template/schema.ts";
+import { setTemplateDefaults, specOf } from "../workload/strategy.ts";
+import type { StatefulSet, StatefulSetUpdateStrategy } from "./schema.ts";
+
+export function setStatefulSetDefaults(object: StatefulSet): StatefulSet {
+  const spec = specOf(object);
+  const { whenDeleted, whenScaled } = spec.persistentVolumeClaimRetentionPolicy ?? {};
+  return {
+    ...object,
+    spec: {
+      ...spec,
+      ...(spec.volumeClaimTemplates === undefined
+        ? {}
+        : {
+            volumeClaimTemplates: spec.volumeClaimTemplates.map(setPersistentVolumeClaimDefaults).map(setClaimTypeMeta),
+          }),
+      replicas: spec.replicas ?? 1,
+      template: dropEmptyContainers(setTemplateDefaults(spec.template)),
+      podManagementPolicy: spec.podManagementPolicy || "OrderedReady",
+      updateStrategy: setUpdateStrategyDefaults(spec.updateStrategy ?? {}),
+      revisionHistoryLimit: spec.revisionHistoryLimit ?? 10,
+      persistentVolumeClaimRetentionPolicy: {
+        whenDeleted: whenDeleted || "Retain",
+        whenScaled: whenScaled || "Retain",
+      },
+    },
+  };
+}
+
+/** Templates of claims are whole objects: they say what they are. */
+export function setClaimTypeMeta(claim: PersistentVolumeClaim): PersistentVolumeClaim {
+  return { ...claim, kind: "PersistentVolumeClaim", apiVersion: "v1" };
+}
+
+/** Whoever names the type, and no more, gets no partition. */
+function setUpdateStrategyDefaults(strategy: StatefulSetUpdateStrategy): StatefulSetUpdateStrategy {
+  const { type, rollingUpdate = type ? undefined : {} } = strategy;
+  if ((type || "RollingUpdate") !== "RollingUpdate") return strategy;
+  if (rollingUpdate === undefined) return { ...strategy, type: "RollingUpdate" };
+  return { type: "RollingUpdate", rollingUpdate: { ...rollingUpdate, partition: rollingUpdate.partition ?? 0 } };
+}
+
+/** The pods of a set may be without containers, as nobody checks them before they are made; Go writes null for none. */
+export function dropEmptyContainers(template: PodTemplateSpec): PodTemplateSpec {
+  if (template.spec?.containers?.length !== 0) return template;
+  const { containers: _, ...spec } = template.spec;
+  return { ...template, spec: spec as PodSpec };
+}

@@ -1,0 +1,79 @@
+import type { Requester, Strategy, Subresource } from "../../kind.ts";
+import { dropStatus, keepStatus, statusSubresource } from "../../strategy.ts";
+import type { CertificateSigningRequest, CertificateSigningRequestCondition } from "./schema.ts";
+import { validateRequest, validateStatus } from "./validation.ts";
+
+/** Requests are made once: who wants another certificate asks for it anew. */
+export const certificateSigningRequestStrategy: Strategy<CertificateSigningRequest> = {
+  prepareForCreate: (object, _now, requester = NOBODY) => setRequester(dropStatus(object), requester),
+  prepareForUpdate: (next, previous) => ({ ...keepStatus(next, previous), spec: previous.spec }),
+  validate: (object, previous) => (previous === undefined ? validateRequest(object) : []),
+  resetFields: [["spec"], ["status"]],
+};
+
+const NOBODY: Requester = { name: "", uid: "", groups: [], extra: {} };
+
+/** Writes into a request who asks: whoever approves it has to know. */
+export function setRequester(
+  object: CertificateSigningRequest,
+  { name, uid, groups, extra }: Requester,
+): CertificateSigningRequest {
+  const { username: _, uid: __, groups: ___, extra: ____, ...asked } = object.spec;
+  const requester = {
+    username: name,
+    ...(uid === "" ? {} : { uid }),
+    ...(groups.length === 0 ? {} : { groups }),
+    ...(Object.keys(extra).length === 0 ? {} : { extra }),
+  };
+  return { ...object, spec: { ...asked, ...requester } };
+}
+
+type Conditions = readonly CertificateSigningRequestCondition[];
+
+function setConditions(object: CertificateSigningRequest, conditions: Conditions): CertificateSigningRequest {
+  const { conditions: _, ...status } = object.status ?? {};
+  return { ...object, status: conditions.length === 0 ? status : { ...status, conditions } };
+}
+
+/** Conditions say since when they hold; what held before holds since then. */
+function setConditionTimes(conditions: Conditions, before: Conditions, now: string): Conditions {
+  return conditions.map((condition) => {
+    const { type, status, lastUpdateTime = now } = condition;
+    const same = before.find((old) => old.type === type && old.status === status);
+    const lastTransitionTime = condition.lastTransitionTime ?? same?.lastTransitionTime ?? now;
+    return { ...condition, lastUpdateTime, lastTransitionTime };
+  });
+}
+
+export const approval: Subresource<CertificateSigningRequest> = {
+  name: "approval",
+  kind: "CertificateSigningRequest",
+  verbs: ["get", "patch", "update"],
+  strategy: {
+    prepareForUpdate: (next, previous, now) => {
+      const before = previous.status?.conditions ?? [];
+      const kept = { ...keepStatus(next, previous), spec: previous.spec };
+      return setConditions(kept, setConditionTimes(next.status?.conditions ?? [], before, now));
+    },
+    validateUpdate: (next, previous) => validateStatus(next, previous, { mayApprove: true, mayIssue: false }),
+    resetFields: [["spec"], ["status", "certificate"]],
+  },
+};
+
+/** Signers write the status: decisions are others', and stay as they were. */
+export const statusSubresourceOfRequest = statusSubresource<CertificateSigningRequest>("CertificateSigningRequest", {
+  prepareForUpdate: (next, previous, now) => {
+    const before = previous.status?.conditions ?? [];
+    const ofType = (list: Conditions, wanted: string): Conditions => list.filter(({ type }) => type === wanted);
+    const sent = next.status?.conditions ?? [];
+    const kept = sent.map((condition) => {
+      const { type } = condition;
+      const [now, old] = [ofType(sent, type), ofType(before, type)];
+      const decision = (type === "Approved" || type === "Denied") && now.length === old.length;
+      return decision ? (old[now.indexOf(condition)] ?? condition) : condition;
+    });
+    return setConditions({ ...next, spec: previous.spec }, setConditionTimes(kept, before, now));
+  },
+  validateUpdate: (next, previous) => validateStatus(next, previous, { mayApprove: false, mayIssue: true }),
+  resetFields: [["spec"], ["status", "conditions"]],
+});

@@ -1,0 +1,18 @@
+import type { Strategy } from "../../kind.ts";
+import type { Lease } from "./schema.ts";
+import { validateLease } from "./validation.ts";
+
+/** Who leads is not yet chosen by the server: 1.33 leaves CoordinatedLeaderElection switched off. */
+function dropDisabledFields(object: Lease): Lease {
+  if (object.spec === undefined) return object;
+  const { strategy: _, preferredHolder: __, ...spec } = object.spec;
+  return { ...object, spec };
+}
+
+export const leaseStrategy: Strategy<Lease> = {
+  prepareForCreate: dropDisabledFields,
+  prepareForUpdate: dropDisabledFields,
+  validate: validateLease,
+  allowCreateOnUpdate: true,
+  allowUnconditionalUpdate: false,
+};

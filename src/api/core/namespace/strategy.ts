@@ -1,0 +1,31 @@
+import type { Strategy } from "../../kind.ts";
+import { validateFinalizer } from "../../meta/validation/object-meta.ts";
+import { keepStatus } from "../../strategy.ts";
+import { validatePodSecurityLabels } from "./pod-security-labels.ts";
+import type { Namespace } from "./schema.ts";
+
+const FINALIZER = "kubernetes";
+
+const NAME_LABEL = "kubernetes.io/metadata.name";
+
+export const namespaceStrategy: Strategy<Namespace> = {
+  setDefaults: (object) => {
+    const name = object.metadata?.name;
+    const phased = object.status?.phase
+      ? object
+      : { ...object, status: { ...object.status, phase: "Active" as const } };
+    if (!name || object.metadata?.labels?.[NAME_LABEL] === name) return phased;
+    return { ...phased, metadata: { ...object.metadata, labels: { ...object.metadata?.labels, [NAME_LABEL]: name } } };
+  },
+  prepareForCreate: (object) => ({
+    ...object,
+    spec: { finalizers: [...new Set([...(object.spec?.finalizers ?? []), FINALIZER])] },
+    status: { phase: "Active" },
+  }),
+  // Finalizers of the spec are changed through the finalize subresource only.
+  prepareForUpdate: (next, previous) => ({ ...keepStatus(next, previous), spec: previous.spec }),
+  validate: (object, previous) => [
+    ...(object.spec?.finalizers ?? []).flatMap((finalizer) => validateFinalizer(finalizer, "spec.finalizers")),
+    ...validatePodSecurityLabels(object.metadata?.labels, previous?.metadata?.labels),
+  ],
+};

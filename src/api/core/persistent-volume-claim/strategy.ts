@@ -1,0 +1,72 @@
+import type { Strategy } from "../../kind.ts";
+import { keepStatus, replaceStatus } from "../../strategy.ts";
+import { addProtectionFinalizer } from "../persistent-volume/in-use-protection.ts";
+import type { PersistentVolumeClaimSpec } from "../volume/schema.ts";
+import { setPersistentVolumeClaimDefaults } from "./defaults.ts";
+import type { PersistentVolumeClaim } from "./schema.ts";
+import { validatePersistentVolumeClaim, validatePersistentVolumeClaimUpdate } from "./validation.ts";
+import { persistentVolumeClaimWarnings } from "./warnings.ts";
+
+/** Members whose feature is off unless asked for go, unless the claim had them. */
+function dropDisabledFields(
+  spec: PersistentVolumeClaimSpec,
+  previous?: PersistentVolumeClaimSpec,
+): PersistentVolumeClaimSpec {
+  const { volumeAttributesClassName: attributes, dataSourceRef: reference, ...rest } = spec;
+  const keepsReference = !reference?.namespace || previous?.dataSourceRef?.namespace !== undefined;
+  return {
+    ...rest,
+    ...(reference !== undefined && keepsReference ? { dataSourceRef: reference } : {}),
+    ...(attributes !== undefined && previous?.volumeAttributesClassName !== undefined
+      ? { volumeAttributesClassName: attributes }
+      : {}),
+  };
+}
+
+/**
+ * The older member knows claims and snapshots only, and what else it names is dropped. The newer one knows everything.
+ * What only one of them says, the other gets too.
+ */
+function syncDataSources(
+  spec: PersistentVolumeClaimSpec,
+  previous?: PersistentVolumeClaimSpec,
+): PersistentVolumeClaimSpec {
+  const { dataSource, dataSourceRef, ...rest } = spec;
+  const source = previous?.dataSource !== undefined || isKnownSource(dataSource) ? dataSource : undefined;
+  if (dataSourceRef === undefined)
+    return source === undefined ? rest : { ...rest, dataSource: source, dataSourceRef: source };
+  if (source !== undefined) return { ...rest, dataSource: source, dataSourceRef };
+  return dataSourceRef.namespace ? { ...rest, dataSourceRef } : { ...rest, dataSource: dataSourceRef, dataSourceRef };
+}
+
+function isKnownSource(source: PersistentVolumeClaimSpec["dataSource"]): boolean {
+  const group = source?.apiGroup ?? "";
+  if (source?.kind === "PersistentVolumeClaim") return group === "";
+  return source?.kind === "VolumeSnapshot" && group === "snapshot.storage.k8s.io";
+}
+
+export const persistentVolumeClaimStrategy: Strategy<PersistentVolumeClaim> = {
+  setDefaults: setPersistentVolumeClaimDefaults,
+  prepareForCreate: (object) => ({
+    ...addProtectionFinalizer(object, "kubernetes.io/pvc-protection"),
+    spec: syncDataSources(dropDisabledFields(object.spec ?? {})),
+    status: { phase: "Pending" },
+  }),
+  prepareForUpdate: (next, previous) => ({
+    ...keepStatus(next, previous),
+    spec: syncDataSources(dropDisabledFields(next.spec ?? {}, previous.spec), previous.spec),
+  }),
+  validate: validatePersistentVolumeClaim,
+  validateUpdate: validatePersistentVolumeClaimUpdate,
+  warnings: persistentVolumeClaimWarnings,
+};
+
+export function prepareForStatusUpdate(
+  next: PersistentVolumeClaim,
+  previous: PersistentVolumeClaim,
+): PersistentVolumeClaim {
+  const kept = replaceStatus(next, previous);
+  if (kept.status === undefined) return kept;
+  const { currentVolumeAttributesClassName: _, modifyVolumeStatus: __, ...status } = kept.status;
+  return { ...kept, status };
+}

@@ -1,0 +1,50 @@
+import type { Strategy } from "../../kind.ts";
+import { keepStatus, replaceStatus } from "../../strategy.ts";
+import { setPersistentVolumeDefaults } from "./defaults.ts";
+import { addProtectionFinalizer } from "./in-use-protection.ts";
+import type { PersistentVolume } from "./schema.ts";
+import { validatePersistentVolume, validatePersistentVolumeUpdate } from "./validation.ts";
+import { persistentVolumeWarnings } from "./warnings.ts";
+
+/** A member whose feature is off unless asked for goes, unless the volume had it. */
+function dropDisabledFields(object: PersistentVolume, previous?: PersistentVolume): PersistentVolume {
+  if (object.spec?.volumeAttributesClassName === undefined) return object;
+  if (previous?.spec?.volumeAttributesClassName !== undefined) return object;
+  const { volumeAttributesClassName: _, ...spec } = object.spec;
+  return { ...object, spec };
+}
+
+/** The server notes when the phase changed, unless the writer says when. */
+export function prepareForStatusUpdate(
+  next: PersistentVolume,
+  previous: PersistentVolume,
+  now: string,
+): PersistentVolume {
+  const kept = replaceStatus(next, previous);
+  const [is, was] = [kept.status ?? {}, previous.status ?? {}];
+  const since =
+    is.phase === was.phase
+      ? (is.lastPhaseTransitionTime ?? was.lastPhaseTransitionTime)
+      : phaseTransitionTime(is, was, now);
+  if (since === undefined) return kept;
+  return { ...kept, status: { ...is, lastPhaseTransitionTime: since } };
+}
+
+type Status = NonNullable<PersistentVolume["status"]>;
+
+function phaseTransitionTime(is: Status, was: Status, now: string): string {
+  const said = is.lastPhaseTransitionTime;
+  return said === undefined || said === was.lastPhaseTransitionTime ? now : said;
+}
+
+export const persistentVolumeStrategy: Strategy<PersistentVolume> = {
+  setDefaults: setPersistentVolumeDefaults,
+  prepareForCreate: (object, now) => ({
+    ...addProtectionFinalizer(dropDisabledFields(object), "kubernetes.io/pv-protection"),
+    status: { phase: "Pending", lastPhaseTransitionTime: now },
+  }),
+  prepareForUpdate: (next, previous) => keepStatus(dropDisabledFields(next, previous), previous),
+  validate: validatePersistentVolume,
+  validateUpdate: validatePersistentVolumeUpdate,
+  warnings: persistentVolumeWarnings,
+};

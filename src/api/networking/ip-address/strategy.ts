@@ -1,0 +1,22 @@
+import { invalidField } from "../../../schema/validation/field-error.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
+import type { Strategy } from "../../kind.ts";
+import { ipProblems } from "../../meta/validation/ip.ts";
+import type { IPAddress } from "./schema.ts";
+import { PARENT, validateParent } from "./validation.ts";
+
+export const ipAddressStrategy: Strategy<IPAddress> = {
+  validate: (object) => validateParent(object.spec?.parentRef),
+  validateUpdate: (next, previous) => {
+    const { parentRef } = next.spec ?? {};
+    // No name can be generated that is an address.
+    const { generateName = "" } = next.metadata ?? {};
+    const problems = generateName === "" ? [] : ipProblems(generateName);
+    return [
+      ...problems.map((problem) => invalidField("metadata.generateName", generateName, problem)),
+      ...(deepEqual(parentRef, previous.spec?.parentRef)
+        ? []
+        : [invalidField(PARENT, parentRef, "field is immutable")]),
+    ];
+  },
+};

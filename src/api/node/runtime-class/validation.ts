@@ -1,0 +1,29 @@
+import { duplicateField, type FieldError } from "../../../schema/validation/field-error.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
+import { index } from "../../../schema/value/field-path.ts";
+import type { Toleration } from "../../core/pod-spec/affinity.ts";
+import { validateTolerations } from "../../core/pod-spec/toleration-validation.ts";
+import { validateContainerResources } from "../../core/resources/validation.ts";
+import { dns1123Label, validateName } from "../../meta/validation/names.ts";
+import { validateLabels } from "../../meta/validation/object-meta.ts";
+import type { RuntimeClass } from "./schema.ts";
+
+export function validateRuntimeClass({ handler, overhead, scheduling }: RuntimeClass): readonly FieldError[] {
+  const { nodeSelector, tolerations = [] } = scheduling ?? {};
+  return [
+    ...validateName("handler", handler, dns1123Label),
+    // What a pod costs beside its containers is judged like the limits of one.
+    ...validateContainerResources({ limits: overhead?.podFixed }, "overhead"),
+    ...validateLabels(nodeSelector, "scheduling.nodeSelector"),
+    ...validateTolerations(tolerations, "scheduling.tolerations.tolerations"),
+    ...repeatedTolerations(tolerations, "scheduling.tolerations"),
+  ];
+}
+
+/** How long one lasts does not make it another. */
+function repeatedTolerations(tolerations: readonly Toleration[], path: string): readonly FieldError[] {
+  const bare = tolerations.map(({ tolerationSeconds: _, ...rest }) => rest);
+  return bare.flatMap((one, i) =>
+    bare.slice(0, i).some((other) => deepEqual(other, one)) ? [duplicateField(index(path, i), tolerations[i])] : [],
+  );
+}

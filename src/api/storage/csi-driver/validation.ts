@@ -1,0 +1,64 @@
+import {
+  duplicateField,
+  type FieldError,
+  invalidField,
+  notSupported,
+  requiredField,
+} from "../../../schema/validation/field-error.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
+import { child, index } from "../../../schema/value/field-path.ts";
+import type { CSIDriver, CSIDriverSpec, TokenRequest } from "./schema.ts";
+
+const LIFECYCLE_MODES = ["Persistent", "Ephemeral"];
+
+const GROUP_POLICIES = ["File", "None", "ReadWriteOnceWithFSType"];
+
+const TOKEN_SECONDS_MIN = 600;
+
+const TOKEN_SECONDS_MAX = 2 ** 32;
+
+export function validateCSIDriverSpec(spec: CSIDriverSpec): readonly FieldError[] {
+  const { fsGroupPolicy, volumeLifecycleModes: modes = [] } = spec;
+  const demanded = [
+    ["attachedRequired", spec.attachRequired],
+    ["podInfoOnMount", spec.podInfoOnMount],
+    ["storageCapacity", spec.storageCapacity],
+    ["seLinuxMount", spec.seLinuxMount],
+  ] as const;
+  return [
+    ...demanded.filter(([, value]) => value === undefined).map(([name]) => requiredField(child("spec", name))),
+    ...(fsGroupPolicy === undefined || GROUP_POLICIES.includes(fsGroupPolicy)
+      ? []
+      : [notSupported("spec.fsGroupPolicy", fsGroupPolicy, GROUP_POLICIES)]),
+    ...validateTokens(spec.tokenRequests ?? [], "spec.tokenRequests"),
+    ...modes
+      .filter((mode) => !LIFECYCLE_MODES.includes(mode))
+      .map((mode) => notSupported("spec.volumeLifecycleModes", mode, LIFECYCLE_MODES)),
+  ];
+}
+
+function validateTokens(requests: readonly TokenRequest[], path: string): readonly FieldError[] {
+  const audiences = new Set<string>();
+  return requests.flatMap(({ audience, expirationSeconds: seconds }, i) => {
+    const at = child(index(path, i), "expirationSeconds");
+    if (audiences.has(audience)) return [duplicateField(child(index(path, i), "audience"), audience)];
+    audiences.add(audience);
+    if (seconds === undefined) return [];
+    if (seconds < TOKEN_SECONDS_MIN) {
+      return [invalidField(at, seconds, "may not specify a duration less than 10 minutes")];
+    }
+    if (seconds <= TOKEN_SECONDS_MAX) return [];
+    return [invalidField(at, seconds, "may not specify a duration larger than 2^32 seconds")];
+  });
+}
+
+export function validateCSIDriverUpdate({ spec }: CSIDriver, { spec: before }: CSIDriver): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  if (spec.attachRequired !== before.attachRequired) {
+    errors.push(invalidField("spec.attachedRequired", spec.attachRequired, "field is immutable"));
+  }
+  if (!deepEqual(spec.volumeLifecycleModes, before.volumeLifecycleModes)) {
+    errors.push(invalidField("spec.volumeLifecycleModes", spec.volumeLifecycleModes, "field is immutable"));
+  }
+  return errors;
+}

@@ -1,0 +1,58 @@
+import {
+  duplicateField,
+  type FieldError,
+  invalidField,
+  requiredField,
+} from "../../../schema/validation/field-error.ts";
+import { deepEqual } from "../../../schema/value/equal.ts";
+import { child, index } from "../../../schema/value/field-path.ts";
+import { validateDriverName } from "../../core/volume/source-validation.ts";
+import { qualifiedName, validateName } from "../../meta/validation/names.ts";
+import type { CSINode, CSINodeDriver } from "./schema.ts";
+
+const NODE_ID_MAX = 256;
+
+export function validateCSINode({ spec }: CSINode): readonly FieldError[] {
+  const names = new Set<string>();
+  return spec.drivers.flatMap((driver, i) => {
+    const at = index("spec.drivers", i);
+    const repeated = names.has(driver.name);
+    names.add(driver.name);
+    return [
+      ...validateDriver(driver, at),
+      ...(repeated ? [duplicateField(child(at, "name"), driver.name)] : []),
+      ...validateTopologyKeys(driver.topologyKeys ?? [], at),
+    ];
+  });
+}
+
+function validateDriver({ name, nodeID, allocatable }: CSINodeDriver, path: string): readonly FieldError[] {
+  const id = child(path, "nodeID");
+  const count = allocatable?.count;
+  return [
+    ...validateDriverName(name, child(path, "name")),
+    ...(nodeID === "" ? [requiredField(id)] : []),
+    ...(nodeID.length > NODE_ID_MAX ? [invalidField(id, nodeID, `must be ${NODE_ID_MAX} characters or less`)] : []),
+    ...(count === undefined || count >= 0
+      ? []
+      : [invalidField(child(path, "allocatable.count"), count, "must be greater than or equal to 0")]),
+  ];
+}
+
+/** Kubernetes blames the driver for its keys. */
+function validateTopologyKeys(keys: readonly string[], path: string): readonly FieldError[] {
+  return keys.flatMap((key, i) => [
+    ...(key === "" ? [requiredField(path)] : []),
+    ...(keys.indexOf(key) < i ? [duplicateField(path, key)] : []),
+    ...validateName(path, key, qualifiedName),
+  ]);
+}
+
+/** Drivers come and go, but none changes. */
+export function validateCSINodeUpdate(next: CSINode, previous: CSINode): readonly FieldError[] {
+  return previous.spec.drivers.flatMap((before) =>
+    next.spec.drivers
+      .filter((driver) => driver.name === before.name && !deepEqual(driver, before))
+      .map((driver) => invalidField("spec.drivers", driver, "field is immutable")),
+  );
+}
