@@ -18,9 +18,9 @@ import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import type { AgentConfig } from "../agent-config.ts";
-import { askCertificate } from "../certificates/ask-certificate.ts";
+import { askCertificate } from "../certificates/request-certificate.ts";
 import { CertificateFiles } from "../certificates/certificate-files.ts";
-import { Refusals } from "../certificates/refusals.ts";
+import { Refusals } from "../certificates/unauthorized-responses.ts";
 import { rotate } from "../certificates/rotation.ts";
 
 type Config = Pick<AgentConfig, "nodeName" | "certDir" | "svcconfig" | "certificates">;

@@ -11,7 +11,7 @@ import { CgroupTree } from "../cgroups/cgroup-tree.ts";
 import { type CallSystemd, SystemdSlices } from "../cgroups/systemd-slices.ts";
 import { Checkpoint } from "../checkpoint/checkpoint.ts";
 import { loadPlugins, type CredentialPlugins } from "../images/credential-providers.ts";
-import { limitedTransport } from "../api-server/limited-transport.ts";
+import { limitedTransport } from "../api-server/rate-limited-transport.ts";
 import { type NodeCapacity, nodeCapacity } from "../node/status/capacity.ts";
 import { type Iptables, systemIptables } from "../node/network/iptables-chains.ts";
 import { type MachineInfo, readMachine, readUsage } from "../node/machine/machine.ts";

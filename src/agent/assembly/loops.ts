@@ -3,7 +3,7 @@ import type { Pod } from "../../api/core/pod/schema.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import { machineFacts } from "../node/machine/machine-check.ts";
 import { keepIptablesChains } from "../node/network/iptables-chains.ts";
-import { storageExcess } from "../node/local-storage.ts";
+import { storageExcess } from "../volumes/local/storage-limits.ts";
 import { tellOfMachine } from "../node/node-events.ts";
 import { watchOom } from "../node/machine/oom-watch.ts";
 import { rotateLogs } from "../pods/containers/log-rotation.ts";

@@ -7,8 +7,8 @@ import { NodeCgroups } from "../cgroups/node-cgroups.ts";
 import { SchedulableTeller } from "../node/node-events.ts";
 import { NodeKeeper } from "../node/status/node-status-manager.ts";
 import { machineLabels, type NodeStatusOptions, nodeStatus } from "../node/status/node-status.ts";
-import { OwnNode } from "../node/own-node.ts";
-import { PodNetwork } from "../node/network/pod-network.ts";
+import { OwnNode } from "../node/node-object.ts";
+import { PodNetwork } from "../node/network/pod-cidr-updater.ts";
 import type { Foundation } from "./foundation.ts";
 import type { Reporting } from "./reporting.ts";
 

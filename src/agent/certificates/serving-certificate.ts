@@ -13,7 +13,7 @@ import type { Logger } from "../../std/log/logger.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import { Wakeup } from "../../std/async/wakeup.ts";
 import type { AgentConfig } from "../agent-config.ts";
-import { askCertificate } from "./ask-certificate.ts";
+import { askCertificate } from "./request-certificate.ts";
 import { CertificateFiles } from "./certificate-files.ts";
 import { rotate } from "./rotation.ts";
 

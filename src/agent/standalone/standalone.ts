@@ -20,7 +20,7 @@ import type { AgentConfig } from "../agent-config.ts";
 import type { StaticObjects } from "../sources/static-pods.ts";
 import { removePassword } from "../sources/url-source.ts";
 import { type Access, LOOPBACK, openAccess } from "./access.ts";
-import { ShownObjects } from "./shown-objects.ts";
+import { ShownObjects } from "./published-objects.ts";
 
 /** Who sends an `Authorization` header; undefined for nobody who may read. */
 type WhoReads = (authorization: string | undefined) => UserInfo | undefined;

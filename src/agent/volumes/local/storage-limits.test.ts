@@ -1,6 +1,6 @@
 import t from "tap";
-import type { Pod } from "../../api/core/pod/schema.ts";
-import { type LocalStorageOptions, storageExcess } from "./local-storage.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import { type LocalStorageOptions, storageExcess } from "./storage-limits.ts";
 
 const mebi = 2 ** 20;
 

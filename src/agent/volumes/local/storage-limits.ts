@@ -1,14 +1,14 @@
 /** What pods put on the node's disk outside volumes of their own, held against their limits of ephemeral-storage. */
 import { join } from "node:path";
-import type { Pod } from "../../api/core/pod/schema.ts";
-import type { Volume } from "../../api/core/volume/schema.ts";
-import { parseUnits } from "../pods/resources/quantities.ts";
-import { type Directories, podLogDir } from "../pods/directories.ts";
-import { getPodResource } from "../pods/resources/pod-resources.ts";
-import { allContainers, appContainers, podUid } from "../pods/pod-fields.ts";
-import { labels } from "../runtime/observation.ts";
-import type { Runtime } from "../runtime/runtime.ts";
-import type { VolumeManager } from "../volumes/volume-manager.ts";
+import type { Pod } from "../../../api/core/pod/schema.ts";
+import type { Volume } from "../../../api/core/volume/schema.ts";
+import { parseUnits } from "../../pods/resources/quantities.ts";
+import { type Directories, podLogDir } from "../../pods/directories.ts";
+import { getPodResource } from "../../pods/resources/pod-resources.ts";
+import { allContainers, appContainers, podUid } from "../../pods/pod-fields.ts";
+import { labels } from "../../runtime/observation.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
+import type { VolumeManager } from "../volume-manager.ts";
 
 export interface LocalStorageOptions {
   readonly runtime: Pick<Runtime, "listContainerStats">;

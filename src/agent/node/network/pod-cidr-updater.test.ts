@@ -2,7 +2,7 @@ import t from "tap";
 import { silentLogger } from "../../../std/log/logger.ts";
 import { FakeRuntime } from "../../../testing/agent/fake-runtime.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
-import { PodNetwork } from "./pod-network.ts";
+import { PodNetwork } from "./pod-cidr-updater.ts";
 
 t.test(
   "PodNetwork tells the runtime the node's addresses once, again when it failed, and others when they change",
