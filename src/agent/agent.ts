@@ -3,10 +3,10 @@ import { mkdir } from "node:fs/promises";
 import type { AgentConfig } from "./agent-config.ts";
 import { type AgentDeps, type Foundation, openFoundation } from "./assembly/foundation.ts";
 import { runLoops } from "./assembly/loops.ts";
-import { type NodeParts, openNode } from "./assembly/node.ts";
-import { openPods, type PodParts } from "./assembly/pods.ts";
+import { type NodeComponents, openNode } from "./assembly/node.ts";
+import { openPods, type PodComponents } from "./assembly/pods.ts";
 import { openReporting, type Reporting } from "./assembly/reporting.ts";
-import { keepServingCertificate } from "./certificates/serving-certificate.ts";
+import { rotateServingCertificate } from "./certificates/serving-certificate.ts";
 import { checkMachine, setOomScore } from "./node/machine/machine-check.ts";
 import { setOpenFilesMax } from "./node/machine/open-files.ts";
 import { podsDir } from "./pods/directories.ts";
@@ -40,28 +40,28 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
   await using stack = new AsyncDisposableStack();
   const stop = new AbortController();
   stack.defer(() => stop.abort(new Error("the agent stops")));
-  using _asked = whileStarting(deps.stopping, stop);
+  using _stopping = abortWhileStarting(deps.stopping, stop);
   await mkdir(podsDir(config), { recursive: true, mode: 0o750 });
   await mkdir(config.podLogsDir, { recursive: true, mode: 0o755 });
-  const at = await openFoundation(config, deps, { signal: stop.signal, stack });
-  const parts = assemble(at);
-  const server = await openServer(at, parts);
-  parts.address = server.address;
-  const { pods, volumes, once, sources, statics } = parts.ofPods;
+  const foundation = await openFoundation(config, deps, { signal: stop.signal, stack });
+  const components = createComponents(foundation);
+  const server = await openServer(foundation, components);
+  components.address = server.address;
+  const { pods, volumes, runOnce: once, sources, statics } = components.podComponents;
   // Rejects with what keeps the node from doing what it was told.
   await volumes.drivers.recover();
-  await parts.node.cgroups.enforceReservations();
-  await parts.node.cgroups.place();
-  const running = runLoops(at, parts.reporting, parts.node, parts.ofPods);
+  await components.node.cgroups.enforceReservations();
+  await components.node.cgroups.place();
+  const running = runLoops(foundation, components.reporting, components.node, components.podComponents);
   const owned = stack.move();
   let closing: Promise<void> | undefined;
   return {
     address: server.address,
-    ready: () => parts.node.keeper?.ready ?? Promise.resolve(),
+    ready: () => components.node.statusManager?.ready ?? Promise.resolve(),
     ranOnce: () =>
-      once.done({
-        clock: at.clock,
-        signal: at.signal,
+      once.wait({
+        clock: foundation.clock,
+        signal: foundation.signal,
         pods: () => (sources.isReady ? statics.pods : undefined),
         problems: () => statics.problems,
       }),
@@ -69,7 +69,7 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
       closing ??= (async () => {
         const graceSeconds = config.pods.shutdownGraceSeconds;
         await pods.close({ stopPods: options.stopPods === true, graceSeconds });
-        await parts.reporting.status?.flush(FLUSH_MS);
+        await components.reporting.status?.flush(FLUSH_MS);
         stop.abort(new Error("the agent stops"));
         await running;
         await owned.disposeAsync();
@@ -79,36 +79,36 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
   };
 }
 
-function whileStarting(stopping: AbortSignal | undefined, stop: AbortController): Disposable {
+function abortWhileStarting(stopping: AbortSignal | undefined, stop: AbortController): Disposable {
   const pass = (): void => stop.abort(stopping?.reason);
   stopping?.addEventListener("abort", pass);
   if (stopping?.aborted) pass();
   return { [Symbol.dispose]: () => stopping?.removeEventListener("abort", pass) };
 }
 
-interface Parts {
+interface AgentComponents {
   readonly reporting: Reporting;
-  readonly node: NodeParts;
-  readonly ofPods: PodParts;
+  readonly node: NodeComponents;
+  readonly podComponents: PodComponents;
   address: RunningAgent["address"];
 }
 
 /** The node tells of its pods, and pods need to know of their node. */
-function assemble(at: Foundation): Parts {
-  const reporting = openReporting(at);
-  const node = openNode(at, reporting, {
-    port: () => parts.address?.port ?? 0,
-    relistHealthy: () => parts.ofPods.relister.healthy,
-    manifestProblems: () => parts.ofPods.statics.problems,
-    volumesInUse: () => parts.ofPods.volumes.attachments.inUse,
-    nodeChanged: () => parts.ofPods.volumes.attachments.nodeChanged(),
+function createComponents(foundation: Foundation): AgentComponents {
+  const reporting = openReporting(foundation);
+  const node = openNode(foundation, reporting, {
+    port: () => components.address?.port ?? 0,
+    relistHealthy: () => components.podComponents.relister.healthy,
+    manifestProblems: () => components.podComponents.statics.problems,
+    volumesInUse: () => components.podComponents.volumes.attachments.inUse,
+    nodeChanged: () => components.podComponents.volumes.attachments.nodeChanged(),
   });
-  const parts: Parts = { reporting, node, ofPods: openPods(at, reporting, node), address: undefined };
-  return parts;
+  const components: AgentComponents = { reporting, node, podComponents: openPods(foundation, reporting, node), address: undefined };
+  return components;
 }
 
-async function openServer(at: Foundation, { node, ofPods }: Parts): Promise<AgentServer> {
-  const { config, client, clock, log, signal, stack } = at;
+async function openServer(foundation: Foundation, { node, podComponents: ofPods }: AgentComponents): Promise<AgentServer> {
+  const { config, client, clock, log, signal, stack } = foundation;
   const { pods, relister } = ofPods;
   const server = stack.use(
     await startAgentServer({
@@ -117,17 +117,17 @@ async function openServer(at: Foundation, { node, ofPods }: Parts): Promise<Agen
       client,
       clock,
       log: log.child("server"),
-      ips: at.ips.known,
+      ips: foundation.ips.known,
       problems: () => (relister.healthy ? [] : ["pleg: container runtime does not answer"]),
     }),
   );
   if (config.certificates.rotateServing && client !== undefined) {
     const use = server.useCertificate;
-    const serving = { config, client, names: node.names, clock, log: log.child("certificates"), use };
-    stack.use(keepServingCertificate(serving, signal));
+    const serving = { config, client, names: node.servingNames, clock, log: log.child("certificates"), use };
+    stack.use(rotateServingCertificate(serving, signal));
   }
   const debugging = config.server.debuggingHandlers;
   const shown = { pods, clock, authenticate: undefined, problems: () => [], configz: {}, debugging };
-  await at.standalone?.listen(agentHandler(shown));
+  await foundation.standalone?.listen(agentHandler(shown));
   return server;
 }

@@ -6,8 +6,8 @@ import { createNotifier } from "../std/process/sd-notify.ts";
 import { collectGarbageWhenIdle } from "../std/memory/collect-when-idle.ts";
 import { KUBERNETES_VERSION } from "../std/version.ts";
 import { type AgentInvocation, agentCommandLine } from "./config/command-line.ts";
-import { joined } from "./api-server/join.ts";
-import { agentOptions } from "./options.ts";
+import { joinCluster } from "./api-server/join.ts";
+import { toAgentConfig } from "./options.ts";
 import type { MakeNodeApi } from "./standalone/standalone.ts";
 
 export interface RunDeps {
@@ -28,10 +28,10 @@ export async function run(argv: readonly string[], deps: RunDeps = {}): Promise<
   for (const warning of effective.warnings) log.warn(warning);
   using _memory = collectGarbageWhenIdle({ clock: systemClock });
   await using notifier = createNotifier({ env: process.env, clock: systemClock, log });
-  const asked = Promise.withResolvers<string>();
+  const stopReason = Promise.withResolvers<string>();
   const stop = new AbortController();
   const onSignal = (signal: NodeJS.Signals): void => {
-    asked.resolve(signal);
+    stopReason.resolve(signal);
     stop.abort(new Error(signal));
   };
   process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
@@ -39,15 +39,15 @@ export async function run(argv: readonly string[], deps: RunDeps = {}): Promise<
     // Help, version and configuration are printed without loading what runs pods.
     const { startAgent } = await import("./agent.ts");
     const { join, token, "ca-hash": caHash } = effective.flags;
-    const told = agentOptions(effective);
-    await using lock = await takeLock(effective.flags, asked, stop.signal, log);
+    const configured = toAgentConfig(effective);
+    await using lock = await acquireLockFile(effective.flags, stopReason, stop.signal, log);
     if (lock === undefined) return 0;
-    const options = join === "" ? told : await joined(told, { server: join, token, caHash }, stop.signal);
+    const options = join === "" ? configured : await joinCluster(configured, { server: join, token, caHash }, stop.signal);
     const agent = await startAgent(options, { clock: systemClock, log, stopping: stop.signal, ...deps });
     await notifier.ready();
     try {
       const ranOnce = options.sources.runOnce ? agent.ranOnce() : new Promise<never>(() => {});
-      log.info("Stopping node agent", { reason: await Promise.race([asked.promise, ranOnce]) });
+      log.info("Stopping node agent", { reason: await Promise.race([stopReason.promise, ranOnce]) });
     } finally {
       await notifier.stopping();
       await agent.close();
@@ -69,9 +69,9 @@ export async function run(argv: readonly string[], deps: RunDeps = {}): Promise<
 type AgentFlags = AgentInvocation["effective"]["flags"];
 
 /** Undefined when the agent was asked to stop before it got the lock. */
-async function takeLock(
+async function acquireLockFile(
   flags: AgentFlags,
-  asked: PromiseWithResolvers<string>,
+  stopReason: PromiseWithResolvers<string>,
   stop: AbortSignal,
   log: Logger,
 ): Promise<AsyncDisposable | undefined> {
@@ -82,8 +82,8 @@ async function takeLock(
   try {
     const lock = await acquireLock(path, stop);
     if (flags["exit-on-lock-contention"]) {
-      lock.wanted(systemClock, stop).then(() => asked.resolve(`somebody waits for the lock on ${path}`), asked.reject);
-      asked.promise.catch(() => undefined);
+      lock.waitForContention(systemClock, stop).then(() => stopReason.resolve(`somebody waits for the lock on ${path}`), stopReason.reject);
+      stopReason.promise.catch(() => undefined);
     }
     return lock;
   } catch (error) {

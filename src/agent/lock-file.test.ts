@@ -15,12 +15,12 @@ else {
     void second.then(() => {
       taken = true;
     });
-    await first.wanted(systemClock, never);
+    await first.waitForContention(systemClock, never);
     t.notOk(taken, "the second waits");
     await first[Symbol.asyncDispose]();
     await using _ = await second;
     const stop = AbortSignal.timeout(100);
-    await t.rejects((await second).wanted(systemClock, stop), { name: "TimeoutError" }, "nobody waits any more");
+    await t.rejects((await second).waitForContention(systemClock, stop), { name: "TimeoutError" }, "nobody waits any more");
   });
 
   t.test("acquireLock() says what is wrong, and ends when it is asked to", async (t) => {

@@ -4,31 +4,31 @@ import { constants } from "node:fs";
 import { type FileHandle, open, readFile } from "node:fs/promises";
 import type { Clock } from "../std/time/clock.ts";
 
-const LOOK_MS = 1_000;
+const CHECK_INTERVAL_MS = 1_000;
 
 export interface LockFile extends AsyncDisposable {
   /** Resolves when somebody waits for the lock; rejects with the signal's reason, or when the kernel does not tell. */
-  wanted(clock: Clock, signal: AbortSignal): Promise<void>;
+  waitForContention(clock: Clock, signal: AbortSignal): Promise<void>;
 }
 
 /** Resolves when nobody else holds the lock any more; it lasts as long as this process, or until it is disposed of. */
 export async function acquireLock(path: string, signal: AbortSignal): Promise<LockFile> {
   const file = await open(path, constants.O_RDONLY | constants.O_CREAT, 0o600);
   try {
-    await lock(file, signal);
+    await runFlock(file, signal);
   } catch (error) {
     await file.close();
     const why = error instanceof Error ? error.message : String(error);
     throw new Error(`unable to acquire file lock on ${JSON.stringify(path)}: ${why}`, { cause: error });
   }
   return {
-    wanted: (clock, until) => someoneWaits(file, clock, until),
+    waitForContention: (clock, until) => waitForWaiter(file, clock, until),
     [Symbol.asyncDispose]: () => file.close(),
   };
 }
 
 /** A lock of flock(2) belongs to the open file, not to the process that asked for it: the program may end. */
-function lock(file: FileHandle, signal: AbortSignal): Promise<void> {
+function runFlock(file: FileHandle, signal: AbortSignal): Promise<void> {
   const child = spawn("flock", ["-x", "3"], { stdio: ["ignore", "ignore", "pipe", file.fd], signal });
   let said = "";
   child.stderr?.on("data", (text: Buffer) => {
@@ -45,13 +45,13 @@ function lock(file: FileHandle, signal: AbortSignal): Promise<void> {
 }
 
 /** `1: FLOCK  ADVISORY  WRITE 15269 fe:00:2147644 0 EOF`; of those who wait `1: -> FLOCK …`. */
-async function someoneWaits(file: FileHandle, clock: Clock, signal: AbortSignal): Promise<void> {
+async function waitForWaiter(file: FileHandle, clock: Clock, signal: AbortSignal): Promise<void> {
   const own = await readFile(`/proc/self/fdinfo/${file.fd}`, "utf8");
   const [, inode] = /^lock:.* FLOCK .* ([0-9a-f]+:[0-9a-f]+:\d+) /m.exec(own) ?? [];
   if (inode === undefined) throw new Error("the kernel does not tell who waits for file locks");
   for (;;) {
     const all = await readFile("/proc/locks", "utf8");
     if (all.split("\n").some((line) => line.includes("-> FLOCK ") && line.includes(` ${inode} `))) return;
-    await clock.sleep(LOOK_MS, signal);
+    await clock.sleep(CHECK_INTERVAL_MS, signal);
   }
 }

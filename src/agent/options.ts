@@ -14,7 +14,7 @@ const SHUTDOWN_GRACE_SECONDS = 30;
 
 /** The configuration of an agent that starts without flags, for `svc up` and tests to override. */
 export function defaultAgentConfig(nodeName: string): AgentConfig {
-  const options = agentOptions(loadAgentConfig([`--hostname-override=${nodeName}`], {}));
+  const options = toAgentConfig(loadAgentConfig([`--hostname-override=${nodeName}`], {}));
   return {
     ...options,
     // Limits of the process and the host's iptables are left as they are.
@@ -25,7 +25,7 @@ export function defaultAgentConfig(nodeName: string): AgentConfig {
 }
 
 /** Throws a message for the operator for values that cannot be used. */
-export function agentOptions(effective: EffectiveConfig): AgentConfig {
+export function toAgentConfig(effective: EffectiveConfig): AgentConfig {
   const { flags, config } = effective;
   validateAllowedSysctls(flags["allowed-unsafe-sysctls"]);
   const name = flags["hostname-override"] === "" ? hostname() : flags["hostname-override"];
@@ -55,7 +55,7 @@ export function agentOptions(effective: EffectiveConfig): AgentConfig {
       registryQps: flags["registry-qps"],
       registryBurst: flags["registry-burst"],
       parallelImagePulls: config.maxParallelImagePulls,
-      credentialProviders: credentialProviders(effective),
+      credentialProviders: toCredentialProviders(effective),
       cgroupDriver: flags["cgroup-driver"],
       cgroupRoot: flags["cgroup-root"],
       cgroupsPerQos: flags["cgroups-per-qos"],
@@ -86,12 +86,12 @@ export function agentOptions(effective: EffectiveConfig): AgentConfig {
       ips: flags["node-ip"],
       providerId: flags["provider-id"],
       statusUpdateMs: flags["node-status-update-frequency"],
-      statusReportMs: milliseconds(config.nodeStatusReportFrequency),
+      statusReportMs: parseMilliseconds(config.nodeStatusReportFrequency),
       leaseDurationSeconds: config.nodeLeaseDurationSeconds,
       statusMaxImages: flags["node-status-max-images"],
       maxPods: flags["max-pods"],
       podsPerCore: flags["pods-per-core"],
-      reserved: sum(flags["svc-reserved"], flags["system-reserved"]),
+      reserved: addReservations(flags["svc-reserved"], flags["system-reserved"]),
       evictionHard: flags["eviction-hard"],
       podCidr: flags["pod-cidr"],
       iptablesChains: flags["make-iptables-util-chains"],
@@ -111,13 +111,13 @@ export function agentOptions(effective: EffectiveConfig): AgentConfig {
       resolvConf: flags["resolv-conf"],
       logMaxFiles: flags["container-log-max-files"],
       logMaxBytes: flags["container-log-max-size"],
-      logMonitorMs: milliseconds(config.containerLogMonitorInterval),
+      logMonitorMs: parseMilliseconds(config.containerLogMonitorInterval),
       logWorkers: config.containerLogMaxWorkers,
       allowedUnsafeSysctls: flags["allowed-unsafe-sysctls"],
       localStorageIsolation: flags["local-storage-capacity-isolation"],
       deadRunsMax: flags["maximum-dead-containers-per-container"],
       deadRunMinAgeMs: flags["minimum-container-ttl-duration"],
-      restartDelays: restartDelaysOf(effective),
+      restartDelays: toRestartDelays(effective),
       changeDetection: config.configMapAndSecretChangeDetectionStrategy,
       eventQps: flags["event-qps"] || agentFlags["event-qps"].default,
       eventBurst: flags["event-burst"] || agentFlags["event-burst"].default,
@@ -161,19 +161,19 @@ function idsPerPod({ config }: EffectiveConfig): number {
   return Number(config.userNamespaces.idsPerPod);
 }
 
-function restartDelaysOf({ config, gates }: EffectiveConfig): RestartDelays {
-  const usual = gates.enabled("ReduceDefaultCrashLoopBackOffDecay") ? sooner : defaultRestartDelays;
+function toRestartDelays({ config, gates }: EffectiveConfig): RestartDelays {
+  const usual = gates.enabled("ReduceDefaultCrashLoopBackOffDecay") ? shorterRestartDelays : defaultRestartDelays;
   if (!gates.enabled("SvcletCrashLoopBackOffMax")) return usual;
   const { maxContainerRestartPeriod } = config.crashLoopBackOff ?? {};
   const maxMs =
-    maxContainerRestartPeriod === undefined ? defaultRestartDelays.maxMs : milliseconds(maxContainerRestartPeriod);
+    maxContainerRestartPeriod === undefined ? defaultRestartDelays.maxMs : parseMilliseconds(maxContainerRestartPeriod);
   return { initialMs: Math.min(usual.initialMs, maxMs), maxMs };
 }
 
 /** Kubernetes' delays where the gate wants them shorter. */
-const sooner: RestartDelays = { initialMs: 1_000, maxMs: 60_000 };
+const shorterRestartDelays: RestartDelays = { initialMs: 1_000, maxMs: 60_000 };
 
-function credentialProviders({ flags, gates }: EffectiveConfig): AgentConfig["runtime"]["credentialProviders"] {
+function toCredentialProviders({ flags, gates }: EffectiveConfig): AgentConfig["runtime"]["credentialProviders"] {
   const config = flags["image-credential-provider-config"];
   if (config === "") return undefined;
   const tokens = gates.enabled("SvcletServiceAccountTokenForCredentialProviders");
@@ -181,14 +181,14 @@ function credentialProviders({ flags, gates }: EffectiveConfig): AgentConfig["ru
 }
 
 /** A duration that the configuration's schema has accepted, in milliseconds. */
-function milliseconds(text: string): number {
+function parseMilliseconds(text: string): number {
   const value = parseDuration(text);
   if (value === undefined) throw new RangeError(`${JSON.stringify(text)} is not a duration`);
   return value;
 }
 
 /** Adds two reservations resource by resource. */
-function sum(
+function addReservations(
   a: Readonly<Record<string, string>>,
   b: Readonly<Record<string, string>>,
 ): Readonly<Record<string, string>> {

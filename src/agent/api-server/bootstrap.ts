@@ -18,10 +18,10 @@ import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import type { AgentConfig } from "../agent-config.ts";
-import { askCertificate } from "../certificates/request-certificate.ts";
+import { requestCertificate } from "../certificates/request-certificate.ts";
 import { CertificateFiles } from "../certificates/certificate-files.ts";
-import { Refusals } from "../certificates/unauthorized-responses.ts";
-import { rotate } from "../certificates/rotation.ts";
+import { UnauthorizedResponses } from "../certificates/unauthorized-responses.ts";
+import { rotateCertificate } from "../certificates/rotation.ts";
 
 type Config = Pick<AgentConfig, "nodeName" | "certDir" | "svcconfig" | "certificates">;
 
@@ -48,25 +48,25 @@ export async function openConnection(
   if (bootstrapSvcconfig !== undefined) {
     await bootstrap(config, bootstrapSvcconfig, files, clock, log, signal);
   }
-  const known = await loadKubeconfig(svcconfig);
-  const transport = networkTransport({ ...known, token: tokenOf(known), clock });
-  const refusals = new Refusals(clock);
+  const access = await loadKubeconfig(svcconfig);
+  const transport = networkTransport({ ...access, token: toTokenSource(access), clock });
+  const unauthorized = new UnauthorizedResponses(clock);
   const stop = new AbortController();
   const rotating = certificates.rotateClient
-    ? rotate(
+    ? rotateCertificate(
         {
           certificate:
-            known.cert === undefined || known.key === undefined ? undefined : { cert: known.cert, key: known.key },
-          ask: (until) => askAgain(config, transport, clock, until),
+            access.cert === undefined || access.key === undefined ? undefined : { cert: access.cert, key: access.key },
+          request: (until) => renewCertificate(config, transport, clock, until),
           async use(pair) {
             await files.write(pair, clock.now());
-            if (known.cert !== undefined) await writeConnection(config, known, files);
+            if (access.cert !== undefined) await writeConnection(config, access, files);
             transport.setClientCertificate(pair.cert, pair.key);
-            refusals.renewed();
+            unauthorized.certificateRenewed();
           },
-          fits: () => !refusals.any,
-          changed: (until) => refusals.changed(until),
-          what: "client certificate",
+          isCurrent: () => !unauthorized.seen,
+          waitForChange: (until) => unauthorized.waitForNext(until),
+          description: "client certificate",
           clock,
           random: systemRandom,
           log,
@@ -75,7 +75,7 @@ export async function openConnection(
       )
     : undefined;
   return {
-    transport: refusals.of(transport),
+    transport: unauthorized.wrap(transport),
     async [Symbol.asyncDispose]() {
       stop.abort(new Error("the agent stops"));
       await rotating;
@@ -88,17 +88,17 @@ export async function openConnection(
  * Whether the node has been here before. A certificate that has run out is no use, unless the clock cannot be trusted:
  * one from before the certificate's time is not.
  */
-async function isUsable({ svcconfig = "" }: Config, files: CertificateFiles, clock: Clock): Promise<boolean> {
+async function hasUsableCredentials({ svcconfig = "" }: Config, files: CertificateFiles, clock: Clock): Promise<boolean> {
   const isThere = await access(svcconfig).then(
     () => true,
     () => false,
   );
   if (!isThere) return false;
-  const known = await loadKubeconfig(svcconfig).catch(() => undefined);
-  if (known === undefined) return false;
-  if (known.cert === undefined) return true;
-  const pair = (await files.read()) ?? known;
-  return new X509Certificate(pair.cert ?? known.cert).validToDate.getTime() > clock.now();
+  const access = await loadKubeconfig(svcconfig).catch(() => undefined);
+  if (access === undefined) return false;
+  if (access.cert === undefined) return true;
+  const pair = (await files.read()) ?? access;
+  return new X509Certificate(pair.cert ?? access.cert).validToDate.getTime() > clock.now();
 }
 
 /** Does nothing for a node that has what it needs. */
@@ -112,17 +112,17 @@ async function bootstrap(
 ): Promise<void> {
   const backoff = new Backoff(RETRY, systemRandom);
   // Asked each time: a clock that was wrong makes certificates look too old, until it is set.
-  while (!(await isUsable(config, files, clock))) {
+  while (!(await hasUsableCredentials(config, files, clock))) {
     try {
       log.info("Asking for a client certificate", { bootstrap: file, node: config.nodeName });
-      const { pair, known } = await askAsStranger(config, file, clock, signal);
+      const { pair, access: known } = await requestWithBootstrapFile(config, file, clock, signal);
       await files.write(pair, clock.now());
       await writeConnection(config, known, files);
       return;
     } catch (error) {
       signal.throwIfAborted();
       if ((error as Error).name === "KubeconfigError") throw error;
-      if (isUnknown(error)) {
+      if (isUnauthorized(error)) {
         const why = "the API server does not know its token, or the token has run out";
         log.error("Cannot ask for a client certificate with the bootstrap file; trying again", why, { file });
       } else log.error("Cannot get a client certificate yet; trying again", error);
@@ -132,35 +132,35 @@ async function bootstrap(
 }
 
 /** With the certificate that there is; where the server does not know that any more, as at the beginning. */
-async function askAgain(config: Config, transport: Transport, clock: Clock, signal: AbortSignal): Promise<KeyPair> {
+async function renewCertificate(config: Config, transport: Transport, clock: Clock, signal: AbortSignal): Promise<KeyPair> {
   const { bootstrapSvcconfig: file } = config.certificates;
   try {
-    return await askClient(config, createClient({ transport }), signal);
+    return await requestClientCertificate(config, createClient({ transport }), signal);
   } catch (error) {
-    if (file === undefined || !isUnknown(error)) throw error;
-    return (await askAsStranger(config, file, clock, signal)).pair;
+    if (file === undefined || !isUnauthorized(error)) throw error;
+    return (await requestWithBootstrapFile(config, file, clock, signal)).pair;
   }
 }
 
 /** The file is read each time: a token that has run out may be replaced. */
-async function askAsStranger(
+async function requestWithBootstrapFile(
   config: Config,
   file: string,
   clock: Clock,
   signal: AbortSignal,
-): Promise<{ readonly pair: KeyPair; readonly known: ClusterAccess }> {
+): Promise<{ readonly pair: KeyPair; readonly access: ClusterAccess }> {
   const known = await loadKubeconfig(file);
-  await using transport = networkTransport({ ...known, token: tokenOf(known), clock });
-  return { pair: await askClient(config, createClient({ transport }), signal), known };
+  await using transport = networkTransport({ ...known, token: toTokenSource(known), clock });
+  return { pair: await requestClientCertificate(config, createClient({ transport }), signal), access: known };
 }
 
-function isUnknown(error: unknown): boolean {
+function isUnauthorized(error: unknown): boolean {
   return error instanceof StatusError && error.status.code === 401;
 }
 
-async function askClient({ nodeName }: Config, client: Client, signal: AbortSignal) {
+async function requestClientCertificate({ nodeName }: Config, client: Client, signal: AbortSignal) {
   const subject = { commonName: `${NODE_USER_PREFIX}${nodeName}`, organizations: [NODES] };
-  return await askCertificate({ client, signerName: CLIENT_SIGNER, subject, usage: "client auth", signal });
+  return await requestCertificate({ client, signerName: CLIENT_SIGNER, subject, usage: "client auth", signal });
 }
 
 /** Where the server is as the bootstrap file says it, and who the node is as the link to its certificate says it. */
@@ -173,6 +173,6 @@ async function writeConnection(
   await writeKubeconfig(svcconfig, { server, ca, tlsServerName, ...names, certFile: current, keyFile: current });
 }
 
-function tokenOf({ token, tokenFile }: ClusterAccess) {
+function toTokenSource({ token, tokenFile }: ClusterAccess) {
   return tokenFile === undefined ? token : async () => (await readFile(tokenFile, "utf8")).trim();
 }

@@ -13,7 +13,7 @@ import { parseYaml } from "../../schema/yaml/yaml.ts";
 import { constantTimeEqual } from "../../std/crypto/constant-time-equal.ts";
 import type { AgentConfig } from "../agent-config.ts";
 
-export interface Invitation {
+export interface JoinOptions {
   /** `https://host:6443` */
   readonly server: string;
   readonly token: string;
@@ -22,25 +22,25 @@ export interface Invitation {
 }
 
 const CLUSTER_INFO = "/api/v1/namespaces/kube-public/configmaps/cluster-info";
-const ANSWER_MS = 30_000;
+const RESPONSE_TIMEOUT_MS = 30_000;
 /** Of a server that nobody believes yet. */
-const ANSWER_BYTES_MAX = 1024 * 1024;
+const RESPONSE_BYTES_MAX = 1024 * 1024;
 
 /**
  * What the agent is told, with what it takes to join; a node that has joined goes on with what it has. Rejects with one
  * sentence for the operator.
  */
-export async function joined(config: AgentConfig, invitation: Invitation, signal: AbortSignal): Promise<AgentConfig> {
+export async function joinCluster(config: AgentConfig, options: JoinOptions, signal: AbortSignal): Promise<AgentConfig> {
   const file = (name: string): string => join(config.rootDir, name);
   const svcconfig = config.svcconfig ?? file("svcconfig");
   const [bootstrap, authority] = [file("bootstrap.svcconfig"), file("api-server-ca.crt")];
-  const known = await Promise.all([svcconfig, authority].map(exists));
-  if (known.includes(false)) {
-    const { ca, callers } = await clusterOf(invitation, signal);
-    await checkToken(invitation, ca, signal);
+  const existing = await Promise.all([svcconfig, authority].map(exists));
+  if (existing.includes(false)) {
+    const { ca, clientCa: callers } = await discoverCluster(options, signal);
+    await checkToken(options, ca, signal);
     await writeFileDurably(authority, callers, 0o644);
-    await writeBootstrap(bootstrap, invitation, ca);
-  } else await keepToken(bootstrap, invitation);
+    await writeBootstrap(bootstrap, options, ca);
+  } else await updateToken(bootstrap, options);
   return {
     ...config,
     svcconfig,
@@ -49,14 +49,14 @@ export async function joined(config: AgentConfig, invitation: Invitation, signal
   };
 }
 
-async function writeBootstrap(path: string, { server, token }: Invitation, ca: string): Promise<void> {
+async function writeBootstrap(path: string, { server, token }: JoinOptions, ca: string): Promise<void> {
   await writeKubeconfig(path, { server, ca, token, cluster: "cluster", user: "bootstrap" });
 }
 
 /** A node that was away for too long asks for a certificate as at the beginning, with the token it is given now. */
-async function keepToken(path: string, invitation: Invitation): Promise<void> {
+async function updateToken(path: string, invitation: JoinOptions): Promise<void> {
   const { server, token, ca } = await loadKubeconfig(path).catch((): Partial<ClusterAccess> => ({}));
-  if (ca === undefined || hashOf(ca) !== invitation.caHash.toLowerCase()) return;
+  if (ca === undefined || publicKeyHash(ca) !== invitation.caHash.toLowerCase()) return;
   if (!constantTimeEqual(token ?? "", invitation.token) || server !== invitation.server)
     await writeBootstrap(path, invitation, ca);
 }
@@ -65,23 +65,23 @@ interface Cluster {
   /** PEM: who signed the server's certificate. */
   readonly ca: string;
   /** PEM: who signs the certificates of those that may call the agent. */
-  readonly callers: string;
+  readonly clientCa: string;
 }
 
-async function clusterOf({ server, caHash }: Invitation, signal: AbortSignal): Promise<Cluster> {
+async function discoverCluster({ server, caHash }: JoinOptions, signal: AbortSignal): Promise<Cluster> {
   // Nothing secret is sent, and nothing believed, before the authority has the right hash.
-  const claimed = await clusterInfo(server, { rejectUnauthorized: false, signal });
-  const ca = authorityOf(claimed, server).find((pem) => hashOf(pem) === caHash.toLowerCase());
+  const unverified = await readClusterInfo(server, { rejectUnauthorized: false, signal });
+  const ca = parseAuthorities(unverified, server).find((pem) => publicKeyHash(pem) === caHash.toLowerCase());
   if (ca === undefined) {
     throw new Error(
       `Cannot join ${server}: none of its authorities has the hash ${caHash}; ask who gave you the token`,
     );
   }
-  const data = await clusterInfo(server, { ca, signal });
-  return { ca, callers: data["agent-ca.crt"] ?? ca };
+  const data = await readClusterInfo(server, { ca, signal });
+  return { ca, clientCa: data["agent-ca.crt"] ?? ca };
 }
 
-function authorityOf({ kubeconfig = "" }: Readonly<Record<string, string>>, server: string): readonly string[] {
+function parseAuthorities({ kubeconfig = "" }: Readonly<Record<string, string>>, server: string): readonly string[] {
   const [document] = parseYaml(kubeconfig);
   const { clusters = [] } = (document?.value ?? {}) as {
     readonly clusters?: readonly { readonly cluster?: Readonly<Record<string, unknown>> }[];
@@ -93,24 +93,24 @@ function authorityOf({ kubeconfig = "" }: Readonly<Record<string, string>>, serv
 }
 
 /** `sha256:…` of the public key: it stays when the certificate is renewed. */
-export function hashOf(pem: string): string {
+export function publicKeyHash(pem: string): string {
   const key = new X509Certificate(pem).publicKey.export({ type: "spki", format: "der" });
   return `sha256:${createHash("sha256").update(key).digest("hex")}`;
 }
 
 /** Everybody who is somebody may ask who they are. */
-async function checkToken({ server, token }: Invitation, ca: string, signal: AbortSignal): Promise<void> {
+async function checkToken({ server, token }: JoinOptions, ca: string, signal: AbortSignal): Promise<void> {
   const path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
-  const { status } = await ask(server, path, { method: "POST", headers, ca, signal }, "{}");
+  const { status } = await sendRequest(server, path, { method: "POST", headers, ca, signal }, "{}");
   if (status !== 401) return;
   throw new Error(
     `Cannot join ${server}: it does not know the token, or the token has run out; make another with svc token create`,
   );
 }
 
-async function clusterInfo(server: string, trust: RequestOptions): Promise<Readonly<Record<string, string>>> {
-  const { status, body } = await ask(server, CLUSTER_INFO, trust);
+async function readClusterInfo(server: string, trust: RequestOptions): Promise<Readonly<Record<string, string>>> {
+  const { status, body } = await sendRequest(server, CLUSTER_INFO, trust);
   try {
     if (status !== 200) throw new Error(`${CLUSTER_INFO} answered ${status}`);
     const { data } = JSON.parse(body) as { readonly data?: Readonly<Record<string, string>> };
@@ -120,16 +120,16 @@ async function clusterInfo(server: string, trust: RequestOptions): Promise<Reado
   }
 }
 
-interface Answer {
+interface JoinResponse {
   readonly status: number | undefined;
   readonly body: string;
 }
 
-async function ask(server: string, path: string, options: RequestOptions, body?: string): Promise<Answer> {
-  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-  const signal = AbortSignal.any([AbortSignal.timeout(ANSWER_MS), ...(options.signal ? [options.signal] : [])]);
+async function sendRequest(server: string, path: string, options: RequestOptions, body?: string): Promise<JoinResponse> {
+  const { promise, resolve, reject } = Promise.withResolvers<JoinResponse>();
+  const signal = AbortSignal.any([AbortSignal.timeout(RESPONSE_TIMEOUT_MS), ...(options.signal ? [options.signal] : [])]);
   const asking = request(new URL(path, server), { ...options, agent: false, signal }, (answer) => {
-    readAll(answer, ANSWER_BYTES_MAX).then(
+    readAll(answer, RESPONSE_BYTES_MAX).then(
       (bytes) => resolve({ status: answer.statusCode, body: bytes.toString() }),
       reject,
     );

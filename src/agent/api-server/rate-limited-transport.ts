@@ -4,7 +4,7 @@ import { TokenBucket } from "../../std/time/token-bucket.ts";
 import type { HttpRequest } from "../../http/message.ts";
 import type { Clock } from "../../std/time/clock.ts";
 
-export interface LimitedTransportOptions {
+export interface RateLimitedTransportOptions {
   readonly transport: Transport;
   readonly clock: Clock;
   /** Requests a second, on average. */
@@ -16,7 +16,7 @@ export interface LimitedTransportOptions {
 }
 
 /** Events have a limit of their own, and a node whose heartbeat waited would be given up for dead. */
-export function limitedTransport({ transport, clock, qps, burst, signal }: LimitedTransportOptions): Transport {
+export function createRateLimitedTransport({ transport, clock, qps, burst, signal }: RateLimitedTransportOptions): Transport {
   const bucket = new TokenBucket(clock, qps, burst);
   return async (request) => {
     while (!isExempt(request) && !bucket.take()) {

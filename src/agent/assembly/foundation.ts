@@ -11,8 +11,8 @@ import { CgroupTree } from "../cgroups/cgroup-tree.ts";
 import { type CallSystemd, SystemdSlices } from "../cgroups/systemd-slices.ts";
 import { Checkpoint } from "../checkpoint/checkpoint.ts";
 import { loadPlugins, type CredentialPlugins } from "../images/credential-providers.ts";
-import { limitedTransport } from "../api-server/rate-limited-transport.ts";
-import { type NodeCapacity, nodeCapacity } from "../node/status/capacity.ts";
+import { createRateLimitedTransport } from "../api-server/rate-limited-transport.ts";
+import { type NodeCapacity, computeNodeCapacity } from "../node/status/capacity.ts";
 import { type Iptables, systemIptables } from "../node/network/iptables-chains.ts";
 import { type MachineInfo, readMachine, readUsage } from "../node/machine/machine.ts";
 import { NodeIps } from "../node/network/node-ips.ts";
@@ -39,12 +39,12 @@ export interface AgentDeps {
 }
 
 /** How long it lasts, and who ends what is opened meanwhile. */
-export interface Life {
+export interface Lifetime {
   readonly signal: AbortSignal;
   readonly stack: AsyncDisposableStack;
 }
 
-export interface Foundation extends Life {
+export interface Foundation extends Lifetime {
   readonly config: AgentConfig;
   readonly clock: Clock;
   readonly log: Logger;
@@ -70,54 +70,54 @@ export interface Foundation extends Life {
 }
 
 /** Rejects with an operator's message when the configuration does not fit the machine. */
-export async function openFoundation(config: AgentConfig, deps: AgentDeps, life: Life): Promise<Foundation> {
+export async function openFoundation(config: AgentConfig, deps: AgentDeps, lifetime: Lifetime): Promise<Foundation> {
   const { clock, log } = deps;
-  const { stack } = life;
+  const { stack } = lifetime;
   const machine = await readMachine();
   const ips = await NodeIps.open(config.node.ips);
-  const capacity = nodeCapacity(machine, await readUsage(config.rootDir), config.node);
-  const runtimes = deps.runtime === undefined ? connectRuntime(config, clock, stack) : both(deps.runtime);
+  const capacity = computeNodeCapacity(machine, await readUsage(config.rootDir), config.node);
+  const runtimes = deps.runtime === undefined ? connectRuntime(config, clock, stack) : toRuntimes(deps.runtime);
   const tree = new CgroupTree(deps.cgroupHierarchy ?? "/sys/fs/cgroup");
   const isSystemd = config.runtime.cgroupDriver === "systemd";
   const isUnified = await tree.isUnified();
   const slices = isSystemd ? new SystemdSlices(isUnified, deps.callSystemd) : undefined;
   const oomGroup = isUnified && config.runtime.singleProcessOomKill !== true;
   const plugins = await loadPlugins(config.runtime.credentialProviders);
-  const client = await connect(config, deps, life);
+  const client = await connectApiServer(config, deps, lifetime);
   const directory = join(config.rootDir, "checkpoint");
   const checkpoint = client && stack.use(await Checkpoint.open({ directory, clock, log: log.child("checkpoint") }));
   const standalone = client === undefined ? await openStandalone(config, deps, stack) : undefined;
   const { iptables = systemIptables } = deps;
   const host = { machine, ips, capacity, tree, oomGroup, slices, iptables, plugins };
-  return { ...life, ...host, ...runtimes, config, clock, log, client, checkpoint, standalone };
+  return { ...lifetime, ...host, ...runtimes, config, clock, log, client, checkpoint, standalone };
 }
 
 type Runtimes = Pick<Foundation, "cri" | "images">;
 
-function both(runtime: NonNullable<AgentDeps["runtime"]>): Runtimes {
+function toRuntimes(runtime: NonNullable<AgentDeps["runtime"]>): Runtimes {
   return { cri: runtime, images: runtime };
 }
 
 function connectRuntime(config: AgentConfig, clock: Clock, stack: AsyncDisposableStack): Runtimes {
   const { endpoint, imageEndpoint, requestTimeoutMs } = config.runtime;
   const cri = stack.use(createCriClient({ endpoint, requestTimeoutMs, clock }));
-  if (imageEndpoint === endpoint) return both(cri);
+  if (imageEndpoint === endpoint) return toRuntimes(cri);
   return { cri, images: stack.use(createCriClient({ endpoint: imageEndpoint, requestTimeoutMs, clock })) };
 }
 
-async function connect(config: AgentConfig, deps: AgentDeps, { signal, stack }: Life): Promise<Client | undefined> {
+async function connectApiServer(config: AgentConfig, deps: AgentDeps, { signal, stack }: Lifetime): Promise<Client | undefined> {
   const { clock, log } = deps;
   const { contentType, ...limits } = config.api;
-  const clientOf = (transport: Transport): Client =>
-    createClient({ transport: limitedTransport({ transport, clock, ...limits, signal }), contentType });
+  const createLimitedClient = (transport: Transport): Client =>
+    createClient({ transport: createRateLimitedTransport({ transport, clock, ...limits, signal }), contentType });
   if (config.sources.runOnce) return undefined;
-  if (deps.transport !== undefined) return clientOf(deps.transport);
+  if (deps.transport !== undefined) return createLimitedClient(deps.transport);
   if (config.svcconfig === undefined) return undefined;
   const { svcconfig } = config;
   const { transport } = stack.use(
     await openConnection({ ...config, svcconfig }, clock, log.child("certificates"), signal),
   );
-  return clientOf(transport);
+  return createLimitedClient(transport);
 }
 
 /** Where there is no API server and a server of the agent's own is wanted. */

@@ -2,13 +2,13 @@
 import type { Node, NodeStatus } from "../../api/core/node/schema.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import { ServingNames } from "../certificates/serving-certificate.ts";
-import { pressuresOf } from "../node/status/conditions.ts";
+import { activePressures } from "../node/status/conditions.ts";
 import { NodeCgroups } from "../cgroups/node-cgroups.ts";
-import { SchedulableTeller } from "../node/node-events.ts";
-import { NodeKeeper } from "../node/status/node-status-manager.ts";
-import { machineLabels, type NodeStatusOptions, nodeStatus } from "../node/status/node-status.ts";
-import { OwnNode } from "../node/node-object.ts";
-import { PodNetwork } from "../node/network/pod-cidr-updater.ts";
+import { SchedulableEvents } from "../node/node-events.ts";
+import { NodeStatusManager } from "../node/status/node-status-manager.ts";
+import { machineLabels, type NodeStatusOptions, collectNodeStatus } from "../node/status/node-status.ts";
+import { NodeObject } from "../node/node-object.ts";
+import { PodCidrUpdater } from "../node/network/pod-cidr-updater.ts";
 import type { Foundation } from "./foundation.ts";
 import type { Reporting } from "./reporting.ts";
 
@@ -17,82 +17,82 @@ export interface NodeLinks extends Pick<NodeStatusOptions, "port" | "relistHealt
   readonly nodeChanged: () => void;
 }
 
-export interface NodeParts {
-  readonly own: OwnNode;
+export interface NodeComponents {
+  readonly nodeObject: NodeObject;
   /** Names and addresses that the serving certificate has to bear. */
-  readonly names: ServingNames;
+  readonly servingNames: ServingNames;
   readonly cgroups: NodeCgroups;
-  readonly network: PodNetwork;
+  readonly network: PodCidrUpdater;
   /** Undefined: nobody is told of the node. */
-  readonly keeper: NodeKeeper | undefined;
+  readonly statusManager: NodeStatusManager | undefined;
   /** As last told. */
   pressures(): readonly string[];
 }
 
-export function openNode(at: Foundation, { teller, tellOfNode }: Reporting, links: NodeLinks): NodeParts {
-  const { config, client, clock, log, machine, signal, stack } = at;
+export function openNode(foundation: Foundation, { client: teller, recordNodeEvent: tellOfNode }: Reporting, links: NodeLinks): NodeComponents {
+  const { config, client, clock, log, machine, signal, stack } = foundation;
   const random = systemRandom;
-  const schedulable = new SchedulableTeller(tellOfNode);
-  const names = new ServingNames();
-  const network = new PodNetwork({
-    runtime: at.cri.runtime,
+  const schedulableEvents = new SchedulableEvents(tellOfNode);
+  const servingNames = new ServingNames();
+  const network = new PodCidrUpdater({
+    runtime: foundation.cri.runtime,
     podCidr: config.node.podCidr,
     clock,
     log: log.child("network"),
   });
   const onChange = (node: Node): void => {
-    network.seen(node);
-    names.note(node);
+    network.nodeChanged(node);
+    servingNames.update(node);
     links.nodeChanged();
-    schedulable.seen(node);
+    schedulableEvents.nodeChanged(node);
   };
-  const initial = initialNode(at);
-  const own = stack.use(new OwnNode({ client, clock, random, log: log.child("own-node"), initial, onChange }));
-  const shown = statusOptions(at, links);
+  const initial = initialNode(foundation);
+  const nodeObject = stack.use(new NodeObject({ client, clock, random, log: log.child("own-node"), initial, onChange }));
+  const statusSources = statusOptions(foundation, links);
   let reported: NodeStatus | undefined;
-  const keeper =
+  const statusManager =
     teller &&
-    new NodeKeeper({
+    new NodeStatusManager({
       client: teller,
       clock,
       random,
       log: log.child("node"),
       nodeName: config.nodeName,
       // Nobody but the agent makes the node's object where it shows itself.
-      config: at.standalone === undefined ? config.node : { ...config.node, register: true },
-      ownLabels: machineLabels(machine, config.nodeName),
+      config: foundation.standalone === undefined ? config.node : { ...config.node, register: true },
+      machineLabels: machineLabels(machine, config.nodeName),
       controllerAttach: config.volumes.controllerAttach,
       status: async (previous) => {
-        reported = await nodeStatus(shown, previous);
+        reported = await collectNodeStatus(statusSources, previous);
         return reported;
       },
-      event: tellOfNode,
+      recordEvent: tellOfNode,
       signal,
     });
   const cgroups = new NodeCgroups({
     settings: config.runtime,
-    capacity: at.capacity.capacity,
-    tree: at.tree,
-    slices: at.slices,
+    capacity: foundation.capacity.capacity,
+    tree: foundation.tree,
+    slices: foundation.slices,
     event: tellOfNode,
     clock,
     log: log.child("cgroups"),
     signal,
   });
-  return { own, names, cgroups, network, keeper, pressures: () => pressuresOf(reported) };
+  return { nodeObject: own, servingNames: names, cgroups, network, statusManager: keeper, pressures: () => activePressures(reported) };
 }
 
-function statusOptions(at: Foundation, links: NodeLinks): NodeStatusOptions {
+function statusOptions(foundation: Foundation, links: NodeLinks): NodeStatusOptions {
   return {
-    config: at.config,
-    machine: at.machine,
-    runtime: at.cri.runtime,
-    images: at.images.images,
-    ips: () => at.ips.look(),
+    config: foundation.config,
+    machine: foundation.machine,
+    runtime: foundation.cri.runtime,
+    images: foundation.images.images,
+    ips: () => foundation.ips.look(),
     port: links.port,
     relistHealthy: links.relistHealthy,
     manifestProblems: links.manifestProblems,
-    now: () => at.clock.now(),
+    now: () => foundation.clock.now(),
     volumesInUse: links.volumesInUse,
   };
 }

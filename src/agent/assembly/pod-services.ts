@@ -39,7 +39,7 @@ const HOOK_TIMEOUT_MS = 120_000;
 const STARTS_MIN = 2;
 
 /** Of the node and its connections. */
-export interface Basis {
+export interface PodServicesOptions {
   readonly config: AgentConfig;
   readonly clock: Clock;
   readonly log: Logger;
@@ -60,7 +60,7 @@ export interface Basis {
   readonly stack: AsyncDisposableStack;
 }
 
-export interface ServiceLinks extends Pick<PodAdmitterOptions, "node" | "pressures" | "terminate"> {
+export interface PodServiceLinks extends Pick<PodAdmitterOptions, "node" | "pressures" | "terminate"> {
   readonly events: PodEventRecorder;
   readonly objects: NodeObjects;
   readonly claims: ClaimSource;
@@ -73,8 +73,8 @@ export interface ServiceLinks extends Pick<PodAdmitterOptions, "node" | "pressur
   readonly active: () => readonly Pod[];
 }
 
-export function makeServices(at: Basis, links: ServiceLinks): PodServices {
-  const { config, capacity, ips, clock, log } = at;
+export function createPodServices(options: PodServicesOptions, links: PodServiceLinks): PodServices {
+  const { config, capacity, ips, clock, log } = options;
   const { events, objects } = links;
   const directories = { rootDir: config.rootDir, podLogsDir: config.podLogsDir };
   const facts = {
@@ -89,14 +89,14 @@ export function makeServices(at: Basis, links: ServiceLinks): PodServices {
     },
   };
   const node = () => facts;
-  const hugePageSizes = Object.keys(at.machine.hugePages);
+  const hugePageSizes = Object.keys(options.machine.hugePages);
   const release = agentVersion.replace(/^v(\d+)\.(\d+).*$/, "$1.$2");
   const userAgent = `kube-probe/${release}`;
-  const runtime = at.cri.runtime;
+  const runtime = options.cri.runtime;
   return {
     settings: {
       directories,
-      cpu: { ...config.runtime, hugePageSizes, oomGroup: at.oomGroup },
+      cpu: { ...config.runtime, hugePageSizes, oomGroup: options.oomGroup },
       cgroups: config.runtime,
       seccompDefault: config.runtime.seccompDefault,
       stopSignals: config.pods.stopSignals,
@@ -108,14 +108,14 @@ export function makeServices(at: Basis, links: ServiceLinks): PodServices {
       deadRunsMax: config.pods.deadRunsMax,
       deadRunMinAgeMs: config.pods.deadRunMinAgeMs,
       hookTimeoutMs: HOOK_TIMEOUT_MS,
-      memoryCapacityBytes: at.machine.memoryBytes,
+      memoryCapacityBytes: options.machine.memoryBytes,
       hookUserAgent: `kube-lifecycle/${release}`,
     },
     clock,
     log,
     runtime,
     images: new ImageManager({
-      images: at.images.images,
+      images: options.images.images,
       clock,
       events,
       secret: (namespace, name, pod) => (isStatic(pod) ? objects.forStaticPods : objects).text.secret(namespace, name),
@@ -124,7 +124,7 @@ export function makeServices(at: Basis, links: ServiceLinks): PodServices {
       burst: config.runtime.registryBurst,
       parallel: config.runtime.parallelImagePulls,
       nodeCredentials: () => readNodeCredentials({ rootDir: config.rootDir, home: process.env.HOME, log }),
-      providers: at.plugins && at.stack.use(credentialProviders(at, at.plugins, links)),
+      providers: options.plugins && options.stack.use(createCredentialProviders(options, options.plugins, links)),
     }),
     volumes: new VolumeManager({
       directories,
@@ -147,14 +147,14 @@ export function makeServices(at: Basis, links: ServiceLinks): PodServices {
     runtimeName: links.runtimeName,
     hostFile: (name) => readFile(name === "hosts" ? "/etc/hosts" : config.pods.resolvConf, "utf8").catch(() => ""),
     cgroups: new PodCgroups({
-      tree: at.tree,
-      slices: at.slices,
+      tree: options.tree,
+      slices: options.slices,
       settings: { ...config.runtime, hugePageSizes },
       pods: links.active,
       memoryBytes: capacity.memoryBytes,
     }),
-    userNamespaces: userNamespaces(config),
-    runtimeHandler: (pod) => at.classes.handler(pod),
+    userNamespaces: createUserNamespaces(config),
+    runtimeHandler: (pod) => options.classes.lookupHandler(pod),
     admission: new PodAdmitter({
       node: links.node,
       pressures: links.pressures,
@@ -165,11 +165,11 @@ export function makeServices(at: Basis, links: ServiceLinks): PodServices {
       allowedSysctls: config.pods.allowedUnsafeSysctls,
       appArmor: hasAppArmor(),
     }),
-    startLimiter: at.stack.use(
+    startLimiter: options.stack.use(
       new StartLimiter({
         clock,
-        minConcurrent: Math.max(STARTS_MIN, at.machine.cpus),
-        isBusy: () => isCpuBusy(at.machine.cpus),
+        minConcurrent: Math.max(STARTS_MIN, options.machine.cpus),
+        isBusy: () => isCpuBusy(options.machine.cpus),
       }),
     ),
     expectChange: links.expectChange,
@@ -177,7 +177,7 @@ export function makeServices(at: Basis, links: ServiceLinks): PodServices {
   };
 }
 
-function credentialProviders({ clock, log }: Basis, plugins: CredentialPlugins, links: ServiceLinks): CredentialProviders {
+function createCredentialProviders({ clock, log }: PodServicesOptions, plugins: CredentialPlugins, links: PodServiceLinks): CredentialProviders {
   // Apart from those of volumes, which are renewed for as long as the pod lives.
   const tokens = new TokenManager({ source: links.objects, clock });
   return new CredentialProviders({
@@ -192,7 +192,7 @@ function credentialProviders({ clock, log }: Basis, plugins: CredentialPlugins, 
   });
 }
 
-function userNamespaces(config: AgentConfig): UserNamespaces | undefined {
+function createUserNamespaces(config: AgentConfig): UserNamespaces | undefined {
   const { idsPerPod } = config.pods;
   if (idsPerPod === undefined) return undefined;
   const range = () => readHostIdRange(idsPerPod, config.node.maxPods);
@@ -207,9 +207,9 @@ function hasAppArmor(): boolean {
   }
 }
 
-export function podEvents(recorder: EventRecorder | undefined): PodEventRecorder {
+export function createPodEventRecorder(recorder: EventRecorder | undefined): PodEventRecorder {
   const record = (pod: Pod, fieldPath: string | undefined, type: EventType, reason: string, message: string): void => {
-    const about: ObjectReference = {
+    const regarding: ObjectReference = {
       kind: "Pod",
       apiVersion: "v1",
       name: podName(pod),
@@ -218,7 +218,7 @@ export function podEvents(recorder: EventRecorder | undefined): PodEventRecorder
       ...(pod.metadata?.resourceVersion === undefined ? {} : { resourceVersion: pod.metadata.resourceVersion }),
       ...(fieldPath === undefined ? {} : { fieldPath }),
     };
-    recorder?.record(about, type, reason, message);
+    recorder?.record(regarding, type, reason, message);
   };
   return {
     recordPodEvent: (pod, type, reason, message) => record(pod, undefined, type, reason, message),
@@ -228,6 +228,6 @@ export function podEvents(recorder: EventRecorder | undefined): PodEventRecorder
 }
 
 /** Node events carry the node's name as uid, as Kubernetes' agents write them. */
-export function nodeReference(name: string): ObjectReference {
+export function toNodeReference(name: string): ObjectReference {
   return { kind: "Node", name: name === "" ? hostname() : name, uid: name };
 }

@@ -2,7 +2,7 @@
 import { systemRandom } from "../../std/crypto/random.ts";
 import { NodeObjects } from "../checkpoint/node-objects.ts";
 import { ObjectReader } from "../pod-objects/object-reader.ts";
-import { makeServices } from "./pod-services.ts";
+import { createPodServices } from "./pod-services.ts";
 import type { PodServices } from "../pods/pod-context.ts";
 import { podUid } from "../pods/pod-fields.ts";
 import { PodManager } from "../pods/pod-manager.ts";
@@ -14,44 +14,44 @@ import { StaticPods } from "../sources/static-pods.ts";
 import { systemMounter } from "../volumes/mount/mounter.ts";
 import { NodeVolumes } from "../volumes/drivers/node-volumes.ts";
 import type { Foundation } from "./foundation.ts";
-import type { NodeParts } from "./node.ts";
+import type { NodeComponents } from "./node.ts";
 import type { Reporting } from "./reporting.ts";
 
-export interface PodParts {
+export interface PodComponents {
   readonly pods: PodManager;
   readonly services: PodServices;
   readonly volumes: NodeVolumes;
   readonly relister: Relister;
   readonly statics: StaticPods;
   readonly sources: PodSources;
-  readonly once: RunOnce;
+  readonly runOnce: RunOnce;
   /** Asks the runtime for its name, which is part of every container's id. */
-  noteRuntime(): Promise<void>;
+  readRuntimeName(): Promise<void>;
 }
 
-export function openPods(at: Foundation, reporting: Reporting, node: NodeParts): PodParts {
-  const { config, clock, log, client, checkpoint, signal } = at;
+export function openPods(foundation: Foundation, reporting: Reporting, node: NodeComponents): PodComponents {
+  const { config, clock, log, client, checkpoint, signal } = foundation;
   const { status, mirrors } = reporting;
   const random = systemRandom;
   const changed = (uid: string): void => pods.runtimeChanged(uid);
-  const reader = at.stack.use(
+  const reader = foundation.stack.use(
     new ObjectReader({
       client,
       clock,
       random,
       log: log.child("objects"),
       onChange: changed,
-      goodForMs: goodForMs(config.pods.changeDetection, node),
+      cacheTtlMs: cacheTtlMs(config.pods.changeDetection, node),
     }),
   );
-  const statics = openStatics(at, reporting, () => pods);
+  const statics = openStatics(foundation, reporting, () => pods);
   const objects = new NodeObjects({ reader, statics, checkpoint });
-  const volumes = openVolumes(at, reporting, node, { reader, objects, pods: () => pods });
+  const volumes = openVolumes(foundation, reporting, node, { reader, objects, pods: () => pods });
   let runtimeName = "containerd";
-  const services = makeServices(
-    { ...at, classes: new RuntimeClasses(client) },
+  const services = createPodServices(
+    { ...foundation, classes: new RuntimeClasses(client) },
     {
-      events: reporting.tellOfPod,
+      events: reporting.podEvents,
       objects,
       claims: reader,
       drivers: volumes.drivers,
@@ -62,30 +62,30 @@ export function openPods(at: Foundation, reporting: Reporting, node: NodeParts):
       finished: (pod) => status?.podFinished(pod),
       active: () => pods.active,
       terminate: (uid, termination) => pods.terminate(uid, termination),
-      node: () => node.own.read(),
+      node: () => node.nodeObject.read(),
       pressures: () => node.pressures(),
     },
   );
-  const once = new RunOnce();
+  const runOnce = new RunOnce();
   const pods = new PodManager({
     services,
     isAbsentFromRuntime: (uid) => relister.isAbsent(uid),
     onStatus(pod, state) {
-      if (config.sources.runOnce) once.note(pod, state);
+      if (config.sources.runOnce) runOnce.setPhase(pod, state);
       const uid = podUid(pod);
-      reporting.podIs(pod, state, !pods.isWanted(uid) && pods.worker(uid)?.stateName === "terminated");
+      reporting.setPodStatus(pod, state, !pods.isWanted(uid) && pods.worker(uid)?.stateName === "terminated");
     },
-    onRemoved: (pod) => reporting.podIsGone(pod),
+    onRemoved: (pod) => reporting.removePod(pod),
   });
-  const { runtime } = at.cri;
+  const { runtime } = foundation.cri;
   const onChange = (uid: string, ...told: [digest: string, askedAt: number]): boolean => pods.compareListing(uid, ...told);
   const relister = new Relister({ runtime, clock, log: log.child("relist"), onChange, signal });
   const api = client && status && mirrors && checkpoint && { client, status, mirrors, checkpoint };
   const sources = new PodSources({ config, clock, random, log, pods, relister, objects, statics, api, signal });
-  const noteRuntime = async (): Promise<void> => {
+  const readRuntimeName = async (): Promise<void> => {
     runtimeName = (await runtime.version({}, signal)).runtimeName ?? runtimeName;
   };
-  return { pods, services, volumes, relister, statics, sources, once, noteRuntime };
+  return { pods, services, volumes, relister, statics, sources, runOnce: once, readRuntimeName: noteRuntime };
 }
 
 /** Large clusters say on their nodes how old what pods refer to may be. */
@@ -93,12 +93,12 @@ const TTL = "node.alpha.kubernetes.io/ttl";
 const TTL_SECONDS = 60;
 
 /** Undefined: what pods refer to is watched. */
-function goodForMs(
-  how: Foundation["config"]["pods"]["changeDetection"],
-  { own }: NodeParts,
+function cacheTtlMs(
+  strategy: Foundation["config"]["pods"]["changeDetection"],
+  { nodeObject: own }: NodeComponents,
 ): (() => Promise<number>) | undefined {
-  if (how === "Watch") return undefined;
-  if (how === "Get") return async () => 0;
+  if (strategy === "Watch") return undefined;
+  if (strategy === "Get") return async () => 0;
   return async () => {
     const { metadata } = await own.read();
     const seconds = Number(metadata?.annotations?.[TTL] ?? TTL_SECONDS);
@@ -106,17 +106,17 @@ function goodForMs(
   };
 }
 
-function openStatics(at: Foundation, { mirrors, tellOfNode }: Reporting, pods: () => PodManager): StaticPods {
+function openStatics(foundation: Foundation, { mirrors, recordNodeEvent: tellOfNode }: Reporting, pods: () => PodManager): StaticPods {
   return new StaticPods({
-    nodeName: at.config.nodeName,
-    clock: at.clock,
-    log: at.log.child("manifests"),
+    nodeName: foundation.config.nodeName,
+    clock: foundation.clock,
+    log: foundation.log.child("manifests"),
     onPut(pod) {
       mirrors?.put(pod);
       pods().put(pod);
     },
     onDelete: (pod) => pods().delete(podUid(pod)),
-    onObjects: (objects) => at.standalone?.showObjects(objects),
+    onObjects: (objects) => foundation.standalone?.putManifestObjects(objects),
     onProblem: (text) => tellOfNode("Warning", "FailedValidation", `Error in manifest ${text}`),
   });
 }
@@ -127,8 +127,8 @@ interface VolumeLinks {
   readonly pods: () => PodManager;
 }
 
-function openVolumes(at: Foundation, reporting: Reporting, node: NodeParts, links: VolumeLinks): NodeVolumes {
-  const { config, client, clock, log } = at;
+function openVolumes(foundation: Foundation, reporting: Reporting, node: NodeComponents, links: VolumeLinks): NodeVolumes {
+  const { config, client, clock, log } = foundation;
   const { reader, objects, pods } = links;
   return new NodeVolumes({
     directories: config,
@@ -139,12 +139,12 @@ function openVolumes(at: Foundation, reporting: Reporting, node: NodeParts, link
     random: systemRandom,
     log: log.child("volumes"),
     mounter: systemMounter,
-    events: reporting.tellOfPod,
+    events: reporting.podEvents,
     secret: (namespace, name) => objects.secret(namespace, name),
     tokens: objects,
     claims: reader,
-    node: () => node.own.read(),
-    onUse: () => node.keeper?.reportSoon(),
+    node: () => node.nodeObject.read(),
+    onUse: () => node.statusManager?.reportNow(),
     changed: (uid) => pods().runtimeChanged(uid),
     anyChanged() {
       for (const worker of pods().workers) worker.runtimeChanged();

@@ -3,8 +3,8 @@ import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
 import type { Client } from "../../client/client.ts";
 import { createEventRecorder } from "../../client/events/event-recorder.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
-import type { NodeEvent } from "../node/node-events.ts";
-import { nodeReference, podEvents } from "./pod-services.ts";
+import type { RecordNodeEvent } from "../node/node-events.ts";
+import { toNodeReference, createPodEventRecorder } from "./pod-services.ts";
 import type { PodEventRecorder } from "../pods/pod-events.ts";
 import { isStatic, podUid } from "../pods/pod-fields.ts";
 import { MirrorPods } from "../sources/mirror-pods.ts";
@@ -16,45 +16,45 @@ const COMPONENT = "svclet";
 
 export interface Reporting {
   /** Who is told of the node itself and of events; undefined: nobody. */
-  readonly teller: Client | undefined;
-  readonly tellOfNode: NodeEvent;
-  readonly tellOfPod: PodEventRecorder;
+  readonly client: Client | undefined;
+  readonly recordNodeEvent: RecordNodeEvent;
+  readonly podEvents: PodEventRecorder;
   /** Undefined: there is no API server. */
   readonly status: StatusManager | undefined;
   /** Undefined: there is no API server. */
   readonly mirrors: MirrorPods | undefined;
   /** A pod's worker has come to this view of it. */
-  podIs(pod: Pod, status: PodStatus, isOver: boolean): void;
-  podIsGone(pod: Pod): void;
+  setPodStatus(pod: Pod, status: PodStatus, isOver: boolean): void;
+  removePod(pod: Pod): void;
 }
 
-export function openReporting(at: Foundation): Reporting {
-  const { config, clock, log, client, standalone, stack } = at;
+export function openReporting(foundation: Foundation): Reporting {
+  const { config, clock, log, client, standalone, stack } = foundation;
   const { nodeName } = config;
   const random = systemRandom;
-  const teller = client ?? standalone?.client;
+  const reportingClient = client ?? standalone?.client;
   const { eventQps: qps, eventBurst: burst } = config.pods;
   const events = { clock, random, log, component: COMPONENT, host: nodeName, qps, burst };
-  const recorder = teller && stack.use(createEventRecorder({ client: teller, ...events }));
+  const recorder = reportingClient && stack.use(createEventRecorder({ client: reportingClient, ...events }));
   const status = client && stack.use(new StatusManager({ client, clock, random, log: log.child("status-manager") }));
   const mirrors =
     client &&
     status &&
     stack.use(new MirrorPods({ client, clock, random, log: log.child("mirror"), nodeName, status }));
   return {
-    teller,
-    tellOfNode: (...event) => recorder?.record(nodeReference(nodeName), ...event),
-    tellOfPod: podEvents(recorder),
+    client: teller,
+    recordNodeEvent: (...event) => recorder?.record(toNodeReference(nodeName), ...event),
+    podEvents: createPodEventRecorder(recorder),
     status,
     mirrors,
-    podIs(pod, state, isOver) {
-      standalone?.show(pod, state);
+    setPodStatus(pod, state, isOver) {
+      standalone?.putPod(pod, state);
       if (!isStatic(pod)) status?.setStatus(pod, state);
       // The last that is told of a static pod that goes is how its containers stopped.
       else if (!isOver) mirrors?.setStatus(pod, state);
     },
-    podIsGone(pod) {
-      standalone?.hide(pod);
+    removePod(pod) {
+      standalone?.deletePod(pod);
       if (isStatic(pod)) mirrors?.delete(pod);
       else status?.removePod(podUid(pod));
     },

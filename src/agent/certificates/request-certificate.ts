@@ -5,7 +5,7 @@ import type { RequestSubject } from "../../auth/pki/certificate-signing.ts";
 import type { KeyPair } from "../../auth/pki/key-pair.ts";
 import type { Client } from "../../client/client.ts";
 
-export interface CertificateWish {
+export interface CertificateRequestOptions {
   readonly client: Client;
   /** `kubernetes.io/kubelet-serving` */
   readonly signerName: string;
@@ -15,13 +15,13 @@ export interface CertificateWish {
 }
 
 /** Rejects when the request is denied, fails or is deleted, when a watch ends early, and when the signal aborts. */
-export async function askCertificate({
+export async function requestCertificate({
   client,
   signerName,
   subject,
   usage,
   signal,
-}: CertificateWish): Promise<KeyPair> {
+}: CertificateRequestOptions): Promise<KeyPair> {
   // Making keys loads a library that an agent with certificates does not need.
   const { makeRequest } = await import("../../auth/pki/certificate-signing.ts");
   const { request, key } = await makeRequest(subject);
@@ -35,16 +35,16 @@ export async function askCertificate({
     { metadata: { generateName: "csr-" }, spec } as CertificateSigningRequest,
     signal,
   );
-  const cert = await issued(client, made.metadata?.name ?? "", signal);
+  const cert = await waitForCertificate(client, made.metadata?.name ?? "", signal);
   return { cert, key };
 }
 
-async function issued(client: Client, name: string, signal: AbortSignal): Promise<string> {
+async function waitForCertificate(client: Client, name: string, signal: AbortSignal): Promise<string> {
   const query = { fieldSelector: `metadata.name=${name}` };
   const { items, resourceVersion } = await client.list(kind, query, signal);
   const [first] = items;
   if (first === undefined) throw new Error(`the request ${name} was deleted`);
-  const already = outcome(first);
+  const already = readCertificate(first);
   if (already !== undefined) return already;
   const stop = new AbortController();
   const until = AbortSignal.any([signal, stop.signal]);
@@ -52,7 +52,7 @@ async function issued(client: Client, name: string, signal: AbortSignal): Promis
     for await (const event of client.watch(kind, { ...query, resourceVersion }, until)) {
       if (event.type === "BOOKMARK") continue;
       if (event.type === "DELETED") throw new Error(`the request ${name} was deleted`);
-      const certificate = outcome(event.object);
+      const certificate = readCertificate(event.object);
       if (certificate !== undefined) return certificate;
     }
   } finally {
@@ -62,7 +62,7 @@ async function issued(client: Client, name: string, signal: AbortSignal): Promis
 }
 
 /** The certificate in PEM. Throws when there will be none. */
-function outcome({ metadata, status }: CertificateSigningRequest): string | undefined {
+function readCertificate({ metadata, status }: CertificateSigningRequest): string | undefined {
   for (const { type, reason = "", message = "" } of status?.conditions ?? []) {
     if (type !== "Denied" && type !== "Failed") continue;
     throw new Error(

@@ -8,7 +8,7 @@ import { silentLogger } from "../../std/log/logger.ts";
 import { seededRandom } from "../../std/crypto/random.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { CertificateFiles } from "./certificate-files.ts";
-import { rotate } from "./rotation.ts";
+import { rotateCertificate } from "./rotation.ts";
 
 const START = Date.UTC(2026, 0, 1);
 const HOUR = 3_600_000;
@@ -32,10 +32,10 @@ async function rotation(t: Pick<Test, "teardown">, first: KeyPair | undefined, a
   const got: KeyPair[] = [];
   let asked = 0;
   const stop = new AbortController();
-  const running = rotate(
+  const running = rotateCertificate(
     {
       certificate: first,
-      async ask() {
+      async request() {
         asked++;
         if (failing) throw new Error("away");
         busy = true;
@@ -45,7 +45,7 @@ async function rotation(t: Pick<Test, "teardown">, first: KeyPair | undefined, a
         got.push(pair);
         busy = false;
       },
-      what: "certificate",
+      description: "certificate",
       clock,
       random: { ...seededRandom(1), fraction: () => 0.5 },
       log: silentLogger,

@@ -13,44 +13,44 @@ export interface RotationOptions {
   /** Undefined: ask at once. */
   readonly certificate: KeyPair | undefined;
   /** Asks for a new one; rejects when there is none to be had. */
-  readonly ask: (signal: AbortSignal) => Promise<KeyPair>;
+  readonly request: (signal: AbortSignal) => Promise<KeyPair>;
   /** Takes a new one over. */
   readonly use: (pair: KeyPair) => Promise<void>;
   /** Whether a certificate says what it has to; it does when absent. */
-  readonly fits?: ((certificate: X509Certificate) => boolean) | undefined;
+  readonly isCurrent?: ((certificate: X509Certificate) => boolean) | undefined;
   /** Resolves when `fits` may answer otherwise than before, or the signal aborts. */
-  readonly changed?: ((signal: AbortSignal) => Promise<void>) | undefined;
-  readonly what: string;
+  readonly waitForChange?: ((signal: AbortSignal) => Promise<void>) | undefined;
+  readonly description: string;
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly log: Logger;
 }
 
 /** The clock may be set at any time, so it is looked at this often. */
-const LOOK_MS = 60_000;
-const SOON_MS = 1_000;
-const SOONEST = 0.7;
-const SPREAD = 0.2;
+const CHECK_INTERVAL_MAX_MS = 60_000;
+const CHECK_INTERVAL_MIN_MS = 1_000;
+const RENEW_FRACTION_MIN = 0.7;
+const RENEW_FRACTION_JITTER = 0.2;
 /** A request that nobody answers is made anew after this long. */
-const PATIENCE_MS = 900_000;
+const REQUEST_TIMEOUT_MS = 900_000;
 const BACKOFF = { initialMs: 2_000, maxMs: 128_000, jitter: 0.1 };
 
 /** Runs until the signal aborts. */
-export async function rotate(options: RotationOptions, signal: AbortSignal): Promise<void> {
-  const { ask, use, fits = () => true, what, clock, random, log } = options;
+export async function rotateCertificate(options: RotationOptions, signal: AbortSignal): Promise<void> {
+  const { request: ask, use, isCurrent: fits = () => true, description: what, clock, random, log } = options;
   const backoff = new Backoff(BACKOFF, random);
-  let term = options.certificate === undefined ? undefined : new Term(options.certificate, clock, random, false);
+  let term = options.certificate === undefined ? undefined : new CertificateTerm(options.certificate, clock, random, false);
   while (!signal.aborted) {
-    if (term !== undefined && !term.isOver && fits(term.certificate)) {
-      await pause(options, Math.min(LOOK_MS, Math.max(term.leftMs, SOON_MS)), signal);
+    if (term !== undefined && !term.isDue && fits(term.certificate)) {
+      await waitForCheck(options, Math.min(CHECK_INTERVAL_MAX_MS, Math.max(term.leftMs, CHECK_INTERVAL_MIN_MS)), signal);
       continue;
     }
     const patience = new AbortController();
-    const timer = clock.timer(PATIENCE_MS, () => patience.abort(new Error("nobody answered the request in time")));
+    const timer = clock.timer(REQUEST_TIMEOUT_MS, () => patience.abort(new Error("nobody answered the request in time")));
     try {
       const pair = await ask(AbortSignal.any([signal, patience.signal]));
       await use(pair);
-      term = new Term(pair, clock, random, true);
+      term = new CertificateTerm(pair, clock, random, true);
       backoff.reset();
       log.info(`Renewed the ${what}`, { until: term.certificate.validToDate.toISOString() });
       if (fits(term.certificate)) continue;
@@ -64,7 +64,7 @@ export async function rotate(options: RotationOptions, signal: AbortSignal): Pro
   }
 }
 
-async function pause({ clock, changed }: RotationOptions, ms: number, signal: AbortSignal): Promise<void> {
+async function waitForCheck({ clock, waitForChange: changed }: RotationOptions, ms: number, signal: AbortSignal): Promise<void> {
   const over = new AbortController();
   const until = AbortSignal.any([signal, over.signal]);
   const slept = clock.sleep(ms, until).catch(() => {});
@@ -77,14 +77,14 @@ async function pause({ clock, changed }: RotationOptions, ms: number, signal: Ab
  * fresh certificate that it is old, or not valid yet, is not believed; then the time counts that has passed since. One
  * that is set back to before a certificate's time was wrong when that was made.
  */
-class Term {
+class CertificateTerm {
   readonly certificate: X509Certificate;
   readonly #clock: Clock;
   /** Undefined: it was not valid yet from the beginning. */
   readonly #begin: number | undefined;
-  readonly #at: number;
+  readonly #renewAt: number;
   /** Of the monotonic clock; undefined while the other one is believed. */
-  readonly #since: number | undefined;
+  readonly #monotonicRenewAt: number | undefined;
 
   constructor({ cert }: KeyPair, clock: Clock, random: RandomSource, isFresh: boolean) {
     this.certificate = new X509Certificate(cert);
@@ -94,18 +94,18 @@ class Term {
     const isWrong = isFresh && (now < begin || now >= end);
     // Authorities date certificates back: of one that lasts for minutes, most of the time would be over.
     const from = isFresh && !isWrong ? now : begin;
-    const share = (end - from) * (SOONEST + SPREAD * random.fraction());
+    const share = (end - from) * (RENEW_FRACTION_MIN + RENEW_FRACTION_JITTER * random.fraction());
     this.#begin = now < begin ? undefined : begin;
-    this.#at = from + share;
-    this.#since = isWrong ? clock.monotonic() + share : undefined;
+    this.#renewAt = from + share;
+    this.#monotonicRenewAt = isWrong ? clock.monotonic() + share : undefined;
   }
 
-  get isOver(): boolean {
-    const isTooEarly = this.#since === undefined && this.#begin !== undefined && this.#clock.now() < this.#begin;
+  get isDue(): boolean {
+    const isTooEarly = this.#monotonicRenewAt === undefined && this.#begin !== undefined && this.#clock.now() < this.#begin;
     return isTooEarly || this.leftMs <= 0;
   }
 
   get leftMs(): number {
-    return this.#since === undefined ? this.#at - this.#clock.now() : this.#since - this.#clock.monotonic();
+    return this.#monotonicRenewAt === undefined ? this.#renewAt - this.#clock.now() : this.#monotonicRenewAt - this.#clock.monotonic();
   }
 }

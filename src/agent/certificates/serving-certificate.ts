@@ -13,11 +13,11 @@ import type { Logger } from "../../std/log/logger.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import { Wakeup } from "../../std/async/wakeup.ts";
 import type { AgentConfig } from "../agent-config.ts";
-import { askCertificate } from "./request-certificate.ts";
+import { requestCertificate } from "./request-certificate.ts";
 import { CertificateFiles } from "./certificate-files.ts";
-import { rotate } from "./rotation.ts";
+import { rotateCertificate } from "./rotation.ts";
 
-export interface ServingOptions {
+export interface ServingRotationOptions {
   readonly config: Pick<AgentConfig, "nodeName" | "certDir">;
   readonly client: Client;
   readonly names: ServingNames;
@@ -35,7 +35,7 @@ export class ServingNames {
   #dnsNames: readonly string[] = [];
 
   /** The node's object is there, or has changed. */
-  note({ status }: Node): void {
+  update({ status }: Node): void {
     const names = [...new Set((status?.addresses ?? []).map(({ address }) => address))].sort();
     const [ips, dnsNames] = [names.filter((name) => isIP(name) !== 0), names.filter((name) => isIP(name) === 0)];
     if (`${ips}` === `${this.#ips}` && `${dnsNames}` === `${this.#dnsNames}`) return;
@@ -52,20 +52,20 @@ export class ServingNames {
   }
 
   /** Whether the node has told any address yet. */
-  get areKnown(): boolean {
+  get isSet(): boolean {
     return this.#ips.length + this.#dnsNames.length > 0;
   }
 
   /** Resolves at the next change, or when the signal aborts. */
-  changed(signal: AbortSignal): Promise<void> {
+  waitForChange(signal: AbortSignal): Promise<void> {
     return this.#changed.wait(signal);
   }
 }
 
 /** Until the first one is there, the agent's own serves. Disposing stops it. */
-export function keepServingCertificate(options: ServingOptions, signal: AbortSignal): AsyncDisposable {
+export function rotateServingCertificate(options: ServingRotationOptions, signal: AbortSignal): AsyncDisposable {
   const stop = new AbortController();
-  const running = keep(options, AbortSignal.any([signal, stop.signal]));
+  const running = runRotation(options, AbortSignal.any([signal, stop.signal]));
   return {
     async [Symbol.asyncDispose]() {
       stop.abort(new Error("the agent stops"));
@@ -74,12 +74,12 @@ export function keepServingCertificate(options: ServingOptions, signal: AbortSig
   };
 }
 
-async function keep({ config, client, names, clock, log, use }: ServingOptions, signal: AbortSignal): Promise<void> {
+async function runRotation({ config, client, names, clock, log, use }: ServingRotationOptions, signal: AbortSignal): Promise<void> {
   const { nodeName, certDir } = config;
   const files = new CertificateFiles(certDir, "server");
   const kept = await files.read();
   if (kept !== undefined) use(kept);
-  while (!names.areKnown && !signal.aborted) await names.changed(signal);
+  while (!names.isSet && !signal.aborted) await names.waitForChange(signal);
   const fits = (certificate: X509Certificate): boolean =>
     names.dnsNames.every((name) => certificate.checkHost(name, { subject: "never" }) !== undefined) &&
     names.ips.every((ip) => certificate.checkIP(ip) !== undefined);
@@ -90,19 +90,19 @@ async function keep({ config, client, names, clock, log, use }: ServingOptions, 
       dnsNames: names.dnsNames,
       ips: names.ips,
     };
-    return askCertificate({ client, signerName: SIGNER, subject, usage: "server auth", signal: until });
+    return requestCertificate({ client, signerName: SIGNER, subject, usage: "server auth", signal: until });
   };
-  await rotate(
+  await rotateCertificate(
     {
       certificate: kept,
-      ask,
+      request: ask,
       async use(pair) {
         await files.write(pair, clock.now());
         use(pair);
       },
-      fits,
-      changed: (until) => names.changed(until),
-      what: "serving certificate",
+      isCurrent: fits,
+      waitForChange: (until) => names.waitForChange(until),
+      description: "serving certificate",
       clock,
       random: systemRandom,
       log,

@@ -7,45 +7,45 @@ import type { Clock } from "../../std/time/clock.ts";
 import { Wakeup } from "../../std/async/wakeup.ts";
 
 /** What is refused that soon after a new certificate is not believed: another one would be refused too. */
-const AGAIN_MS = 60_000;
+const GRACE_AFTER_RENEWAL_MS = 60_000;
 
-export class Refusals {
+export class UnauthorizedResponses {
   readonly #clock: Clock;
   readonly #changed = new Wakeup();
   #renewedAt = Number.NEGATIVE_INFINITY;
-  #any = false;
+  #seen = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   /** The same transport, listened to. */
-  of(transport: Transport): Transport {
+  wrap(transport: Transport): Transport {
     return async (request) => {
       const answer = await transport(request);
-      if (answer.status === 401) this.#note();
+      if (answer.status === 401) this.#record();
       return answer;
     };
   }
 
-  get any(): boolean {
-    return this.#any;
+  get seen(): boolean {
+    return this.#seen;
   }
 
   /** There is a new certificate. */
-  renewed(): void {
-    this.#any = false;
+  certificateRenewed(): void {
+    this.#seen = false;
     this.#renewedAt = this.#clock.monotonic();
   }
 
   /** Resolves at the next refusal, or when the signal aborts. */
-  changed(signal: AbortSignal): Promise<void> {
+  waitForNext(signal: AbortSignal): Promise<void> {
     return this.#changed.wait(signal);
   }
 
-  #note(): void {
-    if (this.#any || this.#clock.monotonic() - this.#renewedAt < AGAIN_MS) return;
-    this.#any = true;
+  #record(): void {
+    if (this.#seen || this.#clock.monotonic() - this.#renewedAt < GRACE_AFTER_RENEWAL_MS) return;
+    this.#seen = true;
     this.#changed.notify();
   }
 }

@@ -103,7 +103,7 @@ export class NodeObjects implements VolumeObjects, TokenRequestSource {
 
   /** Watches what these pods refer to. */
   watchReferenced(pods: readonly Pod[]): void {
-    this.#options.reader.keep(pods);
+    this.#options.reader.setPods(pods);
   }
 
   /** Forgets for good what none of these pods refers to; they have to be all. */

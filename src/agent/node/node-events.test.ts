@@ -1,14 +1,14 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
-import { type MachineFacts, SchedulableTeller, tellOfMachine } from "./node-events.ts";
+import { type MachineFacts, SchedulableEvents, recordMachineEvents } from "./node-events.ts";
 
 t.test("tellOfMachine() says what pods may suffer from", async (t) => {
   const directory = t.testdir();
   const told = async (facts: Partial<MachineFacts>) => {
     const events: string[] = [];
     const calm = { cgroupV1: false, swapIsOn: false, keepsOffSwap: false, resolvConf: "" };
-    await tellOfMachine({ ...calm, ...facts }, (...event) => events.push(event.join(" ")));
+    await recordMachineEvents({ ...calm, ...facts }, (...event) => events.push(event.join(" ")));
     return events;
   };
   const file = (text: string) => {
@@ -18,8 +18,8 @@ t.test("tellOfMachine() says what pods may suffer from", async (t) => {
   };
   t.same(await told({}), []);
   t.match(await told({ cgroupV1: true }), [/^Warning CgroupV1 cgroup v1 support is in maintenance mode/]);
-  t.match(await told({ swapIsOn: true }), [/^Warning PossibleMemoryBackedVolumesOnDisk /]);
-  t.same(await told({ swapIsOn: true, keepsOffSwap: true }), []);
+  t.match(await told({ swapEnabled: true }), [/^Warning PossibleMemoryBackedVolumesOnDisk /]);
+  t.same(await told({ swapEnabled: true, supportsNoswap: true }), []);
   const resolvers: readonly (readonly [string, RegExp | undefined])[] = [
     ["search a.example b.example", undefined],
     [`search ${"a.b ".repeat(33)}`, /more than 32 domains!$/],
@@ -37,10 +37,10 @@ t.test("tellOfMachine() says what pods may suffer from", async (t) => {
 
 t.test("SchedulableTeller tells of changes only", async (t) => {
   const events: string[] = [];
-  const teller = new SchedulableTeller((...event) => events.push(event.join(" ")));
+  const teller = new SchedulableEvents((...event) => events.push(event.join(" ")));
   const metadata = { name: "n1" };
   for (const unschedulable of [undefined, false, true, true, undefined]) {
-    teller.seen({ metadata, spec: unschedulable === undefined ? {} : { unschedulable } });
+    teller.nodeChanged({ metadata, spec: unschedulable === undefined ? {} : { unschedulable } });
   }
   t.same(events, [
     "Normal NodeNotSchedulable Node n1 status is now: NodeNotSchedulable",

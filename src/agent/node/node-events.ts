@@ -3,34 +3,34 @@ import { readFile } from "node:fs/promises";
 import type { Node } from "../../api/core/node/schema.ts";
 import { NAME_CHARACTERS_MAX, parseResolvConf, SEARCH_CHARACTERS_MAX, SEARCHES_MAX } from "../pods/sandbox/dns.ts";
 
-export type NodeEvent = (type: "Normal" | "Warning", reason: string, message: string) => void;
+export type RecordNodeEvent = (type: "Normal" | "Warning", reason: string, message: string) => void;
 
 export interface MachineFacts {
   readonly cgroupV1: boolean;
-  readonly swapIsOn: boolean;
+  readonly swapEnabled: boolean;
   /** Whether the kernel keeps files in memory off the swap when asked to (`noswap` of tmpfs). */
-  readonly keepsOffSwap: boolean;
+  readonly supportsNoswap: boolean;
   /** The file pods' resolvers are made from; empty: none. */
   readonly resolvConf: string;
 }
 
 /** What of the machine pods may suffer from: told once, at the start. Never rejects. */
-export async function tellOfMachine(facts: MachineFacts, event: NodeEvent): Promise<void> {
+export async function recordMachineEvents(facts: MachineFacts, recordEvent: RecordNodeEvent): Promise<void> {
   if (facts.cgroupV1) {
-    event("Warning", "CgroupV1", "cgroup v1 support is in maintenance mode, please migrate to cgroup v2");
+    recordEvent("Warning", "CgroupV1", "cgroup v1 support is in maintenance mode, please migrate to cgroup v2");
   }
-  if (facts.swapIsOn && !facts.keepsOffSwap) {
+  if (facts.swapEnabled && !facts.supportsNoswap) {
     const text =
       "The tmpfs noswap option is not supported. Memory-backed volumes (e.g. secrets, emptyDirs, etc.) " +
       "might be swapped to disk and should no longer be considered secure.";
-    event("Warning", "PossibleMemoryBackedVolumesOnDisk", text);
+    recordEvent("Warning", "PossibleMemoryBackedVolumesOnDisk", text);
   }
-  const problem = facts.resolvConf === "" ? undefined : await resolverProblem(facts.resolvConf);
-  if (problem !== undefined) event("Warning", "CheckLimitsForResolvConf", problem);
+  const problem = facts.resolvConf === "" ? undefined : await findResolverProblem(facts.resolvConf);
+  if (problem !== undefined) recordEvent("Warning", "CheckLimitsForResolvConf", problem);
 }
 
 /** How the file asks for more than resolvers take; undefined when it does not. */
-async function resolverProblem(path: string): Promise<string | undefined> {
+async function findResolverProblem(path: string): Promise<string | undefined> {
   let text: string;
   try {
     text = await readFile(path, "utf8");
@@ -50,19 +50,19 @@ async function resolverProblem(path: string): Promise<string | undefined> {
 }
 
 /** Tells when somebody closes the node to new pods, or opens it; a node is thought open at first. */
-export class SchedulableTeller {
-  readonly #event: NodeEvent;
-  #closed = false;
+export class SchedulableEvents {
+  readonly #recordEvent: RecordNodeEvent;
+  #unschedulable = false;
 
-  constructor(event: NodeEvent) {
-    this.#event = event;
+  constructor(event: RecordNodeEvent) {
+    this.#recordEvent = event;
   }
 
-  seen({ metadata, spec }: Node): void {
+  nodeChanged({ metadata, spec }: Node): void {
     const closed = spec?.unschedulable === true;
-    if (closed === this.#closed) return;
-    this.#closed = closed;
+    if (closed === this.#unschedulable) return;
+    this.#unschedulable = closed;
     const reason = closed ? "NodeNotSchedulable" : "NodeSchedulable";
-    this.#event("Normal", reason, `Node ${metadata?.name} status is now: ${reason}`);
+    this.#recordEvent("Normal", reason, `Node ${metadata?.name} status is now: ${reason}`);
   }
 }

@@ -7,7 +7,7 @@ import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 
-export interface OwnNodeOptions {
+export interface NodeObjectOptions {
   /** Undefined: there is no API server, the node is what the agent says. */
   readonly client: Client | undefined;
   readonly clock: Clock;
@@ -20,13 +20,13 @@ export interface OwnNodeOptions {
 }
 
 /** Pods wait this long for the first answer; then what the agent knows has to do. */
-const PATIENCE_MS = 10_000;
+const SYNC_TIMEOUT_MS = 10_000;
 
-export class OwnNode implements AsyncDisposable {
-  readonly #options: OwnNodeOptions;
+export class NodeObject implements AsyncDisposable {
+  readonly #options: NodeObjectOptions;
   readonly #informer: Informer<Node> | undefined;
 
-  constructor(options: OwnNodeOptions) {
+  constructor(options: NodeObjectOptions) {
     this.#options = options;
     const { client, clock, random, log, initial } = options;
     const query = { fieldSelector: `metadata.name=${initial.metadata?.name ?? ""}` };
@@ -38,7 +38,7 @@ export class OwnNode implements AsyncDisposable {
   async read(): Promise<Node> {
     const { initial } = this.#options;
     const name = initial.metadata?.name ?? "";
-    await this.#known();
+    await this.#waitForSync();
     const found = this.#informer?.get(name);
     if (found === undefined) return initial;
     const labels = { ...found.metadata?.labels, ...initial.metadata?.labels };
@@ -46,13 +46,13 @@ export class OwnNode implements AsyncDisposable {
     return { ...found, metadata: { ...found.metadata, name, labels }, status: { ...found.status, allocatable } };
   }
 
-  async #known(): Promise<void> {
+  async #waitForSync(): Promise<void> {
     const informer = this.#informer;
     if (informer === undefined || informer.isSynced) return;
-    const patience = new AbortController();
-    const late = this.#options.clock.sleep(PATIENCE_MS, patience.signal).catch(() => undefined);
-    await Promise.race([informer.synced.catch(() => undefined), late]);
-    patience.abort();
+    const cancel = new AbortController();
+    const timeout = this.#options.clock.sleep(SYNC_TIMEOUT_MS, cancel.signal).catch(() => undefined);
+    await Promise.race([informer.synced.catch(() => undefined), timeout]);
+    cancel.abort();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

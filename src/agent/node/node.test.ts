@@ -3,9 +3,9 @@ import { FakeRuntime } from "../../testing/agent/fake-runtime.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { defaultAgentConfig } from "../options.ts";
 import type { MachineInfo, Usage } from "./machine/machine.ts";
-import { nodeCapacity, thresholdValue } from "./status/capacity.ts";
-import { nodeConditions } from "./status/conditions.ts";
-import { nodeStatus } from "./status/node-status.ts";
+import { computeNodeCapacity, computeThreshold } from "./status/capacity.ts";
+import { computeNodeConditions } from "./status/conditions.ts";
+import { collectNodeStatus } from "./status/node-status.ts";
 
 const machine: MachineInfo = {
   machineId: "m",
@@ -27,17 +27,17 @@ const { node } = defaultAgentConfig("n1");
 
 t.test("nodeCapacity() keeps back what is reserved and what eviction needs", async (t) => {
   const reserved = { cpu: "500m", memory: "1Gi" };
-  const found = nodeCapacity(machine, usage, { ...node, reserved });
+  const found = computeNodeCapacity(machine, usage, { ...node, reserved });
   t.match(found.capacity, { cpu: "2", memory: "8388608Ki", pods: "110", "hugepages-2Mi": "0" });
   t.match(found.allocatable, { cpu: "1500m", memory: `${7 * 2 ** 20 - 100 * 1024}Ki` });
   t.equal(found.allocatable["ephemeral-storage"], String(90 * 2 ** 30));
-  t.equal(nodeCapacity(machine, usage, { ...node, podsPerCore: 10 }).pods, 20);
+  t.equal(computeNodeCapacity(machine, usage, { ...node, podsPerCore: 10 }).pods, 20);
 });
 
 t.test("thresholdValue() takes amounts and shares", async (t) => {
-  t.equal(thresholdValue("10%", 1000), 100);
-  t.equal(thresholdValue("1Ki", 5), 1024);
-  t.equal(thresholdValue(undefined, 5), 0);
+  t.equal(computeThreshold("10%", 1000), 100);
+  t.equal(computeThreshold("1Ki", 5), 1024);
+  t.equal(computeThreshold(undefined, 5), 0);
 });
 
 t.test("nodeConditions() keeps the time of the last change", async (t) => {
@@ -51,7 +51,7 @@ t.test("nodeConditions() keeps the time of the last change", async (t) => {
     manifestProblems: [],
     previous: [],
   };
-  const first = nodeConditions({ ...base, now: "t1" });
+  const first = computeNodeConditions({ ...base, now: "t1" });
   t.same(
     first.map((each) => [each.type, each.status, each.reason]),
     [
@@ -62,14 +62,14 @@ t.test("nodeConditions() keeps the time of the last change", async (t) => {
     ],
   );
   const low = { ...usage, memoryAvailableBytes: 1 };
-  const second = nodeConditions({ ...base, usage: low, now: "t2", previous: first });
+  const second = computeNodeConditions({ ...base, usage: low, now: "t2", previous: first });
   t.match(second[0], { status: "True", lastTransitionTime: "t2", lastHeartbeatTime: "t2" });
   t.match(second[3], { status: "True", lastTransitionTime: "t1", lastHeartbeatTime: "t2" });
 });
 
 t.test("nodeConditions() is not ready without a network or a runtime", async (t) => {
   const base = { machine, usage, evictionHard: {}, relistHealthy: true, manifestProblems: [], previous: [], now: "t" };
-  t.match(nodeConditions({ ...base, runtime: undefined })[3], {
+  t.match(computeNodeConditions({ ...base, runtime: undefined })[3], {
     status: "False",
     message: "container runtime is down",
   });
@@ -78,7 +78,7 @@ t.test("nodeConditions() is not ready without a network or a runtime", async (t)
     { type: "NetworkReady", reason: "NetworkPluginNotReady", message: "cni plugin not initialized" },
   ];
   t.equal(
-    nodeConditions({ ...base, runtime: { status: { conditions } } })[3]?.message,
+    computeNodeConditions({ ...base, runtime: { status: { conditions } } })[3]?.message,
     "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:cni plugin not initialized",
   );
 });
@@ -88,7 +88,7 @@ t.test("nodeStatus() tells what newer runtimes can do", async (t) => {
   const { status } = fake.runtime;
   const runtimeHandlers = [{ name: "", features: { recursiveReadOnlyMounts: true, userNamespaces: true } }];
   const read = (more: object) =>
-    nodeStatus(
+    collectNodeStatus(
       {
         config: { ...defaultAgentConfig("n1"), rootDir: t.testdir() },
         machine,

@@ -37,7 +37,7 @@ async function reading(prepare: (api: FakeApi) => void = () => undefined, goodFo
     random: seededRandom(1),
     log: silentLogger,
     onChange: (uid) => void changed.push(uid),
-    goodForMs,
+    cacheTtlMs: goodForMs,
   });
   t.teardown(async () => await reader[Symbol.asyncDispose]());
   /** Watches work through streams, which take real turns. */
@@ -70,7 +70,7 @@ function text(bytes: Readonly<Record<string, Uint8Array>> | undefined): Readonly
 t.test("ObjectReader.keep() watches what pods refer to, and tells those pods of changes", async (t) => {
   const at = await reading();
   at.api.put(path("configmaps", "a"), { metadata: { name: "a", namespace: "default" }, spec: undefined });
-  at.reader.keep([podOf("one", "a"), podOf("two", "a"), podOf("three", "late")]);
+  at.reader.setPods([podOf("one", "a"), podOf("two", "a"), podOf("three", "late")]);
   await at.until(() => at.changed.length >= 2);
   t.same(at.changed.splice(0).sort(), ["one", "two"]);
   at.api.put(path("configmaps", "late"), { metadata: { name: "late", namespace: "default" } });
@@ -86,7 +86,7 @@ t.test("ObjectReader.configMap() asks nobody for what is watched, and knows it w
   const stored = { metadata: { name: "a", namespace: "default" }, data: { k: "v" }, binaryData: { b: "Ynl0ZXM=" } };
   at.api.put(path("configmaps", "a"), stored);
   t.same(text(await at.reader.configMap("default", "a")), { k: "v", b: "bytes" }, "read before anybody watches");
-  at.reader.keep([podOf("one", "a")]);
+  at.reader.setPods([podOf("one", "a")]);
   await at.until(() => at.changed.length > 0);
   const before = at.requests;
   at.leave();
@@ -104,7 +104,7 @@ t.test("ObjectReader.configMap() asks each time, or once in a while, where nothi
 
   const always = await reading(undefined, async () => 0);
   put(always.api, "one");
-  always.reader.keep([podOf("p", "a")]);
+  always.reader.setPods([podOf("p", "a")]);
   t.equal(await word(always), "one");
   put(always.api, "two");
   t.equal(await word(always), "two");
@@ -114,25 +114,25 @@ t.test("ObjectReader.configMap() asks each time, or once in a while, where nothi
 
   const sometimes = await reading(undefined, async () => 60_000);
   put(sometimes.api, "one");
-  sometimes.reader.keep([podOf("p", "a")]);
+  sometimes.reader.setPods([podOf("p", "a")]);
   t.equal(await word(sometimes), "one");
   put(sometimes.api, "two");
   await sometimes.clock.advance(59_999);
-  sometimes.reader.keep([podOf("p", "a")]);
+  sometimes.reader.setPods([podOf("p", "a")]);
   t.equal(await word(sometimes), "one");
   await sometimes.clock.advance(1);
   t.equal(await word(sometimes), "two");
   put(sometimes.api, "three");
-  sometimes.reader.keep([podOf("p", "a"), podOf("new", "a")]);
+  sometimes.reader.setPods([podOf("p", "a"), podOf("new", "a")]);
   t.equal(await word(sometimes), "three", "a pod that is new gets what is there");
 });
 
 t.test("ObjectReader.keep() forgets what no pod refers to any more", async (t) => {
   const at = await reading();
   at.api.put(path("configmaps", "a"), { metadata: { name: "a", namespace: "default" } });
-  at.reader.keep([podOf("one", "a")]);
+  at.reader.setPods([podOf("one", "a")]);
   await at.until(() => at.changed.length > 0);
-  at.reader.keep([]);
+  at.reader.setPods([]);
   at.changed.length = 0;
   const before = at.requests;
   at.api.put(path("configmaps", "a"), { metadata: { name: "a", namespace: "default" } });

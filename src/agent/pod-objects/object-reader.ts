@@ -38,7 +38,7 @@ export interface ObjectReaderOptions {
   /** Something that the pod refers to changed. */
   readonly onChange: (uid: string) => void;
   /** For how many milliseconds ConfigMaps and Secrets that were read are good; undefined: they are watched. */
-  readonly goodForMs?: (() => Promise<number>) | undefined;
+  readonly cacheTtlMs?: (() => Promise<number>) | undefined;
 }
 
 type Bytes = Readonly<Record<string, Uint8Array>>;
@@ -50,13 +50,13 @@ interface Data extends ApiObject {
   readonly binaryData?: Readonly<Record<string, string>> | undefined;
 }
 
-interface Known {
+interface CachedObject {
   readonly object: Data;
   /** On the monotonic clock. */
   readonly readAt: number;
 }
 
-interface Watched {
+interface WatchedObject {
   readonly informer: Informer<Data>;
   readonly users: Set<string>;
 }
@@ -68,11 +68,11 @@ const SERVICES_WAIT_MS = 10_000;
 export class ObjectReader implements VolumeObjects, TokenRequestSource, ClaimSource, AsyncDisposable {
   readonly #options: ObjectReaderOptions;
   /** By kind, namespace and name: as many as the pods of the node refer to. */
-  readonly #watched = new Map<string, Watched>();
+  readonly #watched = new Map<string, WatchedObject>();
   /** What was read of these. */
-  readonly #known = new Map<string, Known>();
+  readonly #cache = new Map<string, CachedObject>();
   /** Of these, the pods that refer to them. */
-  #users: ReadonlyMap<string, ReadonlySet<string>> = new Map();
+  #podsByKey: ReadonlyMap<string, ReadonlySet<string>> = new Map();
   readonly #services: Informer<Service> | undefined;
   /** Watches that are being closed. */
   readonly #closing = new Set<Promise<void>>();
@@ -84,11 +84,11 @@ export class ObjectReader implements VolumeObjects, TokenRequestSource, ClaimSou
   }
 
   async configMap(namespace: string, name: string): Promise<Bytes | undefined> {
-    return asBytes("configMap", await this.#read("configMap", namespace, name));
+    return decodeData("configMap", await this.#read("configMap", namespace, name));
   }
 
   async secret(namespace: string, name: string): Promise<Bytes | undefined> {
-    return asBytes("secret", await this.#read("secret", namespace, name));
+    return decodeData("secret", await this.#read("secret", namespace, name));
   }
 
   async requestToken(namespace: string, account: string, request: TokenRequest): Promise<TokenRequest> {
@@ -112,7 +112,7 @@ export class ObjectReader implements VolumeObjects, TokenRequestSource, ClaimSou
   }
 
   /** Tells whoever waits for the claim's new size that it is there. */
-  async resized(claim: PersistentVolumeClaim, storage: string): Promise<void> {
+  async updateClaimSize(claim: PersistentVolumeClaim, storage: string): Promise<void> {
     const { client } = this.#options;
     const { name = "", namespace } = claim.metadata ?? {};
     const waited = new Set(["Resizing", "FileSystemResizePending", "NodeResizeError"]);
@@ -130,13 +130,13 @@ export class ObjectReader implements VolumeObjects, TokenRequestSource, ClaimSou
         const found = await this.#read("configMap", namespace, name);
         return found && (found.data ?? {});
       },
-      secret: async (namespace, name) => asText(await this.secret(namespace, name)),
-      services: () => this.#knownServices(),
+      secret: async (namespace, name) => decodeText(await this.secret(namespace, name)),
+      services: () => this.#listServices(),
     };
   }
 
   /** Watches what these pods refer to, and forgets everything else. */
-  keep(pods: readonly Pod[]): void {
+  setPods(pods: readonly Pod[]): void {
     const users = new Map<string, Set<string>>();
     for (const pod of pods) {
       for (const key of referencedObjects([pod])) users.set(key, (users.get(key) ?? new Set()).add(podUid(pod)));
@@ -144,23 +144,23 @@ export class ObjectReader implements VolumeObjects, TokenRequestSource, ClaimSou
     for (const [key, { informer }] of this.#watched) {
       if (users.has(key)) continue;
       this.#watched.delete(key);
-      this.#known.delete(key);
+      this.#cache.delete(key);
       void this.#close(informer);
     }
-    for (const [key, known] of this.#known) {
+    for (const [key, known] of this.#cache) {
       const uids = users.get(key);
-      const before = this.#users.get(key);
-      if (uids === undefined) this.#known.delete(key);
+      const before = this.#podsByKey.get(key);
+      if (uids === undefined) this.#cache.delete(key);
       // A pod that is new gets what is there now.
       else if ([...uids].some((uid) => before?.has(uid) !== true))
-        this.#known.set(key, { ...known, readAt: Number.NEGATIVE_INFINITY });
+        this.#cache.set(key, { ...known, readAt: Number.NEGATIVE_INFINITY });
     }
-    this.#users = users;
-    if (this.#options.goodForMs === undefined) for (const [key, uids] of users) this.#watch(key, uids);
+    this.#podsByKey = users;
+    if (this.#options.cacheTtlMs === undefined) for (const [key, uids] of users) this.#watch(key, uids);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.keep([]);
+    this.setPods([]);
     await Promise.all([...this.#closing, this.#services?.[Symbol.asyncDispose]()]);
   }
 
@@ -192,23 +192,23 @@ export class ObjectReader implements VolumeObjects, TokenRequestSource, ClaimSou
 
   async #read(kind: ObjectKind, namespace: string, name: string): Promise<Data | undefined> {
     const key = `${kind}/${namespace}/${name}`;
-    const { client, clock, goodForMs } = this.#options;
+    const { client, clock, cacheTtlMs: goodForMs } = this.#options;
     const informer = this.#watched.get(key)?.informer;
     if (informer?.isSynced === true) return informer.get(name, namespace);
     if (client === undefined) throw new Error(`cannot read ${key}: the agent has no API server`);
-    const before = this.#known.get(key);
+    const before = this.#cache.get(key);
     const ageMs = clock.monotonic() - (before?.readAt ?? Number.NEGATIVE_INFINITY);
     if (goodForMs !== undefined && ageMs < (await goodForMs())) return before?.object;
     try {
       const object = await client.get(kinds[kind], { namespace, name });
-      this.#known.set(key, { object, readAt: clock.monotonic() });
+      this.#cache.set(key, { object, readAt: clock.monotonic() });
       return object;
     } catch (error) {
       if (error instanceof StatusError && error.status.code === 404) {
-        this.#known.delete(key);
+        this.#cache.delete(key);
         return undefined;
       }
-      const known = this.#known.get(key);
+      const known = this.#cache.get(key);
       if (known === undefined || error instanceof StatusError) throw error;
       return known.object;
     }
@@ -225,7 +225,7 @@ export class ObjectReader implements VolumeObjects, TokenRequestSource, ClaimSou
     }
   }
 
-  async #knownServices(): Promise<readonly Service[]> {
+  async #listServices(): Promise<readonly Service[]> {
     if (this.#services === undefined) return [];
     if (!this.#services.isSynced) {
       const { clock, log } = this.#options;
@@ -240,7 +240,7 @@ export class ObjectReader implements VolumeObjects, TokenRequestSource, ClaimSou
   }
 }
 
-function asBytes(kind: ObjectKind, object: Data | undefined): Bytes | undefined {
+function decodeData(kind: ObjectKind, object: Data | undefined): Bytes | undefined {
   if (object === undefined) return undefined;
   const { data = {}, binaryData = {} } = object;
   const encoding = kind === "secret" ? "base64" : "utf8";
@@ -250,7 +250,7 @@ function asBytes(kind: ObjectKind, object: Data | undefined): Bytes | undefined 
   ]);
 }
 
-function asText(bytes: Bytes | undefined): Readonly<Record<string, string>> | undefined {
+function decodeText(bytes: Bytes | undefined): Readonly<Record<string, string>> | undefined {
   return (
     bytes && Object.fromEntries(Object.entries(bytes).map(([key, value]) => [key, Buffer.from(value).toString("utf8")]))
   );

@@ -5,41 +5,41 @@ import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
 
 /** Names kept for when the API server is away. */
-const KNOWN_MAX = 256;
+const CACHED_HANDLERS_MAX = 256;
 
 export class RuntimeClasses {
   readonly #client: Client | undefined;
-  readonly #known = new Map<string, string>();
+  readonly #handlers = new Map<string, string>();
 
   constructor(client: Client | undefined) {
     this.#client = client;
   }
 
   /** Empty for the runtime's default. Rejects when the class does not exist, or nobody can say. */
-  async handler(pod: Pod): Promise<string> {
+  async lookupHandler(pod: Pod): Promise<string> {
     const name = pod.spec?.runtimeClassName ?? "";
     if (name === "") return "";
     if (this.#client === undefined) throw new Error(`failed to lookup RuntimeClass ${name}: there is no API server`);
     try {
       const { handler } = await this.#client.get(runtimeClassKind, { name });
-      this.#remember(name, handler);
+      this.#cacheHandler(name, handler);
       return handler;
     } catch (error) {
       if (error instanceof StatusError && error.status.code === 404) {
-        this.#known.delete(name);
+        this.#handlers.delete(name);
         throw new Error(`runtimeclass.node.k8s.io "${name}" not found`);
       }
-      const known = this.#known.get(name);
+      const known = this.#handlers.get(name);
       if (known !== undefined) return known;
       const text = error instanceof Error ? error.message : String(error);
       throw new Error(`failed to lookup RuntimeClass ${name}: ${text}`, { cause: error });
     }
   }
 
-  #remember(name: string, handler: string): void {
-    this.#known.delete(name);
-    this.#known.set(name, handler);
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > KNOWN_MAX && oldest !== undefined) this.#known.delete(oldest);
+  #cacheHandler(name: string, handler: string): void {
+    this.#handlers.delete(name);
+    this.#handlers.set(name, handler);
+    const [oldest] = this.#handlers.keys();
+    if (this.#handlers.size > CACHED_HANDLERS_MAX && oldest !== undefined) this.#handlers.delete(oldest);
   }
 }

@@ -9,14 +9,14 @@ import { join } from "node:path";
 import { type KeyPair, readKeyPair, stillGood, writeKeyPair } from "../../auth/pki/key-pair.ts";
 import { type ClusterAccess, loadKubeconfig, writeKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
 
-export interface AccessOptions {
+export interface StandaloneAccessOptions {
   readonly directory: string;
   readonly nodeName: string;
   /** Milliseconds since 1970. */
   readonly now: number;
 }
 
-export interface Access {
+export interface StandaloneAccess {
   /** The connection file. */
   readonly path: string;
   readonly serving: KeyPair;
@@ -39,25 +39,25 @@ const RENEW_DAYS = 30;
 const TOKEN_BYTES = 32;
 
 /** Rejects when the directory cannot be used. */
-export async function openAccess({ directory, nodeName, now }: AccessOptions): Promise<Access> {
+export async function openAccess({ directory, nodeName, now }: StandaloneAccessOptions): Promise<StandaloneAccess> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   await chmod(directory, 0o700);
   const path = join(directory, "svcconfig");
   const files = { certFile: join(directory, "serving.crt"), keyFile: join(directory, "serving.key") };
-  const before: Partial<ClusterAccess> = await loadKubeconfig(path).catch(() => ({}));
+  const previous: Partial<ClusterAccess> = await loadKubeconfig(path).catch(() => ({}));
   const kept = await readKeyPair(files).catch(() => undefined);
-  let { ca } = before;
+  let { ca } = previous;
   let serving = kept;
   if (serving === undefined || ca === undefined || !stillGood(serving, ca, NAMES, now, RENEW_DAYS)) {
     ({ ca, serving } = await makeServing(nodeName));
     await writeKeyPair(files, serving);
   }
-  const token = before.token ?? randomBytes(TOKEN_BYTES).toString("base64url");
+  const token = previous.token ?? randomBytes(TOKEN_BYTES).toString("base64url");
   return {
     path,
     serving,
     token,
-    port: before.server === undefined ? 0 : Number(new URL(before.server).port),
+    port: previous.server === undefined ? 0 : Number(new URL(previous.server).port),
     publish: (port) =>
       writeKubeconfig(path, { server: `https://${LOOPBACK}:${port}`, cluster: nodeName, user: "reader", ca, token }),
   };

@@ -21,7 +21,7 @@ import type { Store } from "../../storage/store.ts";
 import { podUid } from "../pods/pod-fields.ts";
 import type { StaticObjects } from "../sources/static-pods.ts";
 
-export interface ShownObjectsOptions {
+export interface PublishedObjectsOptions {
   readonly store: Store;
   /** `/registry` */
   readonly prefix: string;
@@ -30,31 +30,31 @@ export interface ShownObjectsOptions {
   readonly log: Logger;
 }
 
-interface Wanted {
+interface PendingWrite {
   readonly objects: ObjectStore<ApiObject>;
   /** Undefined: it is to go. */
   readonly object: ApiObject | undefined;
 }
 
 /** Set on Secrets: clients see which there are and what they hold, and the values of none. */
-const WITHHELD = "svc.io/withheld";
+const REDACTED_ANNOTATION = "svc.io/withheld";
 /** Besides those of the objects: where kubectl looks when told nothing, and where the node's lease is. */
 const NAMESPACES = ["default", "kube-node-lease"];
 
-export class ShownObjects implements AsyncDisposable {
-  readonly #options: ShownObjectsOptions;
+export class PublishedObjects implements AsyncDisposable {
+  readonly #options: PublishedObjectsOptions;
   readonly #pods: ObjectStore<ApiObject>;
   readonly #configMaps: ObjectStore<ApiObject>;
   readonly #secrets: ObjectStore<ApiObject>;
   readonly #namespaces: ObjectStore<ApiObject>;
   /** By key, until it is written. */
-  readonly #wanted = new Map<string, Wanted>();
+  readonly #pending = new Map<string, PendingWrite>();
   readonly #queue: WorkQueue;
   /** ConfigMaps and Secrets by key, as last told. */
   #manifests: ReadonlySet<string> = new Set();
-  readonly #known = new Set<string>();
+  readonly #namespaceNames = new Set<string>();
 
-  constructor(options: ShownObjectsOptions) {
+  constructor(options: PublishedObjectsOptions) {
     this.#options = options;
     const { store, prefix, clock, random, log } = options;
     const of = (kind: unknown): ObjectStore<ApiObject> => new ObjectStore({ store, prefix, kind: kind as Kind });
@@ -70,36 +70,36 @@ export class ShownObjects implements AsyncDisposable {
       work: (key) => this.#write(key),
       onError: (key, error) => log.warn("Cannot show object", { key, error: String(error) }),
     });
-    for (const name of NAMESPACES) this.#namespace(name);
+    for (const name of NAMESPACES) this.#putNamespace(name);
   }
 
-  pod(pod: Pod, status: PodStatus): void {
+  putPod(pod: Pod, status: PodStatus): void {
     const creationTimestamp = pod.metadata?.creationTimestamp ?? status.startTime ?? this.#now();
     this.#put(this.#pods, { ...pod, metadata: { ...pod.metadata, creationTimestamp }, status } as Pod);
   }
 
   /** All of the pod has stopped, and no source wants it. */
-  podGone(pod: Pod): void {
+  deletePod(pod: Pod): void {
     const { namespace, name = "" } = pod.metadata ?? {};
     const key = this.#pods.key(namespace, name);
-    const next = this.#wanted.get(key)?.object;
+    const next = this.#pending.get(key)?.object;
     // An edited manifest is another pod of the same name, which may be shown already.
     if (next !== undefined && podUid(next as Pod) !== podUid(pod)) return;
-    this.#want(key, { objects: this.#pods, object: undefined });
+    this.#enqueue(key, { objects: this.#pods, object: undefined });
   }
 
   /** All that lies beside the pods. */
-  manifests({ configMaps, secrets }: StaticObjects): void {
+  putManifestObjects({ configMaps, secrets }: StaticObjects): void {
     const before = this.#manifests;
     const keys = [
-      ...configMaps.map((each) => this.#put(this.#configMaps, this.#identified("configMap", each))),
-      ...secrets.map((each) => this.#put(this.#secrets, this.#identified("secret", withoutValues(each)))),
+      ...configMaps.map((each) => this.#put(this.#configMaps, this.#withServerMetadata("configMap", each))),
+      ...secrets.map((each) => this.#put(this.#secrets, this.#withServerMetadata("secret", redactSecret(each)))),
     ];
     this.#manifests = new Set(keys);
     for (const key of before) {
       if (this.#manifests.has(key)) continue;
       const objects = key.startsWith(this.#secrets.prefix()) ? this.#secrets : this.#configMaps;
-      this.#want(key, { objects, object: undefined });
+      this.#enqueue(key, { objects, object: undefined });
     }
   }
 
@@ -112,64 +112,64 @@ export class ShownObjects implements AsyncDisposable {
   }
 
   /** What a server would have added. The uid stays for as long as the name does. */
-  #identified(kind: string, object: ApiObject): ApiObject {
+  #withServerMetadata(kind: string, object: ApiObject): ApiObject {
     const { name, namespace = "default" } = object.metadata ?? {};
     const uid = createHash("md5").update(`${kind}/${namespace}/${name}`).digest("hex");
     return { ...object, metadata: { ...object.metadata, namespace, uid, creationTimestamp: this.#now() } };
   }
 
-  #namespace(name: string): void {
-    if (this.#known.has(name)) return;
-    this.#known.add(name);
+  #putNamespace(name: string): void {
+    if (this.#namespaceNames.has(name)) return;
+    this.#namespaceNames.add(name);
     const metadata = { name, uid: randomUuid(this.#options.random), creationTimestamp: this.#now() };
     const made = { metadata, spec: { finalizers: ["kubernetes"] }, status: { phase: "Active" } };
     const object = namespaceKind.strategy.setDefaults?.(made as never) ?? made;
-    this.#want(this.#namespaces.key(undefined, name), { objects: this.#namespaces, object: object as ApiObject });
+    this.#enqueue(this.#namespaces.key(undefined, name), { objects: this.#namespaces, object: object as ApiObject });
   }
 
   #put(objects: ObjectStore<ApiObject>, object: ApiObject): string {
     const { namespace = "default", name = "" } = object.metadata ?? {};
-    this.#namespace(namespace);
+    this.#putNamespace(namespace);
     const key = objects.key(namespace, name);
-    this.#want(key, { objects, object });
+    this.#enqueue(key, { objects, object });
     return key;
   }
 
-  #want(key: string, wanted: Wanted): void {
-    this.#wanted.set(key, wanted);
+  #enqueue(key: string, wanted: PendingWrite): void {
+    this.#pending.set(key, wanted);
     this.#queue.add(key);
   }
 
   async #write(key: string): Promise<void> {
-    const wanted = this.#wanted.get(key);
+    const wanted = this.#pending.get(key);
     if (wanted === undefined) return;
     const { objects, object } = wanted;
     const before = await objects.get(key);
     // One of the same name that is another is told as a deletion and a creation.
     const isOther = before !== undefined && object?.metadata?.uid !== before.metadata?.uid;
     const isKept = before !== undefined && object !== undefined && !isOther;
-    if (before !== undefined && !isKept) await objects.delete(key).catch(unlessGone);
-    if (isKept) await objects.guaranteedUpdate(key, (current) => updated(object, current));
+    if (before !== undefined && !isKept) await objects.delete(key).catch(ignoreNotFound);
+    if (isKept) await objects.guaranteedUpdate(key, (current) => keepCreationTimestamp(object, current));
     else if (object !== undefined) await objects.create(key, object);
-    if (this.#wanted.get(key) === wanted) this.#wanted.delete(key);
+    if (this.#pending.get(key) === wanted) this.#pending.delete(key);
   }
 }
 
 /** When an object came does not change with what it says. */
-function updated(next: ApiObject, current: ApiObject): ApiObject {
+function keepCreationTimestamp(next: ApiObject, current: ApiObject): ApiObject {
   const { creationTimestamp } = current.metadata ?? {};
   return { ...next, metadata: { ...next.metadata, creationTimestamp } } as ApiObject;
 }
 
-function unlessGone(error: unknown): void {
+function ignoreNotFound(error: unknown): void {
   if (!(error instanceof StatusError) || error.status.code !== 404) throw error;
 }
 
 /** Values are for the pods that use them; whoever may read the files has them there. */
-function withoutValues(secret: Secret): Secret {
+function redactSecret(secret: Secret): Secret {
   const { data, stringData, ...rest } = secret;
   const names = Object.keys({ ...data, ...stringData });
-  const annotations = { ...secret.metadata?.annotations, [WITHHELD]: "values are in the manifest only" };
+  const annotations = { ...secret.metadata?.annotations, [REDACTED_ANNOTATION]: "values are in the manifest only" };
   // What kubectl apply leaves there is the whole Secret.
   delete (annotations as Record<string, string>)["kubectl.kubernetes.io/last-applied-configuration"];
   return {

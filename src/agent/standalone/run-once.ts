@@ -12,21 +12,21 @@ export interface RunOnceOptions {
   readonly problems: () => readonly string[];
 }
 
-const LOOK_MS = 100;
+const CHECK_INTERVAL_MS = 100;
 /** Images may have to be pulled. */
-const PATIENCE_MS = 600_000;
+const TIMEOUT_MS = 600_000;
 
 export class RunOnce {
   /** By uid; bounded by the manifests. */
   readonly #phases = new Map<string, PodStatus["phase"]>();
 
-  note(pod: Pod, { phase }: PodStatus): void {
+  setPhase(pod: Pod, { phase }: PodStatus): void {
     this.#phases.set(podUid(pod), phase);
   }
 
   /** Resolves when all pods run or have succeeded. Rejects with the names of those that failed or never came to run. */
-  async done({ clock, signal, pods, problems }: RunOnceOptions): Promise<void> {
-    const until = clock.monotonic() + PATIENCE_MS;
+  async wait({ clock, signal, pods, problems }: RunOnceOptions): Promise<void> {
+    const until = clock.monotonic() + TIMEOUT_MS;
     while (true) {
       const all = pods();
       const open = all?.filter(
@@ -39,7 +39,7 @@ export class RunOnce {
         if (found.length > 0) throw new Error(`Cannot run all pods: ${found.join("; ")}`);
         return;
       }
-      await clock.sleep(LOOK_MS, signal);
+      await clock.sleep(CHECK_INTERVAL_MS, signal);
     }
   }
 }

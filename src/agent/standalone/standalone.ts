@@ -19,18 +19,18 @@ import type { Store } from "../../storage/store.ts";
 import type { AgentConfig } from "../agent-config.ts";
 import type { StaticObjects } from "../sources/static-pods.ts";
 import { removePassword } from "../sources/url-source.ts";
-import { type Access, LOOPBACK, openAccess } from "./access.ts";
-import { ShownObjects } from "./published-objects.ts";
+import { type StandaloneAccess, LOOPBACK, openAccess } from "./access.ts";
+import { PublishedObjects } from "./published-objects.ts";
 
 /** Who sends an `Authorization` header; undefined for nobody who may read. */
-type WhoReads = (authorization: string | undefined) => UserInfo | undefined;
+type AuthenticateReader = (authorization: string | undefined) => UserInfo | undefined;
 
 /** The verbs over objects in a store; the API server's room has them, and `main` hands them in. */
 export type MakeNodeApi = (options: {
   readonly store: Store;
   readonly prefix: string;
   readonly nodeName: string;
-  readonly reader: WhoReads;
+  readonly reader: AuthenticateReader;
   readonly logs: Handler;
   readonly refusal: string;
   readonly address: () => string;
@@ -58,15 +58,15 @@ export class Standalone implements AsyncDisposable {
   readonly client: Client;
   readonly #options: StandaloneOptions;
   readonly #stack = new AsyncDisposableStack();
-  readonly #objects: ShownObjects;
-  readonly #access: Access;
+  readonly #objects: PublishedObjects;
+  readonly #access: StandaloneAccess;
   readonly #outside: Handler;
   #logs: Handler = async () => {
     throw new Error("the agent is starting");
   };
   #listener: Listener | undefined;
 
-  private constructor(options: StandaloneOptions, access: Access) {
+  private constructor(options: StandaloneOptions, access: StandaloneAccess) {
     this.#options = options;
     this.#access = access;
     const { config, makeApi, clock, random, log } = options;
@@ -76,9 +76,9 @@ export class Standalone implements AsyncDisposable {
         store,
         prefix: PREFIX,
         nodeName: config.nodeName,
-        reader: holderOf(access.token),
+        reader: createTokenAuthenticator(access.token),
         logs: (request) => this.#logs(request),
-        refusal: refusal(config),
+        refusal: writeRefusal(config),
         address: () => `${LOOPBACK}:${this.#listener?.port ?? 0}`,
         clock,
         random,
@@ -87,7 +87,7 @@ export class Standalone implements AsyncDisposable {
     );
     this.#outside = api.outside;
     this.client = createClient({ transport: api.inside });
-    this.#objects = this.#stack.use(new ShownObjects({ store, prefix: PREFIX, clock, random, log }));
+    this.#objects = this.#stack.use(new PublishedObjects({ store, prefix: PREFIX, clock, random, log }));
   }
 
   /** Rejects when its directory cannot be used. */
@@ -116,18 +116,18 @@ export class Standalone implements AsyncDisposable {
   }
 
   /** A pod as it is now. */
-  show(pod: Pod, status: PodStatus): void {
-    this.#objects.pod(pod, status);
+  putPod(pod: Pod, status: PodStatus): void {
+    this.#objects.putPod(pod, status);
   }
 
   /** A pod of which nothing is left. */
-  hide(pod: Pod): void {
-    this.#objects.podGone(pod);
+  deletePod(pod: Pod): void {
+    this.#objects.deletePod(pod);
   }
 
   /** What lies beside the pods. */
-  showObjects(objects: StaticObjects): void {
-    this.#objects.manifests(objects);
+  putManifestObjects(objects: StaticObjects): void {
+    this.#objects.putManifestObjects(objects);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -141,7 +141,7 @@ export class Standalone implements AsyncDisposable {
 }
 
 /** Whoever holds the token may read all there is. */
-function holderOf(token: string): WhoReads {
+function createTokenAuthenticator(token: string): AuthenticateReader {
   const reader = { name: "system:standalone-reader", uid: "", groups: ["system:authenticated"], extra: {} };
   return (authorization = "") => {
     const [, given] = /^bearer (\S+)$/i.exec(authorization) ?? [];
@@ -149,7 +149,7 @@ function holderOf(token: string): WhoReads {
   };
 }
 
-function refusal({ sources }: AgentConfig): string {
+function writeRefusal({ sources }: AgentConfig): string {
   const places = [sources.manifestPath, sources.manifestUrl === "" ? "" : removePassword(sources.manifestUrl)];
   const where = places.filter((place) => place !== "").join(" and ");
   const change = where === "" ? "it has no source of pods" : `change the manifests at ${where} instead`;

@@ -12,7 +12,7 @@ export interface ClaimSource {
   claim(namespace: string, name: string): Promise<PersistentVolumeClaim | undefined>;
   persistentVolume(name: string): Promise<PersistentVolume | undefined>;
   /** The claim's volume has that size now, in this node's file system too. */
-  resized?(claim: PersistentVolumeClaim, storage: string): Promise<void>;
+  updateClaimSize?(claim: PersistentVolumeClaim, storage: string): Promise<void>;
 }
 
 /** What is wrong with the claim itself, rather than with mounting what it stands for. */

@@ -14,7 +14,7 @@ import { toJson } from "../../agent/config/fields.ts";
 import { type EffectiveConfig, loadAgentConfig } from "../../agent/config/load.ts";
 import { agentFlags } from "../../agent/flags.ts";
 import type { Iptables } from "../../agent/node/network/iptables-chains.ts";
-import { agentOptions } from "../../agent/options.ts";
+import { toAgentConfig } from "../../agent/options.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { PodSpec } from "../../api/core/pod-spec/schema.ts";
 import type { Flag } from "../../flags/flag.ts";
@@ -78,7 +78,7 @@ export async function testAgent(form: "flag" | "file", settings: Settings): Prom
     ...settings,
   };
   const effective = loadAgentConfig(await commandLine(form, directory, all), {});
-  const config = { ...agentOptions(effective), podLogsDir: join(directory, "logs") };
+  const config = { ...toAgentConfig(effective), podLogsDir: join(directory, "logs") };
   const clock = new FakeClock(Date.now());
   const api = new FakeApi();
   const fake = new FakeRuntime(clock);

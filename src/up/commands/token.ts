@@ -1,5 +1,5 @@
 /** `svc token create`: lets one more machine join, and prints the command to run there. */
-import { hashOf } from "../../agent/api-server/join.ts";
+import { publicKeyHash } from "../../agent/api-server/join.ts";
 import { configMapKind } from "../../api/core/config-map/kind.ts";
 import { secretKind } from "../../api/core/secret/kind.ts";
 import { BOOTSTRAP_GROUP, CLUSTER_INFO } from "../../apiserver/control-plane/node-bootstrap.ts";
@@ -53,7 +53,7 @@ export async function invitation({ svcconfig, server, ttl }: ParsedFlags<typeof 
   const client = createClient({ transport });
   const url = server === "" ? ((await advertised(client)) ?? access.server) : server;
   const token = await createToken(client, systemClock.now() + ttl);
-  return `svc agent --join ${url} --token ${token} --ca-hash ${hashOf(access.ca)}\n`;
+  return `svc agent --join ${url} --token ${token} --ca-hash ${publicKeyHash(access.ca)}\n`;
 }
 
 /** The token: whoever shows it until then may ask for the certificate of a node. */

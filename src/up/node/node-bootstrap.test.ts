@@ -5,9 +5,9 @@ import { join } from "node:path";
 import t from "tap";
 import { startAgent } from "../../agent/agent.ts";
 import { openConnection } from "../../agent/api-server/bootstrap.ts";
-import { hashOf, joined } from "../../agent/api-server/join.ts";
+import { publicKeyHash, joinCluster } from "../../agent/api-server/join.ts";
 import { CertificateFiles } from "../../agent/certificates/certificate-files.ts";
-import { keepServingCertificate, ServingNames } from "../../agent/certificates/serving-certificate.ts";
+import { rotateServingCertificate, ServingNames } from "../../agent/certificates/serving-certificate.ts";
 import { defaultAgentConfig } from "../../agent/options.ts";
 import { nodeKind } from "../../api/core/node/kind.ts";
 import { secretKind } from "../../api/core/secret/kind.ts";
@@ -76,16 +76,16 @@ t.test("openConnection() makes a node of a token, keeps what it got, and is the 
     t.equal(statSync(file("svcconfig")).mode & 0o777, 0o600);
     t.match(readFileSync(file("svcconfig"), "utf8"), /client-certificate: .*svclet-client-current\.pem/);
     const names = new ServingNames();
-    names.note(told);
+    names.update(told);
     let got = Promise.withResolvers<KeyPair>();
     const use = (pair: KeyPair): void => got.resolve(pair);
     const options = { config, client, names, clock: systemClock, log: silentLogger, use };
-    await using _keeping = keepServingCertificate(options, stop.signal);
+    await using _keeping = rotateServingCertificate(options, stop.signal);
     const first = new X509Certificate((await got.promise).cert);
     t.match([first.checkIP("127.0.0.1"), first.checkHost("n1")], ["127.0.0.1", "n1"]);
     got = Promise.withResolvers();
     const moved = [{ type: "InternalIP", address: "192.0.2.7" }, ...addresses];
-    names.note(await client.updateStatus(nodeKind, { ...told, status: { ...told.status, addresses: moved } }));
+    names.update(await client.updateStatus(nodeKind, { ...told, status: { ...told.status, addresses: moved } }));
     t.ok(new X509Certificate((await got.promise).cert).checkIP("192.0.2.7"), "and another when these change");
   }
   const { cert } = await loadKubeconfig(file("svcconfig"));
@@ -140,24 +140,24 @@ t.test("createToken() and joined() let two machines join with one command each",
   const token = api.loopbackToken({ name: "admin", uid: "", groups: ["system:masters"], extra: {} });
   await using transport = networkTransport({ server, ca: ca.cert, token });
   const admin = createClient({ transport });
-  const invited = { server, token: await createToken(admin, Date.now() + 60_000), caHash: hashOf(ca.cert) };
+  const invited = { server, token: await createToken(admin, Date.now() + 60_000), caHash: publicKeyHash(ca.cert) };
   const stop = new AbortController();
   for (const name of ["m1", "m2"]) {
     const told = { ...defaultAgentConfig(name), rootDir: file(name), certDir: file(`${name}-pki`) };
-    const config = await joined(told, invited, stop.signal);
+    const config = await joinCluster(told, invited, stop.signal);
     t.match(config, { server: { anonymousAuth: false }, certificates: { rotateClient: true, rotateServing: true } });
     const { svcconfig = "" } = config;
     await using connection = await openConnection({ ...config, svcconfig }, systemClock, silentLogger, stop.signal);
     await createClient({ transport: connection.transport }).create(nodeKind, { metadata: { name } });
     t.ok(
-      await joined(told, { ...invited, server: "https://127.0.0.1:1" }, stop.signal),
+      await joinCluster(told, { ...invited, server: "https://127.0.0.1:1" }, stop.signal),
       "the second start asks nobody",
     );
   }
   await writeKubeconfig(file("admin"), { server, ca: ca.cert, cluster: "c", user: "admin", token });
   const flags = { svcconfig: file("admin"), server: "https://far.example:6443", ttl: 3_600_000, help: false };
   const command = await invitation(flags);
-  const hash = hashOf(ca.cert);
+  const hash = publicKeyHash(ca.cert);
   t.match(
     command,
     new RegExp(`^svc agent --join https://far\\.example:6443 --token \\w{6}\\.\\w{16} --ca-hash ${hash}\n$`),
@@ -174,18 +174,18 @@ t.test("createToken() and joined() let two machines join with one command each",
   );
   const other = { ...invited, caHash: `sha256:${"0".repeat(64)}` };
   const told = { ...defaultAgentConfig("m3"), rootDir: file("m3") };
-  await t.rejects(joined(told, other, stop.signal), { message: /none of its authorities has the hash/ });
+  await t.rejects(joinCluster(told, other, stop.signal), { message: /none of its authorities has the hash/ });
   for (const unknown of [
     "abcdef.0123456789abcdef",
     invited.token.replace(/.$/, (last) => (last === "0" ? "1" : "0")),
   ]) {
-    await t.rejects(joined(told, { ...invited, token: unknown }, stop.signal), {
+    await t.rejects(joinCluster(told, { ...invited, token: unknown }, stop.signal), {
       message:
         /^Cannot join .*: it does not know the token, or the token has run out; make another with svc token create$/,
     });
   }
   const nowhere = { ...invited, server: "https://127.0.0.1:1" };
-  await t.rejects(joined(told, nowhere, stop.signal), {
+  await t.rejects(joinCluster(told, nowhere, stop.signal), {
     message: /^Cannot join https:\/\/127\.0\.0\.1:1: .*ECONNREFUSED/,
   });
 });

@@ -5,9 +5,9 @@ import t, { type Test } from "tap";
 import { agentCommandLine } from "../../../agent/config/command-line.ts";
 import { loadAgentConfig } from "../../../agent/config/load.ts";
 import { agentFlags } from "../../../agent/flags.ts";
-import { kernelProblems } from "../../../agent/node/machine/kernel-tunables.ts";
-import { machineProblem } from "../../../agent/node/machine/machine-check.ts";
-import { agentOptions } from "../../../agent/options.ts";
+import { findKernelProblems } from "../../../agent/node/machine/kernel-tunables.ts";
+import { findMachineProblem } from "../../../agent/node/machine/machine-check.ts";
+import { toAgentConfig } from "../../../agent/options.ts";
 import type { Flag } from "../../../flags/flag.ts";
 import { agentGates } from "../../../flags/gate-tables/agent.ts";
 import { type AgentFlagName, type Settings, testAgent } from "../../../testing/agent/flag-harness.ts";
@@ -62,7 +62,7 @@ function fileWith(t: Test, text: string): string {
 }
 
 t.test("agentFlags: --authorization-mode is Webhook where a file does not say otherwise", async (t) => {
-  const mode = (...argv: string[]) => agentOptions(loadAgentConfig(argv, {})).server.authorization.mode;
+  const mode = (...argv: string[]) => toAgentConfig(loadAgentConfig(argv, {})).server.authorization.mode;
   t.equal(mode(), "AlwaysAllow");
   t.equal(mode("--authorization-mode=Webhook"), "Webhook");
   const file = fileWith(t, "");
@@ -88,10 +88,10 @@ t.test("agentFlags: --dry-run-config, --version and --help print and do not run"
 
 t.test("agentFlags: --protect-kernel-defaults refuses a kernel that is set otherwise", async (t) => {
   const directory = t.testdir({ vm: { overcommit_memory: "0\n", panic_on_oom: "0\n" } });
-  const kernel = await kernelProblems(directory);
+  const kernel = await findKernelProblems(directory);
   t.same(kernel, ["invalid kernel flag: vm/overcommit_memory, expected value: 1, actual value: 0"]);
   const problem = (...argv: string[]) =>
-    machineProblem(agentOptions(loadAgentConfig(argv, {})), { swap: [], cgroupV1: false, kernel });
+    findMachineProblem(toAgentConfig(loadAgentConfig(argv, {})), { swap: [], cgroupV1: false, kernel });
   t.equal(problem(), undefined);
   t.match(problem("--protect-kernel-defaults"), /^invalid kernel flag: .*--protect-kernel-defaults=false$/);
 });
@@ -99,8 +99,8 @@ t.test("agentFlags: --protect-kernel-defaults refuses a kernel that is set other
 t.test("agentFlags: --fail-swap-on and --fail-cgroupv1 refuse machines", async (t) => {
   const machine = { swap: ["/dev/sdb2"], cgroupV1: true };
   const problem = (settings: Settings, found = machine) =>
-    machineProblem(
-      agentOptions(
+    findMachineProblem(
+      toAgentConfig(
         loadAgentConfig(
           Object.entries(settings).map(([k, v]) => `--${k}=${v}`),
           {},
@@ -113,18 +113,18 @@ t.test("agentFlags: --fail-swap-on and --fail-cgroupv1 refuse machines", async (
   t.equal(problem({ "fail-swap-on": "false", "fail-cgroupv1": "false" }), undefined);
   t.equal(problem({}, { swap: [], cgroupV1: false }), undefined);
   const inFile = (text: string) =>
-    agentOptions(loadAgentConfig([`--config=${fileWith(t, `authorization: {mode: AlwaysAllow}\n${text}`)}`], {}));
+    toAgentConfig(loadAgentConfig([`--config=${fileWith(t, `authorization: {mode: AlwaysAllow}\n${text}`)}`], {}));
   t.equal(
-    machineProblem(inFile("failSwapOn: false\n"), machine),
+    findMachineProblem(inFile("failSwapOn: false\n"), machine),
     undefined,
     "cgroup v1 is allowed once there is a file",
   );
-  t.match(machineProblem(inFile("failSwapOn: false\nfailCgroupV1: true\n"), machine), /uses cgroup v1/);
+  t.match(findMachineProblem(inFile("failSwapOn: false\nfailCgroupV1: true\n"), machine), /uses cgroup v1/);
 });
 
 t.test("agentGates: user namespaces, stop signals and tokens for plugins are had by opening their gates", async (t) => {
   const of = (...gates: readonly string[]) =>
-    agentOptions(
+    toAgentConfig(
       loadAgentConfig(
         gates.map((gate) => `--feature-gates=${gate}=true`),
         {},
@@ -138,7 +138,7 @@ t.test("agentGates: user namespaces, stop signals and tokens for plugins are had
 t.test("agentGates: image volumes, finer rights at the agent's server and other delays of restarts too", async (t) => {
   const of = (text: string, ...gates: readonly string[]) => {
     const file = fileWith(t, `authorization: {mode: AlwaysAllow}\n${text}`);
-    return agentOptions(
+    return toAgentConfig(
       loadAgentConfig([`--config=${file}`, ...gates.map((gate) => `--feature-gates=${gate}=true`)], {}),
     );
   };
@@ -154,7 +154,7 @@ t.test("agentGates: image volumes, finer rights at the agent's server and other 
   t.throws(() => of(max), /crashLoopBackOff.maxContainerRestartPeriod: needs feature gate SvcletCrashLoopBackOffMax/);
   const closed = ["--rotate-server-certificates", "--feature-gates=RotateKubeletServerCertificate=false"];
   t.throws(() => loadAgentConfig(closed, {}), /serverTLSBootstrap: needs feature gate RotateSvcletServerCertificate/);
-  t.equal(agentOptions(loadAgentConfig(closed.slice(1), {})).certificates.rotateServing, false);
+  t.equal(toAgentConfig(loadAgentConfig(closed.slice(1), {})).certificates.rotateServing, false);
 });
 
 t.test("agentGates: every gate that the agent asks for can be set", async (t) => {
@@ -182,7 +182,7 @@ t.test("configFields: fields without a flag have their effect too", async (t) =>
     "userNamespaces: {idsPerPod: 131072}",
     "",
   ].join("\n");
-  const options = agentOptions(loadAgentConfig([`--config=${fileWith(t, text)}`], {}));
+  const options = toAgentConfig(loadAgentConfig([`--config=${fileWith(t, text)}`], {}));
   t.match(options, {
     podLogsDir: "/var/log/edge",
     runtime: { serializeImagePulls: false, parallelImagePulls: 3, singleProcessOomKill: false },
@@ -190,13 +190,13 @@ t.test("configFields: fields without a flag have their effect too", async (t) =>
     pods: { logMonitorMs: 3000, logWorkers: 4, idsPerPod: 131_072, changeDetection: "Get" },
   });
   t.match(
-    machineProblem(options, { swap: [], cgroupV1: true }),
+    findMachineProblem(options, { swap: [], cgroupV1: true }),
     /^singleProcessOOMKill is false, which needs cgroup v2/,
   );
-  t.equal(machineProblem(options, { swap: [], cgroupV1: false }), undefined);
+  t.equal(findMachineProblem(options, { swap: [], cgroupV1: false }), undefined);
 });
 
-const effective = Object.entries(agentFlags as Readonly<Record<string, Flag>>).filter(([, row]) => row.effective);
+const effective = Object.entries(agentFlags as Readonly<Record<string, Flag>>).filter(([, row]) => row.inert === undefined);
 
 t.test("agentFlags: every flag that is marked effective has its test here", async (t) => {
   const tested = [...Object.keys(effects), ...apart].sort();

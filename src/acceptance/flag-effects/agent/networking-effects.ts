@@ -1,7 +1,7 @@
 /** Effects of the flags for networking and DNS. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { openFilesMax } from "../../../agent/node/machine/open-files.ts";
+import { readOpenFilesMax } from "../../../agent/node/machine/open-files.ts";
 import { type AgentFlagName, testAgent } from "../../../testing/agent/flag-harness.ts";
 import { type Effect, files, onRuntime } from "./support.ts";
 
@@ -60,7 +60,7 @@ export const networkingEffects: Partial<Record<AgentFlagName, Effect>> = {
     set: { "max-open-files": "9999" },
     async shows(t, agent) {
       await agent.start();
-      t.equal((await openFilesMax()).soft, 9999);
+      t.equal((await readOpenFilesMax()).soft, 9999);
     },
   },
   "oom-score-adj": {

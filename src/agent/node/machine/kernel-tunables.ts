@@ -13,7 +13,7 @@ const expected = {
 } as const;
 
 /** What differs, in Kubernetes' words; what the kernel does not have cannot differ. */
-export async function kernelProblems(directory = "/proc/sys"): Promise<readonly string[]> {
+export async function findKernelProblems(directory = "/proc/sys"): Promise<readonly string[]> {
   const problems: string[] = [];
   for (const [name, wanted] of Object.entries(expected)) {
     const text = await readFile(join(directory, name), "utf8").catch(() => undefined);

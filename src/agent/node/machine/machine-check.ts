@@ -2,30 +2,30 @@
 import { writeFile } from "node:fs/promises";
 import type { Logger } from "../../../std/log/logger.ts";
 import type { AgentConfig } from "../../agent-config.ts";
-import { kernelProblems } from "./kernel-tunables.ts";
-import { type MachineInfo, swapDevices, usesCgroupV1 } from "./machine.ts";
+import { findKernelProblems } from "./kernel-tunables.ts";
+import { type MachineInfo, readSwapDevices, usesCgroupV1 } from "./machine.ts";
 import type { MachineFacts } from "../node-events.ts";
 
 /** Rejects when the agent must not run here. */
 export async function checkMachine(config: AgentConfig, log: Logger): Promise<void> {
-  const found = { swap: await swapDevices(), cgroupV1: await usesCgroupV1(), kernel: await kernelProblems() };
-  const problem = machineProblem(config, found);
+  const found = { swap: await readSwapDevices(), cgroupV1: await usesCgroupV1(), kernel: await findKernelProblems() };
+  const problem = findMachineProblem(config, found);
   if (problem !== undefined) throw new Error(`Cannot start agent: ${problem}`);
   if (found.cgroupV1) log.warn("cgroup v1 support is in maintenance mode, please migrate to cgroup v2");
 }
 
 /** What is told of the machine at each start. */
-export async function machineFacts({ pods }: AgentConfig, { kernelVersion }: MachineInfo): Promise<MachineFacts> {
+export async function readMachineFacts({ pods }: AgentConfig, { kernelVersion }: MachineInfo): Promise<MachineFacts> {
   const [major = 0, minor = 0] = kernelVersion.split(".").map((part) => Number.parseInt(part, 10));
   return {
     cgroupV1: await usesCgroupV1(),
-    swapIsOn: (await swapDevices()).length > 0,
-    keepsOffSwap: major > 6 || (major === 6 && minor >= 4),
+    swapEnabled: (await readSwapDevices()).length > 0,
+    supportsNoswap: major > 6 || (major === 6 && minor >= 4),
     resolvConf: pods.resolvConf,
   };
 }
 
-interface Machine {
+interface CheckedMachine {
   readonly swap: readonly string[];
   readonly cgroupV1: boolean;
   /** How its kernel is set otherwise than pods need. */
@@ -33,7 +33,7 @@ interface Machine {
 }
 
 /** Why the agent must not run on a machine, and what to do about it. */
-export function machineProblem({ runtime }: AgentConfig, { swap, cgroupV1, kernel = [] }: Machine): string | undefined {
+export function findMachineProblem({ runtime }: AgentConfig, { swap, cgroupV1, kernel = [] }: CheckedMachine): string | undefined {
   if (runtime.failSwapOn && swap.length > 0) {
     return `swap is on (${swap.join(", ")}). Turn it off with "swapoff -a" or set --fail-swap-on=false`;
   }

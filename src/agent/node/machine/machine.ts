@@ -32,11 +32,11 @@ const goArch: Readonly<Record<string, string>> = {
 
 export async function readMachine(): Promise<MachineInfo> {
   const [machineId, uuid, bootId, osRelease, meminfo] = await Promise.all([
-    text("/etc/machine-id"),
-    text("/sys/class/dmi/id/product_uuid"),
-    text("/proc/sys/kernel/random/boot_id"),
-    text("/etc/os-release"),
-    text("/proc/meminfo"),
+    readText("/etc/machine-id"),
+    readText("/sys/class/dmi/id/product_uuid"),
+    readText("/proc/sys/kernel/random/boot_id"),
+    readText("/etc/os-release"),
+    readText("/proc/meminfo"),
   ]);
   return {
     machineId,
@@ -46,52 +46,52 @@ export async function readMachine(): Promise<MachineInfo> {
     osImage: /^PRETTY_NAME="?([^"\n]*)"?$/m.exec(osRelease)?.[1] ?? "Linux",
     architecture: goArch[arch()] ?? arch(),
     cpus: availableParallelism(),
-    memoryBytes: kilobytes(meminfo, "MemTotal") * 1024,
-    hugePages: await hugePages(),
+    memoryBytes: parseKilobytes(meminfo, "MemTotal") * 1024,
+    hugePages: await readHugePages(),
   };
 }
 
 /** `directory` names the file system that pods fill. */
 export async function readUsage(directory: string): Promise<Usage> {
-  const [meminfo, fs] = await Promise.all([text("/proc/meminfo"), statfs(directory)]);
+  const [meminfo, fs] = await Promise.all([readText("/proc/meminfo"), statfs(directory)]);
   return {
-    memoryAvailableBytes: kilobytes(meminfo, "MemAvailable") * 1024,
+    memoryAvailableBytes: parseKilobytes(meminfo, "MemAvailable") * 1024,
     disk: { capacityBytes: fs.blocks * fs.bsize, availableBytes: fs.bavail * fs.bsize },
     inodes: { capacity: fs.files, free: fs.ffree },
   };
 }
 
 /** Names of the swap devices in use. */
-export async function swapDevices(): Promise<readonly string[]> {
-  const lines = (await text("/proc/swaps")).split("\n").slice(1);
+export async function readSwapDevices(): Promise<readonly string[]> {
+  const lines = (await readText("/proc/swaps")).split("\n").slice(1);
   return lines.map((line) => line.split(/\s+/)[0] ?? "").filter((name) => name !== "");
 }
 
 /** Whether the machine's controllers are on the old hierarchy. */
 export async function usesCgroupV1(): Promise<boolean> {
-  const mounts = await text("/proc/self/mounts");
+  const mounts = await readText("/proc/self/mounts");
   return !mounts
     .split("\n")
     .some((line) => line.split(" ")[1] === "/sys/fs/cgroup" && line.split(" ")[2] === "cgroup2");
 }
 
-async function hugePages(): Promise<Readonly<Record<string, number>>> {
+async function readHugePages(): Promise<Readonly<Record<string, number>>> {
   const root = "/sys/kernel/mm/hugepages";
   const sizes: Record<string, number> = {};
   for (const name of await readdir(root).catch(() => [])) {
     const kb = Number(/^hugepages-(\d+)kB$/.exec(name)?.[1]);
     if (!Number.isFinite(kb)) continue;
-    const count = Number(await text(`${root}/${name}/nr_hugepages`)) || 0;
+    const count = Number(await readText(`${root}/${name}/nr_hugepages`)) || 0;
     const label = kb >= 1024 * 1024 ? `${kb / 1024 / 1024}Gi` : kb >= 1024 ? `${kb / 1024}Mi` : `${kb}Ki`;
     sizes[label] = count * kb * 1024;
   }
   return sizes;
 }
 
-function kilobytes(meminfo: string, key: string): number {
+function parseKilobytes(meminfo: string, key: string): number {
   return Number(new RegExp(`^${key}:\\s+(\\d+) kB`, "m").exec(meminfo)?.[1] ?? 0);
 }
 
-async function text(path: string): Promise<string> {
+async function readText(path: string): Promise<string> {
   return (await readFile(path, "utf8").catch(() => "")).trim();
 }

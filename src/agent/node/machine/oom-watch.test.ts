@@ -12,7 +12,7 @@ t.test("watchOom() tells of processes that the machine had no memory for, from i
   const stop = new AbortController();
   let isClosed = false;
   const running = watchOom({
-    event: (...event) => void events.push(event.join(" ")),
+    recordEvent: (...event) => void events.push(event.join(" ")),
     clock,
     log: silentLogger,
     signal: stop.signal,
@@ -40,6 +40,6 @@ t.test("watchOom() tells of processes that the machine had no memory for, from i
 t.test("watchOom() does without a log that may not be read", async (t) => {
   const open = () => Promise.reject(new Error("EPERM"));
   const signal = new AbortController().signal;
-  await watchOom({ event: () => t.fail(), clock: new FakeClock(), log: silentLogger, signal, open });
+  await watchOom({ recordEvent: () => t.fail(), clock: new FakeClock(), log: silentLogger, signal, open });
   t.pass("it ends");
 });

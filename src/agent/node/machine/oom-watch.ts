@@ -3,7 +3,7 @@ import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import type { Clock } from "../../../std/time/clock.ts";
 import type { Logger } from "../../../std/log/logger.ts";
-import type { NodeEvent } from "../node-events.ts";
+import type { RecordNodeEvent } from "../node-events.ts";
 
 /** Records in the order of their writing; undefined: there are no more for now. */
 export interface KernelLog extends AsyncDisposable {
@@ -11,7 +11,7 @@ export interface KernelLog extends AsyncDisposable {
 }
 
 export interface OomWatchOptions {
-  readonly event: NodeEvent;
+  readonly recordEvent: RecordNodeEvent;
   readonly clock: Clock;
   readonly log: Logger;
   readonly signal: AbortSignal;
@@ -20,19 +20,19 @@ export interface OomWatchOptions {
 }
 
 const KERNEL_LOG = "/dev/kmsg";
-const LOOK_MS = 5_000;
+const CHECK_INTERVAL_MS = 5_000;
 /** As long as the kernel makes a record. */
 const RECORD_BYTES_MAX = 8192;
 /** Not `Memory cgroup out of memory`, which is a container's own trouble. */
 const OUT_OF_MEMORY = /^[^;]*;Out of memory: Kill(?:ed)? process (\d+) \((.+?)\)/;
 
 /** Tells of what happens from now on, until the signal aborts. Never rejects: where the log is closed, nobody looks. */
-export async function watchOom({ event, clock, log, signal, open = openKernelLog }: OomWatchOptions): Promise<void> {
+export async function watchOom({ recordEvent: event, clock, log, signal, open = openKernelLog }: OomWatchOptions): Promise<void> {
   try {
     await using kernel = await open();
     while ((await kernel.read()) !== undefined) signal.throwIfAborted();
     while (!signal.aborted) {
-      await clock.sleep(LOOK_MS, signal);
+      await clock.sleep(CHECK_INTERVAL_MS, signal);
       for (let record = await kernel.read(); record !== undefined; record = await kernel.read()) {
         const [, pid, process] = OUT_OF_MEMORY.exec(record) ?? [];
         if (pid === undefined) continue;

@@ -2,7 +2,7 @@ import t, { type Test } from "tap";
 import { silentLogger } from "../../../std/log/logger.ts";
 import { fakeIptables } from "../../../testing/agent/flag-harness.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
-import { type Iptables, keepIptablesChains } from "./iptables-chains.ts";
+import { type Iptables, maintainIptablesChains } from "./iptables-chains.ts";
 
 const martians =
   "iptables filter KUBE-FIREWALL -m comment --comment block incoming localnet connections -d 127.0.0.0/8 " +
@@ -12,7 +12,7 @@ const canaries = ["mangle", "nat", "filter"].map((table) => `${table} KUBE-KUBEL
 function keeping(t: Test, iptables: Iptables): { readonly clock: FakeClock; readonly ended: Promise<void> } {
   const clock = new FakeClock();
   const stop = new AbortController();
-  const ended = keepIptablesChains({ iptables, clock, log: silentLogger, signal: stop.signal });
+  const ended = maintainIptablesChains({ iptables, clock, log: silentLogger, signal: stop.signal });
   t.teardown(() => stop.abort());
   return { clock, ended };
 }

@@ -2,17 +2,17 @@
 import { readHostAddress } from "../../../std/net/host-addresses.ts";
 
 /** Where the host is reached when it has no address at all. */
-const NOWHERE = "127.0.0.1";
+const LOOPBACK = "127.0.0.1";
 
 export class NodeIps {
-  readonly #told: readonly string[];
-  readonly #look: () => Promise<string>;
-  #known: readonly string[];
+  readonly #configured: readonly string[];
+  readonly #readAddress: () => Promise<string>;
+  #current: readonly string[];
 
-  private constructor(told: readonly string[], look: () => Promise<string>, known: readonly string[]) {
-    this.#told = told;
-    this.#look = look;
-    this.#known = known;
+  private constructor(told: readonly string[], refresh: () => Promise<string>, current: readonly string[]) {
+    this.#configured = told;
+    this.#readAddress = refresh;
+    this.#current = current;
   }
 
   static async open(told: readonly string[], look = readHostAddress): Promise<NodeIps> {
@@ -21,14 +21,14 @@ export class NodeIps {
 
   /** As of the latest look. */
   get known(): readonly string[] {
-    return this.#known;
+    return this.#current;
   }
 
   /** Looks again. A host whose cable is pulled keeps the address it had. */
   async look(): Promise<readonly string[]> {
-    if (this.#told.length > 0) return this.#told;
-    const found = await this.#look();
-    if (found !== NOWHERE && found !== this.#known[0]) this.#known = [found];
-    return this.#known;
+    if (this.#configured.length > 0) return this.#configured;
+    const found = await this.#readAddress();
+    if (found !== LOOPBACK && found !== this.#current[0]) this.#current = [found];
+    return this.#current;
   }
 }

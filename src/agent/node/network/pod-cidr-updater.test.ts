@@ -2,7 +2,7 @@ import t from "tap";
 import { silentLogger } from "../../../std/log/logger.ts";
 import { FakeRuntime } from "../../../testing/agent/fake-runtime.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
-import { PodNetwork } from "./pod-cidr-updater.ts";
+import { PodCidrUpdater } from "./pod-cidr-updater.ts";
 
 t.test(
   "PodNetwork tells the runtime the node's addresses once, again when it failed, and others when they change",
@@ -13,23 +13,23 @@ t.test(
       fake.calls.map(
         ({ request }) => (request as { runtimeConfig: { networkConfig: object } }).runtimeConfig.networkConfig,
       );
-    const network = new PodNetwork({ runtime: fake.runtime, podCidr: "", clock, log: silentLogger });
+    const network = new PodCidrUpdater({ runtime: fake.runtime, podCidr: "", clock, log: silentLogger });
     const stop = new AbortController();
     const running = network.run(stop.signal);
-    network.seen({ metadata: { name: "n1" } });
+    network.nodeChanged({ metadata: { name: "n1" } });
     await clock.advance(60_000);
     t.same(told(), [], "there is nothing to tell yet");
 
     fake.fail("updateRuntimeConfig");
-    network.seen({ spec: { podCIDR: "10.1.0.0/24", podCIDRs: ["10.1.0.0/24", "fd00::/64"] } });
+    network.nodeChanged({ spec: { podCIDR: "10.1.0.0/24", podCIDRs: ["10.1.0.0/24", "fd00::/64"] } });
     await clock.advance(60_000);
-    network.seen({ spec: { podCIDR: "10.1.0.0/24", podCIDRs: ["10.1.0.0/24", "fd00::/64"] } });
+    network.nodeChanged({ spec: { podCIDR: "10.1.0.0/24", podCIDRs: ["10.1.0.0/24", "fd00::/64"] } });
     await clock.advance(60_000);
     const both = { podCidr: "10.1.0.0/24,fd00::/64" };
     t.same(told(), [both, both], "refused, and taken");
 
-    network.seen({ spec: { podCIDR: "10.2.0.0/24" } });
-    network.seen({});
+    network.nodeChanged({ spec: { podCIDR: "10.2.0.0/24" } });
+    network.nodeChanged({});
     await clock.advance(1000);
     t.same(told().slice(2), [{ podCidr: "10.2.0.0/24" }], "a node keeps its addresses");
     stop.abort();

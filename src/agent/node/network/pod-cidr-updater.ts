@@ -4,7 +4,7 @@ import type { Clock } from "../../../std/time/clock.ts";
 import type { Logger } from "../../../std/log/logger.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 
-export interface PodNetworkOptions {
+export interface PodCidrUpdaterOptions {
   readonly runtime: Pick<Runtime, "updateRuntimeConfig">;
   /** Until the node's object says more; empty: nothing. */
   readonly podCidr: string;
@@ -14,24 +14,24 @@ export interface PodNetworkOptions {
 
 const RETRY_MS = 10_000;
 
-export class PodNetwork {
-  readonly #options: PodNetworkOptions;
-  #wanted: string;
-  #told = "";
+export class PodCidrUpdater {
+  readonly #options: PodCidrUpdaterOptions;
+  #podCidr: string;
+  #sent = "";
   #failing = false;
   #changed = Promise.withResolvers<void>();
 
-  constructor(options: PodNetworkOptions) {
+  constructor(options: PodCidrUpdaterOptions) {
     this.#options = options;
-    this.#wanted = options.podCidr;
+    this.#podCidr = options.podCidr;
   }
 
   /** The node's object is there, or has changed; addresses are not taken away from a node. */
-  seen({ spec = {} }: Node): void {
+  nodeChanged({ spec = {} }: Node): void {
     const { podCIDR = "", podCIDRs = [podCIDR] } = spec;
     const wanted = podCIDRs.join(",");
     if (wanted === "") return;
-    this.#wanted = wanted;
+    this.#podCidr = wanted;
     this.#changed.resolve();
   }
 
@@ -42,19 +42,19 @@ export class PodNetwork {
     signal.addEventListener("abort", () => stopped.resolve(), { once: true });
     while (!signal.aborted) {
       this.#changed = Promise.withResolvers();
-      const isTold = await this.#tell(signal);
-      const again = isTold ? stopped.promise : clock.sleep(RETRY_MS, signal).catch(() => undefined);
+      const isSent = await this.#update(signal);
+      const again = isSent ? stopped.promise : clock.sleep(RETRY_MS, signal).catch(() => undefined);
       await Promise.race([again, this.#changed.promise, stopped.promise]);
     }
   }
 
-  async #tell(signal: AbortSignal): Promise<boolean> {
+  async #update(signal: AbortSignal): Promise<boolean> {
     const { runtime, log } = this.#options;
-    const podCidr = this.#wanted;
-    if (podCidr === this.#told) return true;
+    const podCidr = this.#podCidr;
+    if (podCidr === this.#sent) return true;
     try {
       await runtime.updateRuntimeConfig({ runtimeConfig: { networkConfig: { podCidr } } }, signal);
-      this.#told = podCidr;
+      this.#sent = podCidr;
       this.#failing = false;
       log.info("Told the runtime the addresses of pods", { podCidr });
       return true;

@@ -13,36 +13,36 @@ export interface NodeCapacity {
   readonly pods: number;
 }
 
-export function nodeCapacity(machine: MachineInfo, usage: Usage, config: NodeConfig): NodeCapacity {
+export function computeNodeCapacity(machine: MachineInfo, usage: Usage, config: NodeConfig): NodeCapacity {
   const { reserved, evictionHard } = config;
   const perCore = config.podsPerCore > 0 ? config.podsPerCore * machine.cpus : config.maxPods;
   const pods = Math.min(config.maxPods, perCore);
-  const huge = Object.entries(machine.hugePages).map(([size, total]) => [`hugepages-${size}`, binary(total)] as const);
+  const huge = Object.entries(machine.hugePages).map(([size, total]) => [`hugepages-${size}`, formatBinary(total)] as const);
   const hugeTotal = Object.values(machine.hugePages).reduce((sum, each) => sum + each, 0);
   const memory = machine.memoryBytes;
   const storage = usage.disk.capacityBytes;
   const cpuMillis = Math.max(0, machine.cpus * 1000 - parseMillis(reserved.cpu));
   const memoryBytes = Math.max(
     0,
-    memory - hugeTotal - parseUnits(reserved.memory) - thresholdValue(evictionHard["memory.available"], memory),
+    memory - hugeTotal - parseUnits(reserved.memory) - computeThreshold(evictionHard["memory.available"], memory),
   );
   const storageBytes = Math.max(
     0,
-    storage - parseUnits(reserved["ephemeral-storage"]) - thresholdValue(evictionHard["nodefs.available"], storage),
+    storage - parseUnits(reserved["ephemeral-storage"]) - computeThreshold(evictionHard["nodefs.available"], storage),
   );
   return {
     capacity: {
       cpu: String(machine.cpus),
-      "ephemeral-storage": binary(storage),
+      "ephemeral-storage": formatBinary(storage),
       ...Object.fromEntries(huge),
-      memory: binary(memory),
+      memory: formatBinary(memory),
       pods: String(pods),
     },
     allocatable: {
       cpu: cpuMillis % 1000 === 0 ? String(cpuMillis / 1000) : `${cpuMillis}m`,
       "ephemeral-storage": String(storageBytes),
       ...Object.fromEntries(huge),
-      memory: binary(memoryBytes),
+      memory: formatBinary(memoryBytes),
       pods: String(pods),
     },
     cpuMillis,
@@ -53,12 +53,12 @@ export function nodeCapacity(machine: MachineInfo, usage: Usage, config: NodeCon
 }
 
 /** A threshold as an amount: `100Mi`, or a share of the whole: `10%`. Absent: 0. */
-export function thresholdValue(threshold: string | undefined, whole: number): number {
+export function computeThreshold(threshold: string | undefined, whole: number): number {
   if (threshold === undefined || threshold === "") return 0;
   if (threshold.endsWith("%")) return Math.floor((whole * Number(threshold.slice(0, -1))) / 100);
   return parseUnits(threshold);
 }
 
-function binary(amount: number): string {
+function formatBinary(amount: number): string {
   return amount === 0 ? "0" : amount % 1024 === 0 ? `${amount / 1024}Ki` : String(amount);
 }

@@ -2,7 +2,7 @@
 import type { NodeCondition, NodeStatus } from "../../../api/core/node/schema.ts";
 import type { StatusResponse } from "../../runtime/cri/runtime-status.ts";
 import { findUnreadyConditions } from "../../runtime/readiness.ts";
-import { thresholdValue } from "./capacity.ts";
+import { computeThreshold } from "./capacity.ts";
 import type { MachineInfo, Usage } from "../machine/machine.ts";
 
 export interface ConditionInput {
@@ -21,70 +21,70 @@ export interface ConditionInput {
 }
 
 /** What the node is short of now: `MemoryPressure`, … */
-export function pressuresOf(status: NodeStatus | undefined): readonly string[] {
+export function activePressures(status: NodeStatus | undefined): readonly string[] {
   return (status?.conditions ?? [])
     .filter(({ type, status }) => type.endsWith("Pressure") && status === "True")
     .map(({ type }) => type);
 }
 
-interface Verdict {
+interface ConditionState {
   readonly type: string;
   readonly status: "True" | "False";
   readonly reason: string;
   readonly message: string;
 }
 
-export function nodeConditions(input: ConditionInput): readonly NodeCondition[] {
-  return [memory(input), disk(input), pids(), ...manifests(input), ready(input)].map((verdict) => {
+export function computeNodeConditions(input: ConditionInput): readonly NodeCondition[] {
+  return [memoryPressure(input), diskPressure(input), pidPressure(), ...manifestProblem(input), readiness(input)].map((verdict) => {
     const before = input.previous.find((each) => each.type === verdict.type);
     const since = before?.status === verdict.status ? before.lastTransitionTime : undefined;
     return { ...verdict, lastHeartbeatTime: input.now, lastTransitionTime: since ?? input.now };
   });
 }
 
-function memory({ machine, usage, evictionHard }: ConditionInput): Verdict {
-  const threshold = thresholdValue(evictionHard["memory.available"], machine.memoryBytes);
+function memoryPressure({ machine, usage, evictionHard }: ConditionInput): ConditionState {
+  const threshold = computeThreshold(evictionHard["memory.available"], machine.memoryBytes);
   return usage.memoryAvailableBytes < threshold
     ? pressure("MemoryPressure", "KubeletHasInsufficientMemory", "kubelet has insufficient memory available")
-    : calm("MemoryPressure", "KubeletHasSufficientMemory", "kubelet has sufficient memory available");
+    : noPressure("MemoryPressure", "KubeletHasSufficientMemory", "kubelet has sufficient memory available");
 }
 
-function disk({ usage, evictionHard }: ConditionInput): Verdict {
-  const bytes = thresholdValue(evictionHard["nodefs.available"], usage.disk.capacityBytes);
-  const inodes = thresholdValue(evictionHard["nodefs.inodesFree"], usage.inodes.capacity);
+function diskPressure({ usage, evictionHard }: ConditionInput): ConditionState {
+  const bytes = computeThreshold(evictionHard["nodefs.available"], usage.disk.capacityBytes);
+  const inodes = computeThreshold(evictionHard["nodefs.inodesFree"], usage.inodes.capacity);
   // File systems without fixed inodes answer a capacity of 0.
   const outOfInodes = usage.inodes.capacity > 0 && usage.inodes.free < inodes;
   return usage.disk.availableBytes < bytes || outOfInodes
     ? pressure("DiskPressure", "KubeletHasDiskPressure", "kubelet has disk pressure")
-    : calm("DiskPressure", "KubeletHasNoDiskPressure", "kubelet has no disk pressure");
+    : noPressure("DiskPressure", "KubeletHasNoDiskPressure", "kubelet has no disk pressure");
 }
 
-function pids(): Verdict {
-  return calm("PIDPressure", "KubeletHasSufficientPID", "kubelet has sufficient PID available");
+function pidPressure(): ConditionState {
+  return noPressure("PIDPressure", "KubeletHasSufficientPID", "kubelet has sufficient PID available");
 }
 
-const MESSAGE_MAX = 8;
+const PROBLEMS_MAX = 8;
 
 /** Told from the first problem on. */
-function manifests({ manifestProblems, previous }: ConditionInput): readonly Verdict[] {
+function manifestProblem({ manifestProblems, previous }: ConditionInput): readonly ConditionState[] {
   const type = "ManifestProblem";
   if (manifestProblems.length > 0) {
-    const message = manifestProblems.slice(0, MESSAGE_MAX).join("; ");
+    const message = manifestProblems.slice(0, PROBLEMS_MAX).join("; ");
     return [{ type, status: "True", reason: "InvalidManifest", message }];
   }
   if (!previous.some((each) => each.type === type)) return [];
   return [{ type, status: "False", reason: "ManifestsValid", message: "all manifests can be read" }];
 }
 
-function pressure(type: string, reason: string, message: string): Verdict {
+function pressure(type: string, reason: string, message: string): ConditionState {
   return { type, status: "True", reason, message };
 }
 
-function calm(type: string, reason: string, message: string): Verdict {
+function noPressure(type: string, reason: string, message: string): ConditionState {
   return { type, status: "False", reason, message };
 }
 
-function ready({ runtime, relistHealthy }: ConditionInput): Verdict {
+function readiness({ runtime, relistHealthy }: ConditionInput): ConditionState {
   const problems: string[] = [];
   if (runtime === undefined || !relistHealthy) problems.push("container runtime is down");
   problems.push(...findUnreadyConditions(runtime));

@@ -5,7 +5,7 @@ import { silentLogger } from "../../../std/log/logger.ts";
 import { FakeApi } from "../../../testing/agent/fake-api.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { defaultAgentConfig } from "../../options.ts";
-import { NodeKeeper } from "./node-status-manager.ts";
+import { NodeStatusManager } from "./node-status-manager.ts";
 
 /** What is told of a node that came up with this boot's id, and was known with that one before. */
 async function toldOf(bootId: string, before: string | undefined): Promise<readonly string[]> {
@@ -20,16 +20,16 @@ async function toldOf(bootId: string, before: string | undefined): Promise<reado
   }
   const stop = new AbortController();
   const events: string[] = [];
-  const keeper = new NodeKeeper({
+  const keeper = new NodeStatusManager({
     client: createClient({ transport: api.transport }),
     clock: new FakeClock(),
     random: systemRandom,
     log: silentLogger,
     nodeName: "n1",
     config: defaultAgentConfig("n1").node,
-    ownLabels: {},
+    machineLabels: {},
     status: async () => statusOf(bootId) as never,
-    event: (...event) => void events.push(event.join(" ")),
+    recordEvent: (...event) => void events.push(event.join(" ")),
     signal: stop.signal,
   });
   const running = keeper.run();

@@ -17,7 +17,7 @@ import type { Logger } from "../../../std/log/logger.ts";
 import type { RandomSource } from "../../../std/crypto/random.ts";
 import type { NodeConfig } from "../../agent-config.ts";
 
-export interface NodeKeeperOptions {
+export interface NodeStatusManagerOptions {
   readonly client: Client;
   readonly clock: Clock;
   readonly random: RandomSource;
@@ -25,17 +25,17 @@ export interface NodeKeeperOptions {
   readonly nodeName: string;
   readonly config: NodeConfig;
   /** Labels the machine itself has: operating system, architecture, host name. */
-  readonly ownLabels: Readonly<Record<string, string>>;
+  readonly machineLabels: Readonly<Record<string, string>>;
   /** The whole status as of now; `previous` carries the conditions' transition times. */
   readonly status: (previous: NodeStatus | undefined) => Promise<NodeStatus>;
-  readonly event: (type: "Normal" | "Warning", reason: string, message: string) => void;
+  readonly recordEvent: (type: "Normal" | "Warning", reason: string, message: string) => void;
   /** Whether a controller is to attach volumes to the node and detach them; true when absent. */
   readonly controllerAttach?: boolean;
   readonly signal: AbortSignal;
 }
 
 /** Until the node is Ready for the first time its status is looked at this often. */
-const EAGER_MS = 100;
+const STARTUP_INTERVAL_MS = 100;
 /** Tell the controller that volumes of the node are its own business; in both spellings. */
 const ATTACH_ANNOTATIONS = [
   "volumes.kubernetes.io/controller-managed-attach-detach",
@@ -43,7 +43,7 @@ const ATTACH_ANNOTATIONS = [
 ];
 const LEASE_NAMESPACE = "kube-node-lease";
 /** A quarter of the lease's duration. */
-const LEASE_SHARE = 0.25;
+const RENEW_FRACTION = 0.25;
 
 const events: Readonly<Record<string, readonly [whenTrue: string, whenFalse: string]>> = {
   Ready: ["NodeReady", "NodeNotReady"],
@@ -52,16 +52,16 @@ const events: Readonly<Record<string, readonly [whenTrue: string, whenFalse: str
   PIDPressure: ["NodeHasInsufficientPID", "NodeHasSufficientPID"],
 };
 
-export class NodeKeeper {
-  readonly #options: NodeKeeperOptions;
+export class NodeStatusManager {
+  readonly #options: NodeStatusManagerOptions;
   readonly #ready = Promise.withResolvers<void>();
   #reported: NodeStatus | undefined;
   #reportedAt = Number.NEGATIVE_INFINITY;
   #lease: Lease | undefined;
   #uid = "";
-  #soon = new AbortController();
+  #wake = new AbortController();
 
-  constructor(options: NodeKeeperOptions) {
+  constructor(options: NodeStatusManagerOptions) {
     this.#options = options;
     this.#ready.promise.catch(() => undefined);
   }
@@ -76,7 +76,7 @@ export class NodeKeeper {
     const { config, signal } = this.#options;
     try {
       if (config.register) await this.#register();
-      await Promise.all([this.#keepStatus(), this.#keepLease()]);
+      await Promise.all([this.#runStatusLoop(), this.#runLeaseLoop()]);
     } catch {
       // Only the signal ends the loops.
     }
@@ -101,7 +101,7 @@ export class NodeKeeper {
   }
 
   async #registerOnce(): Promise<void> {
-    const { client, config, nodeName, ownLabels, signal } = this.#options;
+    const { client, config, nodeName, machineLabels: ownLabels, signal } = this.#options;
     const status = await this.#options.status(undefined);
     const labels = { ...ownLabels, ...config.labels };
     const isAttached = this.#options.controllerAttach !== false;
@@ -120,19 +120,19 @@ export class NodeKeeper {
     try {
       const made = await client.create(nodeKind, wanted, signal);
       this.#uid = made.metadata?.uid ?? "";
-      this.#announce(undefined, status);
+      this.#recordEvents(undefined, status);
     } catch (error) {
       if (!(error instanceof StatusError) || error.status.code !== 409) throw error;
       const found = await client.get(nodeKind, { name: nodeName }, signal);
       this.#uid = found.metadata?.uid ?? "";
       this.#reported = found.status;
       const gone = isAttached ? [] : ATTACH_ANNOTATIONS.map((key) => [key, null]);
-      await this.#relabel(found, labels, { ...annotations, ...Object.fromEntries(gone) });
+      await this.#updateLabels(found, labels, { ...annotations, ...Object.fromEntries(gone) });
     }
   }
 
   /** A node that was registered before keeps what others gave it. */
-  async #relabel(
+  async #updateLabels(
     found: Node,
     labels: Readonly<Record<string, string>>,
     annotations: Readonly<Record<string, string | null>>,
@@ -146,7 +146,7 @@ export class NodeKeeper {
     await client.patch(nodeKind, { name: nodeName }, "merge", patch, { signal });
   }
 
-  async #keepStatus(): Promise<void> {
+  async #runStatusLoop(): Promise<void> {
     const { clock, config, log, signal } = this.#options;
     let failing = false;
     let wasReady = false;
@@ -161,19 +161,19 @@ export class NodeKeeper {
       }
       wasReady ||= isReady(this.#reported);
       if (wasReady) this.#ready.resolve();
-      const soon = this.#soon;
+      const soon = this.#wake;
       const pause = clock.sleep(
-        wasReady || failing ? config.statusUpdateMs : EAGER_MS,
+        wasReady || failing ? config.statusUpdateMs : STARTUP_INTERVAL_MS,
         AbortSignal.any([signal, soon.signal]),
       );
       await pause.catch(() => signal.throwIfAborted());
-      if (soon.signal.aborted) this.#soon = new AbortController();
+      if (soon.signal.aborted) this.#wake = new AbortController();
     }
   }
 
   /** Others wait for what has changed: the status is looked at now. */
-  reportSoon(): void {
-    this.#soon.abort();
+  reportNow(): void {
+    this.#wake.abort();
   }
 
   async #report(): Promise<void> {
@@ -181,7 +181,7 @@ export class NodeKeeper {
     const before = this.#reported;
     const status = await this.#options.status(before);
     const due = clock.monotonic() - this.#reportedAt >= config.statusReportMs;
-    if (!due && before !== undefined && deepEqual(lasting(before), lasting(status))) return;
+    if (!due && before !== undefined && deepEqual(withoutHeartbeats(before), withoutHeartbeats(status))) return;
     const patch = nodePatch(before, status);
     const answer = await client.patch(
       nodeKind,
@@ -196,11 +196,11 @@ export class NodeKeeper {
     this.#uid = answer.metadata?.uid ?? this.#uid;
     this.#reported = status;
     this.#reportedAt = clock.monotonic();
-    this.#announce(before, status);
+    this.#recordEvents(before, status);
   }
 
-  #announce(before: NodeStatus | undefined, after: NodeStatus): void {
-    const { nodeName, event } = this.#options;
+  #recordEvents(before: NodeStatus | undefined, after: NodeStatus): void {
+    const { nodeName, recordEvent: event } = this.#options;
     const boots = [before, after].map((status) => status?.nodeInfo?.bootID ?? "");
     if (boots[0] !== "" && boots[0] !== boots[1]) {
       event("Warning", "Rebooted", `Node ${nodeName} has been rebooted, boot id: ${boots[1]}`);
@@ -217,13 +217,13 @@ export class NodeKeeper {
     this.#reported = after;
   }
 
-  async #keepLease(): Promise<void> {
+  async #runLeaseLoop(): Promise<void> {
     const { clock, config, random, log, signal } = this.#options;
-    const renewMs = config.leaseDurationSeconds * 1000 * LEASE_SHARE;
+    const renewMs = config.leaseDurationSeconds * 1000 * RENEW_FRACTION;
     let failing = false;
     while (!signal.aborted) {
       try {
-        await this.#renew();
+        await this.#renewLease();
         failing = false;
       } catch (error) {
         signal.throwIfAborted();
@@ -235,7 +235,7 @@ export class NodeKeeper {
     }
   }
 
-  async #renew(): Promise<void> {
+  async #renewLease(): Promise<void> {
     const { client, clock, nodeName, config, signal } = this.#options;
     const name = { name: nodeName, namespace: LEASE_NAMESPACE };
     this.#lease ??= await client.get(leaseKind, name, signal).catch((error: unknown) => {
@@ -264,7 +264,7 @@ function isReady(status: NodeStatus | undefined): boolean {
 }
 
 /** Without what changes with every look. */
-function lasting(status: NodeStatus): unknown {
+function withoutHeartbeats(status: NodeStatus): unknown {
   const conditions = (status.conditions ?? []).map(({ lastHeartbeatTime: _, ...rest }) => rest);
   return { ...status, conditions };
 }

@@ -7,8 +7,8 @@ import type { AgentConfig } from "../../agent-config.ts";
 import { agentVersion } from "../../agent-config.ts";
 import type { StatusResponse } from "../../runtime/cri/runtime-status.ts";
 import type { ImageService, Runtime } from "../../runtime/runtime.ts";
-import { nodeCapacity } from "./capacity.ts";
-import { nodeConditions } from "./conditions.ts";
+import { computeNodeCapacity } from "./capacity.ts";
+import { computeNodeConditions } from "./conditions.ts";
 import { type MachineInfo, readUsage } from "../machine/machine.ts";
 
 export interface NodeStatusOptions {
@@ -30,7 +30,7 @@ export interface NodeStatusOptions {
 /** Names per image, as Kubernetes bounds them. */
 const IMAGE_NAMES_MAX = 5;
 
-export async function nodeStatus(options: NodeStatusOptions, previous: NodeStatus | undefined): Promise<NodeStatus> {
+export async function collectNodeStatus(options: NodeStatusOptions, previous: NodeStatus | undefined): Promise<NodeStatus> {
   const { config, machine } = options;
   const [usage, runtime, version, images, ips] = await Promise.all([
     readUsage(config.rootDir),
@@ -39,14 +39,14 @@ export async function nodeStatus(options: NodeStatusOptions, previous: NodeStatu
     listImages(options).catch(() => previous?.images ?? []),
     options.ips(),
   ]);
-  const { capacity, allocatable } = nodeCapacity(machine, usage, config.node);
+  const { capacity, allocatable } = computeNodeCapacity(machine, usage, config.node);
   const port = options.port();
   const runtimeVersion =
-    version === undefined ? "containerd://Unknown" : `${version.runtimeName}://${bare(version.runtimeVersion ?? "")}`;
+    version === undefined ? "containerd://Unknown" : `${version.runtimeName}://${stripVersionPrefix(version.runtimeVersion ?? "")}`;
   return {
     capacity,
     allocatable,
-    conditions: nodeConditions({
+    conditions: computeNodeConditions({
       machine,
       usage,
       evictionHard: config.node.evictionHard,
@@ -74,13 +74,13 @@ export async function nodeStatus(options: NodeStatusOptions, previous: NodeStatu
       architecture: machine.architecture,
     },
     images,
-    ...abilities(runtime),
-    ...inUse(options, previous),
+    ...runtimeFeatures(runtime),
+    ...reportVolumesInUse(options, previous),
   };
 }
 
 /** What only newer runtimes can do, and tell of. */
-function abilities(runtime: StatusResponse | undefined): Pick<NodeStatus, "runtimeHandlers" | "features"> {
+function runtimeFeatures(runtime: StatusResponse | undefined): Pick<NodeStatus, "runtimeHandlers" | "features"> {
   const { runtimeHandlers = [], features } = runtime ?? {};
   const handlers = runtimeHandlers.map(({ name = "", features: own = {} }) => ({ name, features: own }));
   const { supplementalGroupsPolicy } = features ?? {};
@@ -91,13 +91,13 @@ function abilities(runtime: StatusResponse | undefined): Pick<NodeStatus, "runti
 }
 
 /** What was in use and is no longer has to be said. */
-function inUse({ volumesInUse }: NodeStatusOptions, previous: NodeStatus | undefined): Partial<NodeStatus> {
+function reportVolumesInUse({ volumesInUse }: NodeStatusOptions, previous: NodeStatus | undefined): Partial<NodeStatus> {
   const names = volumesInUse?.() ?? [];
   return names.length === 0 && previous?.volumesInUse === undefined ? {} : { volumesInUse: names };
 }
 
 /** containerd of some distributions answers `1.6.20~ds1`. */
-function bare(version: string): string {
+function stripVersionPrefix(version: string): string {
   return version.replace(/^v/, "");
 }
 

@@ -75,7 +75,7 @@ export class DriverVolumes {
     if (has === undefined || wanted === undefined || compareQuantityTexts(has, wanted) >= 0) return undefined;
     const quantity = parseQuantity(wanted);
     if (quantity === undefined) return undefined;
-    const done = async () => await this.#options.claims.resized?.(claim, wanted);
+    const done = async () => await this.#options.claims.updateClaimSize?.(claim, wanted);
     return { bytes: BigInt(quantityValue(quantity)), done };
   }
 }

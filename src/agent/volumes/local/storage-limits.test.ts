@@ -1,6 +1,6 @@
 import t from "tap";
 import type { Pod } from "../../../api/core/pod/schema.ts";
-import { type LocalStorageOptions, storageExcess } from "./storage-limits.ts";
+import { type StorageLimitOptions, findStorageExcess } from "./storage-limits.ts";
 
 const mebi = 2 ** 20;
 
@@ -22,7 +22,7 @@ function pod(...limits: readonly (string | undefined)[]): Pod {
 }
 
 /** What containers wrote, in MiB. */
-function node(written: readonly number[], volume = 0): LocalStorageOptions {
+function node(written: readonly number[], volume = 0): StorageLimitOptions {
   return {
     runtime: {
       listContainerStats: async () => ({
@@ -40,7 +40,7 @@ function node(written: readonly number[], volume = 0): LocalStorageOptions {
 
 t.test("storageExcess() holds pods and containers to their limits, with logs and volumes on the disk", async (t) => {
   const total = (limit: string) => `Pod ephemeral local storage usage exceeds the total limit of containers ${limit}. `;
-  const table: readonly (readonly [Pod, LocalStorageOptions, string | undefined])[] = [
+  const table: readonly (readonly [Pod, StorageLimitOptions, string | undefined])[] = [
     [pod(undefined), node([1000]), undefined],
     [pod("5Mi"), node([4]), undefined],
     [pod("5Mi"), node([5]), total("5Mi")],
@@ -48,5 +48,5 @@ t.test("storageExcess() holds pods and containers to their limits, with logs and
     [pod("5Mi", "3Mi"), node([4, 4]), total("8Mi")],
     [pod("9Mi", "3Mi"), node([1, 3]), 'Container c1 exceeded its local ephemeral storage limit "3Mi". '],
   ];
-  for (const [one, at, expected] of table) t.equal(await storageExcess(at, one), expected);
+  for (const [one, at, expected] of table) t.equal(await findStorageExcess(at, one), expected);
 });

@@ -10,7 +10,7 @@ import { labels } from "../../runtime/observation.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { VolumeManager } from "../volume-manager.ts";
 
-export interface LocalStorageOptions {
+export interface StorageLimitOptions {
   readonly runtime: Pick<Runtime, "listContainerStats">;
   readonly volumes: Pick<VolumeManager, "path">;
   readonly directories: Directories;
@@ -24,19 +24,19 @@ const NAME = "ephemeral-storage";
  * Kubernetes' text, its last space included, for a pod that has more than it may. Pods without a limit are not
  * measured.
  */
-export async function storageExcess(options: LocalStorageOptions, pod: Pod): Promise<string | undefined> {
+export async function findStorageExcess(options: StorageLimitOptions, pod: Pod): Promise<string | undefined> {
   const limitOf = (resources: { readonly limits?: Readonly<Record<string, string>> | undefined } | undefined) =>
     resources?.limits?.[NAME];
   const limits = allContainers(pod).flatMap(({ spec }) => limitOf(spec.resources) ?? []);
   if (limits.length === 0) return undefined;
-  const used = await usedByContainers(options, pod);
+  const used = await measureContainers(options, pod);
   const volumes = await Promise.all(
-    (pod.spec?.volumes ?? []).filter(isLocal).map((each) => sizeOf(options, pod, each)),
+    (pod.spec?.volumes ?? []).filter(isLocal).map((each) => measureVolume(options, pod, each)),
   );
   const total = [...used.values(), ...volumes].reduce((sum, each) => sum + each, 0);
   const limit = getPodResource(pod, "limits", NAME);
   if (limit > 0 && total > limit) {
-    const text = limits.length === 1 ? limits[0] : binary(limit);
+    const text = limits.length === 1 ? limits[0] : formatBinary(limit);
     return `Pod ephemeral local storage usage exceeds the total limit of containers ${text}. `;
   }
   const over = appContainers(pod).find(({ name, resources }) => {
@@ -47,7 +47,7 @@ export async function storageExcess(options: LocalStorageOptions, pod: Pod): Pro
 }
 
 /** By container: what it wrote over its image, and its logs. */
-async function usedByContainers(options: LocalStorageOptions, pod: Pod): Promise<ReadonlyMap<string, number>> {
+async function measureContainers(options: StorageLimitOptions, pod: Pod): Promise<ReadonlyMap<string, number>> {
   const filter = { labelSelector: { [labels.podUid]: podUid(pod) } };
   const { stats = [] } = await options.runtime.listContainerStats({ filter });
   const used = new Map<string, number>();
@@ -68,11 +68,11 @@ function isLocal({ emptyDir, configMap, downwardAPI }: Volume): boolean {
 }
 
 /** 0 for one that is not there: not made yet, or gone already. */
-function sizeOf({ volumes, usage }: LocalStorageOptions, pod: Pod, volume: Volume): Promise<number> {
+function measureVolume({ volumes, usage }: StorageLimitOptions, pod: Pod, volume: Volume): Promise<number> {
   return usage(volumes.path(pod, volume)).catch(() => 0);
 }
 
-function binary(amount: number): string {
+function formatBinary(amount: number): string {
   const units = ["", "Ki", "Mi", "Gi", "Ti"];
   let unit = 0;
   let rest = amount;
