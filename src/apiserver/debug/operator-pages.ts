@@ -18,7 +18,7 @@ export interface OperatorPage {
 
 export interface OperatorPageDeps {
   readonly metrics: ServerMetrics;
-  readonly diagnostics: DebugEndpoints;
+  readonly debugEndpoints: DebugEndpoints;
   readonly clock: Clock;
 }
 
@@ -29,7 +29,10 @@ export function createOperatorPages(config: ApiServerConfig, deps: OperatorPageD
   return [...createMetricPages(config, deps), ...createProfilePages(config, deps), ...createZPages(config, deps)];
 }
 
-function createMetricPages({ observability: observe }: ApiServerConfig, { metrics }: OperatorPageDeps): readonly OperatorPage[] {
+function createMetricPages(
+  { observability: observe }: ApiServerConfig,
+  { metrics }: OperatorPageDeps,
+): readonly OperatorPage[] {
   const all = [metrics.registry, metrics.slis];
   const pagesFor = (path: string, registries: typeof all): OperatorPage[] => {
     const methods = ["GET", "POST", "PUT", "PATCH", "OPTIONS", ...(observe.profiling ? [] : ["DELETE"])];
@@ -41,7 +44,10 @@ function createMetricPages({ observability: observe }: ApiServerConfig, { metric
   return [...pagesFor("/metrics", all), ...pagesFor("/metrics/slis", [metrics.slis])];
 }
 
-function createProfilePages({ observability: observe }: ApiServerConfig, { diagnostics }: OperatorPageDeps): readonly OperatorPage[] {
+function createProfilePages(
+  { observability: observe }: ApiServerConfig,
+  { debugEndpoints: diagnostics }: OperatorPageDeps,
+): readonly OperatorPage[] {
   if (!observe.profiling) return [];
   return diagnostics.pages.map(({ path, methods, answer }) =>
     page(path, ({ request }) => answer(request), methods, false),
