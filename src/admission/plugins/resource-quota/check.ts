@@ -18,7 +18,7 @@ import { metadataOf, newForbidden } from "../../chain/attributes.ts";
 import type { AdmissionRequest } from "../../chain/plugin.ts";
 import type { LimitedResource } from "./configuration.ts";
 import type { Evaluator } from "./evaluator.ts";
-import { type Scope, scopesOf, scopesText } from "./scopes.ts";
+import { type Scope, scopesOf, formatScopes } from "./scopes.ts";
 
 /**
  * Returns the quotas with the usage after the request; `quotas` itself if the usage does not change. Throws a
@@ -105,7 +105,7 @@ function checkCovered(
     .filter(({ scopeName }) => !covered.has(scopeName));
   if (missingScopes.length > 0) {
     // Kubernetes returns this error without a reason, as a 500.
-    throw new StatusError(500, "", `insufficient quota to match these scopes: ${scopesText(missingScopes)}`);
+    throw new StatusError(500, "", `insufficient quota to match these scopes: ${formatScopes(missingScopes)}`);
   }
 }
 

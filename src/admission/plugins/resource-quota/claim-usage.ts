@@ -6,7 +6,7 @@ import type { ScopedResourceSelectorRequirement } from "../../../api/core/resour
 import { ONE_UNIT, type ResourceQuantities } from "../../../api/core/resources/quantities.ts";
 import { parseQuantity, type Quantity } from "../../../api/meta/quantity.ts";
 import type { Evaluator } from "./evaluator.ts";
-import { meetsScope } from "./scopes.ts";
+import { matchesScopeValue } from "./scopes.ts";
 
 const RESOURCES = ["count/persistentvolumeclaims", "persistentvolumeclaims", "requests.storage"];
 /** `gold.storageclass.storage.k8s.io/requests.storage` */
@@ -56,5 +56,5 @@ function matchesAttributesClass(scope: ScopedResourceSelectorRequirement, { spec
     status?.currentVolumeAttributesClassName,
     status?.modifyVolumeStatus?.targetVolumeAttributesClassName,
   ].filter((name) => name !== undefined && name !== "");
-  return names.length === 0 ? meetsScope(scope, undefined) : names.some((name) => meetsScope(scope, name));
+  return names.length === 0 ? matchesScopeValue(scope, undefined) : names.some((name) => matchesScopeValue(scope, name));
 }

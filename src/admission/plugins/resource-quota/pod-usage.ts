@@ -7,7 +7,7 @@ import { isExtendedResource, isHugePages, isKubernetesResource } from "../../../
 import { ONE_UNIT, parseResourceList, type ResourceQuantities } from "../../../api/core/resources/quantities.ts";
 import type { Quantity } from "../../../api/meta/quantity.ts";
 import type { Evaluator } from "./evaluator.ts";
-import { meetsScope, type Scope } from "./scopes.ts";
+import { matchesScopeValue, type Scope } from "./scopes.ts";
 
 const COMPUTE_RESOURCES = ["cpu", "memory", "ephemeral-storage"];
 const REQUESTS = "requests.";
@@ -87,7 +87,7 @@ function matchesScope(scope: Scope, pod: Pod): boolean {
     case "NotBestEffort":
       return !isBestEffort;
     case "PriorityClass":
-      return meetsScope(scope, priorityClassName || undefined);
+      return matchesScopeValue(scope, priorityClassName || undefined);
     case "CrossNamespacePodAffinity":
       return hasCrossNamespaceAffinity(pod);
     default:

@@ -1,4 +1,4 @@
-/** Services are counted, and apart from that what is scarce outside the cluster: load balancers and ports of nodes. */
+/** Quota usage of services: their number, load balancers and node ports. */
 import { ONE_UNIT } from "../../../api/core/resources/quantities.ts";
 import type { Service } from "../../../api/core/service/schema.ts";
 import type { Quantity } from "../../../api/meta/quantity.ts";
@@ -14,20 +14,20 @@ export const serviceEvaluator: Evaluator<Service> = {
     new Map([
       ["count/services", ONE_UNIT],
       ["services", ONE_UNIT],
-      ["services.nodeports", whole(nodePorts(service))],
-      ["services.loadbalancers", whole(service.spec?.type === "LoadBalancer" ? 1 : 0)],
+      ["services.nodeports", toQuantity(countNodePorts(service))],
+      ["services.loadbalancers", toQuantity(service.spec?.type === "LoadBalancer" ? 1 : 0)],
     ]),
   matchesScope: () => false,
 };
 
-/** Those it will have: none has been given out yet when a service is made. */
-function nodePorts({ spec }: Service): number {
+/** The node ports that the service will have: on creation none are allocated yet. */
+function countNodePorts({ spec }: Service): number {
   const { ports = [], type, allocateLoadBalancerNodePorts } = spec ?? {};
   if (type !== "NodePort" && type !== "LoadBalancer") return 0;
   if (type === "NodePort" || allocateLoadBalancerNodePorts !== false) return ports.length;
   return ports.filter(({ nodePort = 0 }) => nodePort !== 0).length;
 }
 
-function whole(count: number): Quantity {
+function toQuantity(count: number): Quantity {
   return { nanos: BigInt(count) * ONE_UNIT.nanos, format: ONE_UNIT.format };
 }
