@@ -1,4 +1,4 @@
-/** Where the agent keeps things of a pod, all below two roots, laid out as Kubernetes does. */
+/** Paths of a pod's files, below two roots, in Kubernetes' layout. */
 import { join } from "node:path";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import { podName, podNamespace, podUid } from "./pod-fields.ts";

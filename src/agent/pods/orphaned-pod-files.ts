@@ -1,4 +1,4 @@
-/** What an agent that was killed while it ended a pod may have left, when the runtime knows nothing of it any more. */
+/** Removes files of pods that an agent left when it was killed while it terminated them. */
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { VolumeManager } from "../volumes/volume-manager.ts";
@@ -9,11 +9,11 @@ export interface OrphanedPodFiles {
   readonly directories: Directories;
   readonly volumes: Pick<VolumeManager, "tearDown">;
   readonly cgroups: Pick<PodCgroups, "remove">;
-  /** Whether somebody cares for the pod. */
+  /** Whether a worker manages the pod. */
   readonly hasWorker: (uid: string) => boolean;
 }
 
-/** Rejects with the first problem; what could not be removed is found again. */
+/** Rejects with the first failure; the next call tries again. */
 export async function removeOrphanedPodFiles({
   directories,
   volumes,
@@ -33,7 +33,7 @@ export async function removeOrphanedPodFiles({
   }
 }
 
-/** Of a directory `<namespace>_<name>_<uid>`; neither of the names has an underscore. */
+/** Of a directory `<namespace>_<name>_<uid>`; namespace and name contain no underscore. */
 function podUidOf(name: string): string | undefined {
   const [, , uid, ...more] = name.split("_");
   return more.length === 0 ? uid : undefined;

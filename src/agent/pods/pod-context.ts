@@ -1,4 +1,4 @@
-/** What a pod's states work with. */
+/** What the states of a pod's worker have access to. */
 import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
@@ -27,24 +27,24 @@ export interface PodSettings {
   readonly cpu: ResourceSettings;
   readonly cgroups: CgroupSettings;
   readonly seccompDefault: boolean;
-  /** Whether containers may say by which signal they are stopped. */
+  /** Whether containers may set `lifecycle.stopSignal`. */
   readonly stopSignals?: boolean;
   /** Whether pods may mount images. */
   readonly imageVolumes?: boolean;
   readonly clusterDns: readonly string[];
   readonly clusterDomain: string;
-  /** Ended runs that are kept of a container when the next one starts; negative keeps all. */
+  /** Exited runs of a container that are kept when the next one starts; negative keeps all. */
   readonly deadRunsMax: number;
-  /** Those that ended more recently are kept besides. */
+  /** Runs that exited more recently are kept in addition. */
   readonly deadRunMinAgeMs: number;
   /** Kubernetes' when undefined. */
   readonly restartDelays?: RestartDelays;
-  /** How long a calm pod is left alone. */
+  /** Interval between two syncs of a pod without changes. */
   readonly syncMs: number;
-  /** Longest wait for a hook that has no limit of its own. */
+  /** Timeout of a hook that has none of its own. */
   readonly hookTimeoutMs: number;
   readonly memoryCapacityBytes: number;
-  /** What lifecycle hooks over HTTP call themselves. */
+  /** User-Agent header of lifecycle hooks over HTTP. */
   readonly hookUserAgent: string;
 }
 
@@ -60,57 +60,55 @@ export interface PodServices {
   readonly probes: ProbeManager;
   readonly events: PodEventRecorder;
   readonly environment: EnvironmentSources;
-  /** What lies beside static pods; these see nothing else. */
+  /** ConfigMaps and Secrets of manifests: the only ones that static pods see. */
   readonly manifestEnvironment?: EnvironmentSources;
   readonly node: () => NodeInfo;
   /** `containerd` */
   readonly runtimeName: () => string;
   /** The text of a file of the node; empty when it is absent. */
   readonly hostFile: (name: "resolv.conf" | "hosts") => Promise<string>;
-  /** Undefined: no pod may have one of its own. */
+  /** Undefined: pods cannot have a user namespace. */
   readonly userNamespaces?: Pick<UserNamespaces, "allocate" | "release"> | undefined;
   readonly cgroups: Pick<PodCgroups, "apply" | "remove" | "removeAll">;
-  /** The runtime's name for what the pod's class asks for; empty for its default. Rejects in Kubernetes' words. */
+  /** The handler of the pod's RuntimeClass; empty for the default. Rejects with Kubernetes' text. */
   readonly runtimeHandler: (pod: Pod) => Promise<string>;
   readonly admission: Pick<PodAdmitter, "admit" | "adopt" | "resize">;
   readonly startLimiter: Pick<StartLimiter, "acquire">;
-  /** Says that the runtime is about to change, so that it is looked at soon. */
+  /** Announces a change in the runtime, so that the next listing comes soon. */
   readonly expectChange: () => void;
-  /** Everything of a deleted pod has stopped and is released. */
+  /** All containers of a deleted pod have stopped and its volumes are released. */
   readonly onFinished: (pod: Pod) => void;
 }
 
-/**
- * What a pod's worker remembers between states; gone with the process, so nothing here may be needed after a restart.
- */
+/** In-memory state of a pod's worker. It ends with the process: nothing here may be required after a restart. */
 export interface PodMemory {
   readonly backoff: RestartBackoff;
   /** Why containers wait, by name. */
   readonly waitingReasons: Map<string, WaitingReason>;
-  /** Reasons that show from the next sync on, by container, with the time of that sync on the monotonic clock. */
+  /** Reasons that the status shows from the next sync on, by container; `from` is on the monotonic clock. */
   readonly pendingReasons: Map<string, { readonly reason: WaitingReason; readonly from: number }>;
   /** When to try a container again that could not be started, by name; on the monotonic clock. */
   readonly retryAt: Map<string, number>;
-  /** Ids of containers that were ended to be started again at once. */
+  /** Ids of containers that were killed to be restarted at once. */
   readonly toRestart: Set<string>;
   readonly resources: ResourceAllocation;
   startTime: number;
   status: PodStatus | undefined;
-  /** Whether the init containers had all had their turn when the pod began to end. */
+  /** Whether all init containers had completed when the pod's termination began. */
   initialized: boolean | undefined;
-  /** The node turned the pod away. */
+  /** Why the node rejected the pod. */
   rejection: WaitingReason | undefined;
   mounted: boolean;
-  /** The runtime's names of the images that are mounted as volumes, by reference. */
+  /** The runtime's ids of images that are mounted as volumes, by reference. */
   readonly imageRefs: Map<string, string>;
 }
 
 export interface PodContext {
   readonly services: PodServices;
   readonly log: Logger;
-  /** The newest version that was wanted, with the resources that it is granted. */
+  /** The newest desired version, with the resources that are allocated to it. */
   readonly pod: Pod;
-  /** The same with the resources that it asks for. */
+  /** The newest desired version, with the resources that it requests. */
   readonly wanted: Pod;
   readonly observation: Observation;
   readonly memory: PodMemory;
@@ -119,14 +117,14 @@ export interface PodContext {
   readonly termination: Termination | undefined;
   /** The sources no longer have the pod. */
   readonly removed: boolean;
-  /** Looks at the runtime now, or at what was made since the last look where nothing else was done. */
+  /** Observes the pod in the runtime; only the created containers if the worker did nothing else since the last time. */
   refresh(): Promise<Observation>;
-  /** Has the runtime make something, which is all that the next look is about; undefined: it is about everything. */
+  /** Creates a sandbox or container in the runtime. The next `refresh` observes only that; everything if undefined. */
   create(work: () => Promise<CreatedIds | undefined>): Promise<void>;
-  /** Until the machine has room for a pod to start; the turn lasts until the pod waits or pauses. */
+  /** Waits until the node has CPU to start the pod; the pod holds the slot until it waits or pauses. */
   acquireStartSlot(): Promise<void>;
-  /** Until something changed, but no longer than that many milliseconds. */
+  /** Waits until something changed, at most that many milliseconds. */
   wait(milliseconds: number): Promise<void>;
-  /** That many milliseconds, whatever changes. */
+  /** Waits that many milliseconds, whatever changes. */
   pause(milliseconds: number): Promise<void>;
 }

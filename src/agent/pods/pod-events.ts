@@ -1,10 +1,10 @@
-/** What the agent says about a pod, as Kubernetes Events. */
+/** Records Kubernetes Events about pods. */
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { ContainerRole } from "./pod-fields.ts";
 
 export type EventType = "Normal" | "Warning";
 
-/** Never fails and never waits: events are best effort. */
+/** Events are best effort: recording neither fails nor waits. */
 export interface PodEventRecorder {
   recordPodEvent(pod: Pod, type: EventType, reason: string, message: string): void;
   recordContainerEvent(

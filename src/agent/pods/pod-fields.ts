@@ -1,10 +1,10 @@
-/** Small questions about a Pod that many files ask. */
+/** Accessors and predicates of a Pod. */
 import type { Container, EphemeralContainer } from "../../api/core/container/schema.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 
 export type ContainerRole = "containers" | "initContainers" | "ephemeralContainers";
 
-/** A container of the spec with its place in it. */
+/** A container of the spec with the list that holds it. */
 export interface PodContainer {
   readonly spec: Container;
   readonly role: ContainerRole;
@@ -35,7 +35,7 @@ export function appContainers(pod: Pod): readonly Container[] {
   return pod.spec?.containers ?? [];
 }
 
-/** For looking into a pod while it runs: started once, never again. */
+/** Debug containers of a running pod; started once, never restarted. */
 export function ephemeralContainers(pod: Pod): readonly EphemeralContainer[] {
   return pod.spec?.ephemeralContainers ?? [];
 }
@@ -66,12 +66,12 @@ export function isTerminal(pod: Pod): boolean {
   return phase === "Succeeded" || phase === "Failed";
 }
 
-/** Seconds a pod gets to stop: what the delete granted, else what the spec says. */
+/** The grace period: of the delete request, else of the spec. */
 export function graceSeconds(pod: Pod): number {
   return pod.metadata?.deletionGracePeriodSeconds ?? pod.spec?.terminationGracePeriodSeconds ?? 30;
 }
 
-/** Where a pod came from; absent means the API. */
+/** The source of the pod; absent for the API server. */
 const configSourceAnnotation = "kubernetes.io/config.source";
 
 export function isStatic(pod: Pod): boolean {
@@ -81,7 +81,7 @@ export function isStatic(pod: Pod): boolean {
 
 const SYSTEM_CRITICAL_PRIORITY = 2_000_000_000;
 
-/** The node itself needs the pod: others make room for it. */
+/** The node requires the pod; it may preempt others. */
 export function isCritical(pod: Pod): boolean {
   return isStatic(pod) || (pod.spec?.priority ?? 0) >= SYSTEM_CRITICAL_PRIORITY;
 }

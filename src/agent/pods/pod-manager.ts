@@ -1,4 +1,4 @@
-/** Which pods are wanted, and a worker for each; ends what runs and nobody wants. */
+/** The desired pods, with a worker for each. Terminates pods of the runtime that no source has. */
 import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
 import type { RuntimePod } from "../runtime/relister.ts";
 import { removeOrphanedPodFiles } from "./orphaned-pod-files.ts";
@@ -10,10 +10,10 @@ import { PodWorker } from "./worker/pod-worker.ts";
 
 export interface PodManagerOptions {
   readonly services: PodServices;
-  /** The runtime is known to have nothing of the pod; nothing is known of any when absent. */
+  /** Whether the last listing of the runtime had nothing of the pod. */
   readonly isAbsentFromRuntime?: (uid: string) => boolean;
   readonly onStatus: (pod: Pod, status: PodStatus) => void;
-  /** The pod and all that was its are gone from the node. */
+  /** The pod and all of its files and cgroups are removed from the node. */
   readonly onRemoved: (pod: Pod) => void;
 }
 
@@ -22,7 +22,7 @@ export class PodManager {
   /** By uid; bounded by what the sources assign to the node. */
   readonly #workers = new Map<string, PodWorker>();
   readonly #wanted = new Set<string>();
-  /** Static pods that take the place of one that still ends, by namespace and name; bounded by the workers. */
+  /** Static pods that replace one that still terminates, by namespace and name; bounded by the workers. */
   readonly #successors = new Map<string, Pod>();
   #closed = false;
 
@@ -34,17 +34,17 @@ export class PodManager {
     return this.#workers.values();
   }
 
-  /** Pods that the sources want here, as last told. */
+  /** Pods that the sources have, in their newest version. */
   get pods(): readonly Pod[] {
     return [...this.#workers].filter(([uid]) => this.#wanted.has(uid)).map(([, worker]) => worker.pod);
   }
 
-  /** Pods of which something may still run. */
+  /** Pods whose containers may still run. */
   get active(): readonly Pod[] {
     return [...this.#workers.values()].filter(({ stateName }) => stateName !== "terminated").map(({ pod }) => pod);
   }
 
-  /** Ends a pod for a reason of the node's; resolves when nothing of it runs any more. */
+  /** Terminates a pod because the node requires it; resolves when no container of it runs any more. */
   async terminate(uid: string, termination: Termination): Promise<void> {
     const worker = this.#workers.get(uid);
     worker?.terminate(termination);
@@ -71,7 +71,7 @@ export class PodManager {
     return undefined;
   }
 
-  /** A source wants the pod, in this version. */
+  /** A source has this version of the pod. */
   put(pod: Pod): void {
     const uid = podUid(pod);
     if (this.#closed || uid === "") return;
@@ -82,41 +82,41 @@ export class PodManager {
     else this.#start(pod, false);
   }
 
-  /** No source wants the pod any more. */
+  /** No source has the pod any more. */
   delete(uid: string): void {
     this.#wanted.delete(uid);
     for (const [name, pod] of this.#successors) if (podUid(pod) === uid) this.#successors.delete(name);
     this.#workers.get(uid)?.remove();
   }
 
-  /** What a listing of the runtime shows of a pod, as in `digestOf`; see `RelistOptions.onChange`. */
-  compareListing(uid: string, digest: string, askedAt: number): boolean {
-    return this.#workers.get(uid)?.compareListing(digest, askedAt) ?? true;
+  /** The digest of a pod in a listing of the runtime; see `RelisterOptions.onChange`. */
+  compareListing(uid: string, digest: string, requestedAt: number): boolean {
+    return this.#workers.get(uid)?.compareListing(digest, requestedAt) ?? true;
   }
 
-  /** Tells the pod's worker that the runtime changed; a pod without one is an orphan once the sources are known. */
+  /** Notifies the pod's worker. A pod without a worker is an orphan, see `terminateOrphans`. */
   runtimeChanged(uid: string): void {
     this.#workers.get(uid)?.runtimeChanged();
   }
 
-  /** Ends pods of the runtime that no source wants. Call only when every source has told all it has. */
+  /** Terminates pods of the runtime that no source has. Call it only when every source is ready. */
   terminateOrphans(pods: ReadonlyMap<string, RuntimePod>): void {
     if (this.#closed) return;
     for (const { uid, name, namespace } of pods.values()) {
       if (this.#workers.has(uid)) continue;
-      this.#options.services.log.info("Ending pod that no source wants", { pod: `${namespace}/${name}`, uid });
+      this.#options.services.log.info("Terminating orphaned pod", { pod: `${namespace}/${name}`, uid });
       this.#start({ metadata: { uid, name, namespace } }, true);
     }
   }
 
-  /** Removes what pods left behind that are known to nobody any more; as `endOrphans`, once all sources have told. */
+  /** Removes files of pods without a worker. Call it only when every source is ready. */
   async removeOrphanedPodFiles(): Promise<void> {
     const { settings, volumes, cgroups } = this.#options.services;
     const isKnown = (uid: string): boolean => this.#workers.has(uid);
     await removeOrphanedPodFiles({ directories: settings.directories, volumes, cgroups, hasWorker: isKnown });
   }
 
-  /** Ends all workers; containers keep running unless `stopPods`. */
+  /** Ends all workers; containers continue to run unless `stopPods`. */
   async close(options: { readonly stopPods: boolean; readonly graceSeconds: number }): Promise<void> {
     this.#closed = true;
     await Promise.all([...this.#workers.values()].map((worker) => worker.stop()));
@@ -124,7 +124,7 @@ export class PodManager {
     const { runtime, volumes, cgroups, log } = this.#options.services;
     const uids = await stopAllPods(runtime, options.graceSeconds, log);
     await cgroups.removeAll(uids);
-    await volumes.unmountAll().catch((error: unknown) => log.error("Cannot unmount all volumes", error));
+    await volumes.unmountAll().catch((error: unknown) => log.error("Failed to unmount all volumes", error));
   }
 
   #start(pod: Pod, orphan: boolean): void {
@@ -152,7 +152,7 @@ export class PodManager {
     });
   }
 
-  /** An edited static pod is another pod of the same name, and the two must not run together. */
+  /** An edited static pod is another pod of the same name, and the two must not run at the same time. */
   #predecessor(pod: Pod): PodWorker | undefined {
     const name = fullName(pod);
     return [...this.#workers.values()].find((worker) => isStatic(worker.pod) && fullName(worker.pod) === name);

@@ -1,11 +1,11 @@
-/** Stops everything that runs, without ending the pods: an agent that starts again starts them again. */
+/** Stops all containers without terminating the pods: the next agent starts them again. */
 import type { Logger } from "../../std/log/logger.ts";
 import { annotations, labels } from "../runtime/observation.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 
 /**
- * Each container gets the grace its pod asked for, at most `graceSeconds`. Problems are logged; never rejects. Resolves
- * with the uids of the pods that the runtime knows, whose records it keeps.
+ * Each container gets the grace period of its pod, at most `graceSeconds`. Logs errors; never rejects. Resolves with
+ * the uids of the pods that the runtime has, and keeps its records of them.
  */
 export async function stopAllPods(runtime: Runtime, graceSeconds: number, log: Logger): Promise<ReadonlySet<string>> {
   const uids = new Set<string>();
@@ -14,8 +14,8 @@ export async function stopAllPods(runtime: Runtime, graceSeconds: number, log: L
     const ours = containers.filter((each) => each.labels?.[labels.podUid] !== undefined);
     await Promise.all(
       ours.map(async (container) => {
-        const asked = Number(container.annotations?.[annotations.terminationGracePeriod] ?? graceSeconds);
-        const timeout = BigInt(Math.max(0, Math.min(asked, graceSeconds)));
+        const requested = Number(container.annotations?.[annotations.terminationGracePeriod] ?? graceSeconds);
+        const timeout = BigInt(Math.max(0, Math.min(requested, graceSeconds)));
         await runtime.stopContainer({ containerId: container.id, timeout });
       }),
     );
@@ -24,11 +24,11 @@ export async function stopAllPods(runtime: Runtime, graceSeconds: number, log: L
       const uid = sandbox.labels?.[labels.podUid];
       if (uid === undefined) continue;
       uids.add(uid);
-      // Also of sandboxes that are not ready: a stop that was cut short may have left their network.
+      // Sandboxes that are not ready too: an interrupted stop may have left their network behind.
       await runtime.stopPodSandbox({ podSandboxId: sandbox.id });
     }
   } catch (error) {
-    log.error("Cannot stop all pods", error);
+    log.error("Failed to stop all pods", error);
   }
   return uids;
 }

@@ -8,7 +8,7 @@ export const deadlineExceeded: WaitingReason = {
   message: "Pod was active on the node longer than the specified deadline",
 };
 
-/** Undefined when the pod has no deadline. The caller cancels the timer. */
+/** Undefined when the pod has no deadline. The caller must cancel the timer. */
 export function startDeadlineTimer(
   pod: Pod,
   startTime: number,

@@ -1,4 +1,4 @@
-/** What is to be done about a pod, from what is wanted and what is observed. Pure: a level, not an edge. */
+/** Computes the actions that reconcile a pod's observed containers with its spec. Pure and level-triggered. */
 import type { Container } from "../../../api/core/container/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Observation, ObservedContainer, ObservedSandbox } from "../../runtime/observation.ts";
@@ -16,18 +16,18 @@ import type { RestartBackoff } from "./restart-backoff.ts";
 export interface PlannedStart {
   readonly spec: Container;
   readonly role: ContainerRole;
-  /** How often the container has been started before. */
+  /** Number of earlier runs of the container. */
   readonly restartCount: number;
-  /** When its last run ended, milliseconds; undefined for the first start. */
+  /** End of its last run, milliseconds; undefined for the first start. */
   readonly finishedAt: number | undefined;
 }
 
 export interface PlannedKill {
   readonly container: ObservedContainer;
   readonly role: ContainerRole;
-  /** As in the Killing event. */
+  /** Message of the Killing event. */
   readonly message: string;
-  /** It is started again, whatever its exit code; at once, unless it waits for its back-off. */
+  /** The container restarts whatever its exit code; at once, unless its back-off is running. */
   readonly restart: boolean;
 }
 
@@ -36,20 +36,20 @@ export interface PlannedWait {
   readonly role: ContainerRole;
   /** On the monotonic clock. */
   readonly until: number;
-  /** Set for a crash loop; a retry after an error keeps the reason it already shows. */
+  /** Set for a crash loop; a retry after an error keeps the reason that the status shows already. */
   readonly crashLoopDelayMs: number | undefined;
 }
 
 export interface Plan {
-  /** The sandbox to use; undefined: one has to be made. */
+  /** The sandbox to use; undefined: create one. */
   readonly sandbox: ObservedSandbox | undefined;
-  /** Sandboxes to stop before a new one is made. */
+  /** Sandboxes to stop before a new one is created. */
   readonly staleSandboxes: readonly ObservedSandbox[];
   readonly sandboxAttempt: number;
   readonly kills: readonly PlannedKill[];
   readonly starts: readonly PlannedStart[];
   readonly waits: readonly PlannedWait[];
-  /** Nothing of the pod will run again. */
+  /** No container of the pod will run again. */
   readonly finished: boolean;
 }
 
@@ -61,25 +61,25 @@ export interface PlanInput {
   /** On the monotonic clock. */
   readonly now: number;
   readonly backoff: RestartBackoff;
-  /** Containers whose last attempt to start failed: when to try again. */
+  /** Containers that failed to start: when to try again. */
   readonly retryAt: ReadonlyMap<string, number>;
-  /** Whether probes want the container ended. */
+  /** The probe that requires the container to be killed, if any. */
   readonly health: (id: string) => Health;
   /** Whether the startup probe, if any, has passed. */
   readonly started: (container: Container, id: string) => boolean;
-  /** Containers that were ended to be started again at once, however they left. */
+  /** Containers that were killed to be restarted at once, whatever their exit code. */
   readonly toRestart: ReadonlySet<string>;
-  /** Whether the container has to start again to get the resources that it was granted. */
+  /** Whether the container must restart to get the resources that are allocated to it. */
   readonly needsResizeRestart: (container: Container) => boolean;
 }
 
-interface Draft {
+interface PlanDraft {
   readonly kills: PlannedKill[];
   readonly starts: PlannedStart[];
   readonly waits: PlannedWait[];
 }
 
-/** `name/hash`: a changed container starts without the delay that the old one earned. */
+/** `name/hash`: a changed container starts without the delay of the old one. */
 export function backoffKey(container: Container): string {
   return `${container.name}/${containerHash(container)}`;
 }
@@ -97,8 +97,8 @@ export function planPod(input: PlanInput): Plan {
     staleSandboxes: sandbox === undefined ? observation.sandboxes.filter((each) => each.ready) : ready.slice(1),
     sandboxAttempt: observation.sandboxes.reduce((most, each) => Math.max(most, each.attempt + 1), 0),
   };
-  const draft: Draft = { kills: [], starts: [], waits: [] };
-  if (sandbox === undefined && isOver(input)) {
+  const draft: PlanDraft = { kills: [], starts: [], waits: [] };
+  if (sandbox === undefined && isFinished(input)) {
     return { ...base, ...draft, finished: true };
   }
   if (sandbox !== undefined) planEphemeral(input, draft);
@@ -110,7 +110,7 @@ export function planPod(input: PlanInput): Plan {
     for (const spec of appContainers(pod)) {
       planContainer(input, draft, spec, "containers", restartPolicy(pod));
     }
-    // A pod in which only what is to be killed still runs, and will not run again, is ended as a whole.
+    // A pod whose last running containers are to be killed for good terminates as a whole.
     const ending = restartPolicy(pod) === "Never" ? draft.kills.map(({ container }) => container) : [];
     const isOut = (container: ObservedContainer | undefined): boolean =>
       isFinal(input, container) || (container !== undefined && ending.includes(container));
@@ -122,8 +122,8 @@ export function planPod(input: PlanInput): Plan {
   return { ...base, ...draft, finished: false };
 }
 
-/** A pod that may not restart and lost its sandbox after it had containers is over. */
-function isOver(input: PlanInput): boolean {
+/** A pod that may not restart is finished when it lost its sandbox after it had containers. */
+function isFinished(input: PlanInput): boolean {
   const { pod, observation } = input;
   if (appContainers(pod).every((spec) => isFinal(input, latestRun(observation, spec.name)))) return true;
   return restartPolicy(pod) === "Never" && observation.containers.length > 0;
@@ -135,8 +135,8 @@ function isFinal({ pod, toRestart }: PlanInput, container: ObservedContainer | u
   return policy === "Never" || (policy === "OnFailure" && container.exitCode === 0);
 }
 
-/** Whatever else the pod does, they start; one that ever ran is left alone. */
-function planEphemeral(input: PlanInput, draft: Draft): void {
+/** Ephemeral containers start in every phase of the pod, once. */
+function planEphemeral(input: PlanInput, draft: PlanDraft): void {
   for (const spec of ephemeralContainers(input.pod)) {
     const found = latestRun(input.observation, spec.name);
     if (found === undefined || found.state === "created") planStart(input, draft, spec, "ephemeralContainers", found);
@@ -144,9 +144,13 @@ function planEphemeral(input: PlanInput, draft: Draft): void {
 }
 
 /** `waiting`: an init container still has to finish, or a sidecar to start. */
-function planInit(input: PlanInput, draft: Draft, sandbox: ObservedSandbox | undefined): "done" | "waiting" | "failed" {
+function planInit(
+  input: PlanInput,
+  draft: PlanDraft,
+  sandbox: ObservedSandbox | undefined,
+): "done" | "waiting" | "failed" {
   const { pod, observation } = input;
-  // Once a container of the pod ran in this sandbox, its init containers had finished, even if they are gone by now.
+  // If an app container ran in this sandbox, the init containers had completed, even if they are removed by now.
   const initialized =
     sandbox !== undefined &&
     appContainers(pod).some((spec) =>
@@ -172,7 +176,7 @@ function planInit(input: PlanInput, draft: Draft, sandbox: ObservedSandbox | und
 
 function planContainer(
   input: PlanInput,
-  draft: Draft,
+  draft: PlanDraft,
   spec: Container,
   role: ContainerRole,
   policy: "Always" | "OnFailure" | "Never",
@@ -220,7 +224,7 @@ function planKill(
 
 function planStart(
   input: PlanInput,
-  draft: Draft,
+  draft: PlanDraft,
   spec: Container,
   role: ContainerRole,
   found: ObservedContainer | undefined,
@@ -239,7 +243,7 @@ function planStart(
       return;
     }
   }
-  // A container that was created but never ran was no start.
+  // A container that was created but never ran does not count.
   const restartCount = found === undefined ? 0 : found.restartCount + (found.state === "created" ? 0 : 1);
   draft.starts.push({ spec, role, restartCount, finishedAt });
 }

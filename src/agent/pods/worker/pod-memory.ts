@@ -1,4 +1,4 @@
-/** What a pod's worker begins with: what status and containers tell of an agent before. */
+/** The initial in-memory state of a pod's worker, from the status and the containers that an earlier agent left. */
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import { annotations, type Observation } from "../../runtime/observation.ts";
@@ -24,10 +24,10 @@ export function createPodMemory(pod: Pod, clock: Clock, delays: RestartDelays | 
   };
 }
 
-/** Delays that containers of an earlier agent carry. */
+/** Reads the restart delays from the annotations of an earlier agent's containers. */
 export function adoptRestartDelays({ backoff }: PodMemory, { containers }: Observation): void {
   // Newest first.
-  for (const { name, hash, annotations: notes, createdAt } of containers) {
-    backoff.adopt(`${name}/${hash}`, Number(notes[annotations.restartDelay]), createdAt);
+  for (const { name, hash, annotations: values, createdAt } of containers) {
+    backoff.adopt(`${name}/${hash}`, Number(values[annotations.restartDelay]), createdAt);
   }
 }

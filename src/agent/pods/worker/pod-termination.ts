@@ -1,4 +1,4 @@
-/** Whether a pod is to end, and how: the first who asks says why, and who leaves it less time is heard as well. */
+/** Whether and how a pod ends: the first request sets the reason, later ones may only shorten the grace period. */
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import { graceSeconds, isDeleted, isTerminal } from "../pod-fields.ts";
 import type { WaitingReason } from "../status/container-status.ts";
@@ -16,12 +16,12 @@ export interface Termination {
 export class PodTermination {
   #termination: Termination | undefined;
 
-  /** Undefined: the pod goes on. */
+  /** Undefined: the pod is not to end. */
   get termination(): Termination | undefined {
     return this.#termination;
   }
 
-  /** True: what is being done has to stop for it. */
+  /** True: the current state of the worker must be interrupted. */
   request(termination: Termination): boolean {
     const current = this.#termination;
     const isSame = current !== undefined && current.graceSeconds === termination.graceSeconds;
@@ -30,7 +30,7 @@ export class PodTermination {
     return !isSame;
   }
 
-  /** What the object says of it, and what it said before. True: as above. */
+  /** Compares a new version of the pod with the one before. True: as above. */
   observe(pod: Pod, before: Pod | undefined): boolean {
     const isOver =
       isTerminal(pod) &&

@@ -1,6 +1,6 @@
 /**
- * How long a container that ended waits before it is started again: 10 s, doubled up to 5 min, forgotten after 10 min;
- * operators may want it shorter.
+ * The delay before an exited container is restarted: 10 s, doubled up to 5 min, reset after a run of 10 min. Operators
+ * may configure shorter delays.
  */
 import type { Clock } from "../../../std/time/clock.ts";
 
@@ -15,9 +15,9 @@ export interface RestartDelays {
 }
 
 export const defaultRestartDelays: RestartDelays = { initialMs: 10_000, maxMs: 300_000 };
-/** A container that ran for so long since its last restart is taken for healthy. */
+/** A run of this length since the last restart resets the delay. */
 const HEALTHY_MS = 600_000;
-/** While a container waits, it is mentioned again this often; Kubernetes looks again after 10 to 15 s. */
+/** Interval between BackOff events of a waiting container; Kubernetes syncs again after 10 to 15 s. */
 export const reportIntervalMs = 13_000;
 
 interface Wait {
@@ -27,8 +27,9 @@ interface Wait {
 }
 
 /**
- * One per pod, in memory; containers carry their delay, for the next agent. The first restart is immediate. When a run
- * ended is a time of day, which may turn out to lie in the future; what is left of a delay is measured otherwise.
+ * One per pod, in memory; annotations of the containers hold the delay for the next agent. The first restart is
+ * immediate. The end of a run is a wall-clock time, which may lie in the future after the clock was set; the rest of a
+ * delay is measured on the monotonic clock.
  */
 export class RestartBackoff {
   readonly #clock: Pick<Clock, "now" | "monotonic">;
@@ -36,18 +37,15 @@ export class RestartBackoff {
   readonly #entries = new Map<string, Entry>();
   /** The wait after each container's last run. */
   readonly #waits = new Map<string, Wait>();
-  /** When each container's waiting was last spoken of, on the monotonic clock. */
-  readonly #told = new Map<string, { readonly run: string; readonly at: number }>();
+  /** When each container's BackOff event was last recorded, on the monotonic clock. */
+  readonly #reported = new Map<string, { readonly run: string; readonly at: number }>();
 
   constructor(clock: Pick<Clock, "now" | "monotonic">, delays: RestartDelays = defaultRestartDelays) {
     this.#clock = clock;
     this.#delays = delays;
   }
 
-  /**
-   * The delay that runs since `finishedAt`, and when it is over on the monotonic clock; undefined when a start is
-   * allowed.
-   */
+  /** The delay since `finishedAt`, and its end on the monotonic clock; undefined when the container may start. */
   remainingDelay(key: string, finishedAt: number): { readonly delayMs: number; readonly until: number } | undefined {
     const entry = this.#entries.get(key);
     if (entry === undefined || isStale(entry, finishedAt)) return undefined;
@@ -64,30 +62,27 @@ export class RestartBackoff {
     return wait;
   }
 
-  /**
-   * Whether it is time to say that the container waits after that run: at once, and then now and again, whatever else
-   * wakes its pod.
-   */
+  /** Whether to record a BackOff event after that run: at once and then at intervals, however often the pod syncs. */
   shouldReport(key: string, run: string): boolean {
-    const told = this.#told.get(key);
+    const last = this.#reported.get(key);
     const now = this.#clock.monotonic();
-    if (told !== undefined && told.run === run && now - told.at < reportIntervalMs) return false;
-    this.#told.set(key, { run, at: now });
+    if (last !== undefined && last.run === run && now - last.at < reportIntervalMs) return false;
+    this.#reported.set(key, { run, at: now });
     return true;
   }
 
-  /** What the next restart has to wait; undefined when it may come at once. */
+  /** The delay of the next restart; undefined when that is immediate. */
   getDelay(key: string): number | undefined {
     return this.#entries.get(key)?.delayMs;
   }
 
-  /** Takes over what an earlier agent noted at `updatedAt`, which may have had other delays. */
+  /** Sets the delay that an earlier agent, perhaps with another configuration, recorded at `updatedAt`. */
   adopt(key: string, delayMs: number, updatedAt: number): void {
     if (!(delayMs > 0) || this.#entries.has(key)) return;
     this.#entries.set(key, { delayMs: Math.min(delayMs, this.#delays.maxMs), updatedAt });
   }
 
-  /** Notes a restart now of what finished at `finishedAt`. */
+  /** Records a restart, now, of the run that ended at `finishedAt`. */
   recordRestart(key: string, finishedAt: number): void {
     const entry = this.#entries.get(key);
     const { initialMs, maxMs } = this.#delays;

@@ -1,15 +1,15 @@
 /**
- * Whose turn it is to start. While the processors have more to do than they can, pods that have begun come first: all
- * at once would run no sooner together, and each of them as late as the last.
+ * Limits how many pods start at the same time while the CPUs are busy. Pods that started together would share the CPUs,
+ * so that each of them would be ready as late as the last.
  */
 import { readFileSync } from "node:fs";
 import type { Clock, Timer } from "../../../std/time/clock.ts";
 
 export interface StartLimiterOptions {
   readonly clock: Clock;
-  /** So many may be at it however busy the machine is. */
+  /** Slots that are available however busy the CPUs are. */
   readonly minConcurrent: number;
-  /** Whether more would only get into each other's way. */
+  /** Whether the CPUs are busy. */
   readonly isBusy: () => boolean;
 }
 
@@ -18,51 +18,51 @@ interface Waiter {
   readonly start: () => void;
 }
 
-/** How busy the machine is with one more shows after so long. */
+/** Time after which the load of one more starting pod is measurable. */
 const RECHECK_MS = 20;
 /**
- * After this long, twice what a start takes where nothing else goes on, a turn no longer keeps others waiting: what it
- * waits for may take long, and of processors that others keep busy few would get less than many.
+ * A slot is released after this time, twice that of a start on an idle node: the pod may wait for something slow, and
+ * if other processes keep the CPUs busy, many starting pods get a larger share of them than few.
  */
 const SLOT_MS_MAX = 500;
 
 export class StartLimiter implements Disposable {
   readonly #options: StartLimiterOptions;
-  /** Those that keep others waiting. */
-  readonly #turns = new Set<object>();
-  /** In the order in which they came; bounded by the pods of the node. */
+  /** Slots in use. */
+  readonly #slots = new Set<object>();
+  /** In the order of their requests; bounded by the pods of the node. */
   readonly #waiting = new Set<Waiter>();
   #timer: Timer | undefined;
-  /** When the last turn began, on the monotonic clock. */
-  #begunAt = Number.NEGATIVE_INFINITY;
+  /** When the last slot was taken, on the monotonic clock. */
+  #lastAcquiredAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: StartLimiterOptions) {
     this.#options = options;
   }
 
-  /** Resolves with the turn, which ends when it is disposed of; rejects with the signal's reason. */
+  /** Resolves with a slot, which the caller disposes of; rejects with the signal's reason. */
   async acquire(priority: number, signal: AbortSignal): Promise<Disposable> {
     signal.throwIfAborted();
-    if (this.#waiting.size === 0 && this.#hasRoom()) return this.#turn();
+    if (this.#waiting.size === 0 && this.#hasSlot()) return this.#take();
     return await this.#wait(priority, signal);
   }
 
-  #turn(): Disposable {
-    const turn = {};
+  #take(): Disposable {
+    const slot = {};
     const end = (): void => {
       timer.cancel();
-      if (this.#turns.delete(turn)) this.#next();
+      if (this.#slots.delete(slot)) this.#startNext();
     };
-    this.#turns.add(turn);
-    this.#begunAt = this.#options.clock.monotonic();
+    this.#slots.add(slot);
+    this.#lastAcquiredAt = this.#options.clock.monotonic();
     const timer = this.#options.clock.timer(SLOT_MS_MAX, end);
     return { [Symbol.dispose]: end };
   }
 
-  #hasRoom(): boolean {
+  #hasSlot(): boolean {
     const { clock, minConcurrent: least, isBusy } = this.#options;
-    if (this.#turns.size < least) return true;
-    return clock.monotonic() - this.#begunAt >= RECHECK_MS && !isBusy();
+    if (this.#slots.size < least) return true;
+    return clock.monotonic() - this.#lastAcquiredAt >= RECHECK_MS && !isBusy();
   }
 
   #wait(priority: number, signal: AbortSignal): Promise<Disposable> {
@@ -70,35 +70,35 @@ export class StartLimiter implements Disposable {
       const waiting: Waiter = {
         priority,
         start: () => {
-          signal.removeEventListener("abort", give);
-          resolve(this.#turn());
+          signal.removeEventListener("abort", cancel);
+          resolve(this.#take());
         },
       };
-      const give = (): void => {
+      const cancel = (): void => {
         this.#waiting.delete(waiting);
         reject(signal.reason);
       };
-      signal.addEventListener("abort", give, { once: true });
+      signal.addEventListener("abort", cancel, { once: true });
       this.#waiting.add(waiting);
-      this.#lookAgain();
+      this.#scheduleRecheck();
     });
   }
 
-  #next(): void {
+  #startNext(): void {
     const [first] = [...this.#waiting].sort((a, b) => b.priority - a.priority);
     if (first === undefined) return;
-    if (this.#hasRoom()) {
+    if (this.#hasSlot()) {
       this.#waiting.delete(first);
       first.start();
     }
-    this.#lookAgain();
+    this.#scheduleRecheck();
   }
 
-  #lookAgain(): void {
+  #scheduleRecheck(): void {
     if (this.#waiting.size === 0) return;
     this.#timer ??= this.#options.clock.timer(RECHECK_MS, () => {
       this.#timer = undefined;
-      this.#next();
+      this.#startNext();
     });
   }
 
@@ -107,11 +107,11 @@ export class StartLimiter implements Disposable {
   }
 }
 
-/** More wants to run at this moment than there are processors. */
-export function isCpuBusy(processors: number): boolean {
+/** Whether more threads are runnable at this moment than there are CPUs. */
+export function isCpuBusy(cpus: number): boolean {
   try {
     const [, , , threads = ""] = readFileSync("/proc/loadavg", "latin1").split(" ");
-    return Number.parseInt(threads, 10) > processors;
+    return Number.parseInt(threads, 10) > cpus;
   } catch {
     return false;
   }

@@ -1,71 +1,67 @@
-/**
- * What a worker does between two pieces of work: it rests until time has passed, or somebody rouses it. Who rests does
- * not keep others from starting.
- */
+/** The sleep of a pod's worker, which ends by time or by `wake`. A worker that sleeps holds no start slot. */
 import type { Clock } from "../../../std/time/clock.ts";
 import type { StartLimiter } from "./start-limiter.ts";
 
-/** Made once: an error for each time that somebody is roused would cost more than the rousing. */
-const WOKEN = new Error("roused");
+/** Created once: an error for each wake-up would cost more than the wake-up. */
+const WOKEN = new Error("woken");
 
 export class WorkerSleep {
   readonly #clock: Clock;
-  #isRoused = false;
+  #isWoken = false;
   #wake: (() => void) | undefined;
-  #isResting = false;
-  /** To start, while the machine is busy. */
-  #turn: Disposable | undefined;
+  #isSleeping = false;
+  /** Held while the pod starts. */
+  #startSlot: Disposable | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Nothing goes on but resting. */
   get isSleeping(): boolean {
-    return this.#isResting;
+    return this.#isSleeping;
   }
 
-  /** Nothing goes on but resting, and `rouse` would end it. */
+  /** Sleeping, and `wake` would end that. */
   get isWakeable(): boolean {
     return this.#wake !== undefined;
   }
 
-  /** Ends the wait, or lets the next one end at once. */
+  /** Ends the current `wait`, or else the next one at once. */
   wake(): void {
-    this.#isRoused = true;
+    this.#isWoken = true;
     this.#wake?.();
   }
 
-  /** Until it is its turn to start, which lasts until the next rest. Rejects when the signal aborts. */
-  async acquireStartSlot(turns: Pick<StartLimiter, "acquire">, priority: number, signal: AbortSignal): Promise<void> {
-    this.#turn ??= await turns.acquire(priority, signal);
+  /** Waits for a start slot and holds it until the next sleep. Rejects when the signal aborts. */
+  async acquireStartSlot(limiter: Pick<StartLimiter, "acquire">, priority: number, signal: AbortSignal): Promise<void> {
+    this.#startSlot ??= await limiter.acquire(priority, signal);
   }
 
   releaseStartSlot(): void {
-    this.#turn?.[Symbol.dispose]();
-    this.#turn = undefined;
+    this.#startSlot?.[Symbol.dispose]();
+    this.#startSlot = undefined;
   }
 
-  /** Until somebody rouses, but no longer than that many milliseconds. Rejects when the signal aborts. */
+  /** Sleeps until `wake`, at most that many milliseconds. Rejects when the signal aborts. */
   async wait(milliseconds: number, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     this.releaseStartSlot();
-    if (!this.#isRoused) {
-      const cut = new AbortController();
-      this.#wake = () => cut.abort(WOKEN);
-      await this.pause(milliseconds, AbortSignal.any([cut.signal, signal])).catch(() => undefined);
+    if (!this.#isWoken) {
+      const woken = new AbortController();
+      this.#wake = () => woken.abort(WOKEN);
+      await this.pause(milliseconds, AbortSignal.any([woken.signal, signal])).catch(() => undefined);
       this.#wake = undefined;
     }
-    this.#isRoused = false;
+    this.#isWoken = false;
     signal.throwIfAborted();
   }
 
-  /** That many milliseconds, whoever rouses. Rejects when the signal aborts. */
+  /** Sleeps that many milliseconds; `wake` does not end it. Rejects when the signal aborts. */
   async pause(milliseconds: number, signal: AbortSignal): Promise<void> {
     this.releaseStartSlot();
-    this.#isResting = true;
+    this.#isSleeping = true;
     await this.#clock.sleep(milliseconds, signal).finally(() => {
-      this.#isResting = false;
+      this.#isSleeping = false;
     });
   }
 }
