@@ -74,6 +74,6 @@ function applyStrategicPatch(kind: Kind, current: unknown, patch: unknown): unkn
   } catch (error) {
     if (!(error instanceof PatchError)) throw error;
     // Kubernetes blames the client for the form of its directives alone.
-    throw error.code === "form" ? badRequest(error.message) : new StatusError(500, "", error.message);
+    throw error.code === "format" ? badRequest(error.message) : new StatusError(500, "", error.message);
   }
 }

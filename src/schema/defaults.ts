@@ -1,9 +1,9 @@
-/** Fills in the defaults that stand at the fields of a schema. What needs no change is returned as it is. */
+/** Sets absent fields to the defaults of the schema. */
 import { membersOf } from "./members.ts";
 import type { Field, ObjectSchema, Schema } from "./schema.ts";
 import { isPlainObject, setMember } from "./value/plain-object.ts";
 
-/** Returns `value` itself when nothing was missing; otherwise copies of the objects that changed. */
+/** Returns `value` itself when nothing changes; otherwise copies the objects that change. */
 export function applyDefaults<T>(schema: Schema, value: T): T {
   return defaulterOf(schema).apply(value) as T;
 }
@@ -62,7 +62,7 @@ function slotsOf(schema: ObjectSchema): readonly Slot[] {
   return (
     membersOf(schema)
       .filter((member) => member.field.default !== undefined || hasDefaults(member.schema, new Set()))
-      // A default that says what absence says anyway would only cost memory.
+      // An empty optional string equals an absent one; setting it would only use memory.
       .filter((member) => !(member.field.default === "" && member.field.presence === "optional"))
       .map(({ name, field, schema: target }) => ({ name, field, defaulter: defaulterOf(target) }))
   );
@@ -70,7 +70,7 @@ function slotsOf(schema: ObjectSchema): readonly Slot[] {
 
 function objectDefaulter(schema: ObjectSchema): Defaulter {
   let slots: readonly Slot[] | undefined;
-  // Members of custom resources may be of any type, and have the names that every object inherits.
+  // Members of custom resources can have any type and names such as `constructor`.
   const loose = schema.unstructured === true;
   return {
     apply(value) {
@@ -91,7 +91,7 @@ function objectDefaulter(schema: ObjectSchema): Defaulter {
   };
 }
 
-/** A default may itself lack what has a default. */
+/** Copies a default and applies the defaults of its own fields. */
 function freshDefault(value: unknown, defaulter: Defaulter): unknown {
   return typeof value === "object" ? defaulter.apply(structuredClone(value)) : value;
 }

@@ -1,5 +1,5 @@
 /**
- * The words in which kinds are written. Each call returns plain `Schema` data whose TypeScript type is inferred:
+ * Builders for the schemas of kinds. Each call returns plain `Schema` data whose TypeScript type is inferred:
  *
  *     export const containerPort = object("core/v1.ContainerPort", {
  *       containerPort: required(3, int32),
@@ -40,7 +40,7 @@ type InlineMembers<F extends Fields> = [InlineKeys<F>] extends [never]
   ? unknown
   : Intersect<{ [K in InlineKeys<F>]: ValueOf<F[K]> }[InlineKeys<F>]>;
 
-/** Members as TypeScript sees them: required ones present, all others optional, inline ones spread out. */
+/** The TypeScript properties: required fields present, all others optional, inline fields flattened. */
 type Members<F extends Fields> = Flatten<
   { readonly [K in Exclude<RequiredKeys<F>, InlineKeys<F>>]: ValueOf<F[K]> } & {
     readonly [K in Exclude<keyof F, RequiredKeys<F> | InlineKeys<F>>]?: ValueOf<F[K]> | undefined;
@@ -62,18 +62,18 @@ export const time: SpecialSchema & Describes<string> = { type: "special", format
 export const microTime: SpecialSchema & Describes<string> = { type: "special", format: "microTime" };
 export const duration: SpecialSchema & Describes<string> = { type: "special", format: "duration" };
 export const quantity: SpecialSchema & Describes<string> = { type: "special", format: "quantity" };
-/** What lists of resources hold: nothing there is finer than a thousandth. */
+/** The quantities in resource lists, which are rounded up to thousandths. */
 export const milliQuantity: SpecialSchema & Describes<string> = { type: "special", format: "quantity", milli: true };
 export const intOrString: SpecialSchema & Describes<number | string> = { type: "special", format: "intOrString" };
 export const fieldsV1: RawSchema & Describes<Readonly<Record<string, unknown>>> = { type: "raw", format: "fieldsV1" };
 export const rawExtension: RawSchema = { type: "raw", format: "rawExtension" };
 
-/** Text from a closed set; TypeScript sees the union of the values. */
+/** A string enum; its TypeScript type is the union of the values. */
 export function oneOf<const V extends readonly string[]>(...values: V): StringSchema & Describes<V[number]> {
   return { type: "string", values };
 }
 
-/** Text whose values Kubernetes publishes, but which the kind itself judges. */
+/** A string enum that OpenAPI documents publish and the kind's own validation checks. */
 export function documentedEnum<const V extends readonly string[]>(...values: V): StringSchema & Describes<V[number]> {
   return { type: "string", values, validatedByKind: true };
 }
@@ -85,7 +85,7 @@ export function enumeration<const N extends Readonly<Record<string, number>>>(
   return { type: "enum", name, numbers };
 }
 
-/** A message of the Kubernetes API. */
+/** A type of the Kubernetes API. */
 export function object<const F extends Fields>(
   name: string,
   fields: F,
@@ -94,7 +94,7 @@ export function object<const F extends Fields>(
   return { type: "object", name, fields, syntax: "proto2", ...options };
 }
 
-/** A message of a gRPC API in proto3 (CRI, etcd): every field is optional and zero values are not written. */
+/** A message of a gRPC API in proto3 (CRI, etcd): every field is optional and zero values are omitted. */
 export function message<const F extends Fields>(name: string, fields: F): ObjectSchema & Describes<Members<F>> {
   return { type: "object", name, fields, syntax: "proto3" };
 }
@@ -131,7 +131,7 @@ export function required<S extends Schema>(
   return { schema, number, presence: "required", ...options };
 }
 
-/** Required, and kept apart from its zero while it is absent: rules tell the two apart. */
+/** A required field that is a pointer in Go, so that validation can distinguish absent from zero. */
 export function requiredPointer<S extends Schema>(
   number: number,
   schema: S | (() => S),

@@ -1,4 +1,4 @@
-/** The members of an object as its readers need them: embedded structs spread out, lazy schemas resolved. */
+/** The members of an object type: embedded structs flattened, lazy schemas resolved. */
 import { type Field, type ObjectSchema, type Schema, schemaOf } from "./schema.ts";
 
 export interface Member {
@@ -10,7 +10,7 @@ export interface Member {
 const cache = new WeakMap<ObjectSchema, readonly Member[]>();
 const byName = new WeakMap<ObjectSchema, ReadonlyMap<string, Member>>();
 
-/** In the order of JSON; members of embedded structs stand where the struct stands. */
+/** In the order of the JSON encoding; members of an embedded struct take the struct's position. */
 export function membersOf(schema: ObjectSchema): readonly Member[] {
   let members = cache.get(schema);
   if (members === undefined) {

@@ -1,13 +1,13 @@
 /**
- * The one description that every derivation reads: what a value may be, how it is spelled in JSON and in protobuf,
- * how lists merge. Plain readonly data; behaviour lives in the files named by their verb beside this one.
+ * Schemas describe values: their type, their JSON and protobuf encoding, and how lists merge. Everything else is derived
+ * from them. A schema is plain readonly data; each operation on schemas is a function in a file of its own.
  */
 
 import type { Rules } from "./validation/rules.ts";
 
 declare const inferred: unique symbol;
 
-/** Carries the TypeScript type of the values a schema describes; never present at run time. */
+/** Carries the TypeScript type of the values that a schema describes; has no value at run time. */
 export interface Describes<T> {
   readonly [inferred]?: T;
 }
@@ -29,32 +29,32 @@ export type Schema =
   | ListSchema
   | EitherSchema;
 
-/** What every schema may say besides the form of its values. */
+/** Properties that schemas of every type have. */
 export interface SchemaBase {
   readonly rules?: Rules;
-  /** Null is a value; elsewhere it says that there is none. */
+  /** Null is a value. In other schemas null means absent. */
   readonly nullable?: boolean;
   /**
-   * Part of a custom resource: a value of another type is kept, and refused by validation. JSON has its members in
-   * alphabetical order; there is no protobuf form.
+   * Part of a custom resource: decoding keeps values of another type, validation rejects them. JSON has its members in
+   * alphabetical order; there is no protobuf encoding.
    */
   readonly unstructured?: true;
-  /** Within an unstructured list or map, what stands for a null that is no value. */
+  /** Replaces null in an unstructured list or map whose items are not nullable. */
   readonly nullDefault?: unknown;
 }
 
 export interface StringSchema extends Describes<string>, SchemaBase {
   readonly type: "string";
-  /** Closed set of values, where Kubernetes publishes one. */
+  /** The enum that Kubernetes publishes for the field. */
   readonly values?: readonly string[];
-  /** The kind itself judges the value, at a place or in words of its own; or, as of most states, nobody does. */
+  /** The kind's own validation checks the value, or nothing does, as for most status fields. */
   readonly validatedByKind?: true;
 }
 
 export interface IntegerSchema extends Describes<number | bigint>, SchemaBase {
   readonly type: "integer";
   readonly width: "int32" | "int64" | "uint32" | "uint64";
-  /** `bigint` where values exceed 2^53 (nanosecond times, lease ids); `number` in every Kubernetes kind. */
+  /** `bigint` where values exceed 2^53 (times in nanoseconds, lease IDs); `number` in every Kubernetes kind. */
   readonly as: "number" | "bigint";
 }
 
@@ -67,30 +67,30 @@ export interface BooleanSchema extends Describes<boolean>, SchemaBase {
   readonly type: "boolean";
 }
 
-/** Bytes: base64 text in JSON values, a `Uint8Array` when `as` says so (protobuf-only messages). */
+/** Bytes: base64 text as in JSON, or a `Uint8Array` (messages that only protobuf encodes). */
 export interface BytesSchema extends Describes<string | Uint8Array>, SchemaBase {
   readonly type: "bytes";
   readonly as: "base64" | "binary";
 }
 
 /**
- * Scalars whose JSON and protobuf forms differ (facts/types.json `encodings`): the value held in memory is the JSON
- * form — RFC 3339 text, quantity text, `30s`, a number or a string.
+ * Scalars whose JSON and protobuf encodings differ. In memory they have their JSON representation: RFC 3339 text,
+ * quantity text, `30s`, a number or a string.
  */
 export interface SpecialSchema extends Describes<unknown>, SchemaBase {
   readonly type: "special";
   readonly format: "time" | "microTime" | "duration" | "quantity" | "intOrString";
-  /** Quantities are rounded up to thousandths when they are read. */
+  /** Decoding rounds quantities up to thousandths. */
   readonly milli?: true;
 }
 
-/** Any JSON value, kept as it came (RawExtension, FieldsV1, JSON). */
+/** Any JSON value, kept unchanged (RawExtension, FieldsV1, JSON). */
 export interface RawSchema extends Describes<unknown>, SchemaBase {
   readonly type: "raw";
   readonly format: "fieldsV1" | "rawExtension" | "json";
 }
 
-/** A protobuf enum: text in memory, a number on the wire. Unknown numbers become their decimal text. */
+/** A protobuf enum: text in memory, a number on the wire. Unknown numbers become decimal text. */
 export interface EnumSchema extends Describes<string>, SchemaBase {
   readonly type: "enum";
   readonly name: string;
@@ -99,21 +99,21 @@ export interface EnumSchema extends Describes<string>, SchemaBase {
 
 export interface ObjectSchema extends Describes<unknown>, SchemaBase {
   readonly type: "object";
-  /** `core/v1.PodSpec`: package and name as in facts/types.json. */
+  /** `core/v1.PodSpec`: Go package and type name. */
   readonly name: string;
-  /** In the order that JSON is written. Keyed by JSON name; for `inline` fields by the name of the embedded struct. */
+  /** In the order of the JSON encoding. Keyed by JSON name; for `inline` fields by the name of the embedded struct. */
   readonly fields: Readonly<Record<string, Field>>;
   /** `proto2` always writes non-pointer scalars and messages, as Kubernetes' own encoder does; `proto3` omits zeros. */
   readonly syntax: "proto2" | "proto3";
-  /** For people: what `kubectl explain` says of it. */
+  /** Shown by `kubectl explain`. */
   readonly description?: string;
-  /** Server-side apply and strategic merge treat the object as one value. */
+  /** Server-side apply and strategic merge patch treat the object as one value. */
   readonly atomic?: boolean;
-  /** Members of which one counts, and the one that says which: published, but not enforced here. */
+  /** Discriminated unions: published in OpenAPI documents, not enforced here. */
   readonly unions?: readonly Union[];
-  /** Members that the schema does not know are kept. */
+  /** Decoding keeps unknown members. */
   readonly preserveUnknown?: true;
-  /** A whole resource inside another: `apiVersion`, `kind` and `metadata` are members whatever `fields` says. */
+  /** A whole resource inside another: has the members `apiVersion`, `kind` and `metadata` in addition to `fields`. */
   readonly embeddedResource?: true;
 }
 
@@ -137,15 +137,15 @@ export interface ListSchema extends Describes<unknown>, SchemaBase {
 }
 
 /**
- * A value of one of several forms, told apart in JSON by the form itself (apiextensions' `JSONSchemaPropsOrBool`). In
- * protobuf a message with a member for each form.
+ * A value of one of several types, which JSON distinguishes by the type itself (apiextensions' `JSONSchemaPropsOrBool`).
+ * In protobuf a message with a field for each type.
  */
 export interface EitherSchema extends Describes<unknown>, SchemaBase {
   readonly type: "either";
   readonly name: string;
-  /** What Go says of a value of another form, where there is no list to leave empty. */
+  /** The type that Go names when a value has another type and there is no list variant. */
   readonly expected: string;
-  /** The number of a boolean member, which is true beside an object. */
+  /** The protobuf number of the boolean, which is true when the value is an object. */
   readonly boolean?: number;
   readonly object: EitherVariant<ObjectSchema>;
   readonly list?: EitherVariant<ListSchema>;
@@ -157,42 +157,42 @@ export interface EitherVariant<S extends Schema> {
 }
 
 /**
- * How a member of an object behaves.
- * - `required`: the API demands it, and JSON always carries it.
- * - `optional`: left out of JSON when empty; an embedded message that is not a pointer still writes `{}`, as Go does.
+ * A field of an object.
+ * - `required`: the API requires it, and JSON always contains it.
+ * - `optional`: omitted from JSON when empty; an embedded message that is not a pointer is written as `{}`, as in Go.
  * - `pointer`: absent and zero are different values.
  */
 export interface Field<S extends Schema = Schema, P extends Presence = Presence> {
   readonly schema: S | (() => S);
-  /** Protobuf field number; 0 means the field has no protobuf form. */
+  /** Protobuf field number; 0 when the field is not part of the protobuf encoding. */
   readonly number: number;
   readonly presence: P;
   readonly default?: unknown;
-  /** For people: what `kubectl explain` says of it. */
+  /** Shown by `kubectl explain`. */
   readonly description?: string;
   /** Members appear in the parent's JSON; in protobuf it is a nested message (when `number` is not 0). */
   readonly inline?: boolean;
-  /** JSON writes the empty value although the field is optional (Go without `omitempty`). */
+  /** JSON contains the empty value although the field is optional (Go without `omitempty`). */
   readonly emitEmpty?: boolean;
   readonly nullable?: boolean;
-  /** An empty list is told from an absent one, and refused. */
+  /** Decoding keeps an empty list, which validation rejects. */
   readonly keepEmpty?: boolean;
-  /** A required member that Go holds by a pointer: absent, it is nothing and not its zero. */
+  /** A required field that is a pointer in Go: when absent it is nil and not zero. */
   readonly nilable?: boolean;
-  /** Documents call it required although JSON leaves it out when it is empty. */
+  /** OpenAPI documents list it as required although JSON omits it when empty. */
   readonly requiredInOpenApi?: boolean;
-  /** Merged member by member, be its type atomic or not. */
+  /** Merged member by member even if its type is atomic. */
   readonly granular?: boolean;
   readonly patchStrategy?: string;
   readonly patchMergeKey?: string;
   readonly featureGate?: string;
-  /** Members of a protobuf oneof or of a Kubernetes union share a name here. */
+  /** The name of the protobuf oneof or Kubernetes union that the field belongs to. */
   readonly oneOf?: string;
 }
 
 export type Presence = "required" | "optional" | "pointer";
 
-/** The schema of a field, resolving the laziness that recursive types need. */
+/** The schema of a field; resolves the lazy references of recursive types. */
 export function schemaOf(field: Field): Schema {
   return typeof field.schema === "function" ? field.schema() : field.schema;
 }

@@ -1,6 +1,6 @@
 /**
- * Whether two values of a schema mean the same: what JSON may leave out is the same as its empty value, and amounts are
- * compared, not their text.
+ * Semantic equality of two values of a schema: an omitted member equals its empty value, and quantities are compared by
+ * amount.
  */
 
 import { membersOf } from "./members.ts";
@@ -36,7 +36,7 @@ function semanticEqualObjects(schema: ObjectSchema, a: unknown, b: unknown): boo
   return true;
 }
 
-/** Absence of a pointer is something of its own. */
+/** An absent pointer differs from every value. */
 function semanticEqualMembers(field: Field, target: Schema, a: unknown, b: unknown): boolean {
   const nilable = field.presence === "pointer" || field.nilable === true;
   const collection = target.type === "list" || target.type === "map";

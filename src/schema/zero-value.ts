@@ -3,7 +3,7 @@ import type { Member } from "./members.ts";
 import type { Schema } from "./schema.ts";
 import { hasNoMembers } from "./value/plain-object.ts";
 
-/** Whether Go would not tell the value of an optional member from its absence. */
+/** Whether the value of an optional member equals its absence, as with `omitempty` in Go. */
 export function isEmpty(member: Member, value: unknown): boolean {
   const { presence, emitEmpty = false, keepEmpty = false } = member.field;
   if (presence !== "optional" || emitEmpty || keepEmpty) return false;
@@ -26,7 +26,7 @@ export function isEmpty(member: Member, value: unknown): boolean {
   }
 }
 
-/** What Go puts where a list or a map holds null. */
+/** Go's zero value of the type, which replaces null in lists and maps. */
 export function zeroOf(schema: Schema): unknown {
   switch (schema.type) {
     case "integer":

@@ -11,9 +11,9 @@ import { CborError } from "./error.ts";
 export const cborDepthMax = 64;
 
 /**
- * The JSON value that the bytes stand for; `decode` makes an object of it. The mark in front may be missing. Throws a
- * `CborError` when the bytes are no CBOR, name a member twice, hold text that is not UTF-8, a number or a value that
- * JSON has no form for, nest too deeply, or go on behind the value.
+ * Decodes one JSON value. The self-described tag is optional. Throws a `CborError` when the bytes are not well-formed,
+ * contain duplicate members, invalid UTF-8 or a value that JSON cannot represent, nest too deeply, or continue after
+ * the value.
  */
 export function decodeCbor(bytes: Uint8Array): unknown {
   const reader = new CborReader(bytes);
@@ -25,7 +25,7 @@ export function decodeCbor(bytes: Uint8Array): unknown {
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const BREAK = 0xff;
 const INDEFINITE = 31;
-/** How the content of a tag is to be spelled in text (RFC 8949, 3.4.5.2). */
+/** Tags for the text encoding of byte strings in JSON (RFC 8949, 3.4.5.2). */
 const laterEncodings: ReadonlyMap<number, BufferEncoding> = new Map([
   [21, "base64url"],
   [22, "base64"],
@@ -35,7 +35,7 @@ const laterEncodings: ReadonlyMap<number, BufferEncoding> = new Map([
 class CborReader {
   readonly #bytes: Buffer;
   #at = 0;
-  /** What the tags around the current value say of byte strings in it. */
+  /** The encoding that the tags around the current value set for byte strings in it. */
   #encoding: BufferEncoding | undefined;
 
   constructor(bytes: Uint8Array) {
@@ -43,7 +43,7 @@ class CborReader {
   }
 
   end(): void {
-    if (this.#at < this.#bytes.length) throw new CborError(`${this.#bytes.length - this.#at} bytes behind the value`);
+    if (this.#at < this.#bytes.length) throw new CborError(`${this.#bytes.length - this.#at} bytes after the value`);
   }
 
   value(depth: number): unknown {
@@ -84,7 +84,7 @@ class CborReader {
     return this.#bytes.subarray(this.#at - size, this.#at);
   }
 
-  /** The argument of a head. */
+  /** The argument of an initial byte (RFC 8949, 3). */
   #argument(information: number): bigint {
     if (information < 24) return BigInt(information);
     if (information > 27) throw new CborError(`additional information ${information} is not defined here`);
@@ -92,7 +92,7 @@ class CborReader {
     return BigInt(`0x${argument.toString("hex")}`);
   }
 
-  /** An argument that counts something in these bytes, or names a tag. */
+  /** An argument that is a length or a tag number. */
   #count(information: number): number {
     return Number(this.#argument(information));
   }
@@ -116,14 +116,14 @@ class CborReader {
     }
   }
 
-  /** A string in one piece, or in several pieces of the same type. */
+  /** A string of definite length, or the chunks of an indefinite-length string. */
   #chunks(type: number, information: number): Buffer {
     if (information !== INDEFINITE) return this.#take(this.#count(information));
     const chunks: Buffer[] = [];
     for (let head = this.#byte(); head !== BREAK; head = this.#byte()) {
-      if (head >> 5 !== type) throw new CborError("a piece of a string is of another type");
+      if (head >> 5 !== type) throw new CborError("a chunk of a string has another type");
       const chunk = this.#take(this.#count(head & 0x1f));
-      // Text may not be cut within a character.
+      // A character must not span two chunks.
       if (type === 3) this.#text(chunk);
       chunks.push(chunk);
     }
@@ -140,19 +140,19 @@ class CborReader {
     const members: Record<string, unknown> = {};
     this.#each(information, () => {
       const name = this.#name(depth);
-      if (Object.hasOwn(members, name)) throw new CborError(`the member ${JSON.stringify(name)} comes twice`);
+      if (Object.hasOwn(members, name)) throw new CborError(`duplicate member ${JSON.stringify(name)}`);
       setMember(members, name, this.value(depth + 1));
     });
     return members;
   }
 
-  /** What the tags around a map say is of its values, not of its names. */
+  /** The encoding tags around a map apply to its values, not to its names. */
   #name(depth: number): string {
     const encoding = this.#encoding;
     this.#encoding = undefined;
     const name = this.value(depth + 1);
     this.#encoding = encoding;
-    if (typeof name !== "string") throw new CborError("the name of a member is no text");
+    if (typeof name !== "string") throw new CborError("the name of a member is not a string");
     return name;
   }
 
@@ -163,13 +163,13 @@ class CborReader {
       return;
     }
     const count = this.#count(information);
-    // Each item takes a byte at least: no number makes us wait for what cannot come.
+    // Each item takes at least one byte, so that a larger count is truncated input.
     if (count > this.#bytes.length - this.#at) throw new CborError("unexpected end");
     for (let index = 0; index < count; index++) read();
   }
 
   #tagged(tag: number, depth: number): unknown {
-    if (tag === 2 || tag === 3) throw new CborError("numbers of any size have no form here");
+    if (tag === 2 || tag === 3) throw new CborError("bignums are not supported");
     const around = this.#encoding;
     this.#encoding = laterEncodings.get(tag) ?? around;
     const content = this.value(depth + 1);
@@ -179,14 +179,14 @@ class CborReader {
   }
 
   #time(text: string): string {
-    if (parseInstant(text) === undefined) throw new CborError(`${JSON.stringify(text)} is no time`);
+    if (parseInstant(text) === undefined) throw new CborError(`${JSON.stringify(text)} is not a time`);
     return text;
   }
 
   #epoch(seconds: unknown): string {
     // Years outside 0–9999 cannot be written as RFC 3339.
     if (typeof seconds !== "number" || seconds < -62167219200 || seconds >= 253402300800) {
-      throw new CborError(`${JSON.stringify(seconds)} is no time`);
+      throw new CborError(`${JSON.stringify(seconds)} is not a time`);
     }
     const whole = Math.floor(seconds);
     const nanos = Math.round((seconds - whole) * 1e6) * 1000;
@@ -208,17 +208,17 @@ class CborReader {
       case 27:
         return checkFinite(this.#take(8).readDoubleBE());
       default:
-        throw new CborError(`byte ${this.#bytes[start]} stands for nothing here`);
+        throw new CborError(`byte ${this.#bytes[start]} is not supported`);
     }
   }
 }
 
 function checkFinite(value: number): number {
-  if (!Number.isFinite(value)) throw new CborError(`${value} has no JSON form`);
+  if (!Number.isFinite(value)) throw new CborError(`${value} is not valid in JSON`);
   return value;
 }
 
-/** A real number of sixteen bits: sign, five bits of exponent, ten of fraction. */
+/** Decodes a half-precision float: sign, five bits of exponent, ten of fraction. */
 function decodeHalf(bits: number): number {
   const exponent = (bits >> 10) & 0x1f;
   const fraction = bits & 0x3ff;

@@ -12,12 +12,12 @@ import { CborWriter } from "./writer.ts";
 /** Marks the bytes as CBOR (tag 55799). */
 const SELF_DESCRIBED = Buffer.from([0xd9, 0xd9, 0xf7]);
 
-/** The members that JSON would have. */
+/** Encodes the same members as the JSON encoding. */
 export function encodeCbor(schema: ObjectSchema, value: unknown): Buffer {
   return Buffer.concat([SELF_DESCRIBED, encodeItem(JSON.parse(stringify(schema, value)), schema)]);
 }
 
-/** Any JSON value, marked as CBOR. Throws a `CborError` for what JSON has no form for. */
+/** Encodes any JSON value. Throws a `CborError` for values that JSON cannot represent. */
 export function encodeCborValue(value: unknown): Buffer {
   return Buffer.concat([SELF_DESCRIBED, encodeItem(value, undefined)]);
 }
@@ -35,8 +35,8 @@ function writeItem(writer: CborWriter, value: unknown, schema: Schema | undefine
       else writer.text(value);
       return;
     case "number":
-      if (!Number.isFinite(value)) throw new CborError(`${value} has no JSON form`);
-      // Numbers that are not known to be whole stay real ones, whatever their value.
+      if (!Number.isFinite(value)) throw new CborError(`${value} is not valid in JSON`);
+      // Fields of type `number` are floats, whatever their value.
       if (Number.isSafeInteger(value) && schema?.type !== "number") writer.integer(value);
       else writer.real(value);
       return;
@@ -53,7 +53,7 @@ function writeItem(writer: CborWriter, value: unknown, schema: Schema | undefine
       else writeMembers(writer, value as Readonly<Record<string, unknown>>, schema);
       return;
     default:
-      throw new CborError(`A ${typeof value} has no JSON form`);
+      throw new CborError(`a ${typeof value} is not valid in JSON`);
   }
 }
 

@@ -1,4 +1,4 @@
-/** CBOR's heads and scalars, each in its shortest form. Knows neither schemas nor JSON. */
+/** Writes CBOR items (RFC 8949), each in its shortest encoding. */
 import { Buffer } from "node:buffer";
 
 const BASE64_LATER = 22;
@@ -11,7 +11,7 @@ export class CborWriter {
     return Buffer.from(this.#bytes.subarray(0, this.#length));
   }
 
-  /** The place of `size` more bytes. */
+  /** Reserves `size` bytes and returns their offset. */
   #reserve(size: number): number {
     if (this.#length + size > this.#bytes.length) {
       const grown = Buffer.allocUnsafe(Math.max(this.#bytes.length * 2, this.#length + size));
@@ -56,7 +56,7 @@ export class CborWriter {
     else this.#head(1, -1n - BigInt(value));
   }
 
-  /** Text as a byte string, which promises nothing of its encoding. */
+  /** Text as a byte string, as Kubernetes writes it, since Go strings need not be UTF-8. */
   text(value: string): void {
     const size = Buffer.byteLength(value, "utf8");
     this.#head(2, size);
@@ -64,7 +64,7 @@ export class CborWriter {
     this.#bytes.write(value, at, size, "utf8");
   }
 
-  /** Bytes that are base64 wherever they are text. */
+  /** Bytes with the tag that converts them to base64 in JSON. */
   bytes(value: Uint8Array): void {
     this.#head(6, BASE64_LATER);
     this.#head(2, value.length);
@@ -88,7 +88,7 @@ export class CborWriter {
     this.#bytes[at] = value === null ? 0xf6 : value ? 0xf5 : 0xf4;
   }
 
-  /** In as few bytes as keep the value. */
+  /** A float in the shortest encoding that preserves the value. */
   real(value: number): void {
     const small = halfBits(value);
     if (small !== undefined) {
@@ -107,7 +107,7 @@ export class CborWriter {
   }
 }
 
-/** The sixteen bits that stand for `value`; undefined when they cannot. */
+/** The half-precision encoding of `value`; undefined when it is not exact. */
 function halfBits(value: number): number | undefined {
   const sign = value < 0 || Object.is(value, -0) ? 0x8000 : 0;
   const size = Math.abs(value);
@@ -116,7 +116,7 @@ function halfBits(value: number): number | undefined {
   if (exponent > 15) return undefined;
   const scale = Math.max(exponent, -14);
   const fraction = size / 2 ** (scale - 10);
-  // Below 2^-14 there is no leading one, and the exponent is written as zero.
+  // Below 2^-14 the number is subnormal: no leading one, exponent zero.
   if (!Number.isInteger(fraction)) return undefined;
   return sign | (exponent < -14 ? fraction : ((exponent + 15) << 10) | (fraction & 0x3ff));
 }

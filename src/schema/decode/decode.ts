@@ -1,7 +1,7 @@
 /**
- * From any JSON value to a value of a schema: types checked, unknown members dropped and named, nulls and empty
- * optional members left out, absent required ones zero, times and quantities in canonical text. Parts of custom
- * resources are only pruned (`prune.ts`). What comes out shares with what went in only raw and preserved members.
+ * Decodes any JSON value into a value of a schema: checks types, drops and reports unknown members, omits nulls and empty
+ * optional members, sets absent required members to zero, converts times and quantities to canonical text. Parts of
+ * custom resources are only pruned (`unstructured.ts`). The result shares only raw and preserved members with the input.
  */
 
 import { type Member, membersOf } from "../members.ts";
@@ -25,19 +25,19 @@ import { type DecodeContext, type DecodeError, type Decoder, reportError, report
 
 export interface Decoded<T> {
   readonly value: T;
-  /** Paths of members that the schema does not know, at most `reportsMax`. */
+  /** Paths of unknown members, at most `reportedErrorsMax`. */
   readonly unknown: readonly string[];
-  /** What could not be read at all; `value` is then incomplete. At most `reportsMax`. */
+  /** Values of the wrong type; `value` is then incomplete. At most `reportedErrorsMax`. */
   readonly errors: readonly DecodeError[];
 }
 
 export interface DecodeOptions {
-  /** `report` (the default) names unknown members, `drop` only drops them. */
+  /** `report` (the default) reports unknown members, `drop` only drops them. */
   readonly unknownFields?: "drop" | "report";
 }
 
 export function decode<S extends Schema>(schema: S, value: unknown, options?: DecodeOptions): Decoded<Infer<S>> {
-  const walk: DecodeContext = {
+  const context: DecodeContext = {
     steps: [],
     keys: [],
     structs: [],
@@ -45,8 +45,8 @@ export function decode<S extends Schema>(schema: S, value: unknown, options?: De
     errors: [],
     report: options?.unknownFields !== "drop",
   };
-  const result = decoderOf(schema)(value, walk);
-  return { value: result as Infer<S>, unknown: walk.unknown, errors: walk.errors };
+  const result = decoderOf(schema)(value, context);
+  return { value: result as Infer<S>, unknown: context.unknown, errors: context.errors };
 }
 
 const decoders = new WeakMap<Schema, Decoder>();
@@ -65,13 +65,13 @@ function compile(schema: Schema): Decoder {
   switch (schema.type) {
     case "string":
     case "enum":
-      return (value, walk) => (typeof value === "string" ? value : reportMismatch(value, "string", walk));
+      return (value, context) => (typeof value === "string" ? value : reportMismatch(value, "string", context));
     case "boolean":
-      return (value, walk) => (typeof value === "boolean" ? value : reportMismatch(value, "bool", walk));
+      return (value, context) => (typeof value === "boolean" ? value : reportMismatch(value, "bool", context));
     case "integer":
       return integer(schema);
     case "number":
-      return (value, walk) => (typeof value === "number" ? value : reportMismatch(value, "float64", walk));
+      return (value, context) => (typeof value === "number" ? value : reportMismatch(value, "float64", context));
     case "bytes":
       return schema.as === "binary" ? binary : base64;
     case "special":
@@ -91,7 +91,7 @@ function compile(schema: Schema): Decoder {
   }
 }
 
-/** A number just below 2^63 cannot be told from it, and is refused with it. */
+/** Doubles have no value between these and 2^63 or 2^64, which are out of range. */
 const largestInt64 = 2 ** 63 - 1024;
 const largestUint64 = 2 ** 64 - 2048;
 
@@ -104,11 +104,11 @@ const ranges = {
 
 function integer(schema: IntegerSchema): Decoder {
   const [least, most] = ranges[schema.width];
-  return (value, walk) => {
+  return (value, context) => {
     if (typeof value === "bigint") return schema.as === "bigint" ? value : Number(value);
-    if (typeof value !== "number") return reportMismatch(value, schema.width, walk);
+    if (typeof value !== "number") return reportMismatch(value, schema.width, context);
     if (!Number.isInteger(value) || value < least || value > most) {
-      return reportMismatch(value, schema.width, walk, `number ${value}`);
+      return reportMismatch(value, schema.width, context, `number ${value}`);
     }
     return schema.as === "bigint" ? BigInt(value) : value;
   };
@@ -116,22 +116,22 @@ function integer(schema: IntegerSchema): Decoder {
 
 const base64Text = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-function base64(value: unknown, walk: DecodeContext): unknown {
+function base64(value: unknown, context: DecodeContext): unknown {
   if (value === null) return undefined;
-  if (typeof value !== "string") return reportMismatch(value, "[]uint8", walk);
+  if (typeof value !== "string") return reportMismatch(value, "[]uint8", context);
   if (base64Text.test(value)) return value;
   const dense = value.replace(/[\r\n]/g, "");
   if (base64Text.test(dense)) return dense;
   const stop = dense.search(/[^A-Za-z0-9+/]/);
   return reportError(
-    walk,
+    context,
     `illegal base64 data at input byte ${stop === -1 ? dense.length - (dense.length % 4) : stop}`,
   );
 }
 
-function binary(value: unknown, walk: DecodeContext): unknown {
+function binary(value: unknown, context: DecodeContext): unknown {
   if (value instanceof Uint8Array) return value;
-  const text = base64(value, walk);
+  const text = base64(value, context);
   return typeof text === "string" ? Buffer.from(text, "base64") : undefined;
 }
 
@@ -143,38 +143,38 @@ function special(schema: SpecialSchema): Decoder {
     case "microTime": {
       const micro = schema.format === "microTime";
       const layout = micro ? "2006-01-02T15:04:05.000000Z07:00" : "2006-01-02T15:04:05Z07:00";
-      return (value, walk) => {
+      return (value, context) => {
         if (value === null) return undefined;
-        if (typeof value !== "string") return reportMismatch(value, "string", walk);
-        // Microseconds must all be there; Go reads them by their layout.
+        if (typeof value !== "string") return reportMismatch(value, "string", context);
+        // Go's layout requires all six decimals.
         const canonical = micro && !sixDecimals.test(value) ? undefined : canonicalizeTime(value, micro);
         if (canonical !== undefined) return canonical;
         const quoted = JSON.stringify(value);
-        return reportError(walk, `parsing time ${quoted} as "${layout}": cannot parse ${quoted} as "2006"`);
+        return reportError(context, `parsing time ${quoted} as "${layout}": cannot parse ${quoted} as "2006"`);
       };
     }
     case "duration":
-      return (value, walk) => {
+      return (value, context) => {
         if (value === null) return undefined;
-        if (typeof value !== "string") return reportMismatch(value, "string", walk);
+        if (typeof value !== "string") return reportMismatch(value, "string", context);
         const nanos = parseDuration(value);
         return nanos === undefined
-          ? reportError(walk, `time: invalid duration ${JSON.stringify(value)}`)
+          ? reportError(context, `time: invalid duration ${JSON.stringify(value)}`)
           : formatDuration(nanos);
       };
     case "quantity":
-      return (value, walk) => {
+      return (value, context) => {
         if (value === null) return undefined;
         const text = typeof value === "number" ? String(value) : value;
-        if (typeof text !== "string") return reportError(walk, quantityHint);
-        return canonicalizeQuantity(text, schema.milli) ?? reportError(walk, quantityHint);
+        if (typeof text !== "string") return reportError(context, quantityHint);
+        return canonicalizeQuantity(text, schema.milli) ?? reportError(context, quantityHint);
       };
     case "intOrString":
-      return (value, walk) => {
+      return (value, context) => {
         if (typeof value === "string") return value;
         return typeof value === "number" && Number.isInteger(value) && value >= -2147483648 && value <= 2147483647
           ? value
-          : reportMismatch(value, "int32", walk);
+          : reportMismatch(value, "int32", context);
       };
     default:
       return schema.format satisfies never;
@@ -183,15 +183,15 @@ function special(schema: SpecialSchema): Decoder {
 
 function list(schema: ListSchema): Decoder {
   let item: Decoder | undefined;
-  return (value, walk) => {
+  return (value, context) => {
     if (value === null) return undefined;
-    if (!Array.isArray(value)) return reportMismatch(value, `[]${goType(schema.items)}`, walk);
+    if (!Array.isArray(value)) return reportMismatch(value, `[]${goType(schema.items)}`, context);
     item ??= decoderOf(schema.items);
     const items: unknown[] = [];
     for (let position = 0; position < value.length; position++) {
-      walk.steps.push(position);
-      items.push(itemOf(schema.items, item, value[position], walk));
-      walk.steps.pop();
+      context.steps.push(position);
+      items.push(itemOf(schema.items, item, value[position], context));
+      context.steps.pop();
     }
     return items;
   };
@@ -199,38 +199,38 @@ function list(schema: ListSchema): Decoder {
 
 function map(schema: MapSchema): Decoder {
   let member: Decoder | undefined;
-  return (value, walk) => {
+  return (value, context) => {
     if (value === null) return undefined;
-    if (!isPlainObject(value)) return reportMismatch(value, `map[string]${goType(schema.values)}`, walk);
+    if (!isPlainObject(value)) return reportMismatch(value, `map[string]${goType(schema.values)}`, context);
     member ??= decoderOf(schema.values);
     const members: Record<string, unknown> = {};
-    walk.keys.push(walk.steps.length);
+    context.keys.push(context.steps.length);
     for (const name of Object.keys(value)) {
-      walk.steps.push(name);
-      setMember(members, name, itemOf(schema.values, member, value[name], walk));
-      walk.steps.pop();
+      context.steps.push(name);
+      setMember(members, name, itemOf(schema.values, member, value[name], context));
+      context.steps.pop();
     }
-    walk.keys.pop();
+    context.keys.pop();
     return members;
   };
 }
 
-/** An item that is null or cannot be read is zero: a list keeps its places. */
-function itemOf(schema: Schema, decode: Decoder, value: unknown, walk: DecodeContext): unknown {
-  const decoded = value === null ? undefined : decode(value, walk);
+/** An item that is null or invalid becomes zero, so that a list keeps its length. */
+function itemOf(schema: Schema, decode: Decoder, value: unknown, context: DecodeContext): unknown {
+  const decoded = value === null ? undefined : decode(value, context);
   if (decoded !== undefined) return decoded;
-  return schema.type === "object" ? decode({}, walk) : zeroOf(schema);
+  return schema.type === "object" ? decode({}, context) : zeroOf(schema);
 }
 
-/** Go reads each of these by itself: what is not known is dropped unreported, another form leaves a list empty. */
+/** These types have custom decoders in Go: unknown members are not reported, another type leaves a list empty. */
 function decodeEither(schema: EitherSchema): Decoder {
-  return (value, walk) => {
+  return (value, context) => {
     if (value === null) return undefined;
-    const quiet = walk.report ? { ...walk, report: false } : walk;
+    const quiet = context.report ? { ...context, report: false } : context;
     if (typeof value === "boolean" && schema.boolean !== undefined) return value;
     if (Array.isArray(value) && schema.list !== undefined) return decoderOf(schema.list.schema())(value, quiet);
     if (isPlainObject(value)) return decoderOf(schema.object.schema())(value, quiet);
-    return schema.list === undefined ? reportError(walk, schema.expected) : [];
+    return schema.list === undefined ? reportError(context, schema.expected) : [];
   };
 }
 
@@ -243,39 +243,39 @@ function object(schema: ObjectSchema): Decoder {
   let slots: ReadonlyMap<string, Slot> | undefined;
   let required: readonly Slot[] = [];
   const goName = schema.name.slice(schema.name.lastIndexOf(".") + 1);
-  return (value, walk) => {
+  return (value, context) => {
     if (value === null) return undefined;
     if (slots === undefined) {
       const all = membersOf(schema).map((member) => ({ member, decode: decoderOf(member.schema) }));
       slots = new Map(all.map((slot) => [slot.member.name, slot]));
       required = all.filter(({ member: { field } }) => field.presence === "required" && field.nilable !== true);
     }
-    if (!isPlainObject(value)) return reportMismatch(value, goType(schema), walk);
-    if (walk.structs.length >= depthMax) return reportError(walk, "exceeded max depth");
-    walk.structs.push(goName);
+    if (!isPlainObject(value)) return reportMismatch(value, goType(schema), context);
+    if (context.structs.length >= depthMax) return reportError(context, "exceeded max depth");
+    context.structs.push(goName);
     const members: Record<string, unknown> = {};
     for (const name of Object.keys(value)) {
       const slot = slots.get(name);
-      walk.steps.push(name);
+      context.steps.push(name);
       if (slot === undefined) {
-        reportUnknown(walk);
+        reportUnknown(context);
       } else if (value[name] !== null) {
-        const decoded = slot.decode(value[name], walk);
+        const decoded = slot.decode(value[name], context);
         if (decoded !== undefined && !isEmpty(slot.member, decoded)) members[name] = decoded;
       }
-      walk.steps.pop();
+      context.steps.pop();
     }
     for (const slot of required) {
-      if (members[slot.member.name] === undefined) fillRequired(members, slot, walk);
+      if (members[slot.member.name] === undefined) fillRequired(members, slot, context);
     }
-    walk.structs.pop();
+    context.structs.pop();
     return members;
   };
 }
 
-/** Required members are always there, as in Go, where an absent one is its zero. Times have no zero to show. */
-function fillRequired(members: Record<string, unknown>, { member, decode }: Slot, walk: DecodeContext): void {
-  const zero = member.schema.type === "object" ? decode({}, walk) : zeroOf(member.schema);
+/** Sets an absent required member to its zero value, as in Go. Times stay absent. */
+function fillRequired(members: Record<string, unknown>, { member, decode }: Slot, context: DecodeContext): void {
+  const zero = member.schema.type === "object" ? decode({}, context) : zeroOf(member.schema);
   if (zero !== null) members[member.name] = zero;
 }
 
@@ -298,12 +298,14 @@ function goType(schema: Schema): string {
   }
 }
 
-function reportMismatch(value: unknown, expected: string, walk: DecodeContext, found = jsonType(value)): undefined {
+function reportMismatch(value: unknown, expected: string, context: DecodeContext, found = jsonType(value)): undefined {
   if (value === null) return undefined;
-  const struct = walk.structs.at(-1);
-  const path = walk.steps.filter((step, index) => typeof step === "string" && !walk.keys.includes(index)).join(".");
+  const struct = context.structs.at(-1);
+  const path = context.steps
+    .filter((step, index) => typeof step === "string" && !context.keys.includes(index))
+    .join(".");
   const where = struct === undefined ? "Go value" : `Go struct field ${struct}.${path}`;
-  return reportError(walk, `json: cannot unmarshal ${found} into ${where} of type ${expected}`);
+  return reportError(context, `json: cannot unmarshal ${found} into ${where} of type ${expected}`);
 }
 
 function jsonType(value: unknown): string {

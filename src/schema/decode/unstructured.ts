@@ -1,7 +1,6 @@
 /**
- * How parts of custom resources are read: members that the schema does not know are dropped and named, unless it
- * preserves them; nulls go, where null is no value; nothing else changes. Whether a value is of the right type is for
- * validation to say.
+ * Prunes parts of custom resources: drops and reports unknown members unless the schema preserves them, and removes
+ * nulls of fields that are not nullable. Validation checks the types of values.
  */
 
 import { membersOf } from "../members.ts";
@@ -35,18 +34,18 @@ interface Slot {
 function objectPruner(schema: ObjectSchema, decoderOf: DecoderOf): Decoder {
   const preserve = schema.preserveUnknown === true;
   let slots: ReadonlyMap<string, Slot> | undefined;
-  return (value, walk) => {
-    if (!isPlainObject(value)) return preserve ? value : withoutMembers(value, walk);
+  return (value, context) => {
+    if (!isPlainObject(value)) return preserve ? value : withoutMembers(value, context);
     slots ??= new Map(membersOf(schema).map((each) => [each.name, slotOf(each.schema, decoderOf)]));
-    if (walk.steps.length >= depthMax) return reportError(walk, "exceeded max depth");
+    if (context.steps.length >= depthMax) return reportError(context, "exceeded max depth");
     const members: Record<string, unknown> = {};
     for (const name of Object.keys(value)) {
       const slot = slots.get(name);
-      walk.steps.push(name);
-      if (slot !== undefined) decodeMember(members, name, value[name], slot, walk);
+      context.steps.push(name);
+      if (slot !== undefined) decodeMember(members, name, value[name], slot, context);
       else if (preserve) setMember(members, name, value[name]);
-      else reportUnknown(walk);
-      walk.steps.pop();
+      else reportUnknown(context);
+      context.steps.pop();
     }
     return members;
   };
@@ -54,15 +53,15 @@ function objectPruner(schema: ObjectSchema, decoderOf: DecoderOf): Decoder {
 
 function mapPruner(schema: MapSchema, decoderOf: DecoderOf): Decoder {
   let slot: Slot | undefined;
-  return (value, walk) => {
-    if (!isPlainObject(value)) return withoutMembers(value, walk);
+  return (value, context) => {
+    if (!isPlainObject(value)) return withoutMembers(value, context);
     slot ??= slotOf(schema.values, decoderOf);
-    if (walk.steps.length >= depthMax) return reportError(walk, "exceeded max depth");
+    if (context.steps.length >= depthMax) return reportError(context, "exceeded max depth");
     const members: Record<string, unknown> = {};
     for (const name of Object.keys(value)) {
-      walk.steps.push(name);
-      decodeMember(members, name, value[name], slot, walk);
-      walk.steps.pop();
+      context.steps.push(name);
+      decodeMember(members, name, value[name], slot, context);
+      context.steps.pop();
     }
     return members;
   };
@@ -71,17 +70,17 @@ function mapPruner(schema: MapSchema, decoderOf: DecoderOf): Decoder {
 function listPruner(schema: ListSchema, decoderOf: DecoderOf): Decoder {
   const { items } = schema;
   let decode: Decoder | undefined;
-  return (value, walk) => {
-    if (!Array.isArray(value)) return withoutMembers(value, walk);
+  return (value, context) => {
+    if (!Array.isArray(value)) return withoutMembers(value, context);
     decode ??= decoderOf(items);
-    if (walk.steps.length >= depthMax) return reportError(walk, "exceeded max depth");
+    if (context.steps.length >= depthMax) return reportError(context, "exceeded max depth");
     const decoded: unknown[] = [];
     for (let position = 0; position < value.length; position++) {
-      walk.steps.push(position);
-      // A list keeps its places: a null that is no value is the default, or refused by validation.
-      if (value[position] !== null) decoded.push(decode(value[position], walk));
+      context.steps.push(position);
+      // A list keeps its length: null becomes the default, or stays for validation to reject.
+      if (value[position] !== null) decoded.push(decode(value[position], context));
       else decoded.push(items.nullable === true ? null : structuredClone(items.nullDefault ?? null));
-      walk.steps.pop();
+      context.steps.pop();
     }
     return decoded;
   };
@@ -96,7 +95,7 @@ function decodeMember(
   name: string,
   value: unknown,
   slot: Slot,
-  walk: DecodeContext,
+  context: DecodeContext,
 ): void {
   if (value === null) {
     const { nullable, nullDefault } = slot.schema;
@@ -104,26 +103,26 @@ function decodeMember(
     else if (nullDefault !== undefined) setMember(members, name, structuredClone(nullDefault));
     return;
   }
-  const decoded = slot.decode(value, walk);
+  const decoded = slot.decode(value, context);
   if (decoded !== undefined) setMember(members, name, decoded);
 }
 
-/** Where the schema knows no members, a value has none. */
-function withoutMembers(value: unknown, walk: DecodeContext): unknown {
+/** Removes all members, for schemas without members. */
+function withoutMembers(value: unknown, context: DecodeContext): unknown {
   if (typeof value !== "object" || value === null) return value;
-  if (walk.steps.length >= depthMax) return reportError(walk, "exceeded max depth");
+  if (context.steps.length >= depthMax) return reportError(context, "exceeded max depth");
   if (Array.isArray(value)) {
     return value.map((item, position) => {
-      walk.steps.push(position);
-      const pruned = withoutMembers(item, walk);
-      walk.steps.pop();
+      context.steps.push(position);
+      const pruned = withoutMembers(item, context);
+      context.steps.pop();
       return pruned;
     });
   }
   for (const name of Object.keys(value)) {
-    walk.steps.push(name);
-    reportUnknown(walk);
-    walk.steps.pop();
+    context.steps.push(name);
+    reportUnknown(context);
+    context.steps.pop();
   }
   return {};
 }

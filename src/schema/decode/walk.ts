@@ -1,19 +1,19 @@
-/** What the readings of JSON values have in common: where they are, and what they found. */
+/** The state of decoding one JSON value: the current path, and the errors and unknown members found. */
 import { joinPath } from "../value/field-path.ts";
 
 export interface DecodeError {
   /** `spec.containers[0].name`; empty for the value itself. */
   readonly path: string;
-  /** In Go's words: `json: cannot unmarshal string into Go struct field PodSpec.spec.priority of type int32`. */
+  /** As in Go: `json: cannot unmarshal string into Go struct field PodSpec.spec.priority of type int32`. */
   readonly message: string;
 }
 
-/** As many findings as the API server reports for one request. */
+/** The API server's limit of reported errors and unknown members per request. */
 export const reportedErrorsMax = 100;
 
 export interface DecodeContext {
   readonly steps: (string | number)[];
-  /** Which of the steps are keys of maps: Go does not name these in its messages. */
+  /** Indexes of the steps that are keys of maps, which Go's messages omit. */
   readonly keys: number[];
   /** Go names of the structs around the current value, outermost first. */
   readonly structs: string[];
@@ -22,15 +22,15 @@ export interface DecodeContext {
   readonly report: boolean;
 }
 
-/** Undefined stands for absent, after null and after an error. */
-export type Decoder = (value: unknown, walk: DecodeContext) => unknown;
+/** Returns undefined for null and after an error. */
+export type Decoder = (value: unknown, context: DecodeContext) => unknown;
 
-export function reportError(walk: DecodeContext, message: string): undefined {
-  if (walk.errors.length < reportedErrorsMax) walk.errors.push({ path: joinPath(walk.steps), message });
+export function reportError(context: DecodeContext, message: string): undefined {
+  if (context.errors.length < reportedErrorsMax) context.errors.push({ path: joinPath(context.steps), message });
   return undefined;
 }
 
-/** Names the member where the walk stands as one that the schema does not know. */
-export function reportUnknown(walk: DecodeContext): void {
-  if (walk.report && walk.unknown.length < reportedErrorsMax) walk.unknown.push(joinPath(walk.steps));
+/** Reports the member at the current path as unknown. */
+export function reportUnknown(context: DecodeContext): void {
+  if (context.report && context.unknown.length < reportedErrorsMax) context.unknown.push(joinPath(context.steps));
 }

@@ -14,14 +14,14 @@ export interface EncodeJsonOptions {
 }
 
 /**
- * Members in the schema's order, map keys sorted. Empty optional members are left out; embedded structs and times that
- * are no pointers are written as `{}` and `null`, lists that Go must write as `null`.
+ * Members in the schema's order, map keys sorted. Omits empty optional members; writes absent embedded structs and times
+ * that are not pointers as `{}` and `null`, and absent lists without `omitempty` as `null`.
  */
 export function encodeJson(schema: ObjectSchema, value: unknown, options?: EncodeJsonOptions): Buffer {
   return Buffer.from(stringify(schema, value, options), "utf8");
 }
 
-/** The same as text. */
+/** `encodeJson` as text. */
 export function stringify(schema: ObjectSchema, value: unknown, options?: EncodeJsonOptions): string {
   const members = (value ?? {}) as Readonly<Record<string, unknown>>;
   return options?.omitTypeMeta === true ? writerWithoutTypeMeta(schema)(members) : writerOf(schema)(members);
@@ -101,7 +101,7 @@ function compile(schema: Schema): Writer {
   }
 }
 
-/** Bytes are what could not be read as JSON. */
+/** Bytes are a raw value that is not JSON, such as a nested protobuf object. */
 function rawWriter(write: (value: unknown) => string): Writer {
   return (value: unknown) =>
     value instanceof Uint8Array ? Buffer.from(value).toString("utf8") || "null" : write(value);
@@ -109,7 +109,7 @@ function rawWriter(write: (value: unknown) => string): Writer {
 
 const unescapedText = /^[\x20\x21\x23-\x25\x27-\x3b\x3d\x3f-\x5b\x5d-\x7e]*$/;
 
-/** Text that needs no escapes is most text. */
+/** Most text needs no escapes. */
 function quote(text: string): string {
   return unescapedText.test(text) ? `"${text}"` : escapeHtml(JSON.stringify(text));
 }
@@ -139,7 +139,7 @@ function mapWriter(schema: MapSchema): Writer {
   };
 }
 
-/** The members of an object as far as they are written. */
+/** The JSON written so far. */
 interface Sink {
   text: string;
 }
@@ -169,7 +169,7 @@ function memberWriter(member: Member): Visitor<Sink> {
   return { name: member.name, visit, absent: (sink) => add(sink, absent() ?? "null") };
 }
 
-/** Protobuf cannot tell an empty list from none: what went through a store with an empty list comes out with none. */
+/** Protobuf has no empty lists: a list that is stored empty is read back as absent. */
 function isNullWhenEmpty({ field, schema }: Member): boolean {
   return schema.type === "list" && field.number !== 0 && field.presence !== "pointer";
 }
@@ -183,22 +183,22 @@ export function isWrittenEmpty({ field, schema }: Member): boolean {
   return field.presence !== "optional" || field.emitEmpty === true || !omitsEmpty(schema);
 }
 
-/** What is written where the member is absent; undefined leaves it out. */
+/** The JSON that is written when the member is absent; undefined omits the member. */
 export function textWhenAbsent(member: Member): () => string | undefined {
   const { field, schema } = member;
   const isPointer = field.presence === "pointer" || field.nilable === true;
   let empty: string | undefined;
-  // Computed at the first use: the empty value of a recursive type cannot be known while it is being compiled.
+  // Computed at the first use, since the writer of a recursive type is not complete yet.
   return isOmittedWhenAbsent(member) ? () => undefined : () => (empty ??= isPointer ? "null" : emptyText(schema));
 }
 
-/** Whether nothing is written where the member is absent. */
+/** Whether JSON omits the member when it is absent. */
 function isOmittedWhenAbsent({ field, schema }: Member): boolean {
   if (field.emitEmpty === true) return false;
   return field.presence === "pointer" || (field.presence === "optional" && omitsEmpty(schema));
 }
 
-/** Go's `omitempty` leaves out everything but structs. */
+/** Go's `omitempty` omits empty values of all types except structs. */
 function omitsEmpty(schema: Schema): boolean {
   return schema.type !== "object" && schema.type !== "special" && schema.type !== "raw";
 }

@@ -1,6 +1,6 @@
 const UNSAFE = /[<>&\u2028\u2029]/g;
 
-/** JSON as Go writes it: what HTML or JavaScript would trip over stands escaped. Outside of strings there is none. */
+/** Escapes HTML special characters and line separators in JSON text, as Go's encoder does. */
 export function escapeHtml(json: string): string {
   return json.replace(UNSAFE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }

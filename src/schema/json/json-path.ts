@@ -1,6 +1,6 @@
 /**
- * Paths as kubectl and printer columns write them: `.status.conditions[?(@.type=="Ready")].status`, `.spec.l[0:2]`,
- * `.metadata.labels.a\.b/c`, `..name`, `.spec['x','y']`, `.l[*]`. What is not there gives nothing.
+ * JSONPath as in kubectl and printer columns: `.status.conditions[?(@.type=="Ready")].status`, `.spec.l[0:2]`,
+ * `.metadata.labels.a\.b/c`, `..name`, `.spec['x','y']`, `.l[*]`. Absent members yield no values.
  */
 
 import { isPlainObject } from "../value/plain-object.ts";
@@ -15,10 +15,10 @@ export class JsonPathError extends Error {
   override readonly name = "JsonPathError";
 }
 
-/** Longer paths serve nobody. */
+/** In characters. */
 const LENGTH_MAX = 1024;
 
-/** Throws a `JsonPathError` for a path that cannot be read. The leading dot, `$` or braces around may be left out. */
+/** Throws a `JsonPathError` when the path is invalid. The leading dot, `$` and the braces are optional. */
 export function parseJsonPath(text: string): JsonPath {
   if (text.length > LENGTH_MAX) throw new JsonPathError(`path is longer than ${LENGTH_MAX} characters`);
   const inner = /^\{(.*)\}$/s.exec(text)?.[1] ?? text;
@@ -69,7 +69,7 @@ function parseSteps(text: string): readonly Step[] {
   return steps;
 }
 
-/** The bracket that closes the one at `start`; quoted ones do not count. */
+/** The index of the bracket that closes the one at `start`; quoted brackets do not count. */
 function findClosingBracket(text: string, start: number): number {
   let depth = 0;
   for (let at = start; at < text.length; at++) {
@@ -100,7 +100,7 @@ function parseBrackets(text: string): Step {
   return { kind: "slice", from: number(from), to: number(to), step: number(step) ?? 1 };
 }
 
-/** Quoted texts and brackets hide what looks like an operator. */
+/** Operators inside quotes and brackets do not count. */
 const FILTER = /^((?:'[^']*'|"[^"]*"|\[[^\]]*\]|[^'"[\]=!<>])*)(==|!=|<=|>=|<|>)(.*)$/s;
 
 function parseFilter(text: string): Filter {
@@ -118,7 +118,7 @@ function parseOperand(text: string): Operand {
   throw new JsonPathError(`unrecognized operand in filter: ${text}`);
 }
 
-/** A path that descends time and again meets values that it has met before: these count once. */
+/** Bounds the result. Repeated `..` finds the same values again, which count once. */
 const FOUND_MAX = 10_000;
 
 function follow(steps: readonly Step[], start: unknown, root: unknown): readonly unknown[] {
@@ -177,7 +177,7 @@ function matchesFilter({ left, operator, right }: Filter, item: unknown, root: u
   const lefts = valuesOf(left, item, root);
   if (operator === undefined || right === undefined) return lefts.length > 0;
   const rights = valuesOf(right, item, root);
-  // More than one value on a side cannot be compared.
+  // An operand with several values matches nothing.
   if (lefts.length !== 1 || rights.length !== 1) return false;
   return compares(lefts[0], operator, rights[0]);
 }
@@ -204,7 +204,7 @@ function compares(left: unknown, operator: string, right: unknown): boolean {
   }
 }
 
-/** A value as kubectl prints it: texts bare, lists and objects as JSON. */
+/** Formats a value as kubectl does: strings unquoted, lists and objects as JSON. */
 export function printValue(value: unknown): string {
   return typeof value === "object" && value !== null ? canonicalJson(value) : String(value);
 }

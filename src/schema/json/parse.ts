@@ -5,19 +5,19 @@ import { type JsonScan, scanJson, tooDeepError } from "./scanner.ts";
 
 export interface ParsedJson {
   readonly value: unknown;
-  /** Paths of members that an object names more than once; the last one's value counts. */
+  /** Paths of members that occur more than once in an object; the last value counts. */
   readonly duplicates: readonly string[];
-  /** Present where there are duplicates: where they stand, and with all their values. */
+  /** Present when there are duplicates: their positions and all their values. */
   readonly scan?: JsonScan;
 }
 
 /**
- * Throws a `SyntaxError` with line and column when the bytes are no JSON or nest too deeply. Bytes that are not UTF-8
- * become U+FFFD, as in Go.
+ * Throws a `SyntaxError` with line and column when the bytes are not JSON or nest too deeply. Invalid UTF-8 becomes
+ * U+FFFD, as in Go.
  */
 export function parseJson(bytes: Uint8Array): ParsedJson {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const written = countTextMembers(buffer);
+  const membersInText = countTextMembers(buffer);
   const text = buffer.toString("utf8");
   let value: unknown;
   try {
@@ -27,16 +27,16 @@ export function parseJson(bytes: Uint8Array): ParsedJson {
     throw error;
   }
   if (LONE_SURROGATE.test(text)) value = toWellFormed(value);
-  // JSON.parse keeps the last of several members of one name: fewer members than colons means that some were lost.
-  if (countValueMembers(value) === written) return { value, duplicates: [] };
+  // JSON.parse keeps the last of several members of one name: fewer members than colons means duplicates.
+  if (countValueMembers(value) === membersInText) return { value, duplicates: [] };
   const scan = scanJson(buffer, depthMax);
   return { value, duplicates: scan.duplicates.map(({ path }) => path), scan };
 }
 
-/** Half of a surrogate pair, or what may be one. */
+/** An escaped surrogate, which can be unpaired. */
 const LONE_SURROGATE = /\\u[dD][89a-fA-F]/;
 
-/** Escaped halves of characters become U+FFFD, as in Go. */
+/** Replaces unpaired surrogates by U+FFFD, as Go does. */
 function toWellFormed(value: unknown): unknown {
   if (typeof value === "string") return value.toWellFormed();
   if (Array.isArray(value)) return value.map(toWellFormed);
@@ -44,7 +44,7 @@ function toWellFormed(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [name.toWellFormed(), toWellFormed(each)]));
 }
 
-/** The colons outside of strings. Throws when brackets nest deeper than `depthMax`. */
+/** Counts the colons outside of strings. Throws when brackets nest deeper than `depthMax`. */
 function countTextMembers(bytes: Buffer): number {
   let members = 0;
   let depth = 0;
@@ -69,14 +69,14 @@ function countTextMembers(bytes: Buffer): number {
   return members;
 }
 
-/** The place of the quote that ends the string beginning at `start`; the end of the bytes when there is none. */
+/** The offset of the quote that ends the string beginning at `start`; the end of the bytes when there is none. */
 function stringEnd(bytes: Buffer, start: number): number {
   let at = start + 1;
   while (at < bytes.length && bytes[at] !== 0x22) at += bytes[at] === 0x5c ? 2 : 1;
   return at;
 }
 
-/** Throws for a number that is too large to be one: it would be written as null. */
+/** Counts the members of all objects. Throws for infinite numbers, which JSON cannot represent. */
 function countValueMembers(value: unknown): number {
   if (typeof value !== "object" || value === null) {
     if (value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY) {

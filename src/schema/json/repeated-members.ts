@@ -1,4 +1,4 @@
-/** What Go's decoder makes of members that an object names more than once. */
+/** Merges duplicate members as Go's decoder does. */
 
 import { memberOf } from "../members.ts";
 import type { MapSchema, ObjectSchema, Schema } from "../schema.ts";
@@ -6,8 +6,9 @@ import { isPlainObject, setMember } from "../value/plain-object.ts";
 import { RepeatedMember } from "./scanner.ts";
 
 /**
- * The value that `schema` stands for: an object or a map is read into what has been read before, so that members add
- * up; of anything else, and of the members of a map, the last counts. Null empties a map and leaves an object alone.
+ * Resolves all `RepeatedMember`s in a value of `schema`: objects and maps are decoded into the previous value, so that
+ * their members merge; for all other types, and for the values of maps, the last one counts. Null clears a map and
+ * leaves an object unchanged.
  */
 export function mergeRepeatedMembers(schema: Schema | undefined, value: unknown): unknown {
   if (value instanceof RepeatedMember) {
@@ -41,9 +42,9 @@ function mergeValues(schema: ObjectSchema | MapSchema, values: readonly unknown[
     }
     other = undefined;
     for (const name of Object.keys(value)) {
-      const known = members.get(name);
-      if (known === undefined) members.set(name, [...valuesOf(value[name])]);
-      else known.push(...valuesOf(value[name]));
+      const values = members.get(name);
+      if (values === undefined) members.set(name, [...valuesOf(value[name])]);
+      else values.push(...valuesOf(value[name]));
     }
   }
   if (other !== undefined) return other;

@@ -1,21 +1,21 @@
 /**
- * A strict walk over JSON text: finds the first error with its position, and members named twice with their paths.
- * Slower than `JSON.parse`, and so run only when that failed or members were lost.
+ * A strict JSON parser that reports the position of the first error and the paths of duplicate members. Slower than
+ * `JSON.parse`, and so used only when that failed or dropped duplicates.
  */
 import { joinPath } from "../value/field-path.ts";
 import { goQuoteByte } from "../value/go-quote.ts";
 import { setMember } from "../value/plain-object.ts";
 
 export interface JsonScan {
-  /** In which the values of members that are named twice stand as `Repeated`. */
+  /** The value of a duplicate member is a `RepeatedMember`. */
   readonly value: unknown;
-  /** `spec.containers[0].name`, once per repetition, at most `duplicatesMax`, with its place among all members. */
+  /** `spec.containers[0].name`, once per repetition, at most `duplicatesMax`, with its index among all members. */
   readonly duplicates: readonly { readonly path: string; readonly index: number }[];
-  /** Where among all members each was named first. */
+  /** The index among all members of the first occurrence of each path. */
   readonly memberIndexes: ReadonlyMap<string, number>;
 }
 
-/** All values that an object gives to one of its members, as they came. */
+/** All values of a duplicate member, in the order of the text. */
 export class RepeatedMember {
   readonly values: unknown[];
 
@@ -26,9 +26,9 @@ export class RepeatedMember {
 
 export const duplicatesMax = 100;
 
-/** Throws a `SyntaxError` naming line and column, from one and in bytes. Bytes that are not UTF-8 become U+FFFD. */
+/** Throws a `SyntaxError` with line and column, from one and in bytes. Invalid UTF-8 becomes U+FFFD. */
 export function scanJson(bytes: Buffer, depthMax: number): JsonScan {
-  // A character a byte: errors name bytes, as Go does.
+  // One character per byte, since errors name bytes, as in Go.
   const text = bytes.toString("latin1");
   const scanner = new Scanner(text, depthMax);
   const value = scanner.value();
@@ -96,7 +96,7 @@ class Scanner {
     return members;
   }
 
-  /** Whether the object has named the member before. */
+  /** Returns whether the member is a duplicate. */
   recordMember(members: Readonly<Record<string, unknown>>, name: string): boolean {
     const path = joinPath(this.#steps);
     const index = this.#members++;
@@ -180,7 +180,7 @@ class Scanner {
     return Number(this.#text.slice(start, this.position));
   }
 
-  /** One or more. */
+  /** Reads one or more digits. */
   #digits(where: string): void {
     const start = this.position;
     while (/\d/.test(this.#text[this.position] ?? "")) this.position++;
@@ -200,12 +200,12 @@ class Scanner {
 }
 
 function addRepeated(members: Record<string, unknown>, name: string, value: unknown): void {
-  const known = members[name];
-  if (known instanceof RepeatedMember) {
-    known.values.push(value);
+  const first = members[name];
+  if (first instanceof RepeatedMember) {
+    first.values.push(value);
     return;
   }
-  const repeated = new RepeatedMember(known);
+  const repeated = new RepeatedMember(first);
   repeated.values.push(value);
   setMember(members, name, repeated);
 }

@@ -1,6 +1,6 @@
 /**
- * OpenAPI schemas read from a `Schema`: what `kubectl explain`, client-side validation and patch merging go by. One
- * component per object schema, named as Kubernetes names it (`io.k8s.api.core.v1.Pod`).
+ * Generates OpenAPI schemas, which kubectl uses for `explain`, validation and patches. One component per object schema,
+ * named as in Kubernetes (`io.k8s.api.core.v1.Pod`).
  */
 
 import type { Field, ListSchema, MapSchema, ObjectSchema, Schema, Union } from "../schema.ts";
@@ -29,7 +29,7 @@ const RAW_NAMES = {
   json: "apiextensions/v1.JSON",
 } as const;
 
-/** Packages that do not lie under `io.k8s.api`, by how names in them begin. */
+/** Packages that are not under `io.k8s.api`, by the prefix of their names. */
 const ROOTS: Readonly<Record<string, string>> = {
   "meta/": "io.k8s.apimachinery.pkg.apis",
   "apiextensions/": "io.k8s.apiextensions-apiserver.pkg.apis",
@@ -48,15 +48,15 @@ export function openApiName(schemaName: string): string {
   return `${ROOTS[start] ?? "io.k8s.api"}.${schemaName.replaceAll("/", ".")}`;
 }
 
-/** What a document knows of schemas beyond what they say themselves. */
+/** Properties of components that schemas do not contain. */
 export interface OpenApiContext {
-  /** Markers of the component, such as its group, version and kind. */
+  /** Extensions of the component, such as `x-kubernetes-group-version-kind`. */
   markers?(schema: ObjectSchema): OpenApiSchema | undefined;
-  /** Sentences for people: of the component under the empty name, of its members under theirs. */
+  /** Descriptions by member name; that of the component itself has the empty name. */
   descriptions?(schemaName: string): Readonly<Record<string, string>> | undefined;
 }
 
-/** Collects the components that the schemas read so far need, each once; recursive schemas end. */
+/** Collects the components of the added schemas and of all schemas they refer to. */
 export class OpenApiComponents {
   readonly #version: OpenApiVersion;
   readonly #context: OpenApiContext;
@@ -85,7 +85,7 @@ export class OpenApiComponents {
     return this.#reference(name);
   }
 
-  /** Adds the list of a kind, which differs from other objects only in that its items are not marked. */
+  /** Adds the list type of a kind; its items have no list extensions. */
   addList(schema: ObjectSchema, list: { readonly name: string; readonly meta: ObjectSchema }): OpenApiSchema {
     const name = openApiName(list.name);
     if (this.#components.has(name)) return this.#reference(name);
@@ -110,7 +110,7 @@ export class OpenApiComponents {
     return this.#reference(name);
   }
 
-  /** Adds a component that no schema describes. */
+  /** Adds a component that has no schema. */
   addPlain(name: string, schema: OpenApiSchema): OpenApiSchema {
     this.#components.set(name, schema);
     return this.#reference(name);
@@ -160,7 +160,7 @@ export class OpenApiComponents {
     };
   }
 
-  /** Beside a bare reference no other member may stand, so version 3 wraps it in `allOf`. Version 2 has no defaults. */
+  /** A reference allows no other member, so version 3 wraps it in `allOf`. Version 2 has no defaults. */
   #withDefault(schema: OpenApiSchema, value: unknown): OpenApiSchema {
     if (this.#version === 2) return schema;
     const bare = "$ref" in schema ? { allOf: [schema] } : schema;
@@ -199,7 +199,7 @@ export class OpenApiComponents {
     }
   }
 
-  /** A part of a custom resource: written out where it stands, with the rules of its definition. */
+  /** A part of a custom resource: inlined, with the rules of its definition. */
   customResourceSchema(schema: Schema): OpenApiSchema {
     return { ...this.customResourceType(schema), ...ruleKeywords(schema, this.#version) };
   }
@@ -231,7 +231,7 @@ export class OpenApiComponents {
     return value === undefined ? element : this.#withDefault(element, value);
   }
 
-  /** What Kubernetes publishes as a component of its own although it is a scalar to us. */
+  /** Adds a type that Kubernetes publishes as a component although it is a scalar in JSON. */
   addScalarComponent(schemaName: string, schema: OpenApiSchema): OpenApiSchema {
     const name = openApiName(schemaName);
     if (!this.#components.has(name)) {
@@ -241,14 +241,14 @@ export class OpenApiComponents {
   }
 }
 
-/** Under this name stands what is said of every list of a kind. */
+/** The type whose descriptions apply to all list types. */
 const LIST = "meta/v1.List";
 
 function withDescription(description: string | undefined): OpenApiSchema {
   return description === undefined ? {} : { description };
 }
 
-/** Go's zero, which Kubernetes publishes as the default of what is no pointer; of structs even where it is left out. */
+/** Go's zero value, which Kubernetes publishes as the default of structs and of fields that JSON always contains. */
 function zeroOf(schema: Schema, field: Field): unknown {
   if (field.presence === "pointer" || field.nilable === true) return undefined;
   const always = field.presence === "required" || field.emitEmpty === true;
@@ -273,7 +273,7 @@ function goZero(schema: Schema): unknown {
   }
 }
 
-/** Named as Go names the members, which is how Kubernetes publishes them. */
+/** `x-kubernetes-unions`, with the Go names of the members, as Kubernetes publishes them. */
 function unionMarker({ discriminator, members }: Union): OpenApiSchema {
   const fields = members.map((name) => [name, name.charAt(0).toUpperCase() + name.slice(1)] as const);
   return { discriminator, "fields-to-discriminateBy": Object.fromEntries(fields) };

@@ -1,4 +1,4 @@
-/** The value rules of a schema as OpenAPI keywords. Junctions and null have no place in version 2. */
+/** Converts the value rules of a schema to OpenAPI keywords. Version 2 has neither junctors nor `nullable`. */
 
 import type { Schema } from "../schema.ts";
 import type { Rules } from "../validation/rules.ts";

@@ -1,10 +1,10 @@
-/** The order of a merged list: what the patch says first, else what the list had, and the two interleaved. */
+/** The order of a merged list: the order of the patch interleaved with that of the live list. */
 import { deepEqual } from "../value/equal.ts";
 import { isPlainObject } from "../value/plain-object.ts";
 
 type Items = readonly unknown[];
 
-/** Whether two items are the same one: by their merge key, or by value where there is none. */
+/** Compares items by merge key, or by value without one. */
 export function isSameItem(a: unknown, b: unknown, mergeKey: string): boolean {
   if (mergeKey === "") return deepEqual(a, b);
   return isPlainObject(a) && isPlainObject(b) && deepEqual(a[mergeKey], b[mergeKey]);
@@ -15,9 +15,9 @@ function indexIn(order: Items, item: unknown, mergeKey: string): number {
 }
 
 /**
- * `patchOrder` rules the items it names, `liveOrder` all others. The two are then interleaved from the left: the next
- * live-only item is taken when it stood before the next patched one in the live list, else the patched one. Live
- * `a b c d` patched in the order `c a` becomes `b c a d`.
+ * `patchOrder` determines the order of the items it contains, `liveOrder` that of all others. The two are then
+ * interleaved from the left: the next live-only item comes first when it precedes the next patched one in the live list.
+ * Live `a b c d` patched in the order `c a` becomes `b c a d`.
  */
 export function orderItems(merged: Items, patchOrder: Items, liveOrder: Items, mergeKey: string): unknown[] {
   const patched = merged.filter((item) => indexIn(patchOrder, item, mergeKey) >= 0);
@@ -30,7 +30,7 @@ export function orderItems(merged: Items, patchOrder: Items, liveOrder: Items, m
   );
 }
 
-/** Insertion sort; an item that `order` does not name moves to the front, as in Kubernetes. */
+/** Insertion sort; an item that is not in `order` moves to the front, as in Kubernetes. */
 function sortItems(items: Items, order: Items, mergeKey: string): unknown[] {
   const result: unknown[] = [];
   for (const item of items) {
@@ -42,9 +42,9 @@ function sortItems(items: Items, order: Items, mergeKey: string): unknown[] {
 }
 
 function precedes(a: unknown, b: unknown, order: Items, mergeKey: string): boolean {
-  const placeA = indexIn(order, a, mergeKey);
-  const placeB = indexIn(order, b, mergeKey);
-  return placeA >= 0 && placeB >= 0 ? placeA < placeB : true;
+  const indexA = indexIn(order, a, mergeKey);
+  const indexB = indexIn(order, b, mergeKey);
+  return indexA >= 0 && indexB >= 0 ? indexA < indexB : true;
 }
 
 function interleave(left: Items, right: Items, liveOrder: Items, mergeKey: string): unknown[] {
@@ -52,9 +52,9 @@ function interleave(left: Items, right: Items, liveOrder: Items, mergeKey: strin
   let l = 0;
   let r = 0;
   while (l < left.length && r < right.length) {
-    const placeL = indexIn(liveOrder, left[l], mergeKey);
-    const placeR = indexIn(liveOrder, right[r], mergeKey);
-    if (placeL >= 0 && placeR >= 0 && placeL < placeR) result.push(left[l++]);
+    const indexL = indexIn(liveOrder, left[l], mergeKey);
+    const indexR = indexIn(liveOrder, right[r], mergeKey);
+    if (indexL >= 0 && indexR >= 0 && indexL < indexR) result.push(left[l++]);
     else result.push(right[r++]);
   }
   return [...result, ...left.slice(l), ...right.slice(r)];

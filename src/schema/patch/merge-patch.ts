@@ -1,4 +1,4 @@
-/** JSON Merge Patch (RFC 7396): null removes, objects merge, everything else replaces. Neither input is changed. */
+/** JSON merge patch (RFC 7396): null removes, objects merge, everything else replaces. Does not change its inputs. */
 import { isPlainObject, setMember } from "../value/plain-object.ts";
 
 export function jsonMergePatch(current: unknown, patch: unknown): unknown {

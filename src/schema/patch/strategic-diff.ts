@@ -1,5 +1,5 @@
 /**
- * Makes strategic merge patches: from what an object was to what it is to be, or, in three ways, from what it is now.
+ * Creates strategic merge patches from two versions of an object, or from three.
  *
  *     strategicDiff(schema, original, modified)                 changes, additions and deletions
  *     strategicDiffOf(schema, { original, modified, current })  deletions since `original`, changes against `current`
@@ -21,20 +21,20 @@ import {
   retainKeys,
 } from "./strategic-merge.ts";
 
-/** What a difference speaks of: an apply leaves alone what others added, and removes what it once set itself. */
+/** Which differences the patch contains: changes and additions, or deletions. */
 interface DiffOptions {
   readonly changes: boolean;
   readonly deletions: boolean;
 }
 
-/** The patch that makes `modified` of `original`; empty when they are the same. */
+/** The patch from `original` to `modified`; empty when they are equal. */
 export function createTwoWayMergePatch(schema: ObjectSchema, original: unknown, modified: unknown): Members {
   return diffObjects(asMembers(original), asMembers(modified), schema, { changes: true, deletions: true }, false);
 }
 
 /**
- * The patch that makes of `current` what is wanted: what `modified` says and `current` does not, without what
- * `original` said and `modified` does not. What only `current` says is left alone.
+ * The patch of an apply: changes and additions from `current` to `modified`, deletions from `original` to `modified`.
+ * Fields that only `current` has stay unchanged.
  */
 export function createThreeWayMergePatch(
   schema: ObjectSchema,
@@ -44,9 +44,9 @@ export function createThreeWayMergePatch(
     current,
   }: { readonly original: unknown; readonly modified: unknown; readonly current: unknown },
 ): Members {
-  const wanted = asMembers(modified);
-  const changes = diffObjects(asMembers(current), wanted, schema, { changes: true, deletions: false }, false);
-  const deletions = diffObjects(asMembers(original), wanted, schema, { changes: false, deletions: true }, false);
+  const desired = asMembers(modified);
+  const changes = diffObjects(asMembers(current), desired, schema, { changes: true, deletions: false }, false);
+  const deletions = diffObjects(asMembers(original), desired, schema, { changes: false, deletions: true }, false);
   return mergePatches(deletions, changes, schema);
 }
 
@@ -72,10 +72,10 @@ function diffObjects(
       diffList(patch, name, old, value, mergeStrategyOf(schema, name), options);
     } else if (options.changes && !deepEqual(old, value)) setMember(patch, name, value);
   }
-  const gone = Object.keys(from).filter((name) => !Object.hasOwn(to, name));
-  if (options.deletions) for (const name of gone) setMember(patch, name, null);
+  const removed = Object.keys(from).filter((name) => !Object.hasOwn(to, name));
+  if (options.deletions) for (const name of removed) setMember(patch, name, null);
   const kept = Object.keys(to).filter((name) => to[name] !== null);
-  const changed = gone.length > 0 || Object.keys(patch).length > 0;
+  const changed = removed.length > 0 || Object.keys(patch).length > 0;
   return retains && changed && kept.length > 0 ? { ...patch, [retainKeys]: kept.sort() } : patch;
 }
 
@@ -133,8 +133,8 @@ function onlyKey(item: unknown, key: string): Members {
 }
 
 /**
- * Items of the patch, in the order of `to`, and behind them those that are to go. Where a key comes twice, against the
- * rule, the first stands for the first.
+ * The items of the patch in the order of `to`, followed by the deletions. Items with duplicate keys, which are invalid,
+ * correspond in order.
  */
 function diffItems(from: Items, to: Items, key: string, strategy: MergeStrategy, options: DiffOptions): Items {
   const left = [...from];
@@ -152,7 +152,7 @@ function diffItems(from: Items, to: Items, key: string, strategy: MergeStrategy,
   return items;
 }
 
-/** Lists of scalars may hold a value more than once: only what is there too often or too seldom is a difference. */
+/** Compares lists of scalars as multisets, since they can contain duplicates. */
 function diffScalars(from: Items, to: Items, options: DiffOptions): { readonly items: Items; readonly deleted: Items } {
   const surplus = (list: Items, other: Items): Items => {
     const left = [...other];
@@ -170,7 +170,7 @@ function deduplicate(items: Items): Items {
   return items.filter((item, index) => items.findIndex((other) => deepEqual(other, item)) === index);
 }
 
-/** One patch of two that speak of different things: nothing of either is lost, and changes go before deletions. */
+/** Merges the patches of deletions and of changes; where both have a value, that of the changes wins. */
 function mergePatches(deletions: Members, changes: Members, schema: Schema | undefined): Members {
   const joined: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(deletions)) setMember(joined, name, value);
@@ -196,7 +196,7 @@ function mergeListPatches(deletions: Items, changes: Items, order: Items, { sche
   return orderItems([...joined, ...others], order, deletions, mergeKey);
 }
 
-/** Items of `modified` that are directives themselves have nothing to delete in a list that is new. */
+/** Removes delete directives from a list that replaces another, where they have no effect. */
 function withoutDeletions(items: Items): Items {
   return items.filter((item) => !(isPlainObject(item) && item[patchDirective] === "delete"));
 }

@@ -1,6 +1,6 @@
 /**
- * Kubernetes' strategic merge patch: like a merge patch, but lists merge as their schema says, and directives in the
- * patch delete, replace and order (`$patch`, `$retainKeys`, `$setElementOrder/…`, `$deleteFromPrimitiveList/…`).
+ * Kubernetes' strategic merge patch: a merge patch in which the schema determines how lists merge, and directives delete,
+ * replace and order (`$patch`, `$retainKeys`, `$setElementOrder/…`, `$deleteFromPrimitiveList/…`).
  */
 
 import { memberOf } from "../members.ts";
@@ -9,10 +9,10 @@ import { deepEqual } from "../value/equal.ts";
 import { isPlainObject, setMember } from "../value/plain-object.ts";
 import { isSameItem, orderItems } from "./element-order.ts";
 
-/** The patch contradicts itself or its schema (`content`), or a directive is not of the form it has to have. */
+/** The patch contradicts itself or its schema (`content`), or a directive is malformed (`format`). */
 export class PatchError extends Error {
   override readonly name = "PatchError";
-  readonly code: "content" | "form";
+  readonly code: "content" | "format";
   constructor(message: string, code: PatchError["code"] = "content") {
     super(message);
     this.code = code;
@@ -27,18 +27,18 @@ export const deletePrefix = "$deleteFromPrimitiveList/";
 export type Members = Readonly<Record<string, unknown>>;
 export type Items = readonly unknown[];
 
-/** Returns the merged object; neither input is changed. Throws a `PatchError` when the patch is not valid. */
+/** Returns the merged object and does not change its inputs. Throws a `PatchError` when the patch is invalid. */
 export function strategicMergePatch(schema: ObjectSchema, current: unknown, patch: unknown): unknown {
   if (!isPlainObject(patch)) throw new PatchError("the patch must be an object");
   return mergeObjects(isPlainObject(current) ? current : {}, patch, schema);
 }
 
-/** How the schema wants a member merged. */
+/** How the schema merges a member. */
 export interface MergeStrategy {
   readonly schema: Schema | undefined;
   readonly merge: boolean;
   readonly replace: boolean;
-  /** Patches say which members stay. */
+  /** Patches list the members to keep in `$retainKeys`. */
   readonly retainKeys: boolean;
   readonly mergeKey: string;
 }
@@ -80,11 +80,11 @@ function mergeObjects(current: Members, patch: Members, schema: Schema | undefin
   return result;
 }
 
-/** A copy of `current` with only the members that `$retainKeys` lets live. */
+/** A copy of `current` with only the members in `$retainKeys`. */
 function retainMembers(current: Members, patch: Members): Record<string, unknown> {
   const keep = patch[retainKeys];
   if (keep === undefined) return copyMembers(current);
-  if (!Array.isArray(keep)) throw new PatchError("invalid patch format of retainKeys", "form");
+  if (!Array.isArray(keep)) throw new PatchError("invalid patch format of retainKeys", "format");
   for (const name of Object.keys(patch)) {
     if (!name.startsWith("$") && patch[name] !== null && !keep.includes(name)) {
       throw new PatchError("patch content doesn't match retainKeys list");
@@ -103,12 +103,12 @@ function applyMember(result: Record<string, unknown>, name: string, value: unkno
   if (name.startsWith(deletePrefix)) {
     const field = name.slice(deletePrefix.length);
     const list = result[field];
-    // What is no list has no effect, as in Kubernetes.
+    // A value that is not a list has no effect, as in Kubernetes.
     if (Array.isArray(list) && Array.isArray(value)) {
       setMember(
         result,
         field,
-        list.filter((item) => !value.some((gone) => deepEqual(gone, item))),
+        list.filter((item) => !value.some((deleted) => deepEqual(deleted, item))),
       );
     }
     return;
@@ -135,8 +135,8 @@ function applyMember(result: Record<string, unknown>, name: string, value: unkno
 interface MergedList {
   readonly items: Items;
   /**
-   * What counts as the live order when an order directive sorts the list once more: items that are new take the places
-   * of those that were deleted.
+   * The live order for a later `$setElementOrder` directive: new items take the positions of deleted ones, as in
+   * Kubernetes.
    */
   readonly liveOrder: Items;
 }
@@ -161,7 +161,7 @@ function mergeLists(current: Items, patch: Items, strategy: MergeStrategy): Merg
   return { items: orderItems(merged, items, live, mergeKey), liveOrder: merged.slice(0, current.length) };
 }
 
-/** Carries out the items that are directives; what is left are the items to merge and the list to merge them into. */
+/** Applies the items that are directives; returns the remaining items and the list to merge them into. */
 function applyItemDirectives(
   current: Items,
   patch: Items,
@@ -183,14 +183,14 @@ function applyItemDirectives(
   return replaced ? { live: items.map((item) => withoutDirectives(item)), items: [] } : { live, items };
 }
 
-/** The list `field` with the patch merged in and put into the order the patch wants; undefined when there is none. */
+/** Merges a list with a `$setElementOrder` directive; undefined when there is no list. */
 function mergeOrderedList(
   current: unknown,
   patch: unknown,
   order: unknown,
   strategy: MergeStrategy,
 ): Items | undefined {
-  if (!Array.isArray(order)) throw new PatchError("invalid patch format of setElementOrder list", "form");
+  if (!Array.isArray(order)) throw new PatchError("invalid patch format of setElementOrder list", "format");
   const live: Items = Array.isArray(current) ? current : [];
   if (!Array.isArray(patch)) {
     return Array.isArray(current) && patch !== null ? orderItems(live, order, live, strategy.mergeKey) : undefined;
@@ -201,7 +201,7 @@ function mergeOrderedList(
   return orderItems(merged.items, order, merged.liveOrder, strategy.mergeKey);
 }
 
-/** Every item of the patch must stand in the order list, in that order. */
+/** Every item of the patch must be in the order list, in that order. */
 function checkOrder(patch: Items, order: Items, mergeKey: string): void {
   let index = 0;
   for (const item of patch) {
@@ -214,7 +214,7 @@ function checkOrder(patch: Items, order: Items, mergeKey: string): void {
   }
 }
 
-/** A value that is new to the object: nulls and directives have nothing to act on. Undefined when it deletes itself. */
+/** Removes nulls and directives from a value that is added. Undefined when it has a delete directive itself. */
 function withoutDirectives(value: unknown): unknown {
   if (Array.isArray(value)) {
     return value.map((item) => (item === null ? null : withoutDirectives(item))).filter((item) => item !== undefined);
@@ -236,7 +236,7 @@ function unknownDirective(directive: unknown, where: unknown): PatchError {
   return new PatchError(`unknown patch type: ${String(directive)} in map: ${formatGoValue(where)}`);
 }
 
-/** As Go prints a value: `map[$patch:frob a:[1 2]]`. */
+/** Formats as Go's `%v`: `map[$patch:frob a:[1 2]]`. */
 export function formatGoValue(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(formatGoValue).join(" ")}]`;
   if (!isPlainObject(value)) return value === null ? "<nil>" : String(value);

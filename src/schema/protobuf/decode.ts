@@ -11,7 +11,7 @@ import { listMessage, wireTypeOf } from "./field-layout.ts";
 import { specialDecoder } from "./special-types.ts";
 import { ProtobufError, Reader, wireBytes } from "./wire.ts";
 
-/** Throws a `ProtobufError` when the bytes are no message of the schema. Unknown fields are skipped. */
+/** Throws a `ProtobufError` when the bytes are not a message of the schema. Skips unknown fields. */
 export function decodeProtobuf<S extends ObjectSchema>(schema: S, bytes: Uint8Array): Infer<S> {
   const reader = new Reader(bytes);
   const target: Record<string, unknown> = {};
@@ -19,7 +19,7 @@ export function decodeProtobuf<S extends ObjectSchema>(schema: S, bytes: Uint8Ar
   return target as Infer<S>;
 }
 
-/** Reads one value; the reader stands behind the tag. */
+/** Reads one value; the reader is after the tag. */
 type Decoder = (reader: Reader, end: number, depth: number) => unknown;
 type MessageDecoder = (reader: Reader, end: number, target: Record<string, unknown>, depth: number) => void;
 
@@ -57,7 +57,7 @@ function compileDecoder(schema: ObjectSchema): MessageDecoder {
   };
 }
 
-/** What stands for members that are not on the wire: every scalar of proto3, required lists and maps of proto2. */
+/** Zero values of absent members: every scalar of proto3; required scalars, lists and maps of proto2. */
 function zerosOf(schema: ObjectSchema): readonly (readonly [string, () => unknown])[] {
   return Object.entries(schema.fields).flatMap(([name, field]) => {
     const target = schemaOf(field);
@@ -85,7 +85,7 @@ function fieldDecoder(name: string, field: Field, syntax: ObjectSchema["syntax"]
       return (reader, type, end, target, depth) => {
         checkWireType(type, wireBytes, name);
         const stop = reader.delimited(end);
-        // A message that comes in several pieces is merged; members of an embedded struct are the parent's.
+        // Repeated occurrences of a message merge; members of an embedded struct belong to the parent.
         if (field.inline !== true) target[name] ??= {};
         const into = field.inline === true ? target : (target[name] as Record<string, unknown>);
         decode(reader, stop, into, depth + 1);
@@ -205,6 +205,6 @@ function valueDecoder(schema: Schema): Decoder {
       };
     }
     default:
-      throw new TypeError(`a ${schema.type} cannot stand inside a list or a map of a message`);
+      throw new TypeError(`${schema.type} is not supported in lists and maps of messages`);
   }
 }

@@ -1,4 +1,4 @@
-/** How a value of one of several forms is held by a protobuf message: a member for each form. */
+/** The protobuf message of a value of one of several types: a field for each type. */
 import { boolean, object, optional, pointer, required } from "../define.ts";
 import type { EitherSchema, Field, ObjectSchema } from "../schema.ts";
 
@@ -27,7 +27,7 @@ export function toEitherMessage(value: unknown): EitherMessage {
   return Array.isArray(value) ? { list: value } : { boolean: true, object: value };
 }
 
-/** Undefined when the message says nothing. */
+/** Undefined when the message is empty. */
 export function fromEitherMessage(schema: EitherSchema, message: EitherMessage): unknown {
   return message.object ?? message.list ?? (schema.boolean === undefined ? undefined : message.boolean === true);
 }

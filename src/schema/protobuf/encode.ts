@@ -19,7 +19,7 @@ export function encodeProtobuf(schema: ObjectSchema, value: unknown): Uint8Array
   return writer.take();
 }
 
-/** Writes a value without tag and length (a message's fields, a string with its length). */
+/** Writes a value without its tag. */
 type Encoder = (writer: ReverseWriter, value: never) => void;
 type MessageEncoder = (writer: ReverseWriter, value: unknown) => void;
 
@@ -28,7 +28,7 @@ const encoders = new WeakMap<ObjectSchema, MessageEncoder>();
 function encoderOf(schema: ObjectSchema): MessageEncoder {
   let encoder = encoders.get(schema);
   if (encoder === undefined) {
-    // Registered before its fields are compiled, so that recursive messages come to an end.
+    // Registered before its fields are compiled, so that compiling recursive messages ends.
     let visit: VisitMembers<ReverseWriter> | undefined;
     encoder = (writer, value) => {
       visit ??= visitMembers(fieldEncoders(schema));
@@ -39,7 +39,7 @@ function encoderOf(schema: ObjectSchema): MessageEncoder {
   return encoder;
 }
 
-/** Highest number first: the writer goes backwards. */
+/** Highest number first, since the writer writes backwards. */
 function fieldEncoders(schema: ObjectSchema): readonly Visitor<ReverseWriter>[] {
   return Object.entries(schema.fields)
     .filter(([, field]) => field.number > 0)
@@ -83,9 +83,9 @@ function alwaysEncoder(name: string, write: MessageEncoder, absent: unknown): Vi
   return absent === undefined ? { name, visit: write } : { name, visit: write, absent: zeroWriter(write, absent) };
 }
 
-/** What stands for an absent value is the same bytes each time. */
+/** Writes the constant bytes of an absent value. */
 function zeroWriter(write: MessageEncoder, absent: unknown): (writer: ReverseWriter) => void {
-  // Encoded at the first use: a recursive type cannot be while it is being compiled.
+  // Encoded at the first use, since the encoder of a recursive type is not complete yet.
   if (typeof absent === "object") {
     let bytes: Uint8Array | undefined;
     return (writer) => {
@@ -108,7 +108,7 @@ function isZero(value: unknown, zero: unknown): boolean {
   return value === zero || (value instanceof Uint8Array && value.length === 0);
 }
 
-/** What proto2 writes where a member that is no pointer is absent; undefined writes nothing. */
+/** The value that proto2 writes for an absent member that is not a pointer; undefined writes nothing. */
 function absentValue(schema: Schema): unknown {
   switch (schema.type) {
     case "bytes":
@@ -224,6 +224,6 @@ function valueEncoder(schema: Schema): Encoder {
       };
     }
     default:
-      throw new TypeError(`a ${schema.type} cannot stand inside a list or a map of a message`);
+      throw new TypeError(`${schema.type} is not supported in lists and maps of messages`);
   }
 }

@@ -1,4 +1,4 @@
-/** The frame around a protobuf object: four magic bytes, then a message naming the kind and carrying the object. */
+/** The envelope of a protobuf object: four magic bytes, then a `runtime.Unknown` with apiVersion, kind and the object. */
 import { Buffer } from "node:buffer";
 import { ProtobufError, Reader, ReverseWriter, wireBytes } from "./wire.ts";
 
@@ -36,7 +36,7 @@ export function encodeEnvelope(
   return writer.take();
 }
 
-/** Throws a `ProtobufError` when the magic is neither or the frame is broken. */
+/** Throws a `ProtobufError` when the magic bytes are unknown or the envelope is malformed. */
 export function decodeEnvelope(bytes: Uint8Array): Envelope {
   const magic = magicOf(bytes);
   if (magic === undefined)

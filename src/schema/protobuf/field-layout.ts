@@ -15,7 +15,7 @@ export function wireTypeOf(schema: Schema): number {
   }
 }
 
-/** A list inside a list or a map is a message of its own there: `ExtraValue` with its `items`. */
+/** The message that holds a list inside a list or map, as `ExtraValue` with its `items`. */
 export function listMessage(schema: ListSchema): ObjectSchema {
   const items: Field = { schema, number: 1, presence: "optional" };
   return { type: "object", name: "items", fields: { items }, syntax: "proto2" };

@@ -1,4 +1,4 @@
-/** Scalars that are messages on the wire (facts/types.json `encodings`): times, quantities, int-or-string, raw JSON. */
+/** Scalars that protobuf encodes as messages: times, durations, quantities, int-or-string, raw JSON. */
 import { Buffer } from "node:buffer";
 import type { RawSchema, SpecialSchema } from "../schema.ts";
 import { parseFieldsV1, stringifyFieldsV1 } from "../value/fields-v1-cache.ts";
@@ -137,7 +137,7 @@ function readDuration(reader: Reader, stop: number): string {
   return formatDuration(nanos);
 }
 
-/** Raw members hold JSON; other bytes (a nested protobuf object) are kept as they are. */
+/** Raw members contain JSON; other bytes (a nested protobuf object) are kept unchanged. */
 function readRaw(reader: Reader, stop: number): unknown {
   const bytes = readOnlyBytes(reader, stop);
   if (bytes === undefined) return undefined;
@@ -158,7 +158,7 @@ function readFieldSet(reader: Reader, stop: number): unknown {
   }
 }
 
-/** Field 1, in place; undefined when it is empty. */
+/** A view of field 1; undefined when it is empty. */
 function readOnlyBytes(reader: Reader, stop: number): Buffer | undefined {
   let bytes: Buffer | undefined;
   while (reader.position < stop) {

@@ -1,4 +1,4 @@
-/** A gRPC method with one message each way, as servers are told of it. */
+/** Definitions of unary gRPC methods for `@grpc/grpc-js` clients and servers. */
 
 import type { Infer, ObjectSchema } from "../schema.ts";
 import { decodeProtobuf } from "./decode.ts";

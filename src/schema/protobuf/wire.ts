@@ -1,4 +1,4 @@
-/** Protobuf's wire: tags, varints, lengths. Knows no schema. */
+/** Protobuf's wire format: tags, varints, length-delimited values. */
 import { Buffer } from "node:buffer";
 
 export const wireVarint = 0;
@@ -14,7 +14,7 @@ export class ProtobufError extends Error {
   override readonly name = "ProtobufError";
 }
 
-/** What `write` and `toString` come down to, without their looking at their arguments. */
+/** The methods behind `write` and `toString`, which skip the checks of their arguments. */
 interface Utf8Buffer extends Buffer {
   utf8Write(text: string, offset: number, length: number): number;
   utf8Slice(start: number, end: number): string;
@@ -22,17 +22,17 @@ interface Utf8Buffer extends Buffer {
 
 const FIRST_BYTES = 4096;
 const NOTHING = Buffer.alloc(0);
-/** Room that one large object made a writer need is not kept. */
+/** A larger buffer is not kept for the next writer. */
 const SPARE_BYTES_MAX = 64 * 1024;
 /**
- * The room of the last writer that is done, for the next. Taken out of Node's pool anew for each, it would leave every
- * stored object, a small slice of that pool, holding on to several times its size.
+ * The buffer of the last finished writer, for the next one. If each writer took its buffer from Node's pool, every
+ * encoded object, a small slice of that pool, would keep several times its size alive.
  */
 let spare: Buffer | undefined;
 
 /**
- * Writes from the end towards the front, so that the length of a message is known when its header is due: callers
- * write fields in descending order, and a value before its tag.
+ * Writes backwards, so that the length of a message is available before its header is written: callers write fields in
+ * descending order, and each value before its tag.
  */
 export class ReverseWriter {
   #bytes: Buffer;
@@ -49,7 +49,7 @@ export class ReverseWriter {
     return this.#bytes.length - this.#start;
   }
 
-  /** The bytes so far, as a copy; the writer is then empty again. */
+  /** Returns a copy of the bytes and empties the writer. */
   take(): Buffer {
     const taken = Buffer.allocUnsafe(this.length);
     this.#bytes.copy(taken, 0, this.#start);
@@ -59,7 +59,7 @@ export class ReverseWriter {
     return taken;
   }
 
-  /** The place of `size` more bytes. May move the bytes: callers ask before they touch them. */
+  /** Reserves `size` bytes and returns their offset. Can replace `#bytes`: call it before reading that field. */
   #reserve(size: number): number {
     if (this.#start < size) {
       const used = this.length;
@@ -131,10 +131,10 @@ export class ReverseWriter {
     this.uint32(size);
   }
 
-  /** Short plain text is written faster byte by byte than by a call into the runtime. */
+  /** Short ASCII text is faster to write byte by byte than by a call into native code. */
   #ascii(value: string): boolean {
     const size = value.length;
-    // The length, which is one byte, goes before the text.
+    // The length takes one byte before the text.
     const at = this.#reserve(size + 1);
     const bytes = this.#bytes;
     for (let index = 0; index < size; index++) {
@@ -155,7 +155,7 @@ export class ReverseWriter {
     this.uint32(value.length);
   }
 
-  /** Two bytes as they are. */
+  /** Two raw bytes. */
   pair(first: number, second: number): void {
     const at = this.#reserve(2);
     const bytes = this.#bytes;
@@ -163,7 +163,7 @@ export class ReverseWriter {
     bytes[at + 1] = second;
   }
 
-  /** Bytes as they are. */
+  /** Bytes without their length. */
   raw(value: Uint8Array): void {
     const size = value.length;
     const at = this.#reserve(size);
@@ -184,7 +184,7 @@ export class Reader {
     this.end = bytes.length;
   }
 
-  /** The tag of a message's field. Throws where there is none of that number. */
+  /** The tag of a field. Throws when the field number is 0. */
   tag(): number {
     const tag = this.uint32();
     if (tag >>> 3 === 0) throw new ProtobufError(`illegal tag 0 (wire type ${tag & 7})`);
@@ -228,7 +228,7 @@ export class Reader {
     return Number(BigInt.asIntN(64, this.uint64()));
   }
 
-  /** The place behind the length-delimited value that starts here; moves to its first byte. */
+  /** Reads a length and returns the end of the value; the position is then its first byte. */
   delimited(end: number): number {
     const size = this.uint32();
     const stop = this.position + size;
@@ -248,7 +248,7 @@ export class Reader {
     return Buffer.from(this.view(end));
   }
 
-  /** The bytes where they are. */
+  /** A view of the bytes. */
   view(end: number): Buffer {
     const stop = this.delimited(end);
     const view = this.#bytes.subarray(this.position, stop);
@@ -264,7 +264,7 @@ export class Reader {
     return this.#bytes.readFloatLE(this.#advance(4));
   }
 
-  /** Steps over a value of a field nobody knows. Groups are refused: neither Kubernetes nor CRI has any. */
+  /** Skips the value of an unknown field. Rejects groups, which neither Kubernetes nor CRI uses. */
   skip(type: number, end: number): void {
     switch (type) {
       case wireVarint:

@@ -1,14 +1,14 @@
-/** What the junctions at the root of a schema speak of must be described outside of them. */
+/** Properties and items inside logical junctors must also be specified outside of them, so that they have a type. */
 import { type FieldError, requiredField } from "../validation/field-error.ts";
 import { child, index, key } from "../value/field-path.ts";
 import { itemsOf, type JsonSchemaProps, propertiesOf, propertyOf } from "./json-schema-props.ts";
 
-/** Kubernetes looks at the root only: junctions further inside may name members that nothing describes. */
+/** Checks only the junctors at the root, as Kubernetes does. */
 export function validateCompleteness(root: JsonSchemaProps, path: string): readonly FieldError[] {
   return checkJunctors(root, root, path, path);
 }
 
-/** `said` stands at `from`, inside a junction or around one; `described` at `path`. */
+/** `junctor` is the schema at `from`, whose junctors are checked; `described` is the schema at `path`. */
 function checkJunctors(junctor: JsonSchemaProps, described: JsonSchemaProps, path: string, from: string): FieldError[] {
   const all = (["allOf", "anyOf", "oneOf"] as const).flatMap((name) =>
     (junctor[name] ?? []).flatMap((nested, position) =>

@@ -1,4 +1,4 @@
-/** From the schema of a CustomResourceDefinition to the one that every derivation reads. */
+/** Converts the schema of a CustomResourceDefinition to a `Schema`. */
 
 import type { Field, ListSchema, ObjectSchema, Schema, SchemaBase } from "../schema.ts";
 import type { JsonType, Rules, ValidationRule } from "../validation/rules.ts";
@@ -6,22 +6,22 @@ import { setMember } from "../value/plain-object.ts";
 import { itemsOf, type JsonSchemaProps, propertiesOf, propertyOf, valuesOf } from "./json-schema-props.ts";
 
 export interface ConvertOptions {
-  /** What the schema describes: `example.com/v1.Widget`. Parts of it are named by their paths. */
+  /** The name of the type: `example.com/v1.Widget`. The names of its parts add their paths. */
   readonly name: string;
-  /** The schema of `metadata`, wherever a whole resource stands. */
+  /** The schema of `metadata` at the root and in embedded resources. */
   readonly metadata: ObjectSchema;
 }
 
-/** The schema of a whole resource. What makes `props` no structural schema is not looked for. */
+/** Converts the schema of a whole resource. `props` must be structural. */
 export function convertResource(props: JsonSchemaProps, options: ConvertOptions): ObjectSchema {
-  // A server knows what it keeps: nobody has to say it, and what is stored may not.
+  // Stored objects need not contain these two: the server sets them.
   const required = (props.required ?? []).filter((name) => name !== "apiVersion" && name !== "kind");
   return convertObject({ ...props, required: required.length === 0 ? undefined : required }, options, {
     resource: true,
   });
 }
 
-/** The schema of a part of a resource. */
+/** Converts the schema of a part of a resource. */
 export function convertPart(props: JsonSchemaProps, options: ConvertOptions): Schema {
   const common = commonKeywords(props);
   if (props["x-kubernetes-int-or-string"] === true) return { type: "special", format: "intOrString", ...common };
@@ -73,10 +73,10 @@ function convertMapOrObject(props: JsonSchemaProps, options: ConvertOptions, com
   };
 }
 
-/** Any value, but of an object only that it is one: its members are not known. */
+/** Any value; objects are pruned to `{}`. */
 const emptyObject: ObjectSchema = { type: "object", name: "", fields: {}, syntax: "proto2", unstructured: true };
 
-/** Items and values stand where a null cannot be left out. */
+/** Items of lists and values of maps have a default for null, since they cannot be omitted. */
 function convertElement(props: JsonSchemaProps, options: ConvertOptions): Schema {
   const schema = convertPart(props, options);
   return props.default === undefined ? schema : { ...schema, nullDefault: props.default };
@@ -118,7 +118,7 @@ function fieldOf(property: JsonSchemaProps, options: ConvertOptions): Field {
   };
 }
 
-/** A definition may say more of these members, but not make anything else of them. */
+/** A definition can restrict these members but not change their types. */
 function resourceFields(props: JsonSchemaProps, options: ConvertOptions): Readonly<Record<string, Field>> {
   const metadata = propertyOf(props, "metadata");
   const rules = metadata === undefined ? undefined : nestedRules(metadata);
@@ -184,7 +184,7 @@ function typesOf(props: JsonSchemaProps): readonly JsonType[] {
   return props.type === undefined || props.type === "" ? [] : [props.type as JsonType];
 }
 
-/** What stands inside a junction says of members and items what the schema around it says elsewhere. */
+/** The rules inside a junctor, which include those of members and items. */
 function nestedRules(props: JsonSchemaProps): Rules {
   const items = itemsOf(props);
   const properties: Record<string, unknown> = {};

@@ -1,4 +1,4 @@
-/** Defaults must be what they are given for: pruned, valid, and fit for the metadata they may stand in. */
+/** Validates defaults: they must be pruned, valid, and result in valid metadata. */
 import { decode } from "../decode/decode.ts";
 import type { Schema } from "../schema.ts";
 import { type FieldError, invalidField, renderFieldError } from "../validation/field-error.ts";
@@ -8,22 +8,22 @@ import { type ConvertOptions, convertPart } from "./convert.ts";
 import { itemsOf, type JsonSchemaProps, propertiesOf } from "./json-schema-props.ts";
 
 export interface DefaultsOptions extends ConvertOptions {
-  /** Defaults that hold members their schema does not know are refused; true when absent. */
+  /** Rejects defaults with unknown fields; true when absent. */
   readonly requirePruned?: boolean;
-  /** Judges the whole resources in a value. */
+  /** Validates the embedded resources in a value. */
   readonly validateResources?: ValueValidator;
-  /** Evaluates the rules' expressions on a value that is otherwise valid. */
+  /** Evaluates the CEL rules of a value that is otherwise valid. */
   readonly validateExpressions?: ValueValidator;
 }
 
 type ValueValidator = (schema: Schema, value: unknown, field: string) => readonly FieldError[];
 
-/** Values under additional properties have no defaults of their own, and are not looked at. */
+/** Skips `additionalProperties`, as Kubernetes does. */
 export function validateDefaults(root: JsonSchemaProps, path: string, options: DefaultsOptions): readonly FieldError[] {
   return validatePart(root, path, options, undefined);
 }
 
-/** Builds the resource around a value that stands in its `apiVersion`, `kind` or `metadata`. */
+/** The resource whose `apiVersion`, `kind` or `metadata` contains the default; `wrap` builds it around the value. */
 interface EnclosingResource {
   readonly schema: JsonSchemaProps;
   readonly wrap: (value: unknown) => unknown;

@@ -1,6 +1,6 @@
 /**
- * What makes a schema structural: every part says its type, and says nothing of the form of values inside junctions
- * (`allOf`, `anyOf`, `oneOf`, `not`). Only then can a server prune, default and merge without trying alternatives.
+ * Validates that a schema is structural: every part specifies its type, and logical junctors (`allOf`, `anyOf`, `oneOf`,
+ * `not`) specify no types. Only then can a server prune, default and merge without trying alternatives.
  */
 import {
   type FieldError,
@@ -16,7 +16,7 @@ import { itemsOf, type JsonSchemaProps, propertiesOf, propertyOf, valuesOf } fro
 
 type Level = "root" | "item" | "field";
 
-/** In the alphabetical order of their texts, as Kubernetes reports them. */
+/** Returns the errors sorted by their text, as Kubernetes does. */
 export function validateStructural(root: JsonSchemaProps, path: string): readonly FieldError[] {
   const errors = [...validatePart(root, "root", path), ...validateCompleteness(root, path)];
   const texts = new Map(errors.map((error) => [error, `${error.field}: ${renderFieldError(error)}`]));
@@ -79,7 +79,7 @@ function checkType(props: JsonSchemaProps, level: Level, path: string): readonly
   return errors;
 }
 
-/** A whole resource, at the root or embedded: its three members are as they are everywhere. */
+/** A resource, at the root or embedded, must not change the types of `apiVersion`, `kind` and `metadata`. */
 function checkResource(props: JsonSchemaProps, level: Level, path: string): readonly FieldError[] {
   const embedded = props["x-kubernetes-embedded-resource"] === true;
   const resource = level === "root" || embedded;
@@ -121,7 +121,7 @@ function checkMetadata(metadata: JsonSchemaProps, level: Level, path: string): r
   return errors;
 }
 
-/** The junctions of a part: inside them nothing may be said that belongs outside. */
+/** Checks the junctors of a schema for keywords that are allowed only outside of them. */
 function checkJunctors(props: JsonSchemaProps, level: Level, path: string): readonly FieldError[] {
   const first = props.allOf?.[0];
   return checkValueRules(props, level, path, {
@@ -130,19 +130,19 @@ function checkJunctors(props: JsonSchemaProps, level: Level, path: string): read
   });
 }
 
-/** `anyOf: [{type: integer}, {type: string}]` may be said twice: client libraries of old know it only so. */
+/** `anyOf: [{type: integer}, {type: string}]` is allowed, since client-go's generators write it for int-or-string. */
 function isIntOrString(anyOf: readonly JsonSchemaProps[] | undefined): boolean {
   return anyOf?.length === 2 && ["integer", "string"].every((type, position) => isOnlyType(anyOf[position], type));
 }
 
 function isOnlyType(props: JsonSchemaProps | undefined, type: string): boolean {
-  const said = Object.entries(props ?? {}).filter(([, value]) => value !== undefined);
-  return said.length === 1 && props?.type === type;
+  const specified = Object.entries(props ?? {}).filter(([, value]) => value !== undefined);
+  return specified.length === 1 && props?.type === type;
 }
 
 interface IntOrStringExceptions {
   readonly anyOf?: boolean;
-  /** The `anyOf` of the first of `allOf`. */
+  /** The `anyOf` of the first item of `allOf`. */
   readonly firstAllOf?: boolean;
 }
 
@@ -176,7 +176,7 @@ function checkPattern(pattern: string | undefined, field: string): readonly Fiel
   }
 }
 
-/** What a schema inside a junction must not say, and Kubernetes' word for not saying it. */
+/** Keywords that are forbidden inside a junctor, with Kubernetes' messages. */
 const forbiddenInJunctors = {
   type: "must be empty to be structural",
   additionalProperties: "must be undefined to be structural",
@@ -200,7 +200,7 @@ function checkNested(
   exceptions: IntOrStringExceptions,
 ): readonly FieldError[] {
   const items = itemsOf(props);
-  const said = Object.entries(forbiddenInJunctors).filter(([name]) =>
+  const specified = Object.entries(forbiddenInJunctors).filter(([name]) =>
     isSpecified(name, props[name as keyof JsonSchemaProps]),
   );
   return [
@@ -209,7 +209,7 @@ function checkNested(
     ...propertiesOf(props).flatMap(([name, property]) =>
       checkNested(property, "field", key(child(path, "properties"), name), {}),
     ),
-    ...said.map(([name, why]) => forbiddenField(child(path, name), why)),
+    ...specified.map(([name, why]) => forbiddenField(child(path, name), why)),
     ...(propertyOf(props, "metadata") === undefined
       ? []
       : [forbiddenField(key(child(path, "properties"), "metadata"), "must not be specified in a nested context")]),

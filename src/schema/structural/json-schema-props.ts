@@ -1,4 +1,4 @@
-/** A schema as CustomResourceDefinitions write it (`apiextensions/v1.JSONSchemaProps`). */
+/** The schema of a CustomResourceDefinition (`apiextensions/v1.JSONSchemaProps`). */
 import type { ValidationRule } from "../validation/rules.ts";
 
 export interface JsonSchemaProps {
@@ -48,12 +48,12 @@ export interface JsonSchemaProps {
   readonly "x-kubernetes-validations"?: readonly ValidationRule[] | undefined;
 }
 
-/** The schema of all items; undefined when there is none, or one for each place. */
+/** The schema of all items; undefined when there is none, or one per index. */
 export function itemsOf(props: JsonSchemaProps): JsonSchemaProps | undefined {
   return Array.isArray(props.items) ? undefined : (props.items as JsonSchemaProps | undefined);
 }
 
-/** The schema of members without a name; undefined when there is none, or only a word whether there may be any. */
+/** The schema of `additionalProperties`; undefined when absent or boolean. */
 export function valuesOf(props: JsonSchemaProps): JsonSchemaProps | undefined {
   const { additionalProperties } = props;
   return typeof additionalProperties === "object" ? additionalProperties : undefined;
@@ -63,13 +63,13 @@ export function propertiesOf(props: JsonSchemaProps): readonly (readonly [string
   return Object.entries(props.properties ?? {});
 }
 
-/** A property of its own, not one that every JavaScript object has. */
+/** An own property, never one inherited from `Object.prototype`. */
 export function propertyOf(props: JsonSchemaProps, name: string): JsonSchemaProps | undefined {
   const { properties } = props;
   return properties !== undefined && Object.hasOwn(properties, name) ? properties[name] : undefined;
 }
 
-/** Whether a schema, or any below it, is found. */
+/** Whether the schema or any subschema satisfies the predicate. */
 export function someSubschema(props: JsonSchemaProps, finds: (props: JsonSchemaProps) => boolean): boolean {
   if (finds(props)) return true;
   const lists = [props.allOf, props.anyOf, props.oneOf, Array.isArray(props.items) ? props.items : undefined];

@@ -1,4 +1,4 @@
-/** What a CustomResourceDefinition's schema may say at all, keyword by keyword, structural or not. */
+/** Validates the keywords of a CustomResourceDefinition's schema, structural or not. */
 import {
   type FieldError,
   forbiddenField,
@@ -12,25 +12,25 @@ import { checkListType, validateListMapKeys, validateSetItems } from "./list-key
 import { checkValidations } from "./validation-keywords.ts";
 
 export interface KeywordOptions {
-  /** Looks at the expressions of a part whose keywords, and those of all its parts, are in order. */
+  /** Checks the CEL rules of schemas whose keywords, and those of all subschemas, are valid. */
   readonly expressions?: ExpressionChecker;
   readonly requireValidTypes?: boolean;
   readonly requireAtomicSetItems?: boolean;
   readonly requireMapKeys?: boolean;
 }
 
-/** Follows the walk, since what a rule may cost depends on the lists around it. */
+/** Follows the traversal of the schema, since the cost of a rule depends on the lists around it. */
 export interface ExpressionChecker {
   check(props: JsonSchemaProps, path: string, uncorrelatable: string | undefined): readonly FieldError[];
-  /** For the parts below a schema. */
+  /** The checker for the subschemas of a schema. */
   enter(props: JsonSchemaProps, path: string, into: "properties" | "values" | "items"): ExpressionChecker;
 }
 
 interface WalkContext {
-  /** Why no default may stand here. */
+  /** The reason why defaults are not allowed here. */
   readonly noDefaults?: string;
   readonly insideMetadata?: boolean;
-  /** The list or map around this place whose members cannot be told from update to update. */
+  /** The path of an enclosing list or map whose members cannot be correlated across updates. */
   readonly uncorrelatable?: string;
   readonly expressions?: ExpressionChecker | undefined;
 }
@@ -161,7 +161,7 @@ function checkPart(
   return errors;
 }
 
-/** Whether anything in the schema cannot be read as a structural one at all. */
+/** Whether the schema has keywords that structural schemas cannot represent. */
 export function usesUnsupportedKeywords(root: JsonSchemaProps): boolean {
   return someSubschema(
     root,

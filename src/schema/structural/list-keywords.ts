@@ -1,4 +1,4 @@
-/** Rules for lists that are sets, and for those whose items have keys. */
+/** Validates the keywords of set and map lists. */
 import {
   type FieldError,
   forbiddenField,
@@ -12,7 +12,7 @@ import { itemsOf, type JsonSchemaProps, propertyOf } from "./json-schema-props.t
 const LIST_TYPE = "x-kubernetes-list-type";
 const MAP_KEYS = "x-kubernetes-list-map-keys";
 
-/** Items of a set are compared as a whole, so none may have parts of its own. */
+/** Items of a set must be atomic, since they are compared as a whole. */
 export function validateSetItems(props: JsonSchemaProps, path: string): readonly FieldError[] {
   const items = itemsOf(props);
   if (props[LIST_TYPE] !== "set" || items === undefined) return [];
@@ -79,7 +79,7 @@ function checkKeys(keys: readonly string[], items: JsonSchemaProps, path: string
   return errors;
 }
 
-/** Every item has all its keys, and is one. */
+/** The keys of a map list must be required or have a default, and items and keys must not be nullable. */
 export function validateListMapKeys(props: JsonSchemaProps, path: string): readonly FieldError[] {
   const listType = props[LIST_TYPE];
   const items = itemsOf(props);

@@ -4,7 +4,7 @@
  *     const { schema, errors } = load(version.schema.openAPIV3Schema, { name: "example.com/v1.Widget", metadata });
  *     if (schema === undefined) throw new Error(errors.map(renderFieldError).join("; "));
  *
- * The checks stand apart: `invariants.ts` (is it structural?), `defaults.ts`, `keywords.ts` (is it supported?).
+ * The checks are in `invariants.ts` (structural schemas), `defaults.ts` and `keywords.ts` (supported keywords).
  */
 
 import type { ObjectSchema } from "../schema.ts";
@@ -16,9 +16,9 @@ import type { JsonSchemaProps } from "./json-schema-props.ts";
 import { type KeywordOptions, usesUnsupportedKeywords, validateKeywords } from "./keywords.ts";
 
 export interface LoadOptions extends DefaultsOptions, KeywordOptions {
-  /** The field that holds the schema, for errors: `spec.validation.openAPIV3Schema`. */
+  /** The field of the schema, for errors: `spec.validation.openAPIV3Schema`. */
   readonly path?: string;
-  /** Schemas of old may say less than a structural one must; false lets them. */
+  /** False allows schemas that are not structural, as in definitions that were stored long ago. */
   readonly requireStructural?: boolean;
 }
 
@@ -31,15 +31,16 @@ export function load(props: JsonSchemaProps, options: LoadOptions): LoadResult {
   return errors.length > 0 ? { errors } : { schema: convertResource(props, options) };
 }
 
-/** What Kubernetes says of a schema, in its order. Expressions are looked at only where everything else is right. */
+/** Returns Kubernetes' errors in its order. Checks CEL rules only when everything else is valid. */
 export function findSchemaErrors(props: JsonSchemaProps, options: LoadOptions): readonly FieldError[] {
   const { path = "openAPIV3Schema", requireStructural = true } = options;
-  // Of a schema that says what no structural schema can, only that is worth telling.
+  // Kubernetes reports only unsupported keywords when there are any.
   if (!requireStructural || usesUnsupportedKeywords(props))
     return validateKeywords(props, path, withoutExpressions(options));
-  const unstructural = validateStructural(props, path);
-  // Looked at even where it is no schema of ours: the one message that helps may be there.
-  const errors = unstructural.length > 0 ? unstructural : validateDefaults(asEmbeddedResource(props), path, options);
+  const structuralErrors = validateStructural(props, path);
+  // Keywords are validated even if the schema is not structural, since their errors can explain why.
+  const errors =
+    structuralErrors.length > 0 ? structuralErrors : validateDefaults(asEmbeddedResource(props), path, options);
   return [...errors, ...validateKeywords(props, path, errors.length > 0 ? withoutExpressions(options) : options)];
 }
 

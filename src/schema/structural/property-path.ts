@@ -1,11 +1,11 @@
-/** Paths by which definitions point at a field: `.spec.size`, `.labels['app']`. Lists cannot be entered. */
+/** The field paths of CustomResourceDefinitions: `.spec.size`, `.labels['app']`. They cannot refer to list items. */
 import { isPlainObject } from "../value/plain-object.ts";
 import { type JsonSchemaProps, propertyOf, valuesOf } from "./json-schema-props.ts";
 
 export type PropertyPath =
   | {
       readonly steps: readonly string[];
-      /** Of the field pointed at. */
+      /** The schema of the field. */
       readonly schema: JsonSchemaProps;
       readonly problem?: undefined;
     }
@@ -16,7 +16,7 @@ export interface PropertyPathOptions {
   readonly brackets?: boolean;
 }
 
-/** Follows a path from a schema; `problem` says why it leads nowhere. */
+/** Resolves a path from a schema; `problem` explains why it is invalid. */
 export function followPath(path: string, root: JsonSchemaProps, options: PropertyPathOptions = {}): PropertyPath {
   const tokens = path.match(/[.[\]]|'(?:[^'\\]|\\.)*'?|[^.[\]']+/gs) ?? [];
   const steps: string[] = [];
@@ -35,7 +35,7 @@ export function followPath(path: string, root: JsonSchemaProps, options: Propert
 
 interface Step {
   readonly name: string;
-  /** How many tokens it takes. */
+  /** In tokens. */
   readonly length: number;
 }
 
@@ -56,7 +56,7 @@ function unquote(text: string): string {
   return text.slice(1, -1).replace(/\\(['\\])/g, "$1");
 }
 
-/** Members of a map are all of one schema. */
+/** All members of a map have the same schema. */
 function subschemaOf(schema: JsonSchemaProps, name: string): JsonSchemaProps | undefined {
   return isPlainObject(schema.properties) ? propertyOf(schema, name) : valuesOf(schema);
 }

@@ -1,4 +1,4 @@
-/** What stands beside an expression in `x-kubernetes-validations`. */
+/** Validates the members of `x-kubernetes-validations` rules other than the expressions. */
 import { type FieldError, invalidField, notSupported, requiredField } from "../validation/field-error.ts";
 import type { ValidationRule } from "../validation/rules.ts";
 import { child, index } from "../value/field-path.ts";

@@ -1,6 +1,6 @@
 /**
- * Checks values by `Rules`, in the words of Kubernetes' OpenAPI validator: `spec.size in body should be less than or
- * equal to 10`. Each rule is compiled once.
+ * Compiles `Rules` to checks with the messages of Kubernetes' OpenAPI validator: `spec.size in body should be less than
+ * or equal to 10`.
  */
 import { canonicalJson } from "../json/canonical-json.ts";
 import { isPlainObject } from "../value/plain-object.ts";
@@ -9,22 +9,22 @@ import { formatOf } from "./formats.ts";
 import { compilePattern } from "./pattern.ts";
 import type { JsonType, Rules } from "./rules.ts";
 
-/** As many errors as are collected for one object. */
+/** The limit of errors per object. */
 export const errorsMax = 1000;
 
-/** What is wrong so far. */
+/** The errors found so far. */
 export class ValidationReport {
   readonly errors: FieldError[] = [];
-  /** The field that the checked value is. */
+  /** The path of the checked value. */
   readonly base: string;
-  /** How many checks have passed: of several alternatives that fail, the one that fits best is told about. */
+  /** The number of passed checks: when all alternatives fail, the one with the most passed checks is reported. */
   passed = 0;
 
   constructor(base = "") {
     this.base = base;
   }
 
-  /** The path of a field, `path` being that within the checked value; Go's word for the root, which has none. */
+  /** The full path of a field; `path` is relative to the checked value. The root is `<nil>`, as in Go. */
   field(path: string): string {
     if (path === "") return this.base === "" ? "<nil>" : this.base;
     if (this.base === "") return path;
@@ -38,7 +38,7 @@ export class ValidationReport {
 
 export type Check = (value: unknown, path: string, report: ValidationReport) => void;
 
-/** Undefined when there is nothing to check. */
+/** Undefined when the rules check nothing. */
 export function compileRuleCheck(rules: Rules, nullable = false): Check | undefined {
   const checks = [
     typeCheck(rules),
@@ -101,7 +101,7 @@ const alwaysValid: Check = () => undefined;
 
 interface Attempt {
   readonly valid: number;
-  /** Of the alternative that fits best. */
+  /** The errors of the alternative with the most passed checks. */
   readonly closest: readonly FieldError[];
 }
 
@@ -165,15 +165,15 @@ function notCheck(not: Rules | undefined): Check | undefined {
   };
 }
 
-/** Such an error stands at the whole value, whatever part of it was tried. */
+/** The error of a junctor, whose field is the whole checked value. */
 function junctorError(path: string, report: ValidationReport, sentence: string): FieldError {
   return invalidField(report.field(""), "", `${JSON.stringify(path)} ${sentence}`);
 }
 
 function stringCheck({ minLength, maxLength, pattern, format }: Rules): Check | undefined {
   const expression = pattern === undefined || pattern === "" ? undefined : compilePattern(pattern);
-  const formed = format === undefined ? undefined : formatOf(format);
-  if (minLength === undefined && maxLength === undefined && expression === undefined && formed === undefined) {
+  const hasFormat = format === undefined ? undefined : formatOf(format);
+  if (minLength === undefined && maxLength === undefined && expression === undefined && hasFormat === undefined) {
     return undefined;
   }
   return (value, path, report) => {
@@ -185,14 +185,14 @@ function stringCheck({ minLength, maxLength, pattern, format }: Rules): Check | 
     } else if (expression !== undefined && !expression.test(value)) {
       report.add(invalidField(field, value, inBody(path, `should match '${pattern}'`)));
     }
-    if (formed !== undefined && !formed(value)) {
+    if (hasFormat !== undefined && !hasFormat(value)) {
       const detail = inBody(path, `must be of type ${format}: ${JSON.stringify(value)}`);
       report.add({ type: "FieldValueTypeInvalid", field, badValue: value, detail });
     }
   };
 }
 
-/** Whether a text has more than so many characters; most are told by their length alone. */
+/** Whether the text has more Unicode characters than this; its UTF-16 length decides most cases. */
 function isLonger(text: string, characters: number): boolean {
   if (text.length <= characters) return false;
   if (text.length > characters * 2) return true;
@@ -219,7 +219,7 @@ function numberCheck(rules: Rules): Check | undefined {
   };
 }
 
-/** Decimal fractions are rarely exact: 0.3 is three times 0.1. */
+/** Whether the quotient is an integer, with a tolerance since decimal fractions are inexact: 0.3 / 0.1. */
 function isInteger(quotient: number): boolean {
   const nearest = Math.round(quotient);
   return quotient === nearest || Math.abs(quotient - nearest) / (Math.abs(quotient) + Math.abs(nearest)) < 1e-9;
@@ -270,7 +270,7 @@ function objectCheck(rules: Rules): Check | undefined {
   };
 }
 
-/** Members that must be there, and rules for some of them. */
+/** Checks required members, and the rules of members. */
 function memberCheck({ required = [], properties = {} }: Rules): Check | undefined {
   const members = Object.entries(properties).flatMap(([name, rules]) => {
     const check = compileRuleCheck(rules);

@@ -1,15 +1,15 @@
-/** Which part of an old value a part of a new one was: by name in objects and maps, by keys in keyed lists. */
+/** Finds the part of an old value that corresponds to a part of the new one, for ratcheting and transition rules. */
 import { canonicalJson } from "../json/canonical-json.ts";
 import type { ListSchema, MapSchema, ObjectSchema } from "../schema.ts";
 import { isPlainObject } from "../value/plain-object.ts";
 
-/** Undefined where nothing was, or where the whole is one value whose parts come and go together. */
+/** The old member; undefined when there is none or the object is atomic. */
 export function correlateMember(schema: ObjectSchema | MapSchema, old: unknown, name: string): unknown {
   if (schema.atomic === true || !isPlainObject(old) || !Object.hasOwn(old, name)) return undefined;
   return old[name];
 }
 
-/** Finds old items; only those of keyed lists are known again. */
+/** Returns a function that finds the old item of an item by its keys; only items of map lists can be correlated. */
 export function correlateItems(schema: ListSchema, old: unknown): (item: unknown) => unknown {
   const { mapKeys } = schema;
   if (schema.listType !== "map" || mapKeys === undefined || !Array.isArray(old)) return () => undefined;

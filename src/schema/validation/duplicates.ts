@@ -1,4 +1,4 @@
-/** Items that a custom resource's sets and keyed lists hold more than once. */
+/** Finds duplicate items in set and map lists of custom resources. */
 import { canonicalJson } from "../json/canonical-json.ts";
 import { membersOf } from "../members.ts";
 import type { ListSchema, Schema } from "../schema.ts";
@@ -6,7 +6,7 @@ import { child, index, key } from "../value/field-path.ts";
 import { isPlainObject, setMember } from "../value/plain-object.ts";
 import { duplicateField, type FieldError } from "./field-error.ts";
 
-/** One error for each item that has come before. */
+/** One error for each item that equals an earlier one. */
 export function findDuplicates(schema: Schema, value: unknown, field: string): readonly FieldError[] {
   if (!canRepeat(schema)) return [];
   switch (schema.type) {

@@ -1,6 +1,6 @@
 import { goQuote } from "../value/go-quote.ts";
 
-/** One thing wrong with one field, in Kubernetes' form. */
+/** An error of one field, as Kubernetes' `field.Error`. */
 export interface FieldError {
   readonly type: FieldErrorType;
   /** `spec.containers[0].name`, `metadata.labels[app/x]`. */
@@ -42,15 +42,15 @@ export function invalidField(field: string, badValue: unknown, detail: string): 
   return { type: "FieldValueInvalid", field, badValue, detail };
 }
 
-/** Stands for a value that is not shown: what is wrong is how members go together. */
+/** A bad value that the message omits. */
 const omitted = Symbol("omitted");
 
-/** Members that do not go together; none of them is wrong by itself, and none is shown. */
+/** An invalid combination of members; the message shows no value. */
 export function invalidCombination(field: string, detail: string): FieldError {
   return { type: "FieldValueInvalid", field, badValue: omitted, detail };
 }
 
-/** A value that Go prints without quotes: `Invalid value: floppy: …`. */
+/** A value that Go formats without quotes: `Invalid value: floppy: …`. */
 class UnquotedText {
   readonly text: string;
   constructor(text: string) {
@@ -61,22 +61,22 @@ class UnquotedText {
   }
 }
 
-/** As `badValue`: a text that errors print as it is. */
+/** A `badValue` that is formatted without quotes. */
 export function unquoted(text: string): unknown {
   return new UnquotedText(text);
 }
 
-/** As `badValue`: a time in RFC 3339, printed as Go does. */
+/** A `badValue` for an RFC 3339 time, formatted as Go does. */
 export function unquotedTime(time: string): unknown {
   return unquoted(`${time.replace("T", " ").replace(/(?:\.0+|(\.\d*[1-9])0*)?Z$/, "$1")} +0000 UTC`);
 }
 
-/** A text of a type of its own, such as the name of a resource. */
+/** An invalid value of a Go type that is formatted without quotes, such as a resource name. */
 export function invalidUnquoted(field: string, text: string, detail: string): FieldError {
   return { type: "FieldValueInvalid", field, badValue: new UnquotedText(text), detail };
 }
 
-/** Labels and the like: `Invalid value: map[string]string{"app":"web"}: …`. */
+/** An invalid string map: `Invalid value: map[string]string{"app":"web"}: …`. */
 export function invalidMap(
   field: string,
   texts: Readonly<Record<string, string>> | undefined,
@@ -85,14 +85,14 @@ export function invalidMap(
   return { type: "FieldValueInvalid", field, badValue: unquoted(formatGoMap(texts)), detail };
 }
 
-/** As Go prints it: `map[string]string{"app":"web"}`. */
+/** Formats as Go's `%#v`: `map[string]string{"app":"web"}`. */
 export function formatGoMap(texts: Readonly<Record<string, string>> | undefined): string {
   if (texts === undefined) return "map[string]string(nil)";
   const members = Object.entries(texts).sort(([a], [b]) => (a < b ? -1 : 1));
   return `map[string]string{${members.map(([k, v]) => `${goQuote(k)}:${goQuote(v)}`).join(", ")}}`;
 }
 
-/** The supported values are listed in the order given. */
+/** Lists the supported values in the given order. */
 export function notSupported(field: string, badValue: unknown, supported: readonly string[]): FieldError {
   const quoted = supported.map((value) => goQuote(value));
   const detail = quoted.length === 0 ? "" : `supported values: ${quoted.join(", ")}`;
@@ -116,7 +116,7 @@ export function tooLong(field: string, bytes: number): FieldError {
   return { type: "FieldValueTooLong", field, badValue: "", detail: `may not be more than ${bytes} bytes` };
 }
 
-/** `actual` below zero means that the number is not known. */
+/** A negative `actual` means that the number is unknown. */
 export function tooMany(field: string, actual: number, most: number): FieldError {
   const items = most === 1 ? "item" : "items";
   const badValue = actual < 0 ? undefined : actual;
@@ -124,9 +124,9 @@ export function tooMany(field: string, actual: number, most: number): FieldError
 }
 
 /**
- * The sentence without the field: `Invalid value: "x": must be no more than 63 bytes`. Values are printed as Go does:
- * text quoted, numbers and booleans bare, lists of texts as `[]string{"a"}`, bytes as `[]byte{0x61}`, anything else as
- * JSON.
+ * The message without the field: `Invalid value: "x": must be no more than 63 bytes`. Values are formatted as in Go:
+ * strings quoted, numbers and booleans unquoted, string lists as `[]string{"a"}`, bytes as `[]byte{0x61}`, anything else
+ * as JSON.
  */
 export function renderFieldError(error: FieldError): string {
   const word = typeText[error.type];
@@ -167,7 +167,7 @@ function formatValue(value: unknown): string {
   }
 }
 
-/** Six times as many characters; a client that sent more knows them. */
+/** Each byte takes six characters of the message. */
 const BYTES_SHOWN_MAX = 4096;
 
 function formatByte(byte: number): string {

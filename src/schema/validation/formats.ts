@@ -1,4 +1,4 @@
-/** The formats of text that Kubernetes 1.33 checks in custom resources; others say nothing about a value. */
+/** The string formats that Kubernetes 1.33 checks in custom resources; it ignores all others. */
 import { isIP, isIPv6 } from "node:net";
 import { parseDuration } from "../value/time.ts";
 
@@ -38,7 +38,7 @@ const UNIT = [
   "w|wks?|weeks?",
 ].join("|");
 const DURATION = new RegExp(String.raw`^\s*(?:\d+(?:\.\d+)?\s*(?:${UNIT})\s*)+$`, "i");
-/** The first digits tell who issued a card, and how long its number is. */
+/** The first digits identify the card's issuer and determine the length of the number. */
 const CARD = new RegExp(
   [
     String.raw`^(?:4\d{12}(?:\d{3}){0,2}`,
@@ -78,7 +78,7 @@ function email(text: string): boolean {
   return EMAIL.test(address) && !/^\.|\.\.|\.@|@\.|\.$/.test(address);
 }
 
-/** The sum of all digits of a card's number, every second one doubled. */
+/** The Luhn checksum. */
 function creditCard(text: string): boolean {
   const digits = text.replace(/[^0-9]+/g, "");
   if (!CARD.test(digits)) return false;
@@ -111,7 +111,7 @@ const formats: ReadonlyMap<string, Check> = new Map<string, Check>([
   ["bsonobjectid", matches(/^[0-9a-f]{24}$/i)],
   ["uri", matches(URI)],
   ["email", email],
-  // All labels together are limited as well as each of them.
+  // Both the whole name and each label have a maximum length.
   [
     "hostname",
     (text) => text.length <= 255 && HOSTNAME.test(text) && text.split(".").every((part) => part.length <= 63),

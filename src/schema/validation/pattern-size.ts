@@ -1,14 +1,14 @@
 const REPEATED = /\{(\d+)(,?)(\d*)\}/y;
 
 /**
- * About how many instructions an expression of RE2 is compiled to, known without compiling it: repetitions multiply.
+ * Estimates the number of instructions of an RE2 expression without compiling it: repetitions multiply.
  *
  *     [a-z]{1,63}  63     ((ab){10}){100}  4200
  */
 export function patternSize(source: string): number {
   const outer: number[] = [];
   let sum = 0;
-  // Of what a repetition that follows would repeat.
+  // The size of the preceding item, which a repetition would multiply.
   let last = 0;
   for (let at = 0; at < source.length; at++) {
     const character = source[at]!;
@@ -23,7 +23,7 @@ export function patternSize(source: string): number {
       REPEATED.lastIndex = at;
       const [whole = "", least = "", comma = "", most = ""] = REPEATED.exec(source) ?? [];
       const times = Math.max(1, Number(most || least) + (comma !== "" && most === "" ? 1 : 0));
-      // A brace that repeats nothing stands for itself.
+      // A brace that is not a repetition is a literal.
       sum += whole === "" ? 1 : last * (times - 1);
       last = whole === "" ? 1 : last * times;
       at += Math.max(0, whole.length - 1);
@@ -39,7 +39,7 @@ export function patternSize(source: string): number {
   return outer.reduce((all, each) => all + each, sum);
 }
 
-/** The place of the last character of a letter, an escape or a class. */
+/** The index of the last character of a literal, an escape or a class. */
 function endOfAtom(source: string, start: number): number {
   if (source[start] === "\\") {
     const isNamed = /[pPx]/.test(source[start + 1] ?? "") && source[start + 2] === "{";
@@ -48,7 +48,7 @@ function endOfAtom(source: string, start: number): number {
   }
   if (source[start] !== "[") return start;
   let at = start + (source[start + 1] === "^" ? 2 : 1);
-  // A bracket that comes first stands for itself.
+  // A leading bracket is a literal.
   if (source[at] === "]") at++;
   for (; at < source.length && source[at] !== "]"; at++) {
     if (source[at] === "\\") at++;

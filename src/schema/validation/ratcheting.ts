@@ -1,4 +1,4 @@
-/** Validation of an update: what was invalid before and has not been touched may stay. */
+/** Ratcheting validation of updates: unchanged parts of a custom resource can stay invalid. */
 
 import { membersOf } from "../members.ts";
 import type { Schema } from "../schema.ts";
@@ -11,10 +11,7 @@ import { findDuplicates } from "./duplicates.ts";
 import type { FieldError } from "./field-error.ts";
 import { rulesCheckOf, validate } from "./validate.ts";
 
-/**
- * As `validate`, without the errors of parts that are as they were. Only of custom resources: what else is invalid must
- * be put right by whoever comes by.
- */
+/** As `validate`, without the errors of unchanged parts. Kubernetes ratchets only custom resources in this way. */
 export function validateWithRatcheting(
   schema: Schema,
   value: unknown,

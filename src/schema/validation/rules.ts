@@ -1,14 +1,11 @@
-/**
- * What values of a schema must satisfy beyond their form: the value validations of a structural OpenAPI schema, as
- * plain readonly data. `validate.ts` reads them; nothing changes a value for their sake.
- */
+/** The value validations of a structural OpenAPI schema, as plain readonly data. `validate.ts` applies them. */
 
 export type JsonType = "string" | "number" | "integer" | "boolean" | "array" | "object";
 
 export interface Rules {
-  /** Any of these; absent, decoding has checked the type, or any type will do. */
+  /** The value has one of these types. Absent when decoding has checked the type or any type is allowed. */
   readonly types?: readonly JsonType[];
-  /** A name of `formats.ts`; unknown ones are not checked. */
+  /** A name in `formats.ts`; unknown formats are not checked. */
   readonly format?: string;
   readonly minimum?: number;
   readonly exclusiveMinimum?: boolean;
@@ -18,7 +15,7 @@ export interface Rules {
   /** In characters. */
   readonly minLength?: number;
   readonly maxLength?: number;
-  /** A regular expression of RE2, found anywhere in the text. */
+  /** An RE2 regular expression that matches anywhere in the text. */
   readonly pattern?: string;
   readonly minItems?: number;
   readonly maxItems?: number;
@@ -28,28 +25,28 @@ export interface Rules {
   /** Any JSON values. */
   readonly enum?: readonly unknown[];
   readonly required?: readonly string[];
-  /** No members at all. */
+  /** The object must have no members. */
   readonly closed?: true;
   readonly allOf?: readonly Rules[];
   readonly anyOf?: readonly Rules[];
   readonly oneOf?: readonly Rules[];
   readonly not?: Rules;
-  /** Inside `allOf`, `anyOf`, `oneOf` and `not`: rules for members and items that the schema around them describes. */
+  /** Inside `allOf`, `anyOf`, `oneOf` and `not`: further rules for members and items that the schema specifies. */
   readonly properties?: Readonly<Record<string, Rules>>;
   readonly items?: Rules;
-  /** `x-kubernetes-validations`, in the order they are reported. */
+  /** `x-kubernetes-validations`, in the order of their errors. */
   readonly validations?: readonly ValidationRule[];
 }
 
-/** One rule in the Common Expression Language. */
+/** One rule in the Common Expression Language (CEL). */
 export interface ValidationRule {
   readonly rule: string;
   readonly message?: string;
   readonly messageExpression?: string;
   readonly reason?: ValidationReason;
-  /** Of the field at fault, relative to the value: `.spec.size`, `.labels['x']`. */
+  /** The field of the error, relative to the value: `.spec.size`, `.labels['x']`. */
   readonly fieldPath?: string;
-  /** The rule is evaluated without an old value too: `oldSelf` is then an optional. */
+  /** The rule is also evaluated without an old value: `oldSelf` is an optional. */
   readonly optionalOldSelf?: boolean;
 }
 

@@ -1,7 +1,7 @@
 /**
- * What the schema alone can say against a value: its rules, text outside a closed set, items that a set or a keyed list
- * holds twice. Types have been checked by `decode`, but for parts of custom resources. Rules that look at more than one
- * field live with the kinds; expressions are evaluated by whoever knows the old value.
+ * Validates a value by its schema: value rules, enums, duplicate items of set and map lists. `decode` has checked types
+ * already, except in custom resources. Validation across fields belongs to the kinds; CEL rules, which need the old
+ * value, are evaluated elsewhere.
  */
 
 import { membersOf } from "../members.ts";
@@ -12,7 +12,7 @@ import { type Check, compileRuleCheck, memberPath, ValidationReport } from "./ch
 import { findDuplicates } from "./duplicates.ts";
 import { type FieldError, notSupported } from "./field-error.ts";
 
-/** All errors at once, up to `errorsMax`. `field` is the path of the value, empty for a whole object. */
+/** Returns all errors, up to `errorsMax`. `field` is the path of the value, empty for a whole object. */
 export function validate(schema: Schema, value: unknown, field = ""): readonly FieldError[] {
   const check = checkOf(schema);
   if (check === null) return [];
@@ -22,7 +22,7 @@ export function validate(schema: Schema, value: unknown, field = ""): readonly F
   return report.errors;
 }
 
-/** Null for schemas that say nothing. */
+/** Null for schemas without rules. */
 const checks = new WeakMap<Schema, Check | null>();
 
 function checkOf(schema: Schema): Check | null {
@@ -58,7 +58,7 @@ function hasEnumCheck(schema: StringSchema): boolean {
 
 const rulesChecks = new WeakMap<Schema, Check | null>();
 
-/** What a schema asks of a value besides what it asks of its parts. */
+/** The check of the schema's own rules, without those of its members and items. */
 export function rulesCheckOf(schema: Schema): Check | undefined {
   let check = rulesChecks.get(schema);
   if (check === undefined) {
@@ -97,7 +97,7 @@ function partsCheck(schema: Schema): Check | null {
 function enumCheck(values: readonly string[]): Check {
   const allowed = new Set(values);
   return (value, path, report) => {
-    // Whether a member may be empty is the kind's to say.
+    // The kind's validation decides whether the field can be empty.
     if (typeof value === "string" && value !== "" && !allowed.has(value)) {
       report.add(notSupported(report.field(path), value, [...allowed].sort()));
     }

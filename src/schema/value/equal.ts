@@ -1,4 +1,4 @@
-/** Whether two JSON-like values are the same. A member that is `undefined` counts as absent. */
+/** Whether two JSON-like values are equal. A member that is `undefined` counts as absent. */
 export function deepEqual(a: unknown, b: unknown): boolean {
   if (Object.is(a, b)) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;

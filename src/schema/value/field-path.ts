@@ -13,7 +13,7 @@ export function key(parent: string, name: string): string {
   return `${parent}[${name}]`;
 }
 
-/** Joins the steps of a walk: names become `.name`, numbers `[n]`. */
+/** Joins steps to a path: names become `.name`, numbers `[n]`. */
 export function joinPath(steps: readonly (string | number)[]): string {
   let path = "";
   for (const step of steps) {
@@ -24,8 +24,8 @@ export function joinPath(steps: readonly (string | number)[]): string {
 }
 
 /**
- * The steps of a path: `spec.containers[0].name` → `["spec", "containers", 0, "name"]`. A bracket that holds no number
- * is a key and may contain dots.
+ * Splits a path: `spec.containers[0].name` → `["spec", "containers", 0, "name"]`. Brackets around anything but a number
+ * contain a key, which can contain dots.
  */
 export function splitPath(path: string): (string | number)[] {
   const steps: (string | number)[] = [];

@@ -1,20 +1,20 @@
 /**
- * Sets of managed fields (FieldsV1), of which many objects have the same: they share one, which is frozen, and its
- * text. Reading and writing an object would otherwise be mostly the reading and writing of its sets.
+ * Interns FieldsV1 values (`managedFields`) and their JSON text: many objects have equal sets, which then share one
+ * frozen value. Decoding and encoding an object would otherwise spend most of the time on these sets.
  */
 import { deepFreeze } from "./freeze.ts";
 
 const sets = new Map<string, object>();
 const texts = new WeakMap<object, string>();
-/** The oldest are forgotten first. */
+/** The oldest are evicted first. */
 const SETS_MAX = 1000;
-/** Longer ones are not worth the memory. */
+/** In characters. Longer sets are not cached. */
 const LENGTH_MAX = 8192;
 
-/** Throws a `SyntaxError` for text that is no JSON. */
+/** Throws a `SyntaxError` when the text is not JSON. */
 export function parseFieldsV1(text: string): unknown {
-  const known = sets.get(text);
-  if (known !== undefined) return known;
+  const cached = sets.get(text);
+  if (cached !== undefined) return cached;
   const set: unknown = JSON.parse(text);
   return typeof set === "object" && set !== null ? cacheSet(text, set) : set;
 }
@@ -23,7 +23,7 @@ export function stringifyFieldsV1(set: unknown): string {
   return (texts.get(set as object) ?? JSON.stringify(set)) || "null";
 }
 
-/** The set that stands for all that read the same. Members in another order are another set. */
+/** Returns the shared value for all sets with the same text. Members in another order make another set. */
 export function internFieldsV1<S extends object>(set: S): S {
   if (texts.has(set)) return set;
   const text = JSON.stringify(set);

@@ -1,10 +1,10 @@
-/** Freezes a JSON-like value all the way down and returns it; parts that are frozen already are taken as done. */
+/** Freezes a JSON-like value recursively and returns it; skips parts that are frozen already. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value === "object" && value !== null) freeze(value);
   return value;
 }
 
-/** Without lists of members: most objects of a server pass through here, and again whenever they change. */
+/** Hot path for every object in the watch cache: iterates without allocating lists of members. */
 function freeze(value: object): void {
   if (Object.isFrozen(value) || ArrayBuffer.isView(value)) return;
   Object.freeze(value);

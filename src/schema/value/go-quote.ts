@@ -1,9 +1,9 @@
-/** Text between double quotes as Go quotes it: `\x01` where JSON has `\u0001`, and no escapes JSON alone knows. */
+/** Quotes text as Go's `strconv.Quote` does: `\x01` where JSON has `\u0001`. */
 export function goQuote(text: string): string {
   return PLAIN.test(text) ? `"${text}"` : `"${escapeText(text).replaceAll('"', '\\"')}"`;
 }
 
-/** One byte of what should have been JSON, as Go's parser names it: `'\x01'`, `'ï'`. */
+/** Quotes a byte as errors of Go's JSON parser do: `'\x01'`, `'ï'`. */
 export function goQuoteByte(byte: number): string {
   if (byte === 0x27) return "'\\''";
   return `'${escapeText(String.fromCharCode(byte))}'`;
@@ -22,7 +22,7 @@ const SHORT: Readonly<Record<string, string>> = {
 };
 
 function escapeText(text: string): string {
-  // By code points: what Go does not print are control characters, unassigned ones, and all blanks but the plain one.
+  // Go escapes control and unassigned characters, and all white space except the ASCII space.
   return text.replace(
     /\\|(?! )[\p{C}\p{Z}]/gu,
     (character) => SHORT[character] ?? formatCode(character.codePointAt(0) ?? 0),

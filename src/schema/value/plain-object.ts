@@ -1,23 +1,23 @@
-/** Plain objects made from text that strangers wrote. */
+/** Plain objects with untrusted member names, such as `__proto__`. */
 
 export function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value) && !ArrayBuffer.isView(value);
 }
 
-/** Assigns a member, `__proto__` included: as a member of its own, never as the prototype. */
+/** Assigns an own member; `__proto__` never becomes the prototype. */
 export function setMember(target: Record<string, unknown>, name: string, value: unknown): void {
   if (name === "__proto__") {
     Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true });
   } else target[name] = value;
 }
 
-/** Asks nobody for a list of names. */
+/** Does not allocate a list of names. */
 export function hasNoMembers(value: object): boolean {
   for (const _ in value) return false;
   return true;
 }
 
-/** By their UTF-16 units. Mostly they are in order already. */
+/** Sorted by UTF-16 code units. Most objects are sorted already. */
 export function sortedNames(members: object): readonly string[] {
   const names = Object.keys(members);
   for (let index = 1; index < names.length; index++) {

@@ -1,6 +1,6 @@
 /**
- * Amounts as Kubernetes writes them: `500m`, `64Mi`, `1e3`. Exact, in units of 10^-9; one written form per value and
- * format, so that equal amounts have equal text.
+ * Kubernetes quantities: `500m`, `64Mi`, `1e3`. Exact, in units of 10^-9; one canonical text per amount and format, so
+ * that equal quantities have equal text.
  */
 
 export interface Quantity {
@@ -30,9 +30,9 @@ const pattern = /^([+-]?)(\d*)(?:\.(\d*))?([eEinumkKMGTP]*)([-+]?\d*)$/;
 export const quantityHint =
   "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
-/** Undefined when the text is no quantity. Finer than a nano rounds away from zero. */
+/** Undefined when the text is not a quantity. Fractions of a nano round away from zero. */
 export function parseQuantity(text: string): Quantity | undefined {
-  // Longer digits than any amount needs would only make the arithmetic slow.
+  // Bounds the cost of the arithmetic.
   if (text.length > 256) return undefined;
   const parts = pattern.exec(text);
   if (parts === null) return undefined;
@@ -75,7 +75,7 @@ function scaleToNanos(digits: bigint, decimals: number, scale: Scale): bigint {
   return (numerator + denominator - 1n) / denominator;
 }
 
-/** The canonical text: no fraction, the largest suffix that needs none. */
+/** The canonical text: the largest suffix without a fraction. */
 export function formatQuantity(quantity: Quantity): string {
   const { nanos } = quantity;
   if (nanos === 0n) return "0";
@@ -101,10 +101,10 @@ function formatBinary(amount: bigint): string {
   return `${mantissa}${binarySuffixes[steps]}`;
 }
 
-// Most amounts that pass are written canonically already: small whole numbers with a plain suffix.
+// Fast path: most quantities are canonical already, small integers with a common suffix.
 const canonicalPattern = /^(?:0|[1-9]\d{0,2}[mkMG]?|[1-9]\d{0,2}(?:Mi|Gi))$/;
 
-/** The canonical text of an amount, rounded up to `milli`s if asked for; undefined when the text is no quantity. */
+/** The canonical text, rounded up to thousandths with `milli`; undefined when the text is not a quantity. */
 export function canonicalizeQuantity(text: string, milli = false): string | undefined {
   if (canonicalPattern.test(text)) return text;
   const quantity = parseQuantity(text.trim());

@@ -1,4 +1,4 @@
-/** RFC 3339 instants and Go durations: canonical text, and the numbers that protobuf carries. */
+/** RFC 3339 times and Go durations: canonical text, and the numbers of their protobuf encoding. */
 
 const rfc3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:[.,](\d+))?([Zz]|([+-])(\d\d):(\d\d))$/;
 const canonicalTime = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$/;
@@ -9,13 +9,13 @@ export interface Instant {
   readonly nanos: number;
 }
 
-/** Undefined when the text is no RFC 3339 time or names a day that does not exist. */
+/** Undefined when the text is not an RFC 3339 time or the day does not exist. */
 export function parseInstant(text: string): Instant | undefined {
   const seconds = text.length === 20 ? canonicalSeconds(text) : undefined;
   return seconds === undefined ? parseAnyInstant(text) : { seconds, nanos: 0 };
 }
 
-/** The seconds of a time in canonical form, which is what objects hold; undefined for others. Ten times faster. */
+/** The seconds of a time in canonical format, which stored objects have; undefined for others. Ten times faster. */
 function canonicalSeconds(text: string): number | undefined {
   const marks =
     text.charCodeAt(4) === DASH &&
@@ -31,7 +31,7 @@ function canonicalSeconds(text: string): number | undefined {
   const hour = twoDigits(text, 11);
   const minute = twoDigits(text, 14);
   const second = twoDigits(text, 17);
-  // Every comparison with a number that is none fails.
+  // Every comparison with NaN is false.
   const inRange = month >= 1 && month <= 12 && day >= 1 && day <= 28 && hour < 24 && minute < 60 && second < 60;
   return inRange && year >= 0
     ? ((daysSinceEpoch(year, month, day) * 24 + hour) * 60 + minute) * 60 + second
@@ -47,7 +47,7 @@ const LETTER_Z = 0x5a;
 const EARLIEST = -62_167_219_200;
 const LATEST = 253_402_300_799;
 
-/** Not a number where either is no digit. */
+/** NaN when either character is not a digit. */
 function twoDigits(text: string, at: number): number {
   const tens = text.charCodeAt(at) - 0x30;
   const ones = text.charCodeAt(at + 1) - 0x30;
@@ -85,7 +85,7 @@ function parseAnyInstant(text: string): Instant | undefined {
   date.setUTCHours(hour, minute, second);
   const offset = (parts[9] === "-" ? 1 : -1) * offsetMinutes * 60;
   const seconds = date.getTime() / 1000 + offset;
-  // In UTC the year may lie outside those that four digits can name.
+  // The offset can move the year in UTC outside 0 to 9999.
   return seconds < EARLIEST || seconds > LATEST ? undefined : { seconds, nanos };
 }
 
@@ -94,7 +94,7 @@ function daysIn(year: number, month: number): number {
   return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;
 }
 
-/** `2006-01-02T15:04:05Z`, and with six decimals when `micro`. Years outside 0–9999 have no such text. */
+/** `2006-01-02T15:04:05Z`, with six decimals when `micro`. The year must be 0 to 9999. */
 export function formatInstant(instant: Instant, micro: boolean): string {
   const seconds = Math.floor(instant.seconds);
   const days = Math.floor(seconds / 86_400);
@@ -122,12 +122,12 @@ function formatDay(days: number): string {
   return `${pairs[Math.floor(year / 100)]}${pairs[year % 100]}-${pairs[month]}-${pairs[day]}`;
 }
 
-/** A moment in milliseconds since 1970 as `metav1.Time` has it: UTC, the seconds rounded down. */
+/** Formats milliseconds since 1970 as `metav1.Time`: UTC, rounded down to seconds. */
 export function formatTime(milliseconds: number): string {
   return formatInstant(instantOf(milliseconds), false);
 }
 
-/** A moment in milliseconds since 1970 as `metav1.MicroTime` has it. */
+/** Formats milliseconds since 1970 as `metav1.MicroTime`. */
 export function formatMicroTime(milliseconds: number): string {
   return formatInstant(instantOf(milliseconds), true);
 }
@@ -137,7 +137,7 @@ function instantOf(milliseconds: number): Instant {
   return { seconds, nanos: Math.floor((milliseconds - seconds * 1000) * 1_000_000) };
 }
 
-/** A time in UTC and whole seconds; undefined when it is none. */
+/** Converts a time to UTC and whole seconds or microseconds; undefined when the text is not a time. */
 export function canonicalizeTime(text: string, micro: boolean): string | undefined {
   if (!micro && canonicalTime.test(text)) return text;
   const instant = parseInstant(text);
@@ -157,7 +157,7 @@ const nanosPer: Readonly<Record<string, bigint>> = {
 };
 const longestDuration = 2n ** 63n - 1n;
 
-/** A Go duration (`1h2m3.5s`, `-1.5h`, `0`) in nanoseconds; undefined when it is none or does not fit 64 bits. */
+/** Parses a Go duration (`1h2m3.5s`, `-1.5h`, `0`) to nanoseconds; undefined when invalid or out of 64 bits. */
 export function parseDuration(text: string): bigint | undefined {
   const negative = text.startsWith("-");
   const body = negative || text.startsWith("+") ? text.slice(1) : text;
@@ -176,7 +176,7 @@ export function parseDuration(text: string): bigint | undefined {
   return negative ? -total : total;
 }
 
-/** As Go prints it: `1h0m0s`, `1.5s`, `20ms`, `0s`. */
+/** Formats as Go does: `1h0m0s`, `1.5s`, `20ms`, `0s`. */
 export function formatDuration(nanos: bigint): string {
   if (nanos === 0n) return "0s";
   const sign = nanos < 0n ? "-" : "";

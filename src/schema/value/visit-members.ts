@@ -1,11 +1,11 @@
 /**
- * Reads the members of an object in a fixed order. A loop over names looks each of them up anew; a function that has
- * the names written in its text finds them where they were the last time, which halves the time that encoding takes.
+ * Visits the members of an object in a fixed order by generated code. A loop with computed names is a megamorphic
+ * property access; constant names in the program text let V8 use inline caches, which halves the encoding time.
  */
 
-/** What is done with a member, and what where it is absent. */
+/** Handles one member, present or absent. */
 export interface Visitor<Sink> {
-  /** Undefined stands for the whole object. */
+  /** Undefined visits the whole object. */
   readonly name: string | undefined;
   visit(sink: Sink, value: unknown): void;
   absent?(sink: Sink): void;
@@ -13,7 +13,7 @@ export interface Visitor<Sink> {
 
 export type VisitMembers<Sink> = (sink: Sink, object: Readonly<Record<string, unknown>>) => void;
 
-/** Null counts as absent. Only names become program text, quoted as JSON quotes them. */
+/** Null counts as absent. Only the member names become program text, quoted as JSON. */
 export function visitMembers<Sink>(visitors: readonly Visitor<Sink>[]): VisitMembers<Sink> {
   const lines = visitors.map(({ name, absent }, index) => {
     if (name === undefined) return `visit${index}(sink, object);`;
@@ -23,7 +23,7 @@ export function visitMembers<Sink>(visitors: readonly Visitor<Sink>[]): VisitMem
   });
   const names = [...visitors.map((_, index) => `visit${index}`), ...visitors.map((_, index) => `absent${index}`)];
   const text = `"use strict"; return (sink, object) => { let value; ${lines.join("\n")} };`;
-  // The text is made of member names alone, each inside quotes.
+  // Safe: the text contains only indexes and JSON-quoted member names.
   const make = new Function(...names, text) as (...calls: readonly unknown[]) => VisitMembers<Sink>;
   return make(...visitors.map(({ visit }) => visit), ...visitors.map(({ absent }) => absent));
 }

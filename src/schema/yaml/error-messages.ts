@@ -1,8 +1,8 @@
-/** What is wrong with a YAML text in the words of Go's reader, which Kubernetes' users know. */
+/** Translates js-yaml's errors to those of Go's YAML parser, which Kubernetes shows. */
 
 interface GoMessage {
   readonly text: string;
-  /** Found while characters were being read; Go counts the lines of such errors from one, those of others from zero. */
+  /** An error of the scanner: Go counts its line from one, and that of parser errors from zero. */
   readonly scanning: boolean;
 }
 
@@ -35,7 +35,7 @@ const GO_MESSAGES: Readonly<Record<string, GoMessage>> = {
   "unacceptable YAML version of the document": parsing("found incompatible YAML document"),
 };
 
-/** Found before any line is known. */
+/** Errors without a line. */
 const UNREADABLE_REASONS: ReadonlySet<string> = new Set([
   "the stream contains non-printable characters",
   "null byte is not allowed in input",
@@ -55,14 +55,14 @@ function goMessageOf(reason: string): GoMessage {
   return GO_MESSAGES[reason] ?? scanning(reason);
 }
 
-/** A tab before what may go on with the plain text of the line above, or one where something new must start. */
+/** A tab can continue the plain scalar of the line above, or begin a new token; Go's message depends on which. */
 function goMessageOfTab(text: string, line: number): GoMessage {
   const above = text
     .split("\n")
     .slice(0, line)
     .findLast((one) => one.trim() !== "");
-  const isGoingOn = above !== undefined && !/[:\-"'\]}]$/.test(above.trim());
+  const continuesScalar = above !== undefined && !/[:\-"'\]}]$/.test(above.trim());
   return scanning(
-    isGoingOn ? "found a tab character that violates indentation" : "found character that cannot start any token",
+    continuesScalar ? "found a tab character that violates indentation" : "found character that cannot start any token",
   );
 }

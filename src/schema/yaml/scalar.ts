@@ -1,6 +1,6 @@
 /**
- * Plain YAML scalars as Kubernetes' own reader takes them: YAML 1.1 words and numbers (`yes`, `0644`), no dates, no
- * base-60 numbers.
+ * Resolves plain YAML scalars as Kubernetes does: YAML 1.1 booleans and numbers (`yes`, `0644`), no dates, no base-60
+ * numbers.
  */
 
 const words: ReadonlyMap<string, boolean | null> = new Map<string, boolean | null>([
@@ -13,7 +13,7 @@ const decimal = /^[-+]?(?:0|[1-9][\d_]*)$/;
 const based = /^([-+]?)0([xXbBoO]?)([\da-fA-F_]+)$/;
 const real = /^[-+]?(?:\.[\d_]+|\d[\d_]*(?:\.[\d_]*)?)(?:[eE][-+]?\d+)?$/;
 
-/** What an untagged plain scalar means. Infinite numbers, NaN and numbers too large have no JSON form and stay text. */
+/** Resolves an untagged plain scalar. Infinities, NaN and overflowing numbers are not valid JSON and stay strings. */
 export function resolvePlain(text: string): string | number | boolean | null {
   const value = resolve(text);
   return typeof value === "number" && !Number.isFinite(value) ? text : value;
@@ -43,7 +43,7 @@ function basedNumber(text: string): number | undefined {
   return sign === "-" ? -value : value;
 }
 
-/** What a tagged scalar means; undefined when the text does not fit the tag or the tag is not known. */
+/** Resolves a tagged scalar; undefined when the text does not match the tag or the tag is unknown. */
 export function resolveTagged(tag: string, text: string): string | number | boolean | null | undefined {
   const value = resolvePlain(text);
   switch (tag) {

@@ -1,6 +1,6 @@
 /**
- * YAML in both directions. Values are JSON-like: no dates, text for keys. Every member remembers its line, so that
- * errors in configuration files can name it.
+ * Parses and writes YAML. Values are JSON-like: no dates, strings as keys. A parsed document has the line of every
+ * member, for errors in configuration files.
  */
 import { dump, EVENT_ID, type Event, getScalarValue, parseEvents, SCALAR_STYLE_PLAIN, YAMLException } from "js-yaml";
 import { joinPath } from "../value/field-path.ts";
@@ -14,16 +14,16 @@ export interface YamlDocument {
   readonly value: unknown;
   /** The line, counted from one, of a field such as `spec.ports[0].name`; undefined when the document has none. */
   line(path: string): number | undefined;
-  /** Paths of members that a mapping names more than once; the last one's value counts. */
+  /** Paths of members that occur more than once in a mapping; the last value counts. */
   readonly duplicates: readonly string[];
 }
 
 const depthMax = 200;
-/** Values that aliases may repeat in one text; a few nested aliases would otherwise stand for billions. */
+/** Bounds the values that aliases repeat in one text; nested aliases could otherwise expand to billions. */
 const aliasedMax = 100_000;
 const duplicatesMax = 100;
 
-/** Throws a `SyntaxError` with the line when the text is no YAML, nests too deeply or repeats too much by aliases. */
+/** Throws a `SyntaxError` with the line when the text is not YAML, nests too deeply or has excessive aliases. */
 export function parseYaml(text: string): readonly YamlDocument[] {
   let events: readonly Event[];
   try {
@@ -35,7 +35,7 @@ export function parseYaml(text: string): readonly YamlDocument[] {
   return new Builder(text, events).documents();
 }
 
-/** What a strict reader says of members that are named twice: `line 3: key "a" already set in map`. */
+/** The errors of a strict parser for duplicate members: `line 3: key "a" already set in map`. */
 export function describeDuplicateKeys(document: YamlDocument | undefined): readonly string[] {
   return (document?.duplicates ?? []).map((path) => {
     const [name = ""] = /[^.[\]]*\]?$/.exec(path) ?? [];
@@ -43,14 +43,14 @@ export function describeDuplicateKeys(document: YamlDocument | undefined): reado
   });
 }
 
-/** Block style, members in alphabetical order, as Kubernetes' tools write it. */
+/** Block style with members in alphabetical order, as kubectl writes it. */
 export function encodeYaml(value: unknown): string {
   return dump(value, { sortKeys: true, noRefs: true, lineWidth: -1, seqNoIndent: true, quoteStyle: "double" });
 }
 
 interface Anchored {
   readonly value: unknown;
-  /** How many values stand behind it, itself included. */
+  /** The number of values it contains, itself included. */
   readonly size: number;
 }
 
@@ -171,7 +171,7 @@ class Builder {
       if (Object.hasOwn(members, name) && this.#duplicates.length < duplicatesMax) {
         this.#duplicates.push(joinPath(this.#steps));
       }
-      // The name's line, which is where a reader looks, even if the value begins further down.
+      // The line of the name, even if the value begins on a later line.
       this.recordOffset(event);
       const member = this.#value();
       this.#steps.pop();
@@ -183,7 +183,7 @@ class Builder {
     return { value: members, size };
   }
 
-  /** `<<: *defaults`: members that the mapping does not name itself. */
+  /** `<<: *defaults`: adds members that the mapping does not have. */
   #merge(members: Record<string, unknown>, source: unknown): void {
     if (!isPlainObject(source)) throw new SyntaxError("yaml: map merge requires map or sequence of maps as the value");
     for (const name of Object.keys(source)) if (!Object.hasOwn(members, name)) setMember(members, name, source[name]);
