@@ -7,7 +7,7 @@ import { membersOf } from "../members.ts";
 import type { ListSchema, MapSchema, ObjectSchema, Schema } from "../schema.ts";
 import { depthMax } from "../value/limits.ts";
 import { isPlainObject, setMember } from "../value/plain-object.ts";
-import { type DecodeContext, type Decoder, reportError, reportUnknown } from "./walk.ts";
+import { type DecodeContext, type Decoder, reportError, reportUnknown } from "./context.ts";
 
 type DecoderOf = (schema: Schema) => Decoder;
 
