@@ -2,7 +2,7 @@
 import { type ListSchema, type MapSchema, type ObjectSchema, type Schema, schemaOf } from "../schema/schema.ts";
 import { validatingAdmissionPolicyKind } from "./admissionregistration/validating-admission-policy/kind.ts";
 import { validatingAdmissionPolicyBindingKind } from "./admissionregistration/validating-admission-policy-binding/kind.ts";
-import type { ApiObject, Kind } from "./kind.ts";
+import type { Kind } from "./kind.ts";
 import { ipAddressKind } from "./networking/ip-address/kind.ts";
 import { serviceCIDRKind } from "./networking/service-cidr/kind.ts";
 
@@ -29,22 +29,17 @@ function removalWarning(kind: string): string {
   return `admissionregistration.k8s.io/v1beta1 ${kind} is deprecated in v1.31+, unavailable in v1.34+`;
 }
 
-function betaVersionOf<T extends ApiObject>(kind: Kind<T>, lifecycle: Lifecycle): Kind {
+function betaVersionOf(kind: Kind, lifecycle: Lifecycle): Kind {
   const version = "v1beta1";
   const [group = ""] = kind.group.split(".");
-  const renamed = createRenamer((name) => name.replace(`${group}/${kind.version}.`, `${group}/${version}.`));
-  const beta: Kind<T> = {
+  const rename = createRenamer((name) => name.replace(`${group}/${kind.version}.`, `${group}/${version}.`));
+  return {
     ...kind,
     ...lifecycle,
     version,
-    schema: renamed(kind.schema) as Kind<T>["schema"],
-    conversion: {
-      storageKind: kind as unknown as Kind,
-      toStorage: (object) => object,
-      fromStorage: (object) => object as T,
-    },
+    schema: rename(kind.schema) as Kind["schema"],
+    conversion: { storageKind: kind, toStorage: (object) => object, fromStorage: (object) => object },
   };
-  return beta as unknown as Kind;
 }
 
 /** The same schemas under other names. */

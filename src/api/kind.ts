@@ -38,6 +38,8 @@ export interface Kind<T extends ApiObject = ApiObject> {
   /** What is said to who asks for another field, where it is not what most kinds say. */
   readonly unsupportedFieldMessage?: (field: string) => string;
   readonly strategy: Strategy<T>;
+  /** A delete answers with the object as it was, deleted or not, instead of with a `Status`. */
+  readonly returnsDeletedObject?: true;
   /**
    * What the name must look like; a lower-case DNS subdomain when absent. Returns what is wrong, in Kubernetes' words.
    */

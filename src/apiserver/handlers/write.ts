@@ -1,5 +1,4 @@
 import type { Namespace } from "../../api/core/namespace/schema.ts";
-import { answersDeleted } from "../../api/deleted-answer.ts";
 import type { ApiObject, SubresourceStrategy } from "../../api/kind.ts";
 import { deleteOptions as deleteOptionsSchema, type DeleteOptions as SentOptions } from "../../api/meta/options.ts";
 import { create } from "../../registry/create.ts";
@@ -8,8 +7,8 @@ import { deleteCollection } from "../../registry/delete-collection.ts";
 import { deleteNamespace } from "../../registry/delete-namespace.ts";
 import { patch } from "../../registry/patch.ts";
 import type { Registry, WriteOptions } from "../../registry/registry.ts";
-import type { DecodeFailure } from "../../registry/write/patch-error.ts";
 import { update } from "../../registry/update.ts";
+import type { DecodeFailure } from "../../registry/write/patch-error.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { listResponse, writtenResponse } from "../responses/object-response.ts";
 import { deletedResponse } from "../responses/status-response.ts";
@@ -107,7 +106,7 @@ export const deleteObject: ResourceHandler = async (target, context, params) => 
   const { object, deleted: gone } = await removeOne(target, context, params, name, options);
   // Whoever says that dependents go too is told that this has not happened yet.
   const accepted = !gone && options.orphanDependents === false;
-  if (!gone || answersDeleted(target.kind))
+  if (!gone || target.kind.returnsDeletedObject === true)
     return writtenResponse(accepted ? 202 : 200, target.kind, object, answering);
   const uid = object.metadata?.uid ?? "";
   const group = target.group === "" ? {} : { group: target.group };

@@ -2,7 +2,6 @@
  * What can be done with the resources of a kind, path by path: the part of a document that is the same in every version
  * of OpenAPI. Operations are named as Kubernetes names them; generated clients have methods of these names.
  */
-import { answersDeleted } from "../../api/deleted-answer.ts";
 import type { Kind, Subresource, Verb } from "../../api/kind.ts";
 import { deleteOptions } from "../../api/meta/options.ts";
 import { statusResponse, watchEventResponse } from "../../api/meta/response-types.ts";
@@ -167,7 +166,7 @@ class Paths {
         parameters: [...place, pretty, ...deleteParameters],
         body: { types: anyType, schema: deleteOptions, required: false },
         codes: [200, 202],
-        answer: answersDeleted(this.#kind) ? schema : statusResponse,
+        answer: this.#kind.returnsDeletedObject === true ? schema : statusResponse,
       },
     ];
   }

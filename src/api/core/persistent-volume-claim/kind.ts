@@ -16,6 +16,7 @@ export const persistentVolumeClaimKind: Kind<PersistentVolumeClaim> = {
   categories: [],
   namespaced: true,
   verbs: allVerbs,
+  returnsDeletedObject: true,
   subresources: [
     statusSubresource("PersistentVolumeClaim", {
       prepareForUpdate: prepareForStatusUpdate,

@@ -15,6 +15,7 @@ export const persistentVolumeKind: Kind<PersistentVolume> = {
   categories: [],
   namespaced: false,
   verbs: allVerbs,
+  returnsDeletedObject: true,
   subresources: [statusSubresource("PersistentVolume", { prepareForUpdate: prepareForStatusUpdate })],
   storageName: "persistentvolumes",
   schema: persistentVolume,

@@ -24,6 +24,7 @@ export const podTemplateKind: Kind<PodTemplate> = {
   categories: [],
   namespaced: true,
   verbs: allVerbs,
+  returnsDeletedObject: true,
   subresources: [],
   storageName: "podtemplates",
   schema: podTemplate,

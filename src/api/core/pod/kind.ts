@@ -17,6 +17,7 @@ export const podKind: Kind<Pod> = {
   categories: ["all"],
   namespaced: true,
   verbs: allVerbs,
+  returnsDeletedObject: true,
   subresources: [
     { name: "attach", kind: "PodAttachOptions", verbs: ["create", "get"] },
     { name: "binding", kind: "Binding", verbs: ["create"] },

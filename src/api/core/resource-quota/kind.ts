@@ -24,6 +24,7 @@ export const resourceQuotaKind: Kind<ResourceQuota> = {
   categories: [],
   namespaced: true,
   verbs: allVerbs,
+  returnsDeletedObject: true,
   subresources: [statusSubresource("ResourceQuota", { validateUpdate: validateResourceQuotaStatusUpdate })],
   storageName: "resourcequotas",
   schema: resourceQuota,

@@ -14,6 +14,7 @@ export const serviceAccountKind: Kind<ServiceAccount> = {
   categories: [],
   namespaced: true,
   verbs: allVerbs,
+  returnsDeletedObject: true,
   subresources: [
     { name: "token", kind: "TokenRequest", group: "authentication.svc.io", version: "v1", verbs: ["create"] },
   ],

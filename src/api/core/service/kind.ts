@@ -38,6 +38,7 @@ export const serviceKind: Kind<Service> = {
   categories: ["all"],
   namespaced: true,
   verbs: allVerbs,
+  returnsDeletedObject: true,
   subresources: [
     { name: "proxy", kind: "ServiceProxyOptions", verbs: ["create", "delete", "get", "patch", "update"] },
     statusSubresource("Service", { validateUpdate: validateServiceStatus, warnings: serviceStatusWarnings }),

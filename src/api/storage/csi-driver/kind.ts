@@ -14,6 +14,7 @@ export const csiDriverKind: Kind<CSIDriver> = {
   categories: [],
   namespaced: false,
   verbs: allVerbs,
+  returnsDeletedObject: true,
   subresources: [],
   storageName: "csidrivers",
   schema: csiDriver,

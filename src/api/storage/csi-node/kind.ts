@@ -14,6 +14,7 @@ export const csiNodeKind: Kind<CSINode> = {
   categories: [],
   namespaced: false,
   verbs: allVerbs,
+  returnsDeletedObject: true,
   subresources: [],
   storageName: "csinodes",
   schema: csiNode,

@@ -24,6 +24,7 @@ export const storageClassKind: Kind<StorageClass> = {
   categories: [],
   namespaced: false,
   verbs: allVerbs,
+  returnsDeletedObject: true,
   subresources: [],
   storageName: "storageclasses",
   schema: storageClass,

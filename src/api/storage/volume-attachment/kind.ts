@@ -16,6 +16,7 @@ export const volumeAttachmentKind: Kind<VolumeAttachment> = {
   categories: [],
   namespaced: false,
   verbs: allVerbs,
+  returnsDeletedObject: true,
   subresources: [
     statusSubresource("VolumeAttachment", {
       prepareForUpdate: prepareForStatusUpdate,
