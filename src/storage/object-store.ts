@@ -38,6 +38,9 @@ export interface ObjectUpdateOptions<T> extends Omit<ObjectWriteOptions, "ttlSec
     | undefined;
 }
 
+/** What an update decides: to store `store`, or to delete the object, whose last state is `delete`. */
+export type UpdateOutcome<T> = { readonly store: T } | { readonly delete: T };
+
 export interface ObjectDeleteOptions<T> extends ObjectUpdateOptions<T> {
   /** May throw to forbid it; may be called again. */
   readonly check?: ((current: T) => void | Promise<void>) | undefined;
@@ -124,31 +127,49 @@ export class ObjectStore<T extends ApiObject> {
   }
 
   /**
-   * Reads, lets `mutate` make the next object (it may throw; it may be called again), writes; begins anew when another
-   * write came between. Writes nothing when the stored bytes would be the same. Throws 404, or 409 for preconditions.
+   * Reads the object, stores what `mutate` returns, and starts over when another write came between; `mutate` may be
+   * called again, and may throw. Writes nothing when the stored bytes would be the same. Throws 404, or 409 for
+   * preconditions.
    */
   async guaranteedUpdate(
     key: string,
-    mutate: (current: T) => T | Promise<T>,
+    mutate: (current: T) => MaybePromise<T>,
     options: ObjectUpdateOptions<T> = {},
   ): Promise<T> {
-    return await this.#settle(key, options, async (state) => {
-      const next = await mutate(state.object);
+    const outcome = await this.updateOrDelete(key, async (current) => ({ store: await mutate(current) }), options);
+    return "store" in outcome ? outcome.store : outcome.delete;
+  }
+
+  /** As `guaranteedUpdate`, for updates that may delete the object. Resolves with the stored object or the last state. */
+  async updateOrDelete(
+    key: string,
+    mutate: (current: T) => MaybePromise<UpdateOutcome<T>>,
+    options: ObjectUpdateOptions<T> = {},
+  ): Promise<UpdateOutcome<T>> {
+    return await this.#retry(key, options, async (state) => {
+      const outcome = await mutate(state.object);
+      if ("delete" in outcome) {
+        if (state.bytes === undefined) throw staleCache(key);
+        await this.#store.delete(key, state.revision);
+        return outcome;
+      }
+      const next = outcome.store;
       const bytes = this.#codec.encode(next);
       if (sameBytes(bytes, state.seen ?? this.#codec.encode(state.object))) {
-        // Only the store can say that nothing needs to change.
-        if (state.bytes === undefined) throw new StoreError("conflict", `Cannot trust the cache for "${key}"`);
-        return versioned(next, state.revision);
+        // Only the store can confirm that nothing changes.
+        if (state.bytes === undefined) throw staleCache(key);
+        return { store: versioned(next, state.revision) };
       }
       const ttlSeconds = options.ttlSeconds?.(next);
       const { stored, shown } = this.#converted ? await this.#written(bytes) : { stored: bytes, shown: next };
-      return versioned(shown, await this.#store.update(key, toUnpooledBuffer(stored), state.revision, { ttlSeconds }));
+      const revision = await this.#store.update(key, toUnpooledBuffer(stored), state.revision, { ttlSeconds });
+      return { store: versioned(shown, revision) };
     });
   }
 
   /** Resolves with the last state, its resourceVersion being the deletion's. Throws 404, or 409 for preconditions. */
   async delete(key: string, options: ObjectDeleteOptions<T> = {}): Promise<T> {
-    return await this.#settle(key, options, async (state) => {
+    return await this.#retry(key, options, async (state) => {
       await options.check?.(state.object);
       return versioned(state.object, await this.#store.delete(key, state.revision));
     });
@@ -177,7 +198,11 @@ export class ObjectStore<T extends ApiObject> {
   }
 
   /** Attempts `write` on the cached and then on the stored state, until no other write comes between. */
-  async #settle(key: string, options: ObjectUpdateOptions<T>, write: (state: State<T>) => Promise<T>): Promise<T> {
+  async #retry<R>(
+    key: string,
+    options: ObjectUpdateOptions<T>,
+    write: (state: State<T>) => Promise<R>,
+  ): Promise<R> {
     let state = options.cached && staleState(options.cached);
     for (;;) {
       if (state === undefined) {
@@ -241,6 +266,10 @@ export function preconditionFailed(key: string, why: string): string {
 export function versioned<T extends ApiObject>(object: T, revision: Revision): T {
   const { kind: _kind, apiVersion: _apiVersion, ...members } = object;
   return deepFreeze({ ...members, metadata: { ...object.metadata, resourceVersion: String(revision) } } as T);
+}
+
+function staleCache(key: string): StoreError {
+  return new StoreError("conflict", `Cannot trust the cache for "${key}"`);
 }
 
 function isCode(error: unknown, code: StoreError["code"]): error is StoreError {
