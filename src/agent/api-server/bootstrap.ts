@@ -5,7 +5,7 @@
  */
 
 import { X509Certificate } from "node:crypto";
-import { access, readFile } from "node:fs/promises";
+import { access as fileAccess, readFile } from "node:fs/promises";
 import { StatusError } from "../../api/status.ts";
 import type { KeyPair } from "../../auth/pki/key-pair.ts";
 import { NODE_USER_PREFIX, NODES } from "../../auth/user.ts";
@@ -13,15 +13,15 @@ import { createClient } from "../../client/api-client.ts";
 import type { Client, Transport } from "../../client/client.ts";
 import { type ClusterAccess, loadKubeconfig, writeKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
 import { networkTransport } from "../../client/transport/transport.ts";
+import { systemRandom } from "../../std/crypto/random.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import { Backoff } from "../../std/time/backoff.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log/logger.ts";
-import { systemRandom } from "../../std/crypto/random.ts";
 import type { AgentConfig } from "../agent-config.ts";
-import { requestCertificate } from "../certificates/request-certificate.ts";
 import { CertificateFiles } from "../certificates/certificate-files.ts";
-import { UnauthorizedResponses } from "../certificates/unauthorized-responses.ts";
+import { requestCertificate } from "../certificates/request-certificate.ts";
 import { rotateCertificate } from "../certificates/rotation.ts";
+import { UnauthorizedResponses } from "../certificates/unauthorized-responses.ts";
 
 type Config = Pick<AgentConfig, "nodeName" | "certDir" | "svcconfig" | "certificates">;
 
@@ -88,8 +88,12 @@ export async function openConnection(
  * Whether the node has been here before. A certificate that has run out is no use, unless the clock cannot be trusted:
  * one from before the certificate's time is not.
  */
-async function hasUsableCredentials({ svcconfig = "" }: Config, files: CertificateFiles, clock: Clock): Promise<boolean> {
-  const isThere = await access(svcconfig).then(
+async function hasUsableCredentials(
+  { svcconfig = "" }: Config,
+  files: CertificateFiles,
+  clock: Clock,
+): Promise<boolean> {
+  const isThere = await fileAccess(svcconfig).then(
     () => true,
     () => false,
   );
@@ -132,7 +136,12 @@ async function bootstrap(
 }
 
 /** With the certificate that there is; where the server does not know that any more, as at the beginning. */
-async function renewCertificate(config: Config, transport: Transport, clock: Clock, signal: AbortSignal): Promise<KeyPair> {
+async function renewCertificate(
+  config: Config,
+  transport: Transport,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<KeyPair> {
   const { bootstrapSvcconfig: file } = config.certificates;
   try {
     return await requestClientCertificate(config, createClient({ transport }), signal);

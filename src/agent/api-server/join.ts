@@ -7,8 +7,8 @@ import { access } from "node:fs/promises";
 import { type RequestOptions, request } from "node:https";
 import { join } from "node:path";
 import { writeFileDurably } from "../../auth/pki/key-pair.ts";
-import { readAll } from "../../client/response.ts";
 import { type ClusterAccess, loadKubeconfig, writeKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
+import { readAll } from "../../client/response.ts";
 import { parseYaml } from "../../schema/yaml/yaml.ts";
 import { constantTimeEqual } from "../../std/crypto/constant-time-equal.ts";
 import type { AgentConfig } from "../agent-config.ts";
@@ -30,7 +30,11 @@ const RESPONSE_BYTES_MAX = 1024 * 1024;
  * What the agent is told, with what it takes to join; a node that has joined goes on with what it has. Rejects with one
  * sentence for the operator.
  */
-export async function joinCluster(config: AgentConfig, options: JoinOptions, signal: AbortSignal): Promise<AgentConfig> {
+export async function joinCluster(
+  config: AgentConfig,
+  options: JoinOptions,
+  signal: AbortSignal,
+): Promise<AgentConfig> {
   const file = (name: string): string => join(config.rootDir, name);
   const svcconfig = config.svcconfig ?? file("svcconfig");
   const [bootstrap, authority] = [file("bootstrap.svcconfig"), file("api-server-ca.crt")];
@@ -125,9 +129,17 @@ interface JoinResponse {
   readonly body: string;
 }
 
-async function sendRequest(server: string, path: string, options: RequestOptions, body?: string): Promise<JoinResponse> {
+async function sendRequest(
+  server: string,
+  path: string,
+  options: RequestOptions,
+  body?: string,
+): Promise<JoinResponse> {
   const { promise, resolve, reject } = Promise.withResolvers<JoinResponse>();
-  const signal = AbortSignal.any([AbortSignal.timeout(RESPONSE_TIMEOUT_MS), ...(options.signal ? [options.signal] : [])]);
+  const signal = AbortSignal.any([
+    AbortSignal.timeout(RESPONSE_TIMEOUT_MS),
+    ...(options.signal ? [options.signal] : []),
+  ]);
   const asking = request(new URL(path, server), { ...options, agent: false, signal }, (answer) => {
     readAll(answer, RESPONSE_BYTES_MAX).then(
       (bytes) => resolve({ status: answer.statusCode, body: bytes.toString() }),

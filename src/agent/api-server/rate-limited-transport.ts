@@ -1,8 +1,8 @@
 /** Spares the API server: requests beyond a rate wait for their turn. */
 import type { Transport } from "../../client/client.ts";
-import { TokenBucket } from "../../std/time/token-bucket.ts";
 import type { HttpRequest } from "../../http/message.ts";
 import type { Clock } from "../../std/time/clock.ts";
+import { TokenBucket } from "../../std/time/token-bucket.ts";
 
 export interface RateLimitedTransportOptions {
   readonly transport: Transport;
@@ -16,7 +16,13 @@ export interface RateLimitedTransportOptions {
 }
 
 /** Events have a limit of their own, and a node whose heartbeat waited would be given up for dead. */
-export function createRateLimitedTransport({ transport, clock, qps, burst, signal }: RateLimitedTransportOptions): Transport {
+export function createRateLimitedTransport({
+  transport,
+  clock,
+  qps,
+  burst,
+  signal,
+}: RateLimitedTransportOptions): Transport {
   const bucket = new TokenBucket(clock, qps, burst);
   return async (request) => {
     while (!isExempt(request) && !bucket.take()) {

@@ -2,20 +2,20 @@
 import { join } from "node:path";
 import { createClient } from "../../client/api-client.ts";
 import type { Client, Transport } from "../../client/client.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log/logger.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
+import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { AgentConfig } from "../agent-config.ts";
 import { openConnection } from "../api-server/bootstrap.ts";
+import { createRateLimitedTransport } from "../api-server/rate-limited-transport.ts";
 import { CgroupTree } from "../cgroups/cgroup-tree.ts";
 import { type CallSystemd, SystemdSlices } from "../cgroups/systemd-slices.ts";
 import { Checkpoint } from "../checkpoint/checkpoint.ts";
-import { loadPlugins, type CredentialPlugins } from "../images/credential-providers.ts";
-import { createRateLimitedTransport } from "../api-server/rate-limited-transport.ts";
-import { type NodeCapacity, computeNodeCapacity } from "../node/status/capacity.ts";
-import { type Iptables, systemIptables } from "../node/network/iptables-chains.ts";
+import { type CredentialPlugins, loadPlugins } from "../images/credential-providers.ts";
 import { type MachineInfo, readMachine, readUsage } from "../node/machine/machine.ts";
+import { type Iptables, systemIptables } from "../node/network/iptables-chains.ts";
 import { NodeIps } from "../node/network/node-ips.ts";
+import { computeNodeCapacity, type NodeCapacity } from "../node/status/capacity.ts";
 import { type CriClient, createCriClient } from "../runtime/cri-client.ts";
 import { type MakeNodeApi, Standalone } from "../standalone/standalone.ts";
 
@@ -105,7 +105,11 @@ function connectRuntime(config: AgentConfig, clock: Clock, stack: AsyncDisposabl
   return { cri, images: stack.use(createCriClient({ endpoint: imageEndpoint, requestTimeoutMs, clock })) };
 }
 
-async function connectApiServer(config: AgentConfig, deps: AgentDeps, { signal, stack }: Lifetime): Promise<Client | undefined> {
+async function connectApiServer(
+  config: AgentConfig,
+  deps: AgentDeps,
+  { signal, stack }: Lifetime,
+): Promise<Client | undefined> {
   const { clock, log } = deps;
   const { contentType, ...limits } = config.api;
   const createLimitedClient = (transport: Transport): Client =>

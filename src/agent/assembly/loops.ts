@@ -2,13 +2,13 @@
 import type { Pod } from "../../api/core/pod/schema.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import { readMachineFacts } from "../node/machine/machine-check.ts";
-import { maintainIptablesChains } from "../node/network/iptables-chains.ts";
-import { findStorageExcess } from "../volumes/local/storage-limits.ts";
-import { recordMachineEvents } from "../node/node-events.ts";
 import { watchOom } from "../node/machine/oom-watch.ts";
+import { maintainIptablesChains } from "../node/network/iptables-chains.ts";
+import { recordMachineEvents } from "../node/node-events.ts";
 import { rotateLogs } from "../pods/containers/log-rotation.ts";
 import { watchContainerEvents } from "../runtime/container-events.ts";
 import { diskUsage, enforceSizeLimits } from "../volumes/local/size-limits.ts";
+import { findStorageExcess } from "../volumes/local/storage-limits.ts";
 import type { Foundation } from "./foundation.ts";
 import type { NodeComponents } from "./node.ts";
 import type { PodComponents } from "./pods.ts";
@@ -17,13 +17,13 @@ import type { Reporting } from "./reporting.ts";
 /** Resolves when the signal aborted and every loop has ended. */
 export async function runLoops(
   foundation: Foundation,
-  { recordNodeEvent: tellOfNode, client: teller }: Reporting,
+  { recordNodeEvent, client: reportingClient }: Reporting,
   node: NodeComponents,
   podComponents: PodComponents,
 ): Promise<void> {
   const { config, machine, signal } = foundation;
-  tellOfNode("Normal", "Starting", "Starting svclet.");
-  await recordMachineEvents(await readMachineFacts(config, machine), tellOfNode);
+  recordNodeEvent("Normal", "Starting", "Starting svclet.");
+  await recordMachineEvents(await readMachineFacts(config, machine), recordNodeEvent);
   await podComponents.readRuntimeName().catch(() => undefined);
   await Promise.all([
     podComponents.relister.run(),
@@ -31,12 +31,18 @@ export async function runLoops(
     node.cgroups.run(),
     node.network.run(signal),
     config.node.iptablesChains
-      ? maintainIptablesChains({ iptables: foundation.iptables, clock: foundation.clock, log: foundation.log.child("iptables"), signal })
+      ? maintainIptablesChains({
+          iptables: foundation.iptables,
+          clock: foundation.clock,
+          log: foundation.log.child("iptables"),
+          signal,
+        })
       : undefined,
     podComponents.volumes.run(signal),
     node.statusManager?.run(),
     watchRuntimeEvents(foundation, podComponents),
-    teller && watchOom({ recordEvent: tellOfNode, clock: foundation.clock, log: foundation.log.child("oom"), signal }),
+    reportingClient &&
+      watchOom({ recordEvent: recordNodeEvent, clock: foundation.clock, log: foundation.log.child("oom"), signal }),
     podComponents.sources.run(),
     config.pods.localStorageIsolation ? enforceStorageLimits(foundation, podComponents) : undefined,
   ]);
@@ -48,7 +54,10 @@ function runLogRotation({ config, cri, clock, log, signal }: Foundation, { pods 
   return rotateLogs({ runtime, clock, log: log.child("logs"), pods, maxFiles, maxBytes, workers, periodMs, signal });
 }
 
-function watchRuntimeEvents({ cri, clock, log, signal }: Foundation, { relister }: PodComponents): Promise<void> | undefined {
+function watchRuntimeEvents(
+  { cri, clock, log, signal }: Foundation,
+  { relister }: PodComponents,
+): Promise<void> | undefined {
   const { events } = cri;
   const onEvent = (): void => relister.requestRelist();
   return events && watchContainerEvents({ events, clock, random: systemRandom, log, onEvent, signal });

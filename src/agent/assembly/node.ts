@@ -2,13 +2,13 @@
 import type { Node, NodeStatus } from "../../api/core/node/schema.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import { ServingNames } from "../certificates/serving-certificate.ts";
-import { activePressures } from "../node/status/conditions.ts";
 import { NodeCgroups } from "../cgroups/node-cgroups.ts";
-import { SchedulableEvents } from "../node/node-events.ts";
-import { NodeStatusManager } from "../node/status/node-status-manager.ts";
-import { machineLabels, type NodeStatusOptions, collectNodeStatus } from "../node/status/node-status.ts";
-import { NodeObject } from "../node/node-object.ts";
 import { PodCidrUpdater } from "../node/network/pod-cidr-updater.ts";
+import { SchedulableEvents } from "../node/node-events.ts";
+import { NodeObject } from "../node/node-object.ts";
+import { activePressures } from "../node/status/conditions.ts";
+import { collectNodeStatus, machineLabels, type NodeStatusOptions } from "../node/status/node-status.ts";
+import { NodeStatusManager } from "../node/status/node-status-manager.ts";
 import type { Foundation } from "./foundation.ts";
 import type { Reporting } from "./reporting.ts";
 
@@ -29,10 +29,14 @@ export interface NodeComponents {
   pressures(): readonly string[];
 }
 
-export function openNode(foundation: Foundation, { client: teller, recordNodeEvent: tellOfNode }: Reporting, links: NodeLinks): NodeComponents {
+export function openNode(
+  foundation: Foundation,
+  { client: reportingClient, recordNodeEvent }: Reporting,
+  links: NodeLinks,
+): NodeComponents {
   const { config, client, clock, log, machine, signal, stack } = foundation;
   const random = systemRandom;
-  const schedulableEvents = new SchedulableEvents(tellOfNode);
+  const schedulableEvents = new SchedulableEvents(recordNodeEvent);
   const servingNames = new ServingNames();
   const network = new PodCidrUpdater({
     runtime: foundation.cri.runtime,
@@ -47,13 +51,15 @@ export function openNode(foundation: Foundation, { client: teller, recordNodeEve
     schedulableEvents.nodeChanged(node);
   };
   const initial = initialNode(foundation);
-  const nodeObject = stack.use(new NodeObject({ client, clock, random, log: log.child("own-node"), initial, onChange }));
+  const nodeObject = stack.use(
+    new NodeObject({ client, clock, random, log: log.child("own-node"), initial, onChange }),
+  );
   const statusSources = statusOptions(foundation, links);
   let reported: NodeStatus | undefined;
   const statusManager =
-    teller &&
+    reportingClient &&
     new NodeStatusManager({
-      client: teller,
+      client: reportingClient,
       clock,
       random,
       log: log.child("node"),
@@ -66,7 +72,7 @@ export function openNode(foundation: Foundation, { client: teller, recordNodeEve
         reported = await collectNodeStatus(statusSources, previous);
         return reported;
       },
-      recordEvent: tellOfNode,
+      recordEvent: recordNodeEvent,
       signal,
     });
   const cgroups = new NodeCgroups({
@@ -74,12 +80,12 @@ export function openNode(foundation: Foundation, { client: teller, recordNodeEve
     capacity: foundation.capacity.capacity,
     tree: foundation.tree,
     slices: foundation.slices,
-    event: tellOfNode,
+    event: recordNodeEvent,
     clock,
     log: log.child("cgroups"),
     signal,
   });
-  return { nodeObject: own, servingNames: names, cgroups, network, statusManager: keeper, pressures: () => activePressures(reported) };
+  return { nodeObject, servingNames, cgroups, network, statusManager, pressures: () => activePressures(reported) };
 }
 
 function statusOptions(foundation: Foundation, links: NodeLinks): NodeStatusOptions {

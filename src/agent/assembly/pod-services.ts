@@ -2,32 +2,32 @@
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { hostname } from "node:os";
-import type { ObjectReference } from "../../api/core/references/object-reference.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
+import type { ObjectReference } from "../../api/core/references/object-reference.ts";
 import type { EventRecorder } from "../../client/events/event-recorder.ts";
-import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { type AgentConfig, agentVersion } from "../agent-config.ts";
 import type { CgroupTree } from "../cgroups/cgroup-tree.ts";
 import type { SystemdSlices } from "../cgroups/systemd-slices.ts";
 import type { NodeObjects } from "../checkpoint/node-objects.ts";
-import { CredentialProviders, type CredentialPlugins } from "../images/credential-providers.ts";
+import { type CredentialPlugins, CredentialProviders } from "../images/credential-providers.ts";
 import { ImageManager } from "../images/image-manager.ts";
 import { readNodeCredentials } from "../images/node-credentials.ts";
-import type { NodeCapacity } from "../node/status/capacity.ts";
 import type { MachineInfo } from "../node/machine/machine.ts";
 import type { NodeIps } from "../node/network/node-ips.ts";
+import type { NodeCapacity } from "../node/status/capacity.ts";
 import type { ObjectReader } from "../pod-objects/object-reader.ts";
+import type { RuntimeClasses } from "../pod-objects/runtime-classes.ts";
 import { PodAdmitter, type PodAdmitterOptions } from "../pods/admission/pod-admitter.ts";
-import { PodCgroups } from "../pods/resources/pod-cgroups.ts";
 import type { PodServices } from "../pods/pod-context.ts";
 import type { EventType, PodEventRecorder } from "../pods/pod-events.ts";
 import { isStatic, podName, podNamespace, podUid } from "../pods/pod-fields.ts";
-import { isCpuBusy, StartLimiter } from "../pods/worker/start-limiter.ts";
+import { PodCgroups } from "../pods/resources/pod-cgroups.ts";
 import { readHostIdRange, UserNamespaces } from "../pods/sandbox/user-namespaces.ts";
+import { isCpuBusy, StartLimiter } from "../pods/worker/start-limiter.ts";
 import { ProbeManager } from "../probes/probe-manager.ts";
 import type { CriClient } from "../runtime/cri-client.ts";
-import type { RuntimeClasses } from "../pod-objects/runtime-classes.ts";
 import type { ClaimSource } from "../volumes/claims.ts";
 import type { DriverVolumes } from "../volumes/drivers/driver-volumes.ts";
 import { systemMounter } from "../volumes/mount/mounter.ts";
@@ -177,7 +177,11 @@ export function createPodServices(options: PodServicesOptions, links: PodService
   };
 }
 
-function createCredentialProviders({ clock, log }: PodServicesOptions, plugins: CredentialPlugins, links: PodServiceLinks): CredentialProviders {
+function createCredentialProviders(
+  { clock, log }: PodServicesOptions,
+  plugins: CredentialPlugins,
+  links: PodServiceLinks,
+): CredentialProviders {
   // Apart from those of volumes, which are renewed for as long as the pod lives.
   const tokens = new TokenManager({ source: links.objects, clock });
   return new CredentialProviders({

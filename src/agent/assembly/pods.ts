@@ -2,19 +2,19 @@
 import { systemRandom } from "../../std/crypto/random.ts";
 import { NodeObjects } from "../checkpoint/node-objects.ts";
 import { ObjectReader } from "../pod-objects/object-reader.ts";
-import { createPodServices } from "./pod-services.ts";
+import { RuntimeClasses } from "../pod-objects/runtime-classes.ts";
 import type { PodServices } from "../pods/pod-context.ts";
 import { podUid } from "../pods/pod-fields.ts";
 import { PodManager } from "../pods/pod-manager.ts";
-import { RunOnce } from "../standalone/run-once.ts";
 import { Relister } from "../runtime/relister.ts";
-import { RuntimeClasses } from "../pod-objects/runtime-classes.ts";
 import { PodSources } from "../sources/pod-sources.ts";
 import { StaticPods } from "../sources/static-pods.ts";
-import { systemMounter } from "../volumes/mount/mounter.ts";
+import { RunOnce } from "../standalone/run-once.ts";
 import { NodeVolumes } from "../volumes/drivers/node-volumes.ts";
+import { systemMounter } from "../volumes/mount/mounter.ts";
 import type { Foundation } from "./foundation.ts";
 import type { NodeComponents } from "./node.ts";
+import { createPodServices } from "./pod-services.ts";
 import type { Reporting } from "./reporting.ts";
 
 export interface PodComponents {
@@ -78,14 +78,15 @@ export function openPods(foundation: Foundation, reporting: Reporting, node: Nod
     onRemoved: (pod) => reporting.removePod(pod),
   });
   const { runtime } = foundation.cri;
-  const onChange = (uid: string, ...told: [digest: string, askedAt: number]): boolean => pods.compareListing(uid, ...told);
+  const onChange = (uid: string, ...told: [digest: string, askedAt: number]): boolean =>
+    pods.compareListing(uid, ...told);
   const relister = new Relister({ runtime, clock, log: log.child("relist"), onChange, signal });
   const api = client && status && mirrors && checkpoint && { client, status, mirrors, checkpoint };
   const sources = new PodSources({ config, clock, random, log, pods, relister, objects, statics, api, signal });
   const readRuntimeName = async (): Promise<void> => {
     runtimeName = (await runtime.version({}, signal)).runtimeName ?? runtimeName;
   };
-  return { pods, services, volumes, relister, statics, sources, runOnce: once, readRuntimeName: noteRuntime };
+  return { pods, services, volumes, relister, statics, sources, runOnce, readRuntimeName };
 }
 
 /** Large clusters say on their nodes how old what pods refer to may be. */
@@ -95,18 +96,22 @@ const TTL_SECONDS = 60;
 /** Undefined: what pods refer to is watched. */
 function cacheTtlMs(
   strategy: Foundation["config"]["pods"]["changeDetection"],
-  { nodeObject: own }: NodeComponents,
+  { nodeObject }: NodeComponents,
 ): (() => Promise<number>) | undefined {
   if (strategy === "Watch") return undefined;
   if (strategy === "Get") return async () => 0;
   return async () => {
-    const { metadata } = await own.read();
+    const { metadata } = await nodeObject.read();
     const seconds = Number(metadata?.annotations?.[TTL] ?? TTL_SECONDS);
     return 1000 * (Number.isInteger(seconds) ? seconds : TTL_SECONDS);
   };
 }
 
-function openStatics(foundation: Foundation, { mirrors, recordNodeEvent: tellOfNode }: Reporting, pods: () => PodManager): StaticPods {
+function openStatics(
+  foundation: Foundation,
+  { mirrors, recordNodeEvent }: Reporting,
+  pods: () => PodManager,
+): StaticPods {
   return new StaticPods({
     nodeName: foundation.config.nodeName,
     clock: foundation.clock,
@@ -117,7 +122,7 @@ function openStatics(foundation: Foundation, { mirrors, recordNodeEvent: tellOfN
     },
     onDelete: (pod) => pods().delete(podUid(pod)),
     onObjects: (objects) => foundation.standalone?.putManifestObjects(objects),
-    onProblem: (text) => tellOfNode("Warning", "FailedValidation", `Error in manifest ${text}`),
+    onProblem: (text) => recordNodeEvent("Warning", "FailedValidation", `Error in manifest ${text}`),
   });
 }
 
@@ -127,7 +132,12 @@ interface VolumeLinks {
   readonly pods: () => PodManager;
 }
 
-function openVolumes(foundation: Foundation, reporting: Reporting, node: NodeComponents, links: VolumeLinks): NodeVolumes {
+function openVolumes(
+  foundation: Foundation,
+  reporting: Reporting,
+  node: NodeComponents,
+  links: VolumeLinks,
+): NodeVolumes {
   const { config, client, clock, log } = foundation;
   const { reader, objects, pods } = links;
   return new NodeVolumes({

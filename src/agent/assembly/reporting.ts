@@ -4,12 +4,12 @@ import type { Client } from "../../client/client.ts";
 import { createEventRecorder } from "../../client/events/event-recorder.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import type { RecordNodeEvent } from "../node/node-events.ts";
-import { toNodeReference, createPodEventRecorder } from "./pod-services.ts";
 import type { PodEventRecorder } from "../pods/pod-events.ts";
 import { isStatic, podUid } from "../pods/pod-fields.ts";
 import { MirrorPods } from "../sources/mirror-pods.ts";
 import { StatusManager } from "../status/status-manager.ts";
 import type { Foundation } from "./foundation.ts";
+import { createPodEventRecorder, toNodeReference } from "./pod-services.ts";
 
 /** Name under which the agent's events appear. */
 const COMPONENT = "svclet";
@@ -42,7 +42,7 @@ export function openReporting(foundation: Foundation): Reporting {
     status &&
     stack.use(new MirrorPods({ client, clock, random, log: log.child("mirror"), nodeName, status }));
   return {
-    client: teller,
+    client: reportingClient,
     recordNodeEvent: (...event) => recorder?.record(toNodeReference(nodeName), ...event),
     podEvents: createPodEventRecorder(recorder),
     status,
