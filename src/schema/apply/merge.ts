@@ -62,9 +62,9 @@ function mergeItems(shape: ItemsShape, elementOf: (item: unknown) => string, liv
 
 /** The index of each element; -1 for duplicates. */
 function uniqueIndexes(elements: Elements): ReadonlyMap<string, number> {
-  const places = new Map<string, number>();
-  for (const [index, element] of elements.entries()) places.set(element, places.has(element) ? -1 : index);
-  return places;
+  const indexes = new Map<string, number>();
+  for (const [index, element] of elements.entries()) indexes.set(element, indexes.has(element) ? -1 : index);
+  return indexes;
 }
 
 /**

@@ -22,8 +22,8 @@ import {
   time,
 } from "../define.ts";
 import type { ObjectSchema } from "../schema.ts";
-import { decode } from "./decode.ts";
 import { reportedErrorsMax } from "./context.ts";
+import { decode } from "./decode.ts";
 
 const port = object("t/v1.Port", { name: optional(1, string), number: required(2, int32) });
 const reference = object("t/v1.Reference", { name: optional(1, string) });

@@ -20,8 +20,8 @@ import { isPlainObject, setMember } from "../value/plain-object.ts";
 import { canonicalizeQuantity, quantityHint } from "../value/quantity.ts";
 import { canonicalizeTime, formatDuration, parseDuration } from "../value/time.ts";
 import { isEmpty, zeroOf } from "../zero-value.ts";
-import { unstructuredDecoder } from "./unstructured.ts";
 import { type DecodeContext, type DecodeError, type Decoder, reportError, reportUnknown } from "./context.ts";
+import { unstructuredDecoder } from "./unstructured.ts";
 
 export interface Decoded<T> {
   readonly value: T;

@@ -89,10 +89,10 @@ function compile(schema: Schema): Writer {
     case "either":
       return (value: unknown) => {
         if (typeof value === "boolean") return String(value);
-        const form = Array.isArray(value) ? schema.list : schema.object;
-        return form === undefined || (isEmptyValue(value) && Array.isArray(value))
+        const variant = Array.isArray(value) ? schema.list : schema.object;
+        return variant === undefined || (isEmptyValue(value) && Array.isArray(value))
           ? "null"
-          : writerOf(form.schema() as Schema)(value as never);
+          : writerOf(variant.schema() as Schema)(value as never);
       };
     case "special":
       return (value: string | number) => (typeof value === "string" ? quote(value) : String(value));

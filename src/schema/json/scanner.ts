@@ -34,12 +34,12 @@ export function scanJson(bytes: Buffer, depthMax: number): JsonScan {
   const value = scanner.value();
   scanner.space();
   if (scanner.position < text.length) scanner.fail("after top-level value");
-  return { value, duplicates: scanner.duplicates, memberIndexes: scanner.places };
+  return { value, duplicates: scanner.duplicates, memberIndexes: scanner.memberIndexes };
 }
 
 class Scanner {
   readonly duplicates: { readonly path: string; readonly index: number }[] = [];
-  readonly places = new Map<string, number>();
+  readonly memberIndexes = new Map<string, number>();
   readonly #text: string;
   readonly #depthMax: number;
   readonly #steps: (string | number)[] = [];
@@ -57,9 +57,9 @@ class Scanner {
     if (start === "{") return this.#object();
     if (start === "[") return this.#array();
     if (start === '"') return this.#string();
-    if (start === "t") return this.#word("true", true);
-    if (start === "f") return this.#word("false", false);
-    if (start === "n") return this.#word("null", null);
+    if (start === "t") return this.#literal("true", true);
+    if (start === "f") return this.#literal("false", false);
+    if (start === "n") return this.#literal("null", null);
     if (start !== undefined && /[-\d]/.test(start)) return this.#number();
     return this.fail("looking for beginning of value");
   }
@@ -78,7 +78,7 @@ class Scanner {
       if (next !== '"') this.fail("looking for beginning of object key string");
       const name = this.#string();
       this.#enter(name);
-      const isRepeated = this.recordMember(members, name);
+      const isRepeated = this.#recordMember(members, name);
       this.space();
       if (this.#text[this.position] !== ":") this.fail("after object key");
       this.position++;
@@ -97,11 +97,11 @@ class Scanner {
   }
 
   /** Returns whether the member is a duplicate. */
-  recordMember(members: Readonly<Record<string, unknown>>, name: string): boolean {
+  #recordMember(members: Readonly<Record<string, unknown>>, name: string): boolean {
     const path = joinPath(this.#steps);
     const index = this.#members++;
     const isRepeated = Object.hasOwn(members, name);
-    if (!isRepeated) this.places.set(path, index);
+    if (!isRepeated) this.memberIndexes.set(path, index);
     else if (this.duplicates.length < duplicatesMax) this.duplicates.push({ path, index });
     return isRepeated;
   }
@@ -155,9 +155,9 @@ class Scanner {
     }
   }
 
-  #word(word: string, value: boolean | null): boolean | null {
-    for (const letter of word) {
-      if (this.#text[this.position] !== letter) this.fail(`in literal ${word} (expecting '${letter}')`);
+  #literal(literal: string, value: boolean | null): boolean | null {
+    for (const letter of literal) {
+      if (this.#text[this.position] !== letter) this.fail(`in literal ${literal} (expecting '${letter}')`);
       this.position++;
     }
     return value;

@@ -79,7 +79,7 @@ export class OpenApiComponents {
       this.#components.set(name, {});
       this.#components.set(
         name,
-        schema.unstructured === true ? this.customResourceSchema(schema) : this.#object(schema),
+        schema.unstructured === true ? this.#customResourceSchema(schema) : this.#object(schema),
       );
     }
     return this.#reference(name);
@@ -168,7 +168,7 @@ export class OpenApiComponents {
   }
 
   #schema(schema: Schema): OpenApiSchema {
-    if (schema.unstructured === true) return this.customResourceSchema(schema);
+    if (schema.unstructured === true) return this.#customResourceSchema(schema);
     switch (schema.type) {
       case "string":
         return schema.values === undefined ? { type: "string" } : { type: "string", enum: [...schema.values].sort() };
@@ -183,9 +183,9 @@ export class OpenApiComponents {
       case "bytes":
         return { type: "string", format: "byte" };
       case "special":
-        return this.addScalarComponent(SPECIAL_NAMES[schema.format], specialSchema(schema.format, this.#version));
+        return this.#addScalarComponent(SPECIAL_NAMES[schema.format], specialSchema(schema.format, this.#version));
       case "raw":
-        return this.addScalarComponent(RAW_NAMES[schema.format], schema.format === "json" ? {} : { type: "object" });
+        return this.#addScalarComponent(RAW_NAMES[schema.format], schema.format === "json" ? {} : { type: "object" });
       case "object":
         return this.add(schema);
       case "list":
@@ -193,18 +193,18 @@ export class OpenApiComponents {
       case "map":
         return { type: "object", additionalProperties: this.#element(schema.values) };
       case "either":
-        return this.addScalarComponent(schema.name, {});
+        return this.#addScalarComponent(schema.name, {});
       default:
         return schema satisfies never;
     }
   }
 
   /** A part of a custom resource: inlined, with the rules of its definition. */
-  customResourceSchema(schema: Schema): OpenApiSchema {
-    return { ...this.customResourceType(schema), ...ruleKeywords(schema, this.#version) };
+  #customResourceSchema(schema: Schema): OpenApiSchema {
+    return { ...this.#customResourceType(schema), ...ruleKeywords(schema, this.#version) };
   }
 
-  customResourceType(schema: Schema): OpenApiSchema {
+  #customResourceType(schema: Schema): OpenApiSchema {
     switch (schema.type) {
       case "list":
         return { type: "array", items: this.#schema(schema.items), ...listMarkers(schema) };
@@ -232,7 +232,7 @@ export class OpenApiComponents {
   }
 
   /** Adds a type that Kubernetes publishes as a component although it is a scalar in JSON. */
-  addScalarComponent(schemaName: string, schema: OpenApiSchema): OpenApiSchema {
+  #addScalarComponent(schemaName: string, schema: OpenApiSchema): OpenApiSchema {
     const name = openApiName(schemaName);
     if (!this.#components.has(name)) {
       this.#components.set(name, { ...withDescription(this.#context.descriptions?.(schemaName)?.[""]), ...schema });

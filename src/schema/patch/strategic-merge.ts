@@ -48,12 +48,12 @@ export function mergeStrategyOf(schema: Schema | undefined, name: string): Merge
     return { schema: schema.values, merge: false, replace: false, retainKeys: false, mergeKey: "" };
   }
   const member = schema?.type === "object" ? memberOf(schema, name) : undefined;
-  const words = member?.field.patchStrategy?.split(",") ?? [];
+  const strategies = member?.field.patchStrategy?.split(",") ?? [];
   return {
     schema: member?.schema.type === "list" ? member.schema.items : member?.schema,
-    merge: words.includes("merge"),
-    replace: words.includes("replace"),
-    retainKeys: words.includes("retainKeys"),
+    merge: strategies.includes("merge"),
+    replace: strategies.includes("replace"),
+    retainKeys: strategies.includes("retainKeys"),
     mergeKey: member?.field.patchMergeKey ?? "",
   };
 }

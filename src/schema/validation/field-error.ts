@@ -129,9 +129,9 @@ export function tooMany(field: string, actual: number, most: number): FieldError
  * as JSON.
  */
 export function renderFieldError(error: FieldError): string {
-  const word = typeText[error.type];
+  const type = typeText[error.type];
   const detail = error.detail === "" ? undefined : error.detail;
-  return [word, formatBadValue(error), detail].filter((part) => part !== undefined).join(": ");
+  return [type, formatBadValue(error), detail].filter((part) => part !== undefined).join(": ");
 }
 
 function formatBadValue(error: FieldError): string | undefined {

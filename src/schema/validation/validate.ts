@@ -1,6 +1,6 @@
 /**
  * Validates a value by its schema: value rules, enums, duplicate items of set and map lists. `decode` has checked types
- * already, except in custom resources. Validation across fields belongs to the kinds; CEL rules, which need the old
+ * already, except in custom resources. Validation across fields is part of each kind; CEL rules, which need the old
  * value, are evaluated elsewhere.
  */
 

@@ -44,11 +44,11 @@ const UNREADABLE_REASONS: ReadonlySet<string> = new Set([
 /** `yaml: line 3: could not find expected ':'`; `line` is counted from zero. */
 export function toGoErrorMessage(reason: string, line: number, text: string): string {
   if (UNREADABLE_REASONS.has(reason)) return "yaml: control characters are not allowed";
-  const { text: words, scanning: fromOne } = reason.startsWith("tab characters")
+  const { text: message, scanning: fromOne } = reason.startsWith("tab characters")
     ? goMessageOfTab(text, line)
     : goMessageOf(reason);
   // Go does not name the first line.
-  return line === 0 ? `yaml: ${words}` : `yaml: line ${fromOne ? line + 1 : line}: ${words}`;
+  return line === 0 ? `yaml: ${message}` : `yaml: line ${fromOne ? line + 1 : line}: ${message}`;
 }
 
 function goMessageOf(reason: string): GoMessage {

@@ -3,7 +3,7 @@
  * numbers.
  */
 
-const words: ReadonlyMap<string, boolean | null> = new Map<string, boolean | null>([
+const constants: ReadonlyMap<string, boolean | null> = new Map<string, boolean | null>([
   ...["", "~", "null", "Null", "NULL"].map((word) => [word, null] as const),
   ...["y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"].map((word) => [word, true] as const),
   ...["n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"].map((word) => [word, false] as const),
@@ -20,8 +20,8 @@ export function resolvePlain(text: string): string | number | boolean | null {
 }
 
 function resolve(text: string): string | number | boolean | null {
-  const word = words.get(text);
-  if (word !== undefined) return word;
+  const constant = constants.get(text);
+  if (constant !== undefined) return constant;
   const first = text.charCodeAt(0);
   // A number starts with a digit, a sign or a point.
   if (!((first >= 0x30 && first <= 0x39) || first === 0x2b || first === 0x2d || first === 0x2e)) return text;

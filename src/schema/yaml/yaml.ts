@@ -61,7 +61,7 @@ class Builder {
   #next = 0;
   #aliased = 0;
   #anchors = new Map<string, Anchored>();
-  offsets = new Map<string, number>();
+  #offsets = new Map<string, number>();
   #duplicates: string[] = [];
   #steps: (string | number)[] = [];
 
@@ -78,17 +78,17 @@ class Builder {
     while (this.#next < this.#events.length) {
       this.#next++;
       this.#anchors = new Map();
-      this.offsets = new Map();
+      this.#offsets = new Map();
       this.#duplicates = [];
       const value = this.#peek()?.type === EVENT_ID.POP ? null : this.#value().value;
       this.#next++;
-      const places = this.offsets;
+      const offsets = this.#offsets;
       documents.push({
         value,
         duplicates: this.#duplicates,
         line: (path) => {
-          const index = places.get(path);
-          return index === undefined ? undefined : this.#lineOf(index);
+          const offset = offsets.get(path);
+          return offset === undefined ? undefined : this.#lineOf(offset);
         },
       });
     }
@@ -106,17 +106,17 @@ class Builder {
       case EVENT_ID.ALIAS:
         return this.#alias(event.anchorStart, event.anchorEnd);
       case EVENT_ID.SCALAR:
-        return this.registerAnchor(event, { value: this.#scalar(event), size: 1 });
+        return this.#registerAnchor(event, { value: this.#scalar(event), size: 1 });
       case EVENT_ID.SEQUENCE:
-        return this.registerAnchor(event, this.#sequence());
+        return this.#registerAnchor(event, this.#sequence());
       case EVENT_ID.MAPPING:
-        return this.registerAnchor(event, this.#mapping());
+        return this.#registerAnchor(event, this.#mapping());
       default:
         throw new SyntaxError("yaml: unexpected end of the document");
     }
   }
 
-  registerAnchor(event: { readonly anchorStart: number; readonly anchorEnd: number }, anchored: Anchored): Anchored {
+  #registerAnchor(event: { readonly anchorStart: number; readonly anchorEnd: number }, anchored: Anchored): Anchored {
     if (event.anchorStart >= 0) this.#anchors.set(this.#text.slice(event.anchorStart, event.anchorEnd), anchored);
     return anchored;
   }
@@ -144,7 +144,7 @@ class Builder {
     let size = 1;
     for (let event = this.#peek(); event?.type !== EVENT_ID.POP; event = this.#peek()) {
       this.#steps.push(items.length);
-      this.recordOffset(event);
+      this.#recordOffset(event);
       const item = this.#value();
       this.#steps.pop();
       items.push(item.value);
@@ -172,7 +172,7 @@ class Builder {
         this.#duplicates.push(joinPath(this.#steps));
       }
       // The line of the name, even if the value begins on a later line.
-      this.recordOffset(event);
+      this.#recordOffset(event);
       const member = this.#value();
       this.#steps.pop();
       setMember(members, name, member.value);
@@ -197,23 +197,23 @@ class Builder {
     return String(value);
   }
 
-  recordOffset(event: Event | undefined): void {
-    if (event !== undefined) this.offsets.set(joinPath(this.#steps), offsetOf(event));
+  #recordOffset(event: Event | undefined): void {
+    if (event !== undefined) this.#offsets.set(joinPath(this.#steps), offsetOf(event));
   }
 
-  #lineOf(index: number): number {
+  #lineOf(offset: number): number {
     let low = 0;
     let high = this.#lineStarts.length;
     while (high - low > 1) {
       const middle = (low + high) >> 1;
-      if ((this.#lineStarts[middle] ?? 0) <= index) low = middle;
+      if ((this.#lineStarts[middle] ?? 0) <= offset) low = middle;
       else high = middle;
     }
     return low + 1;
   }
 
-  #error(index: number, reason: string): SyntaxError {
-    return new SyntaxError(`yaml: line ${this.#lineOf(index)}: ${reason}`);
+  #error(offset: number, reason: string): SyntaxError {
+    return new SyntaxError(`yaml: line ${this.#lineOf(offset)}: ${reason}`);
   }
 }
 
