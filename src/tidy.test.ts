@@ -113,7 +113,7 @@ t.test("libraries are imported only by the packages that wrap them", (t) => {
     "yargs-parser": /^flags\//,
     zod: /^(?:flags\/|apiserver\/config\/options|agent\/options)/,
     pino: /^std\//,
-    "classic-level": /^storage\/level\//,
+    level: /^storage\/level\//,
     "@grpc/grpc-js": /^(?:storage\/kvstore|agent\/|auth\/service-account\/external-signer|testing\/)/,
     "@peculiar/x509": /^(?:auth|up|agent|testing)\//,
     "js-yaml": /^schema\//,

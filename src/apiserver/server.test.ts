@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
-import { ClassicLevel } from "classic-level";
+import { Level } from "level";
 import t, { type Test } from "tap";
 import { networkTransport } from "../client/transport/transport.ts";
 import { makeRequest } from "../http/request.ts";
@@ -28,7 +28,7 @@ const serving = (certDir: string): Pick<ApiServerConfig, "serving"> => ({
   serving: { ...defaultConfig.serving, certDir },
 });
 
-t.test("startApiServer() serves over TLS with a certificate that it makes once", async (t) => {
+t.test("startApiServer() serves TLS with a certificate that only the first start generates", async (t) => {
   const dir = await directory(t);
   const certFile = join(dir, "apiserver.crt");
   let first = "";
@@ -48,7 +48,7 @@ t.test("startApiServer() serves over TLS with a certificate that it makes once",
   t.equal((await stat(join(dir, "apiserver.key"))).mode & 0o777, 0o600);
 });
 
-t.test("startApiServer() keeps its state in the embedded store", async (t) => {
+t.test("startApiServer() reads the objects of the previous start from the embedded store", async (t) => {
   const dir = await directory(t);
   const storage = { ...defaultConfig.storage, url: `level://${join(dir, "kvstore")}` };
   const config = { ...defaultConfig, ...serving(dir), storage };
@@ -64,14 +64,14 @@ t.test("startApiServer() keeps its state in the embedded store", async (t) => {
   }
 });
 
-/** Changes a closed store behind its back. */
-async function tamper(path: string, change: (level: ClassicLevel<Buffer, Buffer>) => Promise<void>): Promise<void> {
-  const level = new ClassicLevel<Buffer, Buffer>(path, { keyEncoding: "buffer", valueEncoding: "buffer" });
+/** Changes the files of a closed store. */
+async function tamper(path: string, change: (level: Level<Buffer, Buffer>) => Promise<void>): Promise<void> {
+  const level = new Level<Buffer, Buffer>(path, { keyEncoding: "buffer", valueEncoding: "buffer" });
   await change(level);
   await level.close();
 }
 
-t.test("svc apiserver ends with code 1 and one line for a store that it cannot use", async (t) => {
+t.test("svc apiserver exits with code 1 and one error line when it cannot open the store", async (t) => {
   const dir = await directory(t);
   const main = new URL("../main.ts", import.meta.url).pathname;
   const run = (path: string) =>

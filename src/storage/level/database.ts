@@ -1,7 +1,7 @@
 /** LevelDB as this engine uses it: bytes to bytes, synchronous reads, durable batches, errors as `StoreError`s. */
 import { open, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
-import type { ClassicLevel } from "classic-level";
+import type { Level } from "level";
 import { makeDirectory } from "../../std/fs/make-directory.ts";
 import { StoreError, type StoreErrorCode } from "../store.ts";
 import { offerAddonDirectory } from "./native.ts";
@@ -29,10 +29,10 @@ const OPEN_ROOM_BYTES = 4 * WRITE_BUFFER_BYTES;
 
 export class Database {
   readonly #path: string;
-  readonly #level: ClassicLevel<Buffer, Buffer>;
+  readonly #level: Level<Buffer, Buffer>;
   #failure: unknown;
 
-  private constructor(path: string, level: ClassicLevel<Buffer, Buffer>) {
+  private constructor(path: string, level: Level<Buffer, Buffer>) {
     this.#path = path;
     this.#level = level;
   }
@@ -45,8 +45,8 @@ export class Database {
     }
     offerAddonDirectory(path);
     // Loaded only now: programs without an embedded store do without the native code.
-    const { ClassicLevel } = await import("classic-level");
-    const level = new ClassicLevel<Buffer, Buffer>(path, {
+    const { Level } = await import("level");
+    const level = new Level<Buffer, Buffer>(path, {
       keyEncoding: "buffer",
       valueEncoding: "buffer",
       writeBufferSize: WRITE_BUFFER_BYTES,

@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ClassicLevel } from "classic-level";
+import { Level } from "level";
 import t from "tap";
 import type { Clock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log/logger.ts";
@@ -150,8 +150,8 @@ t.test("openLevelStore() says that another process has the store open", async (t
 });
 
 /** Changes a closed store behind its back. */
-async function tamper(path: string, change: (level: ClassicLevel<Buffer, Buffer>) => Promise<void>): Promise<void> {
-  const level = new ClassicLevel<Buffer, Buffer>(path, { keyEncoding: "buffer", valueEncoding: "buffer" });
+async function tamper(path: string, change: (level: Level<Buffer, Buffer>) => Promise<void>): Promise<void> {
+  const level = new Level<Buffer, Buffer>(path, { keyEncoding: "buffer", valueEncoding: "buffer" });
   await change(level);
   await level.close();
 }
