@@ -11,7 +11,7 @@ import { guaranteedUpdate, type UpdateFunction } from "./write/guaranteed-update
 import { trackManagedFields, keepUnchangedTimes } from "./managed-fields/track-managed-fields.ts";
 import type { Registry, Scope } from "./registry.ts";
 import { revised } from "./write/pipeline.ts";
-import { type DecodeFailure, describeDecodeFailure } from "./write/patch-error.ts";
+import { type DecodeFailure, describeDecodeFailure } from "./patches/decode-failure.ts";
 import { setName, type UpdateOptions } from "./update.ts";
 import { applyDefaults, setNamespace, resourceVersionRequired, dedupOwnerReferences, requestedResourceVersion } from "./write/prepare.ts";
 

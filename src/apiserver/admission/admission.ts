@@ -1,10 +1,10 @@
-/** The plugins that have a say in this server's writes, given what they need. */
+/** Creates the admission chain with the plugins that the configuration enables. */
 import { AdmissionChain } from "../../admission/chain/chain.ts";
 import { createPlugins } from "../../admission/chain/create-plugins.ts";
 import { AdmissionMetrics } from "../../admission/chain/metrics.ts";
 import type { KeyPair } from "../../auth/pki/key-pair.ts";
 import type { Authorizer } from "../../auth/user.ts";
-import { createObjectWriter, createObjectReader } from "../../registry/lookup.ts";
+import { createObjectReader, createObjectWriter } from "../../registry/object-access.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
@@ -20,16 +20,20 @@ export interface AdmissionDeps {
   readonly log: Logger;
   readonly metrics: MetricRegistry;
   readonly stopping: AbortSignal;
-  /** How the server proves to webhooks who it is. */
+  /** The client certificate for webhooks. */
   readonly clientCertificate: () => KeyPair | undefined;
 }
 
-/** The half of `--authorization-mode=Node` that sees objects. */
+/** Restricts nodes' writes by the objects' content, which the authorization mode Node does not see. */
 const NODE_RESTRICTION = "NodeRestriction";
 
 /** Rejects with one sentence for an operator. */
 export async function createAdmissionChain(
-  { admission, authorizationModes, observability }: Pick<ApiServerConfig, "admission" | "authorizationModes" | "observability">,
+  {
+    admission,
+    authorizationModes,
+    observability,
+  }: Pick<ApiServerConfig, "admission" | "authorizationModes" | "observability">,
   { registries, ...deps }: AdmissionDeps,
 ): Promise<AdmissionChain> {
   const gates = new Set(observability.features.filter(({ enabled }) => enabled).map(({ name }) => name));
@@ -43,12 +47,12 @@ export async function createAdmissionChain(
     resolveEndpoints: admission.serviceEndpoints,
   });
   if (missing.length > 0)
-    deps.log.warn("Admission plugins that this build does not have", { names: missing.join(", ") });
+    deps.log.warn("This build does not have these admission plugins", { names: missing.join(", ") });
   if (authorizationModes.includes("Node") && !plugins.some(({ name }) => name === NODE_RESTRICTION)) {
-    deps.log.warn("Nodes may write what is other nodes': nobody looks at what they write", {
+    deps.log.warn("Nodes may modify objects of other nodes: the admission plugin NodeRestriction is disabled", {
       help: `--enable-admission-plugins=${NODE_RESTRICTION}`,
     });
   }
-  deps.log.info("Admission plugins, in their order", { names: plugins.map(({ name }) => name).join(", ") });
+  deps.log.info("Loaded admission plugins in order", { names: plugins.map(({ name }) => name).join(", ") });
   return new AdmissionChain(plugins, new AdmissionMetrics(deps.metrics, deps.clock));
 }

@@ -8,7 +8,7 @@ import { deleteNamespace } from "../../registry/delete-namespace.ts";
 import { patch } from "../../registry/patch.ts";
 import type { Registry, WriteOptions } from "../../registry/registry.ts";
 import { update } from "../../registry/update.ts";
-import type { DecodeFailure } from "../../registry/write/patch-error.ts";
+import type { DecodeFailure } from "../../registry/patches/decode-failure.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { listResponse, writtenResponse } from "../responses/object-response.ts";
 import { deletedResponse } from "../responses/status-response.ts";

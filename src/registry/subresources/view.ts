@@ -9,7 +9,7 @@ import { trackManagedFields } from "../managed-fields/track-managed-fields.ts";
 import { toJsonValue, type Patch, applyPatch } from "../patch.ts";
 import type { Registry, Scope } from "../registry.ts";
 import { revised } from "../write/pipeline.ts";
-import { type DecodeFailure, describeDecodeFailure } from "../write/patch-error.ts";
+import { type DecodeFailure, describeDecodeFailure } from "../patches/decode-failure.ts";
 import { setName, type UpdateOptions } from "../update.ts";
 import { metadataOf } from "../write/prepare.ts";
 

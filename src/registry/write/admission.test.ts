@@ -15,7 +15,7 @@ import { create } from "../create.ts";
 import { remove } from "../delete.ts";
 import { deleteCollection } from "../delete-collection.ts";
 import { get } from "../get.ts";
-import { createObjectWriter, createObjectReader } from "../lookup.ts";
+import { createObjectWriter, createObjectReader } from "../object-access.ts";
 import { patch } from "../patch.ts";
 import { forbidPrivileged } from "../allow-privileged.ts";
 import { update } from "../update.ts";

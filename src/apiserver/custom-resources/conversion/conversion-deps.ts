@@ -2,7 +2,7 @@
 import { createServiceResolver } from "../../../admission/webhooks/service-address.ts";
 import type { KeyPair } from "../../../auth/pki/key-pair.ts";
 import { WebhookClient } from "../../../client/webhook/webhook-client.ts";
-import { createObjectReader } from "../../../registry/lookup.ts";
+import { createObjectReader } from "../../../registry/object-access.ts";
 import type { Registries } from "../../../registry/registries.ts";
 import type { RandomSource } from "../../../std/crypto/random.ts";
 import type { MetricRegistry } from "../../../std/metrics/metrics.ts";

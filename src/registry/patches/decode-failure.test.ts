@@ -1,5 +1,5 @@
 import t from "tap";
-import { describeDecodeFailure } from "./patch-error.ts";
+import { describeDecodeFailure } from "./decode-failure.ts";
 
 const NUMBER_FOR_TEXT = "json: cannot unmarshal number into Go struct field ConfigMap.data of type string";
 
