@@ -1,4 +1,4 @@
-/** `svc apiserver`: from the command line to a running server, and to its orderly end. */
+/** `svc apiserver`: parses the command line, runs the server and shuts it down on a signal. */
 import { logOptions } from "../flags/log-options.ts";
 import { invoke } from "../flags/program.ts";
 import { createLogger } from "../std/log/logger.ts";
@@ -6,10 +6,10 @@ import { collectGarbageWhenIdle } from "../std/memory/collect-when-idle.ts";
 import { createNotifier } from "../std/process/sd-notify.ts";
 import { systemClock } from "../std/time/clock.ts";
 import { GIT_VERSION } from "../std/version.ts";
-import { apiServerOptions, allowsEverything } from "./config/options.ts";
+import { allowsEverything, apiServerOptions } from "./config/options.ts";
 import { apiserverProgram } from "./flags/flags.ts";
 
-/** Exit code of a program that a second signal ended. */
+/** The exit code after a second signal. */
 const INTERRUPTED = 130;
 
 /** Runs until SIGINT or SIGTERM; a second signal ends it at once. Resolves with the exit code. */
@@ -25,7 +25,7 @@ export async function run(argv: readonly string[]): Promise<number> {
   for (const warning of invocation.warnings) log.warn(warning);
   if (allowsEverything(flags)) {
     log.warn(
-      "AlwaysAllow lets everybody do everything who proves who they are; choose --authorization-mode=Node,RBAC",
+      "--authorization-mode=AlwaysAllow allows every authenticated request; use --authorization-mode=Node,RBAC",
       {
         anonymous: "refused",
       },
@@ -42,14 +42,14 @@ export async function run(argv: readonly string[]): Promise<number> {
   };
   process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
   try {
-    // Help and version are printed without loading the server.
+    // The server is loaded here, so that help and version are printed without it.
     const { startApiServer } = await import("./server.ts");
     const starting = startApiServer(apiServerOptions(flags, gates, version, given), {
       clock: systemClock,
       log,
       setVerbosity: (level) => log.setVerbosity(level),
     });
-    // A store that does not answer must not keep the program from being stopped.
+    // A signal stops the program also while an unresponsive store delays the start.
     const server = await Promise.race([starting, first.promise.then(() => undefined)]);
     if (server === undefined) return INTERRUPTED;
     await notifier.ready();

@@ -55,7 +55,8 @@ t.test("createNodeApi() serves reads to authenticated clients, and writes to the
     ["GET /version", /"gitVersion": "v1\.33/],
     ["GET /readyz", /^ok$/],
   ];
-  for (const [line, expected] of read) t.match(await answer(api.clientHandler, line), { status: 200, text: expected }, line);
+  for (const [line, expected] of read)
+    t.match(await answer(api.clientHandler, line), { status: 200, text: expected }, line);
   t.notMatch((await answer(api.clientHandler, "GET /api/v1")).text, /"create"|"delete"|nodes\/proxy/);
 
   const refused: readonly (readonly [string, number, RegExp])[] = [

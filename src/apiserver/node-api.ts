@@ -38,7 +38,7 @@ import { pageNotFound } from "./health/health.ts";
 import { OpenApi } from "./openapi/openapi.ts";
 import type { AgentConnections } from "./proxy/agent-connections.ts";
 import { podLog } from "./proxy/pod-log.ts";
-import { applyFilters, type RequestHandler, type RequestFilter, withUser } from "./request/request-context.ts";
+import { applyFilters, type RequestFilter, type RequestHandler, withUser } from "./request/request-context.ts";
 import { methodNotAllowed, noSuchResource } from "./responses/status-response.ts";
 
 export interface NodeApiOptions {
@@ -114,7 +114,9 @@ export function createNodeApi(options: NodeApiOptions): NodeApi {
   };
   const registryOf = <T extends ApiObject>({ kind, group }: Kind<T>): Registry<T> =>
     registries.of(kinds.find((each) => each.kind === kind && each.group === group)!) as unknown as Registry<T>;
-  const agent = { get: (_node: Node, target: string, signal: AbortSignal) => fetchLogs(options.containerLogs, target, signal) };
+  const agent = {
+    get: (_node: Node, target: string, signal: AbortSignal) => fetchLogs(options.containerLogs, target, signal),
+  };
   const router = new Router<Route>();
   addResourceRoutes(router, scheme, registries, settings, {
     aliases: true,
@@ -127,7 +129,10 @@ export function createNodeApi(options: NodeApiOptions): NodeApi {
   return {
     agentHandler: withRequestInfo(applyFilters([withErrorResponses(log), withFixedUser(agentUser)], respond), random),
     clientHandler: compressResponses()(
-      withRequestInfo(applyFilters([withErrorResponses(log), withReader(options.authenticate), withReadOnly(refusal)], respond), random),
+      withRequestInfo(
+        applyFilters([withErrorResponses(log), withReader(options.authenticate), withReadOnly(refusal)], respond),
+        random,
+      ),
     ),
     async [Symbol.asyncDispose]() {
       stop.abort(new Error("the agent stops"));

@@ -1,4 +1,4 @@
-/** The server put together. The stages a request passes stand in `handlerOf`, in their order. */
+/** Assembles the API server. `buildHandlerChain` lists the filters of a request in their order. */
 import { isIPv6 } from "node:net";
 import type { UserInfo } from "../auth/user.ts";
 import type { Filter, Handler } from "../http/message.ts";
@@ -8,7 +8,7 @@ import { readHostAddress } from "../std/net/host-addresses.ts";
 import { type AccessControl, createAccessControl } from "./assembly/access-control.ts";
 import { createApiHandler } from "./assembly/api-handler.ts";
 import { runPostStartHooks } from "./assembly/post-start.ts";
-import { type ApiServerDeps, type ServerBase, createServerBase } from "./assembly/server-base.ts";
+import { type ApiServerDeps, createServerBase, type ServerBase } from "./assembly/server-base.ts";
 import type { ApiServerConfig } from "./config/config.ts";
 import { DebugEndpoints } from "./debug/debug-endpoints.ts";
 import { withAuthentication } from "./filters/authentication.ts";
@@ -25,19 +25,24 @@ import { withClientMetrics } from "./metrics/client-metrics.ts";
 import { withRequestMetrics } from "./metrics/request-metrics.ts";
 import type { ServerMetrics } from "./metrics/server-metrics.ts";
 import { applyFilters, type RequestHandler } from "./request/request-context.ts";
-import { type SecureServingParts, type SecureServing, isUnspecifiedAddress, startSecureServing } from "./serving/secure-serving.ts";
+import {
+  isUnspecifiedAddress,
+  type SecureServing,
+  type SecureServingParts,
+  startSecureServing,
+} from "./serving/secure-serving.ts";
 
 /** The server without its port. */
 export interface ApiServer extends AsyncDisposable {
-  /** The whole chain; in-process components call it with `authorization: Bearer <token>`. */
+  /** The handler chain; in-process components call it with `authorization: Bearer <token>`. */
   readonly handler: Handler;
-  /** A random token, never written anywhere, for a component of this process. */
+  /** Creates a random token, held in memory only, for a component of this process. */
   loopbackToken(user: UserInfo): string;
 }
 
 export interface RunningApiServer extends ApiServer {
   readonly address: { readonly host: string; readonly port: number };
-  /** Whether the server can still do its work. */
+  /** Whether the store answers. */
   healthy(): Promise<boolean>;
   /** Stops as SIGTERM would: not ready, delay, drain, store closed. */
   close(): Promise<void>;
@@ -51,14 +56,16 @@ export async function startApiServer(config: ApiServerConfig, deps: ApiServerDep
   const externalHostPort = (): string =>
     externalAddress(config.serving.advertisedHost ?? hostIp ?? address.host, address.port);
   let secureServing: SecureServing | undefined;
-  const open = async (behind: SecureServingParts): Promise<void> => {
-    secureServing = await startSecureServing(config, { clock, log, random }, behind);
+  const open = async (parts: SecureServingParts): Promise<void> => {
+    secureServing = await startSecureServing(config, { clock, log, random }, parts);
     Object.assign(address, secureServing.address);
   };
-  const { server, readiness } = await createApiServer(config, deps, externalHostPort, open).catch(async (error: unknown) => {
-    await secureServing?.[Symbol.asyncDispose]();
-    throw error;
-  });
+  const { server, readiness } = await createApiServer(config, deps, externalHostPort, open).catch(
+    async (error: unknown) => {
+      await secureServing?.[Symbol.asyncDispose]();
+      throw error;
+    },
+  );
   readiness.markStarted();
   log.info("Serving securely", { address: `${address.host}:${address.port}` });
   let closing: Promise<void> | undefined;
@@ -72,7 +79,7 @@ export async function startApiServer(config: ApiServerConfig, deps: ApiServerDep
   return { ...server, address, healthy: () => readiness.isAlive(), close, [Symbol.asyncDispose]: close };
 }
 
-/** What clients are told. An external host name may come with a port of its own. */
+/** The host and port that clients connect to. --external-hostname may include a port. */
 function externalAddress(host: string, port: number): string {
   if (isIPv6(host)) return `[${host}]:${port}`;
   return /:\d+$/.test(host) ? host : `${host}:${port}`;
@@ -82,19 +89,19 @@ export interface ApiServerParts {
   readonly server: ApiServer;
   readonly readiness: Readiness;
   readonly metrics: ServerMetrics;
-  /** Ends what would otherwise go on for as long as its client likes. */
+  /** Ends watches and other long-running requests. */
   endWatches(): void;
 }
 
 /**
- * Everything but the port. `address` is what clients are told. `open` is called when requests can be answered, before
- * the store has been read.
+ * Creates the server without a listener. `address` returns the host and port that clients connect to. `open` is called
+ * when the handler can serve requests, before the store is read.
  */
 export async function createApiServer(
   config: ApiServerConfig,
   deps: ApiServerDeps,
   address: () => string,
-  open: (behind: SecureServingParts) => Promise<void> = async () => {},
+  open: (parts: SecureServingParts) => Promise<void> = async () => {},
 ): Promise<ApiServerParts> {
   const { clock, log } = deps;
   const stopping = new AbortController();
@@ -104,24 +111,28 @@ export async function createApiServer(
   const { readiness, metrics } = base;
   const accessControl = await createAccessControl(base);
   const { loopbackToken, clientAuthorities: authorities } = accessControl.authenticators;
-  const debugging = { clock, log: log.child("debug"), setVerbosity: deps.setVerbosity ?? (() => {}) };
-  const diagnostics = resources.use(new DebugEndpoints(config.observability, debugging));
-  const endpoint = await createApiHandler(base, accessControl, { address, diagnostics });
-  const handler = buildHandlerChain(base, accessControl, endpoint);
-  // Before anything that may take long, which is when somebody wants to look.
+  const debugDeps = { clock, log: log.child("debug"), setVerbosity: deps.setVerbosity ?? (() => {}) };
+  const debugEndpoints = resources.use(new DebugEndpoints(config.observability, debugDeps));
+  const apiHandler = await createApiHandler(base, accessControl, { address, debugEndpoints });
+  const handler = buildHandlerChain(base, accessControl, apiHandler);
+  // The debug socket opens before the slow part of the start, so that the start can be profiled.
   const { debugSocket } = config.observability;
-  if (debugSocket !== undefined) await diagnostics.openSocket(debugSocket, debugging);
+  if (debugSocket !== undefined) await debugEndpoints.openSocket(debugSocket, debugDeps);
   readiness.markDone("handlers");
   await open({ handler, readiness, authorities });
-  const counted = withClientMetrics(handler, metrics.registry, address);
-  await runPostStartHooks(base, accessControl, { address, handler: counted, stop });
+  const clientHandler = withClientMetrics(handler, metrics.registry, address);
+  await runPostStartHooks(base, accessControl, { address, handler: clientHandler, stop });
   const parts = resources.move();
   const server = { handler, loopbackToken, [Symbol.asyncDispose]: () => parts.disposeAsync() };
   return { server, readiness, metrics, endWatches: stop };
 }
 
 /** A request's way through the server, from the connection inwards. */
-function buildHandlerChain(base: ServerBase, { authenticators: identities, authorizer }: AccessControl, endpoint: RequestHandler): Handler {
+function buildHandlerChain(
+  base: ServerBase,
+  { authenticators: identities, authorizer }: AccessControl,
+  apiHandler: RequestHandler,
+): Handler {
   const { config, clock, log, random, metrics } = base;
   const filtered = applyFilters(
     [
@@ -133,7 +144,7 @@ function buildHandlerChain(base: ServerBase, { authenticators: identities, autho
       withMaxInFlightLimit(config.limits.inFlight, metrics.requests.onTermination),
       withAuthorization(authorizer, config.authorization.selectors),
     ],
-    endpoint,
+    apiHandler,
   );
   const filters: readonly Filter[] = [
     compressResponses(),

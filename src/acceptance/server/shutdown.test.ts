@@ -72,7 +72,7 @@ t.test("svc apiserver serves on for its delay, not ready, then ends watches and 
   const watch = await get(t, server, "/api/v1/pods?watch=1");
   t.equal((await get(t, server, "/readyz")).status, 200);
   server.child.kill("SIGTERM");
-  await untilLogged(server, "not ready, and serving on");
+  await untilLogged(server, "not ready, still serving");
   t.equal((await get(t, server, "/readyz")).status, 500, "/readyz fails at once");
   for (const path of ["/livez", "/healthz", "/api/v1/pods"]) t.equal((await get(t, server, path)).status, 200, path);
   let over = false;
@@ -96,7 +96,7 @@ t.test("svc apiserver sends new requests elsewhere while watches end one after t
   const watches = [];
   for (let count = 0; count < 60; count++) watches.push(await get(t, server, "/api/v1/pods?watch=1", watchers));
   server.child.kill("SIGTERM");
-  await untilLogged(server, "new requests are sent elsewhere");
+  await untilLogged(server, "rejecting new requests with 429");
   const refused = await get(t, server, "/api/v1/pods");
   t.match(refused, { status: 429, headers: { "retry-after": "5" } });
   t.equal((await get(t, server, "/livez")).status, 200);

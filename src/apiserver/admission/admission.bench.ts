@@ -1,4 +1,4 @@
-/** Run by `make bench`: one JSON line for each sample, with what the plugins that are on by default cost a new one. */
+/** Run by `make bench`: prints one JSON line for each sample with the cost of the default admission plugins. */
 import type { AdmissionContext } from "../../admission/chain/chain.ts";
 import { builtinScheme } from "../../api/builtin.ts";
 import { configMapKind } from "../../api/core/config-map/kind.ts";
@@ -10,7 +10,7 @@ import { alwaysAllow } from "../../auth/authz/always.ts";
 import { configMap, pod } from "../../bench/objects.ts";
 import { create } from "../../registry/create.ts";
 import { Registries } from "../../registry/registries.ts";
-import { applyDefaults } from "../../registry/write/prepare.ts";
+import { applyDefaults } from "../../registry/write/apply-defaults.ts";
 import { decode } from "../../schema/decode/decode.ts";
 import { systemRandom as random } from "../../std/crypto/random.ts";
 import { silentLogger as log } from "../../std/log/logger.ts";
@@ -66,7 +66,7 @@ for (const [sample, kind] of samples) {
   process.stdout.write(`${JSON.stringify({ admitting: sample.title, us: Number(us.toFixed(1)) })}\n`);
 }
 
-/** As a request has it: what ends it is made when somebody asks. */
+/** The context of a request, with a lazy signal. */
 function aboutOf(kind: Kind): AdmissionContext {
   return {
     kind,

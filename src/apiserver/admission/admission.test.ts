@@ -9,7 +9,7 @@ function priorityClass(name: string, more: object = {}): object {
   return { apiVersion: "scheduling.k8s.io/v1", kind: "PriorityClass", metadata: { name }, value: 10, ...more };
 }
 
-t.test("oneDefaultPriorityClass() refuses a second default, by create and by patch", async (t) => {
+t.test("a second default priority class gets 403, by create and by patch", async (t) => {
   await using server = await testServer();
   const create = (name: string, more?: object) => server.ask(`POST ${path}`, { body: priorityClass(name, more) });
   t.equal((await create("first", { globalDefault: true })).status, 201);
@@ -23,10 +23,10 @@ t.test("oneDefaultPriorityClass() refuses a second default, by create and by pat
   const headers = { "content-type": "application/merge-patch+json" };
   const patch = (name: string) => server.ask(`PATCH ${path}/${name}`, { headers, body: { globalDefault: true } });
   t.equal((await patch("second")).status, 403);
-  t.equal((await patch("first")).status, 200, "the default may stay what it is");
+  t.equal((await patch("first")).status, 200, "the default may be patched");
 });
 
-t.test("bootstrap() makes the two classes of the system, which cannot be deleted", async (t) => {
+t.test("the two system priority classes exist and cannot be deleted", async (t) => {
   await using server = await testServer();
   const found = (await server.ask(`GET ${path}`)).json.items.map(({ metadata, value }: never) => [metadata, value]);
   t.match(found, [
@@ -39,13 +39,13 @@ t.test("bootstrap() makes the two classes of the system, which cannot be deleted
   });
 });
 
-t.test("openAdmission() tells that nodes write whatever they like, where nobody keeps them from it", async (t) => {
+t.test("createAdmissionChain() warns about authorization mode Node without the plugin NodeRestriction", async (t) => {
   const warned: string[] = [];
   const log: Logger = { ...silentLogger, child: () => log, warn: (text) => void warned.push(text) };
   const start = async (modes: readonly string[], enabled: readonly string[]): Promise<boolean> => {
     const admission = { ...defaultConfig.admission, enabled };
     await using _server = await testServer({ authorizationModes: modes, admission }, { log });
-    return warned.splice(0).some((text) => /^Nodes may write what is other nodes'/.test(text));
+    return warned.splice(0).some((text) => /^Nodes may modify objects of other nodes/.test(text));
   };
   t.same(
     [await start(["Node", "RBAC"], []), await start(["Node"], ["NodeRestriction"]), await start(["RBAC"], [])],

@@ -9,11 +9,11 @@ import { ProxyClientCertificate } from "./proxy-client-certificate.ts";
 
 const ca = await makeCa("clients", 1, systemClock.now());
 
-async function made() {
+async function issue() {
   return await issueCertificate(ca, { commonName: "front", usages: ["client"], days: 1 }, systemClock.now());
 }
 
-t.test("OutboundIdentity shows what its files hold now, as long as it can be used", async (t) => {
+t.test("ProxyClientCertificate reloads its files and keeps the previous key pair when they are invalid", async (t) => {
   const directory = t.testdir();
   const files = { certFile: join(directory, "front.crt"), keyFile: join(directory, "front.key") };
   const put = ({ cert, key }: { readonly cert: string; readonly key: string }): void => {
@@ -21,26 +21,28 @@ t.test("OutboundIdentity shows what its files hold now, as long as it can be use
     writeFileSync(files.keyFile, key);
   };
   const clock = new FakeClock();
-  const complaints: string[] = [];
-  const log = { ...silentLogger, error: (text: string) => void complaints.push(text) };
+  const errors: string[] = [];
+  const log = { ...silentLogger, error: (text: string) => void errors.push(text) };
   const deps = { clock, log };
-  await t.rejects(ProxyClientCertificate.open(files, deps), { message: /^Cannot use --proxy-client-cert-file=.* missing$/ });
-  const [one, two] = [await made(), await made()];
+  await t.rejects(ProxyClientCertificate.open(files, deps), {
+    message: /^Cannot use --proxy-client-cert-file=.* missing$/,
+  });
+  const [one, two] = [await issue(), await issue()];
   put(one);
-  using identity = await ProxyClientCertificate.open(files, deps);
-  t.match(identity.pair, one);
-  const until = async (isSo: () => boolean): Promise<void> => {
-    for (let turn = 0; turn < 500 && !isSo(); turn++) {
+  using certificate = await ProxyClientCertificate.open(files, deps);
+  t.match(certificate.pair, one);
+  const until = async (holds: () => boolean): Promise<void> => {
+    for (let turn = 0; turn < 500 && !holds(); turn++) {
       await new Promise((resolve) => setImmediate(resolve));
       await clock.advance(60_000);
     }
   };
   put({ cert: two.cert, key: one.key });
-  await until(() => complaints.length > 0);
-  t.match(identity.pair, one);
+  await until(() => errors.length > 0);
+  t.match(certificate.pair, one);
   put(two);
-  await until(() => identity.pair?.cert === two.cert);
-  t.match(identity.pair, two);
-  t.same(complaints, ["Cannot use a client certificate, and goes on with what it was"], "said once");
+  await until(() => certificate.pair?.cert === two.cert);
+  t.match(certificate.pair, two);
+  t.same(errors, ["Cannot reload the proxy client certificate; the previous one stays in use"], "logged once");
   t.equal((await ProxyClientCertificate.open(undefined, deps)).pair, undefined);
 });

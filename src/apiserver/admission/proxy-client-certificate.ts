@@ -1,4 +1,4 @@
-/** How the server proves to programs of the cluster's users who calls them: `--proxy-client-cert-file` and its key. */
+/** The client certificate for calls of webhooks: `--proxy-client-cert-file` and its key, reloaded when they change. */
 import { createSecureContext } from "node:tls";
 import { type KeyPair, type KeyPairFiles, readKeyPair } from "../../auth/pki/key-pair.ts";
 import { watchFiles } from "../../std/fs/watch-files.ts";
@@ -14,19 +14,24 @@ export class ProxyClientCertificate implements Disposable {
   readonly #fileWatch: Disposable | undefined;
   #pair: KeyPair | undefined;
 
-  private constructor(files: KeyPairFiles | undefined, keyPair: KeyPair | undefined, { clock, log }: ProxyClientCertificateDeps) {
+  private constructor(
+    files: KeyPairFiles | undefined,
+    keyPair: KeyPair | undefined,
+    { clock, log }: ProxyClientCertificateDeps,
+  ) {
     this.#pair = keyPair;
     if (files === undefined) return;
     let lastError = "";
     const reload = async (): Promise<void> => {
       try {
         const next = await readPair(files);
-        if (next.cert !== this.#pair?.cert) log.info("Read anew how to prove who calls", { file: files.certFile });
+        if (next.cert !== this.#pair?.cert) log.info("Reloaded the proxy client certificate", { file: files.certFile });
         this.#pair = next;
         lastError = "";
       } catch (error) {
         const message = String(error);
-        if (message !== lastError) log.error("Cannot use a client certificate, and goes on with what it was", error);
+        if (message !== lastError)
+          log.error("Cannot reload the proxy client certificate; the previous one stays in use", error);
         lastError = message;
       }
     };
@@ -36,12 +41,15 @@ export class ProxyClientCertificate implements Disposable {
     });
   }
 
-  /** Rejects, naming flag and file, when a file cannot be used; later that is logged once and changes nothing. */
-  static async open(files: KeyPairFiles | undefined, deps: ProxyClientCertificateDeps): Promise<ProxyClientCertificate> {
+  /** Rejects with the flag and the file when a file is invalid; later, an invalid file is logged once. */
+  static async open(
+    files: KeyPairFiles | undefined,
+    deps: ProxyClientCertificateDeps,
+  ): Promise<ProxyClientCertificate> {
     return new ProxyClientCertificate(files, files && (await readPair(files)), deps);
   }
 
-  /** What is shown to whoever asks from now on; undefined where nothing is. */
+  /** The current key pair; undefined without the flag. */
   get pair(): KeyPair | undefined {
     return this.#pair;
   }

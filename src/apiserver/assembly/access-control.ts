@@ -1,4 +1,4 @@
-/** Who asks, who may, and what may be written: what stands between a request and the registries. */
+/** Authentication, authorization and admission, from the configuration. */
 import type { AdmissionChain } from "../../admission/chain/chain.ts";
 import { createNodeGraph, type NodeGraph } from "../../auth/authz/node/node-graph.ts";
 import type { Authorizer } from "../../auth/user.ts";
@@ -7,7 +7,7 @@ import { type Authenticators, openAuthenticators } from "../authentication/authe
 import { createBoundObjectFinder } from "../authentication/bound-objects.ts";
 import { createLegacyTokenUseRecorder } from "../authentication/legacy-token-use.ts";
 import { openAuthorizers } from "../authorization/authorizers.ts";
-import { type StoredPolicy, createStoredPolicy } from "../authorization/stored-policy.ts";
+import { createStoredPolicy, type StoredPolicy } from "../authorization/stored-policy.ts";
 import { createDecisionCounter, measureAuthenticator, measureAuthorizer } from "../metrics/auth-metrics.ts";
 import { createAuthenticationObserver } from "../metrics/authentication-metrics.ts";
 import { createAuthorizerObserver } from "../metrics/authorizer-metrics.ts";
@@ -18,7 +18,7 @@ export interface AccessControl {
   readonly authenticators: Authenticators;
   readonly authorizer: Authorizer;
   readonly policy: StoredPolicy;
-  /** To be told of what nodes may see; undefined where nobody asks it. */
+  /** The graph of the node authorizer, to be fed with objects; undefined when mode Node is not used. */
   readonly nodeGraph: NodeGraph | undefined;
   readonly admission: AdmissionChain;
 }
@@ -50,7 +50,16 @@ export async function createAccessControl(base: ServerBase): Promise<AccessContr
     authorizer,
     policy,
     nodeGraph: authorizers.uses("Node") ? measureNodeGraph(graph, metrics, clock) : undefined,
-    admission: await createAdmissionChain(config, { registries, authorizer, clock, random, log, metrics, stopping, clientCertificate: clientCertificate }),
+    admission: await createAdmissionChain(config, {
+      registries,
+      authorizer,
+      clock,
+      random,
+      log,
+      metrics,
+      stopping,
+      clientCertificate: clientCertificate,
+    }),
   };
 }
 

@@ -1,4 +1,4 @@
-/** What answers behind the stages. */
+/** The handler behind the filters: routes of all resources and other paths. */
 import { nodeKind } from "../../api/core/node/kind.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
 import { podDisruptionBudgetKind } from "../../api/policy/pod-disruption-budget/kind.ts";
@@ -22,19 +22,19 @@ import { RequestForwarder } from "../proxy/forward.ts";
 import { podLog } from "../proxy/pod-log.ts";
 import type { RequestHandler } from "../request/request-context.ts";
 import type { AccessControl } from "./access-control.ts";
-import { type RouterOptions, createRouter } from "./router.ts";
+import { createRouter, type RouterOptions } from "./router.ts";
 import type { ServerBase } from "./server-base.ts";
 
 export interface ApiHandlerOptions {
-  /** What clients are told. */
+  /** The host and port that clients connect to. */
   readonly address: () => string;
-  readonly diagnostics: DebugEndpoints;
+  readonly debugEndpoints: DebugEndpoints;
 }
 
 export async function createApiHandler(
   base: ServerBase,
   accessControl: AccessControl,
-  { address, diagnostics }: ApiHandlerOptions,
+  { address, debugEndpoints }: ApiHandlerOptions,
 ): Promise<RequestHandler> {
   const { config, clock, random, registries, customResources: custom, readiness, metrics, stopping } = base;
   const { authenticators: identities, authorizer, admission } = accessControl;
@@ -56,7 +56,7 @@ export async function createApiHandler(
       confirm: createEscalationCheck(authorizer, registries),
     },
     readiness,
-    operatorPages: createOperatorPages(config, { metrics, diagnostics, clock }),
+    operatorPages: createOperatorPages(config, { metrics, debugEndpoints, clock }),
     groupAliases: config.groupAliases,
     gitVersion: config.gitVersion,
     emulatedVersion: config.apis.emulatedVersion,
@@ -71,7 +71,7 @@ export async function createApiHandler(
   });
 }
 
-/** What is more than a verb on a kind. */
+/** Handlers of subresources and kinds that are not stored objects. */
 async function createExtraHandlers(
   base: ServerBase,
   { authenticators: identities, authorizer }: AccessControl,
@@ -102,7 +102,7 @@ function tokenRequestSettings({ authentication }: ApiServerConfig, { serviceAcco
   return { issuer, audiences, maxSeconds, extend: extendTokens, extendedSecondsMax: signerMaxSeconds };
 }
 
-/** Parts that run elsewhere are not known of. */
+/** Only components that run in this process have a status. */
 function componentStatusChecks(readiness: Readiness, controllers: readonly string[]): ComponentChecks {
   const healthy = async (): Promise<void> => {};
   const controllerManager = controllers.length === 0 ? {} : { "controller-manager": healthy };

@@ -1,4 +1,4 @@
-/** Controllers that run inside this process, for clusters that have nobody else to run them. */
+/** Runs controllers in the process of the API server, for clusters without a controller manager. */
 import type { Kind } from "../../api/kind.ts";
 import type { LegacyIssued } from "../../auth/service-account/claims.ts";
 import type { UserInfo } from "../../auth/user.ts";
@@ -17,19 +17,22 @@ export interface EmbeddedControllerDeps {
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly log: Logger;
-  /** PEM of the authority that clients are to trust. */
+  /** PEM of the CA that clients must trust. */
   readonly clusterCa: string | undefined;
-  /** Undefined where nobody's key signs certificates. */
+  /** Undefined when the cluster signs no certificates. */
   readonly signing: SigningAuthorities | undefined;
-  /** Signs tokens without an end; undefined where somebody else signs tokens. */
+  /** Signs tokens without expiration; undefined with an external signer. */
   readonly signLegacy: ((claims: LegacyIssued) => Promise<string>) | undefined;
   /** The built-in kinds that are served. */
   readonly kinds: readonly Kind[];
   readonly queueMetrics: (name: string) => QueueMetrics;
 }
 
-/** Throws, naming it, for a controller there is not. Disposing stops them all. */
-export async function runEmbeddedControllers(names: readonly string[], deps: EmbeddedControllerDeps): Promise<AsyncDisposable> {
+/** Throws for an unknown controller name. Disposing stops all controllers. */
+export async function runEmbeddedControllers(
+  names: readonly string[],
+  deps: EmbeddedControllerDeps,
+): Promise<AsyncDisposable> {
   if (names.length === 0) return { [Symbol.asyncDispose]: async () => {} };
   const { startControllers } = await import("../../controllers/controllers.ts");
   const { handler, loopbackToken, clock, random, log, clusterCa, signing, signLegacy, kinds, queueMetrics } = deps;

@@ -1,4 +1,4 @@
-/** What the server does by itself once its port is open: first what it is not ready without, then the rest. */
+/** What the server runs after its listener is open: first the parts that readiness depends on, then the others. */
 import { eventKind } from "../../api/core/event/kind.ts";
 import { includesController } from "../../controllers/controllers.ts";
 import type { Handler } from "../../http/message.ts";
@@ -22,33 +22,42 @@ import { runEmbeddedControllers } from "./embedded-controllers.ts";
 import type { ServerBase } from "./server-base.ts";
 
 export interface PostStartOptions {
-  /** What clients are told. */
+  /** The host and port that clients connect to. */
   readonly address: () => string;
-  /** How parts of this process ask. */
+  /** Handles the requests of components in this process. */
   readonly handler: Handler;
   readonly stop: () => void;
 }
 
 /** Resolves when the server is ready. Rejects with one sentence for an operator. */
-export async function runPostStartHooks(base: ServerBase, accessControl: AccessControl, options: PostStartOptions): Promise<void> {
+export async function runPostStartHooks(
+  base: ServerBase,
+  accessControl: AccessControl,
+  options: PostStartOptions,
+): Promise<void> {
   const { config, clock, resources: stack } = base;
-  const ending: Promise<unknown>[] = [];
+  const stopped: Promise<unknown>[] = [];
   stack.defer(async () => {
     options.stop();
-    await Promise.all(ending);
+    await Promise.all(stopped);
   });
   const failure = `Cannot use the store ${config.storage.url}: it does not answer`;
-  const started = startRequiredControllers(base, accessControl, ending);
+  const started = startRequiredControllers(base, accessControl, stopped);
   await withTimeout(clock, config.storage.initializationTimeoutMs, started, failure);
   const { registries, log, stopping } = base;
   const events = registries.of(eventKind).objects;
   stack.use(new EventBudget({ feed: registries.feed, objects: events, clock, log: log.child("events") }));
-  if (accessControl.nodeGraph !== undefined) ending.push(feedNodeGraph(registries, accessControl.nodeGraph, clock, log, stopping));
+  if (accessControl.nodeGraph !== undefined)
+    stopped.push(feedNodeGraph(registries, accessControl.nodeGraph, clock, log, stopping));
   await startEmbeddedControllers(base, accessControl, options);
 }
 
-/** What every answer rests on: policy, the kinds of definitions, services, the server's own objects. */
-async function startRequiredControllers(base: ServerBase, accessControl: AccessControl, ending: Promise<unknown>[]): Promise<void> {
+/** Loads RBAC policy and custom resource definitions and creates the control plane's objects. */
+async function startRequiredControllers(
+  base: ServerBase,
+  accessControl: AccessControl,
+  stopped: Promise<unknown>[],
+): Promise<void> {
   const { config, clock, log, registries, customResources: custom, readiness, metrics, stopping } = base;
   const { clientAuthorities: authorities } = accessControl.authenticators;
   await bootstrapCluster(registries, stopping);
@@ -59,32 +68,36 @@ async function startRequiredControllers(base: ServerBase, accessControl: AccessC
     custom,
     aliases: config.groupAliases,
     clock,
-    log: log.child("extensions"),
+    log: log.child("custom-resources"),
     signal: stopping,
   });
-  ending.push(definitions.ended);
+  stopped.push(definitions.ended);
   await definitions.ready();
   readiness.markDone("definitions");
   const settings = { ...config.services, securePort: config.securePort };
   const service = await startServiceAllocation(settings, { registries, log: log.child("services"), signal: stopping });
-  ending.push(service.repaired);
+  stopped.push(service.repaired);
   const own = await startControlPlaneControllers({
     registries,
     service,
     endpoints: await endpointReconcilerOptions(config),
     authorities,
     clock,
-    log: log.child("own-objects"),
+    log: log.child("control-plane"),
     signal: stopping,
   });
-  ending.push(own.ended);
+  stopped.push(own.ended);
   readiness.markDone("services");
   await registerLocalApis(registries, config.groupAliases, stopping);
   readiness.markDone("apis");
   metrics.startStorageMetrics(registries);
 }
 
-async function startEmbeddedControllers(base: ServerBase, { authenticators: identities }: AccessControl, options: PostStartOptions): Promise<void> {
+async function startEmbeddedControllers(
+  base: ServerBase,
+  { authenticators: identities }: AccessControl,
+  options: PostStartOptions,
+): Promise<void> {
   const { config, clock, log, random, apis, registries, metrics, stopping, resources: stack } = base;
   const clusterCa = config.clusterCa ?? (await servingCa(config.serving, identities.clientAuthorities.clientCa()));
   if (includesController(config.embeddedControllers, "csrapproving")) {
@@ -109,7 +122,7 @@ async function startEmbeddedControllers(base: ServerBase, { authenticators: iden
   stack.use(embedded);
 }
 
-/** Loopback means another host to everybody else. */
+/** Undefined for a loopback address, which other hosts cannot use. */
 async function endpointReconcilerOptions({
   bindAddress,
   securePort,

@@ -1,4 +1,4 @@
-/** From a path to who answers it. */
+/** Routes requests by path: resources, discovery, OpenAPI, health, metrics and other pages. */
 import type { Scheme } from "../../api/scheme.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { acceptsExactly } from "../../http/negotiate.ts";
@@ -13,7 +13,7 @@ import { Discovery } from "../discovery/discovery.ts";
 import { versionInfo } from "../discovery/version.ts";
 import { addResourceRoutes, type ExtraHandlers, type Route } from "../handlers/routes.ts";
 import type { ResourceSettings } from "../handlers/target.ts";
-import { respondHealth, pageNotFound } from "../health/health.ts";
+import { pageNotFound, respondHealth } from "../health/health.ts";
 import type { Readiness } from "../health/readiness.ts";
 import { OpenApi } from "../openapi/openapi.ts";
 import type { RequestContext, RequestHandler } from "../request/request-context.ts";
@@ -25,7 +25,7 @@ export interface RouterOptions {
   readonly customResources: CustomResources;
   readonly settings: ResourceSettings;
   readonly readiness: Readiness;
-  /** What operators look at beside the API. */
+  /** Metrics, profiles and status pages. */
   readonly operatorPages: readonly OperatorPage[];
   readonly groupAliases: boolean;
   readonly gitVersion: string;
@@ -37,7 +37,14 @@ export interface RouterOptions {
 }
 
 export function createRouter(options: RouterOptions): RequestHandler {
-  const { scheme, registries, customResources: custom, settings, groupAliases: aliases, extraHandlers: extra } = options;
+  const {
+    scheme,
+    registries,
+    customResources: custom,
+    settings,
+    groupAliases: aliases,
+    extraHandlers: extra,
+  } = options;
   const router = new Router<Route>();
   addResourceRoutes(router, scheme, registries, settings, { aliases, extra });
   const discovery = new Discovery(scheme, aliases, options.address);
@@ -46,16 +53,17 @@ export function createRouter(options: RouterOptions): RequestHandler {
   const groups = new Set(discovery.paths().map((path) => path.split("/").slice(0, 3).join("/")));
   return async (context) => {
     const { request } = context;
-    // Objects have no HEAD; pages do.
+    // HEAD is allowed for other paths, not for resources.
     const method = request.method === "HEAD" && !context.info.isResourceRequest ? "GET" : request.method;
     const match = router.match(method, request.path);
     if (match !== undefined && "value" in match) return await match.value(context, match.params);
     if (match !== undefined) throw methodNotAllowed();
     const page = request.path.replace(/\/$/, "");
-    if ((method === "GET" || GROUP_DISCOVERY_PATH.test(page)) && discovery.has(page)) return discovery.answer(page, context);
+    if ((method === "GET" || GROUP_DISCOVERY_PATH.test(page)) && discovery.has(page))
+      return discovery.answer(page, context);
     const customResponse = await respondCustom(context);
     if (customResponse !== undefined) return customResponse;
-    // Inside the API a missing page is a Status; outside it is a page.
+    // Below /api and /apis a missing path is a Status, elsewhere plain text.
     const group = request.path.split("/").slice(0, 3).join("/");
     if (request.path.startsWith("/api/") || groups.has(group)) throw noSuchResource();
     return pageNotFound();
@@ -69,7 +77,7 @@ function addNonResourceRoutes(router: Router<Route>, options: RouterOptions, dis
   const { readiness } = options;
   const get = (path: string, answer: Route): void => router.add("GET", path, answer);
   for (const path of discovery.paths()) {
-    // Lists of groups, and groups, are told whatever the method.
+    // Group discovery responds to every method, as in Kubernetes.
     const methods = GROUP_DISCOVERY_PATH.test(path) ? ANY_METHOD : ["GET"];
     for (const method of methods) router.add(method, path, async (context) => discovery.answer(path, context));
   }
@@ -105,13 +113,17 @@ function addNonResourceRoutes(router: Router<Route>, options: RouterOptions, dis
   get("/", async (context) => rootPaths(context, options, discovery));
 }
 
-/** For people whoever asks, as in Kubernetes. */
+/** Indented JSON, as Kubernetes responds to every client here. */
 function prettyJson(value: unknown): HttpResponse {
   return bytesResponse(200, "application/json", Buffer.from(JSON.stringify(value, undefined, 2)));
 }
 
-/** The paths there are, for people who look around. */
-function rootPaths(_context: RequestContext, { readiness, operatorPages: pages }: RouterOptions, discovery: Discovery): HttpResponse {
+/** The response of `/`: all paths. */
+function rootPaths(
+  _context: RequestContext,
+  { readiness, operatorPages: pages }: RouterOptions,
+  discovery: Discovery,
+): HttpResponse {
   const health = readiness
     .endpoints()
     .flatMap(({ name, checks }) => [`/${name}`, ...checks.map((check) => `/${name}/${check.name}`)]);

@@ -1,9 +1,9 @@
-/** What the server stands on: the kinds it serves, the store, and the registries over it. */
+/** The base of the server: the served kinds, the store, registries, metrics and readiness. */
 import { schemeOf } from "../../api/builtin.ts";
 import { includesController } from "../../controllers/controllers.ts";
 import { forbidPrivileged } from "../../registry/allow-privileged.ts";
-import { Registries } from "../../registry/registries.ts";
 import { uncachedKinds } from "../../registry/read/uncached.ts";
+import { Registries } from "../../registry/registries.ts";
 import { type RandomSource, systemRandom } from "../../std/crypto/random.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
@@ -21,15 +21,17 @@ export interface ApiServerDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly random?: RandomSource | undefined;
-  /** Instead of the one that the configuration names; closed by the server all the same. */
+  /** Replaces the store of the configuration; the server closes it. */
   readonly store?: Store | undefined;
-  /** Changes `-v` of the log while the server runs. */
+  /** Sets the log verbosity (`-v`) while the server runs. */
   readonly setVerbosity?: ((level: number) => void) | undefined;
 }
 
-/** How long it lasts, and who ends what is opened meanwhile: the last first. */
+/** The lifetime of the server's parts. */
 export interface ServerLifetime {
+  /** Aborts when the server stops. */
   readonly stopping: AbortSignal;
+  /** Disposed after that, in reverse order. */
   readonly resources: AsyncDisposableStack;
 }
 
@@ -46,7 +48,11 @@ export interface ServerBase extends ServerLifetime {
   readonly readiness: Readiness;
 }
 
-export async function createServerBase(config: ApiServerConfig, deps: ApiServerDeps, life: ServerLifetime): Promise<ServerBase> {
+export async function createServerBase(
+  config: ApiServerConfig,
+  deps: ApiServerDeps,
+  life: ServerLifetime,
+): Promise<ServerBase> {
   const { clock, log, random = systemRandom } = deps;
   const { resources: stack, stopping } = life;
   const { storage } = config;
@@ -60,7 +66,14 @@ export async function createServerBase(config: ApiServerConfig, deps: ApiServerD
   const outbound = stack.use(
     await ProxyClientCertificate.open(config.proxyClientCertificate, { clock, log: log.child("webhooks") }),
   );
-  const webhookClient = { registries, clock, random, metrics: metrics.registry, stopping, identity: () => outbound.pair };
+  const webhookClient = {
+    registries,
+    clock,
+    random,
+    metrics: metrics.registry,
+    stopping,
+    identity: () => outbound.pair,
+  };
   const conversion = conversionDeps(config, webhookClient);
   const custom = stack.use(new CustomResources({ registries, conversion, log: log.child("extensions") }));
   const readiness = new Readiness(store, registries, log.child("health"), {
@@ -70,7 +83,19 @@ export async function createServerBase(config: ApiServerConfig, deps: ApiServerD
     livezGraceMs: config.livezGraceMs,
     observe: metrics.observeHealth,
   });
-  return { ...life, config, clock, log, random, apis, metrics, registries, customResources: custom, proxyClientCertificate: outbound, readiness };
+  return {
+    ...life,
+    config,
+    clock,
+    log,
+    random,
+    apis,
+    metrics,
+    registries,
+    customResources: custom,
+    proxyClientCertificate: outbound,
+    readiness,
+  };
 }
 
 interface RegistriesDeps extends Pick<ServerBase, "apis" | "clock" | "log" | "random"> {

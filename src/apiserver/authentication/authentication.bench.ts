@@ -1,4 +1,4 @@
-/** Run by `make bench`: one JSON line for each way to prove who one is, with what it costs for somebody seen before. */
+/** Run by `make bench`: prints one JSON line for each authenticator with the cost of a cached user. */
 import type { ApiObject } from "../../api/kind.ts";
 import type { Authenticator, Credentials } from "../../auth/user.ts";
 import { anew, benchCredentials } from "../../bench/credentials.ts";

@@ -9,7 +9,7 @@ import { openAuthenticators } from "./authenticators.ts";
 const none = { ...defaultConfig.authentication, anonymous: false };
 const deps = { clock: systemClock, random: systemRandom, log: silentLogger, find: async () => undefined };
 
-t.test("identitiesOf() names the flag and the file that cannot be read", async (t) => {
+t.test("openAuthenticators() rejects with the flag and the file that cannot be read", async (t) => {
   const missing = join(t.testdir({}), "missing");
   await t.rejects(openAuthenticators({ ...none, clientCaFile: missing }, deps), {
     message: `Cannot read --client-ca-file="${missing}": there is no such file`,
@@ -19,12 +19,12 @@ t.test("identitiesOf() names the flag and the file that cannot be read", async (
   });
 });
 
-t.test("identitiesOf() knows the tokens of its file and of this process", async (t) => {
+t.test("openAuthenticators() authenticates the tokens of the token file and loopback tokens", async (t) => {
   const directory = t.testdir({ tokens: "secret,ann,1,shop\n" });
   await using identities = await openAuthenticators({ ...none, tokenFile: join(directory, "tokens") }, deps);
   const { authenticate, loopbackToken } = identities;
-  const by = (token: string) => authenticate({ certificates: [], authorization: `Bearer ${token}` });
-  t.match(await by("secret"), { name: "ann", groups: ["shop", "system:authenticated"] });
+  const authenticateToken = (token: string) => authenticate({ certificates: [], authorization: `Bearer ${token}` });
+  t.match(await authenticateToken("secret"), { name: "ann", groups: ["shop", "system:authenticated"] });
   const token = loopbackToken({ name: "system:kube-scheduler", uid: "", groups: [], extra: {} });
-  t.match(await by(token), { name: "system:kube-scheduler" });
+  t.match(await authenticateToken(token), { name: "system:kube-scheduler" });
 });

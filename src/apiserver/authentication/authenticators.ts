@@ -1,4 +1,4 @@
-/** Who may be who: every way to prove it that the configuration allows, in Kubernetes' order. */
+/** The authenticators that the configuration enables, in Kubernetes' order. */
 import type { Secret } from "../../api/core/secret/schema.ts";
 import { Refusal } from "../../auth/authn/invalid-credentials-error.ts";
 import { type RequestHeaderAuthenticator, requestHeaderAuthenticator } from "../../auth/authn/request-header.ts";
@@ -30,37 +30,37 @@ import { openTokenAuthenticators } from "./token-authenticators.ts";
 
 export interface Authenticators extends AsyncDisposable {
   readonly authenticate: Authenticator;
-  /** A random token that stands for a component of this process. */
+  /** Creates a random token for a component of this process. */
   loopbackToken(user: UserInfo): string;
   readonly clientAuthorities: ClientAuthorities;
   readonly reviewToken: ReviewToken;
   readonly serviceAccounts: ServiceAccountTokens;
 }
 
-/** Whose client certificates are believed; what the files hold now. */
+/** The CAs of client certificates, with the current content of their files. */
 export interface ClientAuthorities {
-  /** PEM; undefined where no certificates make users. */
+  /** --client-ca-file: PEM; undefined when client certificates do not authenticate users. */
   readonly clientCa: () => string | undefined;
-  /** The authority of proxies in front, and what they are believed. */
+  /** --requestheader-client-ca-file: the CA of front proxies and the headers that they set. */
   readonly requestHeader: () => (RequestHeaderConfig & { readonly ca: string }) | undefined;
-  /** Called whenever one of them has changed. */
-  onChange(changed: () => void): void;
+  /** Registers a callback for changes of the files. */
+  onChange(callback: () => void): void;
 }
 
-/** Whose the token is and which of the audiences it is for, or why it is nobody's. None named: this server. */
+/** Authenticates a token for the audiences; without audiences, for those of this server. */
 export type ReviewToken = (token: string, audiences: readonly string[]) => Promise<Identified | { error: string }>;
 
 export interface ServiceAccountTokens {
-  /** The name in tokens of who issues them. */
+  /** The claim `iss` of issued tokens. */
   readonly issuerName: string;
   readonly issuer: TokenIssuer;
-  /** Whom this server is, to tokens. */
+  /** The audiences that this server accepts. */
   readonly audiences: readonly string[];
-  /** Those that others are told of. */
+  /** The published verification keys. */
   keys(): Promise<readonly VerificationKey[]>;
-  /** Tokens last no longer; undefined: as long as is asked for. */
+  /** The maximum validity of tokens; undefined: no maximum. */
   readonly maxSeconds: number | undefined;
-  /** A token without an end, for a secret; undefined where somebody else signs. */
+  /** Signs a token without expiration, for a secret; undefined with an external signer. */
   readonly signLegacy: ((claims: LegacyIssued) => Promise<string>) | undefined;
 }
 
@@ -68,13 +68,16 @@ export interface AuthenticatorsDeps extends Pick<AccountTokenOptions, "used"> {
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly log: Logger;
-  /** Asked once requests come. */
+  /** Finds the objects that tokens are bound to. Not called before the first request. */
   readonly find: FindBound;
   readonly observe?: AuthenticationObserver | undefined;
 }
 
-/** Throws, naming flag and file, for one that cannot be read or makes no sense. */
-export async function openAuthenticators(config: AuthenticationConfig, deps: AuthenticatorsDeps): Promise<Authenticators> {
+/** Throws for a file that cannot be read or is invalid; the error names the flag and the file. */
+export async function openAuthenticators(
+  config: AuthenticationConfig,
+  deps: AuthenticatorsDeps,
+): Promise<Authenticators> {
   await using owned = new AsyncDisposableStack();
   const follow = async (file: DynamicFile): Promise<void> => void owned.use(await loadDynamicFile(file, deps));
   const certificates = await certificateAuthenticators(config, deps, follow);
@@ -83,7 +86,11 @@ export async function openAuthenticators(config: AuthenticationConfig, deps: Aut
   const staticTokens = knownTokens(audiences);
   if (config.tokenFile !== undefined) {
     const path = config.tokenFile;
-    await follow({ flag: "--token-auth-file", path, apply: (text) => staticTokens.setRows(parseTokenFile(path, text)) });
+    await follow({
+      flag: "--token-auth-file",
+      path,
+      apply: (text) => staticTokens.setRows(parseTokenFile(path, text)),
+    });
   }
   const issuerName = issuers[0] ?? DEFAULT_ISSUER;
   const keys = owned.use(
@@ -134,7 +141,7 @@ export async function openAuthenticators(config: AuthenticationConfig, deps: Aut
   };
 }
 
-/** Proxies in front first: their own certificates may be good for users as well. */
+/** Request headers come first: the certificate of a front proxy may be valid for a user as well. */
 async function certificateAuthenticators(
   { clientCaFile, certificateUids, requestHeader }: AuthenticationConfig,
   { clock, observe }: AuthenticatorsDeps,

@@ -1,4 +1,4 @@
-/** What others need to verify tokens of service accounts by themselves: OpenID Connect's discovery, and the keys. */
+/** Service account issuer discovery: the OpenID Connect discovery document and the JWKS. */
 import { jsonWebKey, type VerificationKey } from "../../auth/service-account/keys.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { bytesResponse } from "../../http/respond.ts";
@@ -12,17 +12,17 @@ export interface IssuerDiscovery {
 
 export interface IssuerDiscoveryOptions {
   readonly issuer: string;
-  /** Where the keys are; here when undefined. */
+  /** `--service-account-jwks-uri`; undefined: this server. */
   readonly jwksUri: string | undefined;
   readonly keys: () => Promise<readonly VerificationKey[]>;
-  /** Host and port that clients reach. */
+  /** The host and port that clients connect to. */
   readonly address: () => string;
 }
 
 export const CONFIGURATION_PATH = "/.well-known/openid-configuration";
 export const JWKS_PATH = "/openid/v1/jwks";
 
-/** Undefined where the issuer's name is not that of a place where somebody could look. */
+/** Undefined when the issuer is not an HTTPS URL. */
 export function createIssuerDiscovery(options: IssuerDiscoveryOptions): IssuerDiscovery | undefined {
   const { issuer, jwksUri, keys, address } = options;
   if (!isDiscoverable(issuer)) return undefined;

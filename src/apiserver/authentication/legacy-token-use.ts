@@ -1,5 +1,4 @@
-/** Writes on secrets, once a day, that their tokens are in use: what is not used any more can be taken away. */
-
+/** Records the use of legacy tokens in a label of their secrets, once a day, so that unused ones can be deleted. */
 import { secretKind } from "../../api/core/secret/kind.ts";
 import type { Secret } from "../../api/core/secret/schema.ts";
 import type { ApiObject } from "../../api/kind.ts";
@@ -7,9 +6,9 @@ import { LAST_USED_LABEL } from "../../auth/service-account/legacy-tokens.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { update } from "../../registry/update.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import { systemScope, ignoreConflict } from "../control-plane/ensure.ts";
+import { ignoreConflict, systemScope } from "../control-plane/ensure.ts";
 
-/** Secrets that are being written; further ones are told of with their next use. */
+/** The maximum number of concurrent writes; further uses are recorded the next time. */
 const PENDING_MAX = 32;
 
 export function createLegacyTokenUseRecorder(
@@ -24,7 +23,7 @@ export function createLegacyTokenUseRecorder(
     pendingUids.add(uid);
     const used: Secret = { ...secret, metadata: { ...secret.metadata, labels: { ...labels, [LAST_USED_LABEL]: day } } };
     void ignoreConflict(update(registries.of(secretKind), systemScope(namespace, signal), name, used))
-      .catch((error: unknown) => log.error("Cannot note that a token is used", error, { namespace, secret: name }))
+      .catch((error: unknown) => log.error("Cannot record the use of a token", error, { namespace, secret: name }))
       .finally(() => pendingUids.delete(uid));
   };
 }

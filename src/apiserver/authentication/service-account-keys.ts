@@ -1,5 +1,4 @@
-/** The keys of service accounts' tokens as the configuration names them. */
-
+/** The keys that sign and verify service account tokens. */
 import { type LegacyIssued, legacyPayloadOf } from "../../auth/service-account/claims.ts";
 import type { SignerObserver } from "../../auth/service-account/external-signer.ts";
 import { type TokenIssuer, tokenIssuer } from "../../auth/service-account/issuer.ts";
@@ -17,15 +16,15 @@ import type { DynamicFile } from "../config/dynamic-file.ts";
 
 export interface ServiceAccountKeys extends Disposable {
   readonly issuer: TokenIssuer;
-  /** The signing key first. A key that a token names may have to be looked for. */
+  /** The signing key first. `named` is the key id of a token, which an external signer may have to fetch. */
   verificationKeys(named?: string): Promise<readonly VerificationKey[]>;
-  /** Another number whenever keys have come or gone: what they have verified is to be verified again. */
+  /** Changes with the set of keys: cached verifications of another version are invalid. */
   version(): number;
-  /** Those that others are told of. */
+  /** The keys in the JWKS. */
   publishedKeys(): Promise<readonly VerificationKey[]>;
-  /** Signs tokens without an end; undefined where somebody else signs. */
+  /** Signs tokens without expiration; undefined with an external signer. */
   readonly signLegacy: ((claims: LegacyIssued) => Promise<string>) | undefined;
-  /** Tokens of who signs last no longer; undefined: as long as is asked for. */
+  /** The maximum validity of tokens; undefined: no maximum. */
   readonly maxSeconds: number | undefined;
 }
 
@@ -36,8 +35,8 @@ export interface ServiceAccountKeysDeps {
 }
 
 /**
- * Files are read now and whenever they change, and who signs elsewhere is asked now; a key of the server's own is made
- * when it is first needed. Throws, naming the flag.
+ * Loads key files now and whenever they change, or connects to the external signer. Without a signing key, the server
+ * generates one on first use. Errors name the flag.
  */
 export async function openServiceAccountKeys(
   config: ServiceAccountTokensConfig,
@@ -57,7 +56,7 @@ async function externalSignerKeys(
   clock: Clock,
   observe: SignerObserver | undefined,
 ): Promise<ServiceAccountKeys> {
-  // Loaded by those who need it.
+  // Loaded only when the flag is set, because it needs gRPC.
   const { openExternalSigner } = await import("../../auth/service-account/external-signer.ts");
   const signer = await openExternalSigner(endpoint, issuerName, clock, observe).catch((cause: unknown) => {
     throw new Error(`Cannot use --service-account-signing-endpoint="${endpoint}": ${(cause as Error).message}`, {
@@ -90,7 +89,8 @@ async function fileKeys(
       },
     });
   for (const path of new Set(keyFiles)) await loadKeys("--service-account-key-file", path, readVerificationKeys);
-  if (fallbackKeyFile !== undefined) await loadKeys("--tls-private-key-file", fallbackKeyFile, readVerificationKeysIfAny);
+  if (fallbackKeyFile !== undefined)
+    await loadKeys("--tls-private-key-file", fallbackKeyFile, readVerificationKeysIfAny);
   let configuredKey: SigningKey | undefined;
   if (signingKeyFile !== undefined) {
     const apply = (pem: string): void => {
@@ -102,7 +102,7 @@ async function fileKeys(
   let generatedKey: Promise<SigningKey> | undefined;
   const signingKey = async (): Promise<SigningKey> => {
     if (configuredKey !== undefined) return configuredKey;
-    // What went wrong may have been mended before the next call.
+    // A failure is not cached: the next call may succeed.
     generatedKey ??= ownSigningKey(ownKeyFile).catch((error: unknown) => {
       generatedKey = undefined;
       throw error;
@@ -124,7 +124,7 @@ async function fileKeys(
   };
 }
 
-/** None when the file's keys are of another sort. */
+/** Empty when the keys of the file cannot verify tokens. */
 function readVerificationKeysIfAny(path: string, pem: string): readonly VerificationKey[] {
   try {
     return readVerificationKeys(path, pem);

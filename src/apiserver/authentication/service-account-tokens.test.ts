@@ -18,45 +18,46 @@ async function podOf(server: TestServer, name: string, serviceAccountName: strin
   return (await server.ask(`POST ${CORE}/pods`, { body: { metadata: { name }, spec } })).json.metadata.uid;
 }
 
-t.test("TokenRequest is answered in the spelling it is asked in", async (t) => {
+t.test("a TokenRequest gets a response with the group alias of the request", async (t) => {
   await using server = await withAccount();
-  const ask = async (apiVersion: string | undefined) =>
+  const requestToken = async (apiVersion: string | undefined) =>
     (await server.ask(`POST ${ACCOUNT}/token`, { body: { apiVersion, kind: "TokenRequest", spec: {} } })).json
       .apiVersion;
-  for (const spelling of ["authentication.k8s.io/v1", "authentication.svc.io/v1"]) {
-    t.equal(await ask(spelling), spelling);
+  for (const apiVersion of ["authentication.k8s.io/v1", "authentication.svc.io/v1"]) {
+    t.equal(await requestToken(apiVersion), apiVersion);
   }
-  t.equal(await ask(undefined), "authentication.k8s.io/v1");
+  t.equal(await requestToken(undefined), "authentication.k8s.io/v1");
 });
 
-t.test("TokenRequest binds to what is there and belongs to the account", async (t) => {
+t.test("a TokenRequest binds to existing objects of the account", async (t) => {
   await using server = await withAccount();
   await server.ask("POST /api/v1/nodes", { body: { metadata: { name: "n1" } } });
   const uid = await podOf(server, "web", "till", "n1");
   await podOf(server, "other", "default", "gone");
   await podOf(server, "lost", "till", "gone");
-  const ask = (boundObjectRef: object) => server.ask(`POST ${ACCOUNT}/token`, { body: { spec: { boundObjectRef } } });
+  const requestToken = (boundObjectRef: object) =>
+    server.ask(`POST ${ACCOUNT}/token`, { body: { spec: { boundObjectRef } } });
   const pod = { kind: "Pod", apiVersion: "v1", name: "web" };
   const payload = async (reference: object) =>
-    parseJws((await ask(reference)).json.status.token)?.payload["kubernetes.io"];
+    parseJws((await requestToken(reference)).json.status.token)?.payload["kubernetes.io"];
   t.match(await payload({ ...pod, uid }), { pod: { name: "web", uid }, node: { name: "n1", uid: /^[\w-]{36}$/ } });
   t.same(((await payload({ ...pod, name: "lost" })) as { node: object }).node, { name: "gone" });
-  t.match(await ask({ ...pod, uid: "else" }), {
+  t.match(await requestToken({ ...pod, uid: "else" }), {
     status: 409,
     json: {
       message:
         /^Operation cannot be fulfilled on Pod "web": the UID in the bound object reference \(else\) does not match/,
     },
   });
-  t.match(await ask({ ...pod, name: "other" }), {
+  t.match(await requestToken({ ...pod, name: "other" }), {
     status: 400,
     json: { message: 'cannot bind token for serviceaccount "till" to pod running with different serviceaccount name.' },
   });
-  t.equal((await ask({ ...pod, name: "" })).status, 400);
+  t.equal((await requestToken({ ...pod, name: "" })).status, 400);
   t.equal((await server.ask(`POST ${CORE}/serviceaccounts/nobody/token`, { body: { spec: {} } })).status, 404);
 });
 
-t.test("a pod's token ends with the pod", async (t) => {
+t.test("a token that is bound to a pod gets 401 after the pod is deleted", async (t) => {
   await using server = await withAccount();
   await podOf(server, "web", "till", "n1");
   const boundObjectRef = { kind: "Pod", apiVersion: "v1", name: "web" };
@@ -75,10 +76,10 @@ t.test("a pod's token ends with the pod", async (t) => {
   t.equal((await whoami()).status, 401);
 });
 
-t.test("issuerDiscovery() tells where the keys are that verify tokens", async (t) => {
+t.test("issuer discovery serves the keys that verify tokens", async (t) => {
   await using server = await withAccount();
   const open = { user: "till", headers: { accept: "*/*" } };
-  t.equal((await server.ask("GET /openid/v1/jwks", open)).status, 403, "not for everybody");
+  t.equal((await server.ask("GET /openid/v1/jwks", open)).status, 403, "not allowed without a binding");
   const page = await server.ask("GET /.well-known/openid-configuration");
   t.same(page.json, {
     issuer: OWN,

@@ -6,7 +6,7 @@ const REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 const RBAC = "/apis/rbac.authorization.k8s.io/v1";
 const merge = { "content-type": "application/merge-patch+json" };
 
-/** A request as clients make it, in PEM. */
+/** A certificate signing request in PEM. */
 function request(): string {
   const words = [
     "req",
@@ -22,7 +22,7 @@ function request(): string {
   return execFileSync("openssl", [...words, "-subj", "/CN=x"], { stdio: ["ignore", "pipe", "ignore"] }).toString();
 }
 
-t.test("signerCheck() lets decide on requests whoever may for their signer, or for all of its domain", async (t) => {
+t.test("a CSR is approved by users that may approve for its signer or for all signers of the domain", async (t) => {
   await using server = await testServer({ authorizationModes: ["RBAC"] });
   const spec = {
     request: Buffer.from(request()).toString("base64"),

@@ -1,4 +1,4 @@
-/** Tokens that others have made: of OpenID Connect issuers, as flags or a file name them, and those a webhook knows. */
+/** Authenticators of ID tokens of OpenID Connect issuers and of tokens that a webhook reviews. */
 import type { TokenReviewStatus } from "../../api/authentication/token-review.ts";
 import { anonymousAuthenticator } from "../../auth/authn/anonymous.ts";
 import { JWT_ALGORITHMS } from "../../auth/authn/jwt/algorithms.ts";
@@ -20,7 +20,7 @@ import type { DynamicFile } from "../config/dynamic-file.ts";
 export interface TokenAuthenticatorsDeps {
   readonly clock: Clock;
   readonly random: RandomSource;
-  /** Whom this server is. */
+  /** The audiences that this server accepts. */
   readonly audiences: readonly string[];
   readonly observe?: TokenAuthenticatorsObserver | undefined;
   loadFile(file: DynamicFile): Promise<void>;
@@ -29,24 +29,27 @@ export interface TokenAuthenticatorsDeps {
 
 export interface TokenAuthenticatorsObserver {
   readonly cache: TokenCacheObserver;
-  /** A token of an issuer was verified. */
+  /** Called after the verification of a token of an issuer. */
   tokenVerified(issuerUrl: string, result: "success" | "failure", milliseconds: number): void;
-  /** The configuration was read, at the start and again. */
-  configurationLoaded(worked: boolean, content: string, again: boolean): void;
+  /** Called after the configuration was loaded or reloaded. */
+  configurationLoaded(succeeded: boolean, content: string, isReload: boolean): void;
 }
 
 export interface TokenAuthenticators {
   readonly authenticators: readonly TokenAuthenticator[];
-  /** Lets in those without a name, as far as they are let in now; undefined: nobody. */
+  /** The authenticator of anonymous requests; undefined when they are not allowed. */
   readonly anonymous: Authenticator | undefined;
 }
 
-/** As long as Kubernetes: a token that an issuer takes back is good for no longer. */
+/** As in Kubernetes: a revoked token stays valid for at most this time. */
 const CACHE_MS = 10_000;
 const FETCH_TIMEOUT_MS = 30_000;
 
-/** Throws, naming flag and file, for what cannot be used. */
-export async function openTokenAuthenticators(config: AuthenticationConfig, deps: TokenAuthenticatorsDeps): Promise<TokenAuthenticators> {
+/** Throws for invalid flags and files; the error names them. */
+export async function openTokenAuthenticators(
+  config: AuthenticationConfig,
+  deps: TokenAuthenticatorsDeps,
+): Promise<TokenAuthenticators> {
   const { structured, oidc, webhook } = config;
   let anonymous = config.anonymous ? anonymousAuthenticator() : undefined;
   let jwtAuthenticators: TokenAuthenticator = unionTokens([]);
@@ -80,10 +83,10 @@ export async function openTokenAuthenticators(config: AuthenticationConfig, deps
   }
   return {
     authenticators: [
-      // The file may be read anew.
+      // A reload of the file replaces jwtAuthenticators.
       ...(oidc === undefined && structured === undefined
         ? []
-        : [((token, asked) => jwtAuthenticators(token, asked)) satisfies TokenAuthenticator]),
+        : [((token, audiences) => jwtAuthenticators(token, audiences)) satisfies TokenAuthenticator]),
       ...(webhook === undefined ? [] : [await webhookTokens(webhook, deps)]),
     ],
     anonymous: structured === undefined ? anonymous : async (credentials) => await anonymous?.(credentials),
@@ -111,7 +114,7 @@ function jwtTokens(issuers: readonly CompiledIssuer[], deps: TokenAuthenticators
   });
 }
 
-/** The flags say what a file with one issuer would say. */
+/** The --oidc-* flags as an issuer of an AuthenticationConfiguration. */
 function issuerFromFlags(oidc: OidcConfig, ownIssuers: readonly string[], ca: string | undefined): CompiledIssuer {
   const { issuerUrl, usernameClaim, groupsClaim } = oidc;
   const required = Object.entries(oidc.requiredClaims).sort(([a], [b]) => (a < b ? -1 : 1));
@@ -134,7 +137,7 @@ function issuerFromFlags(oidc: OidcConfig, ownIssuers: readonly string[], ca: st
   throw new Error(`Cannot use --oidc-issuer-url="${issuerUrl}": ${messages.join("; ")}`);
 }
 
-/** Claims of issuers are unique with the issuer only, except for what is unique in the world. */
+/** Without a prefix, usernames of different issuers could be equal; email addresses are unique. */
 function usernamePrefix({ issuerUrl, usernameClaim, usernamePrefix: prefix }: OidcConfig): string {
   if (prefix === "-") return "";
   return prefix === "" && usernameClaim !== "email" ? `${issuerUrl}#` : prefix;

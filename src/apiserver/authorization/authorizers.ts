@@ -1,4 +1,4 @@
-/** Who is asked whether requests are allowed: from flags, or from a file that is read again when it changes. */
+/** The authorizers of --authorization-mode, or of --authorization-config, which is reloaded when it changes. */
 import type { SubjectAccessReviewStatus } from "../../api/authorization/access-review/schema.ts";
 import { abacAuthorizer } from "../../auth/authz/abac/abac.ts";
 import { parseAbacFile } from "../../auth/authz/abac/policy-file.ts";
@@ -30,19 +30,19 @@ export interface AuthorizersDeps extends Omit<AuthorizationSources, "made"> {
 }
 
 export interface ReloadObserver {
-  /** A changed file of `--authorization-config` was taken over, or not. */
+  /** Called after each reload of `--authorization-config`. */
   reloaded?(succeeded: boolean): void;
 }
 
 export interface Authorizers extends AsyncDisposable {
   readonly authorizer: Authorizer;
-  /** Whether the chain may hold the mode, now or after its file has changed. */
+  /** Whether the chain may contain the mode, now or after a reload. */
   uses(mode: string): boolean;
 }
 
 type Config = Pick<ApiServerConfig, "authorizationModes" | "authorization">;
 
-/** Throws with one sentence for flags and files that make no sense. */
+/** Throws one sentence for invalid flags and files. */
 export async function openAuthorizers(config: Config, deps: AuthorizersDeps): Promise<Authorizers> {
   const { configFile } = config.authorization;
   return configFile === undefined ? await openFromFlags(config, deps) : await openFromFile(configFile, config, deps);
@@ -82,7 +82,7 @@ async function loadAbac(path: string, log: Logger): Promise<Authorizer> {
   return abacAuthorizer(policies);
 }
 
-/** A file that makes no sense any more changes nothing; its problem is told once. */
+/** After a reload with an invalid file the previous authorizers stay in use; the error is logged once. */
 async function openFromFile(path: string, config: Config, deps: AuthorizersDeps): Promise<Authorizers> {
   const read = (): Promise<string> => readFlagFile("--authorization-config", path);
   let text = await read();
@@ -98,11 +98,11 @@ async function openFromFile(path: string, config: Config, deps: AuthorizersDeps)
       const previous = chain;
       chain = next;
       deps.observe?.reloaded?.(true);
-      deps.log.info("Authorizers were read again", { file: path });
+      deps.log.info("Reloaded the authorization configuration", { file: path });
       await previous[Symbol.asyncDispose]();
     } catch (error) {
       deps.observe?.reloaded?.(false);
-      deps.log.error("The file of authorizers cannot be used; those of before go on", error);
+      deps.log.error("Cannot reload the authorization configuration; the previous one stays in use", error);
     }
   };
   const watching = watchFiles([path], deps.clock, () => {
@@ -126,7 +126,12 @@ interface AuthorizerChain extends AsyncDisposable {
   readonly authorizer: Authorizer;
 }
 
-async function openAuthorizerChain(path: string, text: string, config: Config, deps: AuthorizersDeps): Promise<AuthorizerChain> {
+async function openAuthorizerChain(
+  path: string,
+  text: string,
+  config: Config,
+  deps: AuthorizersDeps,
+): Promise<AuthorizerChain> {
   const settings = parseAuthorizationConfiguration(path, text);
   await using stack = new AsyncDisposableStack();
   const authorizers = new Map<string, Authorizer>();
@@ -167,7 +172,8 @@ async function openWebhook(
     name,
     async ask(spec) {
       const { groups, ...rest } = spec;
-      const reviewSpec = settings.version === "v1" ? spec : { ...rest, ...(groups === undefined ? {} : { group: groups }) };
+      const reviewSpec =
+        settings.version === "v1" ? spec : { ...rest, ...(groups === undefined ? {} : { group: groups }) };
       const review = { kind: "SubjectAccessReview", apiVersion, metadata: {}, spec: reviewSpec };
       const headers = { "content-type": "application/json", accept: "application/json" };
       const signal = AbortSignal.timeout(settings.timeoutMs);
@@ -179,7 +185,7 @@ async function openWebhook(
   });
 }
 
-/** A longer answer is none. */
+/** The maximum size of a webhook's response. */
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
 
 function parseReviewStatus(text: string): SubjectAccessReviewStatus {
@@ -187,13 +193,13 @@ function parseReviewStatus(text: string): SubjectAccessReviewStatus {
   try {
     answer = JSON.parse(text);
   } catch (cause) {
-    throw new Error("the webhook's answer is no SubjectAccessReview: it is no JSON", { cause });
+    throw new Error("the webhook's response is not a SubjectAccessReview: it is not JSON", { cause });
   }
   const status = isPlainObject(answer) ? (answer as Readonly<Record<string, unknown>>).status : undefined;
-  if (!isPlainObject(status)) throw new Error("the webhook's answer is no SubjectAccessReview: it has no status");
+  if (!isPlainObject(status)) throw new Error("the webhook's response is not a SubjectAccessReview: it has no status");
   const { allowed = false, denied = false, reason = "" } = status as Readonly<Record<string, unknown>>;
   if (typeof allowed !== "boolean" || typeof denied !== "boolean" || typeof reason !== "string") {
-    throw new Error("the webhook's answer is no SubjectAccessReview: allowed and denied must be true or false");
+    throw new Error("the webhook's response is not a SubjectAccessReview: allowed and denied must be true or false");
   }
   return { allowed, denied, reason };
 }

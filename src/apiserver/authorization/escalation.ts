@@ -1,6 +1,6 @@
 /**
- * Nobody may give what they do not have: who writes a role must be allowed all that it allows, or may `escalate`; who
- * binds one likewise, or may `bind`.
+ * RBAC escalation prevention: a user may write a role only with all permissions of the role, or with the verb
+ * `escalate`, and may write a binding only with all permissions of its role, or with the verb `bind`.
  */
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { clusterRoleKind } from "../../api/rbac/cluster-role/kind.ts";
@@ -15,14 +15,15 @@ import { combinations, compacted, uncovered } from "../../auth/authz/rbac/rules-
 import type { Authorizer, UserInfo, UserRules } from "../../auth/user.ts";
 import { get } from "../../registry/get.ts";
 import type { Registries } from "../../registry/registries.ts";
-import type { EscalationCheck, Scope } from "../../registry/registry.ts";
+import type { Scope } from "../../registry/scope.ts";
+import type { EscalationCheck } from "../../registry/write/request.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
 
-/** As the request names the object: empty for POST, which names it in its body only. */
+/** `named` is the object name in the request's path: empty for POST, whose name is in the body. */
 type EscalationCheckFactory = (named: string) => EscalationCheck;
 
-/** What has the last word on writes of the kind; undefined for kinds that grant nothing. */
+/** The check of writes of a kind; undefined for kinds other than RBAC's. */
 export function createEscalationCheck(
   authorizer: Authorizer,
   registries: Registries,
@@ -48,7 +49,7 @@ const EVERYTHING: readonly PolicyRule[] = [
 function roleCheck(authorizer: Authorizer, resource: string): EscalationCheckFactory {
   return (named) => async (scope, next, previous) => {
     if (isGarbageCollectorChange(next, previous)) return;
-    // Whoever may escalate certain roles only makes none with them: that has no name yet when it is asked for.
+    // A rule with resourceNames does not allow POST, which has no name in its path.
     if (await isAuthorized(authorizer, scope, "escalate", resource, named)) return;
     const { rules = [], aggregationRule } = next as ClusterRole;
     const name = next.metadata?.name ?? "";
@@ -80,8 +81,8 @@ function bindingCheck(authorizer: Authorizer, registries: Registries, resource: 
 }
 
 /**
- * Whether nothing changes but what the garbage collector needs. All else is checked, labels included: by these roles
- * are gathered into others.
+ * Whether only fields of the garbage collector change. All other changes are checked, also labels, which select roles
+ * for aggregation.
  */
 function isGarbageCollectorChange(next: ApiObject, previous: ApiObject | undefined): boolean {
   return previous !== undefined && deepEqual(withoutOwners(next), withoutOwners(previous));
@@ -107,7 +108,7 @@ function rulesOfUser(authorizer: Authorizer, { user, namespace }: Scope): UserRu
   return authorizer.rulesFor?.(user, namespace) ?? { rules: [], incomplete: true };
 }
 
-/** Each is compared with each rule that the user has: a role of a few lines can name billions. */
+/** Bounds the comparison of rules with those of the user: a short role can contain billions of combinations. */
 const COMBINATIONS_MAX = 20_000;
 
 function checkCovered(

@@ -1,5 +1,4 @@
-/** Keeps the node authorizer's view of who refers to what as new as the objects. */
-
+/** Feeds the node authorizer's graph with pods, volumes and volume attachments. */
 import { persistentVolumeKind } from "../../api/core/persistent-volume/kind.ts";
 import type { PersistentVolume } from "../../api/core/persistent-volume/schema.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
@@ -64,7 +63,7 @@ async function feedKind<T extends ApiObject>(
       }
     } catch (error) {
       if (signal.aborted) return;
-      log.error(`Watching ${registry.kind.plural} for the node authorizer again`, error);
+      log.error(`Restarting the watch of ${registry.kind.plural} for the node authorizer`, error);
       await clock.sleep(RETRY_MS, signal).catch(() => {});
     }
   }

@@ -16,7 +16,7 @@ const reader = { rules: [{ verbs: ["get", "list"], apiGroups: [""], resources: [
 const to = (kind: string, name: string) => ({ apiGroup: "rbac.authorization.k8s.io", kind, name });
 const user = (name: string) => ({ apiGroup: "rbac.authorization.k8s.io", kind: "User", name });
 
-t.test("roles and bindings that are stored decide, from the next request on", async (t) => {
+t.test("a stored role binding takes effect with the next request", async (t) => {
   await using api = await server();
   const pods = async () => (await api.ask("GET /api/v1/namespaces/shop/pods", { user: "eve" })).status;
   t.equal(await pods(), 403);
@@ -29,7 +29,7 @@ t.test("roles and bindings that are stored decide, from the next request on", as
   t.equal(await pods(), 403);
 });
 
-t.test("the bootstrap policy is there at the start, and mended at the next", async (t) => {
+t.test("the bootstrap policy is created at the first start and reconciled at the next", async (t) => {
   const store = createMemoryStore({ clock: new FakeClock() });
   // Survives the first server, which closes what it is given.
   store[Symbol.asyncDispose] = async () => {};
@@ -46,11 +46,11 @@ t.test("the bootstrap policy is there at the start, and mended at the next", asy
   }
   await using second = await start();
   t.match((await second.ask(`GET ${viewer}`)).json.rules, [{ nonResourceURLs: /healthz/ }]);
-  t.notOk((await second.ask(`GET ${RBAC}/clusterroles/system:discovery`)).json.rules?.length, "left alone");
+  t.notOk((await second.ask(`GET ${RBAC}/clusterroles/system:discovery`)).json.rules?.length, "not changed");
   t.equal((await second.ask(`GET ${RBAC}/clusterrolebindings/system:basic-user`)).status, 200);
 });
 
-t.test("nobody gives what they do not have", async (t) => {
+t.test("a user cannot grant permissions that the user does not have", async (t) => {
   await using api = await server();
   const manager = { rules: [{ verbs: ["*"], apiGroups: ["rbac.authorization.svc.io"], resources: ["*"] }] };
   manager.rules[0]!.verbs = ["create", "get", "update", "patch"];
@@ -91,7 +91,7 @@ t.test("escalationCheck() does not multiply what a few lines say", async (t) => 
   const { status, json } = await api.ask(`POST ${SHOP}/roles`, { body, user: "eve" });
   t.equal(status, 403);
   t.match(json.message, /more than 20000 combinations of verbs, groups, resources and names/);
-  t.equal((await api.ask(`POST ${SHOP}/roles`, { body })).status, 201, "who may escalate is not compared");
+  t.equal((await api.ask(`POST ${SHOP}/roles`, { body })).status, 201, "rules are not compared with the verb escalate");
 });
 
 t.test("escalationCheck() goes by the name in the request, and looks at labels too", async (t) => {
@@ -115,16 +115,20 @@ t.test("escalationCheck() goes by the name in the request, and looks at labels t
     return (await api.ask(line, { body, user: "eve", headers: method === "PATCH" ? { "content-type": type } : {} }))
       .status;
   };
-  t.equal(await change("POST", "", mine), 403, "POST names nothing");
-  t.equal(await change("PATCH", "/mine?fieldManager=e", mine, "application/apply-patch+yaml"), 201, "and apply does");
+  t.equal(await change("POST", "", mine), 403, "POST has no name in its path");
+  t.equal(await change("PATCH", "/mine?fieldManager=e", mine, "application/apply-patch+yaml"), 201, "apply has one");
   t.equal(await change("PATCH", "/mine", { rules: [{ verbs: ["*"], apiGroups: ["*"], resources: ["*"] }] }), 200);
   const labels = { labels: { "rbac.authorization.k8s.io/aggregate-to-view": "true" } };
-  t.equal(await change("PATCH", "/cluster-admin", { metadata: labels }), 403, "or it would be gathered into view");
+  t.equal(
+    await change("PATCH", "/cluster-admin", { metadata: labels }),
+    403,
+    "the label would aggregate the role into view",
+  );
   t.equal(await change("PATCH", "/cluster-admin", { metadata: { finalizers: ["example.com/f"] } }), 200);
   t.equal(await change("PATCH", "/edit", { metadata: { labels: { a: "b" } } }), 403);
 });
 
-t.test("a request goes on as somebody else where its sender may impersonate them", async (t) => {
+t.test("an allowed sender impersonates users, groups and extra fields", async (t) => {
   await using api = await server();
   const who = async (headers: Readonly<Record<string, string>>, user = "admin") => {
     const path = "POST /apis/authentication.k8s.io/v1/selfsubjectreviews";

@@ -1,11 +1,11 @@
-/** Selectors as an access review spells them out, turned into the text that a list request would carry. */
+/** Converts the selectors of an access review to the text of a list request's query. */
 import type { FieldSelectorAttributes, LabelSelectorAttributes } from "../../api/authorization/access-review/schema.ts";
 import { parseLabelSelector } from "../../api/meta/selectors/selector.ts";
 import { StatusError } from "../../api/status.ts";
 
 export interface SelectorText {
   readonly text?: string;
-  /** What was left out, and so makes the answer stricter than it need be. */
+  /** The ignored part, without which the decision may be stricter. */
   readonly problem?: string;
 }
 
@@ -60,16 +60,16 @@ function isLabelSelector(text: string): boolean {
   }
 }
 
-/** `termOf` answers undefined for a requirement that cannot be said as text. */
+/** `termOf` returns undefined for a requirement that has no text form. */
 function joinTerms(
   requirements: Requirements = [],
   termOf: (requirement: Requirements[number]) => string | undefined,
 ): SelectorText {
   const terms = requirements.map(termOf);
-  const known = terms.filter((term) => term !== undefined);
-  const lost = terms.length > known.length;
+  const valid = terms.filter((term) => term !== undefined);
+  const isPartial = terms.length > valid.length;
   return {
-    ...(known.length === 0 ? {} : { text: known.join(",") }),
-    ...(lost ? { problem: known.length === 0 ? IGNORED : PARTLY_IGNORED } : {}),
+    ...(valid.length === 0 ? {} : { text: valid.join(",") }),
+    ...(isPartial ? { problem: valid.length === 0 ? IGNORED : PARTLY_IGNORED } : {}),
   };
 }

@@ -4,58 +4,69 @@ import { testServer } from "../../testing/apiserver/server-fixture.ts";
 const AUTHORIZATION = "/apis/authorization.k8s.io/v1";
 const pods = { verb: "list", resource: "pods", namespace: "default" };
 
-t.test("SubjectAccessReview tells what somebody may do, and why", async (t) => {
+t.test("a SubjectAccessReview returns whether a user is allowed, and the reason", async (t) => {
   await using server = await testServer({ authorizationModes: ["Node", "RBAC"] });
-  const ask = async (spec: object) =>
+  const review = async (spec: object) =>
     (await server.ask(`POST ${AUTHORIZATION}/subjectaccessreviews`, { body: { spec } })).json;
-  t.same((await ask({ user: "eve", resourceAttributes: pods })).status, { allowed: false });
-  t.match((await ask({ user: "eve", groups: ["system:masters"], resourceAttributes: pods })).status, { allowed: true });
+  t.same((await review({ user: "eve", resourceAttributes: pods })).status, { allowed: false });
+  t.match((await review({ user: "eve", groups: ["system:masters"], resourceAttributes: pods })).status, {
+    allowed: true,
+  });
   const node = { user: "system:node:n1", groups: ["system:nodes"] };
   const own = { requirements: [{ key: "spec.nodeName", operator: "In", values: ["n1"] }] };
-  t.match(await ask({ ...node, resourceAttributes: { verb: "list", resource: "pods", fieldSelector: own } }), {
+  t.match(await review({ ...node, resourceAttributes: { verb: "list", resource: "pods", fieldSelector: own } }), {
     apiVersion: "authorization.k8s.io/v1",
     status: { allowed: true },
   });
-  t.match((await ask({ ...node, resourceAttributes: { verb: "list", resource: "pods" } })).status, { allowed: false });
-  t.match((await ask({ user: "eve", nonResourceAttributes: { verb: "get", path: "/secret" } })).status, {
+  t.match((await review({ ...node, resourceAttributes: { verb: "list", resource: "pods" } })).status, {
+    allowed: false,
+  });
+  t.match((await review({ user: "eve", nonResourceAttributes: { verb: "get", path: "/secret" } })).status, {
     allowed: false,
   });
 });
 
-t.test("SelfSubjectAccessReview and its kin speak of whoever asks", async (t) => {
-  await using server = await testServer({ authorizationModes: ["RBAC"] });
-  const review = `POST ${AUTHORIZATION}/selfsubjectaccessreviews`;
-  const body = { spec: { resourceAttributes: pods } };
-  t.equal((await server.ask(review, { body })).json.status.allowed, true);
-  t.equal((await server.ask(review, { body, user: "eve" })).json.status.allowed, false);
-  const rules = (
-    await server.ask(`POST ${AUTHORIZATION}/selfsubjectrulesreviews`, {
-      body: { spec: { namespace: "default" } },
-      user: "eve",
-    })
-  ).json.status;
-  t.equal(rules.incomplete, false);
-  t.ok(rules.resourceRules.some(({ resources }: { resources: string[] }) => resources.includes("selfsubjectreviews")));
-  t.ok(rules.nonResourceRules.some((rule: { nonResourceURLs: string[] }) => rule.nonResourceURLs.includes("/version")));
-  const who = await server.ask("POST /apis/authentication.k8s.io/v1/selfsubjectreviews", { body: {}, user: "eve" });
-  t.match(who.json.status.userInfo, { username: "eve", groups: ["system:authenticated"] });
-});
+t.test(
+  "SelfSubjectAccessReview, SelfSubjectRulesReview and SelfSubjectReview describe the requesting user",
+  async (t) => {
+    await using server = await testServer({ authorizationModes: ["RBAC"] });
+    const review = `POST ${AUTHORIZATION}/selfsubjectaccessreviews`;
+    const body = { spec: { resourceAttributes: pods } };
+    t.equal((await server.ask(review, { body })).json.status.allowed, true);
+    t.equal((await server.ask(review, { body, user: "eve" })).json.status.allowed, false);
+    const rules = (
+      await server.ask(`POST ${AUTHORIZATION}/selfsubjectrulesreviews`, {
+        body: { spec: { namespace: "default" } },
+        user: "eve",
+      })
+    ).json.status;
+    t.equal(rules.incomplete, false);
+    t.ok(
+      rules.resourceRules.some(({ resources }: { resources: string[] }) => resources.includes("selfsubjectreviews")),
+    );
+    t.ok(
+      rules.nonResourceRules.some((rule: { nonResourceURLs: string[] }) => rule.nonResourceURLs.includes("/version")),
+    );
+    const who = await server.ask("POST /apis/authentication.k8s.io/v1/selfsubjectreviews", { body: {}, user: "eve" });
+    t.match(who.json.status.userInfo, { username: "eve", groups: ["system:authenticated"] });
+  },
+);
 
-t.test("TokenReview knows the server's own tokens and no others", async (t) => {
+t.test("a TokenReview authenticates loopback tokens and rejects unknown ones", async (t) => {
   await using server = await testServer();
   const token = server.parts.server.loopbackToken({ name: "bob", uid: "7", groups: ["g"], extra: { k: ["v"] } });
-  const ask = async (spec: object) =>
+  const review = async (spec: object) =>
     (await server.ask("POST /apis/authentication.svc.io/v1/tokenreviews", { body: { spec } })).json;
-  t.match((await ask({ token })).status, {
+  t.match((await review({ token })).status, {
     authenticated: true,
     user: { username: "bob", uid: "7", groups: ["g", "system:authenticated"], extra: { k: ["v"] } },
   });
-  t.match((await ask({ token: "x" })).status, { error: "invalid bearer token" });
-  t.match((await ask({ token, audiences: ["a"] })).status, { error: "invalid bearer token" });
-  t.equal((await ask({})).code, 400);
+  t.match((await review({ token: "x" })).status, { error: "invalid bearer token" });
+  t.match((await review({ token, audiences: ["a"] })).status, { error: "invalid bearer token" });
+  t.equal((await review({})).code, 400);
 });
 
-t.test("a review is answered and not kept", async (t) => {
+t.test("reviews are not stored", async (t) => {
   await using server = await testServer();
   t.equal((await server.ask(`GET ${AUTHORIZATION}/subjectaccessreviews`)).status, 405);
   const { resources } = (await server.ask(`GET ${AUTHORIZATION}`)).json;

@@ -1,4 +1,4 @@
-/** The answers to `SubjectAccessReview` and its like, from the server's own authenticators and authorizers. */
+/** Handlers of access reviews, rules reviews and token reviews. */
 import type { SelfSubjectReview } from "../../api/authentication/self-subject-review.ts";
 import type { TokenReview, TokenReviewStatus } from "../../api/authentication/token-review.ts";
 import type {
@@ -22,7 +22,7 @@ import { fieldSelectorText, labelSelectorText } from "./review-selectors.ts";
 export interface ReviewDeps {
   readonly reviewToken: ReviewToken;
   readonly authorizer: Authorizer;
-  /** Whether questions may say what a request would select. */
+  /** Whether reviews may contain selectors (gate AuthorizeWithSelectors). */
   readonly selectors: boolean;
   readonly clock: Clock;
 }
@@ -34,22 +34,23 @@ export function createReviewHandlers({
   selectors,
   clock,
 }: ReviewDeps): Readonly<Record<string, AnswerReview>> {
-  const ask = (user: UserInfo, asked: ReviewedAttributes) => authorizeReview(authorizer, user, selectors ? asked : withoutSelectors(asked));
+  const authorize = (user: UserInfo, reviewed: ReviewedAttributes) =>
+    authorizeReview(authorizer, user, selectors ? reviewed : withoutSelectors(reviewed));
   const access: AnswerReview = async (_context, object) => {
     const { spec } = object as SubjectAccessReview;
-    return withReviewStatus(object, await ask(reviewedUser(spec), spec));
+    return withReviewStatus(object, await authorize(reviewedUser(spec), spec));
   };
   return {
     SubjectAccessReview: access,
     LocalSubjectAccessReview: access,
     async SelfSubjectAccessReview(context, object) {
       const { spec } = object as SelfSubjectAccessReview;
-      return withReviewStatus(object, await ask(userOf(context), spec));
+      return withReviewStatus(object, await authorize(userOf(context), spec));
     },
     async SelfSubjectRulesReview(context, object) {
       const { namespace = "" } = (object as SelfSubjectRulesReview).spec ?? {};
       if (namespace === "") throw badRequest("no namespace on request");
-      // The question is not repeated, as in Kubernetes.
+      // The response does not repeat the spec, as in Kubernetes.
       return {
         metadata: {},
         spec: {},
@@ -74,15 +75,19 @@ function withReviewStatus<T extends ApiObject, S>(object: T, status: S): T & { r
 
 type ReviewedAttributes = Pick<SubjectAccessReviewSpec, "resourceAttributes" | "nonResourceAttributes">;
 
-/** As from a server that has never heard of selectors. */
-function withoutSelectors(asked: ReviewedAttributes): ReviewedAttributes {
-  if (asked.resourceAttributes === undefined) return asked;
-  const { fieldSelector: _field, labelSelector: _label, ...resourceAttributes } = asked.resourceAttributes;
-  return { ...asked, resourceAttributes };
+/** Drops the selectors, as a server without the feature gate does. */
+function withoutSelectors(reviewed: ReviewedAttributes): ReviewedAttributes {
+  if (reviewed.resourceAttributes === undefined) return reviewed;
+  const { fieldSelector: _field, labelSelector: _label, ...resourceAttributes } = reviewed.resourceAttributes;
+  return { ...reviewed, resourceAttributes };
 }
 
-async function authorizeReview(authorizer: Authorizer, user: UserInfo, asked: ReviewedAttributes): Promise<SubjectAccessReviewStatus> {
-  const { attributes, problems } = reviewAttributes(user, asked);
+async function authorizeReview(
+  authorizer: Authorizer,
+  user: UserInfo,
+  reviewed: ReviewedAttributes,
+): Promise<SubjectAccessReviewStatus> {
+  const { attributes, problems } = reviewAttributes(user, reviewed);
   const { decision, reason, error } = await authorizer.authorize(attributes);
   const evaluation = [...(error === undefined ? [] : [error]), ...problems].join("; ");
   return {
@@ -93,8 +98,11 @@ async function authorizeReview(authorizer: Authorizer, user: UserInfo, asked: Re
   };
 }
 
-function reviewAttributes(user: UserInfo, asked: ReviewedAttributes): { attributes: Attributes; problems: readonly string[] } {
-  const { resourceAttributes: resource, nonResourceAttributes: path } = asked;
+function reviewAttributes(
+  user: UserInfo,
+  reviewed: ReviewedAttributes,
+): { attributes: Attributes; problems: readonly string[] } {
+  const { resourceAttributes: resource, nonResourceAttributes: path } = reviewed;
   const fields = fieldSelectorText(resource?.fieldSelector);
   const labels = labelSelectorText(resource?.labelSelector);
   const attributes: Attributes = {
@@ -134,19 +142,19 @@ function userInfo({ name, uid, groups, extra }: UserInfo) {
 
 type GroupName = (group: string) => string;
 
-/** Groups are named as the question names its own. */
+/** Group names in the response have the alias of the request's group. */
 function groupNameOf({ info }: RequestContext): GroupName {
   return info.group === kubernetesGroup(info.group) ? kubernetesGroup : svcGroup;
 }
 
-function rulesReviewStatus(authorizer: Authorizer, user: UserInfo, namespace: string, spelling: GroupName) {
+function rulesReviewStatus(authorizer: Authorizer, user: UserInfo, namespace: string, groupName: GroupName) {
   const { rules, incomplete, error } = authorizer.rulesFor?.(user, namespace) ?? { rules: [], incomplete: true };
   const forPaths = rules.filter((rule) => (rule.nonResourceURLs ?? []).length > 0);
   const forResources = rules.filter((rule) => (rule.nonResourceURLs ?? []).length === 0);
   return {
     resourceRules: forResources.map(({ nonResourceURLs: _, ...rule }) => ({
       ...rule,
-      ...(rule.apiGroups === undefined ? {} : { apiGroups: rule.apiGroups.map(spelling) }),
+      ...(rule.apiGroups === undefined ? {} : { apiGroups: rule.apiGroups.map(groupName) }),
     })),
     nonResourceRules: forPaths.map(({ verbs, nonResourceURLs }) => ({ verbs, nonResourceURLs })),
     incomplete,

@@ -1,5 +1,4 @@
-/** The RBAC objects in the store as a source of rules: derived again when one of them has changed. */
-
+/** The rules of the stored RBAC objects, derived again after each change. */
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { clusterRoleKind } from "../../api/rbac/cluster-role/kind.ts";
 import { clusterRoleBindingKind } from "../../api/rbac/cluster-role-binding/kind.ts";
@@ -10,7 +9,7 @@ import { Grants } from "../../auth/authz/rbac/subject-rules.ts";
 import type { Registries } from "../../registry/registries.ts";
 
 export interface StoredPolicy extends RuleSource {
-  /** Resolves when the objects are there to be looked at. */
+  /** Resolves when the RBAC objects are loaded. */
   ready(): Promise<void>;
 }
 

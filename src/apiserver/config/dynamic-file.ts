@@ -1,5 +1,4 @@
-/** Files that flags name and operators change while the server runs. */
-
+/** A file of a flag that is reloaded when it changes, as Kubernetes' dynamic file content. */
 import { watchFiles } from "../../std/fs/watch-files.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
@@ -8,16 +7,13 @@ import { readFlagFile } from "./flag-file.ts";
 export interface DynamicFile {
   readonly flag: string;
   readonly path: string;
-  /** Takes over what the file holds now. Throws, and changes nothing, for what cannot be used. */
+  /** Uses the content of the file. Throws, without an effect, for invalid content. */
   readonly apply: (content: string) => void | Promise<void>;
-  /** Hears of every reading of changed content, and whether it could be used. */
+  /** Called after each reload with whether the content was valid. */
   readonly onReload?: ((worked: boolean) => void) | undefined;
 }
 
-/**
- * Reads the file, applies it, and does so again whenever it has changed. Rejects when it cannot be used now; later,
- * what cannot be used is complained of once and changes nothing.
- */
+/** Loads the file now and whenever it changes. Rejects when it is invalid now; later, invalid content is logged once. */
 export async function loadDynamicFile(
   { flag, path, apply, onReload: reread }: DynamicFile,
   { clock, log }: { readonly clock: Clock; readonly log: Logger },
@@ -34,7 +30,7 @@ export async function loadDynamicFile(
         await apply(next);
         current = next;
         reread?.(true);
-        log.info("Read a file anew", { flag, file: path });
+        log.info("Reloaded a file", { flag, file: path });
       }
       lastError = "";
     } catch (error) {
@@ -42,7 +38,7 @@ export async function loadDynamicFile(
       if (message === lastError) return;
       lastError = message;
       reread?.(false);
-      log.error("Cannot use what a file holds now, and goes on with what it held", error, { flag, file: path });
+      log.error("Cannot reload a file; its previous content stays in use", error, { flag, file: path });
     }
   };
   return watchFiles([path], clock, () => {

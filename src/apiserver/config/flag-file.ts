@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 
-/** The content of a file that a flag names. Throws, naming both, when it cannot be read. */
+/** Reads the file of a flag. The error names the flag and the file. */
 export async function readFlagFile(flag: string, path: string): Promise<string> {
   try {
     return await readFile(path, "utf8");

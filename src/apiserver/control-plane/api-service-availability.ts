@@ -3,9 +3,9 @@ import { apiServiceKind } from "../../api/apiregistration/api-service/kind.ts";
 import type { APIService } from "../../api/apiregistration/api-service/schema.ts";
 import { serviceKind } from "../../api/core/service/kind.ts";
 import { endpointSliceKind } from "../../api/discovery/endpoint-slice/kind.ts";
-import { guaranteedUpdate } from "../../registry/write/guaranteed-update.ts";
 import type { Registries } from "../../registry/registries.ts";
-import { systemScope, ignoreConflict } from "./ensure.ts";
+import { guaranteedUpdate } from "../../registry/write/guaranteed-update.ts";
+import { ignoreConflict, systemScope } from "./ensure.ts";
 
 /** The port of an API service that specifies none. */
 const DEFAULT_PORT = 443;
@@ -16,7 +16,8 @@ export async function reconcileApiServiceAvailability(registries: Registries, si
   const { items } = await registry.objects.list(registry.prefix(scope));
   for (const { metadata, spec } of items.filter((each) => each.spec?.service !== undefined)) {
     const unavailability = await findUnavailability(registries, spec?.service);
-    const next = (current: APIService): APIService => withAvailableCondition(current, unavailability, registry.timestamp());
+    const next = (current: APIService): APIService =>
+      withAvailableCondition(current, unavailability, registry.timestamp());
     const found = items.find((each) => each.metadata === metadata);
     if (found !== undefined && next(found) !== found) {
       await ignoreConflict(guaranteedUpdate(registry, scope, metadata?.name ?? "", next));
@@ -63,7 +64,11 @@ async function findUnavailability(
 }
 
 /** Returns the same object when the condition is up to date. */
-function withAvailableCondition(service: APIService, { reason, message }: Unavailability, lastTransitionTime: string): APIService {
+function withAvailableCondition(
+  service: APIService,
+  { reason, message }: Unavailability,
+  lastTransitionTime: string,
+): APIService {
   const conditions = service.status?.conditions ?? [];
   const found = conditions.find(({ type }) => type === "Available");
   if (found?.status === "False" && found.reason === reason && found.message === message) return service;

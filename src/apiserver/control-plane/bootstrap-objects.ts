@@ -23,7 +23,9 @@ export async function ensureSystemObjects(registries: Registries, signal: AbortS
   const classes = registries.of(priorityClassKind);
   const group = { ...scope, group: priorityClassKind.group };
   await Promise.all(
-    systemPriorityClasses.map((wanted) => ensure(classes, group, wanted, (found) => restorePriorityClass(found, wanted))),
+    systemPriorityClasses.map((wanted) =>
+      ensure(classes, group, wanted, (found) => restorePriorityClass(found, wanted)),
+    ),
   );
 }
 

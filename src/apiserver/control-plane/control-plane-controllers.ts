@@ -18,14 +18,14 @@ import { withTimeout } from "../../std/time/with-timeout.ts";
 import type { ClientAuthorities } from "../authentication/authenticators.ts";
 import { reconcileApiServiceAvailability } from "./api-service-availability.ts";
 import { ensureSystemObjects, SYSTEM_NAMESPACES } from "./bootstrap-objects.ts";
-import { TRUST_CONFIG_MAP, TRUST_NAMESPACES, publishAuthenticationTrust } from "./cluster-authentication-trust.ts";
+import { publishAuthenticationTrust, TRUST_CONFIG_MAP, TRUST_NAMESPACES } from "./cluster-authentication-trust.ts";
 import { EndpointReconciler, type EndpointReconcilerOptions } from "./endpoint-reconciler.ts";
 import { ensureFlowControl } from "./flow-control-bootstrap.ts";
 import { reconcileFlowSchemaStatus } from "./flow-schema-status.ts";
 import { IdentityLease } from "./identity-lease.ts";
 import type { ServiceAllocation } from "./kubernetes-service.ts";
 import { ensureLegacyTokenTracking } from "./legacy-token-tracking.ts";
-import { reconcileOnce, type PeriodicReconciler, runReconcilers } from "./periodic-reconciler.ts";
+import { type PeriodicReconciler, reconcileOnce, runReconcilers } from "./periodic-reconciler.ts";
 import { reconcileServiceCidrs } from "./service-cidrs.ts";
 
 export interface ControlPlaneOptions {
@@ -54,7 +54,8 @@ const LEASE_GC_INTERVAL_MS = 3_600_000;
 export async function startControlPlaneControllers(options: ControlPlaneOptions): Promise<ControlPlaneControllers> {
   const { registries, service, endpoints, authorities, clock, log, signal } = options;
   const lease = new IdentityLease(registries, hostname(), signal);
-  const endpointReconciler = endpoints === undefined ? undefined : new EndpointReconciler(registries, endpoints, signal);
+  const endpointReconciler =
+    endpoints === undefined ? undefined : new EndpointReconciler(registries, endpoints, signal);
   const keyOf = <T extends ApiObject>(kind: Kind<T>, name: string, namespace?: string): string =>
     registries.of(kind).objects.key(namespace, name);
   const prefixOf = <T extends ApiObject>(kind: Kind<T>): string => registries.of(kind).objects.prefix();
@@ -95,7 +96,12 @@ export async function startControlPlaneControllers(options: ControlPlaneOptions)
       ensuredKeys: [...SYSTEM_NAMESPACES.map((name) => keyOf(namespaceKind, name)), prefixOf(priorityClassKind)],
       reconcile: () => ensureSystemObjects(registries, signal),
     },
-    { name: "the kubernetes service", everyMs: SHORT_INTERVAL_MS, ensuredKeys: service.keys, reconcile: () => service.reconcile() },
+    {
+      name: "the kubernetes service",
+      everyMs: SHORT_INTERVAL_MS,
+      ensuredKeys: service.keys,
+      reconcile: () => service.reconcile(),
+    },
     {
       name: "the status of flow schemas",
       everyMs: INTERVAL_MS,
@@ -109,13 +115,23 @@ export async function startControlPlaneControllers(options: ControlPlaneOptions)
       reconcile: () => reconcileApiServiceAvailability(registries, signal),
     },
     { name: "service IP addresses", everyMs: SERVICE_REPAIR_INTERVAL_MS, reconcile: () => service.repair() },
-    { name: "expired API server identity leases", everyMs: LEASE_GC_INTERVAL_MS, reconcile: () => lease.collectStale() },
+    {
+      name: "expired API server identity leases",
+      everyMs: LEASE_GC_INTERVAL_MS,
+      reconcile: () => lease.collectStale(),
+    },
   ];
   await Promise.all(initialReconcilers.map((each) => reconcileOnce(each, log, signal)));
-  const { ended } = runReconcilers([...initialReconcilers, ...backgroundReconcilers], { feed: registries.feed, clock, log, signal });
+  const { ended } = runReconcilers([...initialReconcilers, ...backgroundReconcilers], {
+    feed: registries.feed,
+    clock,
+    log,
+    signal,
+  });
   const withdrawn = ended
     .then(async () => {
-      if (endpointReconciler !== undefined) await withTimeout(clock, WITHDRAW_TIMEOUT_MS, endpointReconciler.withdraw(), "the store does not answer");
+      if (endpointReconciler !== undefined)
+        await withTimeout(clock, WITHDRAW_TIMEOUT_MS, endpointReconciler.withdraw(), "the store does not answer");
     })
     .catch((error: unknown) =>
       log.warn("Cannot remove this server from the endpoints of the kubernetes service", { error: String(error) }),

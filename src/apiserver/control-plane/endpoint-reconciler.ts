@@ -14,8 +14,8 @@ import { deepEqual } from "../../schema/value/equal.ts";
 import { parseIp } from "../../std/net/ip.ts";
 import { ObjectStore } from "../../storage/object-store.ts";
 import type { EndpointReconcilerType } from "../config/config.ts";
-import { ensure, systemScope, ignoreConflict } from "./ensure.ts";
-import { isApiService, API_SERVICES } from "./kubernetes-service.ts";
+import { ensure, ignoreConflict, systemScope } from "./ensure.ts";
+import { API_SERVICES, isApiService } from "./kubernetes-service.ts";
 
 export interface EndpointReconcilerOptions {
   readonly type: EndpointReconcilerType;
@@ -57,7 +57,8 @@ export class EndpointReconciler {
     const { type, address } = this.#options;
     if (type === "none") return;
     if (type === "lease") await this.#renewLease();
-    const live = type === "lease" ? await this.#liveAddresses() : [...new Set([...(await this.#publishedAddresses()), address])];
+    const live =
+      type === "lease" ? await this.#liveAddresses() : [...new Set([...(await this.#publishedAddresses()), address])];
     await this.#publish(live.sort());
   }
 

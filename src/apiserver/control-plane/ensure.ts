@@ -3,7 +3,8 @@ import type { ApiObject } from "../../api/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import { MASTERS } from "../../auth/user.ts";
 import { create } from "../../registry/create.ts";
-import type { Registry, Scope } from "../../registry/registry.ts";
+import type { Registry } from "../../registry/registry.ts";
+import type { Scope } from "../../registry/scope.ts";
 import { update } from "../../registry/update.ts";
 
 export function systemScope(namespace: string, signal: AbortSignal): Scope {

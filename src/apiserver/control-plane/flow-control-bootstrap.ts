@@ -10,11 +10,12 @@ import type { ApiObject, Kind } from "../../api/kind.ts";
 import { create } from "../../registry/create.ts";
 import { remove } from "../../registry/delete.ts";
 import type { Registries } from "../../registry/registries.ts";
-import type { Registry, Scope } from "../../registry/registry.ts";
+import type { Registry } from "../../registry/registry.ts";
+import type { Scope } from "../../registry/scope.ts";
 import { update } from "../../registry/update.ts";
 import { applyDefaults } from "../../schema/defaults.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
-import { systemScope, ignoreConflict } from "./ensure.ts";
+import { ignoreConflict, systemScope } from "./ensure.ts";
 
 const AUTO_UPDATE = "apf.kubernetes.io/autoupdate-spec";
 
@@ -67,7 +68,8 @@ async function ensureOne(
   if (found === undefined) return await ignoreConflict(create(registry, scope, wanted));
   const autoUpdate = found.metadata?.annotations?.[AUTO_UPDATE];
   // An object without the annotation is updated automatically while its spec has never changed.
-  const automatic = mandatory || autoUpdate === "true" || (autoUpdate === undefined && found.metadata?.generation === 1);
+  const automatic =
+    mandatory || autoUpdate === "true" || (autoUpdate === undefined && found.metadata?.generation === 1);
   if (!automatic) return;
   const next = applyDefaults(registry.kind.schema, {
     ...found,

@@ -2,9 +2,9 @@
 import { flowSchemaKind } from "../../api/flowcontrol/flow-schema/kind.ts";
 import type { FlowSchema } from "../../api/flowcontrol/flow-schema/schema.ts";
 import { priorityLevelConfigurationKind } from "../../api/flowcontrol/priority-level-configuration/kind.ts";
-import { guaranteedUpdate } from "../../registry/write/guaranteed-update.ts";
 import type { Registries } from "../../registry/registries.ts";
-import { systemScope, ignoreConflict } from "./ensure.ts";
+import { guaranteedUpdate } from "../../registry/write/guaranteed-update.ts";
+import { ignoreConflict, systemScope } from "./ensure.ts";
 
 export async function reconcileFlowSchemaStatus(registries: Registries, signal: AbortSignal): Promise<void> {
   const schemas = registries.of(flowSchemaKind);
@@ -24,7 +24,12 @@ export async function reconcileFlowSchemaStatus(registries: Registries, signal: 
 }
 
 /** Returns the same object when the condition is up to date. */
-function withDanglingCondition(schema: FlowSchema, level: string, exists: boolean, lastTransitionTime: string): FlowSchema {
+function withDanglingCondition(
+  schema: FlowSchema,
+  level: string,
+  exists: boolean,
+  lastTransitionTime: string,
+): FlowSchema {
   const [status, reason, suffix] = exists
     ? (["False", "Found", "and it exists"] as const)
     : (["True", "NotFound", "but there is no such object"] as const);

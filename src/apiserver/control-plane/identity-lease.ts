@@ -6,7 +6,7 @@ import { remove } from "../../registry/delete.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { formatMicroTime } from "../../schema/value/time.ts";
 import { randomUuid } from "../../std/crypto/random.ts";
-import { ensure, systemScope, ignoreConflict } from "./ensure.ts";
+import { ensure, ignoreConflict, systemScope } from "./ensure.ts";
 
 const NAMESPACE = "kube-system";
 const IDENTITY = "apiserver.kubernetes.io/identity";

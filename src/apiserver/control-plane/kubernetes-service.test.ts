@@ -39,7 +39,11 @@ t.test(
 t.test("startServices() follows the flags when it is called again", async (t) => {
   await using f = fixture();
   await start(f);
-  await start(f, { kubernetesServiceNodePort: 30_050, securePort: 7443, clusterIpRanges: ["10.0.0.0/24", "fd00::/112"] });
+  await start(f, {
+    kubernetesServiceNodePort: 30_050,
+    securePort: 7443,
+    clusterIpRanges: ["10.0.0.0/24", "fd00::/112"],
+  });
   const { object: own } = await get(f.registries.of(serviceKind), f.scope(), "kubernetes");
   t.match(own.spec, { type: "NodePort", clusterIP: "10.0.0.1", ports: [{ nodePort: 30_050, targetPort: 7443 }] });
   const { object: block } = await get(f.registries.of(serviceCIDRKind), f.scope(""), "kubernetes");

@@ -10,16 +10,17 @@ import { ipAddressKind } from "../../api/networking/ip-address/kind.ts";
 import { serviceCIDRKind } from "../../api/networking/service-cidr/kind.ts";
 import type { ServiceCIDR } from "../../api/networking/service-cidr/schema.ts";
 import { StatusError } from "../../api/status.ts";
-import { guaranteedUpdate } from "../../registry/write/guaranteed-update.ts";
 import { create } from "../../registry/create.ts";
 import type { Registries } from "../../registry/registries.ts";
-import type { Registry, Scope } from "../../registry/registry.ts";
+import type { Registry } from "../../registry/registry.ts";
+import type { Scope } from "../../registry/scope.ts";
 import { ServiceAddresses, usableOf } from "../../registry/service-allocation/addresses.ts";
 import { ServiceAllocator } from "../../registry/service-allocation/allocator.ts";
 import type { ClusterFamilies } from "../../registry/service-allocation/families.ts";
 import { NodePorts } from "../../registry/service-allocation/node-ports.ts";
 import { repairAddresses } from "../../registry/service-allocation/repair.ts";
 import { update } from "../../registry/update.ts";
+import { guaranteedUpdate } from "../../registry/write/guaranteed-update.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { type Cidr, formatCidr, formatIp, type IpFamily, parseCidr } from "../../std/net/ip.ts";
@@ -44,7 +45,8 @@ export function isApiService({ metadata }: Service): boolean {
 /** The port in endpoints when --secure-port is 0. */
 export const SECURE_PORT = 6443;
 
-export interface ApiServicesConfig extends Pick<ServicesConfig, "clusterIpRanges" | "nodePorts" | "kubernetesServiceNodePort"> {
+export interface ApiServicesConfig
+  extends Pick<ServicesConfig, "clusterIpRanges" | "nodePorts" | "kubernetesServiceNodePort"> {
   /** 0: chosen by the operating system. */
   readonly securePort: number;
 }
@@ -113,7 +115,12 @@ export async function startServiceAllocation(
     if (!signal.aborted) log.error("Cannot repair service IP addresses", error);
   });
   const keys = API_SERVICES.map((name) => services.objects.key(API_SERVICE_NAMESPACE, name));
-  return { repaired, keys: [...keys, cidrs.objects.key(undefined, KUBERNETES_SERVICE)], reconcile: keep, repair: () => repair(store.current()) };
+  return {
+    repaired,
+    keys: [...keys, cidrs.objects.key(undefined, KUBERNETES_SERVICE)],
+    reconcile: keep,
+    repair: () => repair(store.current()),
+  };
 }
 
 function parseServiceRanges(ranges: readonly string[]): readonly Cidr[] {
@@ -140,7 +147,8 @@ async function ensureServiceCidr(
 ): Promise<void> {
   const found = await registry.objects.get(registry.objects.key(undefined, KUBERNETES_SERVICE));
   const cidrs = found?.spec?.cidrs ?? [];
-  if (found === undefined) await createMissing(registry, scope, { metadata: { name: KUBERNETES_SERVICE }, spec: { cidrs: wanted } });
+  if (found === undefined)
+    await createMissing(registry, scope, { metadata: { name: KUBERNETES_SERVICE }, spec: { cidrs: wanted } });
   else if (cidrs.length === 1 && wanted.length === 2 && cidrs[0] === wanted[0]) {
     await update(registry, scope, KUBERNETES_SERVICE, { ...found, spec: { cidrs: wanted } });
   } else if (!deepEqual(cidrs, wanted)) {
@@ -155,7 +163,10 @@ async function ensureServiceCidr(
     message: "Kubernetes default Service CIDR is ready",
     lastTransitionTime: registry.timestamp(),
   };
-  await guaranteedUpdate(registry, scope, KUBERNETES_SERVICE, (previous) => ({ ...previous, status: { conditions: [ready] } }));
+  await guaranteedUpdate(registry, scope, KUBERNETES_SERVICE, (previous) => ({
+    ...previous,
+    status: { conditions: [ready] },
+  }));
 }
 
 async function createMissing<T extends ApiObject>(registry: Registry<T>, scope: Scope, object: T): Promise<void> {

@@ -8,7 +8,11 @@ import { ensure, systemScope } from "./ensure.ts";
  * Records in a ConfigMap the day since which the use of legacy tokens is tracked. An invalid or future day is
  * replaced: it would keep unused tokens forever or delete used ones.
  */
-export async function ensureLegacyTokenTracking(registries: Registries, clock: Clock, signal: AbortSignal): Promise<void> {
+export async function ensureLegacyTokenTracking(
+  registries: Registries,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<void> {
   const now = clock.now();
   const data = { [TRACKED_SINCE]: dayOf(now) };
   const scope = systemScope(LEGACY_TRACKING.namespace, signal);

@@ -38,14 +38,21 @@ export interface RunningReconcilers {
 }
 
 /** Runs every reconciler at its interval until the signal aborts. A failed run is repeated at the next interval. */
-export function runReconcilers(reconcilers: readonly PeriodicReconciler[], options: ReconcilerOptions): RunningReconcilers {
+export function runReconcilers(
+  reconcilers: readonly PeriodicReconciler[],
+  options: ReconcilerOptions,
+): RunningReconcilers {
   for (const reconciler of reconcilers) void reconcilePeriodically(reconciler, options);
   // Does not wait for runs in progress: an unresponsive store must not delay the shutdown.
   return { ended: waitForAbort(options.signal) };
 }
 
 /** Runs the reconciler once and logs a failure. Never rejects. */
-export async function reconcileOnce({ name, reconcile: run }: PeriodicReconciler, log: Logger, signal: AbortSignal): Promise<void> {
+export async function reconcileOnce(
+  { name, reconcile: run }: PeriodicReconciler,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<void> {
   try {
     await run();
   } catch (error) {

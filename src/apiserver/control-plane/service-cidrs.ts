@@ -3,11 +3,11 @@ import { ipAddressKind } from "../../api/networking/ip-address/kind.ts";
 import type { IPAddress } from "../../api/networking/ip-address/schema.ts";
 import { serviceCIDRKind } from "../../api/networking/service-cidr/kind.ts";
 import type { ServiceCIDR } from "../../api/networking/service-cidr/schema.ts";
-import { guaranteedUpdate } from "../../registry/write/guaranteed-update.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { MANAGER_LABEL } from "../../registry/service-allocation/addresses.ts";
+import { guaranteedUpdate } from "../../registry/write/guaranteed-update.ts";
 import { type Cidr, contains, type Ip, parseCidr, parseIp } from "../../std/net/ip.ts";
-import { systemScope, ignoreConflict } from "./ensure.ts";
+import { ignoreConflict, systemScope } from "./ensure.ts";
 
 const FINALIZER = "networking.k8s.io/service-cidr-finalizer";
 
@@ -47,7 +47,9 @@ function withStatus(block: ServiceCIDR, held: boolean, now: string): ServiceCIDR
     );
   }
   const terminating = { type: "Ready", status: "False", reason: "Terminating", message: IN_USE } as const;
-  const isReported = block.status?.conditions?.some(({ type, reason }) => type === "Ready" && reason === terminating.reason);
+  const isReported = block.status?.conditions?.some(
+    ({ type, reason }) => type === "Ready" && reason === terminating.reason,
+  );
   return isReported === true ? block : withCondition(block, terminating, now);
 }
 

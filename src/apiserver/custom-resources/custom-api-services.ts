@@ -6,7 +6,7 @@ import { kubernetesGroup } from "../../api/scheme.ts";
 import { create } from "../../registry/create.ts";
 import { remove } from "../../registry/delete.ts";
 import type { Registries } from "../../registry/registries.ts";
-import type { Scope } from "../../registry/registry.ts";
+import type { Scope } from "../../registry/scope.ts";
 import { ignoreConflict } from "../control-plane/ensure.ts";
 import { MANAGED } from "../discovery/local-api-services.ts";
 import { spellings } from "../handlers/routes.ts";

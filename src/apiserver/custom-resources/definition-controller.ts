@@ -7,18 +7,15 @@
 
 import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition/kind.ts";
 import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition/schema.ts";
-import {
-  isConditionTrue,
-  acceptNames,
-  establish,
-} from "../../api/apiextensions/custom-resource-definition/status.ts";
+import { acceptNames, establish, isConditionTrue } from "../../api/apiextensions/custom-resource-definition/status.ts";
 import { kubernetesGroup, svcGroup } from "../../api/scheme.ts";
 import { StatusError } from "../../api/status.ts";
 import { MASTERS } from "../../auth/user.ts";
-import { guaranteedUpdate } from "../../registry/write/guaranteed-update.ts";
 import { updateManagedFields } from "../../registry/managed-fields/track-managed-fields.ts";
 import type { Registries } from "../../registry/registries.ts";
-import type { Registry, Scope } from "../../registry/registry.ts";
+import type { Registry } from "../../registry/registry.ts";
+import type { Scope } from "../../registry/scope.ts";
+import { guaranteedUpdate } from "../../registry/write/guaranteed-update.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
@@ -170,7 +167,9 @@ class DefinitionController {
   #waitingFor({ metadata, spec }: CustomResourceDefinition): readonly string[] {
     return this.#all()
       .filter((other) => other.metadata?.name !== metadata?.name)
-      .filter((other) => svcGroup(other.spec.group) === svcGroup(spec.group) && !isConditionTrue(other, "NamesAccepted"))
+      .filter(
+        (other) => svcGroup(other.spec.group) === svcGroup(spec.group) && !isConditionTrue(other, "NamesAccepted"),
+      )
       .map((other) => other.metadata?.name ?? "");
   }
 

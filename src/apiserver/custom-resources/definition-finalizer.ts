@@ -4,12 +4,17 @@ import type {
   CustomResourceDefinition,
   CustomResourceDefinitionCondition,
 } from "../../api/apiextensions/custom-resource-definition/schema.ts";
-import { CLEANUP_FINALIZER, isConditionTrue, setCondition } from "../../api/apiextensions/custom-resource-definition/status.ts";
+import {
+  CLEANUP_FINALIZER,
+  isConditionTrue,
+  setCondition,
+} from "../../api/apiextensions/custom-resource-definition/status.ts";
 import type { ApiObject, Converter } from "../../api/kind.ts";
 import { deleteCollection } from "../../registry/delete-collection.ts";
 import { list } from "../../registry/list.ts";
 import type { Registries } from "../../registry/registries.ts";
-import type { Registry, Scope } from "../../registry/registry.ts";
+import type { Registry } from "../../registry/registry.ts";
+import type { Scope } from "../../registry/scope.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { parseValue } from "../../storage/codec.ts";
 import { prefixRange } from "../../storage/store.ts";

@@ -118,7 +118,11 @@ class Pages {
     const body = bodyOf(document, chosen.offer);
     const { mediaType } = chosen.offer;
     if (mediaType !== "application/json" || !isPretty(context)) return bytesResponse(200, mediaType, body);
-    return bytesResponse(200, mediaType, Buffer.from(JSON.stringify(JSON.parse(document.json.toString()), undefined, 2)));
+    return bytesResponse(
+      200,
+      mediaType,
+      Buffer.from(JSON.stringify(JSON.parse(document.json.toString()), undefined, 2)),
+    );
   }
 
   #versionsDocument(): Described {

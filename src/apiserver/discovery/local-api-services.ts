@@ -7,7 +7,7 @@ import { MASTERS } from "../../auth/user.ts";
 import { create } from "../../registry/create.ts";
 import { remove } from "../../registry/delete.ts";
 import type { Registries } from "../../registry/registries.ts";
-import type { Scope } from "../../registry/registry.ts";
+import type { Scope } from "../../registry/scope.ts";
 import { update } from "../../registry/update.ts";
 import { ignoreConflict } from "../control-plane/ensure.ts";
 import { spellings } from "../handlers/routes.ts";

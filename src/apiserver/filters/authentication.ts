@@ -6,30 +6,30 @@ import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { type RequestContext, type RequestFilter, withUser } from "../request/request-context.ts";
 
-/** Lines a second about those who are turned away: whoever knocks without end must not fill the disk. */
+/** Bounds the log lines about failed authentication, so that a client cannot fill the disk. */
 const LOGGED_FAILURES_PER_SECOND_MAX = 20;
 
-/** Says who asks, or answers 401 and tells the log why. */
+/** Sets the user of the request, or responds 401 and logs the reason. */
 export function withAuthentication(authenticate: Authenticator, clock: Clock, log: Logger): RequestFilter {
-  const refused = createFailureLogger(clock, log);
+  const logFailure = createFailureLogger(clock, log);
   return (next) => async (context) => {
     const { request } = context;
     let user: Awaited<ReturnType<Authenticator>>;
     try {
       user = await authenticate(new RequestCredentials(context));
     } catch (error) {
-      if (error instanceof Refusal) refused(request, error.message);
+      if (error instanceof Refusal) logFailure(request, error.message);
       throw error;
     }
     if (user === undefined) {
-      refused(request, "no credentials were sent");
+      logFailure(request, "no credentials were sent");
       throw unauthorized();
     }
     return await next(withUser(context, user));
   };
 }
 
-/** What of the request may prove who sent it. One class, since there is one for each request. */
+/** The credentials of a request. A class, because one is created for each request. */
 class RequestCredentials implements Credentials {
   readonly #context: RequestContext;
 
@@ -76,7 +76,8 @@ function createFailureLogger(clock: Clock, log: Logger): (request: HttpRequest, 
   return ({ method, path, peer }, why) => {
     const now = Math.floor(clock.monotonic() / 1000);
     if (now !== second) {
-      if (lines > LOGGED_FAILURES_PER_SECOND_MAX) log.warn("More could not be authenticated", { times: lines - LOGGED_FAILURES_PER_SECOND_MAX });
+      if (lines > LOGGED_FAILURES_PER_SECOND_MAX)
+        log.warn("Further requests could not be authenticated", { times: lines - LOGGED_FAILURES_PER_SECOND_MAX });
       second = now;
       lines = 0;
     }

@@ -5,8 +5,8 @@ import { textResponse } from "../../http/respond.ts";
 import { type RequestContext, type RequestFilter, userOf } from "../request/request-context.ts";
 
 /**
- * Lets through what is allowed and answers 403 to everything else; 500 where nobody allows and an authorizer could not
- * find out. Authorizers hear of `selectors` unless told otherwise.
+ * Responds 403 to requests that no authorizer allows, and 500 when an authorizer failed. `selectors`: whether the
+ * attributes include field and label selectors.
  */
 export function withAuthorization(authorizer: Authorizer, selectors = true): RequestFilter {
   return (next) => async (context) => {
@@ -20,13 +20,13 @@ export function withAuthorization(authorizer: Authorizer, selectors = true): Req
   };
 }
 
-/** Throws a 403 for what is not allowed. */
+/** Throws a 403 when the request is not allowed. */
 export async function requireAuthorized(authorizer: Authorizer, attributes: Attributes): Promise<void> {
   const { decision, reason } = await authorizer.authorize(attributes);
   if (decision !== "allow") throw forbiddenError(attributes, reason);
 }
 
-/** What a request selects counts where it reads or deletes many. */
+/** Verbs whose selectors are part of the attributes. */
 const SELECTOR_VERBS: ReadonlySet<string> = new Set(["list", "watch", "deletecollection"]);
 
 export function authorizerAttributes(context: RequestContext, selectors = true): Attributes {

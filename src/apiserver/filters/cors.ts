@@ -6,8 +6,8 @@ const ALLOWED_HEADERS =
   "Content-Type, Content-Length, Accept-Encoding, X-CSRF-Token, Authorization, X-Requested-With, If-Modified-Since";
 
 /**
- * Lets scripts of the origins that fit one of the regular expressions read answers, and answers their browsers'
- * questions beforehand. Other origins are answered as if nobody had asked. `origins` must be regular expressions.
+ * Adds CORS headers for origins that match one of the regular expressions and responds to their preflight requests.
+ * Requests of other origins pass unchanged.
  */
 export function withCors(origins: readonly string[]): Filter {
   if (origins.length === 0) return (next) => next;
@@ -15,7 +15,10 @@ export function withCors(origins: readonly string[]): Filter {
   return (next) => async (request) => {
     const origin = request.headers.origin;
     if (origin === undefined || !patterns.some((pattern) => pattern.test(origin))) return await next(request);
-    return addCorsHeaders(isPreflight(request) ? bytesResponse(204, "text/plain", new Uint8Array()) : await next(request), origin);
+    return addCorsHeaders(
+      isPreflight(request) ? bytesResponse(204, "text/plain", new Uint8Array()) : await next(request),
+      origin,
+    );
   };
 }
 

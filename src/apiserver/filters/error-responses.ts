@@ -6,7 +6,7 @@ import { StoreError } from "../../storage/store.ts";
 import type { RequestFilter } from "../request/request-context.ts";
 import { statusResponse } from "../responses/status-response.ts";
 
-/** Whatever is thrown behind this stage becomes a `Status` in the form the client asked for. */
+/** Converts errors that handlers and inner filters throw to a `Status` in the negotiated media type. */
 export function withErrorResponses(log: Logger): RequestFilter {
   return (next) => async (context) => {
     try {
@@ -15,14 +15,14 @@ export function withErrorResponses(log: Logger): RequestFilter {
       const { request } = context;
       const status = toStatus(error);
       if (status.code >= 500 && !request.signal.aborted) {
-        log.error("Could not answer a request", error, { method: request.method, path: request.path });
+        log.error("Failed to handle a request", error, { method: request.method, path: request.path });
       }
       return withRetryAfter(statusResponse(status, context), status);
     }
   };
 }
 
-/** What the client is told. Only what was meant for it: other errors may carry secrets. */
+/** The Status of an error. Messages of unexpected errors are not sent, because they may contain secrets. */
 export function toStatus(error: unknown): Status {
   if (error instanceof StatusError) return error.status;
   if (error instanceof HttpError) return new StatusError(error.code, error.reason, error.message).status;

@@ -1,4 +1,4 @@
-/** What only requests from outside the process pass. */
+/** Filters that only requests over the network pass. */
 import t from "tap";
 import type { Filter, Handler, HttpResponse, Peer } from "../../http/message.ts";
 import { makeRequest } from "../../http/request.ts";
@@ -30,7 +30,7 @@ function streamOf(response: HttpResponse): AsyncIterator<Uint8Array> {
   return (response.body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]();
 }
 
-t.test("goaway() ends one connection in so many, of HTTP/2 only", async (t) => {
+t.test("withProbabilisticGoaway() closes a fraction of HTTP/2 connections", async (t) => {
   const fractions = [0.019, 0.02, 0.001];
   const random = { bytes: () => new Uint8Array(), fraction: () => fractions.shift() ?? 0 };
   const handler = withProbabilisticGoaway(0.02, random)(async () => textResponse(200, "x"));
@@ -43,7 +43,7 @@ t.test("goaway() ends one connection in so many, of HTTP/2 only", async (t) => {
   t.equal(withProbabilisticGoaway(0, random)(never), never);
 });
 
-t.test("throttle() holds the streams of one connection to their rate together, and no other answers", async (t) => {
+t.test("withThrottle() limits the streams of one connection together, and no other responses", async (t) => {
   const clock = new FakeClock();
   const handler = withThrottle(
     1000,
@@ -65,15 +65,15 @@ t.test("throttle() holds the streams of one connection to their rate together, a
   await Promise.all(reading);
   const both = [...times[0]!, ...times[1]!];
   t.equal(both.length, 12, "pieces are cut to what a second may take");
-  t.equal(Math.max(...both), 8500, "9000 bytes, of which the last 500 need not be waited for");
-  t.equal(Math.max(...times[2]!), 4000, "another connection has a rate of its own");
+  t.equal(Math.max(...both), 8500, "9000 bytes; the last 500 need no delay");
+  t.equal(Math.max(...times[2]!), 4000, "another connection has its own rate");
   t.ok((await handler(request("/whole", from))).body instanceof Uint8Array);
   t.equal(clock.pending, 0);
 });
 
-t.test("LongRunning.end() ends answers in their order, spread over the time that it has", async (t) => {
+t.test("WatchTermination.terminate() ends streams in their order, spread over the grace period", async (t) => {
   const clock = new FakeClock();
-  const longRunning = new WatchTermination(clock);
+  const watchTermination = new WatchTermination(clock);
   const never = new Promise<never>(() => {});
   let returned = 0;
   const silent = (): AsyncIterable<Uint8Array> => ({
@@ -85,30 +85,30 @@ t.test("LongRunning.end() ends answers in their order, spread over the time that
       },
     }),
   });
-  const handler = longRunning.filter(async () => bytesResponse(200, "x", silent()));
+  const handler = watchTermination.filter(async () => bytesResponse(200, "x", silent()));
   const ended: number[] = [];
   for (let index = 0; index < 100; index++) {
     const stream = streamOf(await handler(request("/watch")));
     void stream.next().then(({ done }) => done === true && ended.push(index));
   }
-  const ending = longRunning.terminate(10_000);
+  const ending = watchTermination.terminate(10_000);
   await clock.advance(100);
   t.equal(ended.length, 30, "at least 200 a second");
   await clock.advance(1000);
   await ending;
   t.same(ended, [...ended.keys()], "the first first");
   t.equal(ended.length, 100);
-  t.equal(returned, 100, "their sources are let go");
+  t.equal(returned, 100, "their sources are closed");
   for (let index = 0; index < 5; index++) await handler(request("/watch"));
-  await longRunning.terminate(0);
+  await watchTermination.terminate(0);
   t.equal(returned, 105);
 });
 
-t.test("LongRunning hands on what its sources say, their failures too, and forgets what has ended", async (t) => {
-  const longRunning = new WatchTermination(new FakeClock());
+t.test("WatchTermination passes on chunks and errors of streams, and forgets ended ones", async (t) => {
+  const watchTermination = new WatchTermination(new FakeClock());
   let ended = 0;
   const answer = (body: AsyncIterable<Uint8Array>) =>
-    longRunning.filter(async () => bytesResponse(200, "x", body))(request("/"));
+    watchTermination.filter(async () => bytesResponse(200, "x", body))(request("/"));
   const whole = streamOf(await answer(pieces(2, 1, () => ended++)));
   t.match(
     [await whole.next(), await whole.next(), await whole.next()],
@@ -128,30 +128,33 @@ t.test("LongRunning hands on what its sources say, their failures too, and forge
   );
   await t.rejects(broken.next(), /broken/);
   t.equal(ended, 2);
-  await longRunning.terminate(0);
+  await watchTermination.terminate(0);
 });
 
-t.test("TurnAway.begin() sends new requests elsewhere, all but the pages about the server, and waits", async (t) => {
-  const turnAway = new RetryAfterOnShutdown();
-  const release = Promise.withResolvers<void>();
-  const filter: Filter = turnAway.filter;
-  const handler = filter(async ({ path }) => {
-    if (path === "/slow") await release.promise;
-    return textResponse(200, "x");
-  });
-  const slow = handler(request("/slow"));
-  let drained = false;
-  const beginning = turnAway.begin().then(() => {
-    drained = true;
-  });
-  const refused = await handler(request("/api/v1/pods"));
-  t.match(refused, { status: 429, headers: { "retry-after": "5", connection: "close" } });
-  t.equal(String(refused.body), "The apiserver is shutting down, please try again later.\n");
-  for (const path of ["/readyz", "/livez/ping", "/healthz", "/metrics"])
-    t.match(await handler(request(path)), { status: 200 });
-  t.equal(drained, false);
-  release.resolve();
-  t.match(await slow, { status: 200 });
-  await beginning;
-  await new RetryAfterOnShutdown().begin();
-});
+t.test(
+  "RetryAfterOnShutdown.begin() rejects new requests except health checks, and waits for requests in flight",
+  async (t) => {
+    const retryAfter = new RetryAfterOnShutdown();
+    const release = Promise.withResolvers<void>();
+    const filter: Filter = retryAfter.filter;
+    const handler = filter(async ({ path }) => {
+      if (path === "/slow") await release.promise;
+      return textResponse(200, "x");
+    });
+    const slow = handler(request("/slow"));
+    let drained = false;
+    const beginning = retryAfter.begin().then(() => {
+      drained = true;
+    });
+    const refused = await handler(request("/api/v1/pods"));
+    t.match(refused, { status: 429, headers: { "retry-after": "5", connection: "close" } });
+    t.equal(String(refused.body), "The apiserver is shutting down, please try again later.\n");
+    for (const path of ["/readyz", "/livez/ping", "/healthz", "/metrics"])
+      t.match(await handler(request(path)), { status: 200 });
+    t.equal(drained, false);
+    release.resolve();
+    t.match(await slow, { status: 200 });
+    await beginning;
+    await new RetryAfterOnShutdown().begin();
+  },
+);

@@ -2,8 +2,8 @@ import type { Filter } from "../../http/message.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 
 /**
- * Ends the HTTP/2 connection of one request in so many, after the answer: clients that hold theirs for weeks come
- * again, and a load balancer spreads them over the servers there are now.
+ * Sends GOAWAY on the HTTP/2 connection of a random fraction of requests, after the response. Clients reconnect, and a
+ * load balancer distributes them over the current servers.
  */
 export function withProbabilisticGoaway(chance: number, random: RandomSource): Filter {
   if (chance <= 0) return (next) => next;

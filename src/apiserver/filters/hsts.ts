@@ -1,6 +1,6 @@
 import type { Filter } from "../../http/message.ts";
 
-/** Tells browsers to come over TLS only, as the directives (`max-age=31536000`, …) say. */
+/** Adds the header `Strict-Transport-Security` with the directives (`max-age=31536000`, …). */
 export function withHsts(directives: readonly string[]): Filter {
   if (directives.length === 0) return (next) => next;
   const value = directives.join("; ");

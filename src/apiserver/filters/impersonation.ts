@@ -1,4 +1,4 @@
-/** `Impersonate-User` and its kin: the request goes on as somebody else, if its sender may `impersonate` each part. */
+/** `Impersonate-User` and the related headers: replaces the user, if the sender may `impersonate` each attribute. */
 import { forbidden } from "../../api/status.ts";
 import { refusal } from "../../auth/authz/reason.ts";
 import {
@@ -38,7 +38,8 @@ function impersonatedUser(request: HttpRequest): UserInfo {
   const { headers } = request;
   const extra = new Map<string, readonly string[]>();
   for (const header in headers) {
-    if (header.startsWith(EXTRA_PREFIX)) extra.set(decodePercent(header.slice(EXTRA_PREFIX.length)), nonEmptyValues(request, header));
+    if (header.startsWith(EXTRA_PREFIX))
+      extra.set(decodePercent(header.slice(EXTRA_PREFIX.length)), nonEmptyValues(request, header));
   }
   const [name = "", uid = ""] = ["impersonate-user", "impersonate-uid"].map((each) => headerValues(request, each)[0]);
   return { name, uid, groups: nonEmptyValues(request, "impersonate-group"), extra: Object.fromEntries(extra) };
@@ -48,7 +49,7 @@ function isEmptyUser({ name, uid, groups, extra }: UserInfo): boolean {
   return name === "" && uid === "" && groups.length === 0 && Object.keys(extra).length === 0;
 }
 
-/** Parts of a user without the user: Kubernetes has not foreseen it, and shows what it has read as Go shows it. */
+/** Impersonation headers without a user: Kubernetes responds 500 with the requested attributes in Go's format. */
 function missingUserResponse({ path, query }: HttpRequest, { uid, groups, extra }: UserInfo): HttpResponse {
   const parts = [
     ...groups.map((group) => `{Group  ${group}    }`),
@@ -58,7 +59,10 @@ function missingUserResponse({ path, query }: HttpRequest, { uid, groups, extra 
     ...(uid === "" ? [] : [`{UID  ${uid}  ${AUTHENTICATION_GROUP}/v1  }`]),
   ];
   const target = JSON.stringify(query === "" ? path : `${path}?${query}`);
-  return textResponse(500, `Internal Server Error: ${target}: requested [${parts.join(" ")}] without impersonating a user\n`);
+  return textResponse(
+    500,
+    `Internal Server Error: ${target}: requested [${parts.join(" ")}] without impersonating a user\n`,
+  );
 }
 
 function nonEmptyValues(request: HttpRequest, header: string): readonly string[] {
@@ -96,10 +100,11 @@ function impersonatedAttributes({ name, uid, groups, extra }: UserInfo): readonl
   ];
 }
 
-/** With the groups that authentication would have given. */
+/** Adds the groups that authentication adds to a user. */
 function addDefaultGroups(user: UserInfo): UserInfo {
   const [, namespace] = SERVICE_ACCOUNT.exec(user.name) ?? [];
-  const serviceAccountGroups = namespace === undefined ? [] : ["system:serviceaccounts", `system:serviceaccounts:${namespace}`];
+  const serviceAccountGroups =
+    namespace === undefined ? [] : ["system:serviceaccounts", `system:serviceaccounts:${namespace}`];
   const groups = user.groups.length > 0 ? user.groups : serviceAccountGroups;
   const implicitGroup = user.name === ANONYMOUS ? UNAUTHENTICATED : AUTHENTICATED;
   if (groups.includes(implicitGroup) || groups.includes(UNAUTHENTICATED)) return { ...user, groups };

@@ -21,11 +21,11 @@ function context(line: string, groups: readonly string[] = []): RequestContext {
   };
 }
 
-/** Requests under way, one after the other; which of them were let in. */
+/** Starts the requests one after the other and reports which are admitted (`+`) and rejected (`-`). */
 async function admitted(limits: InFlightLimits, lines: readonly (readonly [string, string?])[]): Promise<string> {
   const release = Promise.withResolvers<void>();
   let entered = 0;
-  const stage = withMaxInFlightLimit(limits)(async () => {
+  const filter = withMaxInFlightLimit(limits)(async () => {
     entered++;
     await release.promise;
     return textResponse(200, "");
@@ -34,13 +34,13 @@ async function admitted(limits: InFlightLimits, lines: readonly (readonly [strin
   const answers: Promise<{ status: number }>[] = [];
   for (const [line, group] of lines) {
     const before = entered;
-    answers.push(stage(context(line, group === undefined ? [] : [group])));
+    answers.push(filter(context(line, group === undefined ? [] : [group])));
     await Promise.resolve();
     marks.push(entered > before ? "+" : "-");
   }
   release.resolve();
   const statuses = (await Promise.all(answers)).map(({ status }) => (status === 200 ? "+" : "-"));
-  if (statuses.join("") !== marks.join("")) throw new Error("who enters is answered");
+  if (statuses.join("") !== marks.join("")) throw new Error("admitted requests must get a response");
   return marks.join("");
 }
 
@@ -51,34 +51,40 @@ const masterRead = ["GET /api/v1/pods", "system:masters"] as const;
 const masterWrite = ["DELETE /api/v1/nodes/n", "system:masters"] as const;
 const probe = ["GET /readyz"] as const;
 
-t.test("maxInFlight() counts what reads and what changes apart, and lets masters and watches in", async (t) => {
-  const limits = { readOnly: 2, mutating: 1, shared: false };
-  t.equal(await admitted(limits, [read, read, read, write, write, watch, masterRead, masterWrite, probe]), "++-+-+++-");
-  t.equal(await admitted(limits, [masterRead, read, read]), "++-", "masters take places while there are some");
-  t.equal(await admitted({ ...limits, readOnly: 0 }, [read, read, read, write, write]), "++++-", "0 is no limit");
-  t.equal(await admitted({ ...limits, mutating: 0 }, [write, write, read, read, read]), "++++-");
-  t.equal(await admitted({ readOnly: 0, mutating: 0, shared: false }, [write, write, read, read]), "++++");
-});
+t.test(
+  "withMaxInFlightLimit() counts read-only and mutating requests separately, and exempts masters and watches",
+  async (t) => {
+    const limits = { readOnly: 2, mutating: 1, shared: false };
+    t.equal(
+      await admitted(limits, [read, read, read, write, write, watch, masterRead, masterWrite, probe]),
+      "++-+-+++-",
+    );
+    t.equal(await admitted(limits, [masterRead, read, read]), "++-", "requests of masters are counted below the limit");
+    t.equal(await admitted({ ...limits, readOnly: 0 }, [read, read, read, write, write]), "++++-", "0 is no limit");
+    t.equal(await admitted({ ...limits, mutating: 0 }, [write, write, read, read, read]), "++++-");
+    t.equal(await admitted({ readOnly: 0, mutating: 0, shared: false }, [write, write, read, read]), "++++");
+  },
+);
 
-t.test("maxInFlight() has one limit for both where they are shared, beside masters and probes", async (t) => {
+t.test("withMaxInFlightLimit() with a shared limit does not count masters and probes", async (t) => {
   const limits = { readOnly: 2, mutating: 1, shared: true };
   t.equal(await admitted(limits, [write, write, masterRead, read, read, write, watch, probe]), "++++--++");
 });
 
-t.test("maxInFlight() refuses as Kubernetes does, and gives places back", async (t) => {
+t.test("withMaxInFlightLimit() responds 429 as Kubernetes does, and counts down after a failed request", async (t) => {
   const release = Promise.withResolvers<void>();
   let fails = true;
-  const stage = withMaxInFlightLimit({ readOnly: 1, mutating: 0, shared: false })(async () => {
+  const filter = withMaxInFlightLimit({ readOnly: 1, mutating: 0, shared: false })(async () => {
     await release.promise;
     if (fails) throw new Error("oh");
     return textResponse(200, "");
   });
-  const first = stage(context(read[0]));
-  const refused = await stage(context(read[0]));
+  const first = filter(context(read[0]));
+  const refused = await filter(context(read[0]));
   t.match(refused, { status: 429, headers: { "retry-after": "1", "content-type": "text/plain; charset=utf-8" } });
   t.equal(String(refused.body), "Too many requests, please try again later.\n");
   release.resolve();
   await t.rejects(first);
   fails = false;
-  t.match(await stage(context(read[0])), { status: 200 });
+  t.match(await filter(context(read[0])), { status: 200 });
 });

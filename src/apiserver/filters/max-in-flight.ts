@@ -5,11 +5,11 @@ import { isLongRunning } from "../request/request-info.ts";
 import type { OnTermination } from "./request-deadline.ts";
 
 export interface InFlightLimits {
-  /** Of requests that only read, at a time; 0: no limit. */
+  /** Concurrent get, list and watch requests; 0: no limit. */
   readonly readOnly: number;
-  /** Of all others; 0: no limit. */
+  /** Concurrent other requests; 0: no limit. */
   readonly mutating: number;
-  /** One limit for both kinds, the sum of the two; health probes are then let through as well. */
+  /** Use one limit, the sum of the two; health probes are then exempt as well. */
   readonly shared: boolean;
 }
 
@@ -17,24 +17,27 @@ const READ_ONLY_VERBS: ReadonlySet<string> = new Set(["get", "list", "watch"]);
 const HEALTH_PATH = /^\/(?:healthz|livez|readyz)(?:\/|$)/;
 
 /**
- * Answers 429 at once to what exceeds the limits. Requests that may last are not counted, and those of `system:masters`
- * are never refused: who has to repair a crowded server must get in.
+ * Responds 429 to requests over the limits. Long-running requests are not counted. Requests of `system:masters` are
+ * never rejected, so that administrators can repair an overloaded server.
  */
-export function withMaxInFlightLimit({ readOnly: reading, mutating, shared }: InFlightLimits, onRefusal: OnTermination = () => {}): RequestFilter {
-  const sharedCounter = new InFlightCounter(reading + mutating);
-  const readOnlyCounter = shared ? sharedCounter : new InFlightCounter(reading);
+export function withMaxInFlightLimit(
+  { readOnly, mutating, shared }: InFlightLimits,
+  onRejection: OnTermination = () => {},
+): RequestFilter {
+  const sharedCounter = new InFlightCounter(readOnly + mutating);
+  const readOnlyCounter = shared ? sharedCounter : new InFlightCounter(readOnly);
   const mutatingCounter = shared ? sharedCounter : new InFlightCounter(mutating);
   return (next) => async (context) => {
     const { info } = context;
     const counter = READ_ONLY_VERBS.has(info.verb) ? readOnlyCounter : mutatingCounter;
     if (counter.limit === 0 || isLongRunning(info)) return await next(context);
-    const exempt = isMember(context) || (shared && !info.isResourceRequest && HEALTH_PATH.test(info.path));
+    const exempt = isMaster(context) || (shared && !info.isResourceRequest && HEALTH_PATH.test(info.path));
     if (counter.inFlight >= counter.limit) {
       if (exempt) return await next(context);
-      onRefusal(context, 429);
+      onRejection(context, 429);
       return tooManyRequests();
     }
-    // With a shared limit those who are exempt have places of their own.
+    // With a shared limit, exempt requests are not counted.
     if (shared && exempt) return await next(context);
     counter.inFlight++;
     try {
@@ -54,11 +57,11 @@ class InFlightCounter {
   }
 }
 
-function isMember(context: RequestContext): boolean {
+function isMaster(context: RequestContext): boolean {
   return userOf(context).groups.includes(MASTERS);
 }
 
-/** Plain text, as in Kubernetes; clients look at the code and the header. */
+/** Plain text, as in Kubernetes; clients use the code and the header. */
 function tooManyRequests() {
   return textResponse(429, "Too many requests, please try again later.\n", {
     "retry-after": "1",

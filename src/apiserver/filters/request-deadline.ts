@@ -4,21 +4,24 @@ import { parseGoDuration } from "../request/go-duration.ts";
 import type { RequestContext, RequestFilter } from "../request/request-context.ts";
 import { isLongRunning } from "../request/request-info.ts";
 
-/** Hears of requests that the server ends to look after itself, with the code that they are answered. */
+/** Called when the server terminates a request to protect itself, with the response code. */
 export type OnTermination = (context: RequestContext, code: number) => void;
 
-/** Gives up a request after `timeoutMs`, or earlier where its query says so; those that may last are left alone. */
+/** Responds 504 after `timeoutMs`, or after the shorter `timeout` of the query. Long-running requests have no deadline. */
 export function withRequestDeadline(clock: Clock, timeoutMs: number, onEnd: OnTermination = () => {}): RequestFilter {
   const defaultDeadlines = new DeadlineQueue(clock, timeoutMs);
   return (next) => (context) => {
     if (isLongRunning(context.info)) return next(context);
-    const asked = requestedTimeoutMs(context);
+    const requestedMs = requestedTimeoutMs(context);
     return new Promise((resolve, reject) => {
       const limit = new DeadlineContext(context, (reason) => {
         onEnd(context, 504);
         reject(reason);
       });
-      const deadlines = asked === undefined || asked >= timeoutMs ? defaultDeadlines : new DeadlineQueue(clock, asked);
+      const deadlines =
+        requestedMs === undefined || requestedMs >= timeoutMs
+          ? defaultDeadlines
+          : new DeadlineQueue(clock, requestedMs);
       deadlines.add(limit);
       next(limit).then(
         (response) => {
@@ -34,7 +37,7 @@ export function withRequestDeadline(clock: Clock, timeoutMs: number, onEnd: OnTe
   };
 }
 
-/** Requests that have equally long: they are due in the order in which they came, so that one timer is enough. */
+/** Requests with the same timeout: they expire in the order of their arrival, so that one timer is enough. */
 class DeadlineQueue {
   readonly #clock: Clock;
   readonly #timeoutMs: number;
@@ -78,7 +81,7 @@ class DeadlineQueue {
 
 const TIMEOUT_MESSAGE = "Timeout: request did not complete within requested timeout - context deadline exceeded";
 
-/** Milliseconds; undefined when the query does not say. */
+/** Milliseconds; undefined when the query has no timeout. */
 function requestedTimeoutMs({ info }: RequestContext): number | undefined {
   const text = info.query.get("timeout");
   if (text === null || text === "") return undefined;
@@ -87,7 +90,7 @@ function requestedTimeoutMs({ info }: RequestContext): number | undefined {
   return parsed <= 0 ? undefined : parsed;
 }
 
-/** The client's going away and the deadline in one signal, made only when somebody asks for it. */
+/** Combines the client's disconnection and the deadline in one signal, which is created on first access. */
 class DeadlineContext implements RequestContext {
   readonly request: RequestContext["request"];
   readonly info: RequestContext["info"];
@@ -103,15 +106,14 @@ class DeadlineContext implements RequestContext {
   #reason: unknown;
   #onOuterAbort: (() => void) | undefined;
 
-  /** `late` hears of the deadline's passing. */
-  constructor(outer: RequestContext, late: (reason: unknown) => void) {
+  constructor(outer: RequestContext, onDeadline: (reason: unknown) => void) {
     this.request = outer.request;
     this.info = outer.info;
     this.user = outer.user;
     this.warnings = outer.warnings;
     this.annotations = outer.annotations;
     this.#outer = outer;
-    this.#onDeadline = late;
+    this.#onDeadline = onDeadline;
   }
 
   get signal(): AbortSignal {
@@ -119,7 +121,7 @@ class DeadlineContext implements RequestContext {
     return this.#signal;
   }
 
-  /** The request has been answered: nobody waits for the signal any more. */
+  /** Removes the listener of the outer signal once the response is sent. */
   end(): void {
     if (this.#onOuterAbort !== undefined) this.#outer.signal.removeEventListener("abort", this.#onOuterAbort);
   }
@@ -136,7 +138,7 @@ class DeadlineContext implements RequestContext {
     if (this.#reason !== undefined) controller.abort(this.#reason);
     else if (outer.aborted) controller.abort(outer.reason);
     else {
-      // Not `AbortSignal.any`, which costs several times as much and is let go of by the garbage collector only.
+      // Not `AbortSignal.any`: it costs several times as much and is released by the garbage collector only.
       this.#onOuterAbort = () => controller.abort(outer.reason);
       outer.addEventListener("abort", this.#onOuterAbort);
     }

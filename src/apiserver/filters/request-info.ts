@@ -5,7 +5,10 @@ import type { RequestHandler } from "../request/request-context.ts";
 import { parseRequestInfo } from "../request/request-info.ts";
 import { warningHeaders } from "../responses/warning-headers.ts";
 
-/** Turns an HTTP request into a context, and gives every answer the headers that all answers have. */
+/**
+ * Creates the request context and adds the standard response headers: Kubernetes' WithRequestInfo, WithWarningRecorder,
+ * WithAuditInit and WithCacheControl.
+ */
 export function withRequestInfo(next: RequestHandler, random: RandomSource): Handler {
   return async (request) => {
     const warnings: string[] = [];

@@ -1,10 +1,10 @@
 import type { Filter, HttpResponse } from "../../http/message.ts";
 import { textResponse } from "../../http/respond.ts";
 
-/** Whoever asks for these wants to hear how the server is, above all while it stops. */
+/** Health checks and metrics are served during the shutdown. */
 const EXEMPT_PATHS = /^\/(?:healthz|livez|readyz|metrics)/;
 
-/** Sends new requests to other servers while this one finishes what it has begun. */
+/** Responds 429 with `Retry-After` to new requests during a shutdown, while requests in flight are completed. */
 export class RetryAfterOnShutdown {
   #inFlight = 0;
   #drained: PromiseWithResolvers<void> | undefined;
@@ -13,7 +13,7 @@ export class RetryAfterOnShutdown {
     if (this.#drained !== undefined && !EXEMPT_PATHS.test(request.path)) return shuttingDownResponse();
     this.#inFlight++;
     try {
-      // Answers that last have been answered, here, when they begin: `LongRunning` ends them.
+      // A streamed response is complete here when it begins; `WatchTermination` ends it.
       return await next(request);
     } finally {
       this.#inFlight--;
@@ -21,7 +21,7 @@ export class RetryAfterOnShutdown {
     }
   };
 
-  /** From now on new requests are turned away; resolves when those that have begun are answered. */
+  /** Starts to reject new requests; resolves when the requests in flight are completed. */
   async begin(): Promise<void> {
     this.#drained ??= Promise.withResolvers();
     if (this.#inFlight === 0) this.#drained.resolve();

@@ -1,13 +1,17 @@
 import type { Filter, Handler } from "../../http/message.ts";
 import { statusResponse } from "../../http/respond.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import { respondHealth, type HealthEndpoint } from "../health/health.ts";
+import { type HealthEndpoint, respondHealth } from "../health/health.ts";
 
 /**
- * While the server starts, health is all that it answers: nobody may take what has not been read yet for gone. There
- * are no rules yet either by which to tell who may ask, so that who asks hears no more than yes or no.
+ * Serves only the health endpoints while the server starts and responds 503 to other requests: an empty cache must not
+ * look like deleted objects. Authorization is not ready either, so that health responses have no details.
  */
-export function withStartupRejection(hasStarted: () => boolean, health: readonly HealthEndpoint[], log: Logger): Filter {
+export function withStartupRejection(
+  hasStarted: () => boolean,
+  health: readonly HealthEndpoint[],
+  log: Logger,
+): Filter {
   const pages = new Map(health.map((endpoint) => [`/${endpoint.name}`, endpoint]));
   const respond: Handler = async (request) => {
     const page = pages.get(request.path);

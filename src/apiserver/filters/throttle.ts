@@ -2,7 +2,7 @@ import type { Filter, Peer } from "../../http/message.ts";
 import { isStreamed } from "../../http/server/write-body.ts";
 import type { Clock } from "../../std/time/clock.ts";
 
-/** Holds what a connection's long-running requests (watches, logs) are sent to so many bytes a second; 0: no limit. */
+/** Limits the bytes per second that the streamed responses (watches, logs) of a connection share; 0: no limit. */
 export function withThrottle(bytesPerSecond: number, clock: Clock): Filter {
   if (bytesPerSecond <= 0) return (next) => next;
   const connections = new WeakMap<Peer, ByteRateLimiter>();
@@ -29,7 +29,7 @@ async function* throttleBody(
       try {
         await allowance.take(chunk.length, signal);
       } catch {
-        // The client went away while it had to wait.
+        // The client disconnected.
         return;
       }
       yield chunk;
@@ -37,7 +37,7 @@ async function* throttleBody(
   }
 }
 
-/** What is taken delays what is taken next. */
+/** Delays each write until the previous ones fit the rate. */
 class ByteRateLimiter {
   readonly bytesPerSecond: number;
   readonly #clock: Clock;

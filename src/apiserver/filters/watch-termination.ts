@@ -2,11 +2,11 @@ import type { Filter, HttpResponse } from "../../http/message.ts";
 import { isStreamed } from "../../http/server/write-body.ts";
 import type { Clock } from "../../std/time/clock.ts";
 
-/** However few there are, they are not ended more slowly than this; Kubernetes' figure. */
+/** The minimum rate of terminations, as in Kubernetes. */
 const TERMINATIONS_PER_SECOND_MIN = 200;
 const STEP_MS = 50;
 
-/** Knows the answers that go on for as long as their clients like, so that a server that stops can end them. */
+/** Tracks streamed responses such as watches, so that a shutdown can end them. */
 export class WatchTermination {
   readonly #clock: Clock;
   readonly #open = new Set<TerminableBody>();
@@ -25,8 +25,8 @@ export class WatchTermination {
   };
 
   /**
-   * Ends all, spread over `graceMs`, those first that began first: their clients come again, to other servers, and not
-   * all of them at once. Without grace at once.
+   * Ends all streams, the oldest first, spread over `graceMs`, so that clients do not reconnect to other servers at the
+   * same time. Ends all at once when `graceMs` is 0.
    */
   async terminate(graceMs: number): Promise<void> {
     const perSecond = Math.max(TERMINATIONS_PER_SECOND_MIN, this.#open.size / (graceMs / 1000));
@@ -43,7 +43,7 @@ export class WatchTermination {
   }
 }
 
-/** A body that can be brought to its end from outside. */
+/** A response body that the server can end. */
 class TerminableBody implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array, undefined> {
   readonly #source: AsyncIterator<Uint8Array>;
   readonly #onClose: () => void;
@@ -78,7 +78,7 @@ class TerminableBody implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Ar
     });
   }
 
-  /** The reader has had enough. */
+  /** The reader stops. */
   return(): Promise<IteratorReturnResult<undefined>> {
     this.end();
     return Promise.resolve(DONE);

@@ -106,7 +106,9 @@ function validateTokenFlags(flags: ParsedFlags<ApiserverFlags>): readonly string
   return [
     ...issuers.filter((name) => name === "").map((name) => problem(name, "an issuer has a name")),
     ...issuers.filter(isInvalidUrl).map((name) => problem(name, "with a colon in it, it must be a valid URL")),
-    ...issuers.filter((name, place) => issuers.indexOf(name) !== place).map((name) => problem(name, "it is named twice")),
+    ...issuers
+      .filter((name, place) => issuers.indexOf(name) !== place)
+      .map((name) => problem(name, "it is named twice")),
     ...(longest === 0 || (longest >= TOKEN_MS_MIN && longest <= TOKEN_MS_MAX)
       ? []
       : ["--service-account-max-token-expiration: it must lie between 1h and 2^32 seconds"]),

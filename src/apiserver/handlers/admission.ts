@@ -3,7 +3,7 @@ import type { AdmissionContext } from "../../admission/chain/chain.ts";
 import type { ObjectKind, Operation } from "../../admission/chain/plugin.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { UserInfo } from "../../auth/user.ts";
-import type { Admission } from "../../registry/write/admission.ts";
+import type { Admission } from "../../registry/write/request.ts";
 import { type RequestContext, userOf } from "../request/request-context.ts";
 import type { Target } from "./target.ts";
 

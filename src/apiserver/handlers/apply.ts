@@ -2,12 +2,13 @@
 import type { SubresourceStrategy } from "../../api/kind.ts";
 import { badRequest } from "../../api/status.ts";
 import { readBody } from "../../http/body.ts";
-import { type ApplyOptions, apply, type Configuration } from "../../registry/apply.ts";
+import { apply } from "../../registry/apply.ts";
+import type { ApplyOptions, Configuration } from "../../registry/managed-fields/apply-configuration.ts";
 import { decodeCbor } from "../../schema/cbor/decode.ts";
 import { CborError } from "../../schema/cbor/error.ts";
 import { parseJson } from "../../schema/json/parse.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
-import { parseYaml, describeDuplicateKeys } from "../../schema/yaml/yaml.ts";
+import { describeDuplicateKeys, parseYaml } from "../../schema/yaml/yaml.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { writtenResponse } from "../responses/object-response.ts";
 import { admissionOf } from "./admission.ts";

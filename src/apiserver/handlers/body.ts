@@ -12,7 +12,7 @@ import { mergeRepeatedMembers } from "../../schema/json/repeated-members.ts";
 import { decodeProtobuf } from "../../schema/protobuf/decode.ts";
 import { decodeEnvelope } from "../../schema/protobuf/envelope.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
-import { parseYaml, describeDuplicateKeys } from "../../schema/yaml/yaml.ts";
+import { describeDuplicateKeys, parseYaml } from "../../schema/yaml/yaml.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { cannotHandle, checkKind, type Expected, type Identity, identityOf, notRegistered } from "./body-identity.ts";
 import { type FieldValidation, type WriteQuery, writeQuery } from "./query.ts";

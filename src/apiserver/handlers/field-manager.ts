@@ -1,5 +1,5 @@
 import { FIELD_MANAGER_MAX_BYTES, isPrintable } from "../../api/meta/validation/field-manager.ts";
-import type { FieldManagerOptions } from "../../registry/managed-fields/track-managed-fields.ts";
+import type { FieldManagerOptions } from "../../registry/write/request.ts";
 import type { RequestContext } from "../request/request-context.ts";
 
 /** Who writes: the manager that the client names, or else its program (`kubectl` of `kubectl/v1.33.1 (linux)`). */

@@ -1,7 +1,7 @@
 import { createValueStream } from "../../http/value-stream.ts";
 import { get } from "../../registry/get.ts";
 import { list } from "../../registry/list.ts";
-import type { Scope } from "../../registry/registry.ts";
+import type { Scope } from "../../registry/scope.ts";
 import { watch } from "../../registry/watch.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { isTrue } from "../request/request-info.ts";

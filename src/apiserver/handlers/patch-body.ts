@@ -3,7 +3,7 @@ import type { Operation } from "rfc6902";
 import type { ApiObject } from "../../api/kind.ts";
 import { badRequest, StatusError } from "../../api/status.ts";
 import { readBody } from "../../http/body.ts";
-import type { Patch } from "../../registry/patch.ts";
+import type { Patch } from "../../registry/patches/apply-patch.ts";
 import type { DecodeFailure } from "../../registry/patches/decode-failure.ts";
 import { canonicalJson } from "../../schema/json/canonical-json.ts";
 import { parseJson } from "../../schema/json/parse.ts";

@@ -6,13 +6,13 @@ import { badRequest, invalid } from "../../api/status.ts";
 import type { DeleteOptions, PropagationPolicy } from "../../registry/delete.ts";
 import type { ListQuery } from "../../registry/list.ts";
 import {
-  unquoted,
   type FieldError,
   forbiddenField,
   invalidField,
   notSupported,
   renderFieldError,
   requiredField,
+  unquoted,
 } from "../../schema/validation/field-error.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
 import { isTrue } from "../request/request-info.ts";

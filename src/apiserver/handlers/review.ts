@@ -1,8 +1,9 @@
 import type { ApiObject } from "../../api/kind.ts";
 import { invalid } from "../../api/status.ts";
-import { runMutatingAdmission, runValidatingAdmission } from "../../registry/write/admission.ts";
 import { updateManagedFields } from "../../registry/managed-fields/track-managed-fields.ts";
-import { applyDefaults, setNamespace } from "../../registry/write/prepare.ts";
+import { runMutatingAdmission, runValidatingAdmission } from "../../registry/write/admission.ts";
+import { applyDefaults } from "../../registry/write/apply-defaults.ts";
+import { setNamespace } from "../../registry/write/name-and-namespace.ts";
 import { renderFieldError } from "../../schema/validation/field-error.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { writtenResponse } from "../responses/object-response.ts";
@@ -20,7 +21,10 @@ export function createReview(answer: AnswerReview): ResourceHandler {
   return async (target, context, params) => {
     const answering = answeringOf(target, context, "object");
     const { object: sent, dryRun, fieldManager } = await readObject(context, expectedOf(target), "CreateOptions");
-    const question = applyDefaults(target.registry, setNamespace(target.registry, scopeOf(target, context, params), sent));
+    const question = applyDefaults(
+      target.registry,
+      setNamespace(target.registry, scopeOf(target, context, params), sent),
+    );
     const scope = scopeOf(target, context, params);
     const booked = updateManagedFields(target.registry, scope, question, undefined, writerOf(context, fieldManager));
     const options = { admission: admissionOf(target, context, params, { dryRun }), warn: warningsTo(context) };

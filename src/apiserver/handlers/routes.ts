@@ -126,7 +126,11 @@ function allowed<T extends ApiObject>(
 }
 
 /** Throws for a subresource that a kind declares and nobody serves. */
-function subresourceHandler({ name, strategy: part, view }: Subresource, verb: Verb, extra: ExtraHandlers): ResourceHandler {
+function subresourceHandler(
+  { name, strategy: part, view }: Subresource,
+  verb: Verb,
+  extra: ExtraHandlers,
+): ResourceHandler {
   if (part !== undefined && verb === "get") return getObject;
   if (part !== undefined && verb === "update") return updateObject(part);
   if (part !== undefined && verb === "patch") return patchObject(part);

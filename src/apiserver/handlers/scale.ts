@@ -1,8 +1,8 @@
 /** Subresources that show an object as one of another kind: `deployments/web/scale`. */
 import type { ApiObject, SubresourceView } from "../../api/kind.ts";
 import { get } from "../../registry/get.ts";
-import { applyView, patchView, updateView } from "../../registry/subresources/view.ts";
 import type { DecodeFailure } from "../../registry/patches/decode-failure.ts";
+import { applyView, patchView, updateView } from "../../registry/subresources/view.ts";
 import { writtenResponse } from "../responses/object-response.ts";
 import { admissionOf, objectKindOf } from "./admission.ts";
 import { readApply } from "./apply.ts";

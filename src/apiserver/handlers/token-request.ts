@@ -1,11 +1,11 @@
 import { tokenRequestKind } from "../../api/authentication/review-kinds.ts";
 import type { TokenRequest } from "../../api/authentication/token-request.ts";
 import { kubernetesGroup } from "../../api/scheme.ts";
-import { runMutatingAdmission } from "../../registry/write/admission.ts";
 import { updateManagedFields } from "../../registry/managed-fields/track-managed-fields.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { requestToken, type TokenSettings } from "../../registry/subresources/token-request.ts";
-import { applyDefaults } from "../../registry/write/prepare.ts";
+import { runMutatingAdmission } from "../../registry/write/admission.ts";
+import { applyDefaults } from "../../registry/write/apply-defaults.ts";
 import { writtenResponse } from "../responses/object-response.ts";
 import { admissionOf, objectKindOf } from "./admission.ts";
 import { readObject } from "./body.ts";
@@ -28,7 +28,13 @@ export function tokenHandler(registries: Registries, settings: TokenSettings, al
     const shown = { ...target, kind, group, registry };
     const answering = answeringOf(shown, context, "object");
     const scope = scopeOf(shown, context, params);
-    const booked = updateManagedFields(registry, scope, applyDefaults(registry, sent), undefined, writerOf(context, fieldManager));
+    const booked = updateManagedFields(
+      registry,
+      scope,
+      applyDefaults(registry, sent),
+      undefined,
+      writerOf(context, fieldManager),
+    );
     const warn = warningsTo(context);
     const admission = admissionOf(target, context, params, { dryRun, objectKind: objectKindOf(shown) });
     const admitted = await runMutatingAdmission(booked, undefined, { admission, warn });

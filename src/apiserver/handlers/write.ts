@@ -6,9 +6,10 @@ import { type DeleteOptions, type DeleteResult, remove } from "../../registry/de
 import { deleteCollection } from "../../registry/delete-collection.ts";
 import { deleteNamespace } from "../../registry/delete-namespace.ts";
 import { patch } from "../../registry/patch.ts";
-import type { Registry, WriteOptions } from "../../registry/registry.ts";
-import { update } from "../../registry/update.ts";
 import type { DecodeFailure } from "../../registry/patches/decode-failure.ts";
+import type { Registry } from "../../registry/registry.ts";
+import { update } from "../../registry/update.ts";
+import type { WriteOptions } from "../../registry/write/request.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { listResponse, writtenResponse } from "../responses/object-response.ts";
 import { deletedResponse } from "../responses/status-response.ts";

@@ -1,5 +1,4 @@
-/** `kubectl get componentstatuses`: how the parts of the control plane are that this process knows of. */
-
+/** `kubectl get componentstatuses`: the health of the control plane's components in this process. */
 import { componentStatusKind } from "../../api/core/component-status/kind.ts";
 import type { ComponentCondition, ComponentStatus } from "../../api/core/component-status/schema.ts";
 import { notFound } from "../../api/status.ts";
@@ -13,7 +12,7 @@ export interface ComponentStatuses {
   readonly list: ResourceHandler;
 }
 
-/** By the names that Kubernetes has for them. Rejecting means unhealthy. */
+/** Checks by Kubernetes' component names. A check rejects when the component is unhealthy. */
 export type ComponentChecks = Readonly<Record<string, () => Promise<void>>>;
 
 export function componentStatuses(checks: ComponentChecks): ComponentStatuses {

@@ -11,7 +11,7 @@ const text = async (path: string, server: Awaited<ReturnType<typeof testServer>>
   return [answer.status, answer.text];
 };
 
-t.test("health endpoints answer all checks together or one alone", async (t) => {
+t.test("health endpoints respond with all checks or with a single one", async (t) => {
   await using server = await testServer();
   t.same(await text("/healthz", server), [200, "ok"]);
   const [, all = ""] = (await text("/livez?verbose", server)) as [number, string];
@@ -29,28 +29,29 @@ t.test("health endpoints answer all checks together or one alone", async (t) => 
   t.equal((await server.ask("HEAD /healthz")).status, 200);
 });
 
-t.test("checks of what is done at the start succeed once it is done", async (t) => {
+t.test("the check of a startup step succeeds after the step is done", async (t) => {
   await using parts = fixture();
   const { registries, store, clock } = parts;
   const hooks = { fairness: true };
   const options = { clock, healthTimeoutMs: 1, readyTimeoutMs: 1, hooks, livezGraceMs: 0 };
   const readiness = new Readiness(store, registries, silentLogger, options);
   const [healthz] = readiness.endpoints();
-  const ask = async (name: string) => (await respondHealth(healthz!, name, new URLSearchParams(), silentLogger)).status;
-  t.equal(await ask("autoregister-completion"), 500);
+  const statusOf = async (name: string) =>
+    (await respondHealth(healthz!, name, new URLSearchParams(), silentLogger)).status;
+  t.equal(await statusOf("autoregister-completion"), 500);
   readiness.markDone("apis");
-  t.equal(await ask("autoregister-completion"), 200);
-  t.equal(await ask("poststarthook/rbac/bootstrap-roles"), 500, "another step");
+  t.equal(await statusOf("autoregister-completion"), 200);
+  t.equal(await statusOf("poststarthook/rbac/bootstrap-roles"), 500, "another step");
 });
 
-t.test("startHooks() names the filter that is at work", async (t) => {
+t.test("postStartHooks() names the filter that limits requests", async (t) => {
   const names = (fairness: boolean) => postStartHooks({ fairness }).map(({ name }) => name);
   t.ok(names(true).includes("poststarthook/priority-and-fairness-filter"));
   t.ok(names(false).includes("poststarthook/max-in-flight-filter"));
   t.notOk(names(false).some((name) => name.includes("fairness")));
 });
 
-t.test("a server that stops is alive and not ready", async (t) => {
+t.test("a server that shuts down is live and not ready", async (t) => {
   await using server = await testServer();
   server.parts.readiness.markStopping();
   const [status, body] = await text("/readyz", server);
@@ -70,7 +71,7 @@ t.test("answerHealth() keeps the reason for itself", async (t) => {
   t.equal(String(one.body), "internal server error: reason withheld\n");
 });
 
-t.test("a store that is gone makes the server unhealthy", async (t) => {
+t.test("a closed store makes the server unhealthy", async (t) => {
   await using server = await testServer();
   await server.ask("GET /healthz");
   await server.parts.server[Symbol.asyncDispose]();

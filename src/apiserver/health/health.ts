@@ -1,13 +1,13 @@
-/** `/healthz`, `/livez` and `/readyz`: named checks, each answered alone or all together. */
+/** `/healthz`, `/livez` and `/readyz`: named checks, served one by one or all together. */
 import type { HttpResponse } from "../../http/message.ts";
 import { textResponse } from "../../http/respond.ts";
 import type { Logger } from "../../std/log/logger.ts";
 
 export interface HealthCheck {
   readonly name: string;
-  /** Another name by which it may be asked for. */
+  /** An alternative name in paths and in `exclude`. */
   readonly alias?: string;
-  /** Throws, or rejects, when something is wrong. */
+  /** Throws or rejects when the check fails. */
   check(): void | Promise<void>;
 }
 
@@ -15,13 +15,13 @@ export interface HealthEndpoint {
   /** `readyz` */
   readonly name: string;
   readonly checks: readonly HealthCheck[];
-  /** Hears what came of a check. */
+  /** Called with the result of each check. */
   readonly observe?: (check: string, ok: boolean) => void;
 }
 
 const NOSNIFF = { "x-content-type-options": "nosniff" };
 
-/** `check` is empty for all. The reason of a failure is for the log, not for whoever asks. */
+/** `check` is empty for all checks. The reason of a failure is logged and not sent to the client. */
 export async function respondHealth(
   endpoint: HealthEndpoint,
   check: string,
@@ -52,7 +52,8 @@ export async function respondHealth(
       .join(",");
     lines.push(`warn: some health checks cannot be excluded: no matches for ${names}`);
   }
-  if (failed.length > 0) return textResponse(500, `${[...lines, `${endpoint.name} check failed`].join("\n")}\n`, NOSNIFF);
+  if (failed.length > 0)
+    return textResponse(500, `${[...lines, `${endpoint.name} check failed`].join("\n")}\n`, NOSNIFF);
   if (!query.has("verbose")) return textResponse(200, "ok", NOSNIFF);
   return textResponse(200, `${[...lines, `${endpoint.name} check passed`].join("\n")}\n`, NOSNIFF);
 }
@@ -77,7 +78,7 @@ async function runCheck(endpoint: HealthEndpoint, check: HealthCheck): Promise<E
   }
 }
 
-/** As Go's file server says it: for paths outside the API. */
+/** The response for paths outside the API, with the text of Go's net/http. */
 export function pageNotFound(): HttpResponse {
   return textResponse(404, "404 page not found\n", NOSNIFF);
 }

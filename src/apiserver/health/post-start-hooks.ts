@@ -1,13 +1,13 @@
 /**
- * What a server has to have done before it is up, under the names by which Kubernetes' health pages tell of it, in its
- * order. Operators' tools look for these names; a step of ours may stand behind several of them.
+ * The post-start hook checks of the health endpoints, with Kubernetes' names and in its order, because tools look for
+ * them. Each depends on one step of this server's start.
  */
 
 /** The steps of a start. */
 export type StartupStep = "handlers" | "bootstrap" | "definitions" | "services" | "apis";
 
 export interface PostStartHook {
-  /** As the check is named: `poststarthook/rbac/bootstrap-roles`. */
+  /** The name of the check: `poststarthook/rbac/bootstrap-roles`. */
   readonly name: string;
   readonly step: StartupStep;
 }

@@ -1,22 +1,22 @@
-/** What the health endpoints look at. */
+/** The checks of the health endpoints and the state that they read. */
 import type { Registries } from "../../registry/registries.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { withTimeout } from "../../std/time/with-timeout.ts";
 import { prefixRange, type Store } from "../../storage/store.ts";
 import type { HealthCheck, HealthEndpoint } from "./health.ts";
-import { type PostStartHookOptions, type StartupStep, postStartHooks } from "./post-start-hooks.ts";
+import { type PostStartHookOptions, postStartHooks, type StartupStep } from "./post-start-hooks.ts";
 
 export interface ReadinessLimits {
   readonly clock: Clock;
-  /** How long the store may take to answer where liveness is asked for. */
+  /** Timeout of the store for `/healthz` and `/livez`. */
   readonly healthTimeoutMs: number;
-  /** The same where readiness is. */
+  /** Timeout of the store for `/readyz`. */
   readonly readyTimeoutMs: number;
   readonly hooks: PostStartHookOptions;
-  /** How long after the start `/livez` takes what is not finished for finished. */
+  /** How long after the start `/livez` ignores unfinished post-start hooks. */
   readonly livezGraceMs: number;
-  /** Hears what came of each check that somebody asked for. */
+  /** Called with the result of each requested check. */
   readonly observe?: (endpoint: string, check: string, ok: boolean) => void;
 }
 
@@ -51,7 +51,7 @@ export class Readiness {
     this.#state = "stopping";
   }
 
-  /** A step of the start is over: the checks that wait for it succeed from now on. */
+  /** Marks a step of the start as done: its checks succeed from now on. */
   markDone(step: StartupStep): void {
     this.#done.add(step);
   }
@@ -62,7 +62,9 @@ export class Readiness {
       { name: "log", check: () => {} },
     ];
     const hooks = this.#hooks.map(({ name, step }): HealthCheck => ({ name, check: () => this.#checkStep(step) }));
-    const livezHooks = hooks.map(({ name, check }): HealthCheck => ({ name, check: () => this.#checkAfterGrace(check) }));
+    const livezHooks = hooks.map(
+      ({ name, check }): HealthCheck => ({ name, check: () => this.#checkAfterGrace(check) }),
+    );
     const store: HealthCheck = { name: "etcd", alias: "kvstore", check: () => this.probeStore() };
     const ready: readonly HealthCheck[] = [
       ...base,
@@ -80,7 +82,7 @@ export class Readiness {
     ];
   }
 
-  /** Whether the process can still do its work: what the service manager's watchdog asks. */
+  /** Whether the store answers, for the watchdog of the service manager. */
   async isAlive(): Promise<boolean> {
     return await this.probeStore().then(
       () => true,
@@ -98,7 +100,7 @@ export class Readiness {
     await withTimeout(this.#limits.clock, timeoutMs, answer, "the store does not answer");
   }
 
-  /** Reads are answered from caches, which are worth as much as the store that they follow. */
+  /** Reads are served from caches, which depend on the store. */
   async #checkInformers(): Promise<void> {
     await this.#registries.ready();
     await this.#probeStore(this.#limits.readyTimeoutMs);

@@ -118,7 +118,10 @@ function createTokenUseCounter(registry: MetricRegistry): (use: TokenUse) => voi
   return (use) => counters[use].inc();
 }
 
-function createIssuerObserver(registry: MetricRegistry, clock: Clock): Pick<TokenAuthenticatorsObserver, "tokenVerified" | "configurationLoaded"> {
+function createIssuerObserver(
+  registry: MetricRegistry,
+  clock: Clock,
+): Pick<TokenAuthenticatorsObserver, "tokenVerified" | "configurationLoaded"> {
   const prefix = "apiserver_authentication_";
   const latency = registry.histogram(
     {

@@ -8,7 +8,10 @@ import { serverIdHash } from "./server-id.ts";
 const CONDITION_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25];
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-export function createAuthorizerObserver(registry: MetricRegistry, clock: Clock): Required<WebhookObserver & ReloadObserver> {
+export function createAuthorizerObserver(
+  registry: MetricRegistry,
+  clock: Clock,
+): Required<WebhookObserver & ReloadObserver> {
   const family = (name: string, help: string, labels: readonly string[]) => ({
     name: `apiserver_authorization_${name}`,
     help,

@@ -9,7 +9,11 @@ export interface FeatureState {
   readonly enabled: boolean;
 }
 
-export function registerBuildMetrics(registry: MetricRegistry, version: VersionInfo, features: readonly FeatureState[]): void {
+export function registerBuildMetrics(
+  registry: MetricRegistry,
+  version: VersionInfo,
+  features: readonly FeatureState[],
+): void {
   const build = registry.gauge({
     name: "kubernetes_build_info",
     help: "1, with what the server answers at /version.",

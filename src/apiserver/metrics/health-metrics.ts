@@ -1,7 +1,9 @@
 import type { MetricRegistry } from "../../std/metrics/metrics.ts";
 
 /** What came of health checks: the state of each, and how often it was asked for. */
-export function registerHealthMetrics(registry: MetricRegistry): (endpoint: string, check: string, ok: boolean) => void {
+export function registerHealthMetrics(
+  registry: MetricRegistry,
+): (endpoint: string, check: string, ok: boolean) => void {
   const stability = "STABLE" as const;
   const state = registry.gauge({
     name: "kubernetes_healthcheck",

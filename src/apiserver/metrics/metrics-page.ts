@@ -3,7 +3,7 @@ import type { HttpResponse } from "../../http/message.ts";
 import { negotiate } from "../../http/negotiate.ts";
 import { bytesResponse, textResponse } from "../../http/respond.ts";
 import type { MetricRegistry } from "../../std/metrics/metrics.ts";
-import { METRIC_MEDIA_TYPES, formatMetrics } from "../../std/metrics/text-format.ts";
+import { formatMetrics, METRIC_MEDIA_TYPES } from "../../std/metrics/text-format.ts";
 
 const OFFERS = [
   { mediaType: "text/plain", format: "prometheus" },

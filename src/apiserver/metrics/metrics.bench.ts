@@ -9,7 +9,7 @@ import { systemClock } from "../../std/time/clock.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { parseRequestInfo } from "../request/request-info.ts";
 import { measureAuthenticator, measureAuthorizer } from "./auth-metrics.ts";
-import { withRequestMetrics, RequestMetrics } from "./request-metrics.ts";
+import { RequestMetrics, withRequestMetrics } from "./request-metrics.ts";
 
 const CALLS = 200_000;
 

@@ -21,10 +21,18 @@ function registerHostMetrics(registry: MetricRegistry): void {
     help: "Processor time that the process has used, in seconds.",
   });
   const resident = registerGauge(registry, "process_resident_memory_bytes", "Memory of the process that is in RAM.");
-  const virtual = registerGauge(registry, "process_virtual_memory_bytes", "Addresses that the process has taken, in bytes.");
+  const virtual = registerGauge(
+    registry,
+    "process_virtual_memory_bytes",
+    "Addresses that the process has taken, in bytes.",
+  );
   const open = registerGauge(registry, "process_open_fds", "Files, sockets and the like that are open.");
   const most = registerGauge(registry, "process_max_fds", "How many of them may be open.");
-  const started = registerGauge(registry, "process_start_time_seconds", "When the process started, in seconds since 1970.");
+  const started = registerGauge(
+    registry,
+    "process_start_time_seconds",
+    "When the process started, in seconds since 1970.",
+  );
   started(performance.timeOrigin / 1000);
   const limit = openFilesMax();
   registry.onCollect(() => {
@@ -43,7 +51,11 @@ function registerHeapMetrics(registry: MetricRegistry): void {
   const total = registerGauge(registry, "nodejs_heap_size_total_bytes", "The heap of JavaScript objects, in bytes.");
   const used = registerGauge(registry, "nodejs_heap_size_used_bytes", "How much of the heap is in use, in bytes.");
   const limit = registerGauge(registry, "nodejs_heap_size_limit_bytes", "How large the heap may grow, in bytes.");
-  const external = registerGauge(registry, "nodejs_external_memory_bytes", "Memory outside the heap that objects hold on to.");
+  const external = registerGauge(
+    registry,
+    "nodejs_external_memory_bytes",
+    "Memory outside the heap that objects hold on to.",
+  );
   const buffers = registerGauge(registry, "nodejs_array_buffers_bytes", "Memory of buffers, in bytes.");
   const spaces = registry.gauge({
     name: "nodejs_heap_space_size_used_bytes",

@@ -171,7 +171,8 @@ export class RequestMetrics {
     this.#scheme = scheme;
   }
 
-  readonly onTermination = (context: RequestContext, code: number): void => this.seriesOf(context)?.countTermination(code);
+  readonly onTermination = (context: RequestContext, code: number): void =>
+    this.seriesOf(context)?.countTermination(code);
 
   /** Undefined for what is not served. */
   seriesOf(context: RequestContext): RequestSeries | undefined {

@@ -3,7 +3,7 @@ import type { Scheme } from "../../api/scheme.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { MetricRegistry } from "../../std/metrics/metrics.ts";
-import { type QueueMetrics, createQueueMetrics } from "../../std/metrics/queue-metrics.ts";
+import { createQueueMetrics, type QueueMetrics } from "../../std/metrics/queue-metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { MeasuredStore } from "../../storage/measured-store.ts";
 import type { Store } from "../../storage/store.ts";
@@ -53,7 +53,11 @@ export class ServerMetrics implements AsyncDisposable {
     this.queues = createQueueMetrics(registry);
     this.observeHealth = registerHealthMetrics(slis);
     this.#process = registerProcessMetrics(registry);
-    registerBuildMetrics(registry, versionInfo(config.gitVersion, config.apis.emulatedVersion), config.observability.features);
+    registerBuildMetrics(
+      registry,
+      versionInfo(config.gitVersion, config.apis.emulatedVersion),
+      config.observability.features,
+    );
   }
 
   measureStore(store: Store): Store {

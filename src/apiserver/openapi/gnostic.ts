@@ -4,7 +4,7 @@
  */
 import { boolean, list, message, optional, string } from "../../schema/define.ts";
 import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
-import type { Infer, ObjectSchema, Describes } from "../../schema/schema.ts";
+import type { Describes, Infer, ObjectSchema } from "../../schema/schema.ts";
 
 const any = message("openapi.v2.Any", { yaml: optional(2, string) });
 const namedAny = message("openapi.v2.NamedAny", { name: optional(1, string), value: optional(2, any) });

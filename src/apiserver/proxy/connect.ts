@@ -12,7 +12,7 @@ import { badRequest, StatusError } from "../../api/status.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { get } from "../../registry/get.ts";
 import type { Registries } from "../../registry/registries.ts";
-import type { Scope } from "../../registry/registry.ts";
+import type { Scope } from "../../registry/scope.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import { type ResourceHandler, scopeOf } from "../handlers/target.ts";

@@ -3,7 +3,7 @@ import { Agent as HttpAgent, request as httpRequest, type IncomingHttpHeaders, t
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { Readable } from "node:stream";
 import { StatusError } from "../../api/status.ts";
-import type { ResponseHeaders, HttpRequest, HttpResponse } from "../../http/message.ts";
+import type { HttpRequest, HttpResponse, ResponseHeaders } from "../../http/message.ts";
 
 /** Connections to one server; more requests than that wait. */
 const CONNECTIONS_MAX = 256;

@@ -8,7 +8,7 @@ const UNITS_MS: Readonly<Record<string, number>> = {
   h: 3_600_000,
 };
 
-/** `1m30s` in milliseconds; what is wrong with it, in Go's words, otherwise. */
+/** Parses a Go duration such as `1m30s` to milliseconds; returns Go's error message when it is invalid. */
 export function parseGoDuration(text: string): number | string {
   const quoted = JSON.stringify(text);
   const match = /^([-+]?)(.*)$/s.exec(text);

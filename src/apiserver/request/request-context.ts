@@ -1,4 +1,4 @@
-/** A request on its way through the stages, and how stages are put in a row. */
+/** The context of a request in the handler chain, and the filters that work on it. */
 import type { AuditAnnotations } from "../../admission/chain/audit-annotations.ts";
 import { unauthorized } from "../../api/status.ts";
 import type { UserInfo } from "../../auth/user.ts";
@@ -8,22 +8,22 @@ import type { RequestInfo } from "./request-info.ts";
 export interface RequestContext {
   readonly request: HttpRequest;
   readonly info: RequestInfo;
-  /** Undefined until the authentication stage. */
+  /** Undefined before `withAuthentication`. */
   readonly user: UserInfo | undefined;
-  /** Aborts when the client goes away or the deadline passes. Costs nothing until it is asked for. */
+  /** Aborts when the client disconnects or the deadline passes. Created on first access. */
   readonly signal: AbortSignal;
   /** Sent as `Warning` headers. Handlers add to it. */
   readonly warnings: string[];
-  /** For the audit log. */
+  /** Audit annotations. */
   readonly annotations: AuditAnnotations;
 }
 
 export type RequestHandler = (context: RequestContext) => Promise<HttpResponse>;
 export type RequestFilter = (next: RequestHandler) => RequestHandler;
 
-/** The stages in request order around the handler. */
-export function applyFilters(stages: readonly RequestFilter[], handler: RequestHandler): RequestHandler {
-  return stages.reduceRight((next, stage) => stage(next), handler);
+/** Wraps the handler in the filters; a request passes them in the order of the list. */
+export function applyFilters<H>(filters: readonly ((next: H) => H)[], handler: H): H {
+  return filters.reduceRight((next, filter) => filter(next), handler);
 }
 
 export function userOf(context: RequestContext): UserInfo {
@@ -31,7 +31,7 @@ export function userOf(context: RequestContext): UserInfo {
   return context.user;
 }
 
-/** The same request from somebody else. Keeps the signal lazy, which spreading would not. */
+/** Returns the same request with another user. The signal stays lazy, which an object spread would not preserve. */
 export function withUser(context: RequestContext, user: RequestContext["user"]): RequestContext {
   return {
     request: context.request,

@@ -8,7 +8,7 @@ const info = (line: string) => {
   return parseRequestInfo({ method, path, query });
 };
 
-t.test("requestInfo() reads what a request asks for", async (t) => {
+t.test("parseRequestInfo() parses verb, resource and name of a request", async (t) => {
   for (const [line, verb, group, namespace, resource, name, subresource] of [
     ["GET /api/v1/pods", "list", "", "", "pods", "", ""],
     ["GET /api/v1/pods?watch=true", "watch", "", "", "pods", "", ""],
@@ -41,26 +41,26 @@ t.test("requestInfo() reads what a request asks for", async (t) => {
   }
 });
 
-t.test("requestInfo() leaves paths alone that name no resource", async (t) => {
+t.test("parseRequestInfo() returns no resource for other paths", async (t) => {
   for (const line of ["GET /", "GET /api", "GET /api/v1", "GET /apis/apps/v1", "GET /healthz/x", "GET /apis"]) {
     t.match(info(line), { isResourceRequest: false, verb: "get", resource: "" }, line);
   }
 });
 
-t.test("requestInfo() turns old paths of watches into queries", async (t) => {
+t.test("parseRequestInfo() rewrites deprecated watch paths to query parameters", async (t) => {
   const { query } = info("GET /api/v1/watch/namespaces/x/pods/web?fieldSelector=spec.nodeName%3Dn");
   t.equal(query.get("watch"), "true");
   t.equal(query.get("fieldSelector"), "metadata.name=web,spec.nodeName=n");
 });
 
-t.test("isLongRunning() knows requests that may last", async (t) => {
+t.test("isLongRunning() is true for watches and followed logs", async (t) => {
   t.ok(isLongRunning(info("GET /api/v1/pods?watch=1")));
   t.ok(isLongRunning(info("GET /api/v1/namespaces/x/pods/p/log?follow=true")));
   t.notOk(isLongRunning(info("GET /api/v1/namespaces/x/pods/p/log")));
   t.notOk(isLongRunning(info("GET /api/v1/pods")));
 });
 
-t.test("parseGoDuration() reads Go's durations and says in Go's words what is none", async (t) => {
+t.test("parseGoDuration() parses Go durations and returns Go's error message for others", async (t) => {
   for (const [text, expected] of [
     ["1m30s", 90_000],
     ["1.5s", 1500],

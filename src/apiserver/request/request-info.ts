@@ -1,4 +1,4 @@
-/** What a request asks for, read from method, path and query alone. */
+/** RequestInfo: verb, resource and name of a request, parsed from its method, path and query. */
 import type { HttpRequest } from "../../http/message.ts";
 
 export interface RequestInfo {
@@ -6,7 +6,7 @@ export interface RequestInfo {
   readonly path: string;
   /** `get`, `list`, `watch`, `create`, … for resources; the method in lower case for other paths. */
   readonly verb: string;
-  /** As spelled in the path; empty for core. */
+  /** As written in the path: `apps`, or a group alias such as `rbac.authorization.svc.io`; empty for the core group. */
   readonly group: string;
   readonly version: string;
   readonly namespace: string;
@@ -52,7 +52,7 @@ export function parseRequestInfo(request: Pick<HttpRequest, "method" | "path" | 
   return { ...other, isResourceRequest: true, group, version, ...resourceInfo(request.method, parts, query) };
 }
 
-/** An empty name of a namespace stands for all of them; any other empty segment for nothing. */
+/** Drops empty path segments. An empty namespace name (`/namespaces//pods`) selects all namespaces. */
 function dropEmptySegments(segments: readonly string[]): string[] {
   const parts: string[] = [];
   for (let at = 0; at < segments.length; at++) {
@@ -82,7 +82,7 @@ function resourceInfo(method: string, path: readonly string[], query: URLSearchP
   return { verb: isTrue(query.get("watch")) ? "watch" : "list", namespace, resource, name: exactName, subresource };
 }
 
-/** `/api/v1/watch/pods/web` asks in its path for what lists are asked for in their query. */
+/** Rewrites the deprecated path `/api/v1/watch/pods/web` to the query parameters of a list. */
 function rewriteLegacyWatch(query: URLSearchParams, name: string): void {
   query.set("watch", "true");
   if (name === "") return;
@@ -90,7 +90,7 @@ function rewriteLegacyWatch(query: URLSearchParams, name: string): void {
   query.set("fieldSelector", `metadata.name=${name}${selector === "" ? "" : `,${selector}`}`);
 }
 
-/** `metadata.name=x` makes a list a request for one object, in the eyes of authorization. */
+/** The name in the field selector `metadata.name=x`: authorization treats such a list as a request for one object. */
 function selectedName(selector: string): string {
   for (const term of selector.split(",")) {
     const match = /^metadata\.name==?([^=].*)$/.exec(term.trim());
@@ -99,14 +99,14 @@ function selectedName(selector: string): string {
   return "";
 }
 
-/** As Kubernetes reads a flag in a query: present and not plainly false. */
+/** Parses a boolean query parameter as Kubernetes does: every value except `false` and `0` is true. */
 export function isTrue(value: string | null): boolean {
   return value !== null && value !== "false" && value !== "0";
 }
 
 const STREAMING_SUBRESOURCES: ReadonlySet<string> = new Set(["attach", "exec", "portforward", "proxy"]);
 
-/** Requests that may last: they have no deadline of the server's. */
+/** Long-running requests have no deadline and do not count against the in-flight limits. */
 export function isLongRunning(info: RequestInfo): boolean {
   if (!info.isResourceRequest) return info.path.startsWith("/debug/pprof/");
   return (

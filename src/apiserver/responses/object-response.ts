@@ -56,7 +56,11 @@ export function objectResponse<T extends ApiObject>(
     ]);
   }
   if (representation.format === "protobuf") {
-    return bytesResponse(status, representation.mediaType, protobufObject(representation.magic, identity, kind, row.object));
+    return bytesResponse(
+      status,
+      representation.mediaType,
+      protobufObject(representation.magic, identity, kind, row.object),
+    );
   }
   if (representation.format === "cbor") {
     return bytesResponse(status, representation.mediaType, cborObject(kind, identity, row.object));
@@ -143,7 +147,11 @@ function encoded(status: number, representation: Representation, pieces: readonl
   }
   if (representation.pretty) {
     const value: unknown = JSON.parse(Buffer.concat(pieces).toString());
-    return bytesResponse(status, representation.mediaType, Buffer.from(escapeHtml(JSON.stringify(value, undefined, 2))));
+    return bytesResponse(
+      status,
+      representation.mediaType,
+      Buffer.from(escapeHtml(JSON.stringify(value, undefined, 2))),
+    );
   }
   return bytesResponse(status, representation.mediaType, joined(pieces));
 }

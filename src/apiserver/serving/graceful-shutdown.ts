@@ -1,4 +1,4 @@
-/** How the server stops: in Kubernetes' phases, so that load balancers and clients have time to go elsewhere. */
+/** The phases of a graceful shutdown, as in Kubernetes: load balancers and clients get time to use other servers. */
 import type { Listener } from "../../http/server/listener.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
@@ -6,11 +6,11 @@ import type { RetryAfterOnShutdown } from "../filters/retry-after.ts";
 import type { WatchTermination } from "../filters/watch-termination.ts";
 
 export interface ShutdownConfig {
-  /** How long the server goes on serving, not ready, after it was told to stop. */
+  /** How long the server serves requests while not ready, after the signal. */
   readonly delayMs: number;
-  /** Go on listening while requests in flight end, and tell others to come again later. */
+  /** Keep listening while requests in flight end, and respond 429 with Retry-After to new ones. */
   readonly sendRetryAfter: boolean;
-  /** Over how long watches are ended; 0: all at once. */
+  /** The period over which watches are ended; 0: all at once. */
   readonly watchGraceMs: number;
 }
 
@@ -20,34 +20,34 @@ export interface ShutdownParts {
   readonly listener: Listener;
   readonly watchTermination: WatchTermination;
   readonly retryAfter: RetryAfterOnShutdown;
-  /** `/readyz` fails from now on. */
+  /** Makes `/readyz` fail. */
   readonly notReady: () => void;
-  /** How long requests in flight may go on. */
+  /** How long requests in flight may take to complete. */
   readonly requestTimeoutMs: number;
 }
 
-/** Once clients have been told to go, how long their connections may take to end. */
+/** How long connections may take to close after the drain. */
 const CONNECTION_CLOSE_MS = 2000;
 
 /** Resolves when no connection is left. */
 export async function shutDown(config: ShutdownConfig, parts: ShutdownParts): Promise<void> {
-  const { clock, log, listener, watchTermination: longRunning, retryAfter: turnAway, requestTimeoutMs } = parts;
+  const { clock, log, listener, watchTermination, retryAfter, requestTimeoutMs } = parts;
   parts.notReady();
   if (config.delayMs > 0) {
-    log.info("Shutting down: not ready, and serving on", { milliseconds: config.delayMs });
+    log.info("Shutting down: not ready, still serving", { milliseconds: config.delayMs });
     await clock.sleep(config.delayMs);
   }
-  const watchesTerminated = longRunning.terminate(config.watchGraceMs);
+  const watchesTerminated = watchTermination.terminate(config.watchGraceMs);
   const drainMs = Math.max(requestTimeoutMs, config.watchGraceMs);
   if (!config.sendRetryAfter) {
-    log.info("Shutting down: no new requests", { milliseconds: drainMs });
+    log.info("Shutting down: closing the listener", { milliseconds: drainMs });
     await Promise.all([watchesTerminated, listener.close(drainMs)]);
     return;
   }
-  log.info("Shutting down: new requests are sent elsewhere", { milliseconds: drainMs });
-  const over = new AbortController();
-  const timeout = clock.sleep(drainMs, over.signal).catch(() => {});
-  await Promise.race([Promise.all([watchesTerminated, turnAway.begin()]), timeout]);
-  over.abort();
+  log.info("Shutting down: rejecting new requests with 429", { milliseconds: drainMs });
+  const drained = new AbortController();
+  const timeout = clock.sleep(drainMs, drained.signal).catch(() => {});
+  await Promise.race([Promise.all([watchesTerminated, retryAfter.begin()]), timeout]);
+  drained.abort();
   await listener.close(CONNECTION_CLOSE_MS);
 }

@@ -1,4 +1,4 @@
-/** Where the server meets the network: its port, what only requests from outside pass, and how it closes. */
+/** The listener of --secure-port with TLS, the filters of requests over the network, and the shutdown. */
 
 import type { Filter, Handler } from "../../http/message.ts";
 import { explainAddressInUse } from "../../http/server/address-in-use.ts";
@@ -15,6 +15,7 @@ import { withStartupRejection } from "../filters/startup.ts";
 import { withThrottle } from "../filters/throttle.ts";
 import { WatchTermination } from "../filters/watch-termination.ts";
 import type { Readiness } from "../health/readiness.ts";
+import { applyFilters } from "../request/request-context.ts";
 import { shutDown } from "./graceful-shutdown.ts";
 import { servingCertificates } from "./serving-certificates.ts";
 
@@ -27,13 +28,13 @@ export interface SecureServingDeps {
 export interface SecureServingParts {
   readonly handler: Handler;
   readonly readiness: Readiness;
-  /** Named to clients that are asked for a certificate, who choose theirs by them. */
+  /** The CAs that the TLS handshake names, by which clients select a certificate. */
   readonly authorities: ClientAuthorities;
 }
 
 export interface SecureServing extends AsyncDisposable {
   readonly address: { readonly host: string; readonly port: number };
-  /** Stops as SIGTERM would, disposing at once; resolves when no connection is left. */
+  /** Shuts down gracefully, as SIGTERM does; resolves when no connection is left. Disposing closes at once. */
   close(): Promise<void>;
 }
 
@@ -47,25 +48,27 @@ export async function startSecureServing(
   const { bindAddress, serving, limits } = config;
   const { readiness } = parts;
   const certificates = await servingCertificates(serving, bindAddress, clock, log);
-  const longRunning = new WatchTermination(clock);
-  const turnAway = new RetryAfterOnShutdown();
+  const watchTermination = new WatchTermination(clock);
+  const retryAfter = new RetryAfterOnShutdown();
   const externalFilters: readonly Filter[] = [
-    ...(config.shutdown.sendRetryAfter ? [turnAway.filter] : []),
+    ...(config.shutdown.sendRetryAfter ? [retryAfter.filter] : []),
     withStartupRejection(() => readiness.hasStarted, readiness.endpoints(), log.child("health")),
     withProbabilisticGoaway(serving.goawayChance, random),
     withThrottle(serving.bytesPerSecond, clock),
-    longRunning.filter,
+    watchTermination.filter,
   ];
   const { authorities } = parts;
   const tls = () => ({
     requestCert: true,
-    ca: [authorities.clientCa(), authorities.requestHeader()?.ca].filter((ca) => ca !== undefined).join("\n") || undefined,
+    ca:
+      [authorities.clientCa(), authorities.requestHeader()?.ca].filter((ca) => ca !== undefined).join("\n") ||
+      undefined,
     ...certificates.current,
     minVersion: serving.minVersion,
     ciphers: serving.ciphers,
   });
   const starting = listen({
-    handler: externalFilters.reduceRight<Handler>((next, filter) => filter(next), parts.handler),
+    handler: applyFilters(externalFilters, parts.handler),
     log: log.child("http"),
     clock,
     ...(isUnspecifiedAddress(bindAddress) ? {} : { host: bindAddress }),
@@ -85,8 +88,8 @@ export async function startSecureServing(
         clock,
         log,
         listener,
-        watchTermination: longRunning,
-        retryAfter: turnAway,
+        watchTermination,
+        retryAfter,
         notReady: () => readiness.markStopping(),
         requestTimeoutMs: limits.requestTimeoutMs,
       });
@@ -99,6 +102,7 @@ export async function startSecureServing(
   };
 }
 
+/** Whether the address binds all interfaces. */
 export function isUnspecifiedAddress(address: string): boolean {
   return address === "" || address === "0.0.0.0" || address === "::";
 }

@@ -1,4 +1,4 @@
-/** The authority behind the certificate that the server shows: what pods must trust to talk to it. */
+/** The CA of the serving certificate, which clients in pods must trust. */
 import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import type { ServingConfig } from "../config/config.ts";
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-/** PEM; undefined when neither the served chain nor `others` has it. `others` is a bundle of known authorities. */
+/** PEM; undefined when neither the served chain nor the CA bundle `others` contains the CA. */
 export async function servingCa(
   { certificate, certDir }: ServingConfig,
   others: string | undefined,

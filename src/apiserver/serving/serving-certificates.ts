@@ -1,4 +1,4 @@
-/** The certificates the server shows: the operator's, or a self-signed one that is made once and kept. */
+/** The serving certificates: those of the flags, or a self-signed one that is generated once. */
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { type KeyPair, type KeyPairFiles, readKeyPair, stillGood, writeKeyPair } from "../../auth/pki/key-pair.ts";
@@ -9,9 +9,9 @@ import type { Clock } from "../../std/time/clock.ts";
 import type { ServingConfig } from "../config/config.ts";
 
 const DAYS = 365;
-/** A certificate is replaced at a start when it has less than this left. */
+/** A generated certificate is replaced at a start when it expires within this time. */
 const REMAINING_DAYS_MIN = 30;
-/** The service's names inside a cluster. */
+/** The DNS names of the API's services inside a cluster. */
 const SERVICE_NAMES = [
   "kubernetes",
   "kubernetes.default",
@@ -23,7 +23,7 @@ const SERVICE_NAMES = [
   "svc.default.svc.cluster.local",
 ];
 
-/** All pairs, read from their files; rejects with one sentence when one cannot be used. */
+/** Reads all key pairs; rejects with one sentence when one cannot be used. */
 export async function servingCertificates(
   config: ServingConfig,
   bindAddress: string,
@@ -44,7 +44,7 @@ class ServingCertificates implements Disposable {
   #current: TlsCertificates | undefined;
   #fileWatch: Disposable | undefined;
   #reloading = Promise.resolve();
-  /** What is wrong with the files, as it was last logged. */
+  /** The last logged error. */
   #lastError = "";
 
   constructor(files: KeyPairFiles, named: ServingConfig["sniCertificates"], clock: Clock, log: Logger) {
@@ -59,11 +59,11 @@ class ServingCertificates implements Disposable {
   }
 
   get current(): TlsCertificates {
-    if (this.#current === undefined) throw new Error("the certificates have not been read");
+    if (this.#current === undefined) throw new Error("the certificates are not loaded");
     return this.#current;
   }
 
-  /** From now on hands over what the files hold whenever that has changed and is usable; `apply` may throw. */
+  /** Calls `apply` whenever the files have changed and are valid; `apply` may throw. */
   follow(apply: (certificates: TlsCertificates) => void): void {
     const paths = [this.#files, ...this.#named].flatMap(({ certFile, keyFile }) => [certFile, keyFile]);
     this.#fileWatch = watchFiles(paths, this.#clock, () => {
@@ -75,7 +75,7 @@ class ServingCertificates implements Disposable {
     this.#fileWatch?.[Symbol.dispose]();
   }
 
-  /** Bad files change nothing and are complained of once. */
+  /** Invalid files change nothing and are logged once. */
   async #reload(apply: (certificates: TlsCertificates) => void): Promise<void> {
     try {
       const next = await this.#read();
@@ -89,7 +89,7 @@ class ServingCertificates implements Disposable {
       const message = error instanceof Error ? error.message : String(error);
       if (message === this.#lastError) return;
       this.#lastError = message;
-      this.#log.error("Cannot reload the serving certificates, and goes on with those it has", error);
+      this.#log.error("Cannot reload the serving certificates; the previous ones stay in use", error);
     }
   }
 
@@ -106,18 +106,23 @@ async function readPair(files: KeyPairFiles): Promise<KeyPair> {
   return pair;
 }
 
-/** The files of a pair in `directory` that is good for this host; made when there is none, or none that will do. */
-async function selfSignedFiles(directory: string, bindAddress: string, clock: Clock, log: Logger): Promise<KeyPairFiles> {
+/** The files of a self-signed key pair for this host; generated when there is no valid one in the directory. */
+async function selfSignedFiles(
+  directory: string,
+  bindAddress: string,
+  clock: Clock,
+  log: Logger,
+): Promise<KeyPairFiles> {
   const files = { certFile: join(directory, "apiserver.crt"), keyFile: join(directory, "apiserver.key") };
   const local = ["localhost", "127.0.0.1", "::1", hostname().toLowerCase()];
   const names = [...new Set([...local, ...SERVICE_NAMES, ...specificAddress(bindAddress)])];
   const existing = await readKeyPair(files);
-  // The file holds the leaf and behind it the authority that signed it and nothing else.
+  // The file contains the leaf certificate followed by its CA.
   const authority = existing?.cert.split(/(?<=-----END CERTIFICATE-----\n)/)[1];
   if (existing !== undefined && authority !== undefined) {
     if (stillGood(existing, authority, names, clock.now(), REMAINING_DAYS_MIN)) return files;
   }
-  // Loaded by the one start that needs it.
+  // Loaded only by a start that generates a certificate.
   const { issueCertificate, makeCa } = await import("../../auth/pki/certificate-authority.ts");
   const ca = await makeCa(`${hostname()}-ca@${Math.floor(clock.now() / 1000)}`, DAYS, clock.now());
   const request = { commonName: hostname(), alternativeNames: names, usages: ["server" as const], days: DAYS };
@@ -125,7 +130,7 @@ async function selfSignedFiles(directory: string, bindAddress: string, clock: Cl
   try {
     await writeKeyPair(files, { cert: leaf.cert + ca.cert, key: leaf.key });
   } catch (cause) {
-    throw new Error(`Cannot keep a certificate in --cert-dir=${directory}`, { cause });
+    throw new Error(`Cannot write a certificate to --cert-dir=${directory}`, { cause });
   }
   log.info("Generated self-signed cert", { file: files.certFile });
   return files;

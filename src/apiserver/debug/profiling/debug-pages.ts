@@ -52,7 +52,9 @@ export function createDebugPages(deps: DebugDeps): readonly DebugPage[] {
     page("/debug/pprof/cmdline", async () => textResponse(200, process.argv.join("\0"), NOSNIFF)),
     // Profiles name their functions: there is nothing to look up.
     page("/debug/pprof/symbol", async () => textResponse(200, "num_symbols: 0\n", NOSNIFF)),
-    page("/debug/flags", async () => textResponse(200, "/debug/flags/v: PUT a number to change the verbosity of logs\n")),
+    page("/debug/flags", async () =>
+      textResponse(200, "/debug/flags/v: PUT a number to change the verbosity of logs\n"),
+    ),
     page("/debug/flags/v", (request) => changeVerbosity(request, deps), ["GET", "POST", "PUT", "PATCH", "DELETE"]),
   ];
 }
@@ -75,7 +77,8 @@ async function profileResponse(request: HttpRequest, name: string, usual: number
     const file = { profile: "svc.cpuprofile", trace: "svc.trace.json" }[name] ?? "svc.heapprofile";
     return bytesResponse(200, "application/json", Buffer.from(JSON.stringify(raw)), attachmentHeaders(file));
   } catch (error) {
-    if (error instanceof ProfilerBusyError) return textResponse(500, `${error.message}\n`, { ...NOSNIFF, "x-go-pprof": "1" });
+    if (error instanceof ProfilerBusyError)
+      return textResponse(500, `${error.message}\n`, { ...NOSNIFF, "x-go-pprof": "1" });
     throw error;
   }
 }

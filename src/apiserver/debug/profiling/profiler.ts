@@ -2,7 +2,7 @@
 import type { Profiler as V8 } from "node:inspector";
 import { type Session as InspectorSession, Session } from "node:inspector/promises";
 import type { Clock } from "../../../std/time/clock.ts";
-import { toCpuStacks, toHeapStacks, type SampledHeap } from "./v8-profiles.ts";
+import { type SampledHeap, toCpuStacks, toHeapStacks } from "./v8-profiles.ts";
 
 /** A thousand a second: ten times as fine as Go's. */
 const CPU_INTERVAL_US = 1000;
