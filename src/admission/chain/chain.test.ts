@@ -11,7 +11,7 @@ import type { AdmissionPlugin, AdmissionRequest } from "./plugin.ts";
 
 const kind = configMapKind as unknown as Kind;
 
-function about(more: Partial<AdmissionContext> = {}): AdmissionContext {
+function contextOf(more: Partial<AdmissionContext> = {}): AdmissionContext {
   return {
     kind,
     group: "",
@@ -43,91 +43,94 @@ function marking(name: string, more: Partial<AdmissionPlugin> = {}): AdmissionPl
   };
 }
 
-t.test("AdmissionChain.mutate() asks in order, each about what the ones before have made", async (t) => {
-  const seen: string[] = [];
-  const looking = marking("b", {
-    mutate: ({ object }) => {
-      seen.push(Object.keys((object as Data).data ?? {}).join());
-      return undefined;
-    },
-  });
-  const chain = new AdmissionChain([marking("a"), looking, marking("c")]);
-  const made: Data = await chain.mutate(about(), "CREATE", { metadata: { name: "x" } } as Data);
-  t.same(Object.keys(made.data ?? {}), ["a", "c"]);
-  t.same(seen, ["a"]);
-  const object = { metadata: { name: "x" } };
-  t.equal(await chain.mutate(about(), "UPDATE", object, object), object, "nobody handles it");
-});
+t.test(
+  "AdmissionChain.mutate() runs the plugins in order, each on the object that the previous one left",
+  async (t) => {
+    const seen: string[] = [];
+    const observing = marking("b", {
+      mutate: ({ object }) => {
+        seen.push(Object.keys((object as Data).data ?? {}).join());
+        return undefined;
+      },
+    });
+    const chain = new AdmissionChain([marking("a"), observing, marking("c")]);
+    const made: Data = await chain.mutate(contextOf(), "CREATE", { metadata: { name: "x" } } as Data);
+    t.same(Object.keys(made.data ?? {}), ["a", "c"]);
+    t.same(seen, ["a"]);
+    const object = { metadata: { name: "x" } };
+    t.equal(await chain.mutate(contextOf(), "UPDATE", object, object), object, "no plugin handles it");
+  },
+);
 
-t.test("AdmissionChain.mutate() asks all once more where one wants it, and never a third time", async (t) => {
-  const asked: string[] = [];
-  const noting = (name: string, act: (request: AdmissionRequest) => void = () => {}): AdmissionPlugin =>
+t.test("AdmissionChain.mutate() runs all plugins once more if one requests it, and never a third time", async (t) => {
+  const calls: string[] = [];
+  const recording = (name: string, act: (request: AdmissionRequest) => void = () => {}): AdmissionPlugin =>
     marking(name, {
       mutate: (request) => {
-        asked.push(`${name}${request.reinvocation.isReinvocation ? " again" : ""}`);
+        calls.push(`${name}${request.reinvocation.isReinvocation ? " again" : ""}`);
         act(request);
         return undefined;
       },
     });
-  const remembering = noting("hook", ({ reinvocation }) => {
+  const reinvoking = recording("hook", ({ reinvocation }) => {
     reinvocation.pluginState.set("hook", ((reinvocation.pluginState.get("hook") as number | undefined) ?? 0) + 1);
-    asked.push(String(reinvocation.pluginState.get("hook")));
+    calls.push(String(reinvocation.pluginState.get("hook")));
     reinvocation.request();
   });
-  await new AdmissionChain([noting("first"), remembering]).mutate(about(), "CREATE", {});
-  t.same(asked, ["first", "hook", "1", "first again", "hook again", "2"]);
+  await new AdmissionChain([recording("first"), reinvoking]).mutate(contextOf(), "CREATE", {});
+  t.same(calls, ["first", "hook", "1", "first again", "hook again", "2"]);
 });
 
-t.test("AdmissionChain.validate() stops at the first that refuses", async (t) => {
-  const asked: string[] = [];
+t.test("AdmissionChain.validate() stops at the first plugin that rejects the request", async (t) => {
+  const calls: string[] = [];
   const checking = (name: string, why?: string): AdmissionPlugin => ({
     name,
     handles: () => true,
     validate: () => {
-      asked.push(name);
+      calls.push(name);
       if (why !== undefined) throw new Error(why);
     },
   });
   const chain = new AdmissionChain([checking("a"), checking("b", "no"), checking("c")]);
-  await t.rejects(async () => chain.validate(about(), "DELETE", undefined, {}), { message: "no" });
-  t.same(asked, ["a", "b"]);
+  await t.rejects(async () => chain.validate(contextOf(), "DELETE", undefined, {}), { message: "no" });
+  t.same(calls, ["a", "b"]);
 });
 
-t.test("AdmissionChain asks whether a plugin handles a place once", async (t) => {
-  let asked = 0;
+t.test("AdmissionChain calls handles() of a plugin once for each operation and resource", async (t) => {
+  let calls = 0;
   const plugin = marking("a", {
     handles: (attributes) => {
-      asked++;
+      calls++;
       return attributes.kind.plural === "configmaps";
     },
   });
   const chain = new AdmissionChain([plugin]);
-  for (let i = 0; i < 3; i++) await chain.mutate(about(), "CREATE", {});
-  await chain.mutate(about({ kind: podKind as unknown as Kind }), "CREATE", {});
-  await chain.mutate(about({ subresource: "status" }), "UPDATE", {}, {});
-  t.equal(asked, 3);
+  for (let i = 0; i < 3; i++) await chain.mutate(contextOf(), "CREATE", {});
+  await chain.mutate(contextOf({ kind: podKind as unknown as Kind }), "CREATE", {});
+  await chain.mutate(contextOf({ subresource: "status" }), "UPDATE", {}, {});
+  t.equal(calls, 3);
 });
 
-t.test("AdmissionChain tells plugins a new object's own name, and of a namespace that it is in itself", async (t) => {
+t.test("AdmissionRequest has the name of a new object, and a namespace is in itself", async (t) => {
   const seen: string[] = [];
-  const looking = marking("a", {
+  const observing = marking("a", {
     handles: () => true,
     mutate: ({ namespace, name }) => {
       seen.push(`${namespace}/${name}`);
       return undefined;
     },
   });
-  const chain = new AdmissionChain([looking]);
+  const chain = new AdmissionChain([observing]);
   const namespaces = { ...kind, plural: "namespaces", namespaced: false };
-  await chain.mutate(about(), "CREATE", { metadata: { name: "web" } });
-  await chain.mutate(about(), "CREATE", { metadata: { generateName: "web-" } });
-  await chain.mutate(about({ name: "web" }), "DELETE", undefined, {});
-  await chain.mutate(about({ kind: namespaces, namespace: "" }), "CREATE", { metadata: { name: "ns" } });
-  await chain.mutate(about({ kind: namespaces, namespace: "", name: "ns" }), "DELETE", undefined, {});
+  await chain.mutate(contextOf(), "CREATE", { metadata: { name: "web" } });
+  await chain.mutate(contextOf(), "CREATE", { metadata: { generateName: "web-" } });
+  await chain.mutate(contextOf({ name: "web" }), "DELETE", undefined, {});
+  await chain.mutate(contextOf({ kind: namespaces, namespace: "" }), "CREATE", { metadata: { name: "ns" } });
+  await chain.mutate(contextOf({ kind: namespaces, namespace: "", name: "ns" }), "DELETE", undefined, {});
   t.same(seen, ["default/web", "default/", "default/web", "ns/ns", "ns/ns"]);
 });
 
-t.test("AdmissionChain measures steps and plugins by whether they refused; guards are none of them", async (t) => {
+t.test("AdmissionChain records durations of steps and plugins by rejection, except those of guards", async (t) => {
   const registry = new MetricRegistry();
   const refusing = marking("late", {
     validate: async () => {
@@ -136,8 +139,8 @@ t.test("AdmissionChain measures steps and plugins by whether they refused; guard
   });
   const chain = new AdmissionChain([marking("early"), refusing], new AdmissionMetrics(registry, new FakeClock()));
   const guarded = chain.withGuard(marking("guard"));
-  await guarded.mutate(about(), "CREATE", {});
-  await t.rejects(async () => guarded.validate(about(), "CREATE", {}), { message: "no" });
+  await guarded.mutate(contextOf(), "CREATE", {});
+  await t.rejects(async () => guarded.validate(contextOf(), "CREATE", {}), { message: "no" });
   const counts = registry.collect().flatMap((family) =>
     family.series().map((series) => {
       const { values, counts } = series as unknown as { values: readonly string[]; counts: Float64Array };

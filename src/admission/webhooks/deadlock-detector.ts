@@ -42,7 +42,7 @@ export class DeadlockDetector {
     });
   }
 
-  async #check(webhook: ConfiguredWebhook, request: AdmissionRequest, why: string): Promise<void> {
+  async #check(webhook: ConfiguredWebhook, request: AdmissionRequest, reason: string): Promise<void> {
     const { reader, clock, stopping } = this.#deps;
     const { service } = webhook.definition.clientConfig;
     if (service === undefined || request.operation === "DELETE" || request.namespace !== service.namespace) return;
@@ -53,10 +53,10 @@ export class DeadlockDetector {
     if (now - (this.#reported.get(webhook.id) ?? Number.NEGATIVE_INFINITY) < REPEAT_INTERVAL_MS) return;
     if (this.#reported.size >= REPORTS_MAX) this.#reported.clear();
     this.#reported.set(webhook.id, now);
-    await this.#report(webhook, `${service.namespace}/${service.name}`, why);
+    await this.#report(webhook, `${service.namespace}/${service.name}`, reason);
   }
 
-  async #report(webhook: ConfiguredWebhook, service: string, why: string): Promise<void> {
+  async #report(webhook: ConfiguredWebhook, service: string, reason: string): Promise<void> {
     const { log, writer, clock, stopping } = this.#deps;
     const configuration = nameOf(webhook.configuration);
     const { name } = webhook.definition;
@@ -65,10 +65,10 @@ export class DeadlockDetector {
     const online = `kubectl annotate ${resource} ${configuration} ${SUSPENDED}=${name}`;
     const offline = `svc webhooks suspend ${configuration} --webhook=${name}`;
     const details = { configuration, webhook: name, service, fix: online, fixWhileStopped: offline };
-    log.error("A webhook rejects the pods of its own service", why, details);
+    log.error("A webhook rejects the pods of its own service", reason, details);
     const message =
-      `webhook ${name} cannot be reached and refuses the pods of its own service ${service}: it will not come back ` +
-      `by itself. Suspend it until they run: ${online}; or, while the API server is stopped: ${offline}. ${why}`;
+      `webhook ${name} cannot be reached and refuses the pods of its own service ${service}: it does not recover ` +
+      `by itself. Suspend it until they run: ${online}; or, while the API server is stopped: ${offline}. ${reason}`;
     await recordEvent(writer, {
       kind,
       configuration,

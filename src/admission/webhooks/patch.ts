@@ -13,8 +13,8 @@ export function applyWebhookPatch(bytes: Buffer, object: unknown, webhook: strin
   const operations = parsePatch(bytes);
   if (operations.length === 0) return undefined;
   if (object === null) {
-    const why = "attempted to modify the object, which is not supported for this operation";
-    throw internalError(`admission webhook ${goQuote(webhook)} ${why}`);
+    const reason = "attempted to modify the object, which is not supported for this operation";
+    throw internalError(`admission webhook ${goQuote(webhook)} ${reason}`);
   }
   let document: unknown = structuredClone(object);
   for (const operation of operations) {

@@ -151,11 +151,11 @@ const BAD_REQUEST = 400;
 export function denial(webhook: string, status: Json = {}): StatusError {
   const { code, reason, message, details, metadata } = status;
   const denied = `admission webhook ${JSON.stringify(webhook)} denied the request`;
-  const why = [message, reason].find((text) => typeof text === "string" && text !== "");
+  const explanation = [message, reason].find((text) => typeof text === "string" && text !== "");
   return new StatusError(
     typeof code === "number" && code >= BAD_REQUEST ? code : BAD_REQUEST,
     typeof reason === "string" ? reason : "",
-    why === undefined ? `${denied} without explanation` : `${denied}: ${why}`,
+    explanation === undefined ? `${denied} without explanation` : `${denied}: ${explanation}`,
     {
       ...(isPlainObject(details) ? { details: details as StatusDetails } : {}),
       ...(isPlainObject(metadata) ? { metadata } : {}),

@@ -1,6 +1,7 @@
 /** What quotas count: the kinds that they name, and what of each is there. */
 
-import { type Evaluator, evaluatorOf } from "../../admission/plugins/resource-quota/evaluator.ts";
+import type { Evaluator } from "../../admission/plugins/resource-quota/evaluator.ts";
+import { evaluatorOf } from "../../admission/plugins/resource-quota/evaluators.ts";
 import { scopesOf } from "../../admission/plugins/resource-quota/scopes.ts";
 import type { ResourceQuota } from "../../api/core/resource-quota/schema.ts";
 import {

@@ -5,7 +5,12 @@
 
 import { resourceQuotaKind } from "../../api/core/resource-quota/kind.ts";
 import type { ResourceQuota } from "../../api/core/resource-quota/schema.ts";
-import { type ResourceQuantities, parseResourceList, formatResourceList, filterResources } from "../../api/core/resources/quantities.ts";
+import {
+  filterResources,
+  formatResourceList,
+  parseResourceList,
+  type ResourceQuantities,
+} from "../../api/core/resources/quantities.ts";
 import { StatusError } from "../../api/status.ts";
 import { startInformer } from "../../client/informer/informer.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
@@ -105,7 +110,10 @@ async function recount(
     used = await usedBy(quota, kinds, deps, signal);
   }
   const hard = parseResourceList(quota.spec?.hard);
-  const status = { hard: formatResourceList(hard), used: formatResourceList(filterResources(used, (resource) => hard.has(resource))) };
+  const status = {
+    hard: formatResourceList(hard),
+    used: formatResourceList(filterResources(used, (resource) => hard.has(resource))),
+  };
   if (deepEqual(status, { hard: quota.status?.hard ?? {}, used: quota.status?.used ?? {} })) return true;
   try {
     await client.updateStatus(resourceQuotaKind, { ...quota, status }, signal);

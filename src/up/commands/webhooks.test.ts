@@ -65,7 +65,7 @@ t.test("answer() lets a cluster go on that a webhook has locked", async (t) => {
         message: /kubectl annotate .* guard webhooks.svc.io\/suspended=.* svc webhooks suspend guard/,
       },
     ]);
-    t.match(lines, ["A webhook keeps away the pods that would answer for it"]);
+    t.match(lines, ["A webhook rejects the pods of its own service"]);
     await t.rejects(answer(["list", at]), { message: /it is in use: stop the API server/ });
   }
   t.match(await answer(["suspend", "guard", at]), /is suspended\..*kubectl annotate/s);

@@ -28,7 +28,7 @@ export function alwaysPullImages(): AdmissionPlugin {
   };
 }
 
-/** What was admitted before stays as it was. */
+/** Images that were admitted before keep their pull policy. */
 function hasNewImages({ operation, object, oldObject }: AdmissionRequest): boolean {
   if (operation === "CREATE") return true;
   const imagesOf = ({ spec }: Pod): readonly string[] =>

@@ -3,10 +3,10 @@ import { certificateSigningRequestKind } from "../../../api/certificates/certifi
 import { authorizerOf, rejectionOf, runPlugin } from "../../../testing/admission/admission-fixture.ts";
 import { certificateApproval } from "./certificate-approval.ts";
 
-const asked: string[] = [];
+const calls: string[] = [];
 
 const authorizer = authorizerOf((verb, resource, name) => {
-  asked.push(`${verb} ${resource} ${name}`);
+  calls.push(`${verb} ${resource} ${name}`);
   return verb === "sign" ? name === "a.b/c" : name === "a.b/*";
 });
 
@@ -24,9 +24,9 @@ t.test(
           subresource: "approval",
         }),
       );
-    asked.length = 0;
+    calls.length = 0;
     t.equal(await decide("a.b/c"), "");
-    t.same(asked, ["approve signers a.b/c", "approve signers a.b/*"]);
+    t.same(calls, ["approve signers a.b/c", "approve signers a.b/*"]);
     t.match(
       await decide("b.c/d"),
       /^certificatesigningrequests.* "r" is forbidden: user not permitted to approve requests with signerName "b\.c\/d"$/,

@@ -3,10 +3,10 @@ import { certificateSigningRequestKind } from "../../../api/certificates/certifi
 import { authorizerOf, rejectionOf, runPlugin } from "../../../testing/admission/admission-fixture.ts";
 import { certificateSigning } from "./certificate-signing.ts";
 
-const asked: string[] = [];
+const calls: string[] = [];
 
 const authorizer = authorizerOf((verb, resource, name) => {
-  asked.push(`${verb} ${resource} ${name}`);
+  calls.push(`${verb} ${resource} ${name}`);
   return verb === "sign" ? name === "a.b/c" : name === "a.b/*";
 });
 

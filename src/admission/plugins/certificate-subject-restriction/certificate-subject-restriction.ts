@@ -1,4 +1,4 @@
-/** Nobody gets a client certificate by which they would be an administrator of everything. */
+/** CertificateSubjectRestriction: rejects requests for a client certificate in the group system:masters. */
 
 import { certificateSigningRequestKind } from "../../../api/certificates/certificate-signing-request/kind.ts";
 import { subjectOrganizations } from "../../../api/certificates/certificate-signing-request/pkcs10.ts";

@@ -4,10 +4,10 @@ import type { Kind } from "../../../api/kind.ts";
 import { authorizerOf, rejectionOf, runPlugin } from "../../../testing/admission/admission-fixture.ts";
 import { clusterTrustBundleAttest } from "./cluster-trust-bundle-attest.ts";
 
-const asked: string[] = [];
+const calls: string[] = [];
 
 const authorizer = authorizerOf((verb, resource, name) => {
-  asked.push(`${verb} ${resource} ${name}`);
+  calls.push(`${verb} ${resource} ${name}`);
   return verb === "sign" ? name === "a.b/c" : name === "a.b/*";
 });
 

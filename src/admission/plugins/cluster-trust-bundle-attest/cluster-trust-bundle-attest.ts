@@ -1,4 +1,4 @@
-/** Who publishes what a signer's certificates are trusted by must be allowed to speak for the signer. */
+/** ClusterTrustBundleAttest: requires that the user who writes a bundle of a signer may `attest` for the signer. */
 import type { ApiObject } from "../../../api/kind.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { metadataOf, newForbidden } from "../../chain/attributes.ts";
@@ -24,15 +24,15 @@ export function clusterTrustBundleAttest({ authorizer }: Pick<PluginDeps, "autho
       if (previous !== undefined && signer !== (previous.spec?.signerName ?? "")) {
         throw newForbidden(request, "changing signer name is forbidden");
       }
-      if (signer === "" || (previous !== undefined && changesForCollectorOnly(next, previous))) return;
+      if (signer === "" || (previous !== undefined && changesOnlyOwnership(next, previous))) return;
       if (await isAuthorizedForSigner(authorizer, request, "attest", signer)) return;
       throw newForbidden(request, `user not permitted to attest for signerName ${JSON.stringify(signer)}`);
     },
   };
 }
 
-/** Owners and finalizers are for the garbage collector, which speaks for nobody. */
-function changesForCollectorOnly(next: Bundle, previous: Bundle): boolean {
+/** The garbage collector changes these fields, and has no permission for signers. */
+function changesOnlyOwnership(next: Bundle, previous: Bundle): boolean {
   const without = (bundle: Bundle): Bundle => {
     const { ownerReferences: _, finalizers: __, managedFields: ___, ...metadata } = metadataOf(bundle);
     return { ...bundle, metadata };

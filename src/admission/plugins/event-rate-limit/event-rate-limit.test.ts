@@ -18,7 +18,7 @@ const event = (namespace: string, pod = "web") =>
     source: { component: "agent", host: "n1" },
   }) as never;
 
-t.test("eventRateLimit() lets a burst through, then as many as come in again", async (t) => {
+t.test("eventRateLimit() admits a burst, then requests at the configured rate", async (t) => {
   const clock = new FakeClock();
   const configuration = configured([{ type: "Server", qps: 2, burst: 3 }]);
   const plugin = eventRateLimit(pluginDeps([], { clock, configuration }));
@@ -33,10 +33,10 @@ t.test("eventRateLimit() lets a burst through, then as many as come in again", a
   t.match(await send(), /^Too many requests: limit reached/);
 });
 
-t.test("eventRateLimit() counts each namespace, user, and source with its object by itself", async (t) => {
+t.test("eventRateLimit() limits each namespace, user, and source with object separately", async (t) => {
   const bob = { ...alice, name: "bob" };
   const limits = ["Namespace", "User", "SourceAndObject"].map((type) => ({ type, qps: 1, burst: 1 }));
-  const one = (place: number) => eventRateLimit(pluginDeps([], { configuration: configured([limits[place]]) }));
+  const one = (index: number) => eventRateLimit(pluginDeps([], { configuration: configured([limits[index]]) }));
   const send = (plugin: ReturnType<typeof one>, ...more: Parameters<typeof event>) =>
     rejectionOf(runPlugin(plugin, eventKind, event(...more)));
   const byNamespace = one(0);
@@ -61,22 +61,22 @@ t.test("eventRateLimit() counts each namespace, user, and source with its object
   t.match(
     await rejectionOf(runPlugin(all, eventsV1EventKind, event("a"))),
     /^Too many requests: \[limit reached/,
-    "the newer kind is the same",
+    "events.k8s.io/v1 Events share the limit",
   );
 });
 
-t.test("eventRateLimit() forgets who has not been heard of for longest", async (t) => {
+t.test("eventRateLimit() evicts the least recently used key when the cache is full", async (t) => {
   const configuration = configured([{ type: "Namespace", qps: 1, burst: 1, cacheSize: 2 }]);
   const plugin = eventRateLimit(pluginDeps([], { configuration }));
   const send = (namespace: string) => rejectionOf(runPlugin(plugin, eventKind, event(namespace)));
   t.same([await send("a"), await send("b"), await send("c")], ["", "", ""]);
   t.match(await send("c"), /^Too many requests: limit reached/);
-  t.equal(await send("a"), "", "it was forgotten");
+  t.equal(await send("a"), "", "its bucket was evicted");
 });
 
-t.test("eventRateLimit() wants limits that make sense", (t) => {
+t.test("eventRateLimit() rejects invalid limits", (t) => {
   const wrong = (limits: unknown) => () => eventRateLimit(pluginDeps([], { configuration: configured(limits) }));
-  t.throws(() => eventRateLimit(pluginDeps()), /--admission-control-config-file has to say its limits$/);
+  t.throws(() => eventRateLimit(pluginDeps()), /--admission-control-config-file must name a file with its limits$/);
   t.throws(wrong([]), /f:limits: limits: Invalid value: .*must not be empty/);
   t.throws(wrong([{ type: "Pod", qps: 1, burst: 1 }]), /limits\[0\]\.type: Unsupported value: "Pod"/);
   const three =

@@ -45,12 +45,14 @@ const NONE = -1;
 /** Throws an error in one sentence, for the operator. */
 export function readImagePolicy(configuration: PluginConfiguration | undefined): ImagePolicy {
   if (configuration === undefined) {
-    throw new Error("Cannot use ImagePolicyWebhook: --admission-control-config-file must name a file with the webhook's kubeConfigFile");
+    throw new Error(
+      "Cannot use ImagePolicyWebhook: --admission-control-config-file must name a file with the webhook's kubeConfigFile",
+    );
   }
   const { imagePolicy } = decodeConfiguration(configuration, undefined, schema);
-  const fail = (member: string, why: string): Error => {
+  const fail = (member: string, reason: string): Error => {
     const path = `imagePolicy.${member}`;
-    return new Error(`Cannot use ${configuration.locationOf(path)}: ${path}: ${why}`);
+    return new Error(`Cannot use ${configuration.locationOf(path)}: ${path}: ${reason}`);
   };
   const { kubeConfigFile, defaultAllow = false } = imagePolicy;
   if (kubeConfigFile === "") throw fail("kubeConfigFile", "it is missing");

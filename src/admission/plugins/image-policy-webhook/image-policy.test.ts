@@ -48,11 +48,11 @@ function respond({ review }: Pick<ReceivedReview, "review">, status: object): ob
 }
 
 t.test("imagePolicyWebhook() sends all images of a pod and enforces the response", async (t) => {
-  await using hook = await startTestWebhook((asked) => {
-    const { containers } = asked.review.spec;
+  await using hook = await startTestWebhook((received) => {
+    const { containers } = received.review.spec;
     const bad = containers.some(({ image }: { image: string }) => image.startsWith("bad"));
     return respond(
-      asked,
+      received,
       bad ? { allowed: false, reason: "bad is bad" } : { allowed: true, auditAnnotations: { seen: "1" } },
     );
   });
@@ -84,7 +84,7 @@ t.test("imagePolicyWebhook() sends all images of a pod and enforces the response
 });
 
 t.test("imagePolicyWebhook() caches responses for the configured time", async (t) => {
-  await using hook = await startTestWebhook((asked) => respond(asked, { allowed: false }));
+  await using hook = await startTestWebhook((received) => respond(received, { allowed: false }));
   using f = await plugin(hook, { denyTTL: 10 });
   const send = async () => await rejectionOf(runPlugin(f.made, podKind, pod("a")));
   t.match(await send(), /: one or more images rejected by webhook backend$/);

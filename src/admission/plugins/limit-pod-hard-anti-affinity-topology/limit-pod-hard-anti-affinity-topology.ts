@@ -1,4 +1,6 @@
-/** Pods may keep others off their node, but not off a whole zone. */
+/**
+ * LimitPodHardAntiAffinityTopology: rejects pods with required anti-affinity for a topologyKey other than the hostname.
+ */
 
 import { podKind } from "../../../api/core/pod/kind.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";

@@ -21,8 +21,8 @@ export function checkMinimum({ type, constraint: [name, min], requests, limits }
 }
 
 export function checkMaximum(constrained: ConstraintInput): string | undefined {
-  const { type, constraint: bound, requests, limits } = constrained;
-  const [name, max] = bound;
+  const { type, constraint, requests, limits } = constrained;
+  const [name, max] = constraint;
   const limit = limits.get(name);
   const rule = `maximum ${name} usage per ${type} is ${max}`;
   if (limit === undefined) return `${rule}.  No limit is specified`;

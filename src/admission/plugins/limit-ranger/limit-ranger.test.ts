@@ -37,7 +37,7 @@ function plugin(present: ClusterObjects) {
   return limitRanger({ reader: readerOf(present) });
 }
 
-t.test("limitRanger fills in defaults of containers and init containers, and says so", async (t) => {
+t.test("limitRanger sets defaults of containers and init containers, and lists them in an annotation", async (t) => {
   const present = ranges({
     type: "Container",
     default: { memory: "512Mi", cpu: "1" },
@@ -64,7 +64,7 @@ t.test("limitRanger fills in defaults of containers and init containers, and say
   t.equal((await runPlugin(plugin(present), podKind, complete)).object.metadata?.annotations, undefined);
 });
 
-t.test("limitRanger lets the first of several ranges fill in what the second would", async (t) => {
+t.test("limitRanger applies several ranges in order, and the first default of a resource takes effect", async (t) => {
   const [[kind, first]] = ranges({ type: "Container", default: { cpu: "1" } }) as [ClusterObjects[number]];
   const second: LimitRange = {
     metadata: { name: "second", namespace: "default" },
@@ -94,7 +94,7 @@ const cases: readonly (readonly [string, LimitRangeItem, Pod, string])[] = [
     "[maximum cpu usage per Container is 1, but limit is 2, maximum memory usage per Container is 1Gi, but limit is 2Gi]",
   ],
   [
-    "no limit where there is a maximum, said once of two containers",
+    "no limit where there is a maximum, reported once for two containers",
     { type: "Container", max: { cpu: "1" } },
     pod([{}, {}]),
     "maximum cpu usage per Container is 1.  No limit is specified",
@@ -106,25 +106,25 @@ const cases: readonly (readonly [string, LimitRangeItem, Pod, string])[] = [
     "cpu max limit to request ratio per Container is 1500m, but provided ratio is 2.000000",
   ],
   [
-    "a ratio of nothing",
+    "a limit without request",
     { type: "Container", maxLimitRequestRatio: { cpu: "2" } },
     pod([{ limits: { cpu: "2" } }]),
     "cpu max limit to request ratio per Container is 2, but no request is specified or request is 0",
   ],
   [
-    "containers and sidecars that are too much together",
+    "containers and sidecars that exceed the maximum together",
     { type: "Pod", max: { cpu: "2" } },
     pod([{ limits: { cpu: "1" } }, { limits: { cpu: "500m" } }], [{ limits: { cpu: "1" }, always: true }]),
     "maximum cpu usage per Pod is 2, but limit is 2500m",
   ],
   [
-    "an init container that is too much beside a sidecar",
+    "an init container that exceeds the maximum together with a sidecar",
     { type: "Pod", max: { cpu: "2" } },
     pod([{ limits: { cpu: "1" } }], [{ limits: { cpu: "1" }, always: true }, { limits: { cpu: "1500m" } }]),
     "maximum cpu usage per Pod is 2, but limit is 2500m",
   ],
   [
-    "an init container that is not too much before a sidecar",
+    "an init container before a sidecar, within the maximum",
     { type: "Pod", max: { cpu: "2" } },
     pod([{ limits: { cpu: "1" } }], [{ limits: { cpu: "1500m" } }, { limits: { cpu: "1" }, always: true }]),
     "",
@@ -137,7 +137,7 @@ for (const [what, item, given, why] of cases) {
   });
 }
 
-t.test("limitRanger looks at pods when they are made or resized, and not at those that go", async (t) => {
+t.test("limitRanger validates pods on creation and resize, unless they are being deleted", async (t) => {
   const present = ranges({ type: "Container", max: { cpu: "1" } });
   const large = pod([{ limits: { cpu: "2" } }]);
   const update = { operation: "UPDATE", oldObject: pod([{}]) } as const;
@@ -146,12 +146,12 @@ t.test("limitRanger looks at pods when they are made or resized, and not at thos
     await rejectionOf(runPlugin(plugin(present), podKind, large, { ...update, subresource: "resize" })),
     /but limit is 2/,
   );
-  const going = { ...update.previous, metadata: { name: "web", deletionTimestamp: "2026-01-01T00:00:00Z" } } as Pod;
-  const asked = { ...update, oldObject: going, subresource: "resize" };
-  t.equal(await rejectionOf(runPlugin(plugin(present), podKind, large, asked)), "");
+  const going = { ...update.oldObject, metadata: { name: "web", deletionTimestamp: "2026-01-01T00:00:00Z" } } as Pod;
+  const fields = { ...update, oldObject: going, subresource: "resize" };
+  t.equal(await rejectionOf(runPlugin(plugin(present), podKind, large, fields)), "");
 });
 
-t.test("limitRanger keeps claims between least and most", async (t) => {
+t.test("limitRanger validates the storage requests of claims", async (t) => {
   const present = ranges({ type: "PersistentVolumeClaim", min: { storage: "1Gi" }, max: { storage: "2Gi" } });
   const claim = (storage: string): PersistentVolumeClaim =>
     ({

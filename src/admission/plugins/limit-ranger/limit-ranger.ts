@@ -58,7 +58,10 @@ function applyDefaults(pod: Pod, { spec }: LimitRange): Pod {
   const messages: string[] = [];
   const setDefaults = (container: Container, what: string): Container => {
     const { resources } = container;
-    const missing = { requests: missingNames(requests, resources?.requests), limits: missingNames(limits, resources?.limits) };
+    const missing = {
+      requests: missingNames(requests, resources?.requests),
+      limits: missingNames(limits, resources?.limits),
+    };
     for (const [list, names] of [
       ["request", missing.requests],
       ["limit", missing.limits],
@@ -102,12 +105,16 @@ function validatePod({ spec }: LimitRange, pod: Pod): readonly string[] {
   });
 }
 
-function validateItem(item: LimitRangeItem, requests: ResourceQuantities, limits: ResourceQuantities): readonly string[] {
-  const input = (bound: readonly [string, string]) => ({ type: item.type, bound, requests, limits });
+function validateItem(
+  item: LimitRangeItem,
+  requests: ResourceQuantities,
+  limits: ResourceQuantities,
+): readonly string[] {
+  const input = (constraint: readonly [string, string]) => ({ type: item.type, constraint, requests, limits });
   return [
-    ...sortedConstraints(item.min).map((bound) => checkMinimum(input(bound))),
-    ...sortedConstraints(item.max).map((bound) => checkMaximum(input(bound))),
-    ...sortedConstraints(item.maxLimitRequestRatio).map((bound) => checkRatio(input(bound))),
+    ...sortedConstraints(item.min).map((constraint) => checkMinimum(input(constraint))),
+    ...sortedConstraints(item.max).map((constraint) => checkMaximum(input(constraint))),
+    ...sortedConstraints(item.maxLimitRequestRatio).map((constraint) => checkRatio(input(constraint))),
   ].filter((problem) => problem !== undefined);
 }
 
@@ -118,8 +125,8 @@ function validateClaim({ spec }: LimitRange, claim: PersistentVolumeClaim): read
   return (spec?.limits ?? [])
     .filter(({ type }) => type === "PersistentVolumeClaim")
     .flatMap(({ type, min, max }) => [
-      ...sortedConstraints(min).map((bound) => checkMinimum({ type, constraint: bound, requests, limits })),
-      ...sortedConstraints(max).map((bound) => checkRequestMaximum({ type, constraint: bound, requests, limits })),
+      ...sortedConstraints(min).map((constraint) => checkMinimum({ type, constraint, requests, limits })),
+      ...sortedConstraints(max).map((constraint) => checkRequestMaximum({ type, constraint, requests, limits })),
     ])
     .filter((problem) => problem !== undefined);
 }

@@ -14,7 +14,7 @@ const plugin = namespaceLifecycle({
 });
 const map = (namespace: string) => ({ metadata: { name: "a", namespace } });
 
-t.test("namespaceLifecycle() wants namespaces that are there and stay", async (t) => {
+t.test("namespaceLifecycle() rejects writes in missing namespaces and creates in terminating ones", async (t) => {
   await runPlugin(plugin, configMapKind, map("here"));
   t.equal(await rejectionOf(runPlugin(plugin, configMapKind, map("gone"))), 'namespaces "gone" not found');
   const why = "unable to create new content in namespace going because it is being terminated";
@@ -31,7 +31,7 @@ t.test("namespaceLifecycle() wants namespaces that are there and stay", async (t
   );
 });
 
-t.test("namespaceLifecycle() leaves alone what is in no namespace, and questions about who may do what", async (t) => {
+t.test("namespaceLifecycle() ignores cluster-scoped objects and local access reviews", async (t) => {
   await runPlugin(plugin, nodeKind, { metadata: { name: "n" } });
   await runPlugin(plugin, namespaceKind, { metadata: { name: "new" } });
   const question = { metadata: { namespace: "gone" }, spec: {} };
@@ -39,7 +39,7 @@ t.test("namespaceLifecycle() leaves alone what is in no namespace, and questions
   t.pass();
 });
 
-t.test("namespaceLifecycle() keeps what a cluster cannot be without", async (t) => {
+t.test("namespaceLifecycle() rejects the deletion of system namespaces", async (t) => {
   const remove = (name: string) =>
     rejectionOf(
       runPlugin(plugin, namespaceKind, undefined, { operation: "DELETE", oldObject: { metadata: { name } } }),

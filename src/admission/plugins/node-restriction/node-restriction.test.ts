@@ -51,7 +51,8 @@ async function reasonOf(
   fields: RequestFields = {},
   disabledGates: readonly string[] = [],
 ): Promise<string> {
-  const isFeatureEnabled = (gate: string): boolean => !disabledGates.includes(gate) && !gate.startsWith("AllowInsecure");
+  const isFeatureEnabled = (gate: string): boolean =>
+    !disabledGates.includes(gate) && !gate.startsWith("AllowInsecure");
   const authorizer = authorizerOf((verb, resource) => verb.endsWith("audience") && resource === "granted");
   const plugin = nodeRestriction(pluginDeps(present, { isFeatureEnabled, authorizer }));
   const message = await rejectionOf(
@@ -159,12 +160,18 @@ t.test("nodeRestriction lets a node change only its own Node, except taints and 
   const taints = [{ key: "a", effect: "NoSchedule" }];
   t.equal(await reasonOf(nodeKind, node(own, { taints })), "");
   t.equal(
-    await reasonOf(nodeKind, node({ "node-role.svc.io/x": "", "node-restriction.kubernetes.io/x": "", "a.k8s.io/b": "" })),
+    await reasonOf(
+      nodeKind,
+      node({ "node-role.svc.io/x": "", "node-restriction.kubernetes.io/x": "", "a.k8s.io/b": "" }),
+    ),
     'node "n1" is not allowed to set the following labels: a.k8s.io/b, node-restriction.kubernetes.io/x, node-role.svc.io/x',
   );
   t.equal(await reasonOf(nodeKind, node({}, {}, "n2")), 'node "n1" is not allowed to modify node "n2"');
   const source = { configSource: { configMap: { name: "a" } } };
-  t.equal(await reasonOf(nodeKind, node({}, source)), 'node "n1" is not allowed to create pods with a non-nil configSource');
+  t.equal(
+    await reasonOf(nodeKind, node({}, source)),
+    'node "n1" is not allowed to create pods with a non-nil configSource',
+  );
   const update = (next: ApiObject, oldObject: ApiObject): Promise<string> => reasonOf(nodeKind, next, { oldObject });
   t.equal(await update(node(own, { taints }), node({ "kubernetes.io/hostname": "n0" }, { taints })), "");
   t.equal(await update(node({}, { taints }), node({})), 'node "n1" is not allowed to modify taints');
@@ -195,47 +202,51 @@ t.test("nodeRestriction lets a node write only its own Lease and CSINode", async
 t.test("nodeRestriction lets a node update only capacity and conditions of a claim's status", async (t) => {
   const claim = (status: object, labels = {}): ApiObject =>
     ({ metadata: { name: "data", namespace: "default", labels }, status }) as ApiObject;
-  const asked: RequestFields = { oldObject: claim({ phase: "Bound" }), subresource: "status" };
+  const fields: RequestFields = { oldObject: claim({ phase: "Bound" }), subresource: "status" };
   const grown = claim({ phase: "Bound", capacity: { storage: "2Gi" }, allocatedResources: { storage: "2Gi" } });
-  t.equal(await reasonOf(persistentVolumeClaimKind, grown, asked), "");
+  t.equal(await reasonOf(persistentVolumeClaimKind, grown, fields), "");
   const only = 'node "n1" is not allowed to update fields other than status.capacity and status.conditions:';
   const off = ["RecoverVolumeExpansionFailure"];
-  t.equal(await reasonOf(persistentVolumeClaimKind, grown, asked, off), `${only} status.allocatedResources`);
+  t.equal(await reasonOf(persistentVolumeClaimKind, grown, fields, off), `${only} status.allocatedResources`);
   t.equal(
-    await reasonOf(persistentVolumeClaimKind, claim({ phase: "Lost" }, { a: "b" }), asked),
+    await reasonOf(persistentVolumeClaimKind, claim({ phase: "Lost" }, { a: "b" }), fields),
     `${only} metadata.labels, status.phase`,
   );
   t.equal(await reasonOf(persistentVolumeClaimKind, grown, { oldObject: grown }), "may only update PVC status");
 });
 
-t.test("nodeRestriction lets a node request tokens only for its pods, and for audiences of their volumes or granted by rules", async (t) => {
-  const token = (name: string, audiences: readonly string[] = [], bound: object = {}): TokenRequest =>
-    ({
-      metadata: { name: "sa", namespace: "default" },
-      spec: { audiences, boundObjectRef: { apiVersion: "v1", kind: "Pod", name, uid: `uid-${name}`, ...bound } },
-    }) as TokenRequest;
-  const asked = { operation: "CREATE", subresource: "token" } as const;
-  const request = (object: TokenRequest, off: readonly string[] = []) => reasonOf(serviceAccountKind, object, asked, off);
-  t.equal(await request(token("mine")), "");
-  t.equal(await request(token("mine", ["vault"])), "", "audience of a CSI driver");
-  t.equal(await request(token("mine", ["granted"])), "", "audience granted by rules");
-  const unbound = "node requested token not bound to a pod";
-  t.equal(await request(token("mine", [], { kind: "Secret" })), unbound);
-  t.equal(await request({ spec: { audiences: [] } } as TokenRequest), unbound);
-  t.equal(await request(token("mine", [], { uid: "" })), "node requested token with a pod binding without a uid");
-  t.match(
-    await request(token("mine", [], { uid: "old" })),
-    /^the UID in the bound object reference \(old\) does not match/,
-  );
-  t.equal(await request(token("theirs")), "node requested token bound to a pod scheduled on a different node");
-  t.equal(await request(token("gone")), 'pods "gone" not found');
-  t.equal(await request(token("mine", ["a", "b"])), "node may only request 0 or 1 audiences");
-  t.equal(
-    await request(token("mine", ["other"])),
-    'audience "other" not found in pod spec volume, system:node:n1 is not authorized to request tokens for this audience',
-  );
-  t.equal(await request(token("mine", ["other"]), ["ServiceAccountNodeAudienceRestriction"]), "");
-});
+t.test(
+  "nodeRestriction lets a node request tokens only for its pods, and for audiences of their volumes or granted by rules",
+  async (t) => {
+    const token = (name: string, audiences: readonly string[] = [], bound: object = {}): TokenRequest =>
+      ({
+        metadata: { name: "sa", namespace: "default" },
+        spec: { audiences, boundObjectRef: { apiVersion: "v1", kind: "Pod", name, uid: `uid-${name}`, ...bound } },
+      }) as TokenRequest;
+    const fields = { operation: "CREATE", subresource: "token" } as const;
+    const request = (object: TokenRequest, off: readonly string[] = []) =>
+      reasonOf(serviceAccountKind, object, fields, off);
+    t.equal(await request(token("mine")), "");
+    t.equal(await request(token("mine", ["vault"])), "", "audience of a CSI driver");
+    t.equal(await request(token("mine", ["granted"])), "", "audience granted by rules");
+    const unbound = "node requested token not bound to a pod";
+    t.equal(await request(token("mine", [], { kind: "Secret" })), unbound);
+    t.equal(await request({ spec: { audiences: [] } } as TokenRequest), unbound);
+    t.equal(await request(token("mine", [], { uid: "" })), "node requested token with a pod binding without a uid");
+    t.match(
+      await request(token("mine", [], { uid: "old" })),
+      /^the UID in the bound object reference \(old\) does not match/,
+    );
+    t.equal(await request(token("theirs")), "node requested token bound to a pod scheduled on a different node");
+    t.equal(await request(token("gone")), 'pods "gone" not found');
+    t.equal(await request(token("mine", ["a", "b"])), "node may only request 0 or 1 audiences");
+    t.equal(
+      await request(token("mine", ["other"])),
+      'audience "other" not found in pod spec volume, system:node:n1 is not authorized to request tokens for this audience',
+    );
+    t.equal(await request(token("mine", ["other"]), ["ServiceAccountNodeAudienceRestriction"]), "");
+  },
+);
 
 t.test("nodeRestriction lets a node request certificates only for its own name", async (t) => {
   const directory = t.testdir();

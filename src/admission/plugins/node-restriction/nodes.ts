@@ -11,7 +11,7 @@ const taints = list(taint);
 export function restrictNode(node: string, request: AdmissionRequest): void {
   const { operation, name } = request;
   const quotedNode = JSON.stringify(node);
-  const reject = (why: string): Error => newForbidden(request, why);
+  const reject = (reason: string): Error => newForbidden(request, reason);
   if (name !== node) throw reject(`node ${quotedNode} is not allowed to modify node ${JSON.stringify(name)}`);
   if (operation !== "CREATE" && operation !== "UPDATE") return;
   const [next, previous] = [request.object as Node, request.oldObject as Node | undefined];

@@ -39,9 +39,11 @@ export async function restrictPod(node: string, request: AdmissionRequest, deps:
 async function restrictCreate(node: string, request: AdmissionRequest, { reader }: Deps): Promise<void> {
   const pod = request.object as Pod;
   const quotedNode = JSON.stringify(node);
-  const reject = (why: string): Error => newForbidden(request, why);
+  const reject = (reason: string): Error => newForbidden(request, reason);
   if (metadataOf(pod).annotations?.[MIRROR] === undefined) {
-    throw reject(`pod does not have ${JSON.stringify(MIRROR)} annotation, node ${quotedNode} can only create mirror pods`);
+    throw reject(
+      `pod does not have ${JSON.stringify(MIRROR)} annotation, node ${quotedNode} can only create mirror pods`,
+    );
   }
   if (pod.spec?.nodeName !== node) {
     throw reject(`node ${quotedNode} can only create pods with spec.nodeName set to itself`);

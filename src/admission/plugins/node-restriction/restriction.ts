@@ -3,5 +3,5 @@ import type { AdmissionRequest } from "../../chain/plugin.ts";
 
 export type Deps = Pick<PluginDeps, "reader" | "authorizer" | "isFeatureEnabled">;
 
-/** Throws a `StatusError` for what the node may not do. */
+/** Throws a `StatusError` if the node may not make the request. */
 export type Restriction = (node: string, request: AdmissionRequest, deps: Deps) => void | Promise<void>;

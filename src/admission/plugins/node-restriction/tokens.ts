@@ -32,10 +32,7 @@ export async function restrictToken(node: string, request: AdmissionRequest, dep
   if (await isAudienceOfVolume(pod, audience, request, deps)) return;
   if (await isAudienceGranted(audience, request, deps)) return;
   const reason = `audience ${JSON.stringify(audience)} not found in pod spec volume`;
-  throw newForbidden(
-    request,
-    `${reason}, ${request.user.name} is not authorized to request tokens for this audience`,
-  );
+  throw newForbidden(request, `${reason}, ${request.user.name} is not authorized to request tokens for this audience`);
 }
 
 /** Whether a volume of the pod, or its CSI driver, uses the audience. An empty audience is the API server. */

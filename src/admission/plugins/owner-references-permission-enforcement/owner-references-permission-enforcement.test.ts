@@ -23,22 +23,25 @@ const allowing = (...what: readonly string[]) =>
   );
 const mayDelete = "delete configmaps m";
 
-t.test("ownerReferencesPermissionEnforcement() lets who may delete an object say who owns it", async (t) => {
-  const why = `configmaps "m" is forbidden: cannot set an ownerRef on a resource you can't delete: , <nil>`;
-  t.equal(await rejectionOf(runPlugin(allowing(), configMapKind, map(owner()), { oldObject: map() })), why);
-  t.equal(await rejectionOf(runPlugin(allowing(mayDelete), configMapKind, map(owner()), { oldObject: map() })), "");
-  t.equal(await rejectionOf(runPlugin(allowing(), configMapKind, map(owner()), { oldObject: map(owner()) })), "");
-  t.equal(await rejectionOf(runPlugin(allowing(), configMapKind, map(), { oldObject: map(owner()) })), why);
-  t.equal(await rejectionOf(runPlugin(allowing(), configMapKind, map())), "");
-  const pod = { metadata: { name: "p", ownerReferences: [owner()] } } as never;
-  t.equal(
-    await rejectionOf(runPlugin(allowing(), podKind, pod, { oldObject: { metadata: {} }, subresource: "status" })),
-    "",
-  );
-});
+t.test(
+  "ownerReferencesPermissionEnforcement() requires permission to delete an object for changing its owners",
+  async (t) => {
+    const why = `configmaps "m" is forbidden: cannot set an ownerRef on a resource you can't delete: , <nil>`;
+    t.equal(await rejectionOf(runPlugin(allowing(), configMapKind, map(owner()), { oldObject: map() })), why);
+    t.equal(await rejectionOf(runPlugin(allowing(mayDelete), configMapKind, map(owner()), { oldObject: map() })), "");
+    t.equal(await rejectionOf(runPlugin(allowing(), configMapKind, map(owner()), { oldObject: map(owner()) })), "");
+    t.equal(await rejectionOf(runPlugin(allowing(), configMapKind, map(), { oldObject: map(owner()) })), why);
+    t.equal(await rejectionOf(runPlugin(allowing(), configMapKind, map())), "");
+    const pod = { metadata: { name: "p", ownerReferences: [owner()] } } as never;
+    t.equal(
+      await rejectionOf(runPlugin(allowing(), podKind, pod, { oldObject: { metadata: {} }, subresource: "status" })),
+      "",
+    );
+  },
+);
 
 t.test(
-  "ownerReferencesPermissionEnforcement() lets who may set an owner's finalizers keep it from going",
+  "ownerReferencesPermissionEnforcement() requires permission to set the owner's finalizers for blockOwnerDeletion",
   async (t) => {
     const blocking = owner({ blockOwnerDeletion: true });
     const change = (plugin: ReturnType<typeof allowing>, next: OwnerReference, before = owner()) =>
@@ -46,7 +49,7 @@ t.test(
     const why = /cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: /;
     t.match(await change(allowing(mayDelete), blocking), why);
     t.equal(await change(allowing(mayDelete, "update deployments/finalizers web"), blocking), "");
-    t.equal(await change(allowing(mayDelete), { ...blocking, name: "new" }, blocking), "", "it blocked before");
+    t.equal(await change(allowing(mayDelete), { ...blocking, name: "new" }, blocking), "", "it was blocked before");
     t.match(
       await change(allowing(mayDelete), owner({ kind: "Thing", uid: "2", blockOwnerDeletion: true })),
       /cannot find RESTMapping for APIVersion apps\/v1 Kind Thing: no matches for kind "Thing" in version "apps\/v1"$/,

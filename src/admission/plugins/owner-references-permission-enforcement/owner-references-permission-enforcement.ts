@@ -29,7 +29,11 @@ export function ownerReferencesPermissionEnforcement({
   };
 }
 
-async function checkPermissions(authorizer: Authorizer, scheme: PluginDeps["scheme"], request: AdmissionRequest): Promise<void> {
+async function checkPermissions(
+  authorizer: Authorizer,
+  scheme: PluginDeps["scheme"],
+  request: AdmissionRequest,
+): Promise<void> {
   const { kind, group, namespace, name, subresource, user } = request;
   const resourceRequest = { user, isResourceRequest: true as const, path: "", namespace };
   const target = { apiGroup: group, apiVersion: kind.version, resource: kind.plural, subresource, name };
@@ -42,8 +46,8 @@ async function checkPermissions(authorizer: Authorizer, scheme: PluginDeps["sche
     const ownerKind = scheme.byKind(ownerGroup, version, owner.kind);
     if (ownerKind === undefined) {
       const what = `cannot find RESTMapping for APIVersion ${owner.apiVersion} Kind ${owner.kind}`;
-      const why = `no matches for kind ${JSON.stringify(owner.kind)} in version ${JSON.stringify(owner.apiVersion)}`;
-      throw newForbidden(request, `cannot set blockOwnerDeletion in this case because ${what}: ${why}`);
+      const cause = `no matches for kind ${JSON.stringify(owner.kind)} in version ${JSON.stringify(owner.apiVersion)}`;
+      throw newForbidden(request, `cannot set blockOwnerDeletion in this case because ${what}: ${cause}`);
     }
     const { decision, reason } = await authorizer.authorize({
       ...resourceRequest,

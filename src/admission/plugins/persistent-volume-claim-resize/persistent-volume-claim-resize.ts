@@ -25,8 +25,8 @@ export function persistentVolumeClaimResize({ reader }: Pick<PluginDeps, "reader
             ? undefined
             : await reader.get(storageClassKind, "", name, request);
         if (found?.allowVolumeExpansion === true) return;
-        const why = "the storageclass that provisions the pvc must support resize";
-        throw newForbidden(request, `only dynamically provisioned pvc can be resized and ${why}`);
+        const reason = "the storageclass that provisions the pvc must support resize";
+        throw newForbidden(request, `only dynamically provisioned pvc can be resized and ${reason}`);
       };
       return check();
     },

@@ -5,15 +5,15 @@ import {
   type CheckedPod,
   type CheckPod,
   containersOf,
-  namesText,
   isRelaxed,
+  namesText,
   namesWhere,
   plural,
   quoted,
   settersOf,
   sortUnique,
 } from "./check.ts";
-import { isConfined, checkSeccompProfiles } from "./seccomp.ts";
+import { checkSeccompProfiles, isConfined } from "./seccomp.ts";
 
 const APP_ARMOR_PREFIX = "container.apparmor.security.beta.kubernetes.io/";
 const ALLOWED_CAPABILITIES: ReadonlySet<string> = new Set([

@@ -21,9 +21,9 @@ export type CheckPod = (pod: CheckedPod) => Violation | undefined;
 
 export interface Check {
   readonly id: string;
-  /** By the minor number of the release that changed the rule, ascending; before the first there is none. */
+  /** By the minor version that changed the rule, ascending. Before the first one there is no check. */
   readonly versions: readonly (readonly [minor: number, check: CheckPod])[];
-  /** Checks of the baseline that a pod passes if it passes this one. */
+  /** Baseline checks that this one includes. */
   readonly overrides?: readonly string[];
 }
 

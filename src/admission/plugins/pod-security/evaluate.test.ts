@@ -157,7 +157,8 @@ t.test("violationsOf() applies the rules of the release; later releases are as t
 
 t.test("violationsOf() relaxes checks for pods with a user namespace if the gate is enabled", async (t) => {
   const { metadata = {}, spec } = pod({ hostUsers: false, containers: [container("a", { ...good, runAsUser: 0 })] });
-  const judged = (relaxed: boolean) => findViolations({ metadata, spec: spec!, relaxUserNamespaces: relaxed }, latest("restricted")).length;
+  const judged = (relaxed: boolean) =>
+    findViolations({ metadata, spec: spec!, relaxUserNamespaces: relaxed }, latest("restricted")).length;
   t.equal(judged(true), 0);
   t.equal(judged(false), 1);
 });

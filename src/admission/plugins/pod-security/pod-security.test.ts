@@ -38,16 +38,16 @@ function pluginIn(labels: Record<string, string>, configuration?: PluginConfigur
   );
 }
 
-t.test("podSecurity() lets everything pass where nobody demands anything", async (t) => {
+t.test("podSecurity() admits every pod in a namespace without labels", async (t) => {
   t.strictSame(await runPlugin(pluginIn({}), podKind, pod()), { object: pod(), warnings: [], annotations: {} });
 });
 
-t.test("podSecurity() refuses pods that are less secure than is enforced", async (t) => {
+t.test("podSecurity() rejects pods that violate the enforced level", async (t) => {
   const plugin = pluginIn({ enforce: "baseline", warn: "baseline" });
   t.equal(await rejectionOf(runPlugin(plugin, podKind, pod())), `pods "p" is forbidden: violates PodSecurity ${TEXT}`);
 });
 
-t.test("podSecurity() warns, and says for the audit what it found", async (t) => {
+t.test("podSecurity() adds warnings and audit annotations", async (t) => {
   const { warnings, annotations } = await runPlugin(pluginIn({ warn: "baseline", audit: "baseline" }), podKind, pod());
   t.strictSame(warnings, [`would violate PodSecurity ${TEXT}`]);
   t.strictSame(annotations, {
@@ -56,7 +56,7 @@ t.test("podSecurity() warns, and says for the audit what it found", async (t) =>
   });
 });
 
-t.test("podSecurity() only tells of templates, since their pods are judged when they are made", async (t) => {
+t.test("podSecurity() only warns about pod templates, since their pods are evaluated on creation", async (t) => {
   const deployment = { metadata: { name: "d", namespace: "default" }, spec: { template: pod() } } as Deployment;
   const enforcing = await runPlugin(pluginIn({ enforce: "restricted" }), deploymentKind, deployment);
   t.strictSame(enforcing.warnings, []);
@@ -68,7 +68,7 @@ t.test("podSecurity() only tells of templates, since their pods are judged when 
   t.strictSame(warnings, [`would violate PodSecurity ${TEXT}`]);
 });
 
-t.test("podSecurity() judges changes of what matters, and subresources that can change it", async (t) => {
+t.test("podSecurity() evaluates updates of relevant fields, and ephemeral containers", async (t) => {
   const plugin = pluginIn({ enforce: "baseline" });
   const labelled = { ...pod(), metadata: { ...pod().metadata, labels: { a: "b" } } };
   t.equal(await rejectionOf(runPlugin(plugin, podKind, labelled, { oldObject: pod() })), "", "a label");
@@ -79,9 +79,9 @@ t.test("podSecurity() judges changes of what matters, and subresources that can 
     "an image",
   );
   const debugged = pod("p", { ephemeralContainers: [{ name: "d", image: "i" }] });
-  const asked = { oldObject: pod(), subresource: "ephemeralcontainers" };
+  const fields = { oldObject: pod(), subresource: "ephemeralcontainers" };
   t.match(
-    await rejectionOf(runPlugin(plugin, podKind, debugged, asked)),
+    await rejectionOf(runPlugin(plugin, podKind, debugged, fields)),
     "violates PodSecurity",
     "an ephemeral container",
   );
@@ -92,27 +92,30 @@ t.test("podSecurity() judges changes of what matters, and subresources that can 
   );
 });
 
-t.test("podSecurity() takes wrong labels for the strictest ones", async (t) => {
+t.test("podSecurity() treats an invalid enforce label as restricted", async (t) => {
   const plugin = pluginIn({ enforce: "strict", "enforce-version": "1.2", warn: "strict" });
   const text = await rejectionOf(runPlugin(plugin, podKind, pod()));
   t.match(text, 'violates PodSecurity "restricted:latest": privileged');
 });
 
-t.test("podSecurity() exempts whom the operator names, and says so for the audit", async (t) => {
-  const labels = { enforce: "restricted" };
-  const cases: readonly (readonly [string, object, Pod])[] = [
-    ["user", { usernames: ["alice"] }, pod()],
-    ["namespace", { namespaces: ["default"] }, pod()],
-    ["runtimeClass", { runtimeClasses: ["vm"] }, pod("p", { runtimeClassName: "vm" })],
-  ];
-  for (const [sort, exemptions, subject] of cases) {
-    const plugin = pluginIn(labels, configured({ exemptions }));
-    const { annotations } = await runPlugin(plugin, podKind, subject, { user: alice });
-    t.strictSame(annotations, { "pod-security.kubernetes.io/exempt": sort }, sort);
-  }
-});
+t.test(
+  "podSecurity() exempts the configured users, namespaces and runtime classes with an audit annotation",
+  async (t) => {
+    const labels = { enforce: "restricted" };
+    const cases: readonly (readonly [string, object, Pod])[] = [
+      ["user", { usernames: ["alice"] }, pod()],
+      ["namespace", { namespaces: ["default"] }, pod()],
+      ["runtimeClass", { runtimeClasses: ["vm"] }, pod("p", { runtimeClassName: "vm" })],
+    ];
+    for (const [sort, exemptions, subject] of cases) {
+      const plugin = pluginIn(labels, configured({ exemptions }));
+      const { annotations } = await runPlugin(plugin, podKind, subject, { user: alice });
+      t.strictSame(annotations, { "pod-security.kubernetes.io/exempt": sort }, sort);
+    }
+  },
+);
 
-t.test("podSecurity() takes from the operator what namespaces leave open", async (t) => {
+t.test("podSecurity() uses the configured defaults for labels that a namespace does not set", async (t) => {
   const defaults = { enforce: "restricted", "enforce-version": "v1.24" };
   const text = await rejectionOf(
     runPlugin(pluginIn({ enforce: "baseline" }, configured({ defaults })), podKind, pod()),
@@ -120,7 +123,7 @@ t.test("podSecurity() takes from the operator what namespaces leave open", async
   t.match(text, 'violates PodSecurity "baseline:v1.24"');
 });
 
-t.test("podSecurity() tells whoever makes a namespace stricter which of its pods are not", async (t) => {
+t.test("podSecurity() warns about existing pods that violate a stricter level", async (t) => {
   const pods = ["c", "a", "b"].map((name) => [podKind, pod(name)] as const);
   const plugin = pluginIn({}, undefined, pods);
   const { warnings } = await runPlugin(plugin, namespaceKind, namespace({ enforce: "baseline" }), {
@@ -134,7 +137,7 @@ t.test("podSecurity() tells whoever makes a namespace stricter which of its pods
   t.strictSame((await runPlugin(plugin, namespaceKind, namespace({ enforce: "baseline" }), relaxed)).warnings, []);
 });
 
-t.test("podSecurity() refuses configurations that it does not understand", async (t) => {
+t.test("podSecurity() rejects an invalid configuration", async (t) => {
   const cases: readonly (readonly [object, string])[] = [
     [
       { kind: "PodSecurity" },
@@ -145,7 +148,7 @@ t.test("podSecurity() refuses configurations that it does not understand", async
       "Cannot use file:defaults.enforce: defaults.enforce: must be one of privileged, baseline, restricted",
     ],
     [{ defaults: { "warn-version": "1.2" } }, 'defaults.warn-version: must be "latest" or "v1.x"'],
-    [{ exemptions: { usernames: ["a", "a"] } }, 'exemptions.usernames[1]: "a" is in the list already'],
+    [{ exemptions: { usernames: ["a", "a"] } }, 'exemptions.usernames[1]: "a" is a duplicate'],
     [{ exemptions: { namespaces: [""] } }, "exemptions.namespaces[0]: must be a name"],
     [{ exemption: {} }, "unknown field exemption"],
   ];

@@ -14,15 +14,17 @@ import type { AdmissionAttributes, AdmissionPlugin, AdmissionRequest } from "../
 import type { CheckedPod } from "./check.ts";
 import { readPodSecurityOptions } from "./configuration.ts";
 import { detailsText, findViolations } from "./evaluate.ts";
-import { formatLevel, type ParsedPolicy, type LevelVersion, MODES, type Policy, parsePolicy } from "./level.ts";
+import { formatLevel, type LevelVersion, MODES, type ParsedPolicy, type Policy, parsePolicy } from "./level.ts";
 import { createPodSecurityMetrics } from "./metrics.ts";
 import { isSignificantUpdate } from "./pod-change.ts";
-import { warnExistingPods, isTightened } from "./present-pods.ts";
+import { isTightened, warnExistingPods } from "./present-pods.ts";
 import { hasTemplate, templateOf } from "./templates.ts";
 
 const ANNOTATION_PREFIX = "pod-security.kubernetes.io/";
 /** Subresources that do not change the security of a pod, or are not pods. */
-const IGNORED_SUBRESOURCES: ReadonlySet<string> = new Set("exec attach binding eviction log portforward proxy status".split(" "));
+const IGNORED_SUBRESOURCES: ReadonlySet<string> = new Set(
+  "exec attach binding eviction log portforward proxy status".split(" "),
+);
 
 export function podSecurity(
   deps: Pick<PluginDeps, "reader" | "clock" | "metrics" | "isFeatureEnabled" | "configuration">,
@@ -31,7 +33,11 @@ export function podSecurity(
   const { defaults, exempt } = readPodSecurityOptions(deps.configuration);
   const metrics = createPodSecurityMetrics(deps.metrics);
   const relaxed = isFeatureEnabled("UserNamespacesPodSecurityStandards");
-  const toCheckedPod = (metadata: ObjectMeta, spec: PodSpec): CheckedPod => ({ metadata, spec, relaxUserNamespaces: relaxed });
+  const toCheckedPod = (metadata: ObjectMeta, spec: PodSpec): CheckedPod => ({
+    metadata,
+    spec,
+    relaxUserNamespaces: relaxed,
+  });
 
   async function validateNamespace(request: AdmissionRequest): Promise<void> {
     const { enforce } = parsePolicy(metadataOf(request.object).labels, defaults).policy;
@@ -61,7 +67,8 @@ export function podSecurity(
     if (labelled.errors.length === 0 && modes.every((mode) => labelled.policy[mode].level === "privileged")) return;
     const target = isPod ? (request.object as Pod) : templateOf(request.object!);
     if (target?.spec === undefined) return;
-    if (isPod && request.operation === "UPDATE" && !isSignificantUpdate(target as Pod, request.oldObject as Pod)) return;
+    if (isPod && request.operation === "UPDATE" && !isSignificantUpdate(target as Pod, request.oldObject as Pod))
+      return;
     if (isExempt(target.spec)) recordExemption(request, "runtimeClass");
     else evaluatePod(request, labelled, toCheckedPod(metadataOf(target), target.spec), isPod);
   }

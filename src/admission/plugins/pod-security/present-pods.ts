@@ -4,7 +4,7 @@ import type { PodSpec } from "../../../api/core/pod-spec/schema.ts";
 import type { ObjectMeta } from "../../../api/meta/object-meta.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import type { CheckedPod } from "./check.ts";
-import { reasonsText, findViolations } from "./evaluate.ts";
+import { findViolations, reasonsText } from "./evaluate.ts";
 import { formatLevel, isStricter, type LevelVersion } from "./level.ts";
 
 /** Bounds of the evaluation, since the client waits for it. */

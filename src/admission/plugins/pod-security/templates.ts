@@ -1,4 +1,4 @@
-/** Where kinds that have pods made for them hold what these pods will be. */
+/** Finds the pod template of workload kinds. */
 import { daemonSetKind } from "../../../api/apps/daemon-set/kind.ts";
 import { deploymentKind } from "../../../api/apps/deployment/kind.ts";
 import { replicaSetKind } from "../../../api/apps/replica-set/kind.ts";
@@ -30,7 +30,7 @@ export function hasTemplate({ group, plural }: Kind): boolean {
   return KINDS.some((kind) => kind.group === group && kind.plural === plural);
 }
 
-/** Undefined where the object says nothing of its pods. */
+/** Undefined if the object has no template. */
 export function templateOf(object: ApiObject): PodTemplateSpec | undefined {
   const { spec, template } = object as { readonly spec?: Templated } & Templated;
   return template ?? spec?.template ?? spec?.jobTemplate?.spec?.template;

@@ -1,9 +1,9 @@
-/** The Kubernetes release by whose rules pods are judged: its minor number, or whichever is the latest. */
+/** The Kubernetes release whose rules apply: its minor version, or the latest. */
 export type PolicyVersion = number | "latest";
 
 export const LATEST = "latest";
 
-/** Undefined for text that is neither `latest` nor `v1.` and a number. */
+/** Undefined if the text is neither `latest` nor `v1.` and a number. */
 export function parseVersion(text: string): PolicyVersion | undefined {
   if (text === LATEST) return LATEST;
   const minor = /^v1\.(0|[1-9]\d{0,8})$/.exec(text)?.[1];

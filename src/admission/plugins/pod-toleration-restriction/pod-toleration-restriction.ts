@@ -55,7 +55,8 @@ export function podTolerationRestriction({ reader, configuration }: Pick<PluginD
       const pod = request.object as Pod;
       if (pod.spec === undefined) return undefined;
       const { tolerations: podTolerations = [] } = pod.spec;
-      const defaults = request.operation === "CREATE" ? ((await annotatedTolerations(DEFAULTS, request)) ?? cluster.default) : [];
+      const defaults =
+        request.operation === "CREATE" ? ((await annotatedTolerations(DEFAULTS, request)) ?? cluster.default) : [];
       const merged = (defaults ?? []).length === 0 ? podTolerations : mergeTolerations(defaults ?? [], podTolerations);
       const tolerations = qosClassOf(pod.spec) === "BestEffort" ? merged : mergeTolerations(merged, [MEMORY_PRESSURE]);
       return tolerations === podTolerations ? undefined : ({ ...pod, spec: { ...pod.spec, tolerations } } as Pod);

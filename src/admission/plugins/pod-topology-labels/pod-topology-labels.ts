@@ -21,7 +21,9 @@ export function podTopologyLabels({ reader }: Pick<PluginDeps, "reader">): Admis
       if (!nodeName) return undefined;
       return andThen(reader.get(nodeKind, "", nodeName, request), (node) => {
         const nodeLabels = node?.metadata?.labels ?? {};
-        const added = LABELS.flatMap((label) => (nodeLabels[label] === undefined ? [] : [[label, nodeLabels[label]] as const]));
+        const added = LABELS.flatMap((label) =>
+          nodeLabels[label] === undefined ? [] : [[label, nodeLabels[label]] as const],
+        );
         if (added.length === 0) return undefined;
         const metadata = metadataOf(object);
         return { ...object, metadata: { ...metadata, labels: { ...Object.fromEntries(added), ...metadata.labels } } };

@@ -15,11 +15,11 @@ const slow = { metadata: { name: "slow" }, value: -5, preemptionPolicy: "Never" 
 
 t.test("priority() sets the priority of a pod from its class, and keeps it on an update without one", async (t) => {
   const plugin = priority({ reader: readerOf([[priorityClassKind, slow]]) });
-  const spec = async (asked: Partial<PodSpec>) => (await runPlugin(plugin, podKind, pod(asked))).object.spec;
+  const spec = async (podSpec: Partial<PodSpec>) => (await runPlugin(plugin, podKind, pod(podSpec))).object.spec;
   t.match(await spec({ priorityClassName: "slow" }), { priority: -5, preemptionPolicy: "Never" });
   t.match(await spec({}), { priority: 0, preemptionPolicy: "PreemptLowerPriority" });
   t.match(await spec({ priorityClassName: "system-node-critical" }), { priority: 2_000_001_000 });
-  const why = async (asked: Partial<PodSpec>) => await rejectionOf(runPlugin(plugin, podKind, pod(asked)));
+  const why = async (podSpec: Partial<PodSpec>) => await rejectionOf(runPlugin(plugin, podKind, pod(podSpec)));
   t.equal(
     await why({ priorityClassName: "none" }),
     'pods "web" is forbidden: no PriorityClass with name none was found',

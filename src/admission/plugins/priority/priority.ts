@@ -25,7 +25,9 @@ export function priority({ reader }: { readonly reader: ObjectReader }): Admissi
       if (request.kind.plural !== podKind.plural) return undefined;
       const pod = request.object as Pod;
       if (pod.spec === undefined) return undefined;
-      return request.operation === "CREATE" ? setPriority(request, pod, pod.spec, reader) : keepPriority(pod, request.oldObject);
+      return request.operation === "CREATE"
+        ? setPriority(request, pod, pod.spec, reader)
+        : keepPriority(pod, request.oldObject);
     },
     validate(request) {
       if (request.kind.plural !== priorityClassKind.plural) return;
@@ -74,11 +76,19 @@ interface ResolvedPriority {
 
 const NO_CLASS: PriorityClass = { value: 0 };
 
-function resolvedPriority({ metadata, value, preemptionPolicy = "PreemptLowerPriority" }: PriorityClass): ResolvedPriority {
+function resolvedPriority({
+  metadata,
+  value,
+  preemptionPolicy = "PreemptLowerPriority",
+}: PriorityClass): ResolvedPriority {
   return { name: metadata?.name ?? "", value, preemptionPolicy };
 }
 
-function findClass(name: string, reader: ObjectReader, request: AdmissionRequest): MaybePromise<ResolvedPriority | undefined> {
+function findClass(
+  name: string,
+  reader: ObjectReader,
+  request: AdmissionRequest,
+): MaybePromise<ResolvedPriority | undefined> {
   return andThen(reader.get(priorityClassKind, "", name, request), (found) => {
     if (found !== undefined) return resolvedPriority(found);
     const value = Object.hasOwn(SYSTEM_CLASSES, name) ? SYSTEM_CLASSES[name] : undefined;

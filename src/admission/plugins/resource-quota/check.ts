@@ -18,7 +18,7 @@ import { metadataOf, newForbidden } from "../../chain/attributes.ts";
 import type { AdmissionRequest } from "../../chain/plugin.ts";
 import type { LimitedResource } from "./configuration.ts";
 import type { Evaluator } from "./evaluator.ts";
-import { type Scope, scopesOf, formatScopes } from "./scopes.ts";
+import { formatScopes, type Scope, scopesOf } from "./scopes.ts";
 
 /**
  * Returns the quotas with the usage after the request; `quotas` itself if the usage does not change. Throws a
@@ -43,7 +43,10 @@ export function checkRequest(
 
 /** Whether the quota limits resources of such objects and its scopes match this one. */
 export function appliesTo(quota: ResourceQuota, object: ApiObject, evaluator: Evaluator): boolean {
-  return limitedResourcesOf(quota, evaluator).length > 0 && scopesOf(quota).every((scope) => evaluator.matchesScope(scope, object));
+  return (
+    limitedResourcesOf(quota, evaluator).length > 0 &&
+    scopesOf(quota).every((scope) => evaluator.matchesScope(scope, object))
+  );
 }
 
 /** A quota without status does not limit anything yet. */

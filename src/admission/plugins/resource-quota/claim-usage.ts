@@ -50,11 +50,16 @@ function roundUp(text: string | undefined): Quantity | undefined {
 }
 
 /** During a change of the class, the claim counts for both classes. */
-function matchesAttributesClass(scope: ScopedResourceSelectorRequirement, { spec, status }: PersistentVolumeClaim): boolean {
+function matchesAttributesClass(
+  scope: ScopedResourceSelectorRequirement,
+  { spec, status }: PersistentVolumeClaim,
+): boolean {
   const names = [
     spec?.volumeAttributesClassName,
     status?.currentVolumeAttributesClassName,
     status?.modifyVolumeStatus?.targetVolumeAttributesClassName,
   ].filter((name) => name !== undefined && name !== "");
-  return names.length === 0 ? matchesScopeValue(scope, undefined) : names.some((name) => matchesScopeValue(scope, name));
+  return names.length === 0
+    ? matchesScopeValue(scope, undefined)
+    : names.some((name) => matchesScopeValue(scope, name));
 }

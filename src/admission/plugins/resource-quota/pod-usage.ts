@@ -12,7 +12,11 @@ import { matchesScopeValue, type Scope } from "./scopes.ts";
 const COMPUTE_RESOURCES = ["cpu", "memory", "ephemeral-storage"];
 const REQUESTS = "requests.";
 const LIMITS = "limits.";
-const RESOURCES = ["count/pods", "pods", ...COMPUTE_RESOURCES.flatMap((name) => [name, REQUESTS + name, LIMITS + name])];
+const RESOURCES = [
+  "count/pods",
+  "pods",
+  ...COMPUTE_RESOURCES.flatMap((name) => [name, REQUESTS + name, LIMITS + name]),
+];
 /** If a quota limits one of these, each container must specify it, as in Kubernetes. */
 const REQUIRED_RESOURCES = ["cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"];
 
@@ -26,7 +30,7 @@ export const podEvaluator: Evaluator<Pod> = {
     isHugePages(withoutRequests(resource)) ||
     (resource.startsWith(REQUESTS) && !isKubernetesResource(resource)),
   usage: (pod) => usageOf(pod),
-  matchesScope: isWithin,
+  matchesScope,
   missing({ spec }, limited) {
     const required = limited.filter((name) => REQUIRED_RESOURCES.includes(name)).sort();
     const silent = new Map<string, Set<string>>();

@@ -19,7 +19,7 @@ import {
 } from "../../../testing/admission/admission-fixture.ts";
 import type { PluginConfiguration } from "../../chain/factory.ts";
 import type { ObjectWriter } from "../../chain/plugin.ts";
-import { evaluatorOf } from "./evaluator.ts";
+import { evaluatorOf } from "./evaluators.ts";
 import { resourceQuota } from "./resource-quota.ts";
 
 type Amounts = Readonly<Record<string, string>>;
@@ -41,7 +41,7 @@ function limiting(limitedResources: readonly object[]): PluginConfiguration {
 
 interface Result {
   readonly why: string;
-  /** What was written, by quota. */
+  /** The usage that was written, by quota. */
   readonly used: Readonly<Record<string, Amounts>>;
 }
 
@@ -49,7 +49,7 @@ async function charge<T extends ApiObject>(
   quotas: readonly ResourceQuota[],
   kind: Kind<T>,
   object: T,
-  asked: RequestFields = {},
+  fields: RequestFields = {},
   configuration?: PluginConfiguration,
 ): Promise<Result> {
   const used: Record<string, Amounts> = {};
@@ -62,10 +62,10 @@ async function charge<T extends ApiObject>(
   };
   const present = quotas.map((quota) => [resourceQuotaKind, quota] as const);
   const plugin = resourceQuota(pluginDeps(present, { writer: writer as ObjectWriter, configuration }));
-  return { why: await rejectionOf(runPlugin(plugin, kind, object, asked)), used };
+  return { why: await rejectionOf(runPlugin(plugin, kind, object, fields)), used };
 }
 
-t.test("resourceQuota charges what is asked for to every quota of the namespace that limits it", async (t) => {
+t.test("resourceQuota charges the requested resources to every matching quota of the namespace", async (t) => {
   const quotas = [
     quotaOf({ pods: "2", "requests.cpu": "1" }, { pods: "1", "requests.cpu": "500m" }),
     quotaOf({ "limits.memory": "2Gi" }, { "limits.memory": "1Gi" }, {}, "memory"),
@@ -76,28 +76,28 @@ t.test("resourceQuota charges what is asked for to every quota of the namespace 
     why: "",
     used: { quota: { pods: "2", "requests.cpu": "750m" }, memory: { "limits.memory": "1536Mi" } },
   });
-  t.same((await charge(quotas, podKind, pod({}, resources), { dryRun: true })).used, {}, "nothing for a dry run");
+  t.same((await charge(quotas, podKind, pod({}, resources), { dryRun: true })).used, {}, "a dry run is not charged");
 });
 
-t.test("resourceQuota refuses what exceeds a quota, and writes nothing then", async (t) => {
+t.test("resourceQuota rejects a request that exceeds a quota, without charging any", async (t) => {
   const quotas = [
     quotaOf({ pods: "9", cpu: "1", memory: "1Gi" }, { pods: "1", cpu: "900m", memory: "1Gi" }),
     quotaOf({ "count/pods": "5" }, { "count/pods": "1" }, {}, "second"),
   ];
-  const asked = pod({}, { requests: { cpu: "200m", memory: "1Mi" } });
-  t.same(await charge(quotas, podKind, asked), {
+  const tooLarge = pod({}, { requests: { cpu: "200m", memory: "1Mi" } });
+  t.same(await charge(quotas, podKind, tooLarge), {
     why:
       'pods "web" is forbidden: exceeded quota: quota, requested: cpu=200m,memory=1Mi, ' +
       "used: cpu=900m,memory=1Gi, limited: cpu=1,memory=1Gi",
     used: {},
   });
   t.same(
-    (await charge(quotas, podKind, asked, { dryRun: true })).why.slice(0, 40),
+    (await charge(quotas, podKind, tooLarge, { dryRun: true })).why.slice(0, 40),
     'pods "web" is forbidden: exceeded quota:',
   );
 });
 
-t.test("resourceQuota wants every container to say what it needs where that is limited", async (t) => {
+t.test("resourceQuota requires that each container specifies a limited resource", async (t) => {
   const quotas = [
     quotaOf({ "requests.cpu": "9", "limits.memory": "9Gi" }, { "requests.cpu": "0", "limits.memory": "0" }),
   ];
@@ -109,7 +109,7 @@ t.test("resourceQuota wants every container to say what it needs where that is l
   );
 });
 
-t.test("resourceQuota waits until it is known what is used", async (t) => {
+t.test("resourceQuota rejects requests while the usage of a quota is unknown", async (t) => {
   const { why } = await charge(
     [quotaOf({ pods: "1", cpu: "1" }, { cpu: "0" })],
     podKind,
@@ -117,7 +117,7 @@ t.test("resourceQuota waits until it is known what is used", async (t) => {
   );
   t.equal(why, 'pods "web" is forbidden: status unknown for quota: quota, resources: cpu,pods');
   const unseen = { ...quotaOf({ pods: "0" }, {}), status: undefined };
-  t.equal((await charge([unseen], podKind, pod())).why, "", "a quota that nobody has seen limits nothing yet");
+  t.equal((await charge([unseen], podKind, pod())).why, "", "a quota without status does not limit anything");
 });
 
 const affinity = { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ namespaces: ["other"] }] } };
@@ -142,17 +142,17 @@ const scopeCases: readonly (readonly [object, Pod, boolean])[] = [
 function selector(operator: string, values: readonly string[]): object {
   return { matchExpressions: [{ scopeName: "PriorityClass", operator, values }] };
 }
-t.test("resourceQuota counts what lies within all scopes of a quota", async (t) => {
+t.test("resourceQuota counts objects that match all scopes of a quota", async (t) => {
   for (const [spec, object, isCounted] of scopeCases) {
     const { used } = await charge([quotaOf({ pods: "9" }, { pods: "0" }, spec)], podKind, object);
     t.same(used, isCounted ? { quota: { pods: "1" } } : {}, JSON.stringify([spec, object.spec]));
   }
   const map = { metadata: { name: "m", namespace: "default" } };
   const scoped = quotaOf({ configmaps: "0" }, { configmaps: "0" }, { scopes: ["BestEffort"] });
-  t.equal((await charge([scoped], configMapKind, map)).why, "", "scopes are of pods");
+  t.equal((await charge([scoped], configMapKind, map)).why, "", "scopes do not apply to config maps");
 });
 
-t.test("evaluatorOf() counts of each kind what quotas may name", (t) => {
+t.test("evaluatorOf() returns the usage of each kind", (t) => {
   const usage = <T extends ApiObject>(kind: Kind<T>, object: object): Amounts =>
     Object.fromEntries(
       [...(evaluatorOf(kind)?.usage(object as ApiObject) ?? [])]
@@ -198,7 +198,7 @@ t.test("evaluatorOf() counts of each kind what quotas may name", (t) => {
   t.end();
 });
 
-t.test("resourceQuota charges an update by what it changes", async (t) => {
+t.test("resourceQuota charges only the increase of an update", async (t) => {
   const claim = (storage: string): PersistentVolumeClaim =>
     ({
       metadata: { name: "c", namespace: "default" },
@@ -209,7 +209,7 @@ t.test("resourceQuota charges an update by what it changes", async (t) => {
   const update = (from: string, to: string) =>
     charge(quotas, persistentVolumeClaimKind, claim(to), { oldObject: claim(from) });
   t.same((await update("1Gi", "3Gi")).used, { quota: { persistentvolumeclaims: "1", "requests.storage": "10Gi" } });
-  t.same((await update("3Gi", "1Gi")).used, {}, "what became less is counted out by the controller");
+  t.same((await update("3Gi", "1Gi")).used, {}, "the controller subtracts a decrease");
   t.same((await update("1Gi", "1Gi")).used, {});
   t.match((await update("1Gi", "4Gi")).why, "requested: requests.storage=3Gi, used: requests.storage=8Gi");
   const sized = (cpu: string): Pod => pod({}, { requests: { cpu } });
@@ -219,7 +219,7 @@ t.test("resourceQuota charges an update by what it changes", async (t) => {
   t.match((await charge(full, podKind, sized("3"), resize)).why, "exceeded quota");
 });
 
-t.test("resourceQuota keeps what is limited by default for those whom a quota covers", async (t) => {
+t.test("resourceQuota rejects limited resources that no quota covers", async (t) => {
   const matchScopes = [{ scopeName: "PriorityClass", operator: "In", values: ["high"] }];
   const limited = limiting([
     { resource: "persistentvolumeclaims", matchContains: ["gold.storageclass"] },
@@ -243,7 +243,7 @@ t.test("resourceQuota keeps what is limited by default for those whom a quota co
   t.equal((await charge([covering], podKind, high, {}, limited)).why, "");
 });
 
-t.test("resourceQuota says what is wrong with its configuration", (t) => {
+t.test("resourceQuota rejects an invalid configuration", (t) => {
   const make = (configuration: PluginConfiguration) => () => resourceQuota(pluginDeps([], { configuration }));
   t.throws(make(limiting([{ matchContains: ["a"] }])), {
     message: "Cannot use file:limitedResources[0].resource: limitedResources[0].resource: it is missing",

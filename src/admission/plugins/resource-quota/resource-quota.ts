@@ -5,7 +5,7 @@ import type { PluginDeps } from "../../chain/factory.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../../chain/plugin.ts";
 import { QuotaCharger } from "./charge.ts";
 import { readLimitedResources } from "./configuration.ts";
-import { evaluatorOf } from "./evaluator.ts";
+import { evaluatorOf } from "./evaluators.ts";
 
 type Deps = Pick<PluginDeps, "reader" | "writer" | "clock" | "stopping" | "configuration">;
 

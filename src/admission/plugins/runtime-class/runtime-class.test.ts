@@ -20,13 +20,13 @@ t.test("runtimeClass() sets the overhead, node selector and tolerations of the r
   };
   const present = [heavy, placed].map((one) => [runtimeClassKind, one] as const);
   const plugin = runtimeClass({ reader: readerOf(present) });
-  const spec = async (asked: Partial<PodSpec>) => (await runPlugin(plugin, podKind, pod(asked))).object.spec;
+  const spec = async (podSpec: Partial<PodSpec>) => (await runPlugin(plugin, podKind, pod(podSpec))).object.spec;
   t.same((await spec({ runtimeClassName: "heavy" }))?.overhead, { cpu: "1" });
   t.match(await spec({ runtimeClassName: "placed", nodeSelector: { a: "b" } }), {
     nodeSelector: { a: "b", vm: "yes" },
     tolerations: [{ key: "vm" }],
   });
-  const why = async (asked: Partial<PodSpec>) => await rejectionOf(runPlugin(plugin, podKind, pod(asked)));
+  const why = async (podSpec: Partial<PodSpec>) => await rejectionOf(runPlugin(plugin, podKind, pod(podSpec)));
   t.match(await why({ runtimeClassName: "none" }), /pod rejected: RuntimeClass "none" not found/);
   t.match(await why({ overhead: { cpu: "1" } }), /without corresponding RuntimeClass defined Overhead/);
   t.match(await why({ runtimeClassName: "heavy", overhead: { cpu: "2" } }), /doesn't match RuntimeClass/);

@@ -38,7 +38,8 @@ export function runtimeClass({ reader }: { readonly reader: ObjectReader }): Adm
   async function validateOverhead(pod: Pod, request: AdmissionRequest): Promise<void> {
     const overhead = (await findClass(pod, reader, request))?.overhead;
     if (overhead !== undefined) {
-      if (!semanticEqual(resourceList, pod.spec?.overhead, overhead.podFixed)) throw newForbidden(request, OVERHEAD_DIFFERS);
+      if (!semanticEqual(resourceList, pod.spec?.overhead, overhead.podFixed))
+        throw newForbidden(request, OVERHEAD_DIFFERS);
     } else if (hasOverhead(pod)) {
       throw newForbidden(request, "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead");
     }

@@ -27,7 +27,7 @@ function plugin(...accounts: readonly ServiceAccount[]) {
   return serviceAccount(pluginDeps(present));
 }
 
-t.test("serviceAccount() gives pods an account, and its containers what to speak to the API with", async (t) => {
+t.test("serviceAccount() sets the default service account and mounts its token in all containers", async (t) => {
   const two = [
     { name: "a", image: "i" },
     { name: "b", image: "i", volumeMounts: [{ name: "mine", mountPath: MOUNT_PATH }] },
@@ -61,7 +61,7 @@ t.test("serviceAccount() gives pods an account, and its containers what to speak
   t.equal(containers[1]?.volumeMounts?.length, 1, "a mount that is there already stays");
 });
 
-t.test("serviceAccount() mounts nothing where the pod, or else its account, says so", async (t) => {
+t.test("serviceAccount() mounts no token if the pod, or else its account, disables it", async (t) => {
   const off = { automountServiceAccountToken: false };
   const on = { automountServiceAccountToken: true };
   const cases: readonly (readonly [object, object, number])[] = [
@@ -76,7 +76,7 @@ t.test("serviceAccount() mounts nothing where the pod, or else its account, says
   }
 });
 
-t.test("serviceAccount() gives pods their account's pull secrets, unless they have some", async (t) => {
+t.test("serviceAccount() adds the pull secrets of the account to pods without any", async (t) => {
   const one = plugin(account("builder", { imagePullSecrets: [{ name: "registry" }] }));
   const { object } = await runPlugin(one, podKind, pod({ serviceAccountName: "builder" }));
   t.strictSame(object.spec?.imagePullSecrets, [{ name: "registry" }]);
@@ -84,17 +84,17 @@ t.test("serviceAccount() gives pods their account's pull secrets, unless they ha
   t.strictSame((await runPlugin(one, podKind, pod(own))).object.spec?.imagePullSecrets, [{ name: "mine" }]);
 });
 
-t.test("serviceAccount() refuses pods whose account does not exist", async (t) => {
+t.test("serviceAccount() rejects pods whose account does not exist", async (t) => {
   t.equal(
-    await rejectionOf(runPlugin(plugin(account("default")), podKind, pod({ serviceAccountName: "nobody" }))),
-    'pods "p" is forbidden: error looking up service account default/nobody: serviceaccount "nobody" not found',
+    await rejectionOf(runPlugin(plugin(account("default")), podKind, pod({ serviceAccountName: "missing" }))),
+    'pods "p" is forbidden: error looking up service account default/missing: serviceaccount "missing" not found',
   );
 });
 
-t.test("serviceAccount() waits a moment for the default account of a new namespace", async (t) => {
+t.test("serviceAccount() waits for the default account of a new namespace", async (t) => {
   const deps = pluginDeps();
-  let asked = 0;
-  const get = async () => (++asked < 3 ? undefined : account("default")) as never;
+  let reads = 0;
+  const get = async () => (++reads < 3 ? undefined : account("default")) as never;
   const waits: number[] = [];
   const clock = { ...deps.clock, sleep: async (ms: number) => void waits.push(ms) };
   const late = serviceAccount({ ...deps, clock: clock as never, reader: { ...deps.reader, get } });
@@ -102,7 +102,7 @@ t.test("serviceAccount() waits a moment for the default account of a new namespa
   t.strictSame(waits, [150, 150]);
 });
 
-t.test("serviceAccount() gives what a node runs by itself nothing, and lets it use nothing", async (t) => {
+t.test("serviceAccount() mounts no token in mirror pods and rejects references of theirs", async (t) => {
   const mirror = { "kubernetes.io/config.mirror": "hash" };
   t.strictSame((await runPlugin(plugin(), podKind, pod({}, mirror))).object, pod({}, mirror));
   const cases: readonly (readonly [object, string])[] = [
@@ -127,33 +127,36 @@ t.test("serviceAccount() gives what a node runs by itself nothing, and lets it u
   }
 });
 
-t.test("serviceAccount() holds pods to the secrets that their account names, where it wants that", async (t) => {
-  const strict = { "kubernetes.io/enforce-mountable-secrets": "true" };
-  const named = { secrets: [{ name: "known" }], imagePullSecrets: [{ name: "registry" }] };
-  const one = plugin(account("default", named, strict));
-  const env = (name: string) => [{ name: "E", valueFrom: { secretKeyRef: { name, key: "k" } } }];
-  const tail = "is not allowed because service account default does not reference that";
-  const cases: readonly (readonly [object, string])[] = [
-    [{ containers: [{ name: "a", image: "i", env: env("known") }], imagePullSecrets: [{ name: "registry" }] }, ""],
-    [
-      { volumes: [{ name: "v", secret: { secretName: "other" } }] },
-      `volume with secret.secretName="other" ${tail} secret`,
-    ],
-    [
-      { containers: [{ name: "a", image: "i", env: env("other") }] },
-      `container a with envVar E referencing secret.secretName="other" ${tail} secret`,
-    ],
-    [
-      { initContainers: [{ name: "b", image: "i", envFrom: [{ secretRef: { name: "other" } }] }] },
-      `init container b with envFrom referencing secret.secretName="other" ${tail} secret`,
-    ],
-    [{ imagePullSecrets: [{ name: "other" }] }, `imagePullSecrets[0].name="other" ${tail} imagePullSecret`],
-  ];
-  for (const [spec, text] of cases) {
-    const said = await rejectionOf(runPlugin(one, podKind, pod(spec)));
-    t.equal(said, text === "" ? "" : `pods "p" is forbidden: ${text}`);
-  }
-  const debugged = pod({ serviceAccountName: "default", ephemeralContainers: [{ name: "d", env: env("other") }] });
-  const asked = { oldObject: pod({ serviceAccountName: "default" }), subresource: "ephemeralcontainers" };
-  t.match(await rejectionOf(runPlugin(one, podKind, debugged, asked)), "ephemeral container d with envVar E");
-});
+t.test(
+  "serviceAccount() rejects secrets that the account does not list, if it enforces mountable secrets",
+  async (t) => {
+    const strict = { "kubernetes.io/enforce-mountable-secrets": "true" };
+    const named = { secrets: [{ name: "known" }], imagePullSecrets: [{ name: "registry" }] };
+    const one = plugin(account("default", named, strict));
+    const env = (name: string) => [{ name: "E", valueFrom: { secretKeyRef: { name, key: "k" } } }];
+    const tail = "is not allowed because service account default does not reference that";
+    const cases: readonly (readonly [object, string])[] = [
+      [{ containers: [{ name: "a", image: "i", env: env("known") }], imagePullSecrets: [{ name: "registry" }] }, ""],
+      [
+        { volumes: [{ name: "v", secret: { secretName: "other" } }] },
+        `volume with secret.secretName="other" ${tail} secret`,
+      ],
+      [
+        { containers: [{ name: "a", image: "i", env: env("other") }] },
+        `container a with envVar E referencing secret.secretName="other" ${tail} secret`,
+      ],
+      [
+        { initContainers: [{ name: "b", image: "i", envFrom: [{ secretRef: { name: "other" } }] }] },
+        `init container b with envFrom referencing secret.secretName="other" ${tail} secret`,
+      ],
+      [{ imagePullSecrets: [{ name: "other" }] }, `imagePullSecrets[0].name="other" ${tail} imagePullSecret`],
+    ];
+    for (const [spec, text] of cases) {
+      const said = await rejectionOf(runPlugin(one, podKind, pod(spec)));
+      t.equal(said, text === "" ? "" : `pods "p" is forbidden: ${text}`);
+    }
+    const debugged = pod({ serviceAccountName: "default", ephemeralContainers: [{ name: "d", env: env("other") }] });
+    const fields = { oldObject: pod({ serviceAccountName: "default" }), subresource: "ephemeralcontainers" };
+    t.match(await rejectionOf(runPlugin(one, podKind, debugged, fields)), "ephemeral container d with envVar E");
+  },
+);

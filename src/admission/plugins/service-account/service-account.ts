@@ -63,8 +63,8 @@ export function serviceAccount({ reader, clock, random }: Deps): AdmissionPlugin
       const { spec } = pod;
       return andThen(getAccount(spec, request, { reader, clock }), (account) => {
         if (!enforcesMountableSecrets(account)) return;
-        const why = findForbiddenSecret(spec, account, request.operation === "UPDATE");
-        if (why !== undefined) throw newForbidden(request, why);
+        const reason = findForbiddenSecret(spec, account, request.operation === "UPDATE");
+        if (reason !== undefined) throw newForbidden(request, reason);
       });
     },
   };
