@@ -25,7 +25,7 @@ t.test("kubernetesGroup() and svcGroup() convert between the aliases of a group"
   for (const group of ["", "apps", "example.com"]) t.same([kubernetesGroup(group), svcGroup(group)], [group, group]);
 });
 
-t.test("parseApiVersion() parses "version" and "group/version" and rejects other text", async (t) => {
+t.test("parseApiVersion() parses VERSION and GROUP/VERSION and rejects other text", async (t) => {
   t.same(parseApiVersion("v1"), { group: "", version: "v1" });
   t.same(parseApiVersion("apps/v1"), { group: "apps", version: "v1" });
   for (const bad of ["", "/v1", "apps/", "a/b/c"]) t.equal(parseApiVersion(bad), undefined, bad);

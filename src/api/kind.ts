@@ -35,6 +35,8 @@ export interface Kind<T extends ApiObject = ApiObject> {
   rowConditions?(object: T): readonly RowCondition[];
   /** Field selectors this kind answers besides `metadata.name` and `metadata.namespace`: label → value in an object. */
   readonly selectableFields: Readonly<Record<string, FieldSelectorValue<T>>>;
+  /** Those of `selectableFields` that the watch cache has an index for. */
+  readonly indexedFields?: readonly string[];
   /** What is said to who asks for another field, where it is not what most kinds say. */
   readonly unsupportedFieldMessage?: (field: string) => string;
   readonly strategy: Strategy<T>;
@@ -167,6 +169,11 @@ export interface Requester {
   readonly extra: Readonly<Record<string, readonly string[]>>;
 }
 
+/** Flags of the server that strategies depend on. */
+export interface StrategySettings {
+  /** `--event-ttl`; events never expire when absent. */
+  readonly eventTtlSeconds?: number | undefined;
+}
 /** What a kind does on writes, beyond its schema. All functions are pure: they return a new object or the same one. */
 export interface Strategy<T> {
   /** Defaults that depend on more than the field itself; runs after the schema's own. */
@@ -204,6 +211,8 @@ export interface Strategy<T> {
   prepareForDelete?(object: T, now: string): T;
   /** Why the object may not be deleted; undefined when it may. */
   validateDelete?(object: T): string | undefined;
-  /** Seconds after which the store forgets the object (Events). */
-  ttlSeconds?(object: T): number | undefined;
+  /** Seconds after which the store deletes the object (Events); undefined for never. */
+  ttlSeconds?(object: T, settings: StrategySettings): number | undefined;
+  /** Whether the object has finalizers in its spec, which a deletion waits for as well (Namespaces). */
+  hasSpecFinalizers?(object: T): boolean;
 }

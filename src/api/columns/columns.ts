@@ -24,23 +24,23 @@ export const ageColumn: Column<ApiObject> = {
 type Cell<T> = Column<T>["cell"];
 
 /** A column that every `kubectl get` shows. Its type is `string` whatever its cells are, as in Kubernetes. */
-export function column<T>(name: string, cell: Cell<T>, description = ""): Column<T> {
-  return { name, type: "string", priority: 0, description, cell };
+export function column<T>(name: string, cell: Cell<T>): Column<T> {
+  return { name, type: "string", priority: 0, cell };
 }
 
 /** A column that only `-o wide` shows. */
-export function wideColumn<T>(name: string, cell: Cell<T>, description = ""): Column<T> {
-  return { name, type: "string", priority: 1, description, cell };
+export function wideColumn<T>(name: string, cell: Cell<T>): Column<T> {
+  return { name, type: "string", priority: 1, cell };
 }
 
 /** A column of whole numbers that every `kubectl get` shows. */
-export function integerColumn<T>(name: string, cell: (object: T) => number, description = ""): Column<T> {
-  return { name, type: "integer", priority: 0, description, cell };
+export function integerColumn<T>(name: string, cell: (object: T) => number): Column<T> {
+  return { name, type: "integer", priority: 0, cell };
 }
 
 /** A column that says yes or no. */
-export function booleanColumn<T>(name: string, cell: (object: T) => boolean, description = ""): Column<T> {
-  return { name, type: "boolean", priority: 0, description, cell };
+export function booleanColumn<T>(name: string, cell: (object: T) => boolean): Column<T> {
+  return { name, type: "boolean", priority: 0, cell };
 }
 
 /** What kinds without columns of their own show beside the name. */

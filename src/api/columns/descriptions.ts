@@ -1,4 +1,4 @@
-/** What each column of a table means, in the words that clients of Kubernetes know: they are part of its tables. */
+/** Descriptions of table columns. Servers of Kubernetes send these texts, the field documentation, in `columnDefinitions`. */
 
 /** `metadata.name`. */
 export const NAME_DESCRIPTION =
@@ -20,6 +20,12 @@ export const columnDescriptions: Readonly<Record<string, Readonly<Record<string,
   APIService: {
     Service: "The reference to the service that hosts this API endpoint.",
     Available: "Whether this service is available.",
+  },
+  CertificateSigningRequest: {
+    SignerName: "The signer that the request is for.",
+    Requestor: "The user that created the request.",
+    RequestedDuration: "The requested validity of the certificate.",
+    Condition: "The conditions of the request.",
   },
   CSIDriver: {
     AttachRequired:
@@ -124,6 +130,10 @@ export const columnDescriptions: Readonly<Record<string, Readonly<Record<string,
       "you. More info: " +
       "https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors",
   },
+  CSIStorageCapacity: {
+    StorageClassName: "The storage class that the capacity is for.",
+    Capacity: "The available capacity.",
+  },
   DaemonSet: {
     Desired:
       "The total number of nodes that should be running the daemon pod (including nodes correctly running " +
@@ -161,6 +171,9 @@ export const columnDescriptions: Readonly<Record<string, Readonly<Record<string,
     Selector:
       "Label selector for pods. Existing ReplicaSets whose pods are selected by this will be the ones " +
       "affected by this deployment.",
+  },
+  Endpoints: {
+    Endpoints: "Addresses and ports that are ready.",
   },
   EndpointSlice: {
     AddressType:
@@ -239,6 +252,9 @@ export const columnDescriptions: Readonly<Record<string, Readonly<Record<string,
     Controller: "Controller that is responsible for handling this class",
     Parameters: "A reference to a resource with additional parameters",
   },
+  IPAddress: {
+    ParentRef: "The object that the address is allocated to.",
+  },
   Job: {
     Status: "Status of the job.",
     Completions:
@@ -256,6 +272,9 @@ export const columnDescriptions: Readonly<Record<string, Readonly<Record<string,
     Holder:
       "holderIdentity contains the identity of the holder of a current lease. If Coordinated Leader Election " +
       "is used, the holder identity must be equal to the elected LeaseCandidate.metadata.name field.",
+  },
+  MutatingWebhookConfiguration: {
+    Webhooks: "Webhooks indicates the number of webhooks registered in this configuration",
   },
   Namespace: {
     Status: "The status of the namespace",
@@ -382,6 +401,10 @@ export const columnDescriptions: Readonly<Record<string, Readonly<Record<string,
       "preemptionPolicy is the Policy for preempting pods with lower priority. One of Never, " +
       "PreemptLowerPriority. Defaults to PreemptLowerPriority if unset.",
   },
+  PriorityLevelConfiguration: {
+    Type: "Whether the requests of this level are limited.",
+    NominalConcurrencyShares: "The level's share of the server's concurrency limit.",
+  },
   ReplicaSet: {
     Desired:
       "Replicas is the number of desired pods. This is a pointer to distinguish between explicit zero and " +
@@ -507,6 +530,10 @@ export const columnDescriptions: Readonly<Record<string, Readonly<Record<string,
     Ready: "Number of the pod with ready state",
     Containers: "Names of each container in the template.",
     Images: "Images referenced by each container in the template.",
+  },
+  StorageClass: {
+    Provisioner: "The provisioner that creates volumes of this class.",
+    ReclaimPolicy: "The reclaim policy of volumes of this class.",
   },
   ValidatingAdmissionPolicy: {
     Validations: "Validations indicates the number of validation rules defined in this configuration",

@@ -75,17 +75,14 @@ function subjectsOf({ subjects = [] }: Binding, kind: string): readonly Subject[
 
 export const bindingColumns: readonly Column<Binding>[] = [
   nameColumn,
-  column("Role", ({ roleRef }) => `${roleRef.kind}/${roleRef.name}`, "What is granted."),
+  column("Role", ({ roleRef }) => `${roleRef.kind}/${roleRef.name}`),
   ageColumn,
-  wideColumn("Users", (object) => namesOf(subjectsOf(object, "User")), "The users it is granted to."),
-  wideColumn("Groups", (object) => namesOf(subjectsOf(object, "Group")), "The groups it is granted to."),
-  wideColumn(
-    "ServiceAccounts",
-    (object) =>
-      subjectsOf(object, "ServiceAccount")
-        .map(({ namespace = "", name }) => `${namespace}/${name}`)
-        .join(", "),
-    "The accounts it is granted to.",
+  wideColumn("Users", (object) => namesOf(subjectsOf(object, "User"))),
+  wideColumn("Groups", (object) => namesOf(subjectsOf(object, "Group"))),
+  wideColumn("ServiceAccounts", (object) =>
+    subjectsOf(object, "ServiceAccount")
+      .map(({ namespace = "", name }) => `${namespace}/${name}`)
+      .join(", "),
   ),
 ];
 

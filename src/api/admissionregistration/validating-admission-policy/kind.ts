@@ -27,7 +27,7 @@ export const validatingAdmissionPolicyKind: Kind<ValidatingAdmissionPolicy> = {
   schema: validatingAdmissionPolicy,
   columns: [
     nameColumn,
-    integerColumn("Validations", (object) => (object.spec?.validations ?? []).length, "How many rules it has."),
+    integerColumn("Validations", (object) => (object.spec?.validations ?? []).length),
     column("ParamKind", ({ spec }) => {
       const { apiVersion = "", kind = "" } = spec?.paramKind ?? {};
       return spec?.paramKind === undefined ? "<unset>" : `${apiVersion}/${kind}`;

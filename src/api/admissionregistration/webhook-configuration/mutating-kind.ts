@@ -34,11 +34,7 @@ export const mutatingWebhookConfigurationKind: Kind<MutatingWebhookConfiguration
   subresources: [],
   storageName: "mutatingwebhookconfigurations",
   schema: mutatingWebhookConfiguration,
-  columns: [
-    nameColumn,
-    integerColumn("Webhooks", (object) => (object.webhooks ?? []).length, "How many webhooks it has."),
-    ageColumn,
-  ],
+  columns: [nameColumn, integerColumn("Webhooks", (object) => (object.webhooks ?? []).length), ageColumn],
   selectableFields: {},
   strategy,
 };

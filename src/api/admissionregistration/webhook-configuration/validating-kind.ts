@@ -28,11 +28,7 @@ export const validatingWebhookConfigurationKind: Kind<ValidatingWebhookConfigura
   subresources: [],
   storageName: "validatingwebhookconfigurations",
   schema: validatingWebhookConfiguration,
-  columns: [
-    nameColumn,
-    integerColumn("Webhooks", (object) => (object.webhooks ?? []).length, "How many webhooks it has."),
-    ageColumn,
-  ],
+  columns: [nameColumn, integerColumn("Webhooks", (object) => (object.webhooks ?? []).length), ageColumn],
   selectableFields: {},
   strategy,
 };

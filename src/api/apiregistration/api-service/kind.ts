@@ -29,12 +29,10 @@ export const apiServiceKind: Kind<APIService> = {
   allowsAnyFinalizer: true,
   columns: [
     nameColumn,
-    column(
-      "Service",
-      ({ spec }) => (spec?.service === undefined ? "Local" : `${spec.service.namespace}/${spec.service.name}`),
-      "The service behind which the API is.",
+    column("Service", ({ spec }) =>
+      spec?.service === undefined ? "Local" : `${spec.service.namespace}/${spec.service.name}`,
     ),
-    column("Available", availableText, "Whether the API can be asked."),
+    column("Available", availableText),
     ageColumn,
   ],
   selectableFields: {},

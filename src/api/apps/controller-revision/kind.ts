@@ -26,12 +26,7 @@ export const controllerRevisionKind: Kind<ControllerRevision> = {
   subresources: [],
   storageName: "controllerrevisions",
   schema: controllerRevision,
-  columns: [
-    nameColumn,
-    column("Controller", controllerOf, "Whose past it keeps."),
-    column("Revision", ({ revision }) => revision, "Counts up with each change of the controller's template."),
-    ageColumn,
-  ],
+  columns: [nameColumn, column("Controller", controllerOf), column("Revision", ({ revision }) => revision), ageColumn],
   selectableFields: {},
   strategy: controllerRevisionStrategy,
 };

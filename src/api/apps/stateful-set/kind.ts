@@ -27,11 +27,7 @@ export const statefulSetKind: Kind<StatefulSet> = {
   schema: statefulSet,
   columns: [
     nameColumn,
-    column(
-      "Ready",
-      ({ spec, status }) => `${status?.readyReplicas ?? 0}/${spec?.replicas ?? 0}`,
-      "Pods that are ready, of those wanted.",
-    ),
+    column("Ready", ({ spec, status }) => `${status?.readyReplicas ?? 0}/${spec?.replicas ?? 0}`),
     ageColumn,
     ...containerColumns<StatefulSet>((object) => object.spec?.template),
   ],

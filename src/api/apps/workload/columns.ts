@@ -8,8 +8,5 @@ type Template<T> = (object: T) => PodTemplateSpec | undefined;
 export function containerColumns<T>(templateOf: Template<T>): readonly Column<T>[] {
   const show = (what: "name" | "image") => (object: T) =>
     (templateOf(object)?.spec?.containers ?? []).map((container) => container[what] ?? "").join(",");
-  return [
-    wideColumn("Containers", show("name"), "The names of the template's containers."),
-    wideColumn("Images", show("image"), "What they run."),
-  ];
+  return [wideColumn("Containers", show("name")), wideColumn("Images", show("image"))];
 }

@@ -9,15 +9,11 @@ const UNKNOWN = "<unknown>";
 
 export const autoscalerColumns: readonly Column<HorizontalPodAutoscaler>[] = [
   nameColumn,
-  column(
-    "Reference",
-    ({ spec }) => `${spec?.scaleTargetRef.kind ?? ""}/${spec?.scaleTargetRef.name ?? ""}`,
-    "What it scales.",
-  ),
-  column("Targets", targetsOf, "Metrics: what they are, and what they are to be."),
-  column("MinPods", ({ spec }) => String(spec?.minReplicas ?? "<unset>"), "The fewest pods it leaves."),
-  column("MaxPods", ({ spec }) => spec?.maxReplicas ?? 0, "The most pods it asks for."),
-  column("Replicas", ({ status }) => status?.currentReplicas ?? 0, "Pods there are."),
+  column("Reference", ({ spec }) => `${spec?.scaleTargetRef.kind ?? ""}/${spec?.scaleTargetRef.name ?? ""}`),
+  column("Targets", targetsOf),
+  column("MinPods", ({ spec }) => String(spec?.minReplicas ?? "<unset>")),
+  column("MaxPods", ({ spec }) => spec?.maxReplicas ?? 0),
+  column("Replicas", ({ status }) => status?.currentReplicas ?? 0),
   ageColumn,
 ];
 

@@ -24,8 +24,8 @@ export const scaleKind: Kind<Scale> = {
   schema: scale,
   columns: [
     { ...nameColumn, format: "" },
-    integerColumn("Desired", ({ spec }) => spec?.replicas ?? 0, "Pods wanted."),
-    integerColumn("Available", ({ status }) => status?.replicas ?? 0, "Pods there are."),
+    integerColumn("Desired", ({ spec }) => spec?.replicas ?? 0),
+    integerColumn("Available", ({ status }) => status?.replicas ?? 0),
     ageColumn,
   ],
   selectableFields: {},

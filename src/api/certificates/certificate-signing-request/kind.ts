@@ -32,14 +32,12 @@ export const certificateSigningRequestKind: Kind<CertificateSigningRequest> = {
   columns: [
     nameColumn,
     ageColumn,
-    column("SignerName", ({ spec }) => spec.signerName || "<none>", "Who is asked to sign."),
-    column("Requestor", ({ spec }) => spec.username ?? "", "Who asks."),
-    column(
-      "RequestedDuration",
-      ({ spec }) => (spec.expirationSeconds === undefined ? "<none>" : humanDuration(spec.expirationSeconds * 1000)),
-      "How long the certificate is to hold.",
+    column("SignerName", ({ spec }) => spec.signerName || "<none>"),
+    column("Requestor", ({ spec }) => spec.username ?? ""),
+    column("RequestedDuration", ({ spec }) =>
+      spec.expirationSeconds === undefined ? "<none>" : humanDuration(spec.expirationSeconds * 1000),
     ),
-    column("Condition", conditionText, "What has become of it."),
+    column("Condition", conditionText),
   ],
   selectableFields: { "spec.signerName": ({ spec }) => spec.signerName },
   strategy: certificateSigningRequestStrategy,

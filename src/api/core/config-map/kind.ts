@@ -21,7 +21,7 @@ export const configMapKind: Kind<ConfigMap> = {
   subresources: [],
   storageName: "configmaps",
   schema: configMap,
-  columns: [nameColumn, column("Data", count, "How many keys it holds."), ageColumn],
+  columns: [nameColumn, column("Data", count), ageColumn],
   selectableFields: {},
   strategy: configMapStrategy,
 };

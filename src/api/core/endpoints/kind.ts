@@ -30,7 +30,7 @@ export const endpointsKind: Kind<Endpoints> = {
   storageName: "services/endpoints",
   schema: endpoints,
   deprecation: "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
-  columns: [nameColumn, column("Endpoints", endpointsText, "Addresses and ports that are ready."), ageColumn],
+  columns: [nameColumn, column("Endpoints", endpointsText), ageColumn],
   selectableFields: {},
   strategy: endpointsStrategy,
 };

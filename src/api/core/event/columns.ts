@@ -5,13 +5,13 @@ import type { Column } from "../../kind.ts";
 import type { Event } from "./schema.ts";
 
 export const eventColumns: readonly Column<Event>[] = [
-  column("Last Seen", (event, now) => formatAge(lastSeen(event), now), "Time since the event was last seen."),
-  column("Type", (event) => event.type ?? "", "Normal or Warning."),
-  column("Reason", (event) => event.reason ?? "", "Why it happened, for machines."),
-  column("Object", object, "What the event is about."),
+  column("Last Seen", (event, now) => formatAge(lastSeen(event), now)),
+  column("Type", (event) => event.type ?? ""),
+  column("Reason", (event) => event.reason ?? ""),
+  column("Object", object),
   wideColumn("Subobject", (event) => event.involvedObject.fieldPath ?? ""),
   wideColumn("Source", source),
-  column("Message", (event) => (event.message ?? "").trim(), "What happened, for people."),
+  column("Message", (event) => (event.message ?? "").trim()),
   wideColumn("First Seen", (event, now) => formatAge(firstSeen(event), now)),
   wideColumn("Count", (event) => event.series?.count ?? (event.count || 1)),
   { ...nameColumn, priority: 1 },

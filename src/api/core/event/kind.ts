@@ -35,5 +35,9 @@ export const eventKind: Kind<Event> = {
   // Names and finalizers of events are only what a path and a qualified name must be.
   nameFormat: pathSegment,
   allowsAnyFinalizer: true,
-  strategy: { validate: (object) => validateEvent(object, "reportingComponent"), allowCreateOnUpdate: true },
+  strategy: {
+    validate: (object) => validateEvent(object, "reportingComponent"),
+    allowCreateOnUpdate: true,
+    ttlSeconds: (_, { eventTtlSeconds }) => eventTtlSeconds,
+  },
 };

@@ -8,10 +8,10 @@ const ROLE_LABEL = /^(?:kubernetes|svc)\.io\/role$/;
 
 export const nodeColumns: readonly Column<Node>[] = [
   nameColumn,
-  column("Status", status, "Whether the node is ready and takes pods."),
-  column("Roles", roles, "Roles from the node's labels."),
+  column("Status", status),
+  column("Roles", roles),
   ageColumn,
-  column("Version", (node) => node.status?.nodeInfo?.kubeletVersion ?? "", "Version of the node agent."),
+  column("Version", (node) => node.status?.nodeInfo?.kubeletVersion ?? ""),
   wideColumn("Internal-IP", (node) => address(node, "InternalIP")),
   wideColumn("External-IP", (node) => address(node, "ExternalIP")),
   wideColumn("OS-Image", (node) => orUnknown(node.status?.nodeInfo?.osImage)),

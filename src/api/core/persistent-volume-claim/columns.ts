@@ -6,12 +6,10 @@ import type { PersistentVolumeClaim } from "./schema.ts";
 
 export const persistentVolumeClaimColumns: readonly Column<PersistentVolumeClaim>[] = [
   nameColumn,
-  column(
-    "Status",
-    (object) => (object.metadata?.deletionTimestamp === undefined ? (object.status?.phase ?? "") : "Terminating"),
-    "Whether it has a volume.",
+  column("Status", (object) =>
+    object.metadata?.deletionTimestamp === undefined ? (object.status?.phase ?? "") : "Terminating",
   ),
-  column("Volume", (object) => object.spec?.volumeName ?? "", "The volume it is bound to."),
+  column("Volume", (object) => object.spec?.volumeName ?? ""),
   column("Capacity", (object) => (object.spec?.volumeName ? (object.status?.capacity?.storage ?? "0") : "")),
   column("Access Modes", (object) => (object.spec?.volumeName ? accessModesText(object.status?.accessModes) : "")),
   column("StorageClass", storageClassNameOf),

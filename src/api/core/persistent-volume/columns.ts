@@ -17,10 +17,10 @@ export const persistentVolumeColumns: readonly Column<PersistentVolume>[] = [
   column("Status", (object) =>
     object.metadata?.deletionTimestamp === undefined ? (object.status?.phase ?? "") : "Terminating",
   ),
-  column("Claim", claimOf, "The claim it is bound to."),
+  column("Claim", claimOf),
   column("StorageClass", storageClassNameOf),
   column("VolumeAttributesClass", (object) => object.spec?.volumeAttributesClassName ?? "<unset>"),
-  column("Reason", (object) => object.status?.reason ?? "", "Why it is in this state."),
+  column("Reason", (object) => object.status?.reason ?? ""),
   ageColumn,
   wideColumn("VolumeMode", (object) => object.spec?.volumeMode ?? "<unset>"),
 ];

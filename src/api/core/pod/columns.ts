@@ -17,25 +17,17 @@ interface PodSummary {
 
 export const podColumns: readonly Column<Pod>[] = [
   nameColumn,
-  column(
-    "Ready",
-    (pod) => {
-      const { ready, total } = summarise(pod);
-      return `${ready}/${total}`;
-    },
-    "Containers that are ready, of all.",
-  ),
-  column("Status", (pod) => summarise(pod).reason, "What the pod is doing, in one word."),
-  column(
-    "Restarts",
-    (pod, now) => {
-      const { restarts, lastRestart } = summarise(pod);
-      return restarts === 0 || lastRestart === undefined
-        ? `${restarts}`
-        : `${restarts} (${humanDuration(now - lastRestart)} ago)`;
-    },
-    "How often containers were restarted, and when last.",
-  ),
+  column("Ready", (pod) => {
+    const { ready, total } = summarise(pod);
+    return `${ready}/${total}`;
+  }),
+  column("Status", (pod) => summarise(pod).reason),
+  column("Restarts", (pod, now) => {
+    const { restarts, lastRestart } = summarise(pod);
+    return restarts === 0 || lastRestart === undefined
+      ? `${restarts}`
+      : `${restarts} (${humanDuration(now - lastRestart)} ago)`;
+  }),
   ageColumn,
   wideColumn("IP", (pod) => pod.status?.podIPs?.[0]?.ip ?? orNone(pod.status?.podIP)),
   wideColumn("Node", (pod) => orNone(pod.spec?.nodeName)),

@@ -50,5 +50,6 @@ export const podKind: Kind<Pod> = {
     "status.podIPs": (object) => (object.status?.podIPs ?? []).map((podIP) => podIP.ip).join(","),
     "status.nominatedNodeName": (object) => object.status?.nominatedNodeName ?? "",
   },
+  indexedFields: ["spec.nodeName"],
   strategy: podStrategy,
 };

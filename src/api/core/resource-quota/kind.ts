@@ -30,8 +30,8 @@ export const resourceQuotaKind: Kind<ResourceQuota> = {
   schema: resourceQuota,
   columns: [
     nameColumn,
-    column("Request", (object) => usage(object, false), "What is used of it, and of objects."),
-    column("Limit", (object) => usage(object, true), "What is used of the limits of containers."),
+    column("Request", (object) => usage(object, false)),
+    column("Limit", (object) => usage(object, true)),
     ageColumn,
   ],
   selectableFields: {},

@@ -20,7 +20,7 @@ export const secretKind: Kind<Secret> = {
   columns: [
     nameColumn,
     column("Type", (object) => object.type ?? ""),
-    column("Data", (object) => Object.keys(object.data ?? {}).length, "How many keys it holds."),
+    column("Data", (object) => Object.keys(object.data ?? {}).length),
     ageColumn,
   ],
   selectableFields: { type: (object) => object.type ?? "" },

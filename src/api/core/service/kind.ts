@@ -48,12 +48,12 @@ export const serviceKind: Kind<Service> = {
   nameFormat: dns1035Label,
   columns: [
     nameColumn,
-    column("Type", (object) => specOf(object).type ?? "", "How the service is reached."),
-    column("Cluster-IP", (object) => specOf(object).clusterIPs?.[0] || "<none>", "Its first address in the cluster."),
-    column("External-IP", externalText, "Where it is reached from outside."),
-    column("Port(s)", portsText, "Ports, with those on the nodes behind a colon."),
+    column("Type", (object) => specOf(object).type ?? ""),
+    column("Cluster-IP", (object) => specOf(object).clusterIPs?.[0] || "<none>"),
+    column("External-IP", externalText),
+    column("Port(s)", portsText),
     ageColumn,
-    wideColumn("Selector", (object) => formatLabels(specOf(object).selector), "Labels of the pods that it sends to."),
+    wideColumn("Selector", (object) => formatLabels(specOf(object).selector)),
   ],
   selectableFields: {
     "spec.clusterIP": (object) => specOf(object).clusterIP ?? "",

@@ -25,13 +25,9 @@ export const endpointSliceKind: Kind<EndpointSlice> = {
   schema: endpointSlice,
   columns: [
     nameColumn,
-    column("AddressType", ({ addressType }) => addressType, "What its addresses are."),
-    column("Ports", portsText, "Ports that every endpoint has."),
-    column(
-      "Endpoints",
-      ({ endpoints }) => formatList(endpoints.flatMap(({ addresses }) => addresses)) || "<unset>",
-      "The first addresses.",
-    ),
+    column("AddressType", ({ addressType }) => addressType),
+    column("Ports", portsText),
+    column("Endpoints", ({ endpoints }) => formatList(endpoints.flatMap(({ addresses }) => addresses)) || "<unset>"),
     ageColumn,
   ],
   selectableFields: {},

@@ -45,6 +45,7 @@ export const eventsV1EventKind: Kind<Event> = {
     ],
     validateUpdate: (next, previous) => validateEventUpdate(core(next), core(previous)),
     allowCreateOnUpdate: true,
+    ttlSeconds: (_, { eventTtlSeconds }) => eventTtlSeconds,
   },
   conversion: {
     storageKind: eventKind,

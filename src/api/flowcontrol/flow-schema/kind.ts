@@ -27,15 +27,11 @@ export const flowSchemaKind: Kind<FlowSchema> = {
   schema: flowSchema,
   columns: [
     nameColumn,
-    column("PriorityLevel", ({ spec }) => spec?.priorityLevelConfiguration.name ?? "", "The level of its requests."),
-    column("MatchingPrecedence", ({ spec }) => spec?.matchingPrecedence ?? 0, "The lowest that matches counts."),
+    column("PriorityLevel", ({ spec }) => spec?.priorityLevelConfiguration.name ?? ""),
+    column("MatchingPrecedence", ({ spec }) => spec?.matchingPrecedence ?? 0),
     column("DistinguisherMethod", ({ spec }) => spec?.distinguisherMethod?.type ?? "<none>"),
     ageColumn,
-    column(
-      "MissingPL",
-      ({ status }) => status?.conditions?.find(({ type }) => type === "Dangling")?.status ?? "?",
-      "Whether there is no such priority level.",
-    ),
+    column("MissingPL", ({ status }) => status?.conditions?.find(({ type }) => type === "Dangling")?.status ?? "?"),
   ],
   selectableFields: {},
   strategy: flowSchemaStrategy,

@@ -35,8 +35,8 @@ export const priorityLevelConfigurationKind: Kind<PriorityLevelConfiguration> = 
   schema: priorityLevelConfiguration,
   columns: [
     nameColumn,
-    column("Type", ({ spec }) => spec?.type ?? "", "Whether its requests are limited at all."),
-    column("NominalConcurrencyShares", sharesOf, "Its part of all that may be served at once."),
+    column("Type", ({ spec }) => spec?.type ?? ""),
+    column("NominalConcurrencyShares", sharesOf),
     column("Queues", (object) => queuingOf(object)?.queues ?? "<none>"),
     column("HandSize", (object) => queuingOf(object)?.handSize ?? "<none>"),
     column("QueueLengthLimit", (object) => queuingOf(object)?.queueLengthLimit ?? "<none>"),

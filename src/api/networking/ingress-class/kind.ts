@@ -25,8 +25,8 @@ export const ingressClassKind: Kind<IngressClass> = {
   schema: ingressClass,
   columns: [
     nameColumn,
-    column("Controller", ({ spec }) => spec?.controller ?? "", "Who serves ingresses of the class."),
-    column("Parameters", parametersText, "What the controller is told beside."),
+    column("Controller", ({ spec }) => spec?.controller ?? ""),
+    column("Parameters", parametersText),
     ageColumn,
   ],
   selectableFields: {},

@@ -39,9 +39,9 @@ export const ingressKind: Kind<Ingress> = {
   schema: ingress,
   columns: [
     nameColumn,
-    column("Class", ({ spec }) => spec?.ingressClassName ?? "<none>", "The class, and with it who serves the ingress."),
-    column("Hosts", hostsText, "Hosts that its rules are for."),
-    column("Address", addressText, "Where the load balancer listens."),
+    column("Class", ({ spec }) => spec?.ingressClassName ?? "<none>"),
+    column("Hosts", hostsText),
+    column("Address", addressText),
     column("Ports", ({ spec }) => ((spec?.tls ?? []).length > 0 ? "80, 443" : "80")),
     ageColumn,
   ],

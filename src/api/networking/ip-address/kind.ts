@@ -29,11 +29,7 @@ export const ipAddressKind: Kind<IPAddress> = {
   nameFormat: ipProblems,
   columns: [
     nameColumn,
-    column(
-      "ParentRef",
-      ({ spec }) => (spec?.parentRef === undefined ? "<none>" : parentText(spec.parentRef)),
-      "What the address belongs to.",
-    ),
+    column("ParentRef", ({ spec }) => (spec?.parentRef === undefined ? "<none>" : parentText(spec.parentRef))),
   ],
   selectableFields: {},
   strategy: ipAddressStrategy,

@@ -18,11 +18,7 @@ export const networkPolicyKind: Kind<NetworkPolicy> = {
   subresources: [],
   storageName: "networkpolicies",
   schema: networkPolicy,
-  columns: [
-    nameColumn,
-    column("Pod-Selector", ({ spec }) => formatLabelSelector(spec?.podSelector), "The pods that the policy is about."),
-    ageColumn,
-  ],
+  columns: [nameColumn, column("Pod-Selector", ({ spec }) => formatLabelSelector(spec?.podSelector)), ageColumn],
   selectableFields: {},
   strategy: networkPolicyStrategy,
 };

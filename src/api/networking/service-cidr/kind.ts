@@ -20,11 +20,7 @@ export const serviceCIDRKind: Kind<ServiceCIDR> = {
   since: "1.33",
   storageVersion: "v1beta1",
   schema: serviceCIDR,
-  columns: [
-    nameColumn,
-    column("CIDRs", ({ spec }) => (spec?.cidrs ?? []).join(","), "The blocks that addresses of services come from."),
-    ageColumn,
-  ],
+  columns: [nameColumn, column("CIDRs", ({ spec }) => (spec?.cidrs ?? []).join(",")), ageColumn],
   selectableFields: {},
   strategy: serviceCIDRStrategy,
 };

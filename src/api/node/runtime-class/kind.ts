@@ -19,7 +19,7 @@ export const runtimeClassKind: Kind<RuntimeClass> = {
   subresources: [],
   storageName: "runtimeclasses",
   schema: runtimeClass,
-  columns: [nameColumn, column("Handler", ({ handler }) => handler, "What runs the pods of the class."), ageColumn],
+  columns: [nameColumn, column("Handler", ({ handler }) => handler), ageColumn],
   selectableFields: {},
   allowsAnyFinalizer: true,
   strategy: {

@@ -22,9 +22,9 @@ export const podDisruptionBudgetKind: Kind<PodDisruptionBudget> = {
   schema: podDisruptionBudget,
   columns: [
     nameColumn,
-    column("Min Available", ({ spec }) => String(spec?.minAvailable ?? "N/A"), "Pods that must remain."),
-    column("Max Unavailable", ({ spec }) => String(spec?.maxUnavailable ?? "N/A"), "Pods that may be missing."),
-    integerColumn("Allowed Disruptions", ({ status }) => status?.disruptionsAllowed ?? 0, "Pods that may go now."),
+    column("Min Available", ({ spec }) => String(spec?.minAvailable ?? "N/A")),
+    column("Max Unavailable", ({ spec }) => String(spec?.maxUnavailable ?? "N/A")),
+    integerColumn("Allowed Disruptions", ({ status }) => status?.disruptionsAllowed ?? 0),
     ageColumn,
   ],
   selectableFields: {},

@@ -19,8 +19,8 @@ export const priorityClassKind: Kind<PriorityClass> = {
   schema: priorityClass,
   columns: [
     nameColumn,
-    integerColumn("Value", (object) => object.value, "The priority of pods that name the class."),
-    booleanColumn("Global-Default", (object) => object.globalDefault ?? false, "Whether pods without a class get it."),
+    integerColumn("Value", (object) => object.value),
+    booleanColumn("Global-Default", (object) => object.globalDefault ?? false),
     ageColumn,
     column("PreemptionPolicy", (object) => object.preemptionPolicy ?? ""),
   ],

@@ -18,11 +18,7 @@ export const csiNodeKind: Kind<CSINode> = {
   subresources: [],
   storageName: "csinodes",
   schema: csiNode,
-  columns: [
-    nameColumn,
-    integerColumn("Drivers", ({ spec }) => spec.drivers.length, "How many drivers run on the node."),
-    ageColumn,
-  ],
+  columns: [nameColumn, integerColumn("Drivers", ({ spec }) => spec.drivers.length), ageColumn],
   selectableFields: {},
   strategy: { allowUnconditionalUpdate: false, validate: validateCSINode, validateUpdate: validateCSINodeUpdate },
 };

@@ -20,8 +20,8 @@ export const csiStorageCapacityKind: Kind<CSIStorageCapacity> = {
   schema: csiStorageCapacity,
   columns: [
     nameColumn,
-    column("StorageClassName", (object) => object.storageClassName, "The class the space is for."),
-    column("Capacity", (object) => object.capacity ?? "<unset>", "How much space there is."),
+    column("StorageClassName", (object) => object.storageClassName),
+    column("Capacity", (object) => object.capacity ?? "<unset>"),
   ],
   selectableFields: {},
   strategy: {

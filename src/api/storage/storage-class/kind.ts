@@ -30,8 +30,8 @@ export const storageClassKind: Kind<StorageClass> = {
   schema: storageClass,
   columns: [
     { ...nameColumn, cell: (object) => `${object.metadata?.name ?? ""}${isDefaultClass(object) ? " (default)" : ""}` },
-    column("Provisioner", (object) => object.provisioner, "What makes volumes of this class."),
-    column("ReclaimPolicy", (object) => object.reclaimPolicy ?? "Delete", "What becomes of a volume without a claim."),
+    column("Provisioner", (object) => object.provisioner),
+    column("ReclaimPolicy", (object) => object.reclaimPolicy ?? "Delete"),
     column("VolumeBindingMode", (object) => object.volumeBindingMode ?? "Immediate"),
     column("AllowVolumeExpansion", (object) => object.allowVolumeExpansion ?? false),
     ageColumn,
