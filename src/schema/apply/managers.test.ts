@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import t from "tap";
-import { anything, example, Story } from "../../testing/schema/apply-fixture.ts";
+import { anything, example, ManagedObject } from "../../testing/schema/apply-fixture.ts";
 import { isPlainObject } from "../value/plain-object.ts";
 import {
   difference,
@@ -17,10 +17,10 @@ import { shapeOf } from "./shape.ts";
 import { toFieldSet } from "./to-field-set.ts";
 
 const item = (name: string, value?: string) => (value === undefined ? { name } : { name, value });
-const text = (story: Story) => (story.value as { readonly text?: unknown }).text;
+const text = (story: ManagedObject) => (story.value as { readonly text?: unknown }).text;
 
-t.test("who applies the same as another shares it; a change is a conflict until it is forced", (t) => {
-  const story = new Story(example);
+t.test("two managers that apply the same value share the field; a change is a conflict unless it is forced", (t) => {
+  const story = new ManagedObject(example);
   t.same(story.apply("a", { text: "1", count: 1 }), []);
   t.same(story.apply("b", { text: "1" }), []);
   t.same(story.owned(), { a: { "f:count": {}, "f:text": {} }, b: { "f:text": {} } });
@@ -33,21 +33,21 @@ t.test("who applies the same as another shares it; a change is a conflict until 
   t.end();
 });
 
-t.test("what nobody applies any longer goes, but not what others applied or changed", (t) => {
-  const story = new Story(example);
+t.test("a field that its last manager no longer applies is removed, but not one that others applied or changed", (t) => {
+  const story = new ManagedObject(example);
   story.apply("a", { text: "1", map: { x: "1", y: "1" }, list: [item("p"), item("q")] });
   story.apply("b", { map: { y: "1" }, list: [item("q", "b")] });
   story.update("c", { ...(story.value as object), map: { x: "1", y: "1", z: "1" }, count: 3 });
   t.same(story.apply("a", { list: [item("q")] }), []);
   t.same(story.value, { map: { y: "1", z: "1" }, list: [item("q", "b")], count: 3 });
   t.same(story.apply("b", {}), []);
-  t.same(story.value, { map: { z: "1" }, list: [item("q")], count: 3 }, "a still has the item, c its own");
+  t.same(story.value, { map: { z: "1" }, list: [item("q")], count: 3 }, "the item of a and the field of c remain");
   t.same(Object.keys(story.owned()), ["a", "c"]);
   t.end();
 });
 
-t.test("an update takes over what it changes, and only that", (t) => {
-  const story = new Story(example);
+t.test("an update takes over exactly the fields that it changes", (t) => {
+  const story = new ManagedObject(example);
   story.apply("a", { text: "1", map: { x: "1" }, set: ["m"] });
   story.update("u", { text: "2", map: { x: "1" }, set: ["m", "n"] });
   t.same(story.owned(), {
@@ -56,12 +56,12 @@ t.test("an update takes over what it changes, and only that", (t) => {
   });
   t.same(story.apply("a", { text: "1", map: { x: "1" }, set: ["m"] }), ["u: .text"]);
   story.update("u", { map: {} });
-  t.same(story.owned(), {}, "what is gone is nobody's");
+  t.same(story.owned(), {}, "removed fields have no manager");
   t.end();
 });
 
-t.test("an applier that gives up a field leaves it to whoever changed it", (t) => {
-  const story = new Story(example);
+t.test("an applier that no longer applies a field leaves it to the manager that changed it", (t) => {
+  const story = new ManagedObject(example);
   story.apply("a", { text: "1", count: 1 });
   story.update("scaler", { text: "1", count: 5 });
   t.same(story.apply("a", { text: "1" }), []);
@@ -71,8 +71,8 @@ t.test("an applier that gives up a field leaves it to whoever changed it", (t) =
   t.end();
 });
 
-t.test("what is atomic has one set of managers", (t) => {
-  const story = new Story(example);
+t.test("an atomic value is one field", (t) => {
+  const story = new ManagedObject(example);
   story.apply("a", { atomicMap: { x: "1" }, atomicList: ["1"] });
   t.same(story.apply("b", { atomicMap: { y: "1" } }), ["a: .atomicMap"]);
   t.same(story.apply("b", { atomicList: ["1", "2"] }, { force: true }), []);
@@ -80,8 +80,8 @@ t.test("what is atomic has one set of managers", (t) => {
   t.end();
 });
 
-t.test("items are told apart by their keys, defaults among them", (t) => {
-  const story = new Story(example);
+t.test("items are identified by their keys, including defaults", (t) => {
+  const story = new ManagedObject(example);
   story.apply("a", { list: [item("p", "1")] });
   t.same(story.apply("b", { list: [{ ...item("p", "2"), kind: "K" }] }), ['a: .list[kind="K",name="p"].value']);
   t.same(story.apply("b", { list: [{ ...item("p", "2"), kind: "Z" }] }), []);
@@ -90,8 +90,8 @@ t.test("items are told apart by their keys, defaults among them", (t) => {
   t.end();
 });
 
-t.test("items that share an identity are one field of whoever made them", (t) => {
-  const story = new Story(example);
+t.test("items with duplicate keys are one field of the manager that created them", (t) => {
+  const story = new ManagedObject(example);
   story.update("u", { list: [item("p", "1"), item("p", "2"), item("q")] });
   const shared = 'k:{"kind":"K","name":"p"}';
   t.same(story.owned().u?.["f:list"]?.[shared], {});
@@ -103,9 +103,9 @@ t.test("items that share an identity are one field of whoever made them", (t) =>
   t.end();
 });
 
-t.test("managers that use a version no longer served are forgotten", (t) => {
+t.test("managers of a version that is no longer served are dropped", (t) => {
   const served = ["v1", "v2"];
-  const story = new Story(example, served);
+  const story = new ManagedObject(example, served);
   story.apply("a", { text: "1", count: 1 });
   story.apply("b", { text: "1" }, { version: "v2" });
   served.shift();
@@ -115,8 +115,8 @@ t.test("managers that use a version no longer served are forgotten", (t) => {
   t.end();
 });
 
-t.test("an applier may go on in another version", (t) => {
-  const story = new Story(example, ["v1", "v2"]);
+t.test("an applier can continue in another version", (t) => {
+  const story = new ManagedObject(example, ["v1", "v2"]);
   story.apply("a", { text: "1", map: { x: "1", y: "1" } });
   t.same(story.apply("a", { map: { y: "1" } }, { version: "v2" }), []);
   t.same(story.value, { map: { y: "1" } });
@@ -124,8 +124,8 @@ t.test("an applier may go on in another version", (t) => {
   t.end();
 });
 
-t.test("fields that a write leaves as they are have no managers", (t) => {
-  const story = new Story(example, ["v1"], (_, fields) => recursiveDifference(fields, setOfPaths(["f:map"])));
+t.test("filtered fields have no managers", (t) => {
+  const story = new ManagedObject(example, ["v1"], (_, fields) => recursiveDifference(fields, setOfPaths(["f:map"])));
   t.same(story.apply("a", { text: "1", map: { x: "1" } }), []);
   t.same(story.owned(), { a: { "f:text": {} } });
   story.update("u", { text: "1", map: { x: "2" } });
@@ -133,8 +133,8 @@ t.test("fields that a write leaves as they are have no managers", (t) => {
   t.end();
 });
 
-t.test("members that became atomic since are one field of those who had some of them", (t) => {
-  const story = new Story(example);
+t.test("members that have become atomic are one field of the managers of their parts", (t) => {
+  const story = new ManagedObject(example);
   story.apply("a", { text: "1" });
   const old = setOfPaths(["f:atomicMap", "f:x"], ["f:atomicList", 'v:"1"'], ["f:atomicList"]);
   story.managers = new Map([["a", { version: "v1", applied: true, fields: old }]]);
@@ -144,8 +144,8 @@ t.test("members that became atomic since are one field of those who had some of 
   t.end();
 });
 
-t.test("where no schema tells, maps are shared and lists are not", (t) => {
-  const story = new Story(anything);
+t.test("without a schema maps are granular and lists are atomic", (t) => {
+  const story = new ManagedObject(anything);
   story.apply("a", { spec: { x: 1, l: [1] } });
   t.same(story.apply("b", { spec: { y: 1 } }), []);
   t.same(story.apply("b", { spec: { y: 1, l: [2] } }), ["a: .spec.l"]);
@@ -156,7 +156,7 @@ t.test("where no schema tells, maps are shared and lists are not", (t) => {
 
 const names = fc.constantFrom("x", "y", "z");
 const values = fc.constantFrom("1", "2");
-/** Containers that are empty are left out: one that loses all it has is not told from them when it comes back. */
+/** Without empty containers: a container that lost all members and is set again equals an empty one. */
 const some = fc.dictionary(names, values, { minKeys: 1 });
 const configuration = fc.record(
   {
@@ -181,14 +181,14 @@ const step = fc.record({
   wanted: configuration,
 });
 
-function play(story: Story, steps: readonly { by: string; verb: string; wanted: unknown }[]): void {
+function play(story: ManagedObject, steps: readonly { by: string; verb: string; wanted: unknown }[]): void {
   for (const { by, verb, wanted } of steps) {
     if (verb === "update") story.update(by, wanted);
     else story.apply(by, wanted, { force: verb === "force" });
   }
 }
 
-/** A container that lost all it had reads as null, as one that is empty, or not at all. */
+/** Treats a container without members as null, empty or absent alike. */
 function essence(value: unknown): unknown {
   if (!isPlainObject(value)) return value;
   const members = Object.entries(value).map(([name, member]) => [name, essence(member)] as const);
@@ -202,15 +202,15 @@ function isNothing(value: unknown): boolean {
 const shape = shapeOf(example);
 const fieldsOf = (value: unknown): FieldSet => toFieldSet(shape, value);
 
-t.test("any story: an apply repeated changes nothing", (t) => {
+t.test("any sequence of writes: a repeated apply changes nothing", (t) => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 6 }), configuration, (steps, wanted) => {
-      const story = new Story(example);
+      const story = new ManagedObject(example);
       play(story, steps);
       story.apply("a", wanted, { force: true });
       const { value } = story;
       const owned = story.owned();
-      t.same(story.apply("a", structuredClone(wanted)), [], "nor is it a conflict");
+      t.same(story.apply("a", structuredClone(wanted)), [], "a repeated apply has no conflicts");
       t.same(essence(story.value), essence(value));
       t.same(story.owned(), owned);
     }),
@@ -219,27 +219,27 @@ t.test("any story: an apply repeated changes nothing", (t) => {
   t.end();
 });
 
-t.test("any story: who forces has what it applies, and the object is as it wants", (t) => {
+t.test("any sequence of writes: a forced apply owns its fields, and the object contains its configuration", (t) => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 6 }), configuration, (steps, wanted) => {
-      const story = new Story(example);
+      const story = new ManagedObject(example);
       play(story, steps);
       story.apply("a", wanted, { force: true });
       t.ok(setsEqual(story.managers.get("a")?.fields ?? noFields, fieldsOf(wanted)));
-      const again = new Story(example);
+      const again = new ManagedObject(example);
       again.value = story.value;
       again.apply("b", wanted, { force: true });
-      t.same(essence(again.value), essence(story.value), "there is nothing left to apply");
+      t.same(essence(again.value), essence(story.value), "applying again changes nothing");
     }),
     { numRuns: 200 },
   );
   t.end();
 });
 
-t.test("any story: no apply that is not forced takes from another what is still there", (t) => {
+t.test("any sequence of writes: an apply without force takes no existing field from another manager", (t) => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 6 }), configuration, (steps, wanted) => {
-      const story = new Story(example);
+      const story = new ManagedObject(example);
       play(story, steps);
       const before = story.managers;
       const { value } = story;
@@ -260,10 +260,10 @@ t.test("any story: no apply that is not forced takes from another what is still 
   t.end();
 });
 
-t.test("any story: nobody manages what an update took away", (t) => {
+t.test("any sequence of writes: fields that an update removed have no manager", (t) => {
   fc.assert(
     fc.property(fc.array(step, { minLength: 1, maxLength: 6 }), configuration, (steps, wanted) => {
-      const story = new Story(example);
+      const story = new ManagedObject(example);
       play(story, steps);
       story.update("u", wanted);
       const all = [...story.managers.values()].reduce((sum, { fields }) => union(sum, fields), noFields);
@@ -275,7 +275,7 @@ t.test("any story: nobody manages what an update took away", (t) => {
   t.end();
 });
 
-/** Containers of a value, which an update manages as well. */
+/** The containers in a value, which an update owns as well. */
 function containersOf(value: object): FieldSet {
   const paths = Object.entries(value).flatMap(([name, member]) => [
     [`f:${name}`],

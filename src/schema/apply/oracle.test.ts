@@ -1,8 +1,8 @@
-/** The files of structured-merge-diff: schemas, objects, and the sets of the fields that these have. */
+/** The test data of structured-merge-diff: schemas, objects, and their field sets. */
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import t, { type Test } from "tap";
-import { Story, schemaTypes, yaml } from "../../testing/schema/apply-fixture.ts";
+import { ManagedObject, schemaTypes, yaml } from "../../testing/schema/apply-fixture.ts";
 import { compare } from "./compare.ts";
 import { canonicalize, isEmptySet, noFields, pathsOf, setsEqual, sizeOf } from "./field-set.ts";
 import { merge } from "./merge.ts";
@@ -64,7 +64,7 @@ for (const [schema, type, object] of stories) {
     const known = schemaTypes(read(schema));
     const value = yaml(read(object));
     const shape = shapeOf(known(type));
-    const story = new Story(known(type), ["v1", "v2"]);
+    const story = new ManagedObject(known(type), ["v1", "v2"]);
     t.same(story.apply("controller", value), []);
     t.same(story.apply("other", value), []);
     const fields = canonicalize(toFieldSet(shape, value));
@@ -72,7 +72,7 @@ for (const [schema, type, object] of stories) {
     t.same(story.owned(), { controller: fields, other: fields });
     story.update("updater", story.value);
     t.same(Object.keys(story.owned()), ["controller", "other"]);
-    const updated = new Story(known(type), ["v1", "v2"]);
+    const updated = new ManagedObject(known(type), ["v1", "v2"]);
     updated.update("controller", value);
     updated.update("other", value, { version: "v2" });
     t.same(Object.keys(updated.owned()), ["controller"]);

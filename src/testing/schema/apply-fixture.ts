@@ -1,4 +1,4 @@
-/** For tests of this room: schemas as structured-merge-diff writes them, and stories of who applies what. */
+/** For tests of server-side apply: schemas in structured-merge-diff's format, and sequences of applies and updates. */
 
 import { canonicalize, type FieldSet, noFields } from "../../schema/apply/field-set.ts";
 import { apply, ConflictError, type VersionedSet, updateManagers, type Versions } from "../../schema/apply/managers.ts";
@@ -21,19 +21,19 @@ interface TypeDef {
   };
 }
 
-/** The types of a schema in structured-merge-diff's own YAML, by name. */
+/** Returns the types of a schema in structured-merge-diff's YAML format by name. */
 export function schemaTypes(yaml: string): (name: string) => Schema {
   const { types } = parseYaml(yaml)[0]!.value as { readonly types: readonly TypeDef[] };
   const byName = new Map(types.map((type) => [type.name!, type]));
-  const made = new Map<string, Schema>();
+  const schemas = new Map<string, Schema>();
   const named = (name: string, relationship?: string): Schema => {
     const key = `${name} ${relationship ?? ""}`;
-    let schema = made.get(key);
+    let schema = schemas.get(key);
     if (schema === undefined) {
       const type = byName.get(name);
-      if (type === undefined) throw new Error(`there is no type ${name}`);
+      if (type === undefined) throw new Error(`unknown type ${name}`);
       schema = schemaOfType(type, relationship, typeOf);
-      made.set(key, schema);
+      schemas.set(key, schema);
     }
     return schema;
   };
@@ -97,12 +97,12 @@ function schemaOfType(type: TypeDef, override: string | undefined, typeOf: (type
   }
 }
 
-/** Of which no schema tells. */
+/** A value without a schema. */
 export const anything: Schema = rawExtension;
 
 const text = pointer(0, string);
 
-/** A member of every form. */
+/** A member of every type. */
 export const example = object("test.Example", {
   text,
   count: pointer(0, int32),
@@ -122,13 +122,13 @@ export const example = object("test.Example", {
   anything: pointer(0, rawExtension),
 });
 
-/** JSON-like value of a YAML text. */
+/** Parses one YAML document. */
 export function yaml(text: string): unknown {
   return parseYaml(text)[0]!.value;
 }
 
-/** An object of one schema, in as many versions as are named, all alike; managers write to it in turn. */
-export class Story {
+/** An object that several managers write to, in any number of identical versions. */
+export class ManagedObject {
   value: unknown = {};
   managers: ReadonlyMap<string, VersionedSet> = new Map();
   readonly #versions: Versions;
@@ -143,9 +143,9 @@ export class Story {
     };
   }
 
-  /** The paths in conflict with others, `manager: path`; empty when it was applied. */
+  /** Returns the conflicts as `manager: path`; empty when the configuration was applied. */
   apply(name: string, configuration: unknown, { force = false, version = "v1" } = {}): readonly string[] {
-    const change = this.#change(name, version, true);
+    const change = this.#context(name, version, true);
     try {
       const { value, managers } = apply(change, configuration, force);
       if (value !== undefined) this.value = value;
@@ -158,16 +158,16 @@ export class Story {
   }
 
   update(name: string, value: unknown, { version = "v1" } = {}): void {
-    this.managers = updateManagers(this.#change(name, version, false), value);
+    this.managers = updateManagers(this.#context(name, version, false), value);
     this.value = value;
   }
 
-  /** What each manages, in Kubernetes' order. */
+  /** The fields of each manager, in Kubernetes' order. */
   owned(): Readonly<Record<string, FieldSet>> {
     return Object.fromEntries([...this.managers].map(([name, { fields }]) => [name, canonicalize(fields)]));
   }
 
-  #change(name: string, version: string, applied: boolean) {
+  #context(name: string, version: string, applied: boolean) {
     return {
       versions: this.#versions,
       live: this.value,
