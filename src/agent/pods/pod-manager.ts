@@ -129,8 +129,8 @@ export class PodManager {
 
   #start(pod: Pod, orphan: boolean): void {
     const uid = podUid(pod);
-    const { services, onStatus, onRemoved: onGone, isAbsentFromRuntime: isUnknown } = this.#options;
-    const isNew = isUnknown?.(uid) ?? false;
+    const { services, onStatus, onRemoved, isAbsentFromRuntime } = this.#options;
+    const isNew = isAbsentFromRuntime?.(uid) ?? false;
     const worker = new PodWorker({
       services,
       pod,
@@ -142,7 +142,7 @@ export class PodManager {
     void worker.done.then(() => {
       if (this.#closed || this.#workers.get(uid) !== worker) return;
       this.#workers.delete(uid);
-      onGone(worker.pod);
+      onRemoved(worker.pod);
       for (const other of this.#workers.values()) if (other.hasPendingResize) other.runtimeChanged();
       const name = fullName(worker.pod);
       const next = this.#successors.get(name);

@@ -1,4 +1,4 @@
-/** Whether the node can take a pod that the scheduler, or nobody, sent it: in Kubernetes' order and words. */
+/** The node's own checks of a pod that is assigned to it, in Kubernetes' order and with its texts. */
 import type { Node } from "../../../api/core/node/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import { affinityMismatch } from "../../../controllers/scheduler/filters/node-affinity.ts";
@@ -11,32 +11,32 @@ import type { WaitingReason } from "../status/container-status.ts";
 
 export interface AdmissionInput {
   readonly pod: Pod;
-  /** Pods that the node runs already, the new one not among them. */
+  /** Pods that the node runs already, without the new one. */
   readonly others: readonly Pod[];
-  /** With its labels, its taints and what it can give to pods. */
+  /** With labels, taints and allocatable resources. */
   readonly node: Node;
-  /** Types of the node's conditions that are a pressure and True. */
+  /** Types of the pressure conditions of the node that are True. */
   readonly pressures: readonly string[];
-  /** Sysctls allowed beyond the safe ones: names, or beginnings of names that end in `*`. */
+  /** Sysctls allowed beyond the safe ones: names, or prefixes of names followed by `*`. */
   readonly allowedSysctls: readonly string[];
-  /** Whether the node's kernel confines programs with AppArmor. */
+  /** Whether AppArmor is enabled in the node's kernel. */
   readonly appArmor: boolean;
 }
 
-/** What a critical pod is short of: others may have to make room for it. */
+/** A resource that the pod lacks; a critical pod may preempt others for it. */
 export interface Shortage {
   readonly resource: string;
   readonly quantity: number;
 }
 
 export interface AdmissionFailure extends WaitingReason {
-  /** Set where room on the node would do. */
+  /** Set if the pod only lacks capacity. */
   readonly shortage?: Shortage;
 }
 
 const OS_LABEL = "kubernetes.io/os";
 
-/** All that speaks against the pod, first things first; empty when nothing does. */
+/** All failures in order; empty when the node can run the pod. */
 export function findAdmissionFailures(input: AdmissionInput): readonly AdmissionFailure[] {
   const never = checkNodePressure(input) ?? checkSysctls(input) ?? checkAppArmor(input) ?? checkOperatingSystem(input);
   if (never !== undefined) return [never];
@@ -78,19 +78,19 @@ function checkOperatingSystem({ pod }: AdmissionInput): AdmissionFailure | undef
   return undefined;
 }
 
-/** First those that every pod has, as the scheduler orders them. */
+/** Checked first, in the scheduler's order. */
 const COMMON_RESOURCES = ["cpu", "memory", "ephemeral-storage"];
 
 function findShortages({ pod, others, node }: AdmissionInput): readonly AdmissionFailure[] {
   const has = node.status?.allocatable ?? {};
-  // Nobody offers an extended resource that the node does not have: whoever sent the pod here means to do without.
+  // A pod may request an extended resource that the node does not have at all, as in Kubernetes.
   const rest = listRequestedResources(pod).filter(
     (name) => !COMMON_RESOURCES.includes(name) && (!isExtendedResource(name) || name in has),
   );
-  const amounts = [...COMMON_RESOURCES, ...rest].map(
+  const quantities = [...COMMON_RESOURCES, ...rest].map(
     (name) => [name, getPodResource(pod, "requests", name), sumRequests(others, name)] as const,
   );
-  return [["pods", 1, others.length] as const, ...amounts].flatMap(([name, requested, used]) => {
+  return [["pods", 1, others.length] as const, ...quantities].flatMap(([name, requested, used]) => {
     const capacity = parseResource(name, has[name]);
     if (requested === 0 || requested <= capacity - used) return [];
     const figures = `requested: ${requested}, used: ${used}, capacity: ${capacity}`;

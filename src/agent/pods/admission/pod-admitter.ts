@@ -1,4 +1,4 @@
-/** Admits pods one after the other, so that no two of them are given the same room. */
+/** Admits pods one after the other, so that no two of them get the same capacity. */
 import type { Node } from "../../../api/core/node/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Clock } from "../../../std/time/clock.ts";
@@ -11,53 +11,56 @@ import { type AdmissionFailure, type AdmissionInput, findAdmissionFailures } fro
 import { selectVictims } from "./preemption.ts";
 
 export interface PodAdmitterOptions extends Pick<AdmissionInput, "allowedSysctls" | "appArmor"> {
-  /** The node as its object says, once that is known. */
+  /** The Node object, once the API server has it. */
   readonly node: () => Promise<Node>;
   readonly pressures: () => readonly string[];
-  /** Every pod that something of may still run, whether admitted or not. */
+  /** Pods whose containers may still run, admitted or not. */
   readonly pods: () => readonly Pod[];
-  /** Ends a pod; resolves when nothing of it runs any more. */
+  /** Terminates a pod; resolves when no container of it runs any more. */
   readonly terminate: (uid: string, termination: Termination) => Promise<void>;
   readonly events: PodEventRecorder;
   readonly clock: Clock;
 }
 
-/** Times its grace, a pod may take to make room. */
+/** A preempted pod may take its grace period times this factor, and at least the minimum. */
 const TERMINATION_TIMEOUT_FACTOR = 1.5;
 const TERMINATION_TIMEOUT_MS_MIN = 10_000;
 
 export class PodAdmitter {
   readonly #options: PodAdmitterOptions;
-  /** Uids; only those of pods that are still there count, others are dropped at the next decision. */
+  /** Uids; the next decision drops those of pods that no longer exist. */
   readonly #admitted = new Set<string>();
-  #turn: Promise<unknown> = Promise.resolve();
+  /** The last decision; the next one follows it. */
+  #last: Promise<unknown> = Promise.resolve();
 
   constructor(options: PodAdmitterOptions) {
     this.#options = options;
   }
 
-  /** Why the node does not take the pod; undefined when it does, and from then on counts it. */
+  /** Why the node rejects the pod; undefined when it admits the pod, whose requests count from then on. */
   admit(pod: Pod): Promise<WaitingReason | undefined> {
-    const turn = this.#turn.then(() => this.#decide(pod));
-    this.#turn = turn.catch(() => undefined);
-    return turn;
+    return this.#enqueue(() => this.#decide(pod));
   }
 
-  /** The pod runs already: an agent before this one admitted it. */
+  /** An agent before this one admitted the pod, which runs already. */
   adopt(pod: Pod): void {
     this.#admitted.add(podUid(pod));
   }
 
-  /** Why the node cannot give a pod that it runs what its new version asks for; undefined when it does, at once. */
+  /** Why the node cannot allocate the resources of a running pod's new version; undefined when it can, at once. */
   resize(pod: Pod): Promise<WaitingReason | undefined> {
-    const turn = this.#turn.then(() => this.#decideResize(pod));
-    this.#turn = turn.catch(() => undefined);
-    return turn;
+    return this.#enqueue(() => this.#decideResize(pod));
+  }
+
+  #enqueue<T>(decide: () => Promise<T>): Promise<T> {
+    const decision = this.#last.then(decide);
+    this.#last = decision.catch(() => undefined);
+    return decision;
   }
 
   async #decide(pod: Pod): Promise<WaitingReason | undefined> {
-    const found = await this.#obstacles(pod);
-    const rejection = isCritical(pod) ? await this.#makeRoom(pod, found) : found[0];
+    const failures = await this.#check(pod);
+    const rejection = isCritical(pod) ? await this.#preempt(pod, failures) : failures[0];
     if (rejection === undefined) this.#admitted.add(podUid(pod));
     return rejection && { reason: rejection.reason, message: rejection.message };
   }
@@ -71,16 +74,16 @@ export class PodAdmitter {
       const figures = `${name}, requested: ${requested}, capacity: ${capacity}`;
       return { reason: "Infeasible", message: `Node didn't have enough capacity: ${figures}` };
     }
-    const [first] = await this.#obstacles(pod);
+    const [first] = await this.#check(pod);
     return first && { reason: "Deferred", message: first.message };
   }
 
-  async #obstacles(pod: Pod): Promise<readonly AdmissionFailure[]> {
+  async #check(pod: Pod): Promise<readonly AdmissionFailure[]> {
     const { allowedSysctls, appArmor, pressures } = this.#options;
     const node = await this.#options.node();
     return findAdmissionFailures({
       pod,
-      others: this.#others(pod),
+      others: this.#otherPods(pod),
       node,
       pressures: pressures(),
       allowedSysctls,
@@ -88,8 +91,8 @@ export class PodAdmitter {
     });
   }
 
-  /** Pods that have a status of the node's were admitted before the agent started. */
-  #others(pod: Pod): readonly Pod[] {
+  /** Pods that have a start time were admitted before the agent started. */
+  #otherPods(pod: Pod): readonly Pod[] {
     const pods = this.#options.pods();
     const uids = new Set(pods.map(podUid));
     for (const uid of this.#admitted) if (!uids.has(uid)) this.#admitted.delete(uid);
@@ -101,32 +104,32 @@ export class PodAdmitter {
     );
   }
 
-  /** Whatever keeps a pod from ending must not keep all others from being looked at. */
-  async #patiently(victim: Pod, ended: Promise<void>): Promise<void> {
+  /** Waits for a victim with a timeout: a pod that does not end must not block the admission of all others. */
+  async #waitForTermination(victim: Pod, ended: Promise<void>): Promise<void> {
     const { clock, events } = this.#options;
-    const { promise: late, resolve } = Promise.withResolvers<void>();
+    const { promise: timeout, resolve } = Promise.withResolvers<void>();
     const limitMs = Math.max(TERMINATION_TIMEOUT_MS_MIN, graceSeconds(victim) * 1000 * TERMINATION_TIMEOUT_FACTOR);
     const timer = clock.timer(limitMs, () => {
       const text = "Container runtime did not kill the pod within specified grace period.";
       events.recordPodEvent(victim, "Warning", "ExceededGracePeriod", text);
       resolve();
     });
-    await Promise.race([ended, late]).finally(() => timer.cancel());
+    await Promise.race([ended, timeout]).finally(() => timer.cancel());
   }
 
-  /** For want of room alone no critical pod is turned away: others end for it. */
-  async #makeRoom(pod: Pod, found: readonly AdmissionFailure[]): Promise<WaitingReason | undefined> {
-    const fixed = found.find(({ shortage }) => shortage === undefined);
-    if (fixed !== undefined || found.length === 0) return fixed;
-    const { events, terminate: end } = this.#options;
-    const shortages = found.flatMap(({ shortage }) => (shortage === undefined ? [] : [shortage]));
+  /** Terminates other pods for a critical pod that only lacks capacity. */
+  async #preempt(pod: Pod, failures: readonly AdmissionFailure[]): Promise<WaitingReason | undefined> {
+    const other = failures.find(({ shortage }) => shortage === undefined);
+    if (other !== undefined || failures.length === 0) return other;
+    const { events, terminate } = this.#options;
+    const shortages = failures.flatMap(({ shortage }) => (shortage === undefined ? [] : [shortage]));
     try {
-      for (const victim of selectVictims(pod, this.#others(pod), shortages)) {
+      for (const victim of selectVictims(pod, this.#otherPods(pod), shortages)) {
         const message = "Preempted in order to admit critical pod";
         events.recordPodEvent(victim, "Warning", "Preempting", message);
         const disruption = "Pod was preempted by Kubelet to accommodate a critical pod.";
         const termination = { graceSeconds: undefined, failure: { reason: "Preempting", message }, disruption };
-        await this.#patiently(victim, end(podUid(victim), termination));
+        await this.#waitForTermination(victim, terminate(podUid(victim), termination));
       }
       return undefined;
     } catch (error) {

@@ -1,11 +1,11 @@
-/** Which pods have to go so that a critical one has room: as few and as unimportant ones as will do. */
+/** Selects the pods to preempt for a critical pod: few, and those of the lowest QoS class. */
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import { isCritical } from "../pod-fields.ts";
 import { getPodResource } from "../resources/pod-resources.ts";
 import { getPodQosClass, type QosClass } from "../resources/qos.ts";
 import type { Shortage } from "./admission-checks.ts";
 
-/** Throws, in Kubernetes' words, when all that may go would not be enough. */
+/** Throws, with Kubernetes' text, when preempting all candidates would not be enough. */
 export function selectVictims(pod: Pod, others: readonly Pod[], shortages: readonly Shortage[]): readonly Pod[] {
   const candidates = others.filter((each) => canPreempt(pod, each));
   const left = remainingShortages(shortages, candidates);
@@ -24,7 +24,7 @@ function canPreempt(pod: Pod, other: Pod): boolean {
   return own !== undefined && its !== undefined && own > its;
 }
 
-/** What is still short once these pods are gone. */
+/** What is still short without these pods. */
 function remainingShortages(shortages: readonly Shortage[], pods: readonly Pod[]): readonly Shortage[] {
   return shortages
     .map(({ resource, quantity }) => ({
@@ -38,7 +38,7 @@ function requestOf(pod: Pod, resource: string): number {
   return resource === "pods" ? 1 : getPodResource(pod, "requests", resource);
 }
 
-/** One after the other the pod that leaves least to be found; of equals the one that asks for less. */
+/** Picks one pod after the other: the one that leaves the least shortage; of equals the one with smaller requests. */
 function pickVictims(pods: readonly Pod[], shortages: readonly Shortage[]): readonly Pod[] {
   const rest = [...pods];
   const chosen: Pod[] = [];

@@ -1,4 +1,4 @@
-/** What a pod may ask for that the agent cannot do yet. Named, so that nothing is ignored in silence. */
+/** Features of the Pod API that the agent does not support. It reports them instead of ignoring them. */
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import { unsupportedSource } from "../../volumes/volume-manager.ts";
 import type { PodServices } from "../pod-context.ts";
@@ -8,7 +8,7 @@ type AgentFeatures = Pick<PodServices, "userNamespaces"> & {
   readonly settings: Pick<PodServices["settings"], "imageVolumes" | "stopSignals">;
 };
 
-/** A phrase for "the pod needs …"; undefined when the agent can do all that is asked. */
+/** A phrase for "the pod needs …"; undefined when the agent supports all features of the pod. */
 export function findUnsupportedFeature(pod: Pod, { settings, userNamespaces }: AgentFeatures): string | undefined {
   const { spec } = pod;
   const { imageVolumes, stopSignals } = settings;

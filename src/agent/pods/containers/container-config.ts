@@ -1,4 +1,4 @@
-/** Container → CRI ContainerConfig. */
+/** Converts a container to the CRI ContainerConfig. */
 import type { Container } from "../../../api/core/container/schema.ts";
 import type { AppArmorProfile } from "../../../api/core/container/security-context.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
@@ -23,7 +23,7 @@ export interface ContainerConfigInput {
   readonly pod: Pod;
   readonly container: Container;
   readonly restartCount: number;
-  /** As the runtime names it after the pull. */
+  /** The runtime's id of the image. */
   readonly imageRef: string;
   readonly image: Image | undefined;
   readonly environment: ReadonlyMap<string, string>;
@@ -33,15 +33,15 @@ export interface ContainerConfigInput {
   readonly memoryCapacityBytes: number;
   readonly seccompDefault: boolean;
   readonly rootDir: string;
-  /** What its next restart has to wait, once it has been restarted. */
+  /** Delay of the next restart, if the container has been restarted. */
   readonly restartDelayMs?: number | undefined;
-  /** Id of the container whose processes it sees; undefined for those of the pod. */
+  /** Id of the container whose PID namespace it joins; undefined for the pod's. */
   readonly targetId?: string | undefined;
-  /** Undefined: the node's users are the pod's. */
+  /** Undefined: the pod uses the node's user namespace. */
   readonly userNamespace?: UserNamespace | undefined;
 }
 
-/** Throws with Kubernetes' text when the security context cannot be met. */
+/** Throws with Kubernetes' text when the security context cannot be satisfied. */
 export function makeContainerConfig(input: ContainerConfigInput): ContainerConfig {
   const { pod, container, environment } = input;
   const lookup = (name: string): string | undefined => environment.get(name);
@@ -109,7 +109,7 @@ function verifyNonRoot(input: ContainerConfigInput): void {
   }
 }
 
-/** What runtimes hide from containers that are not privileged. */
+/** Paths that the runtime masks in unprivileged containers. */
 const maskedPaths = [
   "/proc/asound",
   "/proc/acpi",
@@ -170,7 +170,7 @@ function makeUserFields(
   return username === undefined || username === "" ? {} : { runAsUsername: username };
 }
 
-/** Runtimes older than the structured form know the other one. */
+/** Sets both fields: older runtimes read only the deprecated `apparmorProfile`. */
 function makeAppArmorFields(
   profile: AppArmorProfile | undefined,
 ): Pick<LinuxContainerSecurityContext, "apparmor" | "apparmorProfile"> {

@@ -1,8 +1,9 @@
 import type { Container } from "../../../api/core/container/schema.ts";
 
 /**
- * Tells whether a running container still is what the spec says. Only what cannot change in place counts, name and
- * image as in Kubernetes 1.33, so that a new agent version or a new default restarts nothing. FNV-1a over JSON, in hex.
+ * A running container whose hash differs from the spec's must be replaced. The hash covers only fields that cannot
+ * change in place, name and image as in Kubernetes 1.33, so that a new agent version or a new default restarts no
+ * container. FNV-1a over JSON, in hex.
  */
 export function containerHash(container: Container): string {
   const text = JSON.stringify({ image: container.image ?? "", name: container.name });

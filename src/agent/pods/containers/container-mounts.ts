@@ -1,4 +1,4 @@
-/** volumeMounts → CRI mounts, with sub-paths pinned, and the hosts file the agent keeps for the pod. */
+/** Converts volumeMounts to CRI mounts; pins sub-paths and writes the pod's hosts file. */
 import { existsSync } from "node:fs";
 import { chmod, lstat, mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -42,7 +42,7 @@ export async function makeMounts(
     mounts.push({
       containerPath: mount.mountPath.startsWith("/") ? mount.mountPath : `/${mount.mountPath}`,
       hostPath,
-      // What the agent writes, containers only read.
+      // Containers must not change files that the agent writes.
       readonly: mount.readOnly === true || contentOnly,
       recursiveReadOnly: await resolveRecursiveReadOnly(pod, mount),
       selinuxRelabel: volume.hostPath === undefined && hasSeLinux(),
@@ -55,7 +55,7 @@ export async function makeMounts(
   return mounts;
 }
 
-/** Block volumes, as the devices that the container sees. */
+/** Block volumes as devices of the container. */
 export function makeDevices({ pod, services }: PodContext, container: Container): readonly Device[] {
   return (container.volumeDevices ?? []).map(({ name, devicePath: containerPath }) => {
     const hostPath = services.volumes.device(pod, name);
@@ -83,14 +83,14 @@ async function resolveHostPath(
   const path = pod.services.volumes.path(pod.pod, volume);
   const subPath = resolveSubPath(mount, environment);
   if (subPath === "") {
-    // The runtime would make a missing directory too, but with rights of its own choice.
+    // The runtime would create a missing directory too, but with another mode.
     if (volume.hostPath !== undefined) await makeDirectory(path, 0o777).catch(() => undefined);
     return path;
   }
   try {
     return await pinSubPath(pod, path, subPath, join(volume.name, container.name, String(index)));
   } catch (error) {
-    pod.log.error("Cannot prepare subPath", error, { volume: volume.name, container: container.name });
+    pod.log.error("Failed to prepare subPath", error, { volume: volume.name, container: container.name });
     throw new Error(`failed to prepare subPath for volumeMount "${mount.name}" of container "${container.name}"`, {
       cause: error,
     });
@@ -112,7 +112,7 @@ function expandStrictly(text: string, environment: ReadonlyMap<string, string>):
   });
 }
 
-/** Binds what was checked to a path of the agent's own, so that the volume's users cannot exchange it afterwards. */
+/** Bind-mounts the verified sub-path to a path of the agent, so that users of the volume cannot replace it afterwards. */
 async function pinSubPath(pod: PodContext, volume: string, subPath: string, name: string): Promise<string> {
   const { mounter, settings } = pod.services;
   const target = join(podDir(settings.directories, podUid(pod.pod)), "volume-subpaths", name);
@@ -135,7 +135,7 @@ async function writeHostsFile(pod: PodContext, podIps: readonly string[]): Promi
   const path = hostsFile(settings.directories, podUid(pod.pod));
   const host = pod.pod.spec?.hostNetwork === true ? await hostFile("hosts") : "";
   await writeFile(path, makeHostsFile(pod.pod, settings.clusterDomain, podIps, host));
-  // Every user of the containers reads it. At creation the process's umask takes bits away.
+  // Every user in the containers reads it. At creation the process's umask clears mode bits.
   await chmod(path, 0o644);
   return path;
 }

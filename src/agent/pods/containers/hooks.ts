@@ -1,4 +1,4 @@
-/** postStart and preStop. */
+/** Runs postStart and preStop hooks. */
 
 import type { HTTPGetAction, LifecycleHandler } from "../../../api/core/container/probe.ts";
 import type { Container } from "../../../api/core/container/schema.ts";
@@ -22,7 +22,7 @@ export interface HookOptions {
   readonly userAgent: string;
 }
 
-/** Rejects when the hook fails; the error's text is for logs, events say only which hook it was. */
+/** Rejects when the hook fails. The error's text is for logs; events only name the hook. */
 export async function runHook(hook: LifecycleHandler, options: HookOptions): Promise<void> {
   const { clock, signal, timeoutMs } = options;
   if (hook.sleep !== undefined) {
@@ -42,16 +42,16 @@ async function runHandler(hook: LifecycleHandler, options: HookOptions): Promise
     return runExec({ runtime, containerId, command, timeoutSeconds: timeoutMs / 1000, signal });
   }
   if (hook.httpGet !== undefined) return sendHttpGet(hook.httpGet, options);
-  // tcpSocket is kept in the API for old objects and fails at run time, as in Kubernetes.
+  // The API has tcpSocket for old objects only; it fails at run time, as in Kubernetes.
   return { result: "failure", output: "invalid handler: tcpSocket is not supported" };
 }
 
-/** Before Kubernetes 1.26 hooks spoke no TLS whatever they were told; servers from then are still served. */
+/** Hooks ignored `scheme: HTTPS` before Kubernetes 1.26. Falls back to HTTP for servers from then. */
 async function sendHttpGet(action: HTTPGetAction, options: HookOptions): Promise<ProbeResult> {
   const network: NetworkProbeOptions = { ...options, headers: { "accept-encoding": "gzip" } };
   const outcome = await sendHttpHook(action, network);
   if (outcome.result === "success" || !outcome.output.endsWith(NO_TLS)) return outcome;
-  // Not what is secret, where everybody may read along.
+  // Secrets must not be sent in plain text.
   const httpHeaders = (action.httpHeaders ?? []).filter(({ name }) => name.toLowerCase() !== "authorization");
   const second = await sendHttpHook({ ...action, scheme: "HTTP", httpHeaders }, network);
   if (second.result !== "success") return outcome;

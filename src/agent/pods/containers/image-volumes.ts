@@ -1,4 +1,4 @@
-/** Images mounted as volumes: made present like those that containers run, and mounted by the runtime. */
+/** Images mounted as volumes: the agent pulls them like containers' images, and the runtime mounts them. */
 import type { Container, VolumeMount } from "../../../api/core/container/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { ImageVolumeSource } from "../../../api/core/volume/schema.ts";
@@ -6,7 +6,7 @@ import type { Mount } from "../../runtime/cri/shared.ts";
 import type { PodContext } from "../pod-context.ts";
 import type { PlannedStart } from "../worker/plan.ts";
 
-/** Rejects as for the container's own image. */
+/** Rejects with an `ImageError`, as for the container's own image. */
 export async function pullImageVolumes(pod: PodContext, { spec, role }: PlannedStart): Promise<void> {
   const { images } = pod.services;
   for (const { reference = "", pullPolicy } of findMountedImages(pod.pod, spec)) {
@@ -18,7 +18,7 @@ export async function pullImageVolumes(pod: PodContext, { spec, role }: PlannedS
   }
 }
 
-/** What the runtime is to mount. Nobody writes to an image. */
+/** Images are always mounted read-only. */
 export function makeImageMount(
   { memory }: Pick<PodContext, "memory">,
   { reference = "" }: ImageVolumeSource,

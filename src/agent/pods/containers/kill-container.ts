@@ -1,4 +1,4 @@
-/** Ends one container: says so, runs its preStop hook, asks it to stop, and has it killed when its grace is over. */
+/** Stops one container: records the event, runs its preStop hook, and stops it within the grace period. */
 import type { Container } from "../../../api/core/container/schema.ts";
 import type { ObservedContainer } from "../../runtime/observation.ts";
 import type { PodContext } from "../pod-context.ts";
@@ -14,7 +14,7 @@ export interface KillOptions {
   readonly graceSeconds: number;
 }
 
-/** What is left to a container after a preStop hook that took all of the grace. */
+/** Remaining grace period after a preStop hook that used all of it. */
 const GRACE_SECONDS_MIN = 2;
 
 export async function killContainer(pod: PodContext, options: KillOptions): Promise<void> {
@@ -27,8 +27,8 @@ export async function killContainer(pod: PodContext, options: KillOptions): Prom
     await runPreStop(pod, options, spec);
   }
   const spentSeconds = (services.clock.monotonic() - began) / 1000;
-  const least = options.graceSeconds > 0 ? Math.min(options.graceSeconds, GRACE_SECONDS_MIN) : 0;
-  const left = Math.max(least, Math.round(options.graceSeconds - spentSeconds));
+  const minimum = options.graceSeconds > 0 ? Math.min(options.graceSeconds, GRACE_SECONDS_MIN) : 0;
+  const left = Math.max(minimum, Math.round(options.graceSeconds - spentSeconds));
   await services.runtime.stopContainer({ containerId: container.id, timeout: BigInt(left) }, signal);
   services.expectChange();
 }
@@ -38,7 +38,9 @@ async function runPreStop(pod: PodContext, options: KillOptions, spec: Container
   const hook = spec.lifecycle?.preStop;
   if (hook === undefined) return;
   const limit = new AbortController();
-  const timer = services.clock.timer(options.graceSeconds * 1000, () => limit.abort(new Error("grace is over")));
+  const timer = services.clock.timer(options.graceSeconds * 1000, () =>
+    limit.abort(new Error("the grace period is over")),
+  );
   try {
     await runHook(hook, {
       pod: pod.pod,
@@ -55,8 +57,8 @@ async function runPreStop(pod: PodContext, options: KillOptions, spec: Container
   } catch (error) {
     pod.signal.throwIfAborted();
     pod.log.info("preStop hook failed", { container: spec.name, error: String(error) });
-    const named = { role: options.role, name: spec.name };
-    services.events.recordContainerEvent(pod.pod, named, "Warning", "FailedPreStopHook", "PreStopHook failed");
+    const ref = { role: options.role, name: spec.name };
+    services.events.recordContainerEvent(pod.pod, ref, "Warning", "FailedPreStopHook", "PreStopHook failed");
   } finally {
     timer.cancel();
   }

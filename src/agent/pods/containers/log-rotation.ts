@@ -1,6 +1,6 @@
 /**
- * Keeps container logs from filling the disk: a log over its size is put aside and the runtime begins a new one. Those
- * that were put aside before are compressed; the last one is left to those who may still be reading it.
+ * Rotates container logs so that they do not fill the disk: renames a log that exceeds its maximum size, and the runtime
+ * opens a new one. Compresses logs that were rotated before, except the last one, which clients may still be reading.
  */
 import { createWriteStream } from "node:fs";
 import { lstat, readdir, rename, rm } from "node:fs/promises";
@@ -18,10 +18,10 @@ export interface LogRotationOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly pods: { readonly workers: Iterable<{ readonly observation: Observation }> };
-  /** Files per container, the current one among them; at least 2. */
+  /** Files per container, including the current one; at least 2. */
   readonly maxFiles: number;
   readonly maxBytes: number;
-  /** Logs that are put aside at the same time. */
+  /** Logs that are rotated concurrently. */
   readonly workers: number;
   readonly periodMs: number;
   readonly signal: AbortSignal;
@@ -42,13 +42,13 @@ export async function rotateLogs(options: LogRotationOptions): Promise<void> {
   }
 }
 
-/** Takes from the list until nothing is left. */
+/** Rotates logs from the shared list until it is empty. */
 async function rotateAll(options: LogRotationOptions, logs: ObservedContainer[]): Promise<void> {
   const { log, signal } = options;
   for (let next = logs.shift(); next !== undefined && !signal.aborted; next = logs.shift()) {
     const { id, logPath } = next;
     await rotate(options, id, logPath).catch((error: unknown) => {
-      if (!signal.aborted) log.warn("Cannot rotate container log", { path: logPath, error: String(error) });
+      if (!signal.aborted) log.warn("Failed to rotate container log", { path: logPath, error: String(error) });
     });
   }
 }
@@ -58,32 +58,32 @@ async function rotate(options: LogRotationOptions, id: string, path: string): Pr
   const found = await lstat(path).catch(() => undefined);
   if (found === undefined || found.size <= maxBytes) return;
   await removeExcess(options, path);
-  // 0.log.20261121-033207: sorts by age.
+  // 0.log.20261121-033207: names sort by age.
   const stamp = new Date(clock.now()).toISOString().slice(0, 19).replace(/[-:]/g, "").replace("T", "-");
-  const aside = `${path}.${stamp}`;
-  await rename(path, aside);
+  const rotated = `${path}.${stamp}`;
+  await rename(path, rotated);
   try {
     await runtime.reopenContainerLog({ containerId: id }, signal);
   } catch (error) {
-    // The runtime still writes to the file: it gets its name back.
-    await rename(aside, path);
+    // The runtime still writes to the file: restores its name.
+    await rename(rotated, path);
     throw error;
   }
 }
 
-/** All that a run has written. */
+/** Removes all logs of a run. */
 export async function removeLogs(path: string): Promise<void> {
   for (const name of [basename(path), ...(await listRotated(path))])
     await rm(join(dirname(path), name), { force: true });
 }
 
-/** The names of those that were put aside, oldest first. */
+/** Names of the rotated logs, oldest first. */
 async function listRotated(path: string): Promise<readonly string[]> {
   const names = await readdir(dirname(path)).catch(() => []);
   return names.filter((name) => name.startsWith(`${basename(path)}.`)).sort();
 }
 
-/** Leaves room for one that will be put aside beside the current one, and compresses what stays. */
+/** Removes the oldest logs, so that one more fits beside the current one, and compresses the others. */
 async function removeExcess({ maxFiles, log }: LogRotationOptions, path: string): Promise<void> {
   const directory = dirname(path);
   const names = await listRotated(path);
@@ -92,9 +92,9 @@ async function removeExcess({ maxFiles, log }: LogRotationOptions, path: string)
   for (const name of [...unfinished!, ...excess]) await rm(join(directory, name), { force: true });
   for (const name of whole!.slice(excess.length)) {
     if (name.endsWith(COMPRESSED)) continue;
-    // What cannot be compressed, as on a full disk, goes when it is too old.
+    // A log that cannot be compressed, as on a full disk, is removed when it is too old.
     await compress(join(directory, name)).catch((error: unknown) => {
-      log.warn("Cannot compress container log", { path: join(directory, name), error: String(error) });
+      log.warn("Failed to compress container log", { path: join(directory, name), error: String(error) });
     });
   }
 }

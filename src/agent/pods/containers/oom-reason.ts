@@ -1,6 +1,6 @@
 /**
- * Why a container ended is known a moment later than that it did: runtimes hear of memory that ran out apart from the
- * end of a process, and correct the reason then.
+ * Waits for the final reason of a container's exit: runtimes receive the kernel's OOM event separately from the exit of
+ * the process, and correct the reason a moment later.
  */
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Clock } from "../../../std/time/clock.ts";
@@ -8,18 +8,18 @@ import { type ObservedContainer, toObservedContainer } from "../../runtime/obser
 import { type Runtime, RuntimeError } from "../../runtime/runtime.ts";
 import { allContainers, isDeleted } from "../pod-fields.ts";
 
-/** On a busy machine, too. */
+/** Upper bound of that delay, also on a busy node. */
 const REASON_DELAY_MS = 250;
 const OOM_KILLED = "OOMKilled";
 
-/** Whether the reason may yet become another: nobody asks why a pod ends that is deleted. */
+/** Whether the reason may still change. False for a deleted pod, whose reason has no effect. */
 export function mayBeOomKilled(pod: Pod, { state, reason, name }: ObservedContainer): boolean {
   if (state !== "exited" || reason === OOM_KILLED || isDeleted(pod)) return false;
   const spec = allContainers(pod).find((each) => each.spec.name === name)?.spec;
   return spec?.resources?.limits?.memory !== undefined;
 }
 
-/** The container as the runtime has it once the reason is sure. */
+/** The container's status once its reason is final. */
 export async function awaitFinalReason(
   container: ObservedContainer,
   runtime: Pick<Runtime, "containerStatus">,
@@ -27,7 +27,7 @@ export async function awaitFinalReason(
   signal: AbortSignal,
 ): Promise<ObservedContainer> {
   const ageMs = clock.now() - container.finishedAt;
-  // One that ended long ago, or whose end cannot be told from clocks that were set.
+  // It exited long ago, or the clock was set since.
   if (ageMs < 0 || ageMs >= REASON_DELAY_MS) return container;
   await clock.sleep(REASON_DELAY_MS - ageMs, signal);
   const answer = await runtime.containerStatus({ containerId: container.id }, signal).catch((error: unknown) => {

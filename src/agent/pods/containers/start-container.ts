@@ -1,4 +1,4 @@
-/** From a present image to a running container. */
+/** Creates and starts a container whose image is present. */
 import { randomBytes } from "node:crypto";
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -19,10 +19,7 @@ import { runHook } from "./hooks.ts";
 import { killContainer } from "./kill-container.ts";
 import { removeLogs } from "./log-rotation.ts";
 
-/**
- * Why a container does not start: `CreateContainerConfigError`, `CreateContainerError`, `RunContainerError`,
- * `PostStartHookError`.
- */
+/** `reason` is `CreateContainerConfigError`, `CreateContainerError`, `RunContainerError` or `PostStartHookError`. */
 export class StartError extends Error {
   override readonly name = "StartError";
   readonly reason: string;
@@ -43,7 +40,7 @@ export async function startContainer(
 ): Promise<void> {
   const { services, signal } = pod;
   const { spec, role } = start;
-  const say = (reason: string, message: string): void =>
+  const record = (reason: string, message: string): void =>
     services.events.recordContainerEvent(pod.pod, { role, name: spec.name }, "Normal", reason, message);
   const hasPruned = await removeOldRuns(pod, spec.name);
   const config = await withReason("CreateContainerConfigError", signal, () =>
@@ -57,13 +54,13 @@ export async function startContainer(
       services.runtime.createContainer({ podSandboxId: sandbox.id, config, sandboxConfig }, signal),
     );
     pod.memory.resources.setActual(spec);
-    say("Created", `Created container: ${spec.name}`);
+    record("Created", `Created container: ${spec.name}`);
     containerId = created.containerId ?? "";
     await withReason("RunContainerError", signal, () => services.runtime.startContainer({ containerId }, signal));
     return hasPruned ? undefined : { sandboxId: sandbox.id, containerId };
   });
   services.expectChange();
-  say("Started", `Started container ${spec.name}`);
+  record("Started", `Started container ${spec.name}`);
   if (spec.lifecycle?.postStart !== undefined) await runPostStart(pod, start, sandbox, containerId);
 }
 
@@ -105,7 +102,7 @@ async function resolveContainerConfig(
   );
   await mkdir(dirname(messageFile), { recursive: true, mode: 0o750 });
   await writeFile(messageFile, "");
-  // Any user in the container may write its last words. At creation the process's umask takes bits away.
+  // Any user in the container may write the termination message. At creation the process's umask clears mode bits.
   await chmod(messageFile, 0o666);
   await mkdir(dirname(join(podLogDir(settings.directories, pod.pod), logPath(spec.name, 0))), { recursive: true });
   return makeContainerConfig({
@@ -127,7 +124,7 @@ async function resolveContainerConfig(
   });
 }
 
-/** The container whose processes an ephemeral one is to see. */
+/** Id of the container whose PID namespace an ephemeral container joins. */
 function findTarget(pod: PodContext, { spec, role }: PlannedStart): string | undefined {
   if (role !== "ephemeralContainers") return undefined;
   const name = ephemeralContainers(pod.pod).find((each) => each.name === spec.name)?.targetContainerName ?? "";
@@ -138,8 +135,8 @@ function findTarget(pod: PodContext, { spec, role }: PlannedStart): string | und
 }
 
 /**
- * Keeps the newest ended runs of a container, for its last state and its previous log, and removes older ones. Resolves
- * with whether something was removed.
+ * Removes old runs of a container. Keeps the newest exited ones for the last state and the previous log. Resolves with
+ * whether it removed any.
  */
 async function removeOldRuns(pod: PodContext, name: string): Promise<boolean> {
   const { services, signal } = pod;
@@ -148,7 +145,7 @@ async function removeOldRuns(pod: PodContext, name: string): Promise<boolean> {
   const since = services.clock.now() - deadRunMinAgeMs;
   const kept = runs
     .filter((each) => each.state === "exited")
-    .filter((run, place) => deadRunsMax < 0 || place < deadRunsMax || run.finishedAt > since);
+    .filter((run, index) => deadRunsMax < 0 || index < deadRunsMax || run.finishedAt > since);
   const removed = new Set<string>();
   for (const run of runs) {
     if (kept.includes(run) || run.state === "running") continue;
@@ -190,8 +187,8 @@ async function runPostStart(
     });
   } catch (error) {
     signal.throwIfAborted();
-    const named = { role, name: spec.name };
-    services.events.recordContainerEvent(pod.pod, named, "Warning", "FailedPostStartHook", "PostStartHook failed");
+    const ref = { role, name: spec.name };
+    services.events.recordContainerEvent(pod.pod, ref, "Warning", "FailedPostStartHook", "PostStartHook failed");
     await pod.refresh();
     const container = pod.observation.containers.find((each) => each.id === containerId);
     if (container !== undefined) {

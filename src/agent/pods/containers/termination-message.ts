@@ -1,4 +1,4 @@
-/** What a container left behind to say why it ended. */
+/** Reads the termination message of a container. */
 import type { FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";
 import { annotations, type ObservedContainer } from "../../runtime/observation.ts";
@@ -11,7 +11,7 @@ const FALLBACK_LINES_MAX = 80;
 /** All containers of a pod together. */
 const POD_BYTES_MAX = 12 * 1024;
 
-/** The container with its message, when it exited and has one. Never rejects. */
+/** The container with its termination message, if it exited and has one. Never rejects. */
 export async function addTerminationMessage(
   container: ObservedContainer,
   containers: number,
@@ -19,7 +19,7 @@ export async function addTerminationMessage(
   if (container.state !== "exited") return container;
   const limit = Math.min(FILE_BYTES_MAX, Math.floor(POD_BYTES_MAX / Math.max(1, containers)));
   const path = container.annotations[annotations.terminationMessagePath];
-  // The agent's own file is mounted last, over what else the pod may have there.
+  // The agent's own file is mounted last, over any mount of the pod at this path.
   const file = container.mounts.findLast((each) => each.containerPath === path)?.hostPath;
   const text = file === undefined ? "" : await readTail(() => openRegularFile(file, dirname(file)), limit);
   if (text !== "") return { ...container, message: text };

@@ -1,4 +1,4 @@
-/** What a container may learn about its own pod: fieldRef and resourceFieldRef. */
+/** Resolves fieldRef and resourceFieldRef of the downward API. */
 import type { Container } from "../../../api/core/container/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { ResourceFieldSelector } from "../../../api/core/references/field-selectors.ts";
@@ -6,7 +6,6 @@ import { goQuote } from "../../../schema/value/go-quote.ts";
 import { allContainers } from "../pod-fields.ts";
 import { divideRoundingUp, parseNanos } from "../resources/quantities.ts";
 
-/** What only the node knows. */
 export interface NodeInfo {
   readonly name: string;
   readonly ips: readonly string[];
@@ -15,7 +14,7 @@ export interface NodeInfo {
 
 const subscript = /^metadata\.(labels|annotations)\['(.+)'\]$/;
 
-/** Throws with Kubernetes' text when the path is none that can be referred to. */
+/** Throws with Kubernetes' text for an unsupported path. */
 export function resolveFieldRef(pod: Pod, path: string, node: NodeInfo, podIps: readonly string[]): string {
   const found = subscript.exec(path);
   if (found !== null) {
@@ -49,7 +48,7 @@ export function resolveFieldRef(pod: Pod, path: string, node: NodeInfo, podIps: 
   }
 }
 
-/** `key="value"` a line, sorted, values escaped as Go quotes them. */
+/** A line `key="value"` for each entry, sorted, with values quoted as Go does. */
 function formatMap(map: Readonly<Record<string, string>>): string {
   return Object.keys(map)
     .sort()
@@ -74,7 +73,7 @@ export function resolveResourceFieldRef(
   }
   const divisor = reference.divisor === undefined || parseNanos(reference.divisor) === 0n ? "1" : reference.divisor;
   const quantity = named.resources?.[list]?.[name];
-  // Without a limit, what the node can give is the limit there is.
+  // Without a limit, the limit is the node's allocatable resources.
   const value = quantity ?? (list === "limits" ? allocatable(name, node) : "0");
   return String(divideRoundingUp(parseNanos(value), parseNanos(divisor)));
 }

@@ -1,6 +1,6 @@
 /**
- * The environment of a container: envFrom, then env in order, each value seeing the ones before it, and the variables
- * of services, which give way to all of these.
+ * The environment of a container: envFrom, then env in order, where a value may refer to the ones before it. Variables
+ * of services have the lowest precedence.
  */
 import type { Container, EnvVar } from "../../../api/core/container/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
@@ -10,7 +10,7 @@ import { type NodeInfo, resolveFieldRef, resolveResourceFieldRef } from "./downw
 import { expand } from "./expansion.ts";
 import { makeServiceVariables } from "./service-links.ts";
 
-/** ConfigMaps and Secrets of the pod's namespace: key → text; undefined when there is no such object. */
+/** ConfigMaps and Secrets as key → text; undefined when there is no such object. */
 export interface EnvironmentSources {
   configMap(namespace: string, name: string): Promise<Readonly<Record<string, string>> | undefined>;
   secret(namespace: string, name: string): Promise<Readonly<Record<string, string>> | undefined>;
@@ -26,10 +26,7 @@ export interface EnvironmentInput {
   readonly sources: EnvironmentSources;
 }
 
-/**
- * Rejects with Kubernetes' text when something required is missing; the container then shows
- * `CreateContainerConfigError`.
- */
+/** Rejects with Kubernetes' text when a required object or key is missing. */
 export async function makeEnvironment(input: EnvironmentInput): Promise<ReadonlyMap<string, string>> {
   const environment = new Map<string, string>();
   for (const from of input.container.envFrom ?? []) {

@@ -1,6 +1,6 @@
 /**
- * `$(NAME)` in commands, arguments and environment values. `$$` is a literal dollar, so `$$(NAME)` stays `$(NAME)`; a
- * name that is not known, or a reference without its closing parenthesis, stays as it is written.
+ * Expands `$(NAME)` in commands, arguments and environment values. `$$` is a literal dollar, so `$$(NAME)` becomes
+ * `$(NAME)`. A reference to an undefined name, or without its closing parenthesis, stays unchanged.
  */
 export function expand(text: string, lookup: (name: string) => string | undefined): string {
   let out = "";

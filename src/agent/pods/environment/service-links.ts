@@ -1,12 +1,12 @@
-/** Variables that tell containers where services are, as Docker's links once did. */
+/** Environment variables with the addresses of services, in the format of Docker's links. */
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Service } from "../../../api/core/service/schema.ts";
 import { podNamespace } from "../pod-fields.ts";
 
-/** Told to every pod, whatever its namespace and whether it wants service links or not. */
+/** Every pod gets the variables of this service, whatever its namespace and `enableServiceLinks`. */
 const API_SERVER_SERVICE = { namespace: "default", name: "kubernetes" };
 
-/** Of the pod's namespace, unless it declined with `enableServiceLinks`, and of the API server. */
+/** Of the services in the pod's namespace, unless `enableServiceLinks` is false, and of the API server. */
 export function makeServiceVariables(pod: Pod, services: Iterable<Service>): ReadonlyMap<string, string> {
   const variables = new Map<string, string>();
   const own = pod.spec?.enableServiceLinks === false ? undefined : podNamespace(pod);
@@ -14,7 +14,7 @@ export function makeServiceVariables(pod: Pod, services: Iterable<Service>): Rea
   for (const service of services) {
     const { name = "", namespace = "" } = service.metadata ?? {};
     const isForAll = namespace === API_SERVER_SERVICE.namespace && name === API_SERVER_SERVICE.name;
-    // The namespace's own service of that name goes before the API server's.
+    // A service of that name in the pod's namespace has precedence over the API server's.
     if (namespace === own || (isForAll && !seen.has(name))) seen.set(name, service);
   }
   for (const [name, service] of seen) {

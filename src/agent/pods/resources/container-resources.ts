@@ -1,4 +1,4 @@
-/** Requests and limits as the kernel takes them. */
+/** Converts requests and limits to cgroup settings, and names the pods' cgroups. */
 import type { Container } from "../../../api/core/container/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { LinuxContainerResources } from "../../runtime/cri/shared.ts";
@@ -8,9 +8,9 @@ import { parseMillis, parseUnits } from "./quantities.ts";
 export interface ResourceSettings {
   readonly cpuCfsQuota: boolean;
   readonly cpuCfsQuotaPeriodMs: number;
-  /** Sizes of huge pages that the kernel has, as Kubernetes names them: `2Mi`. */
+  /** Sizes of huge pages that the kernel supports, in Kubernetes' notation: `2Mi`. */
   readonly hugePageSizes?: readonly string[];
-  /** Whether a container ends as a whole when one of its processes runs out of memory; cgroup v2 can do that. */
+  /** Whether the OOM killer kills all processes of a container together; requires cgroup v2. */
   readonly oomGroup?: boolean;
 }
 
@@ -25,7 +25,7 @@ export function makeContainerResources(
   memoryCapacityBytes: number,
 ): LinuxContainerResources {
   const { requests, limits } = container.resources ?? {};
-  // Without a request the limit is one; without either the container gets the least there is.
+  // The limit replaces a missing request; without either the container gets the minimum of shares.
   const requested = parseMillis(requests?.cpu ?? limits?.cpu);
   const limited = parseMillis(limits?.cpu);
   const memory = parseUnits(limits?.memory);
@@ -42,7 +42,7 @@ export function makeContainerResources(
   };
 }
 
-/** None of those that are not asked for. */
+/** A size that the container does not request gets the limit 0. */
 function makeHugePageLimits(
   container: Container,
   sizes: readonly string[],
@@ -57,7 +57,7 @@ export function kernelPageSize(size: string): string {
   return size.replace(/i$/, "B");
 }
 
-/** Of each period; the kernel takes no less than a millisecond. */
+/** Microseconds per period; the kernel's minimum is a millisecond. */
 export function milliCpuToQuotaUs(millis: number, periodUs: number): number {
   return Math.max(QUOTA_US_MIN, Math.floor((millis * periodUs) / 1000));
 }
@@ -73,18 +73,18 @@ export interface CgroupSettings {
   readonly cgroupsPerQos: boolean;
 }
 
-/** Where the pod's containers go, as the runtime wants it spelt: a path, or a systemd slice. */
+/** The parent cgroup of the pod's containers, in the runtime's notation: a path, or a systemd slice. */
 export function podCgroupParent(pod: Pod, settings: CgroupSettings): string {
   if (!settings.cgroupsPerQos) return "";
   return cgroupName(`pod${pod.metadata?.uid ?? ""}`, getPodQosClass(pod), settings);
 }
 
-/** Where pods of a class go: all of them, or the one that is named `podUID`. */
+/** The cgroup of a QoS class if `name` is empty, else of the pod `podUID` in it. */
 export function cgroupName(name: string, qos: QosClass, settings: CgroupSettings): string {
   const tier = qos === "Guaranteed" ? [] : [qos.toLowerCase()];
   const root = settings.cgroupRoot.split("/").filter((part) => part !== "");
   const parts = [...root, "kubepods", ...tier, ...(name === "" ? [] : [name])];
   if (settings.cgroupDriver === "cgroupfs") return `/${parts.join("/")}`;
-  // systemd spells a path with dashes: kubepods-burstable-pod8f_2c.slice, each dash of the uid an underscore.
+  // A slice's name is its path with dashes, each dash of the uid an underscore: kubepods-burstable-pod8f_2c.slice.
   return `${parts.map((part) => part.replaceAll("-", "_")).join("-")}.slice`;
 }

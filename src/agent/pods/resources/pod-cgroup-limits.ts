@@ -1,4 +1,4 @@
-/** What the cgroup of a whole pod is given, from what its containers ask for. */
+/** Limits of a pod's cgroup, from the requests and limits of its containers. */
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { CgroupLimits } from "../../cgroups/cgroup-tree.ts";
 import { kernelPageSize, milliCpuToQuotaUs, milliCpuToShares, type ResourceSettings } from "./container-resources.ts";
@@ -6,11 +6,11 @@ import { getPodResource, isLimitedEverywhere } from "./pod-resources.ts";
 import { getPodQosClass } from "./qos.ts";
 
 export interface PodLimitSettings extends ResourceSettings {
-  /** Processes; without limit when not positive. */
+  /** Unlimited when not positive. */
   readonly podMaxPids: number;
 }
 
-/** The pod is limited in what each of its containers is limited in. */
+/** Limits the pod in the resources that each of its containers limits. */
 export function makePodCgroupLimits(pod: Pod, settings: PodLimitSettings): CgroupLimits {
   const bestEffort = getPodQosClass(pod) === "BestEffort";
   const quota = settings.cpuCfsQuota && !bestEffort && isLimitedEverywhere(pod, "cpu");
@@ -26,16 +26,16 @@ export function makePodCgroupLimits(pod: Pod, settings: PodLimitSettings): Cgrou
   };
 }
 
-/** Of each size what is asked for, and nothing of those that nobody asks for. */
+/** The limit of each size of huge pages; `quantity` returns 0 for a size without limit. */
 export function makeHugePageLimits(
   sizes: readonly string[],
-  amount: (name: string) => number | null,
+  quantity: (name: string) => number | null,
 ): Pick<CgroupLimits, "hugePages"> {
   if (sizes.length === 0) return {};
-  return { hugePages: Object.fromEntries(sizes.map((size) => [kernelPageSize(size), amount(`hugepages-${size}`)])) };
+  return { hugePages: Object.fromEntries(sizes.map((size) => [kernelPageSize(size), quantity(`hugepages-${size}`)])) };
 }
 
-/** Enough for either, for as long as containers go from one to the other. */
+/** The larger of each limit, for the time in which containers change from one to the other. */
 export function maxLimits(a: CgroupLimits, b: CgroupLimits): CgroupLimits {
   const most = (x: number | null | undefined, y: number | null | undefined): number | null =>
     x === null || y === null ? null : Math.max(x ?? 0, y ?? 0);

@@ -1,6 +1,6 @@
 /**
- * The pods' own cgroups: made with their limits before the runtime puts containers into them, and removed when nothing
- * of the pod is left.
+ * Manages the cgroups of pods: creates them with their limits before the runtime adds containers, and removes them when
+ * the pod is removed.
  */
 import { rmdir } from "node:fs/promises";
 import type { Pod } from "../../../api/core/pod/schema.ts";
@@ -13,18 +13,18 @@ import { getPodResource } from "./pod-resources.ts";
 import { getPodQosClass } from "./qos.ts";
 
 export interface PodCgroupSettings extends CgroupSettings, PodLimitSettings {
-  /** The share of what pods ask for that pods of lesser classes may not use: `{ memory: "50%" }`. */
+  /** The share of pods' requests that pods of lower QoS classes may not use: `{ memory: "50%" }`. */
   readonly qosReserved?: Readonly<Record<string, string>>;
 }
 
 export interface PodCgroupsOptions {
   readonly tree: CgroupTree;
   readonly settings: PodCgroupSettings;
-  /** All pods of the node; what they ask for together is what their class as a whole gets. */
+  /** All pods of the node; the sum of their requests sets the limits of their QoS class. */
   readonly pods: () => readonly Pod[];
-  /** What pods may have together; undefined where nothing is set apart. */
+  /** Allocatable memory of the node; undefined where no memory is reserved. */
   readonly memoryBytes?: number;
-  /** With the systemd driver. */
+  /** Set with the systemd driver. */
   readonly slices?: Pick<SystemdSlices, "apply" | "remove"> | undefined;
 }
 
@@ -41,8 +41,8 @@ export class PodCgroups {
   }
 
   /**
-   * Makes the pod's cgroup, or gives it what the pod asks for now; with `before`, enough for what it asked for before
-   * too. Rejects when the kernel, or systemd, refuses.
+   * Creates the pod's cgroup, or sets its limits to the pod's current ones; with `before`, to the larger of both
+   * versions. Rejects when the kernel or systemd refuses.
    */
   async apply(pod: Pod, before?: Pod): Promise<void> {
     const { settings } = this.#options;
@@ -51,10 +51,10 @@ export class PodCgroups {
     const limits = before === undefined ? wanted : maxLimits(makePodCgroupLimits(before, settings), wanted);
     const parent = podCgroupParent(pod, settings);
     await this.#write(parent, limits);
-    await this.#applyClasses(pod);
+    await this.#applyQosClasses(pod);
   }
 
-  /** Best effort: a cgroup that is still in use stays, and costs little. */
+  /** Best effort: a cgroup that is still in use stays; it costs little. */
   async remove(uid: string): Promise<void> {
     const { settings, slices } = this.#options;
     for (const parent of candidateParents(uid, settings)) {
@@ -63,7 +63,7 @@ export class PodCgroups {
     }
   }
 
-  /** The pods', and then those that held them, unless somebody else's pods are in there. */
+  /** Removes the cgroups of the pods and then of the QoS classes, unless these contain other pods. */
   async removeAll(uids: Iterable<string>): Promise<void> {
     for (const uid of uids) await this.remove(uid);
     const { settings } = this.#options;
@@ -75,34 +75,34 @@ export class PodCgroups {
     }
   }
 
-  /** Pods of one class have something together; those that are guaranteed what they ask for share nothing. */
-  async #applyClasses(pod: Pod): Promise<void> {
+  /** Sets the limits of the QoS classes; Guaranteed pods have no common cgroup. */
+  async #applyQosClasses(pod: Pod): Promise<void> {
     const { settings } = this.#options;
     const uid = podUid(pod);
     const all = [pod, ...this.#options.pods().filter((each) => podUid(each) !== uid)];
-    const asked = (name: string, of: string): number =>
+    const requested = (name: string, of: string): number =>
       all
         .filter((each) => getPodQosClass(each) === of)
         .reduce((sum, each) => sum + getPodResource(each, "requests", name), 0);
-    const memory = this.#memoryOfClasses(asked("memory", "Guaranteed"), asked("memory", "Burstable"));
+    const memory = this.#qosMemoryLimits(requested("memory", "Guaranteed"), requested("memory", "Burstable"));
     const own = getPodQosClass(pod);
     for (const tier of SHARED_CLASSES) {
       if (tier !== own && memory === undefined) continue;
       await this.#write(cgroupName("", tier, settings), {
-        cpuShares: milliCpuToShares(tier === "Burstable" ? asked("cpu", tier) : 0),
+        cpuShares: milliCpuToShares(tier === "Burstable" ? requested("cpu", tier) : 0),
         ...(memory === undefined ? {} : { memoryBytes: memory[tier] }),
         ...makeHugePageLimits(settings.hugePageSizes ?? [], () => null),
       });
     }
   }
 
-  /** Less what is set apart for those that come before them. */
-  #memoryOfClasses(guaranteed: number, burstable: number): Record<(typeof SHARED_CLASSES)[number], number> | undefined {
+  /** Allocatable memory minus the reserved share of the requests of higher classes. */
+  #qosMemoryLimits(guaranteed: number, burstable: number): Record<(typeof SHARED_CLASSES)[number], number> | undefined {
     const { settings, memoryBytes } = this.#options;
     const percent = Number.parseInt(settings.qosReserved?.memory ?? "", 10);
     if (Number.isNaN(percent) || memoryBytes === undefined) return undefined;
-    const ofBurstable = memoryBytes - Math.floor((guaranteed * percent) / 100);
-    return { Burstable: ofBurstable, BestEffort: ofBurstable - Math.floor((burstable * percent) / 100) };
+    const burstableLimit = memoryBytes - Math.floor((guaranteed * percent) / 100);
+    return { Burstable: burstableLimit, BestEffort: burstableLimit - Math.floor((burstable * percent) / 100) };
   }
 
   async #write(parent: string, limits: CgroupLimits): Promise<void> {
@@ -110,7 +110,7 @@ export class PodCgroups {
   }
 }
 
-/** `parent` is a path, or a systemd slice. What systemd has no word for is written where it put the slice. */
+/** `parent` is a path, or a systemd slice. Limits without a systemd property are written to the slice's cgroup. */
 export async function applyCgroupLimits(
   tree: CgroupTree,
   slices: Pick<SystemdSlices, "apply"> | undefined,
@@ -137,7 +137,7 @@ export async function findPodCgroups(
   return (await Promise.all(candidateParents(uid, settings).map((path) => tree.directories(path)))).flat();
 }
 
-/** Where the pod may be, whatever its class. */
+/** The pod's cgroup in each QoS class. */
 function candidateParents(uid: string, settings: CgroupSettings): readonly string[] {
   return (["Guaranteed", ...SHARED_CLASSES] as const).map((tier) => cgroupName(`pod${uid}`, tier, settings));
 }

@@ -1,4 +1,4 @@
-/** What a whole pod asks for and may have. */
+/** Requests and limits of a whole pod. */
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import { podLimits, podRequests } from "../../../api/core/pod-spec/resources.ts";
 import { quantityMilliValue, quantityValue } from "../../../api/meta/quantity.ts";
@@ -12,10 +12,10 @@ export function parseResource(name: string, quantity: string | undefined): numbe
   return name === "cpu" ? parseMillis(quantity) : parseUnits(quantity);
 }
 
-/** What the pod has at its hungriest, with the overhead of its runtime class; a limit that nothing sets is 0. */
-export function getPodResource(pod: Pod, side: RequirementKind, name: string): number {
-  const amounts = (side === "requests" ? podRequests : podLimits)(pod, { includeOverhead: true });
-  const quantity = amounts.get(name);
+/** The effective request or limit of the pod, with the overhead of its RuntimeClass; 0 for a limit that is not set. */
+export function getPodResource(pod: Pod, kind: RequirementKind, name: string): number {
+  const totals = (kind === "requests" ? podRequests : podLimits)(pod, { includeOverhead: true });
+  const quantity = totals.get(name);
   if (quantity === undefined) return 0;
   return name === "cpu" ? quantityMilliValue(quantity) : quantityValue(quantity);
 }

@@ -1,4 +1,4 @@
-/** Quality of service: what Kubernetes derives from requests and limits. */
+/** Quality of service class of a pod, and the OOM score of its containers. */
 import type { Container } from "../../../api/core/container/schema.ts";
 import { type PodQosClass, qosClassOf } from "../../../api/core/pod/qos.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
@@ -10,7 +10,7 @@ export function getPodQosClass(pod: Pod): QosClass {
   return qosClassOf(pod.spec ?? { containers: [] });
 }
 
-/** How readily the kernel ends the container when memory runs out: -997 never first, 1000 first. */
+/** Order in which the OOM killer kills containers: -997 last, 1000 first. */
 export function computeOomScoreAdj(pod: Pod, container: Container, capacityBytes: number): number {
   const priority = pod.spec?.priority ?? 0;
   if (priority >= 2_000_000_000) return -997;

@@ -1,4 +1,4 @@
-/** Quantities as plain numbers, which is all that cgroups and comparisons need. Throw for text that is no quantity. */
+/** Parses quantities to the plain numbers that cgroups and comparisons need. Throws for text that is no quantity. */
 import { parseQuantity, type Quantity, quantityMilliValue, quantityValue } from "../../../api/meta/quantity.ts";
 
 /** The exact value in billionths; 0 for an absent quantity. */
@@ -16,13 +16,13 @@ export function parseMillis(quantity: string | undefined): number {
   return quantityMilliValue(parse(quantity ?? "0"));
 }
 
-/** `quantity` in units of `divisor`, rounded up. */
+/** `nanos` in units of `divisor`, rounded up. */
 export function divideRoundingUp(nanos: bigint, divisor: bigint): number {
   return Number((nanos + divisor - 1n) / divisor);
 }
 
 function parse(text: string): Quantity {
   const quantity = parseQuantity(text);
-  if (quantity === undefined) throw new Error(`Cannot read quantity "${text}"`);
+  if (quantity === undefined) throw new Error(`Cannot parse quantity "${text}"`);
   return quantity;
 }

@@ -1,4 +1,4 @@
-/** Changes what a pod's running containers may take, without a new pod: first whether, then in the right order. */
+/** Resizes the containers of a running pod in place: allocates the resources, then applies them in a safe order. */
 import type { Container } from "../../../api/core/container/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
@@ -8,7 +8,7 @@ import { allContainers, isStatic } from "../pod-fields.ts";
 import { latestRun } from "../worker/plan.ts";
 import { makeContainerResources } from "./container-resources.ts";
 
-/** Grants what the newest version asks for, if the node has it, and gives it to the containers that run. */
+/** Allocates the resources of the newest version, if the node has them, and applies them to running containers. */
 export async function resizePod(pod: PodContext): Promise<void> {
   const { resources } = pod.memory;
   const { pending, problem } = resources;
@@ -23,14 +23,14 @@ export async function resizePod(pod: PodContext): Promise<void> {
   const due = findContainerResizes(pod);
   if (due.length > 0) await tryActuate(pod, due);
   else resources.problem = undefined;
-  const isNews = resources.problem !== problem || !deepEqual(resources.pending, pending);
-  // Looking at the pod tells how it is.
-  if (due.length > 0 || isNews) await pod.refresh();
+  const isChanged = resources.problem !== problem || !deepEqual(resources.pending, pending);
+  // The observation publishes the status.
+  if (due.length > 0 || isChanged) await pod.refresh();
 }
 
 async function tryActuate(pod: PodContext, due: readonly ContainerResize[]): Promise<void> {
   const { resources } = pod.memory;
-  // That it goes on is told before it is done.
+  // Publishes the status with the resize in progress before its end.
   await pod.refresh();
   try {
     await actuate(pod, due);
@@ -38,11 +38,11 @@ async function tryActuate(pod: PodContext, due: readonly ContainerResize[]): Pro
   } catch (error) {
     pod.signal.throwIfAborted();
     resources.problem = error instanceof Error ? error.message : String(error);
-    pod.log.info("Cannot resize pod", { error: resources.problem });
+    pod.log.info("Failed to resize pod", { error: resources.problem });
   }
 }
 
-/** Whether what is granted has yet to arrive somewhere. */
+/** Whether a running container does not have its allocated resources yet. */
 export function isResizeInProgress(pod: PodContext): boolean {
   return findContainerResizes(pod).length > 0;
 }
@@ -61,13 +61,13 @@ function findContainerResizes({ pod, observation, memory }: PodContext): readonl
   });
 }
 
-/** The pod's own cgroup always has room for its containers: it grows before them and shrinks after them. */
+/** The pod's cgroup always has enough for its containers: it grows before them and shrinks after them. */
 async function actuate(pod: PodContext, changes: readonly ContainerResize[]): Promise<void> {
   const { services, memory, signal } = pod;
   const { cpu, memoryCapacityBytes } = services.settings;
   await services.cgroups.apply(pod.pod, withActualResources(pod));
   for (const { spec, container, how } of changes) {
-    // Those that start again get it then.
+    // A container that restarts gets its resources then.
     if (how === "restart") continue;
     const linux = makeContainerResources(pod.pod, spec, cpu, memoryCapacityBytes);
     await services.runtime.updateContainerResources({ containerId: container.id, linux }, signal);
@@ -76,7 +76,7 @@ async function actuate(pod: PodContext, changes: readonly ContainerResize[]): Pr
   await services.cgroups.apply(pod.pod, withActualResources(pod));
 }
 
-/** With what its containers have now. */
+/** The pod with the resources that its containers have now. */
 function withActualResources({ pod, memory }: PodContext): Pod {
   if (pod.spec === undefined) return pod;
   const containers = pod.spec.containers.map((container) => {

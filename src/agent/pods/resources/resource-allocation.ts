@@ -1,6 +1,6 @@
 /**
- * What a pod's containers are granted and what they have: other than the spec says while the node cannot, or did not
- * yet, give what a new version asks for.
+ * Allocated and actual resources of a pod's containers. They differ from the spec while the node cannot allocate, or
+ * has not applied yet, the resources of a new version.
  */
 import type { Container } from "../../../api/core/container/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
@@ -9,69 +9,69 @@ import { allContainers, appContainers, initContainers } from "../pod-fields.ts";
 import type { WaitingReason } from "../status/container-status.ts";
 import { parseResource } from "./pod-resources.ts";
 
-/** Nothing else changes in place. */
+/** The resources that can change in place. */
 const RESIZABLE_RESOURCES = ["cpu", "memory"] as const;
 
 export class ResourceAllocation {
-  /** Why the node does not give what is asked for: `Deferred`, `Infeasible`. */
+  /** Why the node does not allocate the requested resources: `Deferred`, `Infeasible`. */
   pending: WaitingReason | undefined;
-  /** What went wrong with giving it. */
+  /** The error of the last attempt to apply the allocated resources. */
   problem: string | undefined;
   /** By container. */
-  readonly #granted = new Map<string, ResourceRequirements>();
+  readonly #allocated = new Map<string, ResourceRequirements>();
   readonly #actual = new Map<string, ResourceRequirements>();
-  #view: { readonly of: Pod; readonly granted: Pod } | undefined;
+  #cached: { readonly of: Pod; readonly allocated: Pod } | undefined;
 
-  /** An agent before this one wrote down in the status what containers were granted and have. */
+  /** Reads the allocated and actual resources that an agent before this one wrote to the status. */
   constructor({ status }: Pod) {
     for (const each of [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])]) {
       if (each.containerID === undefined || each.resources === undefined) continue;
       const { limits } = each.resources;
-      this.#granted.set(each.name, { ...(limits && { limits }), requests: each.allocatedResources ?? {} });
+      this.#allocated.set(each.name, { ...(limits && { limits }), requests: each.allocatedResources ?? {} });
       this.#actual.set(each.name, each.resources);
     }
   }
 
-  /** The pod as far as it is granted. */
+  /** The pod with the allocated resources. */
   applyTo(pod: Pod): Pod {
     if (pod.spec === undefined) return pod;
-    if (this.#view?.of === pod) return this.#view.granted;
-    const changed = allContainers(pod).some(({ spec }) => this.#isHeld(spec));
-    const granted = changed ? { ...pod, spec: { ...pod.spec, ...this.#containers(pod) } } : pod;
-    this.#view = { of: pod, granted };
-    return granted;
+    if (this.#cached?.of === pod) return this.#cached.allocated;
+    const changed = allContainers(pod).some(({ spec }) => this.#isPending(spec));
+    const allocated = changed ? { ...pod, spec: { ...pod.spec, ...this.#containers(pod) } } : pod;
+    this.#cached = { of: pod, allocated };
+    return allocated;
   }
 
-  /** A new version came: until it is granted, what containers have been granted stays. */
+  /** Keeps the resources of the version before allocated until `allocate`. */
   keepAllocation(before: Pod): void {
     for (const { spec } of allContainers(before)) {
-      if (!this.#granted.has(spec.name)) this.#granted.set(spec.name, spec.resources ?? {});
+      if (!this.#allocated.has(spec.name)) this.#allocated.set(spec.name, spec.resources ?? {});
     }
-    this.#view = undefined;
+    this.#cached = undefined;
   }
 
-  /** From now on the pod has all that it asks for. */
+  /** Allocates all resources that the pod requests. */
   allocate(pod: Pod): void {
-    for (const { spec } of allContainers(pod)) this.#granted.set(spec.name, spec.resources ?? {});
-    this.#view = undefined;
+    for (const { spec } of allContainers(pod)) this.#allocated.set(spec.name, spec.resources ?? {});
+    this.#cached = undefined;
   }
 
-  /** Whether the version asks for something else than is granted. */
+  /** Whether the version's resources differ from the allocated ones. */
   needsResize(pod: Pod): boolean {
-    return allContainers(pod).some(({ spec }) => this.#isHeld(spec));
+    return allContainers(pod).some(({ spec }) => this.#isPending(spec));
   }
 
-  /** The container was started, or changed, with what its spec says. */
+  /** The container was started, or updated, with the resources of its spec. */
   setActual(container: Container): void {
     this.#actual.set(container.name, container.resources ?? {});
   }
 
-  /** What the container has; undefined for one that has not run. */
+  /** The container's resources; undefined if it has not run. */
   getActual(name: string): ResourceRequirements | undefined {
     return this.#actual.get(name);
   }
 
-  /** Whether the container, as granted, has yet to be changed: where it runs, or by starting it again. */
+  /** How the container, with its allocated resources, must be changed. */
   requiredResize(container: Container): "none" | "in place" | "restart" {
     const actual = this.#actual.get(container.name);
     if (actual === undefined) return "none";
@@ -83,23 +83,23 @@ export class ResourceAllocation {
     return restart ? "restart" : "in place";
   }
 
-  #isHeld(container: Container): boolean {
-    const granted = this.#granted.get(container.name);
+  #isPending(container: Container): boolean {
+    const allocated = this.#allocated.get(container.name);
     return (
-      granted !== undefined &&
-      RESIZABLE_RESOURCES.some((name) => !isSameQuantity(granted, container.resources ?? {}, name))
+      allocated !== undefined &&
+      RESIZABLE_RESOURCES.some((name) => !isSameQuantity(allocated, container.resources ?? {}, name))
     );
   }
 
   #containers(pod: Pod): Pick<NonNullable<Pod["spec"]>, "containers" | "initContainers"> {
-    const asGranted = (container: Container): Container => {
-      const granted = this.#granted.get(container.name);
-      return granted === undefined || !this.#isHeld(container) ? container : { ...container, resources: granted };
+    const withAllocated = (container: Container): Container => {
+      const resources = this.#allocated.get(container.name);
+      return resources === undefined || !this.#isPending(container) ? container : { ...container, resources };
     };
     const inits = initContainers(pod);
     return {
-      containers: appContainers(pod).map(asGranted),
-      ...(inits.length === 0 ? {} : { initContainers: inits.map(asGranted) }),
+      containers: appContainers(pod).map(withAllocated),
+      ...(inits.length === 0 ? {} : { initContainers: inits.map(withAllocated) }),
     };
   }
 }

@@ -1,4 +1,4 @@
-/** Makes a pod's sandbox. */
+/** Creates a pod's sandbox. */
 import { mkdir } from "node:fs/promises";
 import type { PodSandboxConfig } from "../../runtime/cri/sandbox.ts";
 import { getNetworkProblem } from "../../runtime/readiness.ts";
@@ -12,7 +12,7 @@ import { makeSandboxConfig } from "./sandbox-config.ts";
 
 const RETRY_MS = 5_000;
 
-/** Says why and waits a little when the runtime cannot; the caller then looks again. */
+/** When it fails, records an event and pauses; the caller plans again afterwards. */
 export async function createSandbox(pod: PodContext, plan: Plan): Promise<void> {
   const { services, signal } = pod;
   if (plan.sandboxAttempt > 0) {
@@ -42,7 +42,7 @@ export async function createSandbox(pod: PodContext, plan: Plan): Promise<void> 
   }
 }
 
-/** A node without a network yet is no fault of the pod's. */
+/** A node whose network is not ready yet gets an event of its own. */
 async function recordFailure({ pod, services, signal }: PodContext, error: unknown): Promise<void> {
   const status = pod.spec?.hostNetwork === true ? undefined : await services.runtime.status({}, signal).catch(() => {});
   const problem = getNetworkProblem(status ?? undefined);
@@ -54,7 +54,7 @@ async function recordFailure({ pod, services, signal }: PodContext, error: unkno
   services.events.recordPodEvent(pod, "Warning", "FailedCreatePodSandBox", `Failed to create pod sandbox: ${text}`);
 }
 
-/** What the pod may take has to be settled before anything of it runs. */
+/** The limits of the pod must be set before any of its containers runs. */
 async function ensureCgroup(pod: PodContext): Promise<boolean> {
   const { services } = pod;
   try {
@@ -67,7 +67,7 @@ async function ensureCgroup(pod: PodContext): Promise<boolean> {
   }
 }
 
-/** The same for the sandbox and for each container in it, which CRI wants to see again. */
+/** CRI requires the same configuration again with each container of the sandbox. */
 export async function resolveSandboxConfig(
   pod: PodContext,
   attempt: number,

@@ -1,4 +1,4 @@
-/** What a pod's /etc/resolv.conf and /etc/hosts say. */
+/** Contents of a pod's /etc/resolv.conf and /etc/hosts. */
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { DNSConfig } from "../../runtime/cri/shared.ts";
 import { podFullName, podName, podNamespace } from "../pod-fields.ts";
@@ -6,7 +6,7 @@ import { podFullName, podName, podNamespace } from "../pod-fields.ts";
 export interface DnsSettings {
   readonly clusterDns: readonly string[];
   readonly clusterDomain: string;
-  /** Text of the node's resolver file. */
+  /** Content of the node's resolver file. */
   readonly resolvConf: string;
 }
 
@@ -20,7 +20,7 @@ export interface PodDns {
   readonly warnings: readonly DnsWarning[];
 }
 
-/** libc reads no more than three. */
+/** libc reads at most three. */
 const NAMESERVERS_MAX = 3;
 export const SEARCHES_MAX = 32;
 /** All search paths together, with the spaces between them. */
@@ -129,7 +129,7 @@ export function hostnameOf(pod: Pod, clusterDomain: string): { readonly hostname
   return { hostname, domain };
 }
 
-/** What the pod calls itself. Throws with Kubernetes' text when that is longer than a kernel's host name may be. */
+/** The host name in the pod's kernel. Throws with Kubernetes' text when it exceeds the kernel's limit. */
 export function makeKernelHostname(pod: Pod, clusterDomain: string): string {
   const { hostname, domain } = hostnameOf(pod, clusterDomain);
   if (pod.spec?.setHostnameAsFQDN !== true || domain === "") return hostname;

@@ -1,4 +1,4 @@
-/** Pod → CRI PodSandboxConfig. */
+/** Converts a pod to the CRI PodSandboxConfig. */
 import type { ContainerPort } from "../../../api/core/container/schema.ts";
 import type { SeccompProfile } from "../../../api/core/container/security-context.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
@@ -24,7 +24,7 @@ export interface SandboxConfigInput {
   readonly clusterDomain: string;
   readonly directories: Directories;
   readonly cgroups: CgroupSettings;
-  /** Undefined: the node's users are the pod's. */
+  /** Undefined: the pod uses the node's user namespace. */
   readonly userNamespace?: UserNamespace | undefined;
 }
 
@@ -78,7 +78,7 @@ export function makeNamespaceOptions(pod: Pod, usernsOptions?: UserNamespace): N
   };
 }
 
-/** `Strict` keeps out the groups that the image adds. */
+/** `Strict` excludes the groups that the image defines. */
 export function makeSupplementalGroups(
   pod: Pod,
 ): Pick<LinuxSandboxSecurityContext, "supplementalGroups" | "supplementalGroupsPolicy"> {
@@ -100,7 +100,7 @@ function makePortMappings(pod: Pod): readonly PortMapping[] {
   }));
 }
 
-/** Localhost profiles live below the agent's root directory, as in Kubernetes. */
+/** Localhost profiles are below the agent's root directory, as in Kubernetes. */
 export function makeSeccompProfile(
   profile: SeccompProfile | undefined,
   seccompDefault: boolean,

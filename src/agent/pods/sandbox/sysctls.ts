@@ -1,9 +1,9 @@
-/** Which kernel parameters pods may set: the safe ones, and what the node allows beyond them. */
+/** Kernel parameters that pods may set: the safe ones, and those that the node allows. */
 import type { Pod } from "../../../api/core/pod/schema.ts";
 
 type Namespace = "ipc" | "net";
 
-/** Sysctls that stay within the pod; others need a node set up for them. */
+/** Sysctls that affect only the pod; the node must allow others. */
 const SAFE_SYSCTLS: ReadonlySet<string> = new Set([
   "kernel.shm_rmid_forced",
   "net.ipv4.ip_local_port_range",
@@ -20,24 +20,24 @@ const SAFE_SYSCTLS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The name with dots between its parts. Names may be written with slashes instead; what is then a dot belongs to a
- * part: `net/ipv4/conf/eth0.7/rp_filter` is `net.ipv4.conf.eth0/7.rp_filter`.
+ * The name with dots as separators. With slashes as separators, a dot is part of a component:
+ * `net/ipv4/conf/eth0.7/rp_filter` is `net.ipv4.conf.eth0/7.rp_filter`.
  */
-export function normalizeSysctlName(written: string): string {
-  const separator = /[./]/.exec(written)?.[0];
-  if (separator !== "/") return written;
-  return written.replace(/[./]/g, (each) => (each === "/" ? "." : "/"));
+export function normalizeSysctlName(name: string): string {
+  const separator = /[./]/.exec(name)?.[0];
+  if (separator !== "/") return name;
+  return name.replace(/[./]/g, (each) => (each === "/" ? "." : "/"));
 }
 
-/** The parameters that the pod asks for: name → value. */
+/** The parameters in the pod's spec: name → value. */
 export function podSysctls(pod: Pod): Readonly<Record<string, string>> {
   const all = pod.spec?.securityContext?.sysctls ?? [];
   return Object.fromEntries(all.map(({ name, value }) => [normalizeSysctlName(name), value]));
 }
 
 /**
- * Why the pod may not have what it asks for, in Kubernetes' words; undefined when it may. `allowed` holds names, and
- * beginnings of names that end in `*`.
+ * Why the pod's sysctls are forbidden, in Kubernetes' text; undefined when they are allowed. `allowed` contains names,
+ * and prefixes of names followed by `*`.
  */
 export function findForbiddenSysctl(pod: Pod, allowed: readonly string[]): string | undefined {
   for (const name of Object.keys(podSysctls(pod))) {
@@ -51,7 +51,7 @@ export function findForbiddenSysctl(pod: Pod, allowed: readonly string[]): strin
   return undefined;
 }
 
-/** Throws for a pattern that would let pods change the node itself. */
+/** Throws for a pattern that allows pods to change the node itself. */
 export function validateAllowedSysctls(patterns: readonly string[]): void {
   const wrong = patterns.filter((pattern) => namespaceOf(normalizeSysctlName(pattern)) === undefined);
   if (wrong.length === 0) return;
@@ -63,7 +63,7 @@ function matchesPattern(pattern: string, name: string): boolean {
   return pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : name === pattern;
 }
 
-/** Parameters of which each pod has its own; undefined for those of the whole node. */
+/** The namespace of the parameter; undefined for a parameter of the whole node. */
 function namespaceOf(name: string): Namespace | undefined {
   if (name.startsWith("net.")) return "net";
   const isIpc = name === "kernel.sem" || /^(kernel\.(shm|msg)|fs\.mqueue\.)/.test(name);

@@ -1,6 +1,6 @@
 /**
- * Which ids of the node stand for those of pods with a user namespace of their own: a range for each pod, which nobody
- * else has, written down so that it outlives the agent.
+ * Allocates a range of the node's uids and gids to each pod with a user namespace. A file of the pod records the range,
+ * so that it survives a restart of the agent.
  */
 import { execFile } from "node:child_process";
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
@@ -16,31 +16,31 @@ export interface IdRange {
 
 export interface UserNamespacesOptions {
   readonly directories: Directories;
-  /** Whole multiples of what a pod has. */
+  /** Start and length are multiples of `idsPerPod`. */
   readonly range: () => Promise<IdRange>;
   readonly idsPerPod: number;
 }
 
-/** Whose subordinate ids pods get, where the node has set some apart. */
+/** The user whose subordinate ids pods get, if the node configures some. */
 const USER = "svclet";
 const FILE = "userns";
 
 export class UserNamespaces {
   readonly #options: UserNamespacesOptions;
   /** First ids by pod; as many as pods of the node. */
-  #taken: Promise<Map<string, number>> | undefined;
+  #allocated: Promise<Map<string, number>> | undefined;
   #range: Promise<IdRange> | undefined;
 
   constructor(options: UserNamespacesOptions) {
     this.#options = options;
   }
 
-  /** The pod's own; the same until it is released. Rejects when there are none left. */
+  /** Returns the same range until it is released. Rejects when no range is free. */
   async allocate(uid: string): Promise<UserNamespace> {
     const { directories, idsPerPod } = this.#options;
-    this.#taken ??= this.#written();
+    this.#allocated ??= this.#readAllocated();
     this.#range ??= this.#options.range();
-    const [taken, range] = await Promise.all([this.#taken, this.#range]);
+    const [taken, range] = await Promise.all([this.#allocated, this.#range]);
     let first = taken.get(uid);
     if (first === undefined) {
       first = findFreeRange(range, idsPerPod, new Set(taken.values()));
@@ -56,14 +56,13 @@ export class UserNamespaces {
     return { mode: "POD", uids: ids, gids: ids };
   }
 
-  /** Nothing of the pod runs any more. */
   async release(uid: string): Promise<void> {
     await rm(join(podDir(this.#options.directories, uid), FILE), { force: true });
-    (await this.#taken)?.delete(uid);
+    (await this.#allocated)?.delete(uid);
   }
 
-  /** What an agent before this one gave away. */
-  async #written(): Promise<Map<string, number>> {
+  /** Reads the ranges that an agent before this one allocated. */
+  async #readAllocated(): Promise<Map<string, number>> {
     const { directories } = this.#options;
     const taken = new Map<string, number>();
     for (const uid of await readdir(podsDir(directories)).catch(() => [])) {
@@ -75,9 +74,9 @@ export class UserNamespaces {
 }
 
 /**
- * The ids that the node's administrator set apart for the agent, or as many as its pods can need, from 65536 on.
- * Rejects when those set apart are of no use: ranges must begin and end between pods, and be the same for users and
- * groups.
+ * The subordinate ids that the node's administrator configured for the agent, else as many as its pods can need, from
+ * 65536 on. Rejects when the configured range is not usable: its bounds must be multiples of `idsPerPod`, and users and
+ * groups must have the same range.
  */
 export async function readHostIdRange(
   idsPerPod: number,
@@ -86,19 +85,20 @@ export async function readHostIdRange(
 ): Promise<IdRange> {
   const [users, groups] = [await readSubordinateIds(USER), await readSubordinateIds("-g", USER)];
   if (users === undefined || groups === undefined) return { first: idsPerPod, length: idsPerPod * maxPods };
-  const refuse = (why: string): Error => new Error(`cannot use the subordinate ids of user ${USER}: ${why}`);
-  if (users !== groups) throw refuse("those of users and of groups differ");
+  const makeError = (why: string): Error => new Error(`cannot use the subordinate ids of user ${USER}: ${why}`);
+  if (users !== groups) throw makeError("those of users and of groups differ");
   const lines = users.trim().split("\n");
-  if (lines.length > 1) throw refuse("there is more than one range");
+  if (lines.length > 1) throw makeError("there is more than one range");
   const [, first = Number.NaN, length = Number.NaN] = (/ (\d+) (\d+)$/.exec(lines[0] ?? "") ?? []).map(Number);
-  if (Number.isNaN(first) || Number.isNaN(length)) throw refuse(`there is no range in ${JSON.stringify(lines[0])}`);
-  if (first < idsPerPod) throw refuse(`they must begin at ${idsPerPod} or above`);
-  if (first % idsPerPod !== 0 || length % idsPerPod !== 0) throw refuse(`they must be whole multiples of ${idsPerPod}`);
-  if (length < idsPerPod * maxPods) throw refuse(`${maxPods} pods need ${idsPerPod * maxPods} of them`);
+  if (Number.isNaN(first) || Number.isNaN(length)) throw makeError(`there is no range in ${JSON.stringify(lines[0])}`);
+  if (first < idsPerPod) throw makeError(`they must begin at ${idsPerPod} or above`);
+  if (first % idsPerPod !== 0 || length % idsPerPod !== 0)
+    throw makeError(`they must be whole multiples of ${idsPerPod}`);
+  if (length < idsPerPod * maxPods) throw makeError(`${maxPods} pods need ${idsPerPod * maxPods} of them`);
   return { first, length };
 }
 
-/** Undefined when the node has no such tool, or nothing for the user. */
+/** Undefined when the node does not have the tool, or no range for the user. */
 async function runGetsubids(...words: string[]): Promise<string | undefined> {
   return await promisify(execFile)("getsubids", words).then(
     ({ stdout }) => stdout,
@@ -115,11 +115,11 @@ function makeMappings(hostId: number, length: number): readonly IDMapping[] {
   return [{ hostId, containerId: 0, length }];
 }
 
-/** In the form that Kubernetes' agents write. A file that cannot be read might hide ids that are in use. */
+/** Parses Kubernetes' file format. Throws for an invalid file, because the ids in it may be in use. */
 function parseFirstId(text: string, uid: string): number {
   const { uidMappings } = JSON.parse(text) as { readonly uidMappings?: readonly { readonly hostId?: unknown }[] };
   const hostId = uidMappings?.[0]?.hostId;
-  if (typeof hostId !== "number") throw new Error(`cannot read the user namespace of pod ${uid}`);
+  if (typeof hostId !== "number") throw new Error(`cannot parse the user namespace of pod ${uid}`);
   return hostId;
 }
 

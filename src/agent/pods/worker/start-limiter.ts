@@ -60,8 +60,8 @@ export class StartLimiter implements Disposable {
   }
 
   #hasSlot(): boolean {
-    const { clock, minConcurrent: least, isBusy } = this.#options;
-    if (this.#slots.size < least) return true;
+    const { clock, minConcurrent, isBusy } = this.#options;
+    if (this.#slots.size < minConcurrent) return true;
     return clock.monotonic() - this.#lastAcquiredAt >= RECHECK_MS && !isBusy();
   }
 
