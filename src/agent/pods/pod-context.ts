@@ -95,10 +95,10 @@ export interface PodMemory {
   startTime: number;
   status: PodStatus | undefined;
   /** Whether all init containers had completed when the pod's termination began. */
-  initialized: boolean | undefined;
+  hasInitialized: boolean | undefined;
   /** Why the node rejected the pod. */
   rejection: WaitingReason | undefined;
-  mounted: boolean;
+  hasMounted: boolean;
   /** The runtime's ids of images that are mounted as volumes, by reference. */
   readonly imageRefs: Map<string, string>;
 }
@@ -116,7 +116,7 @@ export interface PodContext {
   readonly signal: AbortSignal;
   readonly termination: Termination | undefined;
   /** The sources no longer have the pod. */
-  readonly removed: boolean;
+  readonly isRemoved: boolean;
   /** Observes the pod in the runtime; only the created containers if the worker did nothing else since the last time. */
   refresh(): Promise<Observation>;
   /** Creates a sandbox or container in the runtime. The next `refresh` observes only that; everything if undefined. */

@@ -33,7 +33,7 @@ export const mounting = podState({
       }
       await pod.wait(Math.max(0, Math.min(reportAt, summaryAt) - now));
     }
-    pod.memory.mounted = true;
+    pod.memory.hasMounted = true;
     return { to: "running" };
   },
   status: (pod) => generateStatus(pod, false),

@@ -22,7 +22,7 @@ export const running = podState({
     for (const reasons of [pod.memory.waitingReasons, pod.memory.pendingReasons]) {
       for (const name of reasons.keys()) if (!wanted.has(name)) reasons.delete(name);
     }
-    if (plan.finished) return { to: "terminating" };
+    if (plan.isFinished) return { to: "terminating" };
     if (plan.kills.length > 0) {
       await Promise.all(plan.kills.map((kill) => killPlanned(pod, kill)));
       return { to: "running" };
@@ -76,7 +76,7 @@ function makePlan(pod: PodContext): Plan {
     backoff: memory.backoff,
     retryAt: memory.retryAt,
     health: (id) => services.probes.health(id),
-    started: (container, id) => services.probes.hasStarted(container, id),
+    hasStarted: (container, id) => services.probes.hasStarted(container, id),
     toRestart: memory.toRestart,
     needsResizeRestart: (container) => memory.resources.requiredResize(container) === "restart",
   });

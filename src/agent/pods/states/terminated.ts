@@ -27,7 +27,7 @@ export const terminated = podState({
     }
     pod.services.images.forget(uid);
     if (isDeleted(pod.pod)) pod.services.onFinished(pod.pod);
-    if (!pod.removed) {
+    if (!pod.isRemoved) {
       await pod.wait(IDLE_MS);
       return { to: "terminated" };
     }

@@ -16,7 +16,7 @@ export const terminating = podState({
   async next(pod) {
     const { services } = pod;
     services.probes.stop(podUid(pod.pod), ["startup", "liveness"]);
-    pod.memory.initialized ??= hasInitialized(pod.pod, pod.memory.status);
+    pod.memory.hasInitialized ??= hasInitialized(pod.pod, pod.memory.status);
     try {
       await stopPod(pod);
     } catch (error) {

@@ -25,13 +25,13 @@ export interface ContainerStatusInput {
   readonly observation: Observation;
   /** What it shows before its first start. */
   readonly defaultReason: "ContainerCreating" | "PodInitializing";
-  readonly waiting: WaitingReason | undefined;
+  readonly waitingReason: WaitingReason | undefined;
   /** `containerd`, for `containerd://<id>`. */
   readonly runtimeName: string;
-  readonly readyProbe: (container: Container, id: string) => boolean;
-  readonly startedProbe: (container: Container, id: string) => boolean;
+  readonly isReady: (container: Container, id: string) => boolean;
+  readonly hasStarted: (container: Container, id: string) => boolean;
   /** The pod has ended: nothing is waited for any more. */
-  readonly ended: boolean;
+  readonly isTerminated: boolean;
   /** Whether the container is started again after an end with this exit code. */
   readonly willRestart: (exitCode: number) => boolean;
   /** Whether the run was ended to be followed at once by the next. */
@@ -62,36 +62,36 @@ export function findPreviousRun(
   return observation.containers.find((each) => each.name === name && each.id === id);
 }
 
-export function computeContainerStatus(view: ContainerStatusInput): ContainerStatus {
-  const { spec, observation } = view;
+export function computeContainerStatus(input: ContainerStatusInput): ContainerStatus {
+  const { spec, observation } = input;
   const runs = startedRuns(observation, spec.name);
   const current = runs[0];
-  const after = view.waiting?.after;
-  const waiting = after === undefined || after === (current?.id ?? "") ? view.waiting : undefined;
+  const after = input.waitingReason?.after;
+  const waiting = after === undefined || after === (current?.id ?? "") ? input.waitingReason : undefined;
   const last = runs.find((each, index) => index > 0 && each.state === "exited");
-  if (current === undefined) return statusWithoutRun(view, waiting);
+  if (current === undefined) return computeStatusWithoutRun(input, waiting);
   // One run follows the other as one step: the server takes no end for a step that a start may follow.
-  const { previous } = view;
-  if (previous?.state?.running !== undefined && waiting === undefined && view.isReplaced(current.id)) return previous;
-  const identifier = `${view.runtimeName}://${current.id}`;
-  const observed = computeState(current, view);
-  const over = observed.terminated !== undefined && !view.willRestart(observed.terminated.exitCode);
-  const waits = waiting !== undefined && observed.running === undefined && !view.ended && !over;
+  const { previous } = input;
+  if (previous?.state?.running !== undefined && waiting === undefined && input.isReplaced(current.id)) return previous;
+  const identifier = `${input.runtimeName}://${current.id}`;
+  const observed = computeState(current, input);
+  const over = observed.terminated !== undefined && !input.willRestart(observed.terminated.exitCode);
+  const waits = waiting !== undefined && observed.running === undefined && !input.isTerminated && !over;
   const state: ContainerState = waits ? { waiting: makeWaitingState(waiting) } : observed;
   const lastTerminated =
-    waits && observed.terminated !== undefined ? observed.terminated : makeTerminatedState(last, view);
-  const started = current.state === "running" && view.startedProbe(spec, current.id);
+    waits && observed.terminated !== undefined ? observed.terminated : makeTerminatedState(last, input);
+  const started = current.state === "running" && input.hasStarted(spec, current.id);
   return {
     name: spec.name,
     state,
-    ...computeLastState(view, lastTerminated, waits ? undefined : identifier),
-    ready: isReady(view, current, started),
+    ...computeLastState(input, lastTerminated, waits ? undefined : identifier),
+    ready: isReady(input, current, started),
     restartCount: current.restartCount,
     image: current.image === "" ? (spec.image ?? "") : current.image,
     imageID: current.imageId,
     containerID: identifier,
-    ...(view.role === "ephemeralContainers" ? {} : { started }),
-    ...makeResourceFields(spec, view.actualResources ?? spec.resources),
+    ...(input.role === "ephemeralContainers" ? {} : { started }),
+    ...makeResourceFields(spec, input.actualResources ?? spec.resources),
     ...makeMountFields(spec),
     ...makeRuntimeFields(current),
   };
@@ -102,40 +102,40 @@ export function computeContainerStatus(view: ContainerStatusInput): ContainerSta
  * taken for it when that is the run `shown` as the state.
  */
 function computeLastState(
-  view: ContainerStatusInput,
+  input: ContainerStatusInput,
   last?: ContainerStateTerminated,
   shown?: string,
 ): Pick<ContainerStatus, "lastState"> {
-  const known = view.previous?.lastState;
+  const known = input.previous?.lastState;
   const earlier = known?.terminated?.containerID === shown ? undefined : known;
   const lastState = last === undefined ? earlier : { terminated: last };
   return lastState === undefined ? {} : { lastState };
 }
 
-function isReady(view: ContainerStatusInput, current: ObservedContainer, started: boolean): boolean {
-  if (view.role === "ephemeralContainers") return false;
-  if (view.role === "initContainers" && !isSidecar(view.spec))
+function isReady(input: ContainerStatusInput, current: ObservedContainer, started: boolean): boolean {
+  if (input.role === "ephemeralContainers") return false;
+  if (input.role === "initContainers" && !isSidecar(input.spec))
     return current.state === "exited" && current.exitCode === 0;
-  return started && view.readyProbe(view.spec, current.id);
+  return started && input.isReady(input.spec, current.id);
 }
 
-function statusWithoutRun(view: ContainerStatusInput, waiting: WaitingReason | undefined): ContainerStatus {
-  const { spec, previous } = view;
+function computeStatusWithoutRun(input: ContainerStatusInput, waiting: WaitingReason | undefined): ContainerStatus {
+  const { spec, previous } = input;
   const base = {
     name: spec.name,
     ready: false,
     restartCount: previous?.restartCount ?? 0,
     image: spec.image ?? "",
     imageID: "",
-    ...(view.role === "ephemeralContainers" ? {} : { started: false }),
+    ...(input.role === "ephemeralContainers" ? {} : { started: false }),
     ...makeMountFields(spec),
   };
   // The runtime has lost its records; the server still knows how it ended.
   if (previous?.state?.terminated?.containerID !== undefined) return previous;
   const state = previous?.state?.running === undefined ? undefined : previous;
-  if (view.ended && state !== undefined) return { ...state, ready: false, started: false };
-  const reason = waiting ?? { reason: view.defaultReason, message: "" };
-  return { ...base, state: { waiting: makeWaitingState(reason) }, ...computeLastState(view) };
+  if (input.isTerminated && state !== undefined) return { ...state, ready: false, started: false };
+  const reason = waiting ?? { reason: input.defaultReason, message: "" };
+  return { ...base, state: { waiting: makeWaitingState(reason) }, ...computeLastState(input) };
 }
 
 /**

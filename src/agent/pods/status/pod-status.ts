@@ -32,14 +32,14 @@ export interface PodStatusInput {
   readonly hostIps: readonly string[];
   readonly runtimeName: string;
   readonly waitingReasons: ReadonlyMap<string, WaitingReason>;
-  readonly readyProbe: ContainerStatusInput["readyProbe"];
-  readonly startedProbe: ContainerStatusInput["startedProbe"];
+  readonly isReady: ContainerStatusInput["isReady"];
+  readonly hasStarted: ContainerStatusInput["hasStarted"];
   /** Whether the run of a container was ended to be followed at once by the next. */
   readonly isReplaced: ContainerStatusInput["isReplaced"];
   /** Nothing is started again. */
-  readonly ending: boolean;
+  readonly isTerminating: boolean;
   /** All containers have been stopped for good. */
-  readonly ended: boolean;
+  readonly isTerminated: boolean;
   /** Whether init containers had all had their turn when the pod began to end. */
   readonly initialized: boolean;
   /** Why the pod fails whatever its containers did: `DeadlineExceeded`, … */
@@ -67,34 +67,34 @@ type Phase = NonNullable<PodStatus["phase"]>;
 export function computePodStatus(input: PodStatusInput): PodStatus {
   const { pod, observation, previous } = input;
   // What is told of a static pod that ends is told as if it went on.
-  const ending = input.ending && !isStatic(pod);
+  const ending = input.isTerminating && !isStatic(pod);
   const known: Readonly<Record<ContainerRole, readonly ContainerStatus[] | undefined>> = {
     initContainers: previous?.initContainerStatuses,
     containers: previous?.containerStatuses,
     ephemeralContainers: previous?.ephemeralContainerStatuses,
   };
-  const view = (role: ContainerRole) => (spec: ContainerStatusInput["spec"]) =>
+  const computeStatus = (role: ContainerRole) => (spec: ContainerStatusInput["spec"]) =>
     computeContainerStatus({
       spec,
       role,
       actualResources: input.actualResources(spec.name),
       observation,
       defaultReason: initContainers(pod).length > 0 ? "PodInitializing" : "ContainerCreating",
-      waiting: ending ? undefined : input.waitingReasons.get(spec.name),
+      waitingReason: ending ? undefined : input.waitingReasons.get(spec.name),
       runtimeName: input.runtimeName,
-      readyProbe: input.readyProbe,
-      startedProbe: input.startedProbe,
-      ended: input.ended,
+      isReady: input.isReady,
+      hasStarted: input.hasStarted,
+      isTerminated: input.isTerminated,
       willRestart: (exitCode) => !ending && role !== "ephemeralContainers" && willRestart(pod, spec, exitCode),
       isReplaced: input.isReplaced,
       previous: known[role]?.find((each) => each.name === spec.name),
     });
-  const inits = initContainers(pod).map(view("initContainers"));
-  const apps = appContainers(pod).map(view("containers"));
-  const ephemeral = ephemeralContainers(pod).map(view("ephemeralContainers"));
-  const shown = input.ended ? terminateStatuses(inits, apps, input.initialized) : { inits, apps };
+  const inits = initContainers(pod).map(computeStatus("initContainers"));
+  const apps = appContainers(pod).map(computeStatus("containers"));
+  const ephemeral = ephemeralContainers(pod).map(computeStatus("ephemeralContainers"));
+  const published = input.isTerminated ? terminateStatuses(inits, apps, input.initialized) : { inits, apps };
   const computed = input.failure === undefined ? computePhase(input, inits, apps) : "Failed";
-  const phase = publishedPhase(computed, input);
+  const phase = choosePublishedPhase(computed, input);
   const hostIps = input.hostIps.map((ip) => ({ ip }));
   const podIps = findPodIps(input).map((ip) => ({ ip }));
   return {
@@ -104,8 +104,8 @@ export function computePodStatus(input: PodStatusInput): PodStatus {
     ...(hostIps[0] === undefined ? {} : { hostIP: hostIps[0].ip, hostIPs: hostIps }),
     ...(podIps[0] === undefined ? {} : { podIP: podIps[0].ip, podIPs: podIps }),
     startTime: formatTime(input.startTime),
-    ...(inits.length === 0 ? {} : { initContainerStatuses: shown.inits }),
-    containerStatuses: shown.apps,
+    ...(inits.length === 0 ? {} : { initContainerStatuses: published.inits }),
+    containerStatuses: published.apps,
     ...(ephemeral.length === 0 ? {} : { ephemeralContainerStatuses: ephemeral }),
     qosClass: previous?.qosClass ?? getPodQosClass(pod),
   };
@@ -153,17 +153,17 @@ function findPodIps(input: PodStatusInput): readonly string[] {
 }
 
 /** A terminal phase shows only once everything has stopped, and never goes back. */
-function publishedPhase(computed: Phase, input: PodStatusInput): Phase {
+function choosePublishedPhase(computed: Phase, input: PodStatusInput): Phase {
   const before = input.previous?.phase;
   if (before === "Succeeded" || before === "Failed") return before;
   const terminal = computed === "Succeeded" || computed === "Failed";
-  if (input.ended) return terminal || isStatic(input.pod) ? computed : "Failed";
+  if (input.isTerminated) return terminal || isStatic(input.pod) ? computed : "Failed";
   return terminal ? (before ?? "Pending") : computed;
 }
 
 /** As Kubernetes' agent counts: what waits for its first run, what runs, what has stopped, and how it ended. */
 function computePhase(
-  { pod, previous, ended }: PodStatusInput,
+  { pod, previous, isTerminated: ended }: PodStatusInput,
   inits: readonly ContainerStatus[],
   apps: readonly ContainerStatus[],
 ): Phase {
@@ -213,7 +213,7 @@ function computeConditions(
   const verdicts: readonly (readonly [string, ConditionValue])[] = [
     ...resizeConditions(input.resize),
     ...disruptionConditions(input),
-    ["PodReadyToStartContainers", { status: networked && !input.ended ? "True" : "False" }],
+    ["PodReadyToStartContainers", { status: networked && !input.isTerminated ? "True" : "False" }],
     ["Initialized", computeInitialized(input, phase, inits, apps)],
     ["Ready", computeReady(pod, containersReady)],
     ["ContainersReady", containersReady],

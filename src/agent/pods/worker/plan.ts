@@ -50,7 +50,7 @@ export interface Plan {
   readonly starts: readonly PlannedStart[];
   readonly waits: readonly PlannedWait[];
   /** No container of the pod will run again. */
-  readonly finished: boolean;
+  readonly isFinished: boolean;
 }
 
 export type Health = "ok" | "liveness" | "startup";
@@ -66,7 +66,7 @@ export interface PlanInput {
   /** The probe that requires the container to be killed, if any. */
   readonly health: (id: string) => Health;
   /** Whether the startup probe, if any, has passed. */
-  readonly started: (container: Container, id: string) => boolean;
+  readonly hasStarted: (container: Container, id: string) => boolean;
   /** Containers that were killed to be restarted at once, whatever their exit code. */
   readonly toRestart: ReadonlySet<string>;
   /** Whether the container must restart to get the resources that are allocated to it. */
@@ -99,12 +99,12 @@ export function planPod(input: PlanInput): Plan {
   };
   const draft: PlanDraft = { kills: [], starts: [], waits: [] };
   if (sandbox === undefined && isFinished(input)) {
-    return { ...base, ...draft, finished: true };
+    return { ...base, ...draft, isFinished: true };
   }
   if (sandbox !== undefined) planEphemeral(input, draft);
   const init = planInit(input, draft, sandbox);
   if (init === "failed") {
-    return { ...base, kills: [], starts: [], waits: [], finished: true };
+    return { ...base, kills: [], starts: [], waits: [], isFinished: true };
   }
   if (init === "done") {
     for (const spec of appContainers(pod)) {
@@ -116,10 +116,10 @@ export function planPod(input: PlanInput): Plan {
       isFinal(input, container) || (container !== undefined && ending.includes(container));
     const killsEnd = draft.kills.every(({ container }) => ending.includes(container));
     if (killsEnd && appContainers(pod).every((spec) => isOut(latestRun(observation, spec.name)))) {
-      return { ...base, kills: [], starts: [], waits: [], finished: true };
+      return { ...base, kills: [], starts: [], waits: [], isFinished: true };
     }
   }
-  return { ...base, ...draft, finished: false };
+  return { ...base, ...draft, isFinished: false };
 }
 
 /** A pod that may not restart is finished when it lost its sandbox after it had containers. */
@@ -162,7 +162,7 @@ function planInit(
     if (isSidecar(spec)) {
       planContainer(input, draft, spec, "initContainers", "Always");
       const runs = current?.state === "running" && input.health(current.id) === "ok";
-      if (!initialized && !(runs && input.started(spec, current.id))) return "waiting";
+      if (!initialized && !(runs && input.hasStarted(spec, current.id))) return "waiting";
       continue;
     }
     if (initialized || (current?.state === "exited" && current.exitCode === 0)) continue;

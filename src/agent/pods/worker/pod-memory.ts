@@ -17,9 +17,9 @@ export function createPodMemory(pod: Pod, clock: Clock, delays: RestartDelays | 
     resources: new ResourceAllocation(pod),
     startTime: started === undefined ? clock.now() : Date.parse(started),
     status: pod.status?.conditions === undefined ? undefined : pod.status,
-    initialized: undefined,
+    hasInitialized: undefined,
     rejection: undefined,
-    mounted: false,
+    hasMounted: false,
     imageRefs: new Map(),
   };
 }

@@ -253,7 +253,7 @@ export class PodWorker {
       get termination() {
         return worker.#termination.termination;
       },
-      get removed() {
+      get isRemoved() {
         return worker.#removed;
       },
       refresh: () => this.#observer.refresh(),
