@@ -15,7 +15,7 @@ const metadata = object("meta/v1.ObjectMeta", { name: optional(1, string) });
 const names = fc.constantFrom("a", "b", "c", "__proto__", "constructor");
 const flag = (name: keyof JsonSchemaProps) => fc.option(fc.constant({ [name]: true }), { nil: {} });
 
-/** Any schema with any words, most of them beside the point. Values are made of the same few names. */
+/** Any schema with any keywords. Values use the same few names. */
 const { schemas } = fc.letrec<{ schemas: JsonSchemaProps }>((tie) => ({
   schemas: fc.oneof(
     { maxDepth: 4, depthSize: "small" },
@@ -49,12 +49,12 @@ const { values } = fc.letrec((tie) => ({
 
 const parts = schemas.map((props): Schema => convertPart(props, { name: "example.com/v1.Any", metadata }));
 
-/** Undefined for a value that is none. */
+/** Undefined for a value that cannot be decoded. */
 function pruned(schema: Schema, value: unknown): unknown {
   return decode(schema, value).value;
 }
 
-t.test("decode() prunes once and for all: what is left has no unknown member", async () => {
+t.test("decode() is idempotent: a pruned value has no unknown member", async () => {
   fc.assert(
     fc.property(parts, values, (schema, value) => {
       const once = pruned(schema, value);
@@ -66,7 +66,7 @@ t.test("decode() prunes once and for all: what is left has no unknown member", a
   );
 });
 
-t.test("applyDefaults() leaves nothing to default, and changes nothing that is there", async () => {
+t.test("applyDefaults() is idempotent and does not change its input", async () => {
   fc.assert(
     fc.property(parts, values, (schema, value) => {
       const read = pruned(schema, value);
@@ -78,13 +78,16 @@ t.test("applyDefaults() leaves nothing to default, and changes nothing that is t
   );
 });
 
-t.test("validate() judges any value of any schema, and an untouched one spares what it was", async () => {
-  fc.assert(
-    fc.property(parts, values, (schema, value) => {
-      const read = pruned(schema, value) ?? null;
-      const errors = validate(schema, read);
-      return validateWithRatcheting(schema, read, read).length === 0 && errors.every(({ field }) => field !== "");
-    }),
-    { numRuns: 2000 },
-  );
-});
+t.test(
+  "validate() handles any value of any schema, and ratcheting reports no errors of an unchanged value",
+  async () => {
+    fc.assert(
+      fc.property(parts, values, (schema, value) => {
+        const read = pruned(schema, value) ?? null;
+        const errors = validate(schema, read);
+        return validateWithRatcheting(schema, read, read).length === 0 && errors.every(({ field }) => field !== "");
+      }),
+      { numRuns: 2000 },
+    );
+  },
+);
