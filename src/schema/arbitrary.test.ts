@@ -11,22 +11,25 @@ import { deepEqual } from "./value/equal.ts";
 const drawn = arbitraryOf(everything);
 const decoded = drawn.map((value) => decode(everything, value).value as Readonly<Record<string, unknown>>);
 
-t.test("arbitraryOf() draws what decode() takes", async () => {
+t.test("arbitraryOf() generates values that decode() accepts", async () => {
   fc.assert(fc.property(drawn, (value) => decode(everything, value).errors.length === 0));
 });
 
-t.test("encodeProtobuf() writes equal values in equal bytes, and what it wrote is read as it was", async () => {
-  fc.assert(
-    fc.property(decoded, (value) => {
-      const bytes = encodeProtobuf(everything, value);
-      const again = encodeProtobuf(everything, decodeProtobuf(everything, bytes));
-      return Buffer.compare(bytes, again) === 0;
-    }),
-    { numRuns: 500 },
-  );
-});
+t.test(
+  "encodeProtobuf() encodes equal values to equal bytes, and decodeProtobuf() returns the same value",
+  async () => {
+    fc.assert(
+      fc.property(decoded, (value) => {
+        const bytes = encodeProtobuf(everything, value);
+        const again = encodeProtobuf(everything, decodeProtobuf(everything, bytes));
+        return Buffer.compare(bytes, again) === 0;
+      }),
+      { numRuns: 500 },
+    );
+  },
+);
 
-t.test("mergePatch() applied twice does what it does once, and an empty patch nothing", async () => {
+t.test("jsonMergePatch() is idempotent, and an empty patch changes nothing", async () => {
   fc.assert(
     fc.property(decoded, decoded, (object, patch) => {
       const once = jsonMergePatch(object, patch);

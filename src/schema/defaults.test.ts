@@ -12,7 +12,7 @@ const spec: ObjectSchema = object("t/v1.Spec", {
   next: pointer(5, (): ObjectSchema => spec),
 });
 
-t.test("applyDefaults() fills what is missing, however deep", async (t) => {
+t.test("applyDefaults() sets absent fields at any depth", async (t) => {
   t.strictSame(applyDefaults(spec, { ports: [{}, { protocol: "UDP" }], byName: { a: {} }, next: {} }), {
     ports: [{ protocol: "TCP" }, { protocol: "UDP" }],
     byName: { a: { protocol: "TCP" } },
@@ -21,7 +21,7 @@ t.test("applyDefaults() fills what is missing, however deep", async (t) => {
   });
 });
 
-t.test("applyDefaults() returns what needs nothing as it is, and changes no input", async (t) => {
+t.test("applyDefaults() returns a complete value itself, and does not change its input", async (t) => {
   const full = { ports: [{ protocol: "UDP" }], on: false };
   t.equal(applyDefaults(spec, full), full);
   const frozen = Object.freeze({ ports: Object.freeze([Object.freeze({})]) });

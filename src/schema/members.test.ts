@@ -11,7 +11,7 @@ const source: ObjectSchema = object("t.Source", {
   after: required(4, string),
 });
 
-t.test("membersOf() spreads embedded structs where they stand and resolves lazy schemas", async (t) => {
+t.test("membersOf() flattens embedded structs in place and resolves lazy schemas", async (t) => {
   t.same(
     membersOf(source).map((member) => member.name),
     ["before", "name", "self", "after"],

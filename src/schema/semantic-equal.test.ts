@@ -14,7 +14,7 @@ const thing = object("t/v1.Thing", {
   amounts: optional(8, map(quantity)),
 });
 
-t.test("semanticEqual() takes what may be left out for its empty value", async (t) => {
+t.test("semanticEqual() treats an omitted member as its empty value", async (t) => {
   const bare = { name: "" };
   t.ok(semanticEqual(thing, bare, { labels: {}, items: [], part: {}, count: 0 }));
   t.ok(semanticEqual(thing, { items: [{}] }, { items: [{ name: "" }] }));
@@ -24,7 +24,7 @@ t.test("semanticEqual() takes what may be left out for its empty value", async (
   t.notOk(semanticEqual(thing, { labels: { a: "b" } }, { labels: { a: "c" } }));
 });
 
-t.test("semanticEqual() compares amounts", async (t) => {
+t.test("semanticEqual() compares quantities by amount", async (t) => {
   t.ok(semanticEqual(thing, { amounts: { cpu: "1" } }, { amounts: { cpu: "1000m" } }));
   t.notOk(semanticEqual(thing, { amounts: { cpu: "1" } }, { amounts: { cpu: "1001m" } }));
   t.notOk(semanticEqual(thing, { amounts: { cpu: "1" } }, { amounts: { memory: "1" } }));

@@ -53,7 +53,7 @@ const cases = [
     },
   ],
   [
-    "items that come to share a key are one field",
+    "items whose keys become equal as one field",
     { list: [{ name: "a", value: "1" }] },
     {
       list: [
@@ -67,7 +67,7 @@ const cases = [
     },
   ],
   [
-    "items that share a key, changed",
+    "changed items with a duplicate key",
     {
       list: [
         { name: "a", value: "1" },
@@ -83,7 +83,7 @@ const cases = [
     { modified: ['.list[kind="K",name="a"]'] },
   ],
   [
-    "items that share a key no longer",
+    "items whose keys become distinct",
     { set: ["a", "a"] },
     { set: ["a"] },
     { removed: ['.set[="a"]'], added: ['.set[="a"]'] },
@@ -91,14 +91,14 @@ const cases = [
 ] as const;
 
 for (const [title, before, after, expected] of cases) {
-  t.test(`compare() tells apart ${title}`, (t) => {
+  t.test(`compare() compares ${title}`, (t) => {
     t.same(changes(before, after), { removed: [], modified: [], added: [], ...expected });
     t.same(changes(before, before), { removed: [], modified: [], added: [] });
     t.end();
   });
 }
 
-t.test("compare() goes by the value where no schema tells", (t) => {
+t.test("compare() derives the shape from the value without a schema", (t) => {
   const of = shapeOf(anything);
   t.same(changes({ a: { b: 1 }, c: [1] }, { a: { b: 2 }, c: [2] }, of), {
     removed: [],
@@ -111,7 +111,7 @@ t.test("compare() goes by the value where no schema tells", (t) => {
   t.end();
 });
 
-t.test("compare() refuses items that nobody can tell apart", (t) => {
+t.test("compare() throws for items without identity", (t) => {
   t.throws(() => compare(shape, {}, { list: [{ value: "1" }] }), { name: "IdentityError" });
   t.throws(() => compare(shape, {}, { list: ["a"] }), { name: "IdentityError" });
   t.throws(() => compare(shape, {}, { list: [null] }), { name: "IdentityError" });
@@ -121,7 +121,7 @@ t.test("compare() refuses items that nobody can tell apart", (t) => {
   t.end();
 });
 
-t.test("compare() takes members called like what every object has", (t) => {
+t.test("compare() handles members named like inherited properties", (t) => {
   const hostile = JSON.parse('{"map":{"__proto__":"x","constructor":"y","toString":"z"}}');
   t.same(changes({ map: {} }, hostile).added, [".map.__proto__", ".map.constructor", ".map.toString"]);
   t.same(changes(hostile, hostile).modified, []);

@@ -44,7 +44,7 @@ for (const [name, operation, a, b, expected] of operations) {
   });
 }
 
-t.test("leavesOf() and sizeOf() tell fields from what lies above them", (t) => {
+t.test("leavesOf() and sizeOf() distinguish fields from their parents", (t) => {
   const set = of("a", "a.b", "c", "d.e");
   t.same(texts(leavesOf(set)), ["c", "a.b", "d.e"]);
   t.equal(sizeOf(set), 4);
@@ -55,7 +55,7 @@ t.test("leavesOf() and sizeOf() tell fields from what lies above them", (t) => {
   t.end();
 });
 
-t.test("canonical() puts names before keys, keys before values, values before places", (t) => {
+t.test("canonicalize() sorts names before keys, keys before values, values before indexes", (t) => {
   const unsorted = parseFields(
     JSON.parse(
       `{"i:1":{},"v:\\"b\\"":{},"v:2":{},"k:{\\"p\\":80}":{},"k:{\\"p\\":9}":{},"f:b":{"f:z":{},".":{}},"f:a":{}}`,
@@ -64,7 +64,7 @@ t.test("canonical() puts names before keys, keys before values, values before pl
   const sorted = `{"f:a":{},"f:b":{".":{},"f:z":{}},"k:{\\"p\\":9}":{},"k:{\\"p\\":80}":{},"v:2":{},"v:\\"b\\"":{},"i:1":{}}`;
   t.equal(JSON.stringify(canonicalize(unsorted)), sorted);
   const set = canonicalize(unsorted);
-  t.equal(canonicalize(set), set, "what is in order stays the same");
+  t.equal(canonicalize(set), set, "a sorted set is returned itself");
   t.end();
 });
 
@@ -78,7 +78,7 @@ const set = fc
 
 const plain = (fields: FieldSet): readonly string[] => [...pathsOf(fields)].map((path) => path.join("\0"));
 
-t.test("the operations are those of sets of paths", (t) => {
+t.test("the operations equal those on sets of paths", (t) => {
   const same = (fields: FieldSet, expected: readonly string[]): boolean => {
     const found = plain(fields);
     const unique = new Set(expected);

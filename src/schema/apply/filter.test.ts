@@ -14,12 +14,12 @@ const fields = setOfPaths(
 );
 const texts = (set: typeof fields): readonly string[] => [...pathsOf(set)].map(formatPath);
 
-t.test("without() leaves out fields and what lies below them", (t) => {
+t.test("excludeFields() removes fields and all fields below them", (t) => {
   t.same(texts(excludeFields(setOfPaths(["f:status"], ["f:spec", "f:containers"]))(fields)), [".spec.nodeName"]);
   t.end();
 });
 
-t.test("only() keeps what fits, what lies below it and what leads to it", (t) => {
+t.test("includeFields() keeps matching fields, the fields below them and those on the path to them", (t) => {
   t.same(texts(includeFields(["spec", "containers", "*", "resources"])(fields)), [
     '.spec.containers[name="c"]',
     '.spec.containers[name="c"].resources.limits',

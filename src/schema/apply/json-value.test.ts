@@ -11,7 +11,7 @@ const outer = object("test.Outer", {
   label: optional(5, string),
 });
 
-t.test("jsonForm() fills in what JSON always has and leaves out what it never has", (t) => {
+t.test("toJsonValue() adds members that JSON always contains and removes those it omits", (t) => {
   t.same(toJsonValue(outer, {}), { inner: { made: null }, names: null });
   t.same(toJsonValue(outer, { inner: { name: "" }, inners: [{ size: 0 }], byName: { a: {} }, names: [], label: "" }), {
     inner: { made: null },
@@ -22,7 +22,7 @@ t.test("jsonForm() fills in what JSON always has and leaves out what it never ha
   t.end();
 });
 
-t.test("jsonForm() gives back what reads the same as it is", (t) => {
+t.test("toJsonValue() returns an unchanged value itself", (t) => {
   const value = { inner: { name: "a", made: "2026-01-01T00:00:00Z" }, names: ["a"], label: "x" };
   t.equal(toJsonValue(outer, value), value);
   const changed = toJsonValue(outer, { ...value, label: "" }) as typeof value;

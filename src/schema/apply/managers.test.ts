@@ -17,140 +17,143 @@ import { shapeOf } from "./shape.ts";
 import { toFieldSet } from "./to-field-set.ts";
 
 const item = (name: string, value?: string) => (value === undefined ? { name } : { name, value });
-const text = (story: ManagedObject) => (story.value as { readonly text?: unknown }).text;
+const text = (object: ManagedObject) => (object.value as { readonly text?: unknown }).text;
 
 t.test("two managers that apply the same value share the field; a change is a conflict unless it is forced", (t) => {
-  const story = new ManagedObject(example);
-  t.same(story.apply("a", { text: "1", count: 1 }), []);
-  t.same(story.apply("b", { text: "1" }), []);
-  t.same(story.owned(), { a: { "f:count": {}, "f:text": {} }, b: { "f:text": {} } });
-  t.same(story.apply("b", { text: "2" }), ["a: .text"]);
-  t.equal(text(story), "1", "nothing happened");
-  t.same(story.apply("b", { text: "2" }, { force: true }), []);
-  t.same(story.owned(), { a: { "f:count": {} }, b: { "f:text": {} } });
-  t.same(story.apply("a", { text: "1", count: 1 }), ["b: .text"]);
-  t.equal(text(story), "2");
+  const object = new ManagedObject(example);
+  t.same(object.apply("a", { text: "1", count: 1 }), []);
+  t.same(object.apply("b", { text: "1" }), []);
+  t.same(object.owned(), { a: { "f:count": {}, "f:text": {} }, b: { "f:text": {} } });
+  t.same(object.apply("b", { text: "2" }), ["a: .text"]);
+  t.equal(text(object), "1", "nothing happened");
+  t.same(object.apply("b", { text: "2" }, { force: true }), []);
+  t.same(object.owned(), { a: { "f:count": {} }, b: { "f:text": {} } });
+  t.same(object.apply("a", { text: "1", count: 1 }), ["b: .text"]);
+  t.equal(text(object), "2");
   t.end();
 });
 
-t.test("a field that its last manager no longer applies is removed, but not one that others applied or changed", (t) => {
-  const story = new ManagedObject(example);
-  story.apply("a", { text: "1", map: { x: "1", y: "1" }, list: [item("p"), item("q")] });
-  story.apply("b", { map: { y: "1" }, list: [item("q", "b")] });
-  story.update("c", { ...(story.value as object), map: { x: "1", y: "1", z: "1" }, count: 3 });
-  t.same(story.apply("a", { list: [item("q")] }), []);
-  t.same(story.value, { map: { y: "1", z: "1" }, list: [item("q", "b")], count: 3 });
-  t.same(story.apply("b", {}), []);
-  t.same(story.value, { map: { z: "1" }, list: [item("q")], count: 3 }, "the item of a and the field of c remain");
-  t.same(Object.keys(story.owned()), ["a", "c"]);
-  t.end();
-});
+t.test(
+  "a field that its last manager no longer applies is removed, but not one that others applied or changed",
+  (t) => {
+    const object = new ManagedObject(example);
+    object.apply("a", { text: "1", map: { x: "1", y: "1" }, list: [item("p"), item("q")] });
+    object.apply("b", { map: { y: "1" }, list: [item("q", "b")] });
+    object.update("c", { ...(object.value as object), map: { x: "1", y: "1", z: "1" }, count: 3 });
+    t.same(object.apply("a", { list: [item("q")] }), []);
+    t.same(object.value, { map: { y: "1", z: "1" }, list: [item("q", "b")], count: 3 });
+    t.same(object.apply("b", {}), []);
+    t.same(object.value, { map: { z: "1" }, list: [item("q")], count: 3 }, "the item of a and the field of c remain");
+    t.same(Object.keys(object.owned()), ["a", "c"]);
+    t.end();
+  },
+);
 
 t.test("an update takes over exactly the fields that it changes", (t) => {
-  const story = new ManagedObject(example);
-  story.apply("a", { text: "1", map: { x: "1" }, set: ["m"] });
-  story.update("u", { text: "2", map: { x: "1" }, set: ["m", "n"] });
-  t.same(story.owned(), {
+  const object = new ManagedObject(example);
+  object.apply("a", { text: "1", map: { x: "1" }, set: ["m"] });
+  object.update("u", { text: "2", map: { x: "1" }, set: ["m", "n"] });
+  t.same(object.owned(), {
     a: { "f:map": { "f:x": {} }, "f:set": { 'v:"m"': {} } },
     u: { "f:set": { 'v:"n"': {} }, "f:text": {} },
   });
-  t.same(story.apply("a", { text: "1", map: { x: "1" }, set: ["m"] }), ["u: .text"]);
-  story.update("u", { map: {} });
-  t.same(story.owned(), {}, "removed fields have no manager");
+  t.same(object.apply("a", { text: "1", map: { x: "1" }, set: ["m"] }), ["u: .text"]);
+  object.update("u", { map: {} });
+  t.same(object.owned(), {}, "removed fields have no manager");
   t.end();
 });
 
 t.test("an applier that no longer applies a field leaves it to the manager that changed it", (t) => {
-  const story = new ManagedObject(example);
-  story.apply("a", { text: "1", count: 1 });
-  story.update("scaler", { text: "1", count: 5 });
-  t.same(story.apply("a", { text: "1" }), []);
-  t.same(story.value, { text: "1", count: 5 });
-  t.same(story.apply("a", {}), []);
-  t.same(story.value, { count: 5 });
+  const object = new ManagedObject(example);
+  object.apply("a", { text: "1", count: 1 });
+  object.update("scaler", { text: "1", count: 5 });
+  t.same(object.apply("a", { text: "1" }), []);
+  t.same(object.value, { text: "1", count: 5 });
+  t.same(object.apply("a", {}), []);
+  t.same(object.value, { count: 5 });
   t.end();
 });
 
 t.test("an atomic value is one field", (t) => {
-  const story = new ManagedObject(example);
-  story.apply("a", { atomicMap: { x: "1" }, atomicList: ["1"] });
-  t.same(story.apply("b", { atomicMap: { y: "1" } }), ["a: .atomicMap"]);
-  t.same(story.apply("b", { atomicList: ["1", "2"] }, { force: true }), []);
-  t.same(story.owned(), { a: { "f:atomicMap": {} }, b: { "f:atomicList": {} } });
+  const object = new ManagedObject(example);
+  object.apply("a", { atomicMap: { x: "1" }, atomicList: ["1"] });
+  t.same(object.apply("b", { atomicMap: { y: "1" } }), ["a: .atomicMap"]);
+  t.same(object.apply("b", { atomicList: ["1", "2"] }, { force: true }), []);
+  t.same(object.owned(), { a: { "f:atomicMap": {} }, b: { "f:atomicList": {} } });
   t.end();
 });
 
 t.test("items are identified by their keys, including defaults", (t) => {
-  const story = new ManagedObject(example);
-  story.apply("a", { list: [item("p", "1")] });
-  t.same(story.apply("b", { list: [{ ...item("p", "2"), kind: "K" }] }), ['a: .list[kind="K",name="p"].value']);
-  t.same(story.apply("b", { list: [{ ...item("p", "2"), kind: "Z" }] }), []);
-  t.same(story.apply("b", { list: [] }), []);
-  t.same(story.value, { list: [item("p", "1")] });
+  const object = new ManagedObject(example);
+  object.apply("a", { list: [item("p", "1")] });
+  t.same(object.apply("b", { list: [{ ...item("p", "2"), kind: "K" }] }), ['a: .list[kind="K",name="p"].value']);
+  t.same(object.apply("b", { list: [{ ...item("p", "2"), kind: "Z" }] }), []);
+  t.same(object.apply("b", { list: [] }), []);
+  t.same(object.value, { list: [item("p", "1")] });
   t.end();
 });
 
 t.test("items with duplicate keys are one field of the manager that created them", (t) => {
-  const story = new ManagedObject(example);
-  story.update("u", { list: [item("p", "1"), item("p", "2"), item("q")] });
+  const object = new ManagedObject(example);
+  object.update("u", { list: [item("p", "1"), item("p", "2"), item("q")] });
   const shared = 'k:{"kind":"K","name":"p"}';
-  t.same(story.owned().u?.["f:list"]?.[shared], {});
-  t.same(story.apply("a", { list: [item("p", "3")] }), [`u: .list[kind="K",name="p"]`]);
-  t.same(story.apply("a", { list: [item("r")] }), []);
-  t.same(story.value, { list: [item("p", "1"), item("p", "2"), item("q"), item("r")] });
-  t.same(story.apply("a", { list: [item("p", "3")] }, { force: true }), []);
-  t.same(story.value, { list: [item("p", "3"), item("q")] });
+  t.same(object.owned().u?.["f:list"]?.[shared], {});
+  t.same(object.apply("a", { list: [item("p", "3")] }), [`u: .list[kind="K",name="p"]`]);
+  t.same(object.apply("a", { list: [item("r")] }), []);
+  t.same(object.value, { list: [item("p", "1"), item("p", "2"), item("q"), item("r")] });
+  t.same(object.apply("a", { list: [item("p", "3")] }, { force: true }), []);
+  t.same(object.value, { list: [item("p", "3"), item("q")] });
   t.end();
 });
 
 t.test("managers of a version that is no longer served are dropped", (t) => {
   const served = ["v1", "v2"];
-  const story = new ManagedObject(example, served);
-  story.apply("a", { text: "1", count: 1 });
-  story.apply("b", { text: "1" }, { version: "v2" });
+  const object = new ManagedObject(example, served);
+  object.apply("a", { text: "1", count: 1 });
+  object.apply("b", { text: "1" }, { version: "v2" });
   served.shift();
-  t.same(story.apply("b", { text: "2" }, { version: "v2" }), []);
-  t.same(story.owned(), { b: { "f:text": {} } });
-  t.same(story.value, { text: "2", count: 1 });
+  t.same(object.apply("b", { text: "2" }, { version: "v2" }), []);
+  t.same(object.owned(), { b: { "f:text": {} } });
+  t.same(object.value, { text: "2", count: 1 });
   t.end();
 });
 
 t.test("an applier can continue in another version", (t) => {
-  const story = new ManagedObject(example, ["v1", "v2"]);
-  story.apply("a", { text: "1", map: { x: "1", y: "1" } });
-  t.same(story.apply("a", { map: { y: "1" } }, { version: "v2" }), []);
-  t.same(story.value, { map: { y: "1" } });
-  t.equal(story.managers.get("a")?.version, "v2");
+  const object = new ManagedObject(example, ["v1", "v2"]);
+  object.apply("a", { text: "1", map: { x: "1", y: "1" } });
+  t.same(object.apply("a", { map: { y: "1" } }, { version: "v2" }), []);
+  t.same(object.value, { map: { y: "1" } });
+  t.equal(object.managers.get("a")?.version, "v2");
   t.end();
 });
 
 t.test("filtered fields have no managers", (t) => {
-  const story = new ManagedObject(example, ["v1"], (_, fields) => recursiveDifference(fields, setOfPaths(["f:map"])));
-  t.same(story.apply("a", { text: "1", map: { x: "1" } }), []);
-  t.same(story.owned(), { a: { "f:text": {} } });
-  story.update("u", { text: "1", map: { x: "2" } });
-  t.same(Object.keys(story.owned()), ["a"]);
+  const object = new ManagedObject(example, ["v1"], (_, fields) => recursiveDifference(fields, setOfPaths(["f:map"])));
+  t.same(object.apply("a", { text: "1", map: { x: "1" } }), []);
+  t.same(object.owned(), { a: { "f:text": {} } });
+  object.update("u", { text: "1", map: { x: "2" } });
+  t.same(Object.keys(object.owned()), ["a"]);
   t.end();
 });
 
 t.test("members that have become atomic are one field of the managers of their parts", (t) => {
-  const story = new ManagedObject(example);
-  story.apply("a", { text: "1" });
+  const object = new ManagedObject(example);
+  object.apply("a", { text: "1" });
   const old = setOfPaths(["f:atomicMap", "f:x"], ["f:atomicList", 'v:"1"'], ["f:atomicList"]);
-  story.managers = new Map([["a", { version: "v1", applied: true, fields: old }]]);
-  story.value = { atomicMap: { x: "1" }, atomicList: ["1"] };
-  story.update("u", { atomicMap: { x: "1" }, atomicList: ["1"], text: "2" });
-  t.same(story.owned(), { a: { "f:atomicList": {}, "f:atomicMap": {} }, u: { "f:text": {} } });
+  object.managers = new Map([["a", { version: "v1", applied: true, fields: old }]]);
+  object.value = { atomicMap: { x: "1" }, atomicList: ["1"] };
+  object.update("u", { atomicMap: { x: "1" }, atomicList: ["1"], text: "2" });
+  t.same(object.owned(), { a: { "f:atomicList": {}, "f:atomicMap": {} }, u: { "f:text": {} } });
   t.end();
 });
 
 t.test("without a schema maps are granular and lists are atomic", (t) => {
-  const story = new ManagedObject(anything);
-  story.apply("a", { spec: { x: 1, l: [1] } });
-  t.same(story.apply("b", { spec: { y: 1 } }), []);
-  t.same(story.apply("b", { spec: { y: 1, l: [2] } }), ["a: .spec.l"]);
-  t.same(story.apply("a", { spec: {} }), []);
-  t.same(story.value, { spec: { y: 1 } });
+  const object = new ManagedObject(anything);
+  object.apply("a", { spec: { x: 1, l: [1] } });
+  t.same(object.apply("b", { spec: { y: 1 } }), []);
+  t.same(object.apply("b", { spec: { y: 1, l: [2] } }), ["a: .spec.l"]);
+  t.same(object.apply("a", { spec: {} }), []);
+  t.same(object.value, { spec: { y: 1 } });
   t.end();
 });
 
@@ -181,10 +184,10 @@ const step = fc.record({
   wanted: configuration,
 });
 
-function play(story: ManagedObject, steps: readonly { by: string; verb: string; wanted: unknown }[]): void {
+function play(object: ManagedObject, steps: readonly { by: string; verb: string; wanted: unknown }[]): void {
   for (const { by, verb, wanted } of steps) {
-    if (verb === "update") story.update(by, wanted);
-    else story.apply(by, wanted, { force: verb === "force" });
+    if (verb === "update") object.update(by, wanted);
+    else object.apply(by, wanted, { force: verb === "force" });
   }
 }
 
@@ -205,14 +208,14 @@ const fieldsOf = (value: unknown): FieldSet => toFieldSet(shape, value);
 t.test("any sequence of writes: a repeated apply changes nothing", (t) => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 6 }), configuration, (steps, wanted) => {
-      const story = new ManagedObject(example);
-      play(story, steps);
-      story.apply("a", wanted, { force: true });
-      const { value } = story;
-      const owned = story.owned();
-      t.same(story.apply("a", structuredClone(wanted)), [], "a repeated apply has no conflicts");
-      t.same(essence(story.value), essence(value));
-      t.same(story.owned(), owned);
+      const object = new ManagedObject(example);
+      play(object, steps);
+      object.apply("a", wanted, { force: true });
+      const { value } = object;
+      const owned = object.owned();
+      t.same(object.apply("a", structuredClone(wanted)), [], "a repeated apply has no conflicts");
+      t.same(essence(object.value), essence(value));
+      t.same(object.owned(), owned);
     }),
     { numRuns: 200 },
   );
@@ -222,14 +225,14 @@ t.test("any sequence of writes: a repeated apply changes nothing", (t) => {
 t.test("any sequence of writes: a forced apply owns its fields, and the object contains its configuration", (t) => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 6 }), configuration, (steps, wanted) => {
-      const story = new ManagedObject(example);
-      play(story, steps);
-      story.apply("a", wanted, { force: true });
-      t.ok(setsEqual(story.managers.get("a")?.fields ?? noFields, fieldsOf(wanted)));
+      const object = new ManagedObject(example);
+      play(object, steps);
+      object.apply("a", wanted, { force: true });
+      t.ok(setsEqual(object.managers.get("a")?.fields ?? noFields, fieldsOf(wanted)));
       const again = new ManagedObject(example);
-      again.value = story.value;
+      again.value = object.value;
       again.apply("b", wanted, { force: true });
-      t.same(essence(again.value), essence(story.value), "applying again changes nothing");
+      t.same(essence(again.value), essence(object.value), "applying again changes nothing");
     }),
     { numRuns: 200 },
   );
@@ -239,20 +242,20 @@ t.test("any sequence of writes: a forced apply owns its fields, and the object c
 t.test("any sequence of writes: an apply without force takes no existing field from another manager", (t) => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 6 }), configuration, (steps, wanted) => {
-      const story = new ManagedObject(example);
-      play(story, steps);
-      const before = story.managers;
-      const { value } = story;
-      const conflicts = story.apply("a", wanted);
+      const object = new ManagedObject(example);
+      play(object, steps);
+      const before = object.managers;
+      const { value } = object;
+      const conflicts = object.apply("a", wanted);
       if (conflicts.length > 0) {
-        t.equal(story.managers, before);
-        t.equal(story.value, value);
+        t.equal(object.managers, before);
+        t.equal(object.value, value);
         return;
       }
       for (const [name, { fields }] of before) {
         if (name === "a") continue;
-        const lost = difference(fields, story.managers.get(name)?.fields ?? noFields);
-        t.ok(isEmptySet(intersection(lost, fieldsOf(story.value))), `${name} lost nothing that is still there`);
+        const lost = difference(fields, object.managers.get(name)?.fields ?? noFields);
+        t.ok(isEmptySet(intersection(lost, fieldsOf(object.value))), `${name} lost nothing that is still there`);
       }
     }),
     { numRuns: 300 },
@@ -263,10 +266,10 @@ t.test("any sequence of writes: an apply without force takes no existing field f
 t.test("any sequence of writes: fields that an update removed have no manager", (t) => {
   fc.assert(
     fc.property(fc.array(step, { minLength: 1, maxLength: 6 }), configuration, (steps, wanted) => {
-      const story = new ManagedObject(example);
-      play(story, steps);
-      story.update("u", wanted);
-      const all = [...story.managers.values()].reduce((sum, { fields }) => union(sum, fields), noFields);
+      const object = new ManagedObject(example);
+      play(object, steps);
+      object.update("u", wanted);
+      const all = [...object.managers.values()].reduce((sum, { fields }) => union(sum, fields), noFields);
       const there = union(fieldsOf(wanted), containersOf(wanted));
       t.ok(isEmptySet(difference(all, there)));
     }),

@@ -8,7 +8,7 @@ const items = (names: string) => [...names].map((name) => ({ name }));
 
 const cases = [
   [
-    "keeps what is not applied",
+    "keeps fields that are not applied",
     { text: "a", map: { a: "1" } },
     { map: { b: "2" } },
     { text: "a", map: { a: "1", b: "2" } },
@@ -32,20 +32,20 @@ const cases = [
   ["appends items", { list: items("ab") }, { list: items("c") }, { list: items("abc") }],
   ["takes the order that is applied", { list: items("abc") }, { list: items("cb") }, { list: items("acb") }],
   [
-    "keeps live items behind those they followed",
+    "keeps live items after those they followed",
     { list: items("axbyc") },
     { list: items("cba") },
     { list: items("xyc").slice(0, 2).concat(items("cba")) },
   ],
   ["merges sets", { set: ["a", "b"] }, { set: ["c", "b"] }, { set: ["a", "c", "b"] }],
   [
-    "keeps live items of one key, unless one is applied",
+    "keeps live items with duplicate keys unless one is applied",
     { list: [{ name: "a", value: "1" }, { name: "a", value: "2" }, { name: "b" }] },
     { list: [{ name: "c" }] },
     { list: [{ name: "a", value: "1" }, { name: "a", value: "2" }, { name: "b" }, { name: "c" }] },
   ],
   [
-    "puts one applied item in the place of several",
+    "replaces several items by one applied item",
     {
       list: [
         { name: "a", value: "1" },
@@ -56,7 +56,7 @@ const cases = [
     { list: [{ name: "a", value: "3" }] },
   ],
   [
-    "merges what no schema tells of",
+    "merges values without a schema",
     { anything: { a: 1, l: [1] } },
     { anything: { b: 2, l: [2] } },
     { anything: { a: 1, l: [2], b: 2 } },
@@ -70,7 +70,7 @@ for (const [title, live, applied, expected] of cases) {
   });
 }
 
-t.test("merge() gives back what does not change as it is", (t) => {
+t.test("merge() returns unchanged values themselves", (t) => {
   const live = { text: "a", map: { a: "1" }, list: items("ab"), atomicMap: { a: "1" }, object: { text: "x" } };
   t.equal(merge(shape, live, structuredClone(live)), live);
   const merged = merge(shape, live, { text: "b" }) as typeof live;
@@ -78,7 +78,7 @@ t.test("merge() gives back what does not change as it is", (t) => {
   t.end();
 });
 
-t.test("merge() refuses items that nobody can tell apart", (t) => {
+t.test("merge() throws for items without identity", (t) => {
   t.throws(() => merge(shape, { list: items("a") }, { list: [{ value: "1" }] }), { name: "IdentityError" });
   t.end();
 });

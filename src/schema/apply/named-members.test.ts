@@ -5,7 +5,7 @@ import { ensureNamedFieldsAreMembers } from "./named-members.ts";
 import { formatPath } from "./path-element.ts";
 import { shapeOf } from "./shape.ts";
 
-t.test("withNamedMembers() adds the members that the schema names, and no others that lead to fields", (t) => {
+t.test("ensureNamedFieldsAreMembers() adds declared members on the path to fields, and no others", (t) => {
   const item = 'k:{"kind":"K","name":"a"}';
   const set = setOfPaths(
     ["f:object", "f:text"],

@@ -4,7 +4,7 @@ import { internFieldsV1 } from "../value/fields-v1-cache.ts";
 import { canonicalize, setOfPaths } from "./field-set.ts";
 import { parseFields } from "./parse-fields.ts";
 
-t.test("parseFields() reads sets however they are spelled", (t) => {
+t.test("parseFields() converts every notation to the canonical set", (t) => {
   const read = (text: string) => JSON.stringify(parseFields(JSON.parse(text)));
   t.equal(read('{"f:b":{},"f:a":{".":{}}}'), '{"f:a":{},"f:b":{}}');
   t.equal(read('{"f:a":null,"x:later":{"f:b":{}}}'), '{"f:a":{}}');
@@ -16,7 +16,7 @@ t.test("parseFields() reads sets however they are spelled", (t) => {
   t.end();
 });
 
-t.test("sharedSet() gives one object for equal sets, as does parseFields()", (t) => {
+t.test("internFieldsV1() and parseFields() return one object for equal sets", (t) => {
   const set = canonicalize(setOfPaths(["f:a", "f:b"], ["f:c"]));
   const one = internFieldsV1(set);
   t.equal(internFieldsV1(structuredClone(set)), one);
@@ -25,7 +25,7 @@ t.test("sharedSet() gives one object for equal sets, as does parseFields()", (t)
   t.end();
 });
 
-t.test("parseFields() takes any JSON for a set in order, or refuses it", (t) => {
+t.test("parseFields() returns a sorted set or throws for any JSON", (t) => {
   const element = fc.oneof(
     fc.constantFrom(".", "f:a", 'k:{"b":1,"a":"x"}', "v:1.0", "i:1", "x:y", "f:", "__proto__"),
     fc.string().map((text) => `f:${text}`),

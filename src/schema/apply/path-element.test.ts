@@ -8,7 +8,7 @@ import {
   valueElement,
 } from "./path-element.ts";
 
-t.test("elements are spelled as Kubernetes spells them", (t) => {
+t.test("elements are serialized as in Kubernetes", (t) => {
   t.equal(fieldElement("a.b/c"), "f:a.b/c");
   t.equal(
     keyElement([
@@ -19,7 +19,7 @@ t.test("elements are spelled as Kubernetes spells them", (t) => {
   );
   t.equal(keyElement([["on", true]]), 'k:{"on":true}');
   t.equal(valueElement("a"), 'v:"a"');
-  t.equal(valueElement("a<b>&\u2028"), 'v:"a\\u003cb\\u003e\\u0026\\u2028"', "what HTML gives a meaning is escaped");
+  t.equal(valueElement("a<b>&\u2028"), 'v:"a\\u003cb\\u003e\\u0026\\u2028"', "HTML special characters are escaped");
   t.end();
 });
 
@@ -31,19 +31,19 @@ const spellings = [
   ["i:007", "i:7", "[7]"],
 ] as const;
 
-t.test("canonicalElement() gives each element one spelling, elementText() one for people", (t) => {
+t.test("canonicalElement() returns one text per element, formatElement() one for messages", (t) => {
   for (const [text, canonical, people] of spellings) {
     t.equal(canonicalElement(text), canonical);
     t.equal(formatElement(canonical), people);
   }
-  t.equal(canonicalElement("x:later"), undefined, "of a kind yet to come");
+  t.equal(canonicalElement("x:later"), undefined, "of an unknown type");
   for (const text of ["", "f", "ab", "__proto__", "k:[]", "k:{", "v:{", "i:x", "i:"]) {
     t.throws(() => canonicalElement(text), SyntaxError, text);
   }
   t.end();
 });
 
-t.test("compareElements() sorts by kind, then by name, keys or value", (t) => {
+t.test("compareElements() sorts by type, then by name, keys or value", (t) => {
   const sorted = [
     ".",
     "f:a",

@@ -29,32 +29,32 @@ const cases = [
   ["members of items", [["f:list", item, "f:value"]], { ...value, list: [{ name: "a" }, { name: "b" }] }],
   ["what is within something atomic, with all of it", [["f:atomicMap", "f:x"]], { ...value, atomicMap: null }],
   [
-    "all that a container has: null is left",
+    "all members of a container, which becomes null",
     [
       ["f:map", "f:a"],
       ["f:map", "f:b"],
     ],
     { ...value, map: null },
   ],
-  ["what no schema tells of", [["f:anything", "f:p", "f:q"]], { ...value, anything: { p: null } }],
+  ["values without a schema", [["f:anything", "f:p", "f:q"]], { ...value, anything: { p: null } }],
   ["nothing that is not there", [["f:nothing"], ["f:list", 'k:{"kind":"K","name":"z"}']], value],
 ] as const;
 
 for (const [title, paths, expected] of cases) {
-  t.test(`removeItems() takes away ${title}`, (t) => {
+  t.test(`removeItems() removes ${title}`, (t) => {
     t.same(removeItems(shape, value, setOfPaths(...paths)), JSON.parse(JSON.stringify(expected)));
     t.end();
   });
 }
 
-t.test("removeItems() gives back what it leaves as it is", (t) => {
+t.test("removeItems() returns an unchanged value itself", (t) => {
   t.equal(removeItems(shape, value, {}), value);
   const { list } = removeItems(shape, value, setOfPaths(["f:text"])) as typeof value;
   t.equal(list, value.list);
   t.end();
 });
 
-t.test("extractItems() keeps only what the set has", (t) => {
+t.test("extractItems() keeps only the fields of the set", (t) => {
   const wanted = setOfPaths(
     ["f:text"],
     ["f:map", "f:a"],

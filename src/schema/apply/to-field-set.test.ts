@@ -10,7 +10,7 @@ const cases = [
   ["members of maps", { map: { a: "1" } }, { "f:map": { "f:a": {} } }],
   ["members of objects", { object: { text: "a" } }, { "f:object": { "f:text": {} } }],
   [
-    "atomic maps and lists as one",
+    "atomic maps and lists as one field",
     { atomicMap: { a: "1" }, atomicList: [] },
     { "f:atomicList": {}, "f:atomicMap": {} },
   ],
@@ -26,7 +26,7 @@ const cases = [
     },
   ],
   [
-    "items of one key as one",
+    "items with a duplicate key as one field",
     {
       list: [
         { name: "a", value: "1" },
@@ -36,20 +36,20 @@ const cases = [
     { "f:list": { 'k:{"kind":"K","name":"a"}': {} } },
   ],
   [
-    "what no schema tells of",
+    "values without a schema",
     { anything: { a: { b: [1], c: {} } } },
     { "f:anything": { "f:a": { ".": {}, "f:b": {}, "f:c": {} } } },
   ],
 ] as const;
 
 for (const [title, value, expected] of cases) {
-  t.test(`toFieldSet() names ${title}`, (t) => {
+  t.test(`toFieldSet() returns ${title}`, (t) => {
     t.equal(JSON.stringify(toFieldSet(shapeOf(example), value)), JSON.stringify(expected));
     t.end();
   });
 }
 
-t.test("toFieldSet() refuses items that nobody can tell apart, and takes any depth of what is unknown", (t) => {
+t.test("toFieldSet() throws for items without identity, and handles any depth without a schema", (t) => {
   t.throws(() => toFieldSet(shapeOf(example), { list: [{}] }), { name: "IdentityError" });
   let deep: unknown = 1;
   for (let level = 0; level < 150; level++) deep = { a: deep };

@@ -28,13 +28,13 @@ const cases = [
   ],
 ] as const;
 
-t.test("checkShape() says in Kubernetes' words what cannot be applied", (t) => {
+t.test("validateTyped() throws Kubernetes' messages for values that cannot be applied", (t) => {
   for (const [value, message] of cases)
     t.throws(() => validateTyped(shapeOf(example), value), { message, name: "ShapeError" });
   t.end();
 });
 
-t.test("checkShape() takes null everywhere, and anything where no schema tells", (t) => {
+t.test("validateTyped() accepts null everywhere, and any value without a schema", (t) => {
   t.doesNotThrow(() => validateTyped(shapeOf(example), { text: null, map: null, list: null, set: ["a"], count: 1 }));
   t.doesNotThrow(() => validateTyped(shapeOf(anything), { a: [1, { b: true }], c: { d: null } }));
   t.end();

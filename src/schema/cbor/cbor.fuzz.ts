@@ -1,4 +1,4 @@
-/** Fuzzes the CBOR reader: what was read and written again reads the same. */
+/** Fuzzes the CBOR decoder: a decoded value that is encoded again decodes to the same value. */
 
 import { everything, fuzz, sample } from "../../testing/schema/fuzz-harness.ts";
 import { decode } from "../decode/decode.ts";

@@ -10,7 +10,7 @@ import { CborError } from "./error.ts";
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
 const fromHex = (text: string) => Buffer.from(text.replaceAll(" ", ""), "hex");
 
-t.test("encodeCborValue() writes the shortest form, marked as CBOR", async (t) => {
+t.test("encodeCborValue() writes the shortest encoding with the self-described tag", async (t) => {
   const cases: readonly (readonly [unknown, string])[] = [
     [0, "00"],
     [23, "17"],
@@ -48,7 +48,7 @@ const thing = object("t/v1.Thing", {
   at: optional(5, time),
 });
 
-t.test("encodeCbor() follows the schema: bytes are bytes, real numbers stay real", async (t) => {
+t.test("encodeCbor() follows the schema: bytes are byte strings, numbers stay floats", async (t) => {
   const value = { name: "x", data: { key: "AQI=" }, ratio: 2, counts: [3] };
   const bytes = encodeCbor(thing, value);
   t.equal(
@@ -61,7 +61,7 @@ t.test("encodeCbor() follows the schema: bytes are bytes, real numbers stay real
   t.same(decode(thing, decodeCbor(bytes)).value, value);
 });
 
-t.test("decodeCbor() takes other ways to write the same", async (t) => {
+t.test("decodeCbor() accepts other encodings of the same value", async (t) => {
   const cases: readonly (readonly [string, unknown])[] = [
     ["6161", "a"],
     ["7f 61 61 61 62 ff", "ab"],
@@ -84,7 +84,7 @@ t.test("decodeCbor() takes other ways to write the same", async (t) => {
   for (const [bytes, wanted] of cases) t.strictSame(decodeCbor(fromHex(bytes)), wanted, bytes);
 });
 
-t.test("decodeCbor() refuses what has no JSON form, and what is broken", async (t) => {
+t.test("decodeCbor() rejects malformed input and values that JSON cannot represent", async (t) => {
   const cases: readonly (readonly [string, RegExp])[] = [
     ["", /unexpected end/],
     ["19 01", /unexpected end/],
@@ -92,25 +92,25 @@ t.test("decodeCbor() refuses what has no JSON form, and what is broken", async (
     ["9b ffffffffffffffff", /unexpected end/],
     ["5b 7fffffffffffffff", /unexpected end/],
     ["9f 01", /unexpected end/],
-    ["01 02", /1 bytes behind the value/],
-    ["a2 4161 01 6161 02", /"a" comes twice/],
-    ["a1 01 02", /name of a member is no text/],
+    ["01 02", /1 bytes after the value/],
+    ["a2 4161 01 6161 02", /duplicate member "a"/],
+    ["a1 01 02", /name of a member is not a string/],
     ["61 ff", /not valid UTF-8/],
     ["41 ff", /not valid UTF-8/],
     ["7f 61 c3 61 bc ff", /not valid UTF-8/],
-    ["7f 41 61 ff", /of another type/],
+    ["7f 41 61 ff", /another type/],
     ["5f 5f ff ff", /not defined here|unexpected end/],
     ["1b 8000000000000000", /64 bits/],
     ["3b 8000000000000000", /64 bits/],
-    ["c2 41 01", /any size/],
-    ["f7", /stands for nothing/],
-    ["f8 ff", /stands for nothing/],
-    ["ff", /stands for nothing/],
+    ["c2 41 01", /bignums/],
+    ["f7", /is not supported/],
+    ["f8 ff", /is not supported/],
+    ["ff", /is not supported/],
     ["1c", /additional information 28/],
     ["f9 7c00", /Infinity/],
     ["fb 7ff8000000000000", /NaN/],
-    ["c0 61 78", /no time/],
-    ["c1 1b 0000ffffffffffff", /no time/],
+    ["c0 61 78", /not a time/],
+    ["c1 1b 0000ffffffffffff", /not a time/],
   ];
   for (const [bytes, message] of cases)
     t.throws(() => decodeCbor(fromHex(bytes)), { name: "CborError", message }, bytes);
@@ -128,7 +128,7 @@ t.test("decodeCbor() cannot reach a prototype", async (t) => {
 
 const json = fc.jsonValue({ maxDepth: 5, stringUnit: "grapheme" });
 
-t.test("decodeCbor() gives back what encodeCborValue() took", async () => {
+t.test("decodeCbor() returns the value that encodeCborValue() encoded", async () => {
   fc.assert(
     fc.property(json, (value) => {
       return deepEqual(decodeCbor(encodeCborValue(value)), JSON.parse(JSON.stringify(value)));
@@ -136,7 +136,7 @@ t.test("decodeCbor() gives back what encodeCborValue() took", async () => {
   );
 });
 
-t.test("encodeCborValue() gives equal values equal bytes, whatever the order of their members", async () => {
+t.test("encodeCborValue() encodes equal values to equal bytes in any order of members", async () => {
   const reversed = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(reversed);
     if (typeof value !== "object" || value === null) return value;
@@ -149,7 +149,7 @@ t.test("encodeCborValue() gives equal values equal bytes, whatever the order of 
   fc.assert(fc.property(json, (value) => encodeCborValue(value).equals(encodeCborValue(reversed(value)))));
 });
 
-t.test("decodeCbor() reads any bytes or says why not", async () => {
+t.test("decodeCbor() returns a value or throws a CborError for any bytes", async () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => {
       try {
@@ -163,7 +163,7 @@ t.test("decodeCbor() reads any bytes or says why not", async () => {
   );
 });
 
-t.test("encodeCborValue() keeps every real number", async () => {
+t.test("encodeCborValue() preserves every number", async () => {
   fc.assert(
     fc.property(
       fc.oneof(fc.double({ noNaN: true, noDefaultInfinity: true }), fc.float({ noNaN: true, noDefaultInfinity: true })),

@@ -46,7 +46,7 @@ const spec = object("t/v1.Spec", {
 });
 const thing = object("t/v1.Thing", { kind: optional(0, string), spec: optional(1, spec) });
 
-t.test("decode() keeps what the schema knows, in canonical form", async (t) => {
+t.test("decode() keeps the members of the schema in canonical format", async (t) => {
   const { value, unknown, errors } = decode(thing, {
     kind: "Thing",
     spec: {
@@ -84,7 +84,7 @@ t.test("decode() keeps what the schema knows, in canonical form", async (t) => {
   });
 });
 
-t.test("decode() drops nulls and empty optional members, but keeps zero behind a pointer", async (t) => {
+t.test("decode() drops nulls and empty optional members, but keeps zero values of pointers", async (t) => {
   const { value } = decode(spec, {
     ports: [],
     labels: null,
@@ -98,7 +98,7 @@ t.test("decode() drops nulls and empty optional members, but keeps zero behind a
   t.strictSame(value, { replicas: 0 });
 });
 
-t.test("decode() names unknown members by their path and drops them", async (t) => {
+t.test("decode() reports unknown members by path and drops them", async (t) => {
   const value = { bogus: 1, spec: { ports: [{ number: 1 }, { number: 2, nmae: "x" }] } };
   t.same(decode(thing, value).unknown, ["bogus", "spec.ports[1].nmae"]);
   t.same(decode(thing, value, { unknownFields: "drop" }).unknown, []);
@@ -107,7 +107,7 @@ t.test("decode() names unknown members by their path and drops them", async (t) 
   t.equal(decode(thing, many).unknown.length, reportedErrorsMax);
 });
 
-t.test("decode() reports wrong types in Go's words", async (t) => {
+t.test("decode() reports wrong types with Go's messages", async (t) => {
   const cases: readonly (readonly [unknown, string, string])[] = [
     [
       { spec: { ports: [{ number: "1" }] } },
@@ -154,19 +154,22 @@ t.test("decode() reports wrong types in Go's words", async (t) => {
   t.match(decode(spec, { since: "yesterday" }).errors[0]?.message, /^parsing time "yesterday" as /);
 });
 
-t.test("decode() leaves out an empty struct that is no pointer, which Go cannot tell from an absent one", async (t) => {
-  const empty = object("t/v1.Empty", { name: optional(1, string) });
-  const holder = object("t/v1.Holder", { value: optional(1, empty), pointed: pointer(2, empty) });
-  t.same(decode(holder, { value: { name: "" }, pointed: {} }).value, { pointed: {} });
-});
+t.test(
+  "decode() omits an empty struct that is not a pointer, since Go does not distinguish it from an absent one",
+  async (t) => {
+    const empty = object("t/v1.Empty", { name: optional(1, string) });
+    const holder = object("t/v1.Holder", { value: optional(1, empty), pointed: pointer(2, empty) });
+    t.same(decode(holder, { value: { name: "" }, pointed: {} }).value, { pointed: {} });
+  },
+);
 
-t.test("decode() tells an absent required pointer from its zero", async (t) => {
+t.test("decode() distinguishes an absent required pointer from zero", async (t) => {
   const part = object("t/v1.Part", { selector: requiredPointer(1, map(string)) });
   t.same(decode(part, {}).value, {});
   t.same(decode(part, { selector: {} }).value, { selector: {} });
 });
 
-t.test("decode() neither follows nor makes prototypes", async (t) => {
+t.test("decode() neither reads nor sets prototypes", async (t) => {
   const hostile = JSON.parse('{"__proto__":{"kind":"Evil"},"constructor":1,"spec":{"labels":{"__proto__":"x"}}}');
   const { value, unknown } = decode(thing, hostile);
   t.same(unknown, ["__proto__", "constructor"]);
@@ -175,7 +178,7 @@ t.test("decode() neither follows nor makes prototypes", async (t) => {
   t.same(Object.keys(value.spec?.labels ?? {}), ["__proto__"]);
 });
 
-t.test("decode() stops at a depth that no kind needs", async (t) => {
+t.test("decode() rejects values nested deeper than the limit", async (t) => {
   const deep: ObjectSchema = object("t/v1.Deep", { next: pointer(1, (): ObjectSchema => deep) });
   let value: object = {};
   for (let level = 0; level < 10_000; level++) value = { next: value };

@@ -1,4 +1,4 @@
-/** Fuzzes the reader of JSONPath: what it takes finds something or nothing, and soon. */
+/** Fuzzes the JSONPath parser: evaluating any valid path ends quickly. */
 import { fuzz } from "../../testing/schema/fuzz-harness.ts";
 import { JsonPathError, parseJsonPath } from "./json-path.ts";
 

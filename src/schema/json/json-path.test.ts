@@ -39,21 +39,21 @@ const found: readonly (readonly [path: string, values: readonly unknown[]])[] = 
 ];
 
 for (const [path, values] of found) {
-  t.test(`parseJsonPath() finds by ${path}`, async (t) => t.same(parseJsonPath(path).find(object), values));
+  t.test(`parseJsonPath() evaluates ${path}`, async (t) => t.same(parseJsonPath(path).find(object), values));
 }
 
-t.test("parseJsonPath() refuses what is no path", async (t) => {
+t.test("parseJsonPath() throws for invalid paths", async (t) => {
   for (const path of [".a[", ".a[x]", ".a[?(1 ~ 2)]", ".a[0:1:0]", ".a b", `.${"a".repeat(2000)}`]) {
     t.throws(() => parseJsonPath(path), { name: "JsonPathError" }, path.slice(0, 20));
   }
 });
 
-t.test("JsonPath comes to an end where everything descends", async (t) => {
+t.test("JsonPath.find() ends with repeated recursive descent", async (t) => {
   const deep = { a: { a: { a: { a: { a: { a: { a: 1 } } } } } } };
   t.ok(parseJsonPath(`${"..a".repeat(20)}`).find(deep).length <= 10_000);
 });
 
-t.test("printedValue() writes texts bare and the rest as JSON", async (t) => {
+t.test("printValue() formats strings unquoted and other values as JSON", async (t) => {
   t.same(
     [printValue("a"), printValue(5), printValue(["p"]), printValue({ b: 1, a: null })],
     ["a", "5", '["p"]', '{"a":null,"b":1}'],

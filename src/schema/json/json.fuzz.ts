@@ -1,4 +1,4 @@
-/** Fuzzes the JSON reader and the decoder behind it: what was read and written again reads the same. */
+/** Fuzzes the JSON parser and decoder: a decoded value that is encoded again decodes to the same value. */
 
 import { everything, fuzz, sample } from "../../testing/schema/fuzz-harness.ts";
 import { decode } from "../decode/decode.ts";

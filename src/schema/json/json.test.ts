@@ -21,7 +21,7 @@ import { parseJson } from "./parse.ts";
 
 const bytes = (text: string) => Buffer.from(text);
 
-t.test("parseJson() reads JSON and names members that come twice", async (t) => {
+t.test("parseJson() parses JSON and reports duplicate members", async (t) => {
   t.same(parseJson(bytes('{"a":{"b":1,"c:":"x:y\\"{"},"l":[1,[]]}')), {
     value: { a: { b: 1, "c:": 'x:y"{' }, l: [1, []] },
     duplicates: [],
@@ -30,17 +30,17 @@ t.test("parseJson() reads JSON and names members that come twice", async (t) => 
     bytes('{"spec":{"containers":[{"name":"a","name":"b","name":"c"}]},"spec\\u0000":1,"x":1,"x":2}'),
   );
   t.same(twice.duplicates, ["spec.containers[0].name", "spec.containers[0].name", "x"]);
-  t.same(parseJson(bytes('{"a":1,"\\u0061":2}')).duplicates, ["a"], "an escaped name is the same name");
+  t.same(parseJson(bytes('{"a":1,"\\u0061":2}')).duplicates, ["a"], "an escaped name equals the unescaped one");
 });
 
-t.test("parseJson() makes halves of characters whole", async (t) => {
+t.test("parseJson() replaces unpaired surrogates", async (t) => {
   t.same(parseJson(bytes('{"a\\udc00":["\\uD800","\\ud83d\\ude00"],"b":1}')), {
     value: { "a\ufffd": ["\ufffd", "\u{1f600}"], b: 1 },
     duplicates: [],
   });
 });
 
-t.test("parseJson() says where the text goes wrong", async (t) => {
+t.test("parseJson() reports the position of the error", async (t) => {
   const cases: readonly (readonly [string, string])[] = [
     ["", "unexpected end of JSON input (line 1, column 1)"],
     ['{"a":', "unexpected end of JSON input (line 1, column 6)"],
@@ -62,7 +62,7 @@ t.test("parseJson() says where the text goes wrong", async (t) => {
   for (const [text, message] of cases) t.throws(() => parseJson(bytes(text)), { name: "SyntaxError", message }, text);
 });
 
-t.test("parseJson() bounds nesting and survives bytes that are no text", async (t) => {
+t.test("parseJson() bounds nesting and accepts invalid UTF-8", async (t) => {
   t.throws(() => parseJson(bytes("[".repeat(100_000))), { name: "SyntaxError", message: /nested deeper than/ });
   t.throws(() => parseJson(bytes('{"a":'.repeat(100_000))), { name: "SyntaxError", message: /nested deeper than/ });
   t.same(parseJson(Buffer.from([0x22, 0xff, 0xfe, 0x22])).value, "\ufffd\ufffd");
@@ -115,7 +115,7 @@ const outer = object("t/v1.Outer", {
   zero: pointer(13, int32),
 });
 
-t.test("encodeJson() writes for empty members what Go writes of an object that was stored", async (t) => {
+t.test("encodeJson() writes empty members as Go writes them for a stored object", async (t) => {
   t.equal(
     stringify(outer, {}),
     '{"inner":{"must":0},"items":null,"kept":null,"created":null,"always":"","amount":"0","target":0}',
@@ -142,7 +142,7 @@ t.test("encodeJson() writes members in the schema's order, map keys sorted, and 
   t.equal(encodeJson(outer, value, { omitTypeMeta: true }).toString(), `{${rest}`);
 });
 
-t.test("encodeJson() and decode() undo each other", async (t) => {
+t.test("decode() inverts encodeJson()", async (t) => {
   const tree: ObjectSchema = object("t/v1.Tree", {
     name: optional(1, string),
     children: optional(2, (): ReturnType<typeof list<ObjectSchema>> => list(tree)),

@@ -28,12 +28,12 @@ const thing = object("core/v1.Thing", {
   words: optional(5, list(string)),
 });
 
-t.test("openApiName() spells names as Kubernetes does", async (t) => {
+t.test("openApiName() returns Kubernetes' names", async (t) => {
   t.equal(openApiName("core/v1.Pod"), "io.k8s.api.core.v1.Pod");
   t.equal(openApiName("meta/v1.ObjectMeta"), "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
 });
 
-t.test("OpenApiComponents writes a component for each message, with markers and defaults", async (t) => {
+t.test("OpenApiComponents adds a component per object schema, with extensions and defaults", async (t) => {
   const components = new OpenApiComponents(3);
   t.same(components.add(thing), { $ref: "#/components/schemas/io.k8s.api.core.v1.Thing" });
   const all = components.all();
@@ -66,7 +66,7 @@ t.test("OpenApiComponents writes a component for each message, with markers and 
   });
 });
 
-t.test("OpenApiComponents refers barely in version 2", async (t) => {
+t.test("OpenApiComponents writes references without allOf in version 2", async (t) => {
   const gvk = { "x-kubernetes-group-version-kind": [{ group: "", kind: "Thing", version: "v1" }] };
   const components = new OpenApiComponents(2, { markers: ({ name }) => (name === thing.name ? gvk : undefined) });
   components.add(thing);
@@ -75,7 +75,7 @@ t.test("OpenApiComponents refers barely in version 2", async (t) => {
   t.match(found?.properties, { first: { $ref: "#/definitions/io.k8s.api.core.v1.Port" } });
 });
 
-t.test("OpenApiComponents ends on a schema that holds itself", async (t) => {
+t.test("OpenApiComponents handles recursive schemas", async (t) => {
   const self = (): ObjectSchema => tree;
   const tree: ObjectSchema = object("core/v1.Tree", { child: pointer(1, self) });
   const components = new OpenApiComponents(3);
@@ -83,7 +83,7 @@ t.test("OpenApiComponents ends on a schema that holds itself", async (t) => {
   t.same(Object.keys(components.all()), ["io.k8s.api.core.v1.Tree"]);
 });
 
-t.test("OpenApiComponents writes custom resources out in one piece, with their rules", async (t) => {
+t.test("OpenApiComponents inlines the schemas of custom resources with their rules", async (t) => {
   const custom = { unstructured: true } as const;
   const text: StringSchema = { type: "string", ...custom };
   const spec: ObjectSchema = {

@@ -1,7 +1,7 @@
 import t from "tap";
 import { isSameItem, orderItems } from "./element-order.ts";
 
-t.test("orderItems() puts patched items in the patch's order and the others where they stood", async (t) => {
+t.test("orderItems() sorts patched items by the patch's order and keeps the others in live order", async (t) => {
   const letters = (text: string) => [...text];
   const cases: readonly (readonly [string, string, string, string])[] = [
     ["abcd", "ca", "abcd", "bcad"],
@@ -14,7 +14,7 @@ t.test("orderItems() puts patched items in the patch's order and the others wher
   }
 });
 
-t.test("sameItem() compares merge keys, or values where there is none", async (t) => {
+t.test("isSameItem() compares merge keys, or values without one", async (t) => {
   t.ok(isSameItem({ name: "a", x: 1 }, { name: "a", x: 2 }, "name"));
   t.notOk(isSameItem({ name: "a" }, { name: "b" }, "name"));
   t.notOk(isSameItem("a", { name: "a" }, "name"));

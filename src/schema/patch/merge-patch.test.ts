@@ -1,7 +1,7 @@
 import t from "tap";
 import { jsonMergePatch } from "./merge-patch.ts";
 
-t.test("mergePatch() follows RFC 7396, appendix A", async (t) => {
+t.test("jsonMergePatch() passes the cases of RFC 7396, appendix A", async (t) => {
   const cases: readonly (readonly [unknown, unknown, unknown])[] = [
     [{ a: "b" }, { a: "c" }, { a: "c" }],
     [{ a: "b" }, { b: "c" }, { a: "b", b: "c" }],
@@ -26,11 +26,11 @@ t.test("mergePatch() follows RFC 7396, appendix A", async (t) => {
   for (const [current, patch, result] of cases) {
     const before = JSON.stringify(current);
     t.strictSame(jsonMergePatch(current, patch), result);
-    t.equal(JSON.stringify(current), before, "the object stays as it was");
+    t.equal(JSON.stringify(current), before, "the input is unchanged");
   }
 });
 
-t.test("mergePatch() cannot reach a prototype", async (t) => {
+t.test("jsonMergePatch() cannot change a prototype", async (t) => {
   const merged = jsonMergePatch({}, JSON.parse('{"__proto__":{"admin":true},"constructor":{"x":1}}')) as object;
   t.equal(Object.getPrototypeOf(merged), Object.prototype);
   t.same(Object.keys(merged), ["__proto__", "constructor"]);

@@ -5,7 +5,7 @@ import { deepEqual } from "../value/equal.ts";
 import { createThreeWayMergePatch, createTwoWayMergePatch } from "./strategic-diff.ts";
 import { PatchError, strategicMergePatch } from "./strategic-merge.ts";
 
-t.test("strategicDiff() and strategicDiffOf() make the patches that Kubernetes makes", async (t) => {
+t.test("createTwoWayMergePatch() and createThreeWayMergePatch() create Kubernetes' patches", async (t) => {
   const tables = [
     "createStrategicMergePatchTestCaseData.yaml",
     "strategicMergePatchRawTestCases.json",
@@ -27,35 +27,38 @@ t.test("strategicDiff() and strategicDiffOf() make the patches that Kubernetes m
   else t.ok(checked >= 229, `${checked} patches`);
 });
 
-t.test("strategicDiff() tells of a new order by order alone, and the patch brings it about", async (t) => {
-  const cases = mergeCases("sortMergeListTestCaseData.yaml");
-  let patches = 0;
-  for (const { description, original, sorted } of cases) {
-    if (isUnkeyed(original)) {
-      t.throws(
-        () => createTwoWayMergePatch(item, original, sorted),
-        /does not contain declared merge key: name/,
-        description,
-      );
-      continue;
+t.test(
+  "createTwoWayMergePatch() represents a new order only by $setElementOrder, and applying it restores the order",
+  async (t) => {
+    const cases = mergeCases("sortMergeListTestCaseData.yaml");
+    let patches = 0;
+    for (const { description, original, sorted } of cases) {
+      if (isUnkeyed(original)) {
+        t.throws(
+          () => createTwoWayMergePatch(item, original, sorted),
+          /does not contain declared merge key: name/,
+          description,
+        );
+        continue;
+      }
+      const patch = createTwoWayMergePatch(item, original, sorted);
+      patches++;
+      t.strictSame(strategicMergePatch(item, original, patch), sorted, description);
+      t.notMatch(JSON.stringify(patch), /\$patch|\$deleteFrom/, `${description}: nothing is deleted for it`);
+      if (deepEqual(original, sorted)) t.strictSame(patch, {}, `${description}: no patch`);
     }
-    const patch = createTwoWayMergePatch(item, original, sorted);
-    patches++;
-    t.strictSame(strategicMergePatch(item, original, patch), sorted, description);
-    t.notMatch(JSON.stringify(patch), /\$patch|\$deleteFrom/, `${description}: nothing is deleted for it`);
-    if (deepEqual(original, sorted)) t.strictSame(patch, {}, `${description}: no patch`);
-  }
-  if (cases.length === 0) t.comment("shared/ is not present: 8 cases left out");
-  else t.same([cases.length, patches], [8, 7], "all cases, one of which has items without their key");
-});
+    if (cases.length === 0) t.comment("shared/ is not present: 8 cases left out");
+    else t.same([cases.length, patches], [8, 7], "all cases, one of which has items without their key");
+  },
+);
 
-/** Kubernetes sorts such lists too, but makes no patch of them. */
+/** Kubernetes' cases also sort such lists, but it creates no patches for them. */
 function isUnkeyed(original: unknown): boolean {
   const { mergingList } = original as { readonly mergingList?: readonly { readonly name?: unknown }[] };
   return mergingList?.some((one) => one.name === undefined) ?? false;
 }
 
-t.test("strategicDiff() refuses what has no differences to speak of", async (t) => {
+t.test("createTwoWayMergePatch() throws for values without merge keys", async (t) => {
   t.throws(() => createTwoWayMergePatch(item, [], {}), PatchError);
   t.throws(
     () => createTwoWayMergePatch(item, { mergingList: [{ value: "x" }] }, { mergingList: [{ name: "a" }] }),
@@ -86,7 +89,7 @@ const { thing } = fc.letrec<{ thing: Record<string, unknown> }>((tie) => ({
   ),
 }));
 
-t.test("strategicMerge() of a difference makes what was wanted", async () => {
+t.test("strategicMergePatch() of a two-way patch results in the modified value", async () => {
   fc.assert(
     fc.property(thing, thing, (original, modified) => {
       const patch = createTwoWayMergePatch(item, original, modified);
@@ -96,7 +99,7 @@ t.test("strategicMerge() of a difference makes what was wanted", async () => {
   );
 });
 
-t.test("strategicDiffOf() of what has not changed meanwhile is strategicDiff()", async () => {
+t.test("createThreeWayMergePatch() equals createTwoWayMergePatch() when current equals original", async () => {
   fc.assert(
     fc.property(thing, thing, (original, modified) => {
       const patch = createThreeWayMergePatch(item, { original, modified, current: original });
@@ -106,7 +109,7 @@ t.test("strategicDiffOf() of what has not changed meanwhile is strategicDiff()",
   );
 });
 
-/** Whether a member that merging has emptied is still there is the same to the API. */
+/** Treats empty and absent members alike, as the API does. */
 function withoutEmpty(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutEmpty);
   if (typeof value !== "object" || value === null) return value;

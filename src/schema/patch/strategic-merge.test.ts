@@ -4,7 +4,7 @@ import { mergeItem as item, mergeCases, oracles } from "../../testing/schema/str
 import { deepEqual } from "../value/equal.ts";
 import { PatchError, strategicMergePatch } from "./strategic-merge.ts";
 
-t.test("strategicMerge() merges lists by key, replaces others, and obeys directives", async (t) => {
+t.test("strategicMergePatch() merges lists by key, replaces others, and applies directives", async (t) => {
   const a = { name: "a", value: "1" };
   const b = { name: "b", value: "2" };
   const cases: readonly (readonly [string, object, object, object])[] = [
@@ -48,7 +48,7 @@ t.test("strategicMerge() merges lists by key, replaces others, and obeys directi
   }
 });
 
-t.test("strategicMerge() refuses patches that make no sense", async (t) => {
+t.test("strategicMergePatch() throws for invalid patches", async (t) => {
   const current = { mergingList: [{ name: "a" }], mergingIntList: [1] };
   const bad: readonly unknown[] = [
     [],
@@ -65,7 +65,7 @@ t.test("strategicMerge() refuses patches that make no sense", async (t) => {
   for (const patch of bad) t.throws(() => strategicMergePatch(item, current, patch), PatchError, JSON.stringify(patch));
 });
 
-t.test("strategicMerge() cannot reach a prototype", async (t) => {
+t.test("strategicMergePatch() cannot change a prototype", async (t) => {
   const merged = strategicMergePatch(
     item,
     {},
@@ -74,7 +74,7 @@ t.test("strategicMerge() cannot reach a prototype", async (t) => {
   t.equal(Object.getPrototypeOf(merged), Object.prototype);
 });
 
-t.test("strategicMerge() answers Kubernetes' own cases", async (t) => {
+t.test("strategicMergePatch() passes Kubernetes' own cases", async (t) => {
   const tables = [
     "strategicMergePatchRawTestCases.json",
     "customStrategicMergePatchRawTestCases.json",
@@ -107,7 +107,7 @@ t.test("strategicMerge() answers Kubernetes' own cases", async (t) => {
   t.ok(checked >= 264, `${checked} cases`);
 });
 
-t.test("the type of the cases is the one that Kubernetes publishes for them", async (t) => {
+t.test("the schema of the cases equals the one that Kubernetes publishes for them", async (t) => {
   const path = `${oracles}/strategicpatch-schema/swagger-merge-item-v3.json`;
   if (!existsSync(path)) {
     t.comment("shared/ is not present: the comparison of schemas is left out");

@@ -1,4 +1,4 @@
-/** Fuzzes the protobuf reader and the envelope: what was read can be written, and then stays as it is. */
+/** Fuzzes the protobuf and envelope decoders: encoding a decoded value is stable. */
 
 import { everything, fuzz, sample } from "../../testing/schema/fuzz-harness.ts";
 import { encodeJson } from "../json/encode.ts";

@@ -55,22 +55,25 @@ const kubernetes = object("t/v1.Object", {
   on: pointer(15, boolean),
 });
 
-t.test("encodeProtobuf() writes scalars and messages that are no pointers, as gogo does", async (t) => {
-  const reference2 = object("t/v1.Small", {
-    a: optional(1, string),
-    b: optional(2, int32),
-    c: optional(3, boolean),
-    d: pointer(4, int32),
-    e: optional(5, reference),
-    f: optional(6, time),
-    g: optional(7, list(string)),
-  });
-  t.equal(hex(encodeProtobuf(reference2, {})), "0a00" + "1000" + "1800" + "2a020a00" + "3200");
-  t.equal(
-    hex(encodeProtobuf(reference2, { a: "x", b: -1, c: true, d: 0, g: ["", "y"] })),
-    "0a0178" + "10ffffffffffffffffff01" + "1801" + "2000" + "2a020a00" + "3200" + "3a00" + "3a0179",
-  );
-});
+t.test(
+  "encodeProtobuf() always writes scalars and messages that are not pointers, as gogo/protobuf does",
+  async (t) => {
+    const reference2 = object("t/v1.Small", {
+      a: optional(1, string),
+      b: optional(2, int32),
+      c: optional(3, boolean),
+      d: pointer(4, int32),
+      e: optional(5, reference),
+      f: optional(6, time),
+      g: optional(7, list(string)),
+    });
+    t.equal(hex(encodeProtobuf(reference2, {})), "0a00" + "1000" + "1800" + "2a020a00" + "3200");
+    t.equal(
+      hex(encodeProtobuf(reference2, { a: "x", b: -1, c: true, d: 0, g: ["", "y"] })),
+      "0a0178" + "10ffffffffffffffffff01" + "1801" + "2000" + "2a020a00" + "3200" + "3a00" + "3a0179",
+    );
+  },
+);
 
 const full = {
   name: "inlined",
@@ -88,11 +91,11 @@ const full = {
   self: { count: 0, target: 7, on: false },
 };
 
-t.test("decodeProtobuf() reads what encodeProtobuf() wrote", async (t) => {
+t.test("decodeProtobuf() inverts encodeProtobuf()", async (t) => {
   t.strictSame(decodeProtobuf(kubernetes, encodeProtobuf(kubernetes, full)), full);
 });
 
-t.test("encodeProtobuf() writes maps in the order of their keys", async (t) => {
+t.test("encodeProtobuf() writes maps sorted by key", async (t) => {
   const shuffled = { ...full, labels: { __proto_: "", a: "1", b: "2" } };
   t.equal(hex(encodeProtobuf(kubernetes, shuffled)), hex(encodeProtobuf(kubernetes, full)));
 });
@@ -115,16 +118,16 @@ const grpc = message("t.Message", {
   labels: optional(14, map(string)),
 });
 
-t.test("encodeProtobuf() leaves zeros of proto3 out and packs numbers", async (t) => {
+t.test("encodeProtobuf() omits zeros of proto3 and packs numbers", async (t) => {
   t.equal(hex(encodeProtobuf(grpc, { id: "", state: "READY", createdAt: 0n, small: 0, bytes: new Uint8Array() })), "");
   t.equal(
     hex(encodeProtobuf(grpc, { ids: [1n, -1n], states: ["GONE", "READY"] })),
     "1a020100" + "320b01ffffffffffffffffff01",
   );
-  t.equal(hex(encodeProtobuf(grpc, { right: 0 })), "6800", "a oneof member is set even when it is zero");
+  t.equal(hex(encodeProtobuf(grpc, { right: 0 })), "6800", "a oneof member is written even when it is zero");
 });
 
-t.test("decodeProtobuf() fills in zeros of proto3, but not of a oneof or a message", async (t) => {
+t.test("decodeProtobuf() sets absent scalars of proto3 to zero, but not those of a oneof or messages", async (t) => {
   t.strictSame(decodeProtobuf(grpc, Buffer.alloc(0)), {
     id: "",
     state: "READY",
@@ -152,14 +155,14 @@ t.test("decodeProtobuf() keeps 64-bit numbers exact and unknown enum numbers as 
   t.match(decodeProtobuf(grpc, unpacked), { ids: [1n, 2n], states: ["GONE"] });
 });
 
-t.test("decodeProtobuf() skips unknown fields and merges a message that comes in pieces", async (t) => {
+t.test("decodeProtobuf() skips unknown fields and merges repeated occurrences of a message", async (t) => {
   const unknown = ["fa0103616263", "f80101", "f901", "00".repeat(8), "fd0100000000"].join("");
   t.match(decodeProtobuf(grpc, Buffer.from(`${unknown}0a0178`, "hex")), { id: "x" });
   const pieces = Buffer.from("5a030a0178" + "5a021001", "hex");
   t.match(decodeProtobuf(grpc, pieces).nested, { id: "x", state: "GONE" });
 });
 
-t.test("decodeProtobuf() refuses broken input", async (t) => {
+t.test("decodeProtobuf() rejects malformed input", async (t) => {
   const cases: Readonly<Record<string, string>> = {
     "0a05616263": "a string longer than the message",
     "0aff": "half a length",
@@ -184,7 +187,7 @@ t.test("decodeProtobuf() refuses broken input", async (t) => {
   t.throws(() => decodeProtobuf(grpc, deep), { message: "message is nested too deeply" });
 });
 
-t.test("decodeProtobuf() on truncated or damaged bytes answers or throws a ProtobufError", async (t) => {
+t.test("decodeProtobuf() returns a value or throws a ProtobufError for truncated or damaged bytes", async (t) => {
   const bytes = encodeProtobuf(kubernetes, full);
   fc.assert(
     fc.property(fc.nat(bytes.length), fc.nat(bytes.length - 1), fc.nat(255), (end, index, byte) => {
@@ -202,7 +205,7 @@ t.test("decodeProtobuf() on truncated or damaged bytes answers or throws a Proto
   t.pass();
 });
 
-t.test("decodeProtobuf() cannot reach a prototype through a map key", async (t) => {
+t.test("decodeProtobuf() cannot change a prototype through a map key", async (t) => {
   const bytes = encodeProtobuf(kubernetes, { labels: JSON.parse('{"__proto__":"x"}') });
   const labels = decodeProtobuf(kubernetes, bytes).labels as object;
   t.equal(Object.getPrototypeOf(labels), Object.prototype);

@@ -2,7 +2,7 @@ import t from "tap";
 import { message, optional, string } from "../define.ts";
 import { defineUnaryMethod } from "./unary-method.ts";
 
-t.test("unaryMethod() reads what it writes, on either side", (t) => {
+t.test("defineUnaryMethod() decodes what it encodes, for requests and responses", (t) => {
   const request = message("test.Question", { name: optional(1, string) });
   const response = message("test.Answer", { text: optional(2, string) });
   const method = defineUnaryMethod("/test.Test/Ask", request, response);

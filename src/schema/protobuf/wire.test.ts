@@ -20,7 +20,7 @@ t.test("ReverseWriter and Reader agree on every varint", async (t) => {
   t.pass();
 });
 
-t.test("ReverseWriter grows without losing what was written", async (t) => {
+t.test("ReverseWriter keeps the written bytes when it grows", async (t) => {
   const writer = new ReverseWriter();
   const big = "é".repeat(10_000);
   writer.string("tail");
@@ -35,7 +35,7 @@ t.test("ReverseWriter grows without losing what was written", async (t) => {
   t.equal(writer.length, 0);
 });
 
-t.test("Reader refuses truncated and endless input", async (t) => {
+t.test("Reader rejects truncated input and overlong varints", async (t) => {
   const endless = Buffer.alloc(20, 0xff);
   t.throws(() => new Reader(endless).uint64(), ProtobufError);
   t.throws(() => new Reader(endless).uint32(), ProtobufError);

@@ -1,6 +1,6 @@
 /**
- * Fuzzes the loader of definitions' schemas: what it takes makes a schema by which any value can be read, defaulted and
- * judged; what is read has no unknown member left.
+ * Fuzzes the loader of CustomResourceDefinition schemas: any value can be decoded, defaulted and validated by a loaded
+ * schema, and a decoded value has no unknown members.
  */
 
 import { fuzz } from "../../testing/schema/fuzz-harness.ts";
@@ -38,7 +38,7 @@ const samples: readonly JsonSchemaProps[] = [
   },
 ];
 
-/** Only what decoding lets through comes to the loader: the types of keywords are right. */
+/** The loader gets only schemas that decoding accepts, in which keywords have the right types. */
 function isSchema(value: unknown): value is JsonSchemaProps {
   if (!isPlainObject(value)) return false;
   return Object.entries(value).every(([name, member]) => {
@@ -98,7 +98,7 @@ fuzz({
       const read = applyDefaults(schema, decode(schema, value).value);
       validate(schema, read);
       const { unknown } = decode(schema, read);
-      if (unknown.length > 0) throw new Error(`left unknown members ${unknown.join(", ")}`);
+      if (unknown.length > 0) throw new Error(`a decoded value has unknown members ${unknown.join(", ")}`);
     }
     return undefined;
   },

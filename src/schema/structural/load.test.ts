@@ -30,7 +30,7 @@ const refused: readonly (readonly [what: string, props: JsonSchemaProps, errors:
   ],
   ["a list without items", withProperty({ type: "array" }), [`${A}.items: Required value: must be specified`]],
   [
-    "words of form inside a junction",
+    "type keywords inside a junctor",
     withProperty({ type: "string", not: { type: "string", default: "x", nullable: true } }),
     [
       `${A}.not.default: Forbidden: must be undefined to be structural`,
@@ -39,7 +39,7 @@ const refused: readonly (readonly [what: string, props: JsonSchemaProps, errors:
     ],
   ],
   [
-    "a junction at the root that speaks of what nothing describes",
+    "a junctor at the root with an unspecified property",
     { type: "object", anyOf: [{ properties: { b: { minimum: 1 } } }] },
     ["s.properties[b]: Required value: because it is defined in s.anyOf[0].properties[b]"],
   ],
@@ -61,7 +61,7 @@ const refused: readonly (readonly [what: string, props: JsonSchemaProps, errors:
     [`${A}.default: Invalid value: {"c":1}: must not have unknown fields`],
   ],
   [
-    "a default in embedded metadata that no metadata can be",
+    "an invalid default in embedded metadata",
     withProperty({
       type: "object",
       "x-kubernetes-embedded-resource": true,
@@ -72,7 +72,7 @@ const refused: readonly (readonly [what: string, props: JsonSchemaProps, errors:
     ],
   ],
   [
-    "keys of a list that items may lack",
+    "optional keys of a map list",
     withProperty({
       type: "array",
       "x-kubernetes-list-type": "map",
@@ -84,12 +84,12 @@ const refused: readonly (readonly [what: string, props: JsonSchemaProps, errors:
     ],
   ],
   [
-    "what is not supported, and then nothing else",
+    "unsupported keywords, without other errors",
     { type: "object", properties: { a: { $ref: "#/x" }, b: {} } },
     [`${A}.$ref: Forbidden: $ref is not supported`],
   ],
   [
-    "an expression that RE2 does not know",
+    "an expression that RE2 does not support",
     withProperty({ type: "string", pattern: "(?=a)" }),
     [
       `${A}.pattern: Invalid value: "(?=a)": must be a valid regular expression, but isn't: error parsing regexp: invalid or unsupported Perl syntax: \`(?=\``,
@@ -98,10 +98,10 @@ const refused: readonly (readonly [what: string, props: JsonSchemaProps, errors:
 ];
 
 for (const [what, props, errors] of refused) {
-  t.test(`load() refuses ${what}`, async (t) => t.same(errorsOf(props), errors));
+  t.test(`load() rejects ${what}`, async (t) => t.same(errorsOf(props), errors));
 }
 
-t.test("load() lets integers and strings be said twice, and nothing else of the kind", async (t) => {
+t.test("load() allows anyOf integer and string for int-or-string, and no other types in junctors", async (t) => {
   const both = [{ type: "integer" }, { type: "string" }];
   const intOrString = { "x-kubernetes-int-or-string": true };
   t.same(errorsOf(withProperty({ ...intOrString, anyOf: both })), []);
@@ -109,7 +109,7 @@ t.test("load() lets integers and strings be said twice, and nothing else of the 
   t.equal(errorsOf(withProperty({ ...intOrString, oneOf: both })).length, 2);
 });
 
-t.test("load() reads a schema into the form that every derivation reads", async (t) => {
+t.test("load() converts a structural schema to a Schema", async (t) => {
   const { schema } = load(
     {
       type: "object",
@@ -144,7 +144,7 @@ t.test("load() reads a schema into the form that every derivation reads", async 
   });
 });
 
-t.test("load() takes any names, and schemas as deep and wide as a request can hold", async (t) => {
+t.test("load() accepts any names, and schemas as deep and wide as a request allows", async (t) => {
   const named = JSON.parse('{"__proto__":{"type":"string"},"constructor":{"type":"integer"}}') as object;
   const { schema } = load(
     { type: "object", properties: { spec: { type: "object", properties: { ...named } } } },

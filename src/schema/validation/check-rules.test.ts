@@ -113,13 +113,13 @@ const cases: readonly (readonly [rules: Rules, good: readonly unknown[], bad: un
 ];
 
 for (const [rules, good, bad, finding] of cases) {
-  t.test(`compileRules() checks ${JSON.stringify(rules)}`, async (t) => {
+  t.test(`compileRuleCheck() checks ${JSON.stringify(rules)}`, async (t) => {
     for (const value of good) t.same(findings(rules, value), [], JSON.stringify(value));
     t.same(findings(rules, bad), [finding]);
   });
 }
 
-t.test("compileRules() tells of the alternative that fits best", async (t) => {
+t.test("compileRuleCheck() reports the alternative with the most passed checks", async (t) => {
   const anyOf = [{ required: ["x"] }, { required: ["k"], properties: { k: { maximum: 1 } } }];
   t.same(findings({ anyOf }, { k: 1 }), []);
   t.same(findings({ anyOf }, {}).slice(0, 1), [
@@ -139,12 +139,12 @@ t.test("compileRules() tells of the alternative that fits best", async (t) => {
   );
 });
 
-t.test("compileRules() takes null where it is a value", async (t) => {
+t.test("compileRuleCheck() accepts null when nullable", async (t) => {
   t.same(findings({ types: ["string"], minLength: 3 }, null, true), []);
   t.match(findings({ types: ["string"] }, null), [/must be of type string: "null"$/]);
   t.match(findings({ types: ["string"], enum: ["x"] }, null, true), [/^FieldValueNotSupported/]);
 });
 
-t.test("compileRules() stops counting after many errors", async (t) => {
+t.test("compileRuleCheck() stops at the limit of errors", async (t) => {
   t.equal(findings({ items: { maximum: 0 } }, new Array(errorsMax + 5).fill(1)).length, errorsMax);
 });

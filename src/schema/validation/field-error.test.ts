@@ -14,7 +14,7 @@ import {
   tooMany,
 } from "./field-error.ts";
 
-t.test("renderFieldError() says it in Kubernetes' words", async (t) => {
+t.test("renderFieldError() formats Kubernetes' messages", async (t) => {
   const cases: readonly (readonly [FieldError, string])[] = [
     [requiredField("a"), "Required value"],
     [requiredField("a", "name or generateName is required"), "Required value: name or generateName is required"],

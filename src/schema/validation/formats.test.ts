@@ -28,17 +28,17 @@ const cases: Readonly<Record<string, { readonly good: readonly string[]; readonl
 };
 
 for (const [name, { good, bad }] of Object.entries(cases)) {
-  t.test(`formatOf() knows ${name}`, async (t) => {
+  t.test(`formatOf() checks ${name}`, async (t) => {
     for (const text of good) t.ok(formatOf(name)?.(text), text);
     for (const text of bad) t.notOk(formatOf(name)?.(text), JSON.stringify(text));
   });
 }
 
-t.test("formatOf() says nothing of formats that Kubernetes does not check", async (t) => {
+t.test("formatOf() returns undefined for formats that Kubernetes does not check", async (t) => {
   t.same([formatOf("int32"), formatOf("nope"), formatOf("constructor")], [undefined, undefined, undefined]);
 });
 
-t.test("formatOf() makes checks that long texts do not slow down", async (t) => {
+t.test("formatOf() returns checks that take linear time", async (t) => {
   const began = performance.now();
   for (const name of Object.keys(cases)) {
     for (const unit of ["a", "1", "1s ", "a.", "a@", "::", "AA", "-", " "]) formatOf(name)?.(`${unit.repeat(20_000)}!`);

@@ -9,7 +9,7 @@ t.test("deepEqual() compares values, not identities", async (t) => {
   t.ok(deepEqual(1n, 1n));
 });
 
-t.test("deepEqual() tells different values apart", async (t) => {
+t.test("deepEqual() is false for different values", async (t) => {
   const different: readonly (readonly [unknown, unknown])[] = [
     [{ a: 1 }, { a: 2 }],
     [{ a: 1 }, { b: 1 }],

@@ -1,7 +1,7 @@
 import t from "tap";
 import { deepFreeze } from "./freeze.ts";
 
-t.test("deepFreeze() freezes all the way down and keeps identity", async (t) => {
+t.test("deepFreeze() freezes recursively and returns its argument", async (t) => {
   const value = { a: [{ b: 1 }], c: { d: null } };
   t.equal(deepFreeze(value), value);
   t.ok(Object.isFrozen(value.a[0]) && Object.isFrozen(value.c));

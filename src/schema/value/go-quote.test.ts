@@ -1,7 +1,7 @@
 import t from "tap";
 import { goQuote, goQuoteByte } from "./go-quote.ts";
 
-t.test("goQuote escapes what Go does not print, in Go's way", async (t) => {
+t.test("goQuote() escapes non-printable characters as Go does", async (t) => {
   const cases: readonly (readonly [string, string])[] = [
     ["web", '"web"'],
     ['a"b\\c', '"a\\"b\\\\c"'],
@@ -14,7 +14,7 @@ t.test("goQuote escapes what Go does not print, in Go's way", async (t) => {
   for (const [text, quoted] of cases) t.equal(goQuote(text), quoted);
 });
 
-t.test("goQuoteByte names a byte as the character of its number", async (t) => {
+t.test("goQuoteByte() formats a byte as the Latin-1 character", async (t) => {
   t.same([0x27, 0x22, 0x01, 0xef, 0x0a, 0x80].map(goQuoteByte), [
     "'\\''",
     "'\"'",

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import t from "tap";
 import { canonicalizeQuantity, formatQuantity, parseQuantity } from "./quantity.ts";
 
-t.test("canonicalQuantity() writes an amount as Kubernetes does", async (t) => {
+t.test("canonicalizeQuantity() formats as Kubernetes does", async (t) => {
   const cases: Readonly<Record<string, string>> = {
     "0": "0",
     "0Mi": "0",
@@ -35,7 +35,7 @@ t.test("canonicalQuantity() writes an amount as Kubernetes does", async (t) => {
   for (const [text, canonical] of Object.entries(cases)) t.equal(canonicalizeQuantity(text), canonical, text);
 });
 
-t.test("canonicalQuantity() rounds up to thousandths when asked", async (t) => {
+t.test("canonicalizeQuantity() rounds up to thousandths with milli", async (t) => {
   t.equal(canonicalizeQuantity("1n", true), "1m");
   t.equal(canonicalizeQuantity("-1n", true), "-1m");
   t.equal(canonicalizeQuantity("1500u", true), "2m");
@@ -43,7 +43,7 @@ t.test("canonicalQuantity() rounds up to thousandths when asked", async (t) => {
   t.equal(canonicalizeQuantity("1n"), "1n");
 });
 
-t.test("parseQuantityText() refuses what is no amount", async (t) => {
+t.test("parseQuantity() returns undefined for text that is not a quantity", async (t) => {
   const bad = [
     "",
     ".",
@@ -65,7 +65,7 @@ t.test("parseQuantityText() refuses what is no amount", async (t) => {
   for (const text of [...bad, "1".repeat(300)]) t.equal(parseQuantity(text), undefined, text);
 });
 
-t.test("formatQuantity() and parseQuantityText() undo each other", async (t) => {
+t.test("parseQuantity() inverts formatQuantity()", async (t) => {
   const amounts = fc.record({
     nanos: fc.bigInt({ min: -(2n ** 62n), max: 2n ** 62n }),
     format: fc.constantFrom("DecimalSI", "BinarySI", "DecimalExponent"),

@@ -10,7 +10,7 @@ import {
   parseInstant,
 } from "./time.ts";
 
-t.test("canonicalInstant() is in UTC with the decimals of its type", async (t) => {
+t.test("canonicalizeTime() converts to UTC with the decimals of the type", async (t) => {
   t.equal(canonicalizeTime("2026-01-02T03:04:05Z", false), "2026-01-02T03:04:05Z");
   t.equal(canonicalizeTime("2026-01-02T03:04:05+02:00", false), "2026-01-02T01:04:05Z");
   t.equal(canonicalizeTime("2026-01-01T00:04:05.999-00:30", false), "2026-01-01T00:34:05Z");
@@ -20,14 +20,14 @@ t.test("canonicalInstant() is in UTC with the decimals of its type", async (t) =
   t.equal(canonicalizeTime("0001-01-01T00:00:00Z", false), "0001-01-01T00:00:00Z");
 });
 
-t.test("timeOf() and microTimeOf() write milliseconds as the API writes times", async (t) => {
+t.test("formatTime() and formatMicroTime() format milliseconds as metav1 does", async (t) => {
   const moment = Date.UTC(2026, 0, 2, 3, 4, 5) + 678;
   t.equal(formatTime(moment), "2026-01-02T03:04:05Z");
   t.equal(formatMicroTime(moment), "2026-01-02T03:04:05.678000Z");
   t.equal(formatTime(-1), "1969-12-31T23:59:59Z");
 });
 
-t.test("parseInstant() refuses days and hours that do not exist", async (t) => {
+t.test("parseInstant() returns undefined for days and hours that do not exist", async (t) => {
   const bad = ["", "now", "2026-01-02", "2026-01-02 03:04:05Z", "2026-01-02T03:04:05", "2023-02-29T00:00:00Z"];
   const worse = ["2026-13-01T00:00:00Z", "2026-00-01T00:00:00Z", "2026-04-31T00:00:00Z", "2026-01-01T24:00:00Z"];
   for (const text of [
@@ -41,7 +41,7 @@ t.test("parseInstant() refuses days and hours that do not exist", async (t) => {
   }
 });
 
-t.test("formatInstant() and parseInstant() undo each other", async (t) => {
+t.test("parseInstant() inverts formatInstant()", async (t) => {
   const instants = fc.record({
     seconds: fc.integer({ min: -62135596800, max: 253402300799 }),
     nanos: fc.integer({ min: 0, max: 999_999 }).map((micros) => micros * 1000),
@@ -55,7 +55,7 @@ t.test("formatInstant() and parseInstant() undo each other", async (t) => {
   t.pass();
 });
 
-t.test("parseDuration() and formatDuration() speak Go", async (t) => {
+t.test("parseDuration() and formatDuration() use Go's format", async (t) => {
   const cases: Readonly<Record<string, string>> = {
     "0": "0s",
     "1h": "1h0m0s",

@@ -1,7 +1,7 @@
 import t from "tap";
 import { type Visitor, visitMembers } from "./visit-members.ts";
 
-t.test("visitMembers() visits members in order, absent ones only when asked to", async (t) => {
+t.test("visitMembers() visits members in order, and absent ones only with an absent handler", async (t) => {
   const visitor = (name: string | undefined, always = false): Visitor<unknown[]> => ({
     name,
     visit: (sink, value) => sink.push([name, value]),
@@ -19,7 +19,7 @@ t.test("visitMembers() visits members in order, absent ones only when asked to",
   ]);
 });
 
-t.test("visitMembers() makes names text and nothing else", async (t) => {
+t.test("visitMembers() quotes member names in the generated code", async (t) => {
   const names = ['"]; throw new Error("x"); //', "'\\", "\u2028\n", "__proto__", "constructor", "`x`"];
   const found: unknown[] = [];
   const visitors = names.map((name) => ({

@@ -1,7 +1,7 @@
 import t from "tap";
 import { resolvePlain, resolveTagged } from "./scalar.ts";
 
-t.test("resolvePlain() takes words and numbers as YAML 1.1 does", async (t) => {
+t.test("resolvePlain() resolves booleans and numbers as YAML 1.1", async (t) => {
   const cases: Readonly<Record<string, unknown>> = {
     "": null,
     "~": null,
@@ -33,7 +33,7 @@ t.test("resolvePlain() takes words and numbers as YAML 1.1 does", async (t) => {
   for (const [text, value] of Object.entries(cases)) t.strictSame(resolvePlain(text), value, JSON.stringify(text));
 });
 
-t.test("resolveTagged() holds a scalar to its tag", async (t) => {
+t.test("resolveTagged() requires text that matches the tag", async (t) => {
   t.equal(resolveTagged("!!str", "12"), "12");
   t.equal(resolveTagged("!!int", "12"), 12);
   t.equal(resolveTagged("!!int", "x"), undefined);

@@ -1,4 +1,4 @@
-/** Fuzzes the YAML reader: what was read and written again reads the same. */
+/** Fuzzes the YAML parser: a parsed value that is written again parses to the same value. */
 
 import { fuzz, sample } from "../../testing/schema/fuzz-harness.ts";
 import { deepEqual } from "../value/equal.ts";

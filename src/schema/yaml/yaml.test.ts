@@ -1,7 +1,7 @@
 import t from "tap";
 import { encodeYaml, parseYaml } from "./yaml.ts";
 
-t.test("parseYaml() reads documents and knows the line of every field", async (t) => {
+t.test("parseYaml() parses documents and returns the line of every field", async (t) => {
   const text = ["a: 1", "list:", "- x: yes", "- z: |", "    text", "---", "# nothing", "---", "b: {c: 0644}"].join(
     "\n",
   );
@@ -16,18 +16,18 @@ t.test("parseYaml() reads documents and knows the line of every field", async (t
   t.same(parseYaml(""), []);
 });
 
-t.test("parseYaml() names members that come twice", async (t) => {
+t.test("parseYaml() reports duplicate members", async (t) => {
   const [document] = parseYaml("a: 1\nb:\n  c: 1\n  c: 2\na: 3\n");
   t.same(document?.duplicates, ["b.c", "a"]);
   t.same(document?.value, { a: 3, b: { c: 2 } });
 });
 
-t.test("parseYaml() follows anchors and merge keys", async (t) => {
+t.test("parseYaml() resolves anchors and merge keys", async (t) => {
   const [document] = parseYaml("base: &b {p: 1, q: 2}\none: {<<: *b, q: 3}\ntwo: {<<: [*b, {r: 4}]}\n");
   t.same(document?.value, { base: { p: 1, q: 2 }, one: { p: 1, q: 3 }, two: { p: 1, q: 2, r: 4 } });
 });
 
-t.test("parseYaml() refuses bad input with its line", async (t) => {
+t.test("parseYaml() throws for invalid input with its line", async (t) => {
   const bomb = ["a: &a [x,x,x,x,x,x,x,x,x]"];
   for (let level = 1; level < 9; level++) {
     const [name, last] = ["abcdefghi"[level], "abcdefghi"[level - 1]];
@@ -58,7 +58,7 @@ t.test("parseYaml() cannot reach a prototype", async (t) => {
   t.equal(Object.getPrototypeOf(value), Object.prototype);
 });
 
-t.test("encodeYaml() writes members in order and quotes what would read as something else", async (t) => {
+t.test("encodeYaml() sorts members and quotes strings that would parse as other types", async (t) => {
   t.equal(
     encodeYaml({ b: ["x", { c: 1, a: "yes" }], a: "0644", d: "2021-01-01T00:00:00Z" }),
     'a: "0644"\nb:\n- x\n- a: "yes"\n  c: 1\nd: "2021-01-01T00:00:00Z"\n',

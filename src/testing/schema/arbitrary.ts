@@ -1,4 +1,4 @@
-/** For tests: any value that a schema describes, as JSON has it. */
+/** For tests: generates values of a schema in their JSON representation. */
 import fc, { type Arbitrary } from "fast-check";
 import { membersOf } from "../../schema/members.ts";
 import type { IntegerSchema, ObjectSchema, Schema, SpecialSchema } from "../../schema/schema.ts";
@@ -6,7 +6,7 @@ import { formatDuration, formatInstant } from "../../schema/value/time.ts";
 
 const DEPTH_MAX = 6;
 
-/** Members are there or not, at random; objects that hold themselves come to an end. */
+/** Optional members are present at random; the depth of recursive schemas is bounded. */
 export function arbitraryOf(schema: Schema, depth = 0): Arbitrary<unknown> {
   switch (schema.type) {
     case "string":
@@ -48,11 +48,11 @@ export function arbitraryOf(schema: Schema, depth = 0): Arbitrary<unknown> {
 
 function object(schema: ObjectSchema, depth: number): Arbitrary<unknown> {
   if (depth > DEPTH_MAX) return fc.constant({});
-  // Inside of others, objects have no kind in protobuf.
+  // Nested objects have no kind in protobuf.
   const members = membersOf(schema).filter(({ field }) => depth === 0 || field.number !== 0);
   const always = members.filter(({ field }) => depth === 0 || field.presence === "required");
   const others = members.filter((member) => !always.includes(member));
-  // What is not drawn need not be made: schemas of pods are large.
+  // Creates generators only for the chosen members, since the schema of pods is large.
   return fc.subarray(others, { maxLength: Math.min(others.length, 8) }).chain((drawn) => {
     const arbitraries = [...always, ...drawn].map(({ name, schema: member }) => {
       return [name, arbitraryOf(member, depth + 1)] as const;

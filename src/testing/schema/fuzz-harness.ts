@@ -1,11 +1,11 @@
 /**
- * What every fuzz target does:
- *   1. mutate a sample, or a mutant of one that was read without an error;
- *   2. feed it to the reader; only the error it promises may come back;
- *   3. see that no prototype was touched, by the reader or in what it returned;
- *   4. see that it did not take longer than its size allows, and, of repeated pieces, that four times the size does not
+ * Runs a fuzz target:
+ *   1. mutate a sample, or a mutant that was read without an error;
+ *   2. pass it to the reader, which may only throw its documented error;
+ *   3. check that no prototype changed, globally or in the result;
+ *   4. check the time against the size of the input, and that four times as many repetitions do not
  *      take sixteen times as long.
- * A failure names the seed and the input; the same seed finds it again.
+ * A failure prints the seed and the input; the same seed reproduces it.
  *
  *     node src/schema/json/json.fuzz.ts --seconds 60 --seed 1
  */
@@ -36,16 +36,16 @@ import type { ObjectSchema } from "../../schema/schema.ts";
 export interface Target {
   readonly name: string;
   readonly samples: readonly Uint8Array[];
-  /** Pieces that mean something to the reader. */
+  /** Tokens of the input format. */
   readonly words: readonly (string | Uint8Array)[];
-  /** Returns what was read; throws when a law is broken. */
+  /** Returns the value that was read; throws when a property does not hold. */
   read(input: Uint8Array): unknown;
   isRefusal(error: unknown): boolean;
 }
 
 const wrapper: ObjectSchema = object("fuzz/v1.Wrapper", { inner: pointer(1, (): ObjectSchema => everything) });
 
-/** A schema with a member of each form, and one that holds itself. */
+/** A schema with a member of each type, and a recursive one. */
 export const everything: ObjectSchema = object("fuzz/v1.Everything", {
   kind: optional(0, string),
   apiVersion: optional(0, string),
@@ -94,7 +94,7 @@ export const sample = {
 const MUTATIONS_MAX = 6;
 const CORPUS_MAX = 500;
 const INPUT_BYTES_MAX = 4096;
-/** What one reading may take: so much at once, and so much for each byte. */
+/** The CPU time allowed for one input: a constant and a part per KiB. */
 const BUDGET_MS = 30;
 const BUDGET_MS_PER_KIB = 3;
 const SCALING_EVERY = 2000;
@@ -122,14 +122,14 @@ export function fuzz(target: Target): void {
     } else refused++;
     if (inputs % SCALING_EVERY === 0) scale(target, mutate(target, corpus, random));
   }
-  console.log(`${target.name}: ${inputs} inputs, ${refused} refused, nothing wrong`);
+  console.log(`${target.name}: ${inputs} inputs, ${refused} refused, no failures`);
 }
 
-/** Whether the input was read; ends the program when something else than a refusal happened. */
+/** Returns whether the input was accepted; exits when anything but a refusal was thrown. */
 function attempt(target: Target, input: Uint8Array): boolean {
   let spent = milliseconds(() => run(target, input));
   const budget = BUDGET_MS + (BUDGET_MS_PER_KIB * input.length) / 1024;
-  // A busy machine, or a collection of garbage, is no finding.
+  // Retries, since a busy machine or a garbage collection can cause the delay.
   for (let again = 0; again < 3 && spent.ms > budget; again++) spent = milliseconds(() => run(target, input));
   if (spent.ms > budget) fail(target, input, `took ${spent.ms.toFixed(1)} ms for ${input.length} bytes`);
   return spent.result;
@@ -154,7 +154,7 @@ function checkPrototypes(value: unknown, depth: number): void {
   if (typeof value !== "object" || value === null || value instanceof Uint8Array) return;
   const prototype = Object.getPrototypeOf(value);
   const known = prototype === Object.prototype || prototype === Array.prototype || prototype === null;
-  if (!known) throw new Error(`a value has a prototype of its own at depth ${depth}`);
+  if (!known) throw new Error(`a value has a changed prototype at depth ${depth}`);
   for (const name of Object.keys(value)) checkPrototypes((value as Readonly<Record<string, unknown>>)[name], depth + 1);
 }
 
@@ -165,14 +165,14 @@ function milliseconds<T>(call: () => T): { readonly ms: number; readonly result:
   return { ms: (user + system) / 1000, result };
 }
 
-/** Repeats a piece of an input to a size and to four times that size. */
+/** Compares the time for a repeated piece of an input at a size and at four times that size. */
 function scale(target: Target, input: Uint8Array): void {
   if (input.length === 0) return;
   const repeated = (bytes: number) => Buffer.alloc(bytes, input.subarray(0, 64));
   const least = (bytes: number) =>
     Math.min(...[1, 2, 3].map(() => milliseconds(() => run(target, repeated(bytes))).ms));
   const [small, large] = [least(SCALING_BYTES), least(SCALING_BYTES * 4)];
-  // Times too short to compare say nothing.
+  // Very short times cannot be compared.
   if (large > 40 && large > small * 16) {
     fail(
       target,

@@ -1,4 +1,4 @@
-/** For tests: Kubernetes' own cases of strategic merge patches, and the type they are written for. */
+/** For tests: Kubernetes' own cases of strategic merge patches, and the schema of their type. */
 import { existsSync, readFileSync } from "node:fs";
 import { int32, list, map, object, optional, pointer, rawExtension, string } from "../../schema/define.ts";
 import type { ListSchema, ObjectSchema } from "../../schema/schema.ts";
@@ -31,7 +31,7 @@ export interface MergeCase {
   readonly modified?: unknown;
   readonly twoWayResult?: unknown;
   readonly result?: unknown;
-  /** Of the table about sorting only: the original with its merged lists in order. */
+  /** Only in the sorting table: the original with sorted lists. */
   readonly sorted?: unknown;
   readonly expectedError?: string;
 }
