@@ -97,6 +97,10 @@ export function notFound(subject: ErrorSubject): StatusError {
   });
 }
 
+export function isNotFound(error: unknown): boolean {
+  return error instanceof StatusError && error.status.code === 404;
+}
+
 export function alreadyExists(subject: ErrorSubject): StatusError {
   return new StatusError(409, "AlreadyExists", `${qualifiedResource(subject)} "${subject.name}" already exists`, {
     details: detailsOf(subject),

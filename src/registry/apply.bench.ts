@@ -1,5 +1,5 @@
 /**
- * Run by `make bench`: one JSON line per operation, with the microseconds that server-side apply and its book-keeping
+ * Run by `make bench`: one JSON line per operation, with the microseconds that server-side apply and field management
  * take for a pod of about 3 KB.
  */
 import { readFileSync } from "node:fs";
@@ -14,13 +14,14 @@ import { shapeOf } from "../schema/apply/shape.ts";
 import { toFieldSet } from "../schema/apply/to-field-set.ts";
 import { validateTyped } from "../schema/apply/typed-validation.ts";
 import { decode } from "../schema/decode/decode.ts";
-import { applyDefaults } from "../schema/defaults.ts";
+import { applyDefaults as applySchemaDefaults } from "../schema/defaults.ts";
 import { parseJson } from "../schema/json/parse.ts";
 import { deepFreeze } from "../schema/value/freeze.ts";
 import { fixture } from "../testing/registry/registry-fixture.ts";
 import { cpuMicroseconds } from "../testing/std/measure.ts";
-import { mergeConfiguration } from "./apply.ts";
+import { type ApplyOptions, type Configuration, mergeConfiguration } from "./managed-fields/apply-configuration.ts";
 import { updateManagedFields } from "./managed-fields/track-managed-fields.ts";
+import { applyDefaults } from "./write/apply-defaults.ts";
 
 const text = readFileSync(new URL("../api/core/pod/pod.bench.json", import.meta.url));
 const configuration = parseJson(text).value as Readonly<Record<string, unknown>>;
@@ -30,19 +31,25 @@ const registry = f.registries.of(podKind);
 const { name = "", namespace = "default" } = configuration.metadata as Readonly<Record<string, string>>;
 const scope = f.scope(namespace);
 
-/** As it comes from the store: nothing shared with what was written. */
+/** As read from the store: shares no memory with the written object. */
 function stored(object: Pod): Pod {
   return deepFreeze(decode(pod, structuredClone(object)).value as Pod);
 }
 
+/** The part of an apply before admission. */
+function apply(applied: Configuration, previous: Pod | undefined, options: ApplyOptions<Pod>): Pod {
+  const request = { registry, scope, name, options };
+  return applyDefaults(request, mergeConfiguration(request, applied, previous));
+}
+
 const options = { fieldManager: "kubectl", force: false };
-const decoded = applyDefaults(pod, decode(pod, configuration).value as Pod);
+const decoded = applySchemaDefaults(pod, decode(pod, configuration).value as Pod);
 const full = podKind.strategy.setDefaults?.(decoded) ?? decoded;
 const uid = { uid: "00000000-0000-4000-8000-000000000000" };
-const created = mergeConfiguration(registry, scope, name, configuration, undefined, options);
+const created = apply(configuration, undefined, options);
 const live = stored({ ...created, metadata: { ...created.metadata, ...uid } });
 const other = { ...options, fieldManager: "other" };
-const shared = stored(mergeConfiguration(registry, scope, name, configuration, live, other));
+const shared = stored(apply(configuration, live, other));
 const spec = configuration.spec as Readonly<Record<string, unknown>>;
 const changed = { ...configuration, spec: { ...spec, terminationGracePeriodSeconds: 7 } };
 const fields = toFieldSet(shape, configuration);
@@ -62,23 +69,24 @@ const operations: Readonly<Record<string, () => unknown>> = {
   merge: () => merge(shape, live, configuration),
   union: () => union(fields, canonicalize(fields)),
   difference: () => difference(fields, canonicalize(fields)),
-  "apply that creates": () => mergeConfiguration(registry, scope, name, configuration, undefined, options),
-  "apply again, nothing changes": () => mergeConfiguration(registry, scope, name, configuration, live, options),
-  "apply of a changed member": () => mergeConfiguration(registry, scope, name, changed, live, options),
-  "apply of a changed member, two appliers": () =>
-    mergeConfiguration(registry, scope, name, changed, shared, { ...other, force: true }),
-  "apply, book fresh from the store": () => mergeConfiguration(registry, scope, name, changed, fresh(), options),
-  "update tracked": () => updateManagedFields(registry, scope, touched, live, writer),
-  "create tracked": () => updateManagedFields(registry, scope, full, undefined, writer),
+  "apply that creates": () => apply(configuration, undefined, options),
+  "apply again, nothing changes": () => apply(configuration, live, options),
+  "apply of a changed member": () => apply(changed, live, options),
+  "apply of a changed member, two appliers": () => apply(changed, shared, { ...other, force: true }),
+  "apply, managedFields not parsed yet": () => apply(changed, fresh(), options),
+  "update tracked": () => updateManagedFields({ registry, scope, name, options: writer }, touched, live),
+  "create tracked": () => updateManagedFields({ registry, scope, name, options: writer }, full, undefined),
 };
 
-/** The live object with a book that nobody has read yet. */
+/** The live object with managedFields that are not in the cache of parsed fields. */
 function fresh(): Pod {
   const managedFields = live.metadata?.managedFields?.map((entry) => ({ ...entry, fieldsV1: { ...entry.fieldsV1 } }));
   return { ...live, metadata: { ...live.metadata, managedFields } };
 }
 
-console.log(JSON.stringify({ configuration: text.length, book: JSON.stringify(live.metadata?.managedFields).length }));
+console.log(
+  JSON.stringify({ configuration: text.length, managedFields: JSON.stringify(live.metadata?.managedFields).length }),
+);
 for (const [operation, run] of Object.entries(operations)) {
   console.log(JSON.stringify({ operation, microseconds: cpuMicroseconds(run) }));
 }

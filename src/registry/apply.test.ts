@@ -1,13 +1,14 @@
 import t from "tap";
 import { horizontalPodAutoscalerKind } from "../api/autoscaling/horizontal-pod-autoscaler/kind.ts";
 import { horizontalPodAutoscalerV1Kind } from "../api/autoscaling/horizontal-pod-autoscaler-v1/kind.ts";
-import type { ConfigMap } from "../api/core/config-map/schema.ts";
 import { configMapKind } from "../api/core/config-map/kind.ts";
+import type { ConfigMap } from "../api/core/config-map/schema.ts";
 import { podKind } from "../api/core/pod/kind.ts";
 import { type Fixture, fixture, refusal } from "../testing/registry/registry-fixture.ts";
-import { type ApplyOptions, apply } from "./apply.ts";
+import { apply } from "./apply.ts";
 import { create } from "./create.ts";
 import { get } from "./get.ts";
+import type { ApplyOptions } from "./managed-fields/apply-configuration.ts";
 import { update } from "./update.ts";
 
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";

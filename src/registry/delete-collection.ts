@@ -1,8 +1,10 @@
 import type { ApiObject } from "../api/kind.ts";
+import { isNotFound } from "../api/status.ts";
 import type { CachedObject } from "../storage/watch/cache.ts";
-import { type DeleteOptions, isNotFound, deleteFound } from "./delete.ts";
+import { type DeleteOptions, deleteFound } from "./delete.ts";
 import { type ListPage, type ListQuery, list } from "./list.ts";
-import type { Registry, Scope } from "./registry.ts";
+import type { Registry } from "./registry.ts";
+import type { Scope } from "./scope.ts";
 
 /** As many are listed at once. */
 const PAGE_ITEMS = 10_000;

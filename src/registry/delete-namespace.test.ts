@@ -2,11 +2,11 @@ import t from "tap";
 import { namespaceKind } from "../api/core/namespace/kind.ts";
 import { podKind } from "../api/core/pod/kind.ts";
 import { type Fixture, fixture, refusal } from "../testing/registry/registry-fixture.ts";
-import { bind } from "./subresources/binding.ts";
 import { create } from "./create.ts";
 import { remove } from "./delete.ts";
-import { get } from "./get.ts";
 import { deleteNamespace } from "./delete-namespace.ts";
+import { get } from "./get.ts";
+import { bind } from "./subresources/binding.ts";
 import { update } from "./update.ts";
 
 const finalize = namespaceKind.subresources.find(({ name }) => name === "finalize")?.strategy;
@@ -22,7 +22,13 @@ t.test("removeNamespace() marks; the last finalizer of the spec lets it go", asy
   t.equal(again.object.metadata?.resourceVersion, object.metadata?.resourceVersion);
   const plain = await update(namespaces, f.scope(""), "x", { ...object, spec: {} });
   t.same(plain.object.spec?.finalizers, ["kubernetes"], "only the finalize subresource changes them");
-  await update(namespaces, f.scope(""), "x", { ...object, spec: { finalizers: [] } }, { subresourceStrategy: finalize });
+  await update(
+    namespaces,
+    f.scope(""),
+    "x",
+    { ...object, spec: { finalizers: [] } },
+    { subresourceStrategy: finalize },
+  );
   t.equal((await refusal(get(namespaces, f.scope(""), "x"))).code, 404);
 });
 

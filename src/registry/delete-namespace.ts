@@ -1,10 +1,11 @@
 /** What is special about namespaces: they hold other objects, and go after these. */
 import type { Namespace } from "../api/core/namespace/schema.ts";
-import { runDeleteAdmission } from "./write/admission.ts";
-import { guaranteedUpdate } from "./write/guaranteed-update.ts";
 import { type DeleteOptions, type DeleteResult, remove } from "./delete.ts";
 import { get } from "./get.ts";
-import type { Registry, Scope } from "./registry.ts";
+import type { Registry } from "./registry.ts";
+import type { Scope } from "./scope.ts";
+import { runDeleteAdmission } from "./write/admission.ts";
+import { guaranteedUpdate } from "./write/guaranteed-update.ts";
 
 /** Marks the namespace as terminating; the namespace controller empties it and takes its finalizer away. */
 export async function deleteNamespace(
@@ -18,9 +19,7 @@ export async function deleteNamespace(
   if (object.metadata?.deletionTimestamp !== undefined) return { object, deleted: false };
   const preconditions = options.preconditions;
   const marked = await guaranteedUpdate(
-    namespaces,
-    scope,
-    name,
+    { registry: namespaces, scope, name, options: { dryRun: options.dryRun, preconditions } },
     async (previous): Promise<Namespace> => {
       await runDeleteAdmission(previous, options);
       return {
@@ -29,7 +28,6 @@ export async function deleteNamespace(
         status: { ...previous.status, phase: "Terminating" },
       };
     },
-    { dryRun: options.dryRun, preconditions },
   );
   return { object: marked, deleted: false };
 }

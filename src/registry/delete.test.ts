@@ -1,8 +1,8 @@
 import t from "tap";
 import { jobKind } from "../api/batch/job/kind.ts";
 import { configMapKind } from "../api/core/config-map/kind.ts";
-import type { Pod } from "../api/core/pod/schema.ts";
 import { podKind } from "../api/core/pod/kind.ts";
+import type { Pod } from "../api/core/pod/schema.ts";
 import { type Fixture, fixture, refusal } from "../testing/registry/registry-fixture.ts";
 import { create } from "./create.ts";
 import { remove } from "./delete.ts";
@@ -54,7 +54,13 @@ t.test("remove() of a pod that has ended needs no grace", async (t) => {
   await using f = fixture();
   const pods = await pod(f, { nodeName: "n1" });
   const { object } = await get(pods, f.scope(), "web");
-  await update(pods, f.scope(), "web", { ...object, status: { phase: "Succeeded" } }, { subresourceStrategy: podStatus });
+  await update(
+    pods,
+    f.scope(),
+    "web",
+    { ...object, status: { phase: "Succeeded" } },
+    { subresourceStrategy: podStatus },
+  );
   t.equal((await remove(pods, f.scope(), "web")).deleted, true);
 });
 

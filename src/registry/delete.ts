@@ -1,11 +1,12 @@
 import type { ApiObject } from "../api/kind.ts";
-import { conflict, forbidden, notFound, StatusError } from "../api/status.ts";
+import { conflict, forbidden, notFound } from "../api/status.ts";
 import { formatTime } from "../schema/value/time.ts";
-import { runDeleteAdmission } from "./write/admission.ts";
-import { waitsForNamespace } from "./write/guaranteed-update.ts";
 import { get } from "./get.ts";
-import type { Registry, Scope, WriteOptions } from "./registry.ts";
-import { metadataOf, withMetadata } from "./write/prepare.ts";
+import type { Registry } from "./registry.ts";
+import type { Scope } from "./scope.ts";
+import { runDeleteAdmission } from "./write/admission.ts";
+import { metadataOf, withMetadata } from "./write/object-metadata.ts";
+import type { WriteOptions } from "./write/request.ts";
 
 export type PropagationPolicy = "Background" | "Foreground" | "Orphan";
 
@@ -101,7 +102,7 @@ function nextStep<T extends ApiObject>(registry: Registry<T>, object: T, options
   const changed =
     finalizers.length !== (metadata.finalizers ?? []).length ||
     !finalizers.every((f, i) => f === metadata.finalizers?.[i]);
-  const waits = finalizers.length > 0 || waitsForNamespace(object);
+  const waits = finalizers.length > 0 || hasSpecFinalizers(registry, object);
   const grace = metadata.deletionGracePeriodSeconds ?? 0;
   if (!waits) return { object: marked, deleted: metadata.deletionTimestamp === undefined || grace === 0 };
   const leaving = {
@@ -122,9 +123,13 @@ function nextStep<T extends ApiObject>(registry: Registry<T>, object: T, options
   return { object: unchanged ? object : withMetadata(marked, leaving), deleted: false };
 }
 
+function hasSpecFinalizers<T extends ApiObject>({ kind }: Registry<T>, object: T): boolean {
+  return kind.strategy.hasSpecFinalizers?.(object) === true;
+}
+
 /** Whether it leaves without a word about grace. */
 function hasNoGrace<T extends ApiObject>(registry: Registry<T>, object: T): boolean {
-  return waitsForNamespace(object) || registry.kind.strategy.prepareForDelete !== undefined;
+  return hasSpecFinalizers(registry, object) || registry.kind.strategy.prepareForDelete !== undefined;
 }
 
 /** Kinds with grace are marked with when it ends; a later request can only make it shorter. */
@@ -192,8 +197,4 @@ function checkPreconditions<T extends ApiObject>(
     const why = `the ResourceVersion in the precondition (${preconditions.resourceVersion}) does not match the ResourceVersion in record (${resourceVersion}). The object might have been modified`;
     throw conflict(subject, why);
   }
-}
-
-export function isNotFound(error: unknown): boolean {
-  return error instanceof StatusError && error.status.code === 404;
 }

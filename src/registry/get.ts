@@ -1,8 +1,9 @@
 import type { ApiObject } from "../api/kind.ts";
 import { notFound } from "../api/status.ts";
 import type { CachedObject } from "../storage/watch/cache.ts";
-import type { Registry, Scope } from "./registry.ts";
 import { getCache, getStored } from "./read/uncached.ts";
+import type { Registry } from "./registry.ts";
+import type { Scope } from "./scope.ts";
 
 /** `resourceVersion`: absent means what is newest, `0` what the cache has, any other at least that. */
 export async function get<T extends ApiObject>(

@@ -5,9 +5,10 @@ import type { CachedObject } from "../storage/watch/cache.ts";
 import { Encoded } from "../storage/watch/change.ts";
 import { type Continue, decodeContinue, encodeContinue } from "./read/continue.ts";
 import { parseResourceVersion } from "./read/freshness.ts";
-import type { Registry, Scope } from "./registry.ts";
 import { type Selection, type Selectors, select } from "./read/selection.ts";
-import { getCache, currentRevision } from "./read/uncached.ts";
+import { currentRevision, getCache } from "./read/uncached.ts";
+import type { Registry } from "./registry.ts";
+import type { Scope } from "./scope.ts";
 
 export interface ListQuery extends Selectors {
   /** 0 or less: all. */

@@ -1,14 +1,15 @@
 /** What plugins are told and may do: the registries, as they know them. */
-import type { ObjectWriter, ObjectReader, SignalSource } from "../admission/chain/plugin.ts";
+import type { ObjectReader, ObjectWriter, SignalSource } from "../admission/chain/plugin.ts";
 import type { ApiObject, Kind, SubresourceStrategy } from "../api/kind.ts";
 import type { UserInfo } from "../auth/user.ts";
 import type { MaybePromise } from "../std/async/maybe-promise.ts";
 import type { WatchCache } from "../storage/watch/cache.ts";
-import { guaranteedUpdate } from "./write/guaranteed-update.ts";
 import { create } from "./create.ts";
 import type { Registries } from "./registries.ts";
-import type { Registry, Scope } from "./registry.ts";
-import { updated } from "./write/prepare.ts";
+import type { Registry } from "./registry.ts";
+import type { Scope } from "./scope.ts";
+import { guaranteedUpdate } from "./write/guaranteed-update.ts";
+import { pipeline } from "./write/pipeline.ts";
 
 export function createObjectReader(registries: Registries): ObjectReader {
   return {
@@ -50,7 +51,7 @@ export function createObjectWriter(registries: Registries): ObjectWriter {
   };
   return {
     async create(kind, namespace, object, signal) {
-      return await create(registries.of(kind), scopeOf(kind as unknown as Kind, namespace, signal), object);
+      return await create(registries.of(kind), scopeOf(kind, namespace, signal), object);
     },
     async update<T extends ApiObject>(
       kind: Kind<T>,
@@ -59,11 +60,12 @@ export function createObjectWriter(registries: Registries): ObjectWriter {
       signal: AbortSignal,
     ) {
       const registry = registries.of(kind);
-      const scope = scopeOf(kind as unknown as Kind, namespace, signal);
-      const part = kind.subresources.find((one) => one.name === subresource)?.strategy as SubresourceStrategy<T> | undefined;
-      return await guaranteedUpdate(registry, scope, name, async (previous, allocate) => {
-        return await updated(registry, scope, next(previous), previous, { part }, allocate);
-      });
+      const scope = scopeOf(kind, namespace, signal);
+      const subresourceStrategy = kind.subresources.find((one) => one.name === subresource)?.strategy as
+        | SubresourceStrategy<T>
+        | undefined;
+      const request = { registry, scope, name, options: { subresourceStrategy }, hasDefaults: true };
+      return await guaranteedUpdate(request, (previous, store) => pipeline(request, next(previous))(previous, store));
     },
   };
 }

@@ -23,7 +23,7 @@ export class Registries implements AsyncDisposable {
   }
 
   of<T extends ApiObject>(kind: Kind<T>): Registry<T> {
-    const key = kind as unknown as Kind;
+    const key: Kind = kind;
     let registry = this.#registries.get(key);
     if (registry === undefined) {
       // A kind that is not served is used all the same, by the server itself.

@@ -2,23 +2,21 @@
 
 import type { ApiObject, Kind } from "../api/kind.ts";
 import type { ErrorSubject } from "../api/status.ts";
-import type { UserInfo } from "../auth/user.ts";
 import type { FieldError } from "../schema/validation/field-error.ts";
 import { formatTime } from "../schema/value/time.ts";
-import type { Clock } from "../std/time/clock.ts";
-import type { Logger } from "../std/log/logger.ts";
 import type { RandomSource } from "../std/crypto/random.ts";
+import type { Logger } from "../std/log/logger.ts";
+import type { Clock } from "../std/time/clock.ts";
 import type { StorageMediaType } from "../storage/codec.ts";
 import { ObjectStore } from "../storage/object-store.ts";
 import type { Revision, Store } from "../storage/store.ts";
-import { type CachedObject, WatchCache } from "../storage/watch/cache.ts";
+import { WatchCache } from "../storage/watch/cache.ts";
 import type { CacheMemory } from "../storage/watch/cache-memory.ts";
 import { ConvertedFeed } from "../storage/watch/converted-feed.ts";
 import type { Feed, StoreFeed } from "../storage/watch/feed.ts";
 import type { IndexFunctions } from "../storage/watch/indexes.ts";
-import type { Admission } from "./write/admission.ts";
-import type { Allocator } from "./write/allocation.ts";
-import { getStored } from "./read/uncached.ts";
+import type { Allocator } from "./allocator.ts";
+import type { Scope } from "./scope.ts";
 
 export interface RegistryDeps {
   readonly store: Store;
@@ -44,33 +42,6 @@ export interface RegistryDeps {
 
 export type ClusterPolicy = (kind: Kind, next: ApiObject, previous: ApiObject | undefined) => readonly FieldError[];
 
-/** Where a request points and who sent it. */
-export interface Scope {
-  /** Empty for cluster-wide kinds, and for lists over all namespaces. */
-  readonly namespace: string;
-  /** As the request spelled it; errors use the same spelling. */
-  readonly group: string;
-  readonly user: UserInfo;
-  readonly signal: AbortSignal;
-}
-
-/** Throws what the user may not write, whatever plugins there are: nobody gives what they do not have. */
-export type EscalationCheck = (scope: Scope, next: ApiObject, previous: ApiObject | undefined) => Promise<void>;
-
-export interface WriteOptions {
-  /** Everything happens but the write. */
-  readonly dryRun?: boolean | undefined;
-  /** Whom to ask about the write; the server's own writes ask nobody. */
-  readonly admission?: Admission | undefined;
-  /** Asked between what plugins change and what the kind's rules find. */
-  readonly checkEscalation?: EscalationCheck | undefined;
-  /** Hears what the client is to be told beside the answer. A write that is tried again says it again. */
-  readonly warn?: ((texts: readonly string[]) => void) | undefined;
-}
-
-/** The field by which agents ask for their pods; served from an index. */
-export const INDEXED_FIELD = "spec.nodeName";
-
 /** What the caches of all kinds have in common. */
 export interface SharedCacheResources {
   readonly feed: StoreFeed;
@@ -94,9 +65,9 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
   constructor(kind: Kind<T>, deps: RegistryDeps, shared: SharedCacheResources, versions?: () => readonly Kind[]) {
     this.#shared = shared;
     this.kind = kind;
-    this.versions = versions ?? (() => [kind as unknown as Kind]);
+    this.versions = versions ?? (() => [kind]);
     this.deps = deps;
-    this.isUncached = deps.uncached?.(kind as unknown as Kind) ?? false;
+    this.isUncached = deps.uncached?.(kind) ?? false;
     this.objects = new ObjectStore({ store: deps.store, kind, prefix: deps.prefix, mediaType: deps.mediaType });
   }
 
@@ -146,13 +117,6 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
     return this.#cache;
   }
 
-  /** The object as of now: from the cache, or from the store where there is none. */
-  async peek(scope: Pick<Scope, "signal">, key: string): Promise<CachedObject<T> | undefined> {
-    if (this.uncached) return await getStored(this, key, undefined);
-    const cache = await this.freshCache(scope);
-    return cache.stalled ? await getStored(this, key, undefined) : cache.get(key);
-  }
-
   /** Resolves when the cache, if it is in use, has begun. */
   async ready(): Promise<void> {
     if (this.#cache !== undefined) await this.startedCache();
@@ -190,8 +154,7 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
 
   /** How long the store keeps the object. */
   ttlSeconds(object: T): number | undefined {
-    if (this.kind.storageName === "events") return this.deps.eventTtlSeconds;
-    return this.kind.strategy.ttlSeconds?.(object);
+    return this.kind.strategy.ttlSeconds?.(object, this.deps);
   }
 
   get #feed(): Feed {
@@ -205,7 +168,7 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
   }
 }
 
-function indexesOf<T extends ApiObject>(kind: Kind<T>): IndexFunctions<T> | undefined {
-  const nodeOf = kind.selectableFields[INDEXED_FIELD];
-  return nodeOf === undefined ? undefined : { [INDEXED_FIELD]: nodeOf };
+function indexesOf<T extends ApiObject>({ indexedFields, selectableFields }: Kind<T>): IndexFunctions<T> | undefined {
+  if (indexedFields === undefined) return undefined;
+  return Object.fromEntries(indexedFields.map((field) => [field, selectableFields[field]!]));
 }

@@ -1,13 +1,14 @@
 import t from "tap";
 import { leaseKind } from "../api/coordination/lease/kind.ts";
-import type { ConfigMap } from "../api/core/config-map/schema.ts";
 import { configMapKind } from "../api/core/config-map/kind.ts";
+import type { ConfigMap } from "../api/core/config-map/schema.ts";
 import { podKind } from "../api/core/pod/kind.ts";
 import { fixture, refusal } from "../testing/registry/registry-fixture.ts";
 import { create } from "./create.ts";
 import { remove } from "./delete.ts";
 import { get } from "./get.ts";
-import { type Patch, patch } from "./patch.ts";
+import { patch } from "./patch.ts";
+import type { Patch } from "./patches/apply-patch.ts";
 import { update } from "./update.ts";
 
 const podStatus = podKind.subresources.find(({ name }) => name === "status")?.strategy;

@@ -2,10 +2,11 @@ import type { ApiObject } from "../api/kind.ts";
 import { StatusError } from "../api/status.ts";
 import type { CacheEvent } from "../storage/watch/cache.ts";
 import { watchStore } from "../storage/watch/uncached-watch.ts";
-import { waitForCache, parseResourceVersion } from "./read/freshness.ts";
-import type { Registry, Scope } from "./registry.ts";
+import { parseResourceVersion, waitForCache } from "./read/freshness.ts";
 import { type Selectors, select } from "./read/selection.ts";
 import { currentRevision } from "./read/uncached.ts";
+import type { Registry } from "./registry.ts";
+import type { Scope } from "./scope.ts";
 
 export interface WatchQuery extends Selectors {
   readonly resourceVersion?: string | undefined;

@@ -57,7 +57,7 @@ const samples = [
 ] as const;
 for (const [sample, kind] of samples) {
   const { value } = decode(kind.schema, sample.create("web"));
-  const object = applyDefaults(registries.of(kind), value as ApiObject);
+  const object = applyDefaults({ registry: registries.of(kind) }, value as ApiObject);
   const us = await cpuUs(async () => {
     const about = aboutOf(kind);
     const admitted = await chain.mutate(about, "CREATE", object);

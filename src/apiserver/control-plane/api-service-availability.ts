@@ -20,7 +20,7 @@ export async function reconcileApiServiceAvailability(registries: Registries, si
       withAvailableCondition(current, unavailability, registry.timestamp());
     const found = items.find((each) => each.metadata === metadata);
     if (found !== undefined && next(found) !== found) {
-      await ignoreConflict(guaranteedUpdate(registry, scope, metadata?.name ?? "", next));
+      await ignoreConflict(guaranteedUpdate({ registry, scope, name: metadata?.name ?? "", options: {} }, next));
     }
   }
 }

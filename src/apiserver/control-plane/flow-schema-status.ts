@@ -19,7 +19,8 @@ export async function reconcileFlowSchemaStatus(registries: Registries, signal: 
   };
   const writes = items
     .filter((schema) => next(schema) !== schema)
-    .map(({ metadata }) => ignoreConflict(guaranteedUpdate(schemas, scope, metadata?.name ?? "", next)));
+    .map(({ metadata }) => ({ registry: schemas, scope, name: metadata?.name ?? "", options: {} }))
+    .map((request) => ignoreConflict(guaranteedUpdate(request, next)));
   await Promise.all(writes);
 }
 

@@ -163,7 +163,7 @@ async function ensureServiceCidr(
     message: "Kubernetes default Service CIDR is ready",
     lastTransitionTime: registry.timestamp(),
   };
-  await guaranteedUpdate(registry, scope, KUBERNETES_SERVICE, (previous) => ({
+  await guaranteedUpdate({ registry, scope, name: KUBERNETES_SERVICE, options: {} }, (previous) => ({
     ...previous,
     status: { conditions: [ready] },
   }));

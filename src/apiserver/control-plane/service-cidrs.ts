@@ -26,7 +26,8 @@ export async function reconcileServiceCidrs(registries: Registries, signal: Abor
     const isDeleted = serviceCidr.metadata?.deletionTimestamp !== undefined;
     const inUse = isDeleted && (await isInUse(registries, serviceCidr, items));
     const next = (current: ServiceCIDR): ServiceCIDR => withStatus(current, inUse, registry.timestamp());
-    if (next(serviceCidr) !== serviceCidr) await ignoreConflict(guaranteedUpdate(registry, scope, name, next));
+    if (next(serviceCidr) === serviceCidr) continue;
+    await ignoreConflict(guaranteedUpdate({ registry, scope, name, options: {} }, next));
   }
 }
 

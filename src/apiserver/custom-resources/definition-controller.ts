@@ -181,10 +181,11 @@ class DefinitionController {
 
   async #writeStored(name: string, next: Change): Promise<CustomResourceDefinition> {
     const registry = this.#registry;
-    const writer = { fieldManager: MANAGER, subresource: "status" };
-    return await guaranteedUpdate(registry, this.#scope, name, (previous) => {
+    const options = { fieldManager: MANAGER, subresource: "status" };
+    const request = { registry, scope: this.#scope, name, options };
+    return await guaranteedUpdate(request, (previous) => {
       const changed = next(previous, registry.timestamp());
-      return changed === previous ? previous : updateManagedFields(registry, this.#scope, changed, previous, writer);
+      return changed === previous ? previous : updateManagedFields(request, changed, previous);
     });
   }
 

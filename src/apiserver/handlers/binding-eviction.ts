@@ -20,7 +20,7 @@ export function evictPod(budgets: Registry<PodDisruptionBudget>): ResourceHandle
   return async (target, context, params) => {
     const { object, dryRun } = await readObject<Eviction>(context, body, "CreateOptions");
     const admission = admissionOf(target, context, params, { dryRun, objectKind: body });
-    const sent = await runMutatingAdmission(object, undefined, { admission, warn: warningsTo(context) });
+    const sent = await runMutatingAdmission({ options: { admission, warn: warningsTo(context) } }, object, undefined);
     const { preconditions, gracePeriodSeconds, propagationPolicy } = deleteOptions(
       new URLSearchParams(),
       sent.deleteOptions,
@@ -56,7 +56,7 @@ export function bindPod(pods: Registry<Pod>): ResourceHandler {
     }
     const admission = admissionOf(target, context, params, { dryRun, objectKind: bindingBody });
     const placed = { ...sent, metadata: { ...sent.metadata, name, namespace: params.namespace ?? "" } };
-    const admitted = await runMutatingAdmission(placed, undefined, { admission, warn: warningsTo(context) });
+    const admitted = await runMutatingAdmission({ options: { admission, warn: warningsTo(context) } }, placed, undefined);
     await bind(pods, scopeOf(target, context, params), name, admitted, { dryRun, admission });
     return statusResponse(success(201), context);
   };

@@ -21,18 +21,17 @@ export function createReview(answer: AnswerReview): ResourceHandler {
   return async (target, context, params) => {
     const answering = answeringOf(target, context, "object");
     const { object: sent, dryRun, fieldManager } = await readObject(context, expectedOf(target), "CreateOptions");
-    const question = applyDefaults(
-      target.registry,
-      setNamespace(target.registry, scopeOf(target, context, params), sent),
-    );
     const scope = scopeOf(target, context, params);
-    const booked = updateManagedFields(target.registry, scope, question, undefined, writerOf(context, fieldManager));
-    const options = { admission: admissionOf(target, context, params, { dryRun }), warn: warningsTo(context) };
-    const admitted = await runMutatingAdmission(booked, undefined, options);
+    const admission = admissionOf(target, context, params, { dryRun });
+    const options = { admission, warn: warningsTo(context), ...writerOf(context, fieldManager) };
+    const request = { registry: target.registry, scope, name: "", options };
+    const desired = applyDefaults(request, setNamespace(request, sent));
+    const tracked = updateManagedFields(request, desired, undefined);
+    const admitted = await runMutatingAdmission(request, tracked, undefined);
     const errors = target.kind.strategy.validate?.(admitted) ?? [];
     // Questions have no names, and Kubernetes does not name their kind either.
     if (errors.length > 0) throw invalid({ group: target.group, resource: "", name: "" }, errors, renderFieldError);
-    await runValidatingAdmission(admitted, undefined, options);
+    await runValidatingAdmission(request, admitted, undefined);
     return writtenResponse(201, target.kind, await answer(context, admitted), answering);
   };
 }

@@ -28,16 +28,12 @@ export function tokenHandler(registries: Registries, settings: TokenSettings, al
     const shown = { ...target, kind, group, registry };
     const answering = answeringOf(shown, context, "object");
     const scope = scopeOf(shown, context, params);
-    const booked = updateManagedFields(
-      registry,
-      scope,
-      applyDefaults(registry, sent),
-      undefined,
-      writerOf(context, fieldManager),
-    );
     const warn = warningsTo(context);
     const admission = admissionOf(target, context, params, { dryRun, objectKind: objectKindOf(shown) });
-    const admitted = await runMutatingAdmission(booked, undefined, { admission, warn });
+    const options = { admission, warn, ...writerOf(context, fieldManager) };
+    const request = { registry, scope, name: params.name ?? "", options };
+    const tracked = updateManagedFields(request, applyDefaults(request, sent), undefined);
+    const admitted = await runMutatingAdmission(request, tracked, undefined);
     const answer = await requestToken(registries, settings, scope, params.name ?? "", admitted as TokenRequest, {
       validate: (request) => tokenRequestKind.strategy.validate?.(request) ?? [],
       warn,

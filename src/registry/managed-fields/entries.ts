@@ -1,8 +1,9 @@
 /** `metadata.managedFields` as managers and the fields of each, and back. */
+import type { ApiObject } from "../../api/kind.ts";
 import type { ManagedFieldsEntry } from "../../api/meta/object-meta.ts";
 import { parseApiVersion, svcGroup } from "../../api/scheme.ts";
 import { canonicalize, type FieldSet } from "../../schema/apply/field-set.ts";
-import type { VersionedSet, ManagedFields } from "../../schema/apply/managers.ts";
+import type { ManagedFields, VersionedSet } from "../../schema/apply/managers.ts";
 import { parseFields } from "../../schema/apply/parse-fields.ts";
 import { internFieldsV1 } from "../../schema/value/fields-v1-cache.ts";
 
@@ -32,6 +33,14 @@ export function identityOf(manager: Omit<Manager, "fields" | "time" | "entry" | 
   return JSON.stringify({ manager: name, operation, version: operation === "Apply" ? "" : version, subresource });
 }
 
+/** The object with these managedFields, or without any. */
+export function withManagedFields<T extends ApiObject>(
+  object: T,
+  entries: readonly ManagedFieldsEntry[] | undefined,
+): T {
+  const { managedFields: _, ...metadata } = object.metadata ?? {};
+  return { ...object, metadata: entries === undefined ? metadata : { ...metadata, managedFields: entries } };
+}
 export function withFields(manager: Manager, fields: FieldSet): Manager {
   const { entry: _, ...rest } = manager;
   return { ...rest, fields };

@@ -5,7 +5,7 @@ import { compare } from "../../schema/apply/compare.ts";
 import { difference, type FieldSet } from "../../schema/apply/field-set.ts";
 import { IdentityError, type Shape } from "../../schema/apply/shape.ts";
 import { toFieldSet } from "../../schema/apply/to-field-set.ts";
-import { validateTyped, ShapeError } from "../../schema/apply/typed-validation.ts";
+import { ShapeError, validateTyped } from "../../schema/apply/typed-validation.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";

@@ -7,9 +7,9 @@ import type { Versions } from "../../schema/apply/managers.ts";
 import { type Shape, shapeOf } from "../../schema/apply/shape.ts";
 import { decode } from "../../schema/decode/decode.ts";
 import { applyDefaults } from "../../schema/defaults.ts";
+import type { Registry } from "../registry.ts";
 import type { Conversions } from "./conversions.ts";
 import { manageableFields, withoutSystemFields } from "./reset-fields.ts";
-import type { Registry } from "../registry.ts";
 
 /** `subresource` says through which of them a write goes: each leaves some fields as they are. */
 export function objectVersions<T extends ApiObject>(
@@ -17,7 +17,7 @@ export function objectVersions<T extends ApiObject>(
   subresource: string,
   conversions: Conversions | undefined,
 ): Versions {
-  return new ObjectVersions(registry.kind as unknown as Kind, () => registry.versions(), subresource, conversions);
+  return new ObjectVersions(registry.kind, () => registry.versions(), subresource, conversions);
 }
 
 class ObjectVersions implements Versions {

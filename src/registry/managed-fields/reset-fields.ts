@@ -1,6 +1,6 @@
 import type { Kind, SubresourceStrategy } from "../../api/kind.ts";
 import { difference, type FieldSet, setOfPaths } from "../../schema/apply/field-set.ts";
-import { type FieldFilter, includeFields, excludeFields } from "../../schema/apply/filter.ts";
+import { excludeFields, type FieldFilter, includeFields } from "../../schema/apply/filter.ts";
 import { fieldElement } from "../../schema/apply/path-element.ts";
 
 const filters = new WeakMap<Kind, Map<string, FieldFilter>>();

@@ -1,13 +1,14 @@
-/** Who manages which fields, kept up with every write that is no apply. */
-import type { ApiObject } from "../../api/kind.ts";
+/** Field management of every write but apply: the manager owns the fields that its write changes. */
+import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { ManagedFieldsEntry } from "../../api/meta/object-meta.ts";
 import { formatApiVersion } from "../../api/scheme.ts";
 import { isEmptySet, noFields, union } from "../../schema/apply/field-set.ts";
 import { toJsonValue } from "../../schema/apply/json-value.ts";
-import { type ManagerContext, type ManagedFields, updateManagers } from "../../schema/apply/managers.ts";
+import { type ManagedFields, type ManagerContext, updateManagers } from "../../schema/apply/managers.ts";
 import { IdentityError } from "../../schema/apply/shape.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import type { MaybePromise } from "../../std/async/maybe-promise.ts";
+import type { WriteRequest } from "../write/request.ts";
 import { type Conversions, withConversions } from "./conversions.ts";
 import {
   identityOf,
@@ -17,92 +18,81 @@ import {
   secondsOf,
   versionOf,
   withFields,
+  withManagedFields,
   writeManagers,
 } from "./entries.ts";
 import { objectVersions } from "./object-versions.ts";
-import type { Registry, Scope } from "../registry.ts";
 
-/** Who writes, and through what. */
-export interface FieldManagerOptions {
-  /** Nobody keeps book where it is absent. */
-  readonly fieldManager?: string | undefined;
-  /** Through which subresource; none when absent. */
-  readonly subresource?: string | undefined;
-  /** No time is noted, as Kubernetes notes none of who scales. */
-  readonly untimed?: boolean | undefined;
-  /** Where a webhook knows how versions differ. */
-  readonly conversions?: Conversions | undefined;
-}
-
-/** Entries for updates that one object has; the oldest are put together beyond that. */
+/** Update managers of one object; beyond that the oldest are merged. */
 const UPDATERS_MAX = 10;
 const ANCIENT = "ancient-changes";
-/** The manager of what the writing one changes, until it is added to what it managed before. */
+/** Temporary name of the updating manager, until its new fields are merged into those it has. */
 const CURRENT = "current";
 
 /**
- * `next` with its book of who manages what brought up to date; `previous` is undefined for a new object. An object that
- * has no book gets none by an update.
+ * Returns the object with its managedFields updated; `previous` is undefined for a create. An update adds none to an
+ * object that has none. When the conversion webhook fails the object loses its managedFields, as in Kubernetes: the
+ * write succeeds.
  */
-export function updateManagedFields<T extends ApiObject>(
-  registry: Registry<T>,
-  scope: Scope,
+export function trackManagedFields<T extends ApiObject>(
+  request: WriteRequest<T>,
   next: T,
   previous: T | undefined,
-  writer: FieldManagerOptions,
+): MaybePromise<T> {
+  if (request.hasManagedFields === true) return next;
+  const { kind, deps } = request.registry;
+  if (kind.converter === undefined) return updateManagedFields(request, next, previous);
+  const object = withConversions(kind, (conversions) => updateManagedFields(request, next, previous, conversions));
+  if (!(object instanceof Promise)) return object;
+  return object.catch((error: unknown) => {
+    deps.log.error("Failed to compute managed fields", error, { kind: kind.kind });
+    return withManagedFields(next, undefined);
+  });
+}
+
+/** As `trackManagedFields`, for a kind whose versions no webhook converts. */
+export function updateManagedFields<T extends ApiObject>(
+  request: WriteRequest<T>,
+  next: T,
+  previous: T | undefined,
+  conversions?: Conversions,
 ): T {
-  if (writer.fieldManager === undefined) return untracked(next, previous);
-  const managers = readLiveManagers(next, previous, writer.subresource ?? "");
-  if (managers.size === 0 && previous !== undefined) return withEntries(next, undefined);
+  const { fieldManager, subresource = "", view } = request.options;
+  if (fieldManager === undefined) return keepManagedFields(next, previous);
+  const managers = readLiveManagers(next, previous, subresource);
+  if (managers.size === 0 && previous !== undefined) return withManagedFields(next, undefined);
   try {
     const live = previous ?? ({} as T);
-    const after = afterUpdate(registry, scope, managers, live, next, writer);
-    return withEntries(next, writeManagers(after));
+    // Kubernetes records no time for updates through Scale.
+    const writer = { fieldManager, omitTime: view !== undefined, conversions };
+    return withManagedFields(next, writeManagers(managersAfterUpdate(request, managers, live, next, writer)));
   } catch (error) {
-    // What cannot be told apart is not managed; validation has its own word on it.
-    if (error instanceof IdentityError) return withEntries(next, undefined);
+    // Items of a list that are not unique have no path; validation reports them.
+    if (error instanceof IdentityError) return withManagedFields(next, undefined);
     throw error;
   }
 }
 
-/**
- * The same where a webhook may have to be asked. When it fails nobody can tell who manages what: the object loses its
- * book, as in Kubernetes, rather than the client its write.
- */
-export function trackManagedFields<T extends ApiObject>(
-  registry: Registry<T>,
-  scope: Scope,
-  next: T,
-  previous: T | undefined,
-  writer: FieldManagerOptions,
-): MaybePromise<T> {
-  if (registry.kind.converter === undefined) return updateManagedFields(registry, scope, next, previous, writer);
-  const object = withConversions(registry.kind, (conversions) => {
-    return updateManagedFields(registry, scope, next, previous, { ...writer, conversions });
-  });
-  if (!(object instanceof Promise)) return object;
-  return object.catch((error: unknown) => {
-    registry.deps.log.error("Cannot tell who manages the fields of an object", error, { kind: registry.kind.kind });
-    return withEntries(next, undefined);
-  });
-}
-
-/** The server's own writes leave the book as it is. */
-function untracked<T extends ApiObject>(next: T, previous: T | undefined): T {
+/** A write of the server itself keeps the managedFields. */
+function keepManagedFields<T extends ApiObject>(next: T, previous: T | undefined): T {
   const entries = previous?.metadata?.managedFields;
-  return entries === undefined || next.metadata?.managedFields !== undefined ? next : withEntries(next, entries);
+  return entries === undefined || next.metadata?.managedFields !== undefined ? next : withManagedFields(next, entries);
 }
 
 /**
- * A client may send the book changed, or reset it by an empty list or a single empty entry. One that does not send it,
- * or sends one that cannot be read, leaves it as it is.
+ * A client may send changed managedFields, or reset them with an empty list or one empty entry. Absent or unreadable
+ * ones change nothing.
  */
-function readLiveManagers(next: ApiObject, previous: ApiObject | undefined, subresource: string): ManagedFields<Manager> {
+function readLiveManagers(
+  next: ApiObject,
+  previous: ApiObject | undefined,
+  subresource: string,
+): ManagedFields<Manager> {
   const sent = next.metadata?.managedFields;
   const live = previous?.metadata?.managedFields;
   if (subresource === "" && sent !== undefined) {
     if (sent.length === 0 || (sent.length === 1 && isEmptyEntry(sent[0]!))) return new Map();
-    const managers = readManagers(withKnown(sent, live));
+    const managers = readManagers(reuseEntries(sent, live));
     if (managers !== undefined && managers.size > 0) return managers;
   }
   return readManagers(live) ?? new Map();
@@ -112,51 +102,51 @@ function isEmptyEntry(entry: ManagedFieldsEntry): boolean {
   return Object.values(entry).every((value) => value === undefined || value === "");
 }
 
-/** Entries that were sent back as they are stored are read but once. */
-function withKnown(
+/** Replaces sent entries that equal stored ones by these, whose parsed fields are cached. */
+function reuseEntries(
   sent: readonly ManagedFieldsEntry[],
   live: readonly ManagedFieldsEntry[] = [],
 ): readonly ManagedFieldsEntry[] {
-  return sent.map((entry, place) => {
-    const same = live[place];
-    return same !== undefined && deepEqual(entry, same) ? same : entry;
+  return sent.map((entry, i) => {
+    const stored = live[i];
+    return stored !== undefined && deepEqual(entry, stored) ? stored : entry;
   });
 }
 
-export function withEntries<T extends ApiObject>(object: T, entries: readonly ManagedFieldsEntry[] | undefined): T {
-  const { managedFields: _, ...metadata } = object.metadata ?? {};
-  return { ...object, metadata: entries === undefined ? metadata : { ...metadata, managedFields: entries } };
+interface UpdateManager {
+  readonly fieldManager: string;
+  readonly omitTime: boolean;
+  readonly conversions: Conversions | undefined;
 }
 
 /** The managers of `live` once `next` has replaced it. */
-export function afterUpdate<T extends ApiObject>(
-  registry: Registry<T>,
-  scope: Scope,
+export function managersAfterUpdate<T extends ApiObject>(
+  request: WriteRequest<T>,
   managers: ManagedFields<Manager>,
   live: T,
   next: T,
-  { fieldManager = "", subresource = "", untimed = false, conversions }: FieldManagerOptions,
+  { fieldManager, omitTime, conversions }: UpdateManager,
 ): ManagedFields<Manager> {
-  const manager = managerOf(registry, scope, "Update", fieldManager, subresource);
-  const change = { ...changeOf(registry, managers, live, manager, conversions), name: CURRENT };
-  const after = new Map(updateManagers(change, toJson(registry, next)));
+  const { registry } = request;
+  const manager = newManager(request, "Update", fieldManager);
+  const context = { ...managerContext(request, managers, live, manager, conversions), name: CURRENT };
+  const after = new Map(updateManagers(context, toFieldsValue(registry.kind, next)));
   const fields = after.get(CURRENT)?.fields ?? noFields;
   after.delete(CURRENT);
   if (!isEmptySet(fields)) {
     const identity = identityOf(manager);
     const before = after.get(identity);
-    const own = union(fields, before?.fields ?? noFields);
-    after.set(identity, { ...manager, fields: own, time: untimed ? before?.time : registry.timestamp() });
+    const merged = union(fields, before?.fields ?? noFields);
+    after.set(identity, { ...manager, fields: merged, time: omitTime ? before?.time : registry.timestamp() });
   }
   return mergeOldestUpdaters(after);
 }
 
-export function managerOf<T extends ApiObject>(
-  registry: Registry<T>,
-  scope: Scope,
+/** A manager without fields yet. */
+export function newManager<T extends ApiObject>(
+  { registry, scope, options }: WriteRequest<T>,
   operation: Operation,
   name: string,
-  subresource: string,
 ): Manager {
   const apiVersion = formatApiVersion(scope.group, registry.kind.version);
   return {
@@ -165,14 +155,14 @@ export function managerOf<T extends ApiObject>(
     apiVersion,
     version: versionOf(apiVersion),
     applied: operation === "Apply",
-    subresource,
+    subresource: options.subresource ?? "",
     fields: noFields,
     time: undefined,
   };
 }
 
-export function changeOf<T extends ApiObject>(
-  registry: Registry<T>,
+export function managerContext<T extends ApiObject>(
+  { registry }: WriteRequest<T>,
   managers: ManagedFields<Manager>,
   live: T,
   manager: Manager,
@@ -180,7 +170,7 @@ export function changeOf<T extends ApiObject>(
 ): ManagerContext<Manager> {
   return {
     versions: objectVersions(registry, manager.subresource, conversions),
-    live: toJson(registry, live),
+    live: toFieldsValue(registry.kind, live),
     managers,
     name: identityOf(manager),
     manager,
@@ -188,12 +178,12 @@ export function changeOf<T extends ApiObject>(
   };
 }
 
-/** The object as its fields are counted: in JSON's form, without its own book. */
-export function toJson<T extends ApiObject>(registry: Registry<T>, object: T): unknown {
-  return toJsonValue(registry.kind.schema, object.metadata?.managedFields ? withEntries(object, undefined) : object);
+/** The JSON value whose fields are managed: the object without managedFields. */
+export function toFieldsValue<T extends ApiObject>({ schema }: Pick<Kind<T>, "schema">, object: T): unknown {
+  return toJsonValue(schema, object.metadata?.managedFields ? withManagedFields(object, undefined) : object);
 }
 
-/** The oldest updaters of a version become one when there are too many. */
+/** Merges the oldest update managers of each version into one when there are too many. */
 function mergeOldestUpdaters(managers: ManagedFields<Manager>): ManagedFields<Manager> {
   const updaters = [...managers].filter(([, manager]) => !manager.applied);
   if (updaters.length <= UPDATERS_MAX) return managers;
@@ -217,17 +207,4 @@ function mergeOldestUpdaters(managers: ManagedFields<Manager>): ManagedFields<Ma
     left--;
   }
   return result;
-}
-
-/** When only times differ, nothing happened: the object stays what it was. */
-export function keepUnchangedTimes<T extends ApiObject>(next: T, previous: T): T {
-  const now = next.metadata?.managedFields ?? [];
-  const old = previous.metadata?.managedFields ?? [];
-  if (now.length === 0 || now.length !== old.length) return next;
-  if (!now.every((entry, place) => deepEqual({ ...entry, time: undefined }, { ...old[place], time: undefined }))) {
-    return next;
-  }
-  const { metadata: nextMetadata, ...rest } = withEntries(next, old);
-  const { metadata, ...previousRest } = previous;
-  return deepEqual(nextMetadata, metadata) && deepEqual(rest, previousRest) ? withEntries(next, old) : next;
 }

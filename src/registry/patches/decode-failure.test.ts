@@ -36,8 +36,17 @@ t.test("shownPatch() shows strategic patches as Go prints them, and why values c
     ["string into Go struct field X.spec.replicas of type int32", "unrecognized type: int32"],
   ];
   for (const [why, detail] of whys) {
-    const shown = describeDecodeFailure({ type: "strategic", value }, before, undefined, `json: cannot unmarshal ${why}`);
+    const shown = describeDecodeFailure(
+      { type: "strategic", value },
+      before,
+      undefined,
+      `json: cannot unmarshal ${why}`,
+    );
     t.same(shown, { text: "map[metadata:map[annotations:map[a:map[] old:<nil>]]]", detail }, why);
   }
-  t.equal(describeDecodeFailure({ type: "strategic", value }, before, undefined, "odd").detail, "odd", "other reasons stay");
+  t.equal(
+    describeDecodeFailure({ type: "strategic", value }, before, undefined, "odd").detail,
+    "odd",
+    "other reasons stay",
+  );
 });

@@ -1,7 +1,8 @@
 /** What an error shows of a patched object that is not of its kind: as Kubernetes' own decoders leave it. */
-import { isPlainObject } from "../../schema/value/plain-object.ts";
+
 import { formatGoValue } from "../../schema/patch/strategic-merge.ts";
-import type { Patch } from "../patch.ts";
+import { isPlainObject } from "../../schema/value/plain-object.ts";
+import type { Patch } from "./apply-patch.ts";
 
 export interface DecodeFailure {
   readonly text: string;

@@ -2,7 +2,8 @@ import type { ApiObject } from "../../api/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Revision } from "../../storage/store.ts";
 import type { WatchCache } from "../../storage/watch/cache.ts";
-import type { Registry, Scope } from "../registry.ts";
+import type { Registry } from "../registry.ts";
+import type { Scope } from "../scope.ts";
 
 /** How long a read waits for a revision that the store has not reached. */
 const FUTURE_WAIT_MS = 3000;

@@ -1,5 +1,5 @@
 /** Which objects of a resource a request means. */
-import type { ApiObject } from "../../api/kind.ts";
+import type { ApiObject, Kind } from "../../api/kind.ts";
 import {
   type FieldTerm,
   matchesFields,
@@ -9,7 +9,8 @@ import {
 } from "../../api/meta/selectors/selector.ts";
 import type { Matches, Selectable } from "../../storage/watch/change.ts";
 import type { IndexValue } from "../../storage/watch/watcher.ts";
-import { INDEXED_FIELD, type Registry, type Scope } from "../registry.ts";
+import type { Registry } from "../registry.ts";
+import type { Scope } from "../scope.ts";
 
 export interface Selectors {
   readonly labelSelector?: string | undefined;
@@ -32,7 +33,6 @@ export function select<T extends ApiObject>(registry: Registry<T>, scope: Scope,
   const labels = parseLabelSelector(selectors.labelSelector ?? "");
   const fields = parseFieldSelector(selectors.fieldSelector ?? "", registry.kind);
   const name = exact(fields, "metadata.name");
-  const node = exact(fields, INDEXED_FIELD);
   const prefix = registry.prefix(scope);
   const matches =
     labels.length === 0 && fields.length === 0
@@ -40,9 +40,20 @@ export function select<T extends ApiObject>(registry: Registry<T>, scope: Scope,
       : (item: Selectable<T>) =>
           matchesLabels(labels, item.labels) &&
           (fields.length === 0 || matchesFields(fields, item.object, registry.kind));
-  return { matches, index: node ? { name: INDEXED_FIELD, value: node } : undefined, name, prefix };
+  return { matches, index: indexFor(registry.kind, fields), name, prefix };
 }
 
+/** Undefined when no index serves the selector. */
+function indexFor<T extends ApiObject>(
+  { indexedFields = [] }: Kind<T>,
+  fields: readonly FieldTerm[],
+): IndexValue | undefined {
+  for (const name of indexedFields) {
+    const value = exact(fields, name);
+    if (value) return { name, value };
+  }
+  return undefined;
+}
 function exact(fields: readonly FieldTerm[], field: string): string | undefined {
   return fields.find((term) => term.field === field && term.equal)?.value;
 }

@@ -7,9 +7,9 @@ import { create } from "../create.ts";
 import { remove } from "../delete.ts";
 import { get } from "../get.ts";
 import { list } from "../list.ts";
-import { uncachedKinds } from "./uncached.ts";
 import { update } from "../update.ts";
 import { watch } from "../watch.ts";
+import { uncachedKinds } from "./uncached.ts";
 
 async function setUp() {
   const parts = fixture({ uncached: (kind) => kind.plural === "configmaps" });

@@ -8,8 +8,9 @@ import { StatusError } from "../../api/status.ts";
 import type { Revision } from "../../storage/store.ts";
 import type { WatchCache } from "../../storage/watch/cache.ts";
 import { type CachedObject, Encoded } from "../../storage/watch/change.ts";
-import { waitForCache, parseResourceVersion } from "./freshness.ts";
-import type { Registry, Scope } from "../registry.ts";
+import type { Registry } from "../registry.ts";
+import type { Scope } from "../scope.ts";
+import { parseResourceVersion, waitForCache } from "./freshness.ts";
 
 /** `resources`: `events`, `deployments.apps`, in either spelling of the group; or all. */
 export function uncachedKinds(resources: "all" | readonly string[]): (kind: Kind) => boolean {
@@ -47,7 +48,10 @@ export async function getStored<T extends ApiObject>(
 }
 
 /** The store's revision. Throws a 504 when it has not come to `resourceVersion`. */
-export function currentRevision<T extends ApiObject>(registry: Registry<T>, resourceVersion: string | undefined): Revision {
+export function currentRevision<T extends ApiObject>(
+  registry: Registry<T>,
+  resourceVersion: string | undefined,
+): Revision {
   const current = registry.deps.store.current();
   const wanted = resourceVersion ? parseResourceVersion(resourceVersion) : 0;
   if (wanted <= current) return current;

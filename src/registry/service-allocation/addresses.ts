@@ -5,7 +5,8 @@
 
 import type { IPAddress } from "../../api/networking/ip-address/schema.ts";
 import type { ServiceCIDR } from "../../api/networking/service-cidr/schema.ts";
-import { StatusError } from "../../api/status.ts";
+import { isNotFound, StatusError } from "../../api/status.ts";
+import type { RandomSource } from "../../std/crypto/random.ts";
 import {
   addressBits,
   type Cidr,
@@ -17,11 +18,11 @@ import {
   parseCidr,
   parseIp,
 } from "../../std/net/ip.ts";
-import type { RandomSource } from "../../std/crypto/random.ts";
 import { create } from "../create.ts";
-import { isNotFound, remove } from "../delete.ts";
-import type { Registry, Scope } from "../registry.ts";
-import { metadataOf } from "../write/prepare.ts";
+import { remove } from "../delete.ts";
+import type { Registry } from "../registry.ts";
+import type { Scope } from "../scope.ts";
+import { metadataOf } from "../write/object-metadata.ts";
 
 const FAMILY_LABEL = "ipaddress.kubernetes.io/ip-family";
 export const MANAGER_LABEL = "ipaddress.kubernetes.io/managed-by";

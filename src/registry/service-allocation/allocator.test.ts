@@ -1,11 +1,11 @@
 import t from "tap";
 import { endpointsKind } from "../../api/core/endpoints/kind.ts";
-import type { Service, ServiceSpec } from "../../api/core/service/schema.ts";
 import { serviceKind } from "../../api/core/service/kind.ts";
+import type { Service, ServiceSpec } from "../../api/core/service/schema.ts";
 import { ipAddressKind } from "../../api/networking/ip-address/kind.ts";
 import { serviceCIDRKind } from "../../api/networking/service-cidr/kind.ts";
-import { silentLogger } from "../../std/log/logger.ts";
 import { seededRandom } from "../../std/crypto/random.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { prefixRange } from "../../storage/store.ts";
 import { refusal } from "../../testing/registry/registry-fixture.ts";
 import { type ServicesFixture, servicesFixture } from "../../testing/registry/service-allocation-fixture.ts";
@@ -201,7 +201,13 @@ t.test("ServiceAllocator takes from every block that is there, the oldest first"
     { type: "Ready", status: "False", reason: "Waiting", message: "", lastTransitionTime: "2026-01-01T00:00:00Z" },
   ];
   const part = serviceCIDRKind.subresources[0]?.strategy;
-  await update(blocks, f.scope(""), "more", { ...more, status: { conditions: waiting } }, { subresourceStrategy: part });
+  await update(
+    blocks,
+    f.scope(""),
+    "more",
+    { ...more, status: { conditions: waiting } },
+    { subresourceStrategy: part },
+  );
   t.match(await refusal(make(f, "d", {})), { code: 500 }, "a block that is not ready gives nothing");
 });
 

@@ -1,16 +1,17 @@
 /** Gives services their addresses and their ports on the nodes: see `Allocator`. */
 import type { Endpoints } from "../../api/core/endpoints/schema.ts";
 import type { Service, ServiceSpec } from "../../api/core/service/schema.ts";
-import { isHeadless, specOf } from "../../api/core/service/types.ts";
 import { syncLinkedFields } from "../../api/core/service/strategy.ts";
-import { invalid } from "../../api/status.ts";
+import { isHeadless, specOf } from "../../api/core/service/types.ts";
+import { invalid, isNotFound } from "../../api/status.ts";
 import { type FieldError, invalidField, renderFieldError } from "../../schema/validation/field-error.ts";
-import type { IpFamily } from "../../std/net/ip.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import type { Allocation, Allocator } from "../write/allocation.ts";
-import { isNotFound, remove } from "../delete.ts";
-import type { Registry, Scope } from "../registry.ts";
-import { metadataOf } from "../write/prepare.ts";
+import type { IpFamily } from "../../std/net/ip.ts";
+import type { Allocation, Allocator } from "../allocator.ts";
+import { remove } from "../delete.ts";
+import type { Registry } from "../registry.ts";
+import type { Scope } from "../scope.ts";
+import { metadataOf } from "../write/object-metadata.ts";
 import { AddressUnavailable, type ServiceAddresses, type ServiceName } from "./addresses.ts";
 import { type ClusterFamilies, keepsPreference, withFamilies } from "./families.ts";
 import { internalError } from "./internal-error.ts";
@@ -55,11 +56,11 @@ export class ServiceAllocator implements Allocator<Service> {
         : [addressed, undefined];
       return {
         object,
-        keep: async (written) => {
+        commit: async (written) => {
           if (taking !== undefined) await ports.keep(taking, written);
           if (!dryRun) await this.#free(scope, name, plan.release);
         },
-        giveBack: async () => {
+        rollback: async () => {
           if (taking !== undefined) await ports.giveBack(taking);
           await giveBackAddresses();
         },

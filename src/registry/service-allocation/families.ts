@@ -1,7 +1,8 @@
 /** Which IP families a service is to have, by what it says and by what the cluster has. */
-import type { Service, ServiceSpec } from "../../api/core/service/schema.ts";
+
 import { validateIpFields } from "../../api/core/service/ip-validation.ts";
-import { isHeadless, HEADLESS, sameClusterIPs, sameStrings, specOf } from "../../api/core/service/types.ts";
+import type { Service, ServiceSpec } from "../../api/core/service/schema.ts";
+import { HEADLESS, isHeadless, sameClusterIPs, sameStrings, specOf } from "../../api/core/service/types.ts";
 import { type FieldError, invalidField } from "../../schema/validation/field-error.ts";
 import { index } from "../../schema/value/field-path.ts";
 import { type IpFamily, parseIp } from "../../std/net/ip.ts";

@@ -7,8 +7,9 @@ import type { Service } from "../../api/core/service/schema.ts";
 import { mayHaveNodePorts } from "../../api/core/service/types.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import { type Revision, StoreError } from "../../storage/store.ts";
-import type { Registry, Scope } from "../registry.ts";
-import { metadataOf } from "../write/prepare.ts";
+import type { Registry } from "../registry.ts";
+import type { Scope } from "../scope.ts";
+import { metadataOf } from "../write/object-metadata.ts";
 
 export interface PortRange {
   readonly first: number;

@@ -4,8 +4,9 @@ import { isHeadless, specOf } from "../../api/core/service/types.ts";
 import type { IPAddress } from "../../api/networking/ip-address/schema.ts";
 import { formatIp, parseIp } from "../../std/net/ip.ts";
 import type { Revision } from "../../storage/store.ts";
-import type { Registry, Scope } from "../registry.ts";
-import { metadataOf } from "../write/prepare.ts";
+import type { Registry } from "../registry.ts";
+import type { Scope } from "../scope.ts";
+import { metadataOf } from "../write/object-metadata.ts";
 import { AddressUnavailable, MANAGER, MANAGER_LABEL, type ServiceAddresses } from "./addresses.ts";
 
 export interface Repaired {

@@ -2,10 +2,12 @@ import type { Binding } from "../../api/core/binding/schema.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import { conflict, StatusError } from "../../api/status.ts";
 import { type FieldError, notSupported, renderFieldError, requiredField } from "../../schema/validation/field-error.ts";
+import type { Registry } from "../registry.ts";
+import type { Scope } from "../scope.ts";
 import { runValidatingAdmission } from "../write/admission.ts";
 import { guaranteedUpdate } from "../write/guaranteed-update.ts";
-import type { Registry, Scope, WriteOptions } from "../registry.ts";
-import { metadataOf } from "../write/prepare.ts";
+import { metadataOf } from "../write/object-metadata.ts";
+import type { WriteOptions } from "../write/request.ts";
 
 /** Gives a pod its node, once. */
 export async function bind(
@@ -13,7 +15,7 @@ export async function bind(
   scope: Scope,
   name: string,
   binding: Binding,
-  options: WriteOptions = {},
+  options: WriteOptions<Pod> = {},
 ): Promise<void> {
   const errors = validate(binding);
   if (errors.length > 0) {
@@ -21,11 +23,12 @@ export async function bind(
     const texts = errors.map((error) => `${error.field}: ${renderFieldError(error)}`);
     throw new StatusError(500, "", texts.length === 1 ? `${texts[0]}` : `[${texts.join(", ")}]`);
   }
-  await runValidatingAdmission(binding, undefined, options);
+  await runValidatingAdmission({ options }, binding, undefined);
   const { uid, resourceVersion } = metadataOf(binding);
   const preconditions =
     uid || resourceVersion ? { uid: uid || undefined, resourceVersion: resourceVersion || undefined } : undefined;
-  await guaranteedUpdate(pods, scope, name, (pod) => bound(pods, pod, binding), { ...options, preconditions });
+  const request = { registry: pods, scope, name, options: { ...options, preconditions } };
+  await guaranteedUpdate(request, (pod) => bound(pods, pod, binding));
 }
 
 function bound(pods: Registry<Pod>, pod: Pod, binding: Binding): Pod {

@@ -1,14 +1,14 @@
 import t from "tap";
-import type { Pod } from "../../api/core/pod/schema.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
-import type { PodDisruptionBudget } from "../../api/policy/pod-disruption-budget/schema.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
 import { podDisruptionBudgetKind } from "../../api/policy/pod-disruption-budget/kind.ts";
+import type { PodDisruptionBudget } from "../../api/policy/pod-disruption-budget/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import { type Fixture, fixture } from "../../testing/registry/registry-fixture.ts";
 import { create } from "../create.ts";
 import type { DeleteOptions } from "../delete.ts";
-import { evict } from "./eviction.ts";
 import { get } from "../get.ts";
+import { evict } from "./eviction.ts";
 
 type Status = NonNullable<PodDisruptionBudget["status"]>;
 

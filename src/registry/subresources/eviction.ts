@@ -3,17 +3,18 @@
  * is taken from the budget, is as in Kubernetes: 429 where the client may try again.
  */
 import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
-import { validateLabelSelector } from "../../api/meta/validation/label-selector.ts";
 import { matchesLabels, requirementsOf } from "../../api/meta/selectors/selector.ts";
+import { validateLabelSelector } from "../../api/meta/validation/label-selector.ts";
 import type { Eviction } from "../../api/policy/eviction.ts";
 import type { PodDisruptionBudget } from "../../api/policy/pod-disruption-budget/schema.ts";
 import { badRequest, forbidden, StatusError } from "../../api/status.ts";
+import { type DeleteOptions, deleteFound, remove } from "../delete.ts";
+import { get } from "../get.ts";
+import type { Registry } from "../registry.ts";
+import type { Scope } from "../scope.ts";
 import { runValidatingAdmission } from "../write/admission.ts";
 import { guaranteedUpdate } from "../write/guaranteed-update.ts";
-import { type DeleteOptions, remove, deleteFound } from "../delete.ts";
-import { get } from "../get.ts";
-import type { Registry, Scope } from "../registry.ts";
-import { metadataOf } from "../write/prepare.ts";
+import { metadataOf } from "../write/object-metadata.ts";
 
 /** Pods whose eviction a budget's controller has not seen yet. */
 const UNCONFIRMED_MAX = 2000;
@@ -33,7 +34,7 @@ export async function evict(
 ): Promise<void> {
   if (eviction.metadata?.name !== name) throw badRequest("name in URL does not match name in Eviction object");
   // Of the pod that goes nobody is asked: this is about its eviction.
-  await runValidatingAdmission(eviction, undefined, { admission });
+  await runValidatingAdmission({ options: { admission } }, eviction, undefined);
   const pod = await leaveUnguarded(pods, scope, name, options);
   if (pod === undefined) return;
   const guards = await budgetsOf(budgets, scope, pod);
@@ -44,9 +45,9 @@ export async function evict(
   const [budget] = guards;
   if (budget === undefined) return await leave(pods, scope, pod, options);
   if (!isReady(pod) && mayLoseUnready(budget)) return await leaveUnready(pods, scope, pod, budget, options);
-  await guaranteedUpdate(budgets, scope, metadataOf(budget).name ?? "", (current) => charged(budgets, current, name), {
-    dryRun: options.dryRun,
-  });
+  const { dryRun } = options;
+  const charge = { registry: budgets, scope, name: metadataOf(budget).name ?? "", options: { dryRun } };
+  await guaranteedUpdate(charge, (current) => charged(budgets, current, name));
   await leave(pods, scope, pod, options);
 }
 
@@ -216,9 +217,8 @@ async function leave(pods: Registry<Pod>, scope: Scope, pod: Pod, options: Delet
   await deleteFound(pods, scope, pod, { ...options, dryRun: true });
   if (options.dryRun === true) return;
   const { preconditions, ...rest } = options;
-  await guaranteedUpdate(pods, scope, name, (current) => withCondition(pods, current), {
-    ...(preconditions === undefined ? {} : { preconditions }),
-  });
+  const request = { registry: pods, scope, name, options: { preconditions } };
+  await guaranteedUpdate(request, (current) => withCondition(pods, current));
   await remove(pods, scope, name, {
     ...rest,
     ...(preconditions?.uid === undefined ? {} : { preconditions: { uid: preconditions.uid } }),

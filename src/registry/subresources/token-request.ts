@@ -1,11 +1,11 @@
 /** The `token` subresource: a token that stands for a service account, as long as what it is bound to is there. */
 import type { BoundObjectReference, TokenRequest, TokenRequestSpec } from "../../api/authentication/token-request.ts";
 import { nodeKind } from "../../api/core/node/kind.ts";
-import type { Pod } from "../../api/core/pod/schema.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
+import type { Pod } from "../../api/core/pod/schema.ts";
 import { secretKind } from "../../api/core/secret/kind.ts";
-import type { ServiceAccount } from "../../api/core/service-account/schema.ts";
 import { serviceAccountKind } from "../../api/core/service-account/kind.ts";
+import type { ServiceAccount } from "../../api/core/service-account/schema.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { parseApiVersion } from "../../api/scheme.ts";
 import { badRequest, conflict, invalid, StatusError } from "../../api/status.ts";
@@ -14,11 +14,12 @@ import type { TokenIssuer } from "../../auth/service-account/issuer.ts";
 import { type FieldError, invalidField, renderFieldError } from "../../schema/validation/field-error.ts";
 import { formatTime } from "../../schema/value/time.ts";
 import { randomUuid } from "../../std/crypto/random.ts";
-import { type Admission, runValidatingAdmission } from "../write/admission.ts";
 import { get } from "../get.ts";
 import type { Registries } from "../registries.ts";
-import type { Scope } from "../registry.ts";
-import { metadataOf } from "../write/prepare.ts";
+import type { Scope } from "../scope.ts";
+import { runValidatingAdmission } from "../write/admission.ts";
+import { metadataOf } from "../write/object-metadata.ts";
+import type { Admission } from "../write/request.ts";
 
 export interface TokenSettings {
   readonly issuer: TokenIssuer;
@@ -60,11 +61,16 @@ export async function requestToken(
   const now = Math.floor(clock.now() / 1000);
   const sent = request.spec ?? {};
   const audiences = (sent.audiences ?? []).length === 0 ? settings.audiences : sent.audiences;
-  const metadata = { ...request.metadata, name, namespace: scope.namespace, creationTimestamp: formatTime(clock.now()) };
+  const metadata = {
+    ...request.metadata,
+    name,
+    namespace: scope.namespace,
+    creationTimestamp: formatTime(clock.now()),
+  };
   const errors = checks.validate(request);
   if (errors.length > 0) throw invalid({ ...subject, name: "" }, errors, renderFieldError);
   const completed = { ...request, metadata, spec: { ...sent, audiences } };
-  await runValidatingAdmission(completed, undefined, { admission: checks.admission });
+  await runValidatingAdmission({ options: { admission: checks.admission } }, completed, undefined);
   const bound = await boundTo(registries, core(scope), account, sent.boundObjectRef);
   const spec = shortened({ ...sent, audiences }, settings.maxSeconds, checks.warn);
   const seconds = spec.expirationSeconds ?? AGENT_SECONDS;

@@ -4,7 +4,7 @@ import type { Scale } from "../../api/autoscaling/scale/schema.ts";
 import { type Fixture, fixture, refusal } from "../../testing/registry/registry-fixture.ts";
 import { create } from "../create.ts";
 import { get } from "../get.ts";
-import type { Scope } from "../registry.ts";
+import type { Scope } from "../scope.ts";
 import { applyView, patchView, updateView } from "./view.ts";
 
 const view = replicaSetKind.subresources.find(({ name }) => name === "scale")?.view;

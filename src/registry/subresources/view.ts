@@ -1,28 +1,34 @@
-/** Objects read and written in the form of another kind: a Deployment as its Scale. */
+/** Updates of an object through a subresource of another kind: a Deployment through its Scale. */
 import type { ApiObject, SubresourceStrategy, SubresourceView } from "../../api/kind.ts";
 import { formatApiVersion } from "../../api/scheme.ts";
 import { badRequest, conflict, invalid } from "../../api/status.ts";
 import { renderFieldError } from "../../schema/validation/field-error.ts";
-import { type ApplyOptions, apply, type Configuration, checkConfiguration } from "../apply.ts";
-import { guaranteedUpdate, type UpdateFunction } from "../write/guaranteed-update.ts";
-import { trackManagedFields } from "../managed-fields/track-managed-fields.ts";
-import { toJsonValue, type Patch, applyPatch } from "../patch.ts";
-import type { Registry, Scope } from "../registry.ts";
-import { revised } from "../write/pipeline.ts";
+import { apply } from "../apply.ts";
+import { type ApplyOptions, type Configuration, checkConfiguration } from "../managed-fields/apply-configuration.ts";
+import { applyPatch, objectToJson, type Patch } from "../patches/apply-patch.ts";
 import { type DecodeFailure, describeDecodeFailure } from "../patches/decode-failure.ts";
-import { setName, type UpdateOptions } from "../update.ts";
-import { metadataOf } from "../write/prepare.ts";
+import type { Registry } from "../registry.ts";
+import type { Scope } from "../scope.ts";
+import { guaranteedUpdate, type UpdateFunction } from "../write/guaranteed-update.ts";
+import { checkName } from "../write/name-and-namespace.ts";
+import { metadataOf } from "../write/object-metadata.ts";
+import { pipeline } from "../write/pipeline.ts";
+import type { WriteOptions, WriteRequest } from "../write/request.ts";
 
-export interface ViewOptions<T extends ApiObject> extends Omit<UpdateOptions<T>, "part"> {
+export interface ViewOptions<T extends ApiObject> extends Omit<WriteOptions<T>, "subresourceStrategy"> {
   readonly view: SubresourceView<T>;
 }
 
 export interface PatchViewOptions<T extends ApiObject> extends ViewOptions<T> {
-  /** From patched JSON to an object of the kind shown. */
-  readonly decode: (value: unknown, show: (why: string) => DecodeFailure) => ApiObject;
+  /** Decodes patched JSON as an object of the view's kind. */
+  readonly decode: (value: unknown, describe: (message: string) => DecodeFailure) => ApiObject;
 }
 
-/** Resolves with the object as it is shown after the update. */
+export interface ApplyViewOptions<T extends ApiObject> extends Omit<ApplyOptions<T>, "subresourceStrategy"> {
+  readonly view: SubresourceView<T>;
+}
+
+/** Resolves with the view of the updated object. */
 export async function updateView<T extends ApiObject>(
   registry: Registry<T>,
   scope: Scope,
@@ -30,7 +36,7 @@ export async function updateView<T extends ApiObject>(
   sent: ApiObject,
   options: ViewOptions<T>,
 ): Promise<ApiObject> {
-  return await changeView(registry, scope, name, () => sent, options);
+  return await updateThroughView({ registry, scope, name, options }, options.view, () => sent);
 }
 
 export async function patchView<T extends ApiObject>(
@@ -41,19 +47,14 @@ export async function patchView<T extends ApiObject>(
   options: PatchViewOptions<T>,
 ): Promise<ApiObject> {
   const { kind } = options.view;
-  const next = (shown: ApiObject): ApiObject => {
-    const current = (): unknown => toJsonValue(kind, kind.group, shown);
+  return await updateThroughView({ registry, scope, name, options }, options.view, (view) => {
+    const current = (): unknown => objectToJson(kind, kind.group, view);
     const value = applyPatch(kind, current(), patch);
-    return options.decode(value, (why) => describeDecodeFailure(patch, current(), value, why));
-  };
-  return await changeView(registry, scope, name, next, options);
+    return options.decode(value, (message) => describeDecodeFailure(patch, current(), value, message));
+  });
 }
 
-export interface ApplyViewOptions<T extends ApiObject> extends Omit<ApplyOptions<T>, "part"> {
-  readonly view: SubresourceView<T>;
-}
-
-/** An apply never creates an object through a view. */
+/** An apply through a view never creates an object. */
 export async function applyView<T extends ApiObject>(
   registry: Registry<T>,
   scope: Scope,
@@ -64,11 +65,10 @@ export async function applyView<T extends ApiObject>(
   const { kind } = registry;
   const { view } = options;
   checkConfiguration(view.kind, view.kind.group, configuration);
-  const identity = { apiVersion: formatApiVersion(scope.group, kind.version), kind: kind.kind };
   const { prepareForUpdate, validate, validateUpdate, warnings } = kind.strategy;
-  const part: SubresourceStrategy<T> = {
+  const subresourceStrategy: SubresourceStrategy<T> = {
     prepareForUpdate: (next, previous, now) => {
-      checked(registry, scope, name, view.toView(next), previous, view);
+      checkView({ registry, scope, name }, view, view.toView(next), previous);
       return prepareForUpdate?.(next, previous, now) ?? next;
     },
     validateUpdate: (next, previous) => [
@@ -77,45 +77,41 @@ export async function applyView<T extends ApiObject>(
     ],
     warnings: (next, previous) => warnings?.(next, previous) ?? [],
   };
-  const wanted = { ...identity, ...view.configurationFromView(configuration) };
-  return view.toView((await apply(registry, scope, name, wanted, { ...options, subresourceStrategy: part })).object);
+  const typeMeta = { apiVersion: formatApiVersion(scope.group, kind.version), kind: kind.kind };
+  const objectConfiguration = { ...typeMeta, ...view.configurationFromView(configuration) };
+  const { object } = await apply(registry, scope, name, objectConfiguration, { ...options, subresourceStrategy });
+  return view.toView(object);
 }
 
-async function changeView<T extends ApiObject>(
-  registry: Registry<T>,
-  scope: Scope,
-  name: string,
-  wanted: (shown: ApiObject) => ApiObject,
-  options: ViewOptions<T>,
+async function updateThroughView<T extends ApiObject>(
+  { registry, scope, name, options }: WriteRequest<T>,
+  view: SubresourceView<T>,
+  change: (view: ApiObject) => ApiObject,
 ): Promise<ApiObject> {
-  const { view } = options;
-  const next: UpdateFunction<T> = async (previous, allocate) => {
-    const shown = checked(registry, scope, name, setName(wanted(view.toView(previous)), name), previous, view);
-    const writer = { ...options, untimed: true };
-    const object = await trackManagedFields(registry, scope, view.fromView(previous, shown), previous, writer);
-    return await revised(registry, scope, object, previous, options, allocate);
+  const request = { registry, scope, name, options, hasDefaults: true };
+  const update: UpdateFunction<T> = (previous, store) => {
+    const changed = checkView(request, view, checkName(change(view.toView(previous)), name), previous);
+    return pipeline(request, view.fromView(previous, changed))(previous, store);
   };
-  return view.toView(await guaranteedUpdate(registry, scope, name, next, options));
+  return view.toView(await guaranteedUpdate(request, update));
 }
 
-/** Throws 400, 409 or 422 for what cannot stand for the object. */
-function checked<T extends ApiObject>(
-  registry: Registry<T>,
-  scope: Scope,
-  name: string,
-  shown: ApiObject,
-  previous: T,
+/** Throws a 400, 409 or 422 for a view that the object cannot have. */
+function checkView<T extends ApiObject>(
+  { registry, scope, name }: Pick<WriteRequest<T>, "registry" | "scope" | "name">,
   { kind }: SubresourceView<T>,
+  changed: ApiObject,
+  previous: T,
 ): ApiObject {
-  const { namespace, uid } = metadataOf(shown);
+  const { namespace, uid } = metadataOf(changed);
   if (namespace && namespace !== metadataOf(previous).namespace) {
     throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
   }
-  const errors = kind.strategy.validate?.(shown) ?? [];
+  const errors = kind.strategy.validate?.(changed) ?? [];
   if (errors.length > 0) throw invalid({ group: kind.group, resource: kind.kind, name }, errors, renderFieldError);
   if (uid && uid !== metadataOf(previous).uid) {
     const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${metadataOf(previous).uid}`;
     throw conflict(registry.subject(scope, name), why);
   }
-  return shown;
+  return changed;
 }

@@ -2,24 +2,24 @@
 import t from "tap";
 import { AdmissionChain } from "../../admission/chain/chain.ts";
 import type { AdmissionPlugin, Operation } from "../../admission/chain/plugin.ts";
-import type { Deployment } from "../../api/apps/deployment/schema.ts";
 import { deploymentKind } from "../../api/apps/deployment/kind.ts";
-import type { ConfigMap } from "../../api/core/config-map/schema.ts";
+import type { Deployment } from "../../api/apps/deployment/schema.ts";
 import { configMapKind } from "../../api/core/config-map/kind.ts";
+import type { ConfigMap } from "../../api/core/config-map/schema.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { forbidden } from "../../api/status.ts";
 import { alice } from "../../testing/admission/admission-fixture.ts";
 import { fixture, refusal } from "../../testing/registry/registry-fixture.ts";
-import type { Admission } from "./admission.ts";
+import { forbidPrivileged } from "../allow-privileged.ts";
 import { create } from "../create.ts";
 import { remove } from "../delete.ts";
 import { deleteCollection } from "../delete-collection.ts";
 import { get } from "../get.ts";
-import { createObjectWriter, createObjectReader } from "../object-access.ts";
+import { createObjectReader, createObjectWriter } from "../object-access.ts";
 import { patch } from "../patch.ts";
-import { forbidPrivileged } from "../allow-privileged.ts";
-import { update } from "../update.ts";
 import { updateView } from "../subresources/view.ts";
+import { update } from "../update.ts";
+import type { Admission } from "./request.ts";
 
 function admissionOf(kind: unknown, name: string, ...plugins: readonly AdmissionPlugin[]): Admission {
   const of = kind as Kind;

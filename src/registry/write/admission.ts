@@ -1,47 +1,58 @@
-/** How the verbs ask the plugins: they have a word before a kind's own rules see an object, and one after them. */
-import type { AdmissionContext, AdmissionChain } from "../../admission/chain/chain.ts";
+/** The admission plugins of a write: mutating ones before the strategy, validating ones after it. */
 import type { ApiObject } from "../../api/kind.ts";
+import type { MaybePromise } from "../../std/async/maybe-promise.ts";
+import { andThen } from "../../std/async/maybe-promise.ts";
 import { readManagers } from "../managed-fields/entries.ts";
-import type { WriteOptions } from "../registry.ts";
-import { metadataOf, withMetadata } from "./prepare.ts";
+import { metadataOf, withMetadata } from "./object-metadata.ts";
+import type { WriteOptions, WriteRequest } from "./request.ts";
 
-/** One request's way to the plugins; `about` is what the verbs do not know of it. */
-export interface Admission {
-  readonly chain: AdmissionChain;
-  readonly context: AdmissionContext;
-}
+type AdmissionRequest<T extends ApiObject> = Pick<WriteRequest<T>, "options">;
 
-/** Resolves with what the plugins make of the object. Throws what they forbid. */
-export async function runMutatingAdmission<T extends ApiObject>(
+/** Resolves with the object as the plugins changed it. Throws when a plugin denies the request. */
+export function runMutatingAdmission<T extends ApiObject>(
+  { options }: AdmissionRequest<T>,
   object: T,
   previous: T | undefined,
-  { admission, warn }: WriteOptions,
-): Promise<T> {
+): MaybePromise<T> {
+  const { admission, view, warn } = options;
   if (admission === undefined) return object;
-  const { chain, context: about } = admission;
-  const operation = previous === undefined ? "CREATE" : "UPDATE";
-  const next = await chain.mutate(about, operation, object, previous);
-  return next === object ? object : keepReadableManagedFields(next, object, warn);
+  const { chain, context } = admission;
+  if (previous === undefined) {
+    return andThen(chain.mutate(context, "CREATE", object), (next) => keepReadableManagedFields(next, object, warn));
+  }
+  if (view === undefined) {
+    const mutated = chain.mutate(context, "UPDATE", object, previous);
+    return andThen(mutated, (next) => keepReadableManagedFields(next, object, warn));
+  }
+  const sent = view.toView(object);
+  const mutated = chain.mutate(context, "UPDATE", sent, view.toView(previous));
+  return andThen(mutated, (next) => view.fromView(object, keepReadableManagedFields(next, sent, warn)));
 }
 
-/** Throws what the plugins forbid. */
-export async function runValidatingAdmission<T extends ApiObject>(
+/** Throws when a plugin denies the request. */
+export function runValidatingAdmission<T extends ApiObject>(
+  { options }: AdmissionRequest<T>,
   object: T,
   previous: T | undefined,
-  { admission }: WriteOptions,
-): Promise<void> {
-  await admission?.chain.validate(admission.context, previous === undefined ? "CREATE" : "UPDATE", object, previous);
+): MaybePromise<void> {
+  const { admission, view } = options;
+  if (admission === undefined) return;
+  const { chain, context } = admission;
+  if (previous === undefined) return chain.validate(context, "CREATE", object);
+  if (view === undefined) return chain.validate(context, "UPDATE", object, previous);
+  return chain.validate(context, "UPDATE", view.toView(object), view.toView(previous));
 }
 
-/** Throws what the plugins forbid about deleting the object. */
+/** Throws when a plugin denies that the object is deleted. */
 export async function runDeleteAdmission(previous: ApiObject, { admission }: WriteOptions): Promise<void> {
   if (admission === undefined) return;
   await admission.chain.mutate(admission.context, "DELETE", undefined, previous);
   await admission.chain.validate(admission.context, "DELETE", undefined, previous);
 }
 
-/** A plugin that spoils the book of who manages what does not get its way, and the client is told. */
+/** Restores managedFields that a plugin left invalid, with a warning. */
 function keepReadableManagedFields<T extends ApiObject>(next: T, before: T, warn: WriteOptions["warn"]): T {
+  if (next === before) return next;
   const { managedFields: entries } = metadataOf(next);
   const { managedFields: kept } = metadataOf(before);
   if (entries === kept || readManagers(entries) !== undefined) return next;

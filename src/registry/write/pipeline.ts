@@ -1,30 +1,42 @@
 import type { ApiObject } from "../../api/kind.ts";
+import { trackManagedFields } from "../managed-fields/track-managed-fields.ts";
 import { runMutatingAdmission, runValidatingAdmission } from "./admission.ts";
-import type { Allocate } from "./allocation.ts";
-import type { Registry, Scope } from "../registry.ts";
-import { AFTER_ADMISSION, dedupOwnerReferences, type RevisionOptions, updated } from "./prepare.ts";
+import { allocate } from "./allocation.ts";
+import { applyDefaults } from "./apply-defaults.ts";
+import { AFTER_ADMISSION, dedupOwnerReferences } from "./owner-references.ts";
+import { prepareForCreate, prepareForUpdate } from "./prepare.ts";
+import type { WriteRequest } from "./request.ts";
+import type { StoreStep } from "./store.ts";
+import { setSystemMetadata } from "./system-metadata.ts";
+import { keepUnchangedTimes } from "./unchanged-times.ts";
+import { validate } from "./validate.ts";
+
+/** Runs the steps for one state of the stored object; `previous` is undefined for a create. */
+export type Attempt<T> = (previous: T | undefined, store: StoreStep<T>) => Promise<T>;
 
 /**
- * The object to be written where there was `previous`: what plugins make of what the client sent, with what the server
- * keeps and the kind's rules make of that, checked by all of them. Throws 400, 403, 409 or 422.
+ * The steps of every write, in the order of Kubernetes' API server; a create has no previous object. Update, patch and
+ * apply run the attempt inside `guaranteedUpdate`, once for each state of the stored object. A create with
+ * `generateName` runs the steps inside `store` once for each name, so plugins run once and see no generated name.
  */
-export async function revised<T extends ApiObject>(
-  registry: Registry<T>,
-  scope: Scope,
-  sent: T,
-  previous: T,
-  options: RevisionOptions<T>,
-  allocate: Allocate<T> | undefined,
-): Promise<T> {
-  const { view } = options;
-  const changed =
-    view === undefined
-      ? await runMutatingAdmission(sent, previous, options)
-      : view.fromView(sent, await runMutatingAdmission(view.toView(sent), view.toView(previous), options));
-  const admitted = dedupOwnerReferences(changed, options, AFTER_ADMISSION);
-  await options.checkEscalation?.(scope, admitted, previous);
-  const next = await updated(registry, scope, admitted, previous, options, allocate);
-  if (view === undefined) await runValidatingAdmission(next, previous, options);
-  else await runValidatingAdmission(view.toView(next), view.toView(previous), options);
-  return next;
+export function pipeline<T extends ApiObject>(request: WriteRequest<T>, sent: T): Attempt<T> {
+  const desired = dedupOwnerReferences(request, applyDefaults(request, sent));
+  return async (previous, store) => {
+    const { scope, options } = request;
+    const tracked = await trackManagedFields(request, desired, previous);
+    const mutated = await runMutatingAdmission(request, tracked, previous);
+    const admitted = dedupOwnerReferences(request, mutated, AFTER_ADMISSION);
+    await options.checkEscalation?.(scope, admitted, previous);
+    return await store(admitted, async (allocator) => {
+      const identified = setSystemMetadata(request, admitted, previous);
+      // Before the strategy, as in Kubernetes (BeginCreate, BeginUpdate).
+      const allocated = await allocate(request, identified, previous, allocator);
+      const prepared =
+        previous === undefined ? prepareForCreate(request, allocated) : prepareForUpdate(request, allocated, previous);
+      validate(request, prepared, previous);
+      if (previous === undefined) await options.authorizeCreate?.();
+      await runValidatingAdmission(request, prepared, previous);
+      return previous === undefined ? prepared : keepUnchangedTimes(prepared, previous);
+    });
+  };
 }

@@ -2,9 +2,10 @@
 import { builtinScheme } from "../../api/builtin.ts";
 import { type Status, StatusError } from "../../api/status.ts";
 import { Registries } from "../../registry/registries.ts";
-import type { RegistryDeps, Scope } from "../../registry/registry.ts";
-import { silentLogger } from "../../std/log/logger.ts";
+import type { RegistryDeps } from "../../registry/registry.ts";
+import type { Scope } from "../../registry/scope.ts";
 import { seededRandom } from "../../std/crypto/random.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { createMemoryStore } from "../../storage/memory.ts";
 import type { Store } from "../../storage/store.ts";
 import { FakeClock } from "../std/fake-clock.ts";

@@ -1,7 +1,7 @@
 /** For tests of this room: registries whose services get addresses of given blocks, and ports of a small range. */
 import { endpointsKind } from "../../api/core/endpoints/kind.ts";
-import type { Service } from "../../api/core/service/schema.ts";
 import { serviceKind } from "../../api/core/service/kind.ts";
+import type { Service } from "../../api/core/service/schema.ts";
 import { ipAddressKind } from "../../api/networking/ip-address/kind.ts";
 import { serviceCIDRKind } from "../../api/networking/service-cidr/kind.ts";
 import { create } from "../../registry/create.ts";

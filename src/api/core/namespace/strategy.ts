@@ -28,4 +28,5 @@ export const namespaceStrategy: Strategy<Namespace> = {
     ...(object.spec?.finalizers ?? []).flatMap((finalizer) => validateFinalizer(finalizer, "spec.finalizers")),
     ...validatePodSecurityLabels(object.metadata?.labels, previous?.metadata?.labels),
   ],
+  hasSpecFinalizers: ({ spec }) => (spec?.finalizers ?? []).length > 0,
 };

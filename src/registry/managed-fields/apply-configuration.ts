@@ -1,0 +1,149 @@
+/** What server-side apply makes of the stored object and a configuration: the merged object with its managedFields. */
+import type { ApiObject, Kind } from "../../api/kind.ts";
+import { formatApiVersion, parseApiVersion } from "../../api/scheme.ts";
+import { badRequest, StatusError } from "../../api/status.ts";
+import { difference, isEmptySet, setOfPaths } from "../../schema/apply/field-set.ts";
+import { apply as applyFields, type Conflict, ConflictError, type ManagedFields } from "../../schema/apply/managers.ts";
+import { IdentityError, shapeOf } from "../../schema/apply/shape.ts";
+import { ShapeError, validateTyped } from "../../schema/apply/typed-validation.ts";
+import { decode } from "../../schema/decode/decode.ts";
+import { isPlainObject } from "../../schema/value/plain-object.ts";
+import { checkName, setNamespace } from "../write/name-and-namespace.ts";
+import { metadataOf } from "../write/object-metadata.ts";
+import type { WriteOptions, WriteRequest } from "../write/request.ts";
+import { applyConflict } from "./apply-conflict.ts";
+import type { Conversions } from "./conversions.ts";
+import { identityOf, type Manager, readManagers, versionOf, withManagedFields, writeManagers } from "./entries.ts";
+import { KUBECTL, lastAppliedFields, withLastApplied } from "./last-applied.ts";
+import { managerContext, managersAfterUpdate, newManager, toFieldsValue } from "./track-managed-fields.ts";
+
+export interface ApplyOptions<T extends ApiObject = ApiObject> extends WriteOptions<T> {
+  readonly fieldManager: string;
+  /** Takes conflicting fields from the managers that own them. */
+  readonly force: boolean;
+  /** Called once the configuration is merged without conflicts, before the write; may throw to reject it. */
+  readonly onMerged?: () => void;
+}
+
+export interface ApplyRequest<T extends ApiObject> extends WriteRequest<T> {
+  readonly options: ApplyOptions<T>;
+}
+
+/** The applied object as JSON; it has only the fields that its manager wants. */
+export type Configuration = Readonly<Record<string, unknown>>;
+
+/** Owns the fields of an object without managedFields when it is first applied. */
+const BEFORE_FIRST = "before-first-apply";
+
+/** `previous` is undefined when there is no stored object. Throws a 400, 409 or 500. */
+export function mergeConfiguration<T extends ApiObject>(
+  request: ApplyRequest<T>,
+  configuration: Configuration,
+  previous: T | undefined,
+  conversions?: Conversions,
+): T {
+  const { registry, scope, name, options } = request;
+  checkConfiguration(registry.kind, scope.group, configuration);
+  const live = previous ?? ({} as T);
+  const managers = liveManagers(request, live, conversions);
+  const { value, managers: after } = mergeFields(request, configuration, live, managers, conversions);
+  options.onMerged?.();
+  const object = value === undefined ? live : objectFromJson(registry.kind, value);
+  const entries = writeManagers(setApplyTime(request, after, value === undefined ? managers : undefined));
+  const annotated = options.fieldManager === KUBECTL ? withLastApplied(object, configuration) : object;
+  return setNamespace(request, withManagedFields(checkName(annotated, name), entries));
+}
+
+/** Throws a 400 for a configuration of another kind; a 500, as Kubernetes does, for one that does not fit the schema. */
+export function checkConfiguration(expected: Kind, group: string, configuration: Configuration): void {
+  const { apiVersion = "", kind = "", metadata } = configuration;
+  const expectedVersion = versionOf(formatApiVersion(group, expected.version));
+  if (kind !== expected.kind || typeof apiVersion !== "string" || versionOf(apiVersion) !== expectedVersion) {
+    const { group, version } = parseApiVersion(String(apiVersion)) ?? { group: "", version: "" };
+    throw badRequest(`invalid object type: ${group}/${version}, Kind=${String(kind)}`);
+  }
+  if (isPlainObject(metadata) && metadata.managedFields !== undefined && metadata.managedFields !== null) {
+    throw badRequest("metadata.managedFields must be nil");
+  }
+  try {
+    validateTyped(shapeOf(expected.schema), configuration);
+  } catch (error) {
+    if (!(error instanceof ShapeError)) throw error;
+    const { name = "", namespace = "" } = isPlainObject(metadata) ? metadata : {};
+    const { group, version } = parseApiVersion(apiVersion)!;
+    const what = `${String(namespace)}/${String(name)}; ${group}/${version}, Kind=${kind}`;
+    throw new StatusError(500, "", `failed to create typed patch object (${what}): ${error.message}`);
+  }
+}
+
+/** The managers of the stored object; `before-first-apply` owns all fields of an object without managedFields. */
+function liveManagers<T extends ApiObject>(
+  request: ApplyRequest<T>,
+  live: T,
+  conversions: Conversions | undefined,
+): ManagedFields<Manager> {
+  const managers = readManagers(metadataOf(live).managedFields);
+  if (managers === undefined) throw new StatusError(500, "", "failed to decode managed fields");
+  if (managers.size > 0) return managers;
+  const first = { fieldManager: BEFORE_FIRST, omitTime: false, conversions };
+  return managersAfterUpdate(request, managers, {} as T, live, first);
+}
+
+/** `value` is undefined when the object does not change. */
+function mergeFields<T extends ApiObject>(
+  request: ApplyRequest<T>,
+  configuration: Configuration,
+  live: T,
+  managers: ManagedFields<Manager>,
+  conversions: Conversions | undefined,
+): { readonly value: unknown; readonly managers: ManagedFields<Manager> } {
+  const { fieldManager, force } = request.options;
+  const manager = newManager(request, "Apply", fieldManager);
+  const context = managerContext(request, managers, live, manager, conversions);
+  // Objects in memory have no kind and apiVersion.
+  const { apiVersion: _, kind: __, ...fields } = configuration;
+  try {
+    return applyFields(context, fields, force);
+  } catch (error) {
+    if (error instanceof IdentityError) throw new StatusError(500, "", error.message);
+    if (!(error instanceof ConflictError)) throw error;
+    // kubectl owns what it applied on the client side.
+    const { kind } = request.registry;
+    const left = fieldManager === KUBECTL ? withoutLastApplied(kind, live, manager, error.conflicts) : error.conflicts;
+    if (left.length > 0) throw applyConflict(left, managers);
+    return applyFields(context, fields, true);
+  }
+}
+
+function withoutLastApplied<T extends ApiObject>(
+  kind: Kind<T>,
+  live: T,
+  { apiVersion }: Manager,
+  conflicts: readonly Conflict[],
+): readonly Conflict[] {
+  const value = { ...(toFieldsValue(kind, live) as object), apiVersion, kind: kind.kind };
+  const applied = lastAppliedFields(shapeOf(kind.schema), value, metadataOf(live).annotations, apiVersion);
+  if (applied === undefined) return conflicts;
+  return conflicts.filter(({ path }) => !isEmptySet(difference(setOfPaths(path), applied)));
+}
+
+function objectFromJson<T extends ApiObject>({ schema }: Kind<T>, value: unknown): T {
+  const { value: object, errors } = decode(schema, value ?? {}, { unknownFields: "drop" });
+  const error = errors[0];
+  if (error !== undefined) throw new StatusError(500, "", error.message);
+  const { kind: _kind, apiVersion: _apiVersion, ...rest } = object as ApiObject;
+  return rest as T;
+}
+
+/** Sets the time of the applier's entry; when nothing changed, to that in `unchanged`. */
+function setApplyTime<T extends ApiObject>(
+  request: ApplyRequest<T>,
+  managers: ManagedFields<Manager>,
+  unchanged: ManagedFields<Manager> | undefined,
+): ManagedFields<Manager> {
+  const identity = identityOf(newManager(request, "Apply", request.options.fieldManager));
+  const applier = managers.get(identity);
+  if (applier === undefined) return managers;
+  const time = unchanged ? unchanged.get(identity)?.time : request.registry.timestamp();
+  return new Map(managers).set(identity, { ...applier, time });
+}

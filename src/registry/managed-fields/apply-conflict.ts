@@ -1,0 +1,35 @@
+/** The 409 of server-side apply: a cause for each field that another manager owns. */
+import { StatusError } from "../../api/status.ts";
+import type { Conflict, ManagedFields } from "../../schema/apply/managers.ts";
+import { formatPath } from "../../schema/apply/path-element.ts";
+import type { Manager } from "./entries.ts";
+
+export function applyConflict(conflicts: readonly Conflict[], managers: ManagedFields<Manager>): StatusError {
+  const causes = conflicts.map(({ manager, path }) => ({
+    reason: "FieldManagerConflict",
+    message: `conflict with ${formatManager(managers.get(manager))}`,
+    field: formatPath(path),
+  }));
+  return new StatusError(409, "Conflict", conflictMessage(conflicts, managers), { details: { causes } });
+}
+
+function conflictMessage(conflicts: readonly Conflict[], managers: ManagedFields<Manager>): string {
+  const [first] = conflicts;
+  if (conflicts.length === 1 && first !== undefined) {
+    const who = formatManager(managers.get(first.manager));
+    return `Apply failed with 1 conflict: conflict with ${who}: ${formatPath(first.path)}`;
+  }
+  const byManager = Map.groupBy(conflicts, ({ manager }) => manager);
+  const texts = [...byManager.keys()].sort().map((manager) => {
+    const paths = byManager.get(manager)!.map(({ path }) => `- ${formatPath(path)}`);
+    return [`conflicts with ${formatManager(managers.get(manager))}:`, ...paths].join("\n");
+  });
+  return `Apply failed with ${conflicts.length} conflicts: ${texts.join("\n")}`;
+}
+
+function formatManager(manager: Manager | undefined): string {
+  if (manager === undefined) return '""';
+  const { manager: name, operation, apiVersion, subresource } = manager;
+  const through = subresource === "" ? "" : ` with subresource ${JSON.stringify(subresource)}`;
+  return `${JSON.stringify(name)}${through}${operation === "Update" ? ` using ${apiVersion}` : ""}`;
+}

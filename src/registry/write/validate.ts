@@ -1,0 +1,58 @@
+import type { ApiObject, Kind } from "../../api/kind.ts";
+import {
+  validateObjectMeta,
+  validateObjectMetaContent,
+  validateObjectMetaUpdate,
+} from "../../api/meta/validation/object-meta.ts";
+import { invalid } from "../../api/status.ts";
+import { type FieldError, renderFieldError } from "../../schema/validation/field-error.ts";
+import { validateWithRatcheting } from "../../schema/validation/ratcheting.ts";
+import { validate as validateSchema } from "../../schema/validation/validate.ts";
+import { metadataOf } from "./object-metadata.ts";
+import type { WriteRequest } from "./request.ts";
+
+/** Validates by metadata, schema, strategy and cluster policy, in this order; then warns. Throws a 422. */
+export function validate<T extends ApiObject>(request: WriteRequest<T>, object: T, previous: T | undefined): void {
+  const { registry, scope, options } = request;
+  const errors = previous === undefined ? createErrors(request, object) : updateErrors(request, object, previous);
+  if (errors.length > 0) {
+    throw invalid(registry.kindSubject(scope, metadataOf(object).name ?? ""), errors, renderFieldError);
+  }
+  const { warn } = options;
+  if (warn === undefined) return;
+  if (previous === undefined) warn(registry.kind.strategy.warnings?.(object, undefined) ?? []);
+  else warn((options.subresourceStrategy ?? registry.kind.strategy).warnings?.(object, previous) ?? []);
+}
+
+function createErrors<T extends ApiObject>({ registry }: WriteRequest<T>, object: T): readonly FieldError[] {
+  const { kind, deps } = registry;
+  return [
+    ...validateObjectMeta(metadataOf(object), kind),
+    ...validateSchema(kind.schema, object),
+    ...(kind.strategy.validate?.(object) ?? []),
+    ...(deps.validatePolicy?.(kind, object, undefined) ?? []),
+  ];
+}
+
+function updateErrors<T extends ApiObject>(
+  { registry, options }: WriteRequest<T>,
+  object: T,
+  previous: T,
+): readonly FieldError[] {
+  const { kind, deps } = registry;
+  const { subresourceStrategy } = options;
+  return [
+    ...metadataErrors(object, previous, kind),
+    ...validateWithRatcheting(kind.schema, object, previous),
+    ...(subresourceStrategy === undefined ? (kind.strategy.validate?.(object, previous) ?? []) : []),
+    ...((subresourceStrategy ?? kind.strategy).validateUpdate?.(object, previous) ?? []),
+    ...(deps.validatePolicy?.(kind, object, previous) ?? []),
+  ];
+}
+
+/** Kubernetes validates metadata twice on update, in the generic registry and in each kind: both report their errors. */
+function metadataErrors(object: ApiObject, previous: ApiObject, kind: Kind): readonly FieldError[] {
+  const content = validateObjectMetaContent(metadataOf(object), kind);
+  const change = validateObjectMetaUpdate(object, previous);
+  return [...content, ...change, ...change, ...content];
+}
