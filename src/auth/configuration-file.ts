@@ -1,37 +1,37 @@
-/** A file with one of Kubernetes' configuration kinds: one document, nothing in it unknown, nothing said twice. */
+/** Reads a file with one of Kubernetes' configuration kinds: one document, no unknown fields and no duplicates. */
 import { decode } from "../schema/decode/decode.ts";
-import { type FieldError, renderFieldError } from "../schema/validation/field-error.ts";
 import type { Infer, ObjectSchema } from "../schema/schema.ts";
+import { type FieldError, renderFieldError } from "../schema/validation/field-error.ts";
 import { parseYaml, type YamlDocument } from "../schema/yaml/yaml.ts";
 
-export interface ConfigDocumentKind<S extends ObjectSchema, V> {
+export interface ConfigurationKind<S extends ObjectSchema, V> {
   readonly kind: string;
-  /** In the order in which they are offered; each is known under every spelling of the group. */
+  /** Accepted versions, newest first. All aliases of the group are accepted. */
   readonly versions: readonly string[];
   readonly schema: S;
-  /** What is wrong with it, or what it means. */
+  /** Validates the value, or converts it. */
   readonly read: (value: Infer<S>) => { readonly errors: readonly FieldError[] } | { readonly value: V };
 }
 
-/** The project's spelling, Kubernetes', and what one becomes of the other where spellings are only exchanged. */
+/** The project's group, Kubernetes' group, and what the project's group becomes where only the suffix is replaced. */
 const GROUPS = ["apiserver.svc.io", "apiserver.config.k8s.io", "apiserver.k8s.io"];
 
-/** Throws one sentence that names the file, and with every mistake its line. */
-export function readConfigDocument<S extends ObjectSchema, V>(
+/** Throws an error in one sentence that names the file, and the line of each mistake. */
+export function readConfigurationFile<S extends ObjectSchema, V>(
   path: string,
   text: string,
-  { kind, versions, schema, read }: ConfigDocumentKind<S, V>,
+  { kind, versions, schema, read }: ConfigurationKind<S, V>,
 ): V {
-  const document = documentOf(path, text);
+  const document = parseDocument(path, text);
   const at = (field: string): string => {
     const line = lineOf(document, field);
     return line === undefined ? path : `${path}:${line}`;
   };
   const members = document.value as { readonly apiVersion?: unknown; readonly kind?: unknown };
-  const known = versions.flatMap((version) => GROUPS.map((group) => `${group}/${version}`));
-  if (members.kind !== kind || !known.includes(String(members.apiVersion))) {
+  const accepted = versions.flatMap((version) => GROUPS.map((group) => `${group}/${version}`));
+  if (members.kind !== kind || !accepted.includes(String(members.apiVersion))) {
     const found = `${JSON.stringify(members.apiVersion ?? "")} and ${JSON.stringify(members.kind ?? "")}`;
-    throw new Error(`Cannot load ${at("kind")}: expected apiVersion: ${known[0]} and kind: ${kind}, found ${found}`);
+    throw new Error(`Cannot load ${at("kind")}: expected apiVersion: ${accepted[0]} and kind: ${kind}, found ${found}`);
   }
   const { value, unknown, errors } = decode(schema, document.value);
   const problems = [
@@ -47,7 +47,7 @@ export function readConfigDocument<S extends ObjectSchema, V>(
   throw new Error(`Cannot load ${problems.join("; ")}`);
 }
 
-function documentOf(path: string, text: string): YamlDocument {
+function parseDocument(path: string, text: string): YamlDocument {
   let documents: readonly YamlDocument[];
   try {
     documents = parseYaml(text).filter(({ value }) => value !== undefined && value !== null);
@@ -56,14 +56,14 @@ function documentOf(path: string, text: string): YamlDocument {
   }
   const [document, ...more] = documents;
   if (document === undefined) throw new Error(`Cannot load ${path}: the file is empty`);
-  if (more.length > 0) throw new Error(`Cannot load ${path}: the file holds more than one document`);
+  if (more.length > 0) throw new Error(`Cannot load ${path}: the file has more than one document`);
   if (typeof document.value !== "object" || Array.isArray(document.value)) {
-    throw new Error(`Cannot load ${path}: it holds no mapping`);
+    throw new Error(`Cannot load ${path}: it is not a mapping`);
   }
   return document;
 }
 
-/** Of the field, or of the nearest one around it. */
+/** The line of the field, or of its nearest ancestor. */
 function lineOf(document: YamlDocument, field: string): number | undefined {
   if (field === "") return undefined;
   const outer = field.slice(0, Math.max(field.lastIndexOf("."), field.lastIndexOf("["), 0));

@@ -2,7 +2,7 @@
 import { setImmediate } from "node:timers/promises";
 import t from "tap";
 import { defaultConfig } from "../../apiserver/config/default-config.ts";
-import { makeRequest as makeSigningRequest } from "../../auth/pki/certificate-signing.ts";
+import { createCertificateRequest as makeSigningRequest } from "../../auth/pki/certificate-signing.ts";
 import type { UserInfo } from "../../auth/user.ts";
 import { type Answer, type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
 import { makeCertificate } from "../../testing/http/test-certificates.ts";

@@ -7,8 +7,8 @@ import { nodeKind } from "../../api/core/node/kind.ts";
 import { defaultConfig } from "../../apiserver/config/default-config.ts";
 import { BOOTSTRAP_GROUP } from "../../apiserver/control-plane/node-bootstrap.ts";
 import { createApiServer } from "../../apiserver/server.ts";
-import { makeCa } from "../../auth/pki/certificate-authority.ts";
-import { makeRequest, type RequestSubject } from "../../auth/pki/certificate-signing.ts";
+import { createCa } from "../../auth/pki/certificate-authority.ts";
+import { createCertificateRequest, type RequestSubject } from "../../auth/pki/certificate-signing.ts";
 import { writeKeyPair } from "../../auth/pki/key-pair.ts";
 import type { UserInfo } from "../../auth/user.ts";
 import { createClient } from "../../client/api-client.ts";
@@ -30,7 +30,7 @@ const node = (name: string): UserInfo => ({
 
 const directory = fileDirectory(t);
 const files = { certFile: join(directory, "ca.crt"), keyFile: join(directory, "ca.key") };
-const ca = await makeCa("test-ca", 10, Date.now());
+const ca = await createCa("test-ca", 10, Date.now());
 await writeKeyPair(files, ca);
 
 const { server } = await createApiServer(
@@ -50,7 +50,7 @@ const as = (user: UserInfo): Client =>
 const admin = as({ name: "admin", uid: "", groups: ["system:masters"], extra: {} });
 
 async function ask(user: UserInfo, signerName: string, subject: RequestSubject, usages: readonly string[]) {
-  const { request } = await makeRequest(subject);
+  const { request } = await createCertificateRequest(subject);
   const spec = { request: Buffer.from(request).toString("base64"), signerName, usages } as const;
   const made = await as(user).create(kind, { metadata: { generateName: "r-" }, spec } as CertificateSigningRequest);
   return made.metadata?.name ?? "";

@@ -1,5 +1,5 @@
 /** Real kubectls, and who may do what: asked, granted, proved, approved and limited. Texts are Kubernetes' own. */
-import { makeRequest } from "../../auth/pki/certificate-signing.ts";
+import { createCertificateRequest } from "../../auth/pki/certificate-signing.ts";
 import { type Said, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 /** The whole of what is said, by lines. Blanks stand for as many as there are, `…` for the rest of a word. */
@@ -424,7 +424,7 @@ spec:
   - {type: PersistentVolumeClaim, min: {storage: 1Gi}}
 `;
 
-const request = Buffer.from((await makeRequest({ commonName: "jo", organizations: [] })).request).toString("base64");
+const request = Buffer.from((await createCertificateRequest({ commonName: "jo", organizations: [] })).request).toString("base64");
 const signing = (name: string): string => `apiVersion: certificates.k8s.io/v1
 kind: CertificateSigningRequest
 metadata: {name: ${name}}

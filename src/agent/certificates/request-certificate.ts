@@ -1,4 +1,4 @@
-/** Asks the API server for a certificate, and waits until somebody has approved and signed it. */
+/** Creates a CertificateSigningRequest and waits until it is approved and signed. */
 import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request/schema.ts";
 import { certificateSigningRequestKind as kind } from "../../api/certificates/certificate-signing-request/kind.ts";
 import type { RequestSubject } from "../../auth/pki/certificate-signing.ts";
@@ -22,8 +22,8 @@ export async function requestCertificate({
   usage,
   signal,
 }: CertificateRequestOptions): Promise<KeyPair> {
-  // Making keys loads a library that an agent with certificates does not need.
-  const { makeRequest } = await import("../../auth/pki/certificate-signing.ts");
+  // Key generation loads a library that an agent with a certificate does not need.
+  const { createCertificateRequest: makeRequest } = await import("../../auth/pki/certificate-signing.ts");
   const { request, key } = await makeRequest(subject);
   const spec = {
     request: Buffer.from(request).toString("base64"),
@@ -58,10 +58,10 @@ async function waitForCertificate(client: Client, name: string, signal: AbortSig
   } finally {
     stop.abort();
   }
-  throw new Error(`nobody has answered the request ${name} yet`);
+  throw new Error(`the request ${name} is not signed yet`);
 }
 
-/** The certificate in PEM. Throws when there will be none. */
+/** The certificate in PEM. Throws when the request was denied or failed. */
 function readCertificate({ metadata, status }: CertificateSigningRequest): string | undefined {
   for (const { type, reason = "", message = "" } of status?.conditions ?? []) {
     if (type !== "Denied" && type !== "Failed") continue;

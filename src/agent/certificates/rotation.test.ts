@@ -2,7 +2,7 @@ import { lstatSync, readdirSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import type { KeyPair } from "../../auth/pki/key-pair.ts";
-import { issueCertificate, makeCa } from "../../auth/pki/certificate-authority.ts";
+import { issueCertificate, createCa } from "../../auth/pki/certificate-authority.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { seededRandom } from "../../std/crypto/random.ts";
@@ -13,7 +13,7 @@ import { rotateCertificate } from "./rotation.ts";
 const START = Date.UTC(2026, 0, 1);
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
-const ca = await makeCa("ca", 4000, START - 400 * DAY);
+const ca = await createCa("ca", 4000, START - 400 * DAY);
 const certificate = (days: number, now: number): Promise<KeyPair> =>
   issueCertificate(ca, { commonName: "n", usages: ["client"], days }, now);
 

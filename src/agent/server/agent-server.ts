@@ -114,7 +114,7 @@ async function servingPair({ config, clock, ips }: AgentServerOptions): Promise<
   const kept = await readKeyPair(files);
   if (kept !== undefined) return kept;
   const now = clock.now();
-  const { issueCertificate, makeCa } = await import("../../auth/pki/certificate-authority.ts");
+  const { issueCertificate, createCa: makeCa } = await import("../../auth/pki/certificate-authority.ts");
   const ca = await makeCa(`${config.nodeName}-ca`, CERTIFICATE_DAYS, now);
   const names = [...new Set([config.nodeName, hostname(), "localhost", "127.0.0.1", ...ips])];
   const pair = await issueCertificate(

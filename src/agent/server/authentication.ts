@@ -3,11 +3,11 @@ import { readFile } from "node:fs/promises";
 import { tokenReviewKind } from "../../api/authentication/review-kinds.ts";
 import type { TokenReviewStatus } from "../../api/authentication/token-review.ts";
 import { StatusError } from "../../api/status.ts";
-import { Passing } from "../../auth/webhook/retry.ts";
+import { RetryableError } from "../../auth/webhook/retry.ts";
 import { anonymousAuthenticator } from "../../auth/authn/anonymous.ts";
 import { bearerAuthenticator } from "../../auth/authn/token/bearer-token.ts";
-import { cachedTokens } from "../../auth/authn/token/token-cache.ts";
-import { tokenWebhook } from "../../auth/authn/token/token-webhook.ts";
+import { cacheTokens } from "../../auth/authn/token/token-cache.ts";
+import { tokenWebhookAuthenticator } from "../../auth/authn/token/token-webhook.ts";
 import { unionAuthenticator } from "../../auth/authn/union.ts";
 import { x509Authenticator } from "../../auth/authn/x509/x509.ts";
 import type { Authenticator } from "../../auth/user.ts";
@@ -76,9 +76,9 @@ function reviewed(client: Client, cacheMs: number, clock: Clock): Authenticator 
       return answer;
     } catch (error) {
       if (error instanceof StatusError && error.status.code < 500 && error.status.code !== 429) throw error;
-      throw new Passing((error as Error).message, { cause: error });
+      throw new RetryableError((error as Error).message, { cause: error });
     }
   };
-  const tokens = tokenWebhook({ ask, audiences: AUDIENCES, clock, random: systemRandom });
-  return bearerAuthenticator(cachedTokens(tokens, { clock, knownMs: cacheMs, unknownMs: cacheMs }), AUDIENCES);
+  const tokens = tokenWebhookAuthenticator({ review: ask, audiences: AUDIENCES, clock, random: systemRandom });
+  return bearerAuthenticator(cacheTokens(tokens, { clock, successTtlMs: cacheMs, failureTtlMs: cacheMs }), AUDIENCES);
 }

@@ -1,12 +1,11 @@
 /**
- * How clients find the listener of a node without API server, and prove that they may read there: a connection file for
- * kubectl, a certificate of the listener's own and a token. They stay the same over restarts; whoever deletes the files
- * gets new ones.
+ * Gives clients access to the listener of a node without API server: a connection file for kubectl, a serving
+ * certificate and a token. They stay the same over restarts; new ones are made when the files are deleted.
  */
 import { randomBytes } from "node:crypto";
 import { chmod, mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { type KeyPair, readKeyPair, stillGood, writeKeyPair } from "../../auth/pki/key-pair.ts";
+import { type KeyPair, readKeyPair, isReusable, writeKeyPair } from "../../auth/pki/key-pair.ts";
 import { type ClusterAccess, loadKubeconfig, writeKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
 
 export interface StandaloneAccessOptions {
@@ -21,7 +20,7 @@ export interface StandaloneAccess {
   readonly path: string;
   readonly serving: KeyPair;
   readonly token: string;
-  /** Where the listener was before; 0 when it has been nowhere. */
+  /** The previous port of the listener; 0 when there was none. */
   readonly port: number;
   /** Writes the connection file, mode 0600, for a listener at this port. */
   publish(port: number): Promise<void>;
@@ -30,8 +29,8 @@ export interface StandaloneAccess {
 export const LOOPBACK = "127.0.0.1";
 const NAMES = [LOOPBACK, "localhost"];
 /**
- * Certificates are valid from an hour before they are issued: these from 1970 on. Nobody but the connection file
- * vouches for them, and some hosts start without a clock.
+ * Certificates are valid from an hour before they are issued: these from 1970 on. Only the connection file refers to
+ * them, and some hosts start without a clock.
  */
 const ISSUED_MS = 3_600_000;
 const CERTIFICATE_DAYS = 36_525;
@@ -48,7 +47,7 @@ export async function openAccess({ directory, nodeName, now }: StandaloneAccessO
   const kept = await readKeyPair(files).catch(() => undefined);
   let { ca } = previous;
   let serving = kept;
-  if (serving === undefined || ca === undefined || !stillGood(serving, ca, NAMES, now, RENEW_DAYS)) {
+  if (serving === undefined || ca === undefined || !isReusable(serving, ca, NAMES, now, RENEW_DAYS)) {
     ({ ca, serving } = await makeServing(nodeName));
     await writeKeyPair(files, serving);
   }
@@ -64,8 +63,8 @@ export async function openAccess({ directory, nodeName, now }: StandaloneAccessO
 }
 
 async function makeServing(nodeName: string): Promise<{ readonly ca: string; readonly serving: KeyPair }> {
-  const { issueCertificate, makeCa } = await import("../../auth/pki/certificate-authority.ts");
-  // Nobody keeps the authority's key: it signs this one certificate.
+  const { issueCertificate, createCa: makeCa } = await import("../../auth/pki/certificate-authority.ts");
+  // The CA's key is not kept: it signs this one certificate.
   const ca = await makeCa(`${nodeName}-standalone-ca`, CERTIFICATE_DAYS, ISSUED_MS);
   const serving = await issueCertificate(
     ca,

@@ -1,13 +1,13 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
-import { issueCertificate, makeCa } from "../../auth/pki/certificate-authority.ts";
+import { issueCertificate, createCa } from "../../auth/pki/certificate-authority.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { ProxyClientCertificate } from "./proxy-client-certificate.ts";
 
-const ca = await makeCa("clients", 1, systemClock.now());
+const ca = await createCa("clients", 1, systemClock.now());
 
 async function issue() {
   return await issueCertificate(ca, { commonName: "front", usages: ["client"], days: 1 }, systemClock.now());

@@ -1,18 +1,18 @@
 /** The authenticators that the configuration enables, in Kubernetes' order. */
 import type { Secret } from "../../api/core/secret/schema.ts";
-import { Refusal } from "../../auth/authn/invalid-credentials-error.ts";
+import { InvalidCredentialsError } from "../../auth/authn/invalid-credentials-error.ts";
 import { type RequestHeaderAuthenticator, requestHeaderAuthenticator } from "../../auth/authn/request-header.ts";
 import {
   BearerToken,
   bearerAuthenticator,
-  type Identified,
+  type TokenUser,
   type TokenAuthenticator,
   unionTokens,
 } from "../../auth/authn/token/bearer-token.ts";
-import { bootstrapTokens } from "../../auth/authn/token/bootstrap-token.ts";
-import { knownTokens } from "../../auth/authn/token/static-tokens.ts";
+import { bootstrapTokenAuthenticator } from "../../auth/authn/token/bootstrap-token.ts";
+import { createStaticTokens } from "../../auth/authn/token/static-tokens.ts";
 import { parseTokenFile } from "../../auth/authn/token/token-file.ts";
-import { authenticated, unionAuthenticator } from "../../auth/authn/union.ts";
+import { asAuthenticated, unionAuthenticator } from "../../auth/authn/union.ts";
 import { type X509Authenticator, x509Authenticator } from "../../auth/authn/x509/x509.ts";
 import { type AccountTokenOptions, accountTokens, type FindBound } from "../../auth/service-account/authenticator.ts";
 import type { LegacyIssued } from "../../auth/service-account/claims.ts";
@@ -48,7 +48,7 @@ export interface ClientAuthorities {
 }
 
 /** Authenticates a token for the audiences; without audiences, for those of this server. */
-export type ReviewToken = (token: string, audiences: readonly string[]) => Promise<Identified | { error: string }>;
+export type ReviewToken = (token: string, audiences: readonly string[]) => Promise<TokenUser | { error: string }>;
 
 export interface ServiceAccountTokens {
   /** The claim `iss` of issued tokens. */
@@ -83,7 +83,7 @@ export async function openAuthenticators(
   const certificates = await certificateAuthenticators(config, deps, follow);
   const { issuers, lookup } = config.serviceAccounts;
   const audiences = config.serviceAccounts.audiences.length > 0 ? config.serviceAccounts.audiences : issuers;
-  const staticTokens = knownTokens(audiences);
+  const staticTokens = createStaticTokens(audiences);
   if (config.tokenFile !== undefined) {
     const path = config.tokenFile;
     await follow({
@@ -119,7 +119,7 @@ export async function openAuthenticators(
       keysVersion: keys.version,
       count: observe?.used,
     }),
-    ...(config.bootstrapTokens ? [bootstrapTokens({ find: findSecret, audiences, clock })] : []),
+    ...(config.bootstrapTokens ? [bootstrapTokenAuthenticator({ find: findSecret, audiences, clock })] : []),
     ...external.authenticators,
   ]);
   const authenticators = [...certificates.authenticators, bearerAuthenticator(tokens, audiences)];
@@ -188,9 +188,9 @@ function createTokenReviewer(tokens: TokenAuthenticator, own: readonly string[])
   return async (text, named) => {
     try {
       const found = await tokens(new BearerToken(text), named.length === 0 ? own : named);
-      return found === undefined ? { error: "invalid bearer token" } : { ...found, user: authenticated(found.user) };
+      return found === undefined ? { error: "invalid bearer token" } : { ...found, user: asAuthenticated(found.user) };
     } catch (error) {
-      if (error instanceof Refusal) return { error: `[invalid bearer token, ${error.message}]` };
+      if (error instanceof InvalidCredentialsError) return { error: `[invalid bearer token, ${error.message}]` };
       throw error;
     }
   };

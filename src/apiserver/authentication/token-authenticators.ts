@@ -7,10 +7,10 @@ import { type CompiledIssuer, compileIssuer } from "../../auth/authn/jwt/compile
 import { fetcher } from "../../auth/authn/jwt/fetcher.ts";
 import { jwtAuthenticator } from "../../auth/authn/jwt/jwt-authenticator.ts";
 import { type TokenAuthenticator, unionTokens } from "../../auth/authn/token/bearer-token.ts";
-import { cachedTokens, type TokenCacheObserver } from "../../auth/authn/token/token-cache.ts";
-import { tokenWebhook } from "../../auth/authn/token/token-webhook.ts";
+import { cacheTokens, type TokenCacheObserver } from "../../auth/authn/token/token-cache.ts";
+import { tokenWebhookAuthenticator } from "../../auth/authn/token/token-webhook.ts";
 import type { Authenticator } from "../../auth/user.ts";
-import { reviewClient } from "../../auth/webhook/review-client.ts";
+import { createReviewClient } from "../../auth/webhook/review-client.ts";
 import { renderFieldError } from "../../schema/validation/field-error.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import type { Clock } from "../../std/time/clock.ts";
@@ -105,11 +105,11 @@ function jwtTokens(issuers: readonly CompiledIssuer[], deps: TokenAuthenticators
       observe: observe === undefined ? undefined : (...seen) => observe.tokenVerified(issuer.url, ...seen),
     });
   });
-  return cachedTokens(unionTokens(authenticators), {
+  return cacheTokens(unionTokens(authenticators), {
     audiences,
     clock,
-    knownMs: CACHE_MS,
-    unknownMs: 0,
+    successTtlMs: CACHE_MS,
+    failureTtlMs: 0,
     observe: observe?.cache,
   });
 }
@@ -147,10 +147,10 @@ async function webhookTokens(webhook: TokenWebhookConfig, deps: TokenAuthenticat
   const { clock, random, audiences, observe, addResource: own } = deps;
   const flag = "--authentication-token-webhook-config-file";
   const apiVersion = `authentication.k8s.io/${webhook.version}`;
-  const client = await reviewClient({ flag, path: webhook.file, apiVersion, kind: "TokenReview" }, clock);
+  const client = await createReviewClient({ flag, path: webhook.file, apiVersion, kind: "TokenReview" }, clock);
   own(client);
-  const ask = async (spec: object): Promise<TokenReviewStatus> => (await client.ask(spec)) as TokenReviewStatus;
-  const tokens = tokenWebhook({ ask, audiences, clock, random });
+  const ask = async (spec: object): Promise<TokenReviewStatus> => (await client.review(spec)) as TokenReviewStatus;
+  const tokens = tokenWebhookAuthenticator({ review: ask, audiences, clock, random });
   const { cacheMs } = webhook;
-  return cachedTokens(tokens, { audiences, clock, knownMs: cacheMs, unknownMs: cacheMs, observe: observe?.cache });
+  return cacheTokens(tokens, { audiences, clock, successTtlMs: cacheMs, failureTtlMs: cacheMs, observe: observe?.cache });
 }

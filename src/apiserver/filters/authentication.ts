@@ -1,5 +1,5 @@
 import { unauthorized } from "../../api/status.ts";
-import { Refusal } from "../../auth/authn/invalid-credentials-error.ts";
+import { InvalidCredentialsError } from "../../auth/authn/invalid-credentials-error.ts";
 import type { Authenticator, Credentials } from "../../auth/user.ts";
 import { type HttpRequest, headerValues } from "../../http/message.ts";
 import type { Logger } from "../../std/log/logger.ts";
@@ -18,7 +18,7 @@ export function withAuthentication(authenticate: Authenticator, clock: Clock, lo
     try {
       user = await authenticate(new RequestCredentials(context));
     } catch (error) {
-      if (error instanceof Refusal) logFailure(request, error.message);
+      if (error instanceof InvalidCredentialsError) logFailure(request, error.message);
       throw error;
     }
     if (user === undefined) {

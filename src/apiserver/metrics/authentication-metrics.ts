@@ -1,4 +1,4 @@
-/** What is counted of tokens: how they were found out, and which of them should not be in use any more. */
+/** Metrics of tokens and client certificates. */
 import type { TokenUse } from "../../auth/service-account/authenticator.ts";
 import type { SignerObserver } from "../../auth/service-account/external-signer.ts";
 import type { MetricRegistry } from "../../std/metrics/metrics.ts";
@@ -8,7 +8,7 @@ import { hashOf, serverIdHash } from "./server-id.ts";
 
 export interface AuthenticationObserver extends TokenAuthenticatorsObserver {
   used(use: TokenUse): void;
-  /** A client showed a certificate that is good for so long; less than 0 for one that has expired. */
+  /** The remaining validity of a client certificate; negative for an expired one. */
   certificateLasts(milliseconds: number): void;
   readonly signer: SignerObserver;
 }
@@ -18,7 +18,7 @@ const LATENCY_SECONDS = [0.001, ...CACHE_SECONDS];
 const SIGNER_SECONDS = [...LATENCY_SECONDS, 30, 60];
 const HOUR = 3600;
 const DAY = 24 * HOUR;
-/** Less than nothing is left of a certificate that has expired. */
+/** Kubernetes' buckets; expired certificates are in the first one. */
 const CERTIFICATE_SECONDS = [
   ...[0, HOUR / 2, HOUR, 2 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 4 * DAY, 7 * DAY],
   ...[30 * DAY, 90 * DAY, 180 * DAY, 360 * DAY],
@@ -29,7 +29,7 @@ export function createAuthenticationObserver(registry: MetricRegistry, clock: Cl
     .histogram(
       {
         name: "apiserver_client_certificate_expiration_seconds",
-        help: "How long the certificates that clients show are good for, in seconds.",
+        help: "Remaining lifetime of client certificates in seconds.",
         stability: "ALPHA",
       },
       CERTIFICATE_SECONDS,
@@ -48,18 +48,18 @@ function createSignerObserver(registry: MetricRegistry, clock: Clock): SignerObs
   const family = (name: string, help: string, ...labels: readonly string[]) =>
     ({ name: `apiserver_externaljwt_${name}`, help, stability: "ALPHA", labels }) as const;
   const seconds = registry.histogram(
-    family("request_duration_seconds", "How long the external signer took to answer, in seconds.", "method", "code"),
+    family("request_duration_seconds", "Duration of requests to the external signer in seconds.", "method", "code"),
     SIGNER_SECONDS,
   );
-  const signed = registry.counter(family("sign_request_total", "Tokens the external signer was to sign.", "code"));
+  const signed = registry.counter(family("sign_request_total", "Requests to the external signer to sign a token.", "code"));
   const fetched = registry.counter(
-    family("fetch_keys_request_total", "How often the external signer was asked for its keys.", "code"),
+    family("fetch_keys_request_total", "Requests to the external signer for its keys.", "code"),
   );
   const fetchedAt = registry.gauge(
-    family("fetch_keys_success_timestamp", "When the external signer last told its keys, in seconds since 1970."),
+    family("fetch_keys_success_timestamp", "Unix time of the last successful fetch of the external signer's keys."),
   );
   const dataAt = registry.gauge(
-    family("fetch_keys_data_timestamp", "How old the keys are, as the external signer says, in seconds since 1970."),
+    family("fetch_keys_data_timestamp", "Unix time of the keys' data according to the external signer."),
   );
   return {
     called(method, code, milliseconds) {
@@ -77,36 +77,36 @@ function createSignerObserver(registry: MetricRegistry, clock: Clock): SignerObs
 function createTokenCacheObserver(registry: MetricRegistry): TokenAuthenticatorsObserver["cache"] {
   const family = (name: string, help: string) =>
     ({ name: `authentication_token_cache_${name}`, help, stability: "ALPHA", labels: ["status"] }) as const;
-  const asked = registry.counter(family("request_total", "Tokens looked up, by whether they were remembered."));
+  const asked = registry.counter(family("request_total", "Token cache lookups by result."));
   const seconds = registry.histogram(
-    family("request_duration_seconds", "How long looking up a token took, in seconds."),
+    family("request_duration_seconds", "Duration of token cache lookups in seconds."),
     CACHE_SECONDS,
   );
-  const fetched = registry.counter(family("fetch_total", "Tokens that were looked into, by what came of it."));
-  const active = registry.gauge(family("active_fetch_count", "Tokens that are being looked into."));
+  const fetched = registry.counter(family("fetch_total", "Token authentications after a cache miss, by result."));
+  const active = registry.gauge(family("active_fetch_count", "Token authentications in progress."));
   return {
-    asked(result, milliseconds) {
+    lookedUp(result, milliseconds) {
       asked.with(result).inc();
       seconds.with(result).observe(milliseconds / 1000);
     },
-    fetching() {
+    fetchStarted() {
       const fetches = active.with("in_flight");
       fetches.inc();
       return () => fetches.dec();
     },
-    fetched: (result) => fetched.with(result).inc(),
+    fetchEnded: (result) => fetched.with(result).inc(),
   };
 }
 
 function createTokenUseCounter(registry: MetricRegistry): (use: TokenUse) => void {
   const counter = (name: string, help: string) =>
     registry.counter({ name: `serviceaccount_${name}_total`, help, stability: "ALPHA" }).with();
-  const valid = counter("valid_tokens", "Uses of service accounts' tokens.");
-  const stale = counter("stale_tokens", "Uses of service accounts' tokens for which there are newer ones.");
-  const legacy = counter("legacy_tokens", "Uses of service accounts' tokens without an end.");
-  const auto = counter("legacy_auto_token_uses", "Uses of tokens in secrets that controllers made.");
-  const manual = counter("legacy_manual_token_uses", "Uses of tokens in secrets that people made.");
-  const invalid = counter("invalid_legacy_auto_token_uses", "Uses of tokens that were marked invalid.");
+  const valid = counter("valid_tokens", "Uses of valid service account tokens.");
+  const stale = counter("stale_tokens", "Uses of stale service account tokens, which clients should have replaced.");
+  const legacy = counter("legacy_tokens", "Uses of legacy service account tokens.");
+  const auto = counter("legacy_auto_token_uses", "Uses of legacy tokens in secrets that controllers created.");
+  const manual = counter("legacy_manual_token_uses", "Uses of legacy tokens in secrets that users created.");
+  const invalid = counter("invalid_legacy_auto_token_uses", "Uses of legacy tokens that are marked invalid.");
   const counters: Readonly<Record<TokenUse, { inc(): void }>> = {
     valid,
     stale,
@@ -126,7 +126,7 @@ function createIssuerObserver(
   const latency = registry.histogram(
     {
       name: `${prefix}jwt_authenticator_latency_seconds`,
-      help: "How long verifying a token of an issuer took, in seconds.",
+      help: "Duration of JWT authentication in seconds, by issuer and result.",
       stability: "ALPHA",
       labels: ["jwt_issuer_hash", "result"],
     },
@@ -134,19 +134,19 @@ function createIssuerObserver(
   );
   const reloads = registry.counter({
     name: `${prefix}config_controller_automatic_reloads_total`,
-    help: "How often the authentication configuration was read anew, by what came of it.",
+    help: "Automatic reloads of the authentication configuration by result.",
     stability: "ALPHA",
     labels: ["apiserver_id_hash", "status"],
   });
   const last = registry.gauge({
     name: `${prefix}config_controller_automatic_reload_last_timestamp_seconds`,
-    help: "When the authentication configuration was last read anew, by what came of it.",
+    help: "Unix time of the last automatic reload of the authentication configuration, by result.",
     stability: "ALPHA",
     labels: ["apiserver_id_hash", "status"],
   });
   const info = registry.gauge({
     name: `${prefix}config_controller_last_config_info`,
-    help: "The hash of the authentication configuration in use.",
+    help: "Hash of the authentication configuration in use.",
     stability: "ALPHA",
     labels: ["apiserver_id_hash", "hash"],
   });

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t, { type Test } from "tap";
-import { issueCertificate, makeCa } from "../../auth/pki/certificate-authority.ts";
+import { issueCertificate, createCa } from "../../auth/pki/certificate-authority.ts";
 import { writeFileDurably, writeKeyPair } from "../../auth/pki/key-pair.ts";
 import type { Handler } from "../../http/message.ts";
 import { textResponse } from "../../http/respond.ts";
@@ -19,7 +19,7 @@ async function world(t: Test, answer: Handler) {
   const dir = await mkdtemp(join(tmpdir(), "svc-pod-log-"));
   t.teardown(() => rm(dir, { recursive: true }));
   const now = systemClock.now();
-  const ca = await makeCa("test", 1, now);
+  const ca = await createCa("test", 1, now);
   const agentPair = await issueCertificate(
     ca,
     { commonName: "n1", alternativeNames: ["127.0.0.1"], usages: ["server"], days: 1 },

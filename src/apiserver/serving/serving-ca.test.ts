@@ -1,10 +1,10 @@
 import t from "tap";
-import { issueCertificate, makeCa } from "../../auth/pki/certificate-authority.ts";
+import { issueCertificate, createCa } from "../../auth/pki/certificate-authority.ts";
 import { rootOf } from "./serving-ca.ts";
 
 t.test("authorityOf() finds who signed what the server shows", async (t) => {
   const now = Date.now();
-  const [ca, other] = [await makeCa("one", 10, now), await makeCa("two", 10, now)];
+  const [ca, other] = [await createCa("one", 10, now), await createCa("two", 10, now)];
   const leaf = await issueCertificate(ca, { commonName: "x", usages: ["server"], days: 1 }, now);
   t.equal(rootOf(leaf.cert + ca.cert, ""), ca.cert, "sent along");
   t.equal(rootOf(leaf.cert, other.cert + ca.cert), ca.cert, "known otherwise");

@@ -1,7 +1,7 @@
 /** The serving certificates: those of the flags, or a self-signed one that is generated once. */
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { type KeyPair, type KeyPairFiles, readKeyPair, stillGood, writeKeyPair } from "../../auth/pki/key-pair.ts";
+import { type KeyPair, type KeyPairFiles, readKeyPair, isReusable, writeKeyPair } from "../../auth/pki/key-pair.ts";
 import type { NamedTlsPair, TlsCertificates } from "../../http/tls/options.ts";
 import { watchFiles } from "../../std/fs/watch-files.ts";
 import type { Logger } from "../../std/log/logger.ts";
@@ -120,10 +120,10 @@ async function selfSignedFiles(
   // The file contains the leaf certificate followed by its CA.
   const authority = existing?.cert.split(/(?<=-----END CERTIFICATE-----\n)/)[1];
   if (existing !== undefined && authority !== undefined) {
-    if (stillGood(existing, authority, names, clock.now(), REMAINING_DAYS_MIN)) return files;
+    if (isReusable(existing, authority, names, clock.now(), REMAINING_DAYS_MIN)) return files;
   }
   // Loaded only by a start that generates a certificate.
-  const { issueCertificate, makeCa } = await import("../../auth/pki/certificate-authority.ts");
+  const { issueCertificate, createCa: makeCa } = await import("../../auth/pki/certificate-authority.ts");
   const ca = await makeCa(`${hostname()}-ca@${Math.floor(clock.now() / 1000)}`, DAYS, clock.now());
   const request = { commonName: hostname(), alternativeNames: names, usages: ["server" as const], days: DAYS };
   const leaf = await issueCertificate(ca, request, clock.now());

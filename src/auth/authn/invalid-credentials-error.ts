@@ -1,52 +1,55 @@
 import { StatusError } from "../../api/status.ts";
 import type { MaybePromise } from "../../std/async/maybe-promise.ts";
 
-/** Credentials that are known to be bad. Clients learn nothing but 401; the message is for logs and reviewers. */
-export class Refusal extends StatusError {
-  /** `why` tells names and numbers, never the credentials themselves. */
+/** The credentials are invalid. Clients only get a 401; the message is for logs and token reviews. */
+export class InvalidCredentialsError extends StatusError {
+  /** `reason` must not contain the credentials. */
   constructor(why: string, options?: { readonly cause?: unknown }) {
     super(401, "Unauthorized", "Unauthorized", options);
     this.message = why;
   }
 }
 
-/** One of several; what is said twice is told once. */
-export function refusedBy(refusals: readonly Refusal[]): Refusal {
-  const reasons = [...new Set(refusals.map(({ message }) => message))];
-  return new Refusal(reasons.length === 1 ? reasons[0]! : `[${reasons.join(", ")}]`);
+/** Combines several errors; equal messages appear once. */
+export function combineErrors(errors: readonly InvalidCredentialsError[]): InvalidCredentialsError {
+  const reasons = [...new Set(errors.map(({ message }) => message))];
+  return new InvalidCredentialsError(reasons.length === 1 ? reasons[0]! : `[${reasons.join(", ")}]`);
 }
 
-/** The first answer of those asked in order. Without one, throws or rejects with every refusal there was. */
-export function firstFound<A, R>(all: readonly A[], ask: (one: A) => MaybePromise<R | undefined>): MaybePromise<R | undefined> {
-  for (let place = 0; place < all.length; place++) {
+/** The first result of the authenticators in order. Without a result, throws or rejects with all errors there were. */
+export function firstResult<A, R>(
+  authenticators: readonly A[],
+  call: (one: A) => MaybePromise<R | undefined>,
+): MaybePromise<R | undefined> {
+  for (let index = 0; index < authenticators.length; index++) {
     let found: MaybePromise<R | undefined>;
     try {
-      found = ask(all[place]!);
+      found = call(authenticators[index]!);
     } catch (error) {
-      return firstLater(Promise.reject(error as Error), all.slice(place + 1), ask);
+      return firstResultAsync(Promise.reject(error as Error), authenticators.slice(index + 1), call);
     }
-    if (found instanceof Promise) return firstLater(found, all.slice(place + 1), ask);
+    if (found instanceof Promise) return firstResultAsync(found, authenticators.slice(index + 1), call);
     if (found !== undefined) return found;
   }
   return undefined;
 }
 
-async function firstLater<A, R>(
+async function firstResultAsync<A, R>(
   first: Promise<R | undefined>,
   rest: readonly A[],
-  ask: (one: A) => MaybePromise<R | undefined>,
+  call: (one: A) => MaybePromise<R | undefined>,
 ): Promise<R | undefined> {
-  const refusals: Refusal[] = [];
-  const questions = [() => first, ...rest.map((one) => () => ask(one))];
-  for (const question of questions) {
+  const errors: InvalidCredentialsError[] = [];
+  const calls = [() => first, ...rest.map((one) => () => call(one))];
+  for (const question of calls) {
     try {
       const found = await question();
       if (found !== undefined) return found;
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-      refusals.push(error);
+      if (!(error instanceof InvalidCredentialsError)) throw error;
+      errors.push(error);
     }
   }
-  if (refusals.length > 0) throw refusedBy(refusals);
+  if (errors.length > 0) throw combineErrors(errors);
   return undefined;
 }

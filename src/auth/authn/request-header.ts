@@ -1,23 +1,26 @@
-/** Who a proxy in front says it is: believed in headers, once the proxy has shown a certificate of its authority. */
+/**
+ * Authentication by request headers (`--requestheader-*`): trusted from a proxy with a certificate of the configured
+ * CA.
+ */
 import type { Clock } from "../../std/time/clock.ts";
 import type { Authenticator, Credentials, UserInfo } from "../user.ts";
-import { Refusal } from "./invalid-credentials-error.ts";
+import { InvalidCredentialsError } from "./invalid-credentials-error.ts";
 import { ClientVerifier } from "./x509/x509.ts";
 
 export interface RequestHeaderNames {
-  /** The first that is there counts. */
+  /** The first header that is set applies. */
   readonly usernames: readonly string[];
   readonly uids: readonly string[];
-  /** All that are there count. */
+  /** The values of all headers apply. */
   readonly groups: readonly string[];
-  /** What follows in a header's name is the key, percent-encoded. */
+  /** The rest of a header's name is the key, percent-encoded. */
   readonly extraPrefixes: readonly string[];
 }
 
 export interface RequestHeaderOptions {
   readonly caPem: string;
   readonly clock: Clock;
-  /** Common names of proxies; empty for every certificate of the authority. */
+  /** Allowed common names of proxies; empty allows all certificates of the CA. */
   readonly allowedNames: readonly string[];
   readonly names: RequestHeaderNames;
 }
@@ -30,45 +33,45 @@ export interface RequestHeaderAuthenticator {
 export function requestHeaderAuthenticator(options: RequestHeaderOptions): RequestHeaderAuthenticator {
   const { allowedNames } = options;
   const names = {
-    usernames: lowered(options.names.usernames),
-    uids: lowered(options.names.uids),
-    groups: lowered(options.names.groups),
-    extraPrefixes: lowered(options.names.extraPrefixes),
+    usernames: toLowerCase(options.names.usernames),
+    uids: toLowerCase(options.names.uids),
+    groups: toLowerCase(options.names.groups),
+    extraPrefixes: toLowerCase(options.names.extraPrefixes),
   };
   const verifier = new ClientVerifier(options.caPem, options.clock, ({ commonName }) => {
     if (allowedNames.length === 0 || allowedNames.includes(commonName)) return true;
-    throw new Refusal(`x509: subject with cn=${JSON.stringify(commonName)} is not in the allowed list`);
+    throw new InvalidCredentialsError(`x509: subject with cn=${JSON.stringify(commonName)} is not in the allowed list`);
   });
   return {
     authenticate: (credentials) =>
-      verifier.verify(credentials) === undefined ? undefined : userIn(credentials, names),
+      verifier.verify(credentials) === undefined ? undefined : readUser(credentials, names),
     setAuthorities: (caPem) => verifier.setAuthorities(caPem),
   };
 }
 
-function userIn(credentials: Credentials, names: RequestHeaderNames): UserInfo | undefined {
+function readUser(credentials: Credentials, names: RequestHeaderNames): UserInfo | undefined {
   const values = (name: string): readonly string[] =>
     (credentials.headerValues?.(name) ?? []).filter((value) => value !== "");
   const first = (from: readonly string[]): string => from.flatMap(values)[0] ?? "";
   const name = first(names.usernames);
   if (name === "") return undefined;
-  // Not a plain object: a proxy may pass on any key.
+  // A Map, since a proxy may send any key.
   const extra = new Map<string, readonly string[]>();
   for (const header of credentials.headerNames?.() ?? []) {
     const prefix = names.extraPrefixes.find((each) => header.startsWith(each));
     if (prefix === undefined) continue;
-    const key = unescaped(header.slice(prefix.length));
+    const key = unescapeKey(header.slice(prefix.length));
     extra.set(key, [...(extra.get(key) ?? []), ...(credentials.headerValues?.(header) ?? [])]);
   }
   return { name, uid: first(names.uids), groups: names.groups.flatMap(values), extra: Object.fromEntries(extra) };
 }
 
-function lowered(names: readonly string[]): readonly string[] {
+function toLowerCase(names: readonly string[]): readonly string[] {
   return names.map((name) => name.toLowerCase());
 }
 
-/** Keys are percent-encoded by those who know; others send them as they are. */
-function unescaped(key: string): string {
+/** Keys are percent-encoded, but invalid encodings are kept as they are, as in Kubernetes. */
+function unescapeKey(key: string): string {
   try {
     return decodeURIComponent(key);
   } catch {

@@ -1,34 +1,34 @@
 import { andThen } from "../../std/async/maybe-promise.ts";
 import { AUTHENTICATED, type Authenticator, UNAUTHENTICATED, type UserInfo } from "../user.ts";
-import { firstFound, Refusal } from "./invalid-credentials-error.ts";
+import { firstResult, InvalidCredentialsError } from "./invalid-credentials-error.ts";
 import { bearerToken } from "./token/bearer-token.ts";
 
 /**
- * Asks in order and takes the first user; whoever is known joins `system:authenticated`. Credentials that are bad, or
- * that nobody knows, fail when no other authenticator finds a user; they never make an anonymous one.
+ * Calls the authenticators in order and returns the first user, in the group `system:authenticated`. Invalid
+ * credentials, and bearer tokens that no authenticator accepts, are an error and never an anonymous user.
  */
 export function unionAuthenticator(authenticators: readonly Authenticator[], anonymous?: Authenticator): Authenticator {
   return (credentials) => {
-    const found = firstFound(authenticators, (authenticate) => authenticate(credentials));
+    const found = firstResult(authenticators, (authenticate) => authenticate(credentials));
     return andThen(found, (user) => {
-      if (user !== undefined) return authenticated(user);
-      if (bearerToken(credentials.authorization) !== undefined) throw new Refusal("invalid bearer token");
+      if (user !== undefined) return asAuthenticated(user);
+      if (bearerToken(credentials.authorization) !== undefined) throw new InvalidCredentialsError("invalid bearer token");
       return anonymous?.(credentials);
     });
   };
 }
 
-/** One value for each user, since users are looked up by identity further on and most come again. */
-const joined = new WeakMap<UserInfo, UserInfo>();
+/** One value for each user: later stages cache by identity. */
+const withGroup = new WeakMap<UserInfo, UserInfo>();
 
 /** The user as a member of `system:authenticated`. */
-export function authenticated(user: UserInfo): UserInfo {
-  let known = joined.get(user);
-  if (known === undefined) {
+export function asAuthenticated(user: UserInfo): UserInfo {
+  let result = withGroup.get(user);
+  if (result === undefined) {
     const { groups } = user;
-    const isSaid = groups.includes(AUTHENTICATED) || groups.includes(UNAUTHENTICATED);
-    known = isSaid ? user : { ...user, groups: [...groups, AUTHENTICATED] };
-    joined.set(user, known);
+    const hasGroup = groups.includes(AUTHENTICATED) || groups.includes(UNAUTHENTICATED);
+    result = hasGroup ? user : { ...user, groups: [...groups, AUTHENTICATED] };
+    withGroup.set(user, result);
   }
-  return known;
+  return result;
 }

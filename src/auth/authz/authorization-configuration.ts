@@ -4,9 +4,9 @@ import { isAbsolute } from "node:path";
 import { dns1123Subdomain } from "../../api/meta/validation/names.ts";
 import { parseDuration } from "../../flags/types/duration.ts";
 import { duration, list, object, optional, pointer, string } from "../../schema/define.ts";
-import { type FieldError, invalidField, requiredField } from "../../schema/validation/field-error.ts";
 import type { Infer } from "../../schema/schema.ts";
-import { readConfigDocument } from "../configuration-file.ts";
+import { type FieldError, invalidField, requiredField } from "../../schema/validation/field-error.ts";
+import { readConfigurationFile } from "../configuration-file.ts";
 import { compileCondition } from "./webhook/match-conditions.ts";
 
 const webhookConfiguration = object("apiserver/v1.WebhookConfiguration", {
@@ -75,7 +75,7 @@ const CONDITIONS_MAX = 64;
 
 /** Throws, naming file, line and field, for all that makes no sense. */
 export function parseAuthorizationConfiguration(path: string, text: string): readonly AuthorizerSettings[] {
-  return readConfigDocument(path, text, {
+  return readConfigurationFile(path, text, {
     kind: "AuthorizationConfiguration",
     versions: VERSIONS,
     schema: authorizationConfiguration,

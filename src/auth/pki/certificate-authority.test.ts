@@ -2,11 +2,11 @@ import { X509Certificate } from "node:crypto";
 import { stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
-import { readKeyPair, stillGood, writeFileDurably, writeKeyPair } from "./key-pair.ts";
-import { issueCertificate, makeCa } from "./certificate-authority.ts";
+import { issueCertificate, createCa } from "./certificate-authority.ts";
+import { readKeyPair, isReusable, writeFileDurably, writeKeyPair } from "./key-pair.ts";
 
 const now = Date.parse("2026-01-01T00:00:00Z");
-const ca = await makeCa("svc-ca", 3650, now);
+const ca = await createCa("svc-ca", 3650, now);
 const names = ["shop-1", "192.0.2.1", "2001:db8::1"];
 const serving = await issueCertificate(
   ca,
@@ -29,23 +29,23 @@ t.test("issueCertificate() signs for names, users and groups", async (t) => {
   t.equal(groups, "system:nodes", "a name that looks like an attribute stays a name");
 });
 
-t.test("issueCertificate() never outlives its authority", async (t) => {
-  const brief = await makeCa("brief", 1, now);
+t.test("issueCertificate() limits the validity to that of the authority", async (t) => {
+  const brief = await createCa("brief", 1, now);
   const leaf = await issueCertificate(brief, { commonName: "x", usages: ["client"], days: 365 }, now);
   t.equal(new X509Certificate(leaf.cert).validTo, new X509Certificate(brief.cert).validTo);
 });
 
-t.test("stillGood() asks for renewal near the end, for other names and for another authority", async (t) => {
+t.test("isReusable() is false near the expiration, for other names and for another authority", async (t) => {
   const day = 86_400_000;
-  t.ok(stillGood(serving, ca.cert, names, now, 30));
-  t.notOk(stillGood(serving, ca.cert, names, now + 340 * day, 30));
-  t.notOk(stillGood(serving, ca.cert, [...names, "other"], now, 30));
-  t.notOk(stillGood(serving, ca.cert, ["192.0.2.9"], now, 30));
-  t.notOk(stillGood(serving, (await makeCa("svc-ca", 1, now)).cert, names, now, 30));
-  t.notOk(stillGood(serving, ca.cert, names, now - 2 * day, 30), "not valid yet");
+  t.ok(isReusable(serving, ca.cert, names, now, 30));
+  t.notOk(isReusable(serving, ca.cert, names, now + 340 * day, 30));
+  t.notOk(isReusable(serving, ca.cert, [...names, "other"], now, 30));
+  t.notOk(isReusable(serving, ca.cert, ["192.0.2.9"], now, 30));
+  t.notOk(isReusable(serving, (await createCa("svc-ca", 1, now)).cert, names, now, 30));
+  t.notOk(isReusable(serving, ca.cert, names, now - 2 * day, 30), "not valid yet");
 });
 
-t.test("writeKeyPair() keeps the key to its owner; readKeyPair() refuses strangers", async (t) => {
+t.test("writeKeyPair() writes the key with mode 0600; readKeyPair() rejects a key of another certificate", async (t) => {
   const directory = t.testdir({});
   const files = { certFile: join(directory, "pki", "a.crt"), keyFile: join(directory, "pki", "a.key") };
   t.equal(await readKeyPair(files), undefined);
@@ -56,7 +56,7 @@ t.test("writeKeyPair() keeps the key to its owner; readKeyPair() refuses strange
   await t.rejects(readKeyPair(files), /Cannot use .*a\.crt/);
 });
 
-t.test("writeFileDurably() sets the mode even over what a cut-off write left", async (t) => {
+t.test("writeFileDurably() sets the mode even if an interrupted write left a file", async (t) => {
   const path = join(t.testdir({ "secret.new": "half" }), "secret");
   await writeFileDurably(path, "whole", 0o600);
   t.equal((await stat(path)).mode & 0o777, 0o600);

@@ -1,6 +1,6 @@
 /**
- * Making certificates: a private authority and what it signs. Keys are ECDSA P-256, whose handshakes and signatures are
- * the cheapest of those that every Kubernetes client takes. Subjects follow Kubernetes: CN is the user, O the groups.
+ * Creates certificate authorities and the certificates they sign. Keys are ECDSA P-256, the cheapest that all
+ * Kubernetes clients support. Subjects follow Kubernetes: CN is the user, O the groups.
  */
 import "reflect-metadata";
 import { createPrivateKey, createPublicKey, type KeyObject, webcrypto } from "node:crypto";
@@ -24,40 +24,40 @@ import type { KeyPair } from "./key-pair.ts";
 
 cryptoProvider.set(webcrypto);
 
-export interface CertificateRequest {
+export interface CertificateOptions {
   readonly commonName: string;
   readonly organizations?: readonly string[];
-  /** DNS names and IP addresses; told apart by their form. */
+  /** DNS names and IP addresses. */
   readonly alternativeNames?: readonly string[];
   readonly usages: readonly ("server" | "client")[];
   readonly days: number;
-  /** When it begins to be valid, in milliseconds since 1970; a little before now when absent. */
+  /** Start of the validity in milliseconds since 1970; default a little before now. */
   readonly from?: number;
 }
 
-export interface AuthorityRequest {
+export interface AuthorityOptions {
   readonly commonName: string;
   readonly days: number;
   readonly from?: number;
-  /** PEM: of the authority that this one takes the place of. What it signed stays good. */
+  /** PEM key of the authority that this one replaces, so that certificates it signed stay valid. */
   readonly key?: string;
 }
 
 const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
 const MS_PER_DAY = 86_400_000;
-/** Certificates are valid from a little before now, for hosts whose clocks differ. */
+/** Certificates are valid from a little before now, since clocks of hosts differ. */
 const BACKDATE_MS = 3_600_000;
 
 /** A self-signed authority. `now` is in milliseconds since 1970. */
-export function makeCa(commonName: string, days: number, now: number): Promise<KeyPair> {
-  return makeAuthority({ commonName, days }, now);
+export function createCa(commonName: string, days: number, now: number): Promise<KeyPair> {
+  return createAuthority({ commonName, days }, now);
 }
 
-export async function makeAuthority(request: AuthorityRequest, now: number): Promise<KeyPair> {
+export async function createAuthority(request: AuthorityOptions, now: number): Promise<KeyPair> {
   const keys =
     request.key === undefined
       ? await webcrypto.subtle.generateKey(algorithm, true, ["sign", "verify"])
-      : await keysOf(request.key);
+      : await importKeyPair(request.key);
   const certificate = await X509CertificateGenerator.createSelfSigned({
     serialNumber: serialNumber(),
     name: subject(request.commonName, []),
@@ -73,7 +73,7 @@ export async function makeAuthority(request: AuthorityRequest, now: number): Pro
   return { cert: `${certificate.toString("pem")}\n`, key: request.key ?? (await exportKey(keys.privateKey)) };
 }
 
-async function keysOf(pem: string): Promise<webcrypto.CryptoKeyPair> {
+async function importKeyPair(pem: string): Promise<webcrypto.CryptoKeyPair> {
   const key = createPrivateKey(pem);
   const spki = createPublicKey(key).export({ type: "spki", format: "der" });
   return {
@@ -82,8 +82,8 @@ async function keysOf(pem: string): Promise<webcrypto.CryptoKeyPair> {
   };
 }
 
-/** A new key and a certificate for it, signed by `ca`. Never outlives the authority. */
-export async function issueCertificate(ca: KeyPair, request: CertificateRequest, now: number): Promise<KeyPair> {
+/** A new key and its certificate, signed by `ca` and not valid longer than it. */
+export async function issueCertificate(ca: KeyPair, request: CertificateOptions, now: number): Promise<KeyPair> {
   const keys = await webcrypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
   const issuer = new X509Certificate(ca.cert);
   const signingKey = await importKey(createPrivateKey(ca.key));
@@ -116,18 +116,18 @@ export async function issueCertificate(ca: KeyPair, request: CertificateRequest,
   return { cert: `${certificate.toString("pem")}\n`, key: await exportKey(keys.privateKey) };
 }
 
-function validity({ days, from }: Pick<CertificateRequest, "days" | "from">, now: number) {
+function validity({ days, from }: Pick<CertificateOptions, "days" | "from">, now: number) {
   return { notBefore: new Date(from ?? now - BACKDATE_MS), notAfter: new Date(now + days * MS_PER_DAY) };
 }
 
-/** Names as data, never as text: a comma in a common name cannot start another attribute. */
+/** Names are structured data, so that a comma in a common name cannot start another attribute. */
 function subject(commonName: string, organizations: readonly string[]): JsonName {
   return [...organizations.map((organization) => ({ O: [organization] })), { CN: [commonName] }];
 }
 
 function serialNumber(): string {
   const bytes = webcrypto.getRandomValues(new Uint8Array(16));
-  // A serial number is positive: the highest bit stays clear.
+  // Clears the highest bit, since a serial number is positive.
   bytes[0] = (bytes[0] ?? 0) & 0x7f;
   return Buffer.from(bytes).toString("hex");
 }

@@ -1,4 +1,4 @@
-/** Certificates for keys that others hold: what their requests say, and an authority's signature under it. */
+/** PKCS #10 certificate requests: creates, parses and signs them. */
 import "reflect-metadata";
 import { createPrivateKey, randomBytes, webcrypto } from "node:crypto";
 import {
@@ -19,7 +19,7 @@ import type { KeyPair } from "./key-pair.ts";
 
 cryptoProvider.set(webcrypto);
 
-export interface RequestedCertificate {
+export interface ParsedRequest {
   readonly commonName: string;
   readonly organizations: readonly string[];
   readonly dnsNames: readonly string[];
@@ -28,8 +28,8 @@ export interface RequestedCertificate {
   readonly uris: readonly string[];
 }
 
-/** What a request in PEM says. Throws for bytes that are none. */
-export function readRequest(pem: string): RequestedCertificate {
+/** Parses a request in PEM. Throws for an invalid one. */
+export function parseCertificateRequest(pem: string): ParsedRequest {
   const request = new Pkcs10CertificateRequest(pem);
   const names = alternativeNames(request)?.names.items ?? [];
   const of = (type: string): readonly string[] => names.filter((name) => name.type === type).map(({ value }) => value);
@@ -75,11 +75,11 @@ const EXTENDED: Readonly<Record<string, string>> = {
   "ocsp signing": "1.3.6.1.5.5.7.3.9",
 };
 
-/** Valid from a little before now, for hosts whose clocks differ. */
+/** Certificates are valid from a little before now, since clocks of hosts differ. */
 const BACKDATE_MS = 300_000;
 
-export interface SigningTerms {
-  /** Kubernetes' words: `client auth`, `digital signature`, … */
+export interface SigningOptions {
+  /** As in Kubernetes: `client auth`, `digital signature`, … */
   readonly usages: readonly string[];
   readonly lifetimeMs: number;
   /** Milliseconds since 1970. */
@@ -87,17 +87,17 @@ export interface SigningTerms {
 }
 
 /**
- * A certificate for what was asked, in PEM; never outlives the authority, and is none itself. Throws for a usage that
- * only authorities have, and for one there is not.
+ * The certificate for the request, in PEM; not an authority, and not valid longer than the issuer. Throws for a usage
+ * that only authorities have, and for an unknown one.
  */
-export async function signRequest(
+export async function signCertificateRequest(
   ca: KeyPair,
   pem: string,
-  { usages, lifetimeMs, now }: SigningTerms,
+  { usages, lifetimeMs, now }: SigningOptions,
 ): Promise<string> {
   const request = new Pkcs10CertificateRequest(pem);
   const issuer = new X509Certificate(ca.cert);
-  const { flags, extended } = usagesOf(usages);
+  const { flags, extended } = parseUsages(usages);
   const names = alternativeNames(request);
   const extensions: Extension[] = [
     new BasicConstraintsExtension(false, undefined, true),
@@ -106,7 +106,7 @@ export async function signRequest(
     ...(names === undefined ? [] : [new SubjectAlternativeNameExtension(names.names.toJSON(), names.critical)]),
     await AuthorityKeyIdentifierExtension.create(issuer.publicKey),
   ];
-  const { key, algorithm } = await signingKey(ca.key);
+  const { key, algorithm } = await importSigningKey(ca.key);
   const certificate = await X509CertificateGenerator.create({
     serialNumber: serialNumber(),
     subject: request.subjectName.toJSON(),
@@ -121,7 +121,7 @@ export async function signRequest(
   return `${certificate.toString("pem")}\n`;
 }
 
-function usagesOf(usages: readonly string[]): { readonly flags: number; readonly extended: readonly string[] } {
+function parseUsages(usages: readonly string[]): { readonly flags: number; readonly extended: readonly string[] } {
   let flags = 0;
   const extended = new Set<string>();
   for (const usage of usages) {
@@ -132,26 +132,26 @@ function usagesOf(usages: readonly string[]): { readonly flags: number; readonly
   return { flags, extended: [...extended] };
 }
 
-async function signingKey(pem: string) {
+async function importSigningKey(pem: string) {
   const key = createPrivateKey(pem);
   const der = key.export({ type: "pkcs8", format: "der" });
   const algorithm =
     key.asymmetricKeyType === "rsa"
       ? ({ name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" } as const)
-      : ({ name: "ECDSA", namedCurve: curveOf(key.asymmetricKeyDetails?.namedCurve), hash: "SHA-256" } as const);
+      : ({ name: "ECDSA", namedCurve: curveName(key.asymmetricKeyDetails?.namedCurve), hash: "SHA-256" } as const);
   return { key: await webcrypto.subtle.importKey("pkcs8", der, algorithm, false, ["sign"]), algorithm };
 }
 
-function curveOf(name = ""): string {
-  const known: Readonly<Record<string, string>> = { prime256v1: "P-256", secp384r1: "P-384", secp521r1: "P-521" };
-  const curve = known[name];
-  if (curve === undefined) throw new Error("Cannot sign with this key: neither RSA nor one of P-256, P-384 and P-521");
+function curveName(name = ""): string {
+  const curves: Readonly<Record<string, string>> = { prime256v1: "P-256", secp384r1: "P-384", secp521r1: "P-521" };
+  const curve = curves[name];
+  if (curve === undefined) throw new Error("Cannot sign with this key: it must be RSA, P-256, P-384 or P-521");
   return curve;
 }
 
 function serialNumber(): string {
   const bytes = randomBytes(16);
-  // A serial number is positive: the highest bit stays clear.
+  // Clears the highest bit, since a serial number is positive.
   bytes[0] = (bytes[0] ?? 0) & 0x7f;
   return bytes.toString("hex");
 }
@@ -163,8 +163,8 @@ export interface RequestSubject {
   readonly ips?: readonly string[];
 }
 
-/** A new key, and a request for a certificate for it; both PEM. */
-export async function makeRequest(
+/** A new key and a certificate request for it, both PEM. */
+export async function createCertificateRequest(
   subject: RequestSubject,
 ): Promise<{ readonly request: string; readonly key: string }> {
   const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;

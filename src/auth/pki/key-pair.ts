@@ -1,4 +1,6 @@
-/** Keys and certificates as files, and whether they will do. Making them is heavier and has a file of its own. */
+/**
+ * Files of certificates and keys: reading, writing and checks. Creation is in other files, since its library is large.
+ */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { chmod, open, readFile, rename } from "node:fs/promises";
 import { isIP } from "node:net";
@@ -7,7 +9,7 @@ import { makeDirectory } from "../../std/fs/make-directory.ts";
 
 const MS_PER_DAY = 86_400_000;
 
-/** A certificate and its private key, both PEM. The certificate's own chain may follow it. */
+/** A certificate and its private key, both PEM. Intermediates may follow the certificate. */
 export interface KeyPair {
   readonly cert: string;
   readonly key: string;
@@ -18,7 +20,7 @@ export interface KeyPairFiles {
   readonly keyFile: string;
 }
 
-/** Undefined when either file is missing. Throws when they cannot be read or do not belong together. */
+/** Undefined if either file is missing. Throws if they cannot be read or do not match. */
 export async function readKeyPair(files: KeyPairFiles): Promise<KeyPair | undefined> {
   const [cert, key] = await Promise.all([files.certFile, files.keyFile].map(readIfPresent));
   if (cert === undefined || key === undefined) return undefined;
@@ -28,13 +30,13 @@ export async function readKeyPair(files: KeyPairFiles): Promise<KeyPair | undefi
   return { cert, key };
 }
 
-/** The key first and mode 0600, so that a certificate never stands beside the wrong key for long. */
+/** Writes the key first, with mode 0600, so that the certificate is not next to the wrong key for long. */
 export async function writeKeyPair(files: KeyPairFiles, pair: KeyPair): Promise<void> {
   await writeFileDurably(files.keyFile, pair.key, 0o600);
   await writeFileDurably(files.certFile, pair.cert, 0o644);
 }
 
-/** Replaces a file as a whole: after a power cut it holds the old content or the new. */
+/** Replaces a file atomically: after a power failure it has the old content or the new. */
 export async function writeFileDurably(path: string, content: string, mode: number): Promise<void> {
   await makeDirectory(dirname(path), 0o700);
   const temporary = `${path}.new`;
@@ -45,13 +47,13 @@ export async function writeFileDurably(path: string, content: string, mode: numb
   } finally {
     await file.close();
   }
-  // The mode given to open() is not applied to a file that a cut-off write left behind.
+  // The mode of open() does not apply to a file that an interrupted write left.
   await chmod(temporary, mode);
   await rename(temporary, path);
 }
 
-/** Whether a certificate can go on serving: time left, signed by `ca`, for all these names. */
-export function stillGood(
+/** Whether the certificate can still be used: enough time left, signed by `ca`, and valid for all names. */
+export function isReusable(
   pair: KeyPair,
   ca: string,
   alternativeNames: readonly string[],

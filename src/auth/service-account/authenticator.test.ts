@@ -3,7 +3,7 @@ import { chmodSync, readFileSync, statSync } from "node:fs";
 import t from "tap";
 import type { ApiObject } from "../../api/kind.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { BearerToken, type Identified } from "../authn/token/bearer-token.ts";
+import { BearerToken, type TokenUser } from "../authn/token/bearer-token.ts";
 import { accountTokens, type BoundReference } from "./authenticator.ts";
 import { type Issued, payloadOf } from "./claims.ts";
 import { tokenIssuer } from "./issuer.ts";
@@ -18,7 +18,7 @@ const issuer = tokenIssuer(ISSUER, async () => key);
 
 interface World {
   readonly clock: FakeClock;
-  tokens(token: string, audiences: readonly string[]): Promise<Identified | undefined>;
+  tokens(token: string, audiences: readonly string[]): Promise<TokenUser | undefined>;
   /** What the audit log heard. */
   readonly told: ReadonlyMap<string, string>;
   readonly there: Map<string, NonNullable<ApiObject["metadata"]>>;

@@ -8,8 +8,8 @@ import type { ApiObject } from "../../api/kind.ts";
 import { andThen, type MaybePromise } from "../../std/async/maybe-promise.ts";
 import { constantTimeEqual } from "../../std/crypto/constant-time-equal.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import { Refusal } from "../authn/invalid-credentials-error.ts";
-import type { BearerToken, Identified, TokenAuthenticator } from "../authn/token/bearer-token.ts";
+import { InvalidCredentialsError } from "../authn/invalid-credentials-error.ts";
+import type { BearerToken, TokenUser, TokenAuthenticator } from "../authn/token/bearer-token.ts";
 import type { UserInfo } from "../user.ts";
 import {
   accountUser,
@@ -60,7 +60,7 @@ interface Verified {
   readonly bound: readonly BoundReference[];
   /** What was asked last, mostly the same list, and the answer while nothing else is wrong. */
   asked?: readonly string[];
-  identified?: Identified;
+  identified?: TokenUser;
 }
 
 /** Tokens whose signatures are remembered; the oldest are forgotten first. */
@@ -76,7 +76,7 @@ export function accountTokens(options: AccountTokenOptions): TokenAuthenticator 
   const verified = new Map<string, Verified>();
   /** Tokens of others: that they are follows from their text. */
   const strangers = new Set<string>();
-  const meet = async (token: BearerToken, asked: readonly string[]): Promise<Identified | undefined> => {
+  const meet = async (token: BearerToken, asked: readonly string[]): Promise<TokenUser | undefined> => {
     const version = keysVersion();
     verified.delete(token.digest);
     const known = await verify(token, version, options);
@@ -105,7 +105,7 @@ function judge(
   token: BearerToken,
   asked: readonly string[],
   options: AccountTokenOptions,
-): MaybePromise<Identified> {
+): MaybePromise<TokenUser> {
   const { claims, user, bound } = known;
   const { clock, count } = options;
   if (claims.audiences.length === 0) {
@@ -116,7 +116,7 @@ function judge(
     const meantFor = claims.audiences.length === 0 ? options.audiences : claims.audiences;
     const audiences = meantFor.filter((audience) => asked.includes(audience));
     if (audiences.length === 0) {
-      throw new Refusal(`token audiences ${quoted(meantFor)} is invalid for the target audiences ${quoted(asked)}`);
+      throw new InvalidCredentialsError(`token audiences ${quoted(meantFor)} is invalid for the target audiences ${quoted(asked)}`);
     }
     known.asked = asked;
     known.identified = { user, audiences };
@@ -159,9 +159,9 @@ async function verify(
   const { iss } = jws?.payload ?? {};
   if (jws === undefined || typeof iss !== "string") return undefined;
   if (iss !== LEGACY_ISSUER && !issuers.includes(iss)) return undefined;
-  if (!isSigned(jws, await keys(jws.keyId))) throw new Refusal("invalid signature");
+  if (!isSigned(jws, await keys(jws.keyId))) throw new InvalidCredentialsError("invalid signature");
   const claims = readClaims(jws.payload);
-  if (claims === undefined) throw new Refusal("the claims of the token have another form");
+  if (claims === undefined) throw new InvalidCredentialsError("the claims of the token have another form");
   return { claims, user: userOf(claims), keysVersion, bound: boundTo(claims) };
 }
 
@@ -173,11 +173,11 @@ function isSigned(jws: Jws, candidates: readonly VerificationKey[]): boolean {
 
 function checkTimes({ times: { notBefore, issuedAt, expires } }: Verified["claims"], now: number): void {
   if (notBefore !== undefined && now + LEEWAY_SECONDS < notBefore) {
-    throw new Refusal("service account token is not valid yet");
+    throw new InvalidCredentialsError("service account token is not valid yet");
   }
-  if (expires !== undefined && now - LEEWAY_SECONDS > expires) throw new Refusal("service account token has expired");
+  if (expires !== undefined && now - LEEWAY_SECONDS > expires) throw new InvalidCredentialsError("service account token has expired");
   if (issuedAt !== undefined && now + LEEWAY_SECONDS < issuedAt) {
-    throw new Refusal("service account token is issued in the future");
+    throw new InvalidCredentialsError("service account token is issued in the future");
   }
 }
 
@@ -210,11 +210,11 @@ function checkBound(bound: readonly BoundReference[], first: number, find: FindB
 
 function checkPresent(found: ApiObject | undefined, { kind, uid }: BoundReference, now: number): void {
   const { metadata } = found ?? {};
-  if (metadata === undefined) throw new Refusal("service account token has been invalidated");
-  if (metadata.uid !== uid) throw new Refusal(`${kind} UID (${metadata.uid}) does not match claim (${uid})`);
+  if (metadata === undefined) throw new InvalidCredentialsError("service account token has been invalidated");
+  if (metadata.uid !== uid) throw new InvalidCredentialsError(`${kind} UID (${metadata.uid}) does not match claim (${uid})`);
   const { deletionTimestamp } = metadata;
   if (deletionTimestamp !== undefined && Date.parse(deletionTimestamp) / 1000 < now - LEEWAY_SECONDS) {
-    throw new Refusal("service account token has been invalidated");
+    throw new InvalidCredentialsError("service account token has been invalidated");
   }
 }
 
@@ -228,18 +228,18 @@ async function checkLegacy(
 ): Promise<void> {
   const holder = (await find({ kind: "Secret", namespace, ...secret })) as Holder | undefined;
   if (holder?.metadata === undefined || holder.metadata.deletionTimestamp !== undefined) {
-    throw new Refusal("service account token has been invalidated");
+    throw new InvalidCredentialsError("service account token has been invalidated");
   }
   const kept = Buffer.from(holder.data?.token ?? "", "base64");
   if (!constantTimeEqual(kept, token.text)) {
-    throw new Refusal("service account token does not match server's copy");
+    throw new InvalidCredentialsError("service account token does not match server's copy");
   }
   const owner: ServiceAccount | undefined = await find({ kind: "ServiceAccount", namespace, ...account });
   if (owner?.metadata === undefined || owner.metadata.deletionTimestamp !== undefined) {
-    throw new Refusal(`service account ${namespace}/${account.name} has been deleted`);
+    throw new InvalidCredentialsError(`service account ${namespace}/${account.name} has been deleted`);
   }
   if (owner.metadata.uid !== account.uid) {
-    throw new Refusal(`service account UID (${owner.metadata.uid}) does not match claim (${account.uid})`);
+    throw new InvalidCredentialsError(`service account UID (${owner.metadata.uid}) does not match claim (${account.uid})`);
   }
   const { labels } = holder.metadata;
   const today = dayOf(now * 1000);
@@ -248,7 +248,7 @@ async function checkLegacy(
   if ((labels?.[INVALID_SINCE_LABEL] ?? "") !== "") {
     token.annotate(`${AUDIT}legacy-token-invalidated`, `${secret.name}/${namespace}`);
     count?.("invalid-auto-legacy");
-    throw new Refusal(
+    throw new InvalidCredentialsError(
       `the token in secret ${namespace}/${secret.name} for service account ${namespace}/${account.name} has been ` +
         "marked invalid. Use tokens from the TokenRequest API or manually created secret-based tokens, or remove the " +
         `'${INVALID_SINCE_LABEL}' label from the secret to temporarily allow use of this token`,

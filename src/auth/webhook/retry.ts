@@ -1,36 +1,37 @@
-/** How Kubernetes' servers ask a webhook whose answer they cannot do without. */
+/** Retries calls of authentication and authorization webhooks as Kubernetes does. */
+
+import type { RandomSource } from "../../std/crypto/random.ts";
 import { Backoff } from "../../std/time/backoff.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { RandomSource } from "../../std/crypto/random.ts";
 
-/** Nobody answered, or somebody who cannot now. */
-export class Passing extends Error {
+/** A failure that may be temporary: no response, a 429 or a 5xx. */
+export class RetryableError extends Error {
   override readonly name = "Passing";
 }
 
-export interface PatienceOptions {
+export interface RetryOptions {
   readonly clock: Clock;
   readonly random: RandomSource;
-  /** Whether asking again may help; where the failure is a `Passing`, if absent. */
-  readonly isPassing?: (error: unknown) => boolean;
-  /** Before the second question; each further wait is half as long again. 500 and 10,000 if absent. */
+  /** Whether the failure may be temporary; by default whether it is a `RetryableError`. */
+  readonly isRetryable?: (error: unknown) => boolean;
+  /** Delay before the first retry; each further delay is 1.5 times as long. Default 500, at most 10,000. */
   readonly initialMs?: number;
   readonly maxMs?: number;
   readonly signal?: AbortSignal | undefined;
 }
 
-const QUESTIONS_MAX = 5;
+const ATTEMPTS_MAX = 5;
 
-/** Rejects with what the last question did. */
-export async function askPatiently<T>(ask: () => Promise<T>, options: PatienceOptions): Promise<T> {
-  const { clock, random, isPassing = (error) => error instanceof Passing, signal } = options;
+/** Rejects with the error of the last attempt. */
+export async function retryWebhook<T>(call: () => Promise<T>, options: RetryOptions): Promise<T> {
+  const { clock, random, isRetryable: isPassing = (error) => error instanceof RetryableError, signal } = options;
   const { initialMs = 500, maxMs = 10_000 } = options;
   const backoff = new Backoff({ initialMs, maxMs, factor: 1.5, jitter: 0.2 }, random);
-  for (let questions = 1; ; questions++) {
+  for (let attempt = 1; ; attempt++) {
     try {
-      return await ask();
+      return await call();
     } catch (error) {
-      if (questions === QUESTIONS_MAX || !isPassing(error)) throw error;
+      if (attempt === ATTEMPTS_MAX || !isPassing(error)) throw error;
     }
     await clock.sleep(backoff.next(), signal);
   }

@@ -8,7 +8,7 @@ import { certificateSigningRequestKind } from "../../api/certificates/certificat
 import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request/schema.ts";
 import { nodeKind } from "../../api/core/node/kind.ts";
 import type { Node } from "../../api/core/node/schema.ts";
-import type { RequestedCertificate } from "../../auth/pki/certificate-signing.ts";
+import type { ParsedRequest } from "../../auth/pki/certificate-signing.ts";
 import { NODE_USER_PREFIX } from "../../auth/user.ts";
 import type { Client } from "../../client/client.ts";
 import { formatTime } from "../../schema/value/time.ts";
@@ -23,7 +23,7 @@ export async function runApproveController(deps: ControllerDeps): Promise<void> 
     const { signerName } = request.spec;
     if (signerName !== NODE_CLIENT_SIGNER && signerName !== NODE_SERVING_SIGNER) return;
     // Requests are rare, and what reads them is large.
-    const { readRequest } = await import("../../auth/pki/certificate-signing.ts");
+    const { parseCertificateRequest: readRequest } = await import("../../auth/pki/certificate-signing.ts");
     const requested = readRequest(requestText(request));
     const message =
       signerName === NODE_CLIENT_SIGNER
@@ -43,7 +43,7 @@ export async function runApproveController(deps: ControllerDeps): Promise<void> 
 async function mayBeKnown(
   client: Client,
   { spec }: CertificateSigningRequest,
-  requested: RequestedCertificate,
+  requested: ParsedRequest,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   if (nodeClientProblem(requested, spec.usages ?? []) !== undefined) return undefined;
@@ -71,7 +71,7 @@ async function mayBeKnown(
 async function mayBeTrusted(
   observer: Client,
   { spec }: CertificateSigningRequest,
-  requested: RequestedCertificate,
+  requested: ParsedRequest,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   if (nodeServingProblem(requested, spec.usages ?? []) !== undefined) return undefined;

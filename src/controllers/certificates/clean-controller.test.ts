@@ -1,6 +1,6 @@
 import t from "tap";
 import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request/schema.ts";
-import { makeCa } from "../../auth/pki/certificate-authority.ts";
+import { createCa } from "../../auth/pki/certificate-authority.ts";
 import { formatTime } from "../../schema/value/time.ts";
 import { isOver } from "./clean-controller.ts";
 
@@ -18,7 +18,7 @@ function request(ageMs: number, type?: string, decidedMs = 0, certificate?: stri
 
 t.test("isOver() goes by what became of the request, and how long ago", async (t) => {
   const certificateUntil = async (days: number): Promise<string> =>
-    Buffer.from((await makeCa("x", days, NOW - 10 * 24 * HOUR)).cert).toString("base64");
+    Buffer.from((await createCa("x", days, NOW - 10 * 24 * HOUR)).cert).toString("base64");
   const cases: readonly (readonly [string, CertificateSigningRequest, boolean])[] = [
     ["pending for 23 hours", request(23 * HOUR), false],
     ["pending for 25 hours", request(25 * HOUR), true],

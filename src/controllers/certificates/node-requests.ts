@@ -1,6 +1,6 @@
 /** Which requests for certificates are those of nodes, as Kubernetes tells them. */
 import type { CertificateSigningRequestSpec } from "../../api/certificates/certificate-signing-request/schema.ts";
-import type { RequestedCertificate } from "../../auth/pki/certificate-signing.ts";
+import type { ParsedRequest } from "../../auth/pki/certificate-signing.ts";
 import { NODE_USER_PREFIX, NODES } from "../../auth/user.ts";
 
 export const CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client";
@@ -15,7 +15,7 @@ const OPTIONAL_USAGE = "key encipherment";
 
 /** Why this is no request of a node that wants to be known by the API server. */
 export function nodeClientProblem(
-  { organizations, commonName, dnsNames, ips, emails, uris }: RequestedCertificate,
+  { organizations, commonName, dnsNames, ips, emails, uris }: ParsedRequest,
   usages: readonly string[],
 ): string | undefined {
   if (organizations.length !== 1 || organizations[0] !== NODES) {
@@ -31,7 +31,7 @@ export function nodeClientProblem(
 
 /** Why this is no request of a node that wants to be trusted by those who call it. */
 export function nodeServingProblem(
-  { organizations, commonName, dnsNames, ips, emails, uris }: RequestedCertificate,
+  { organizations, commonName, dnsNames, ips, emails, uris }: ParsedRequest,
   usages: readonly string[],
 ): string | undefined {
   if (organizations.length !== 1 || organizations[0] !== NODES) {
@@ -47,7 +47,7 @@ export function nodeServingProblem(
 /** Why a signer does not sign a request, though somebody approved it. Undefined for signers that are not ours. */
 export function signerProblem(
   { signerName, usages = [] }: CertificateSigningRequestSpec,
-  requested: RequestedCertificate,
+  requested: ParsedRequest,
 ): string | undefined {
   switch (signerName) {
     case NODE_CLIENT_SIGNER:

@@ -31,7 +31,7 @@ export async function runSignController(deps: ControllerDeps): Promise<void> {
     if (status?.certificate || !SIGNERS.has(spec.signerName)) return;
     const text = requestText(request);
     // Requests are rare, and what reads them is large.
-    const { readRequest, signRequest } = await import("../../auth/pki/certificate-signing.ts");
+    const { parseCertificateRequest: readRequest, signCertificateRequest: signRequest } = await import("../../auth/pki/certificate-signing.ts");
     const problem = signerProblem(spec, readRequest(text));
     const name = request.metadata?.name ?? "";
     if (problem !== undefined) {

@@ -4,12 +4,12 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { TLSSocket } from "node:tls";
-import { issueCertificate, makeCa } from "../../auth/pki/certificate-authority.ts";
+import { issueCertificate, createCa } from "../../auth/pki/certificate-authority.ts";
 import { systemClock } from "../../std/time/clock.ts";
 
 const DAYS = 365;
 
-const ca = await makeCa("webhooks", DAYS, systemClock.now());
+const ca = await createCa("webhooks", DAYS, systemClock.now());
 
 export const caBundle = Buffer.from(ca.cert).toString("base64");
 

@@ -14,7 +14,7 @@ import { secretKind } from "../../api/core/secret/kind.ts";
 import { defaultConfig } from "../../apiserver/config/default-config.ts";
 import { BOOTSTRAP_GROUP } from "../../apiserver/control-plane/node-bootstrap.ts";
 import { startApiServer } from "../../apiserver/server.ts";
-import { issueCertificate, makeCa } from "../../auth/pki/certificate-authority.ts";
+import { issueCertificate, createCa } from "../../auth/pki/certificate-authority.ts";
 import { type KeyPair, writeKeyPair } from "../../auth/pki/key-pair.ts";
 import { createClient } from "../../client/api-client.ts";
 import { loadKubeconfig, writeKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
@@ -27,7 +27,7 @@ import { createToken, invitation } from "../commands/token.ts";
 const directory = fileDirectory(t);
 const file = (name: string): string => join(directory, name);
 const pair = (name: string) => ({ certFile: file(`${name}.crt`), keyFile: file(`${name}.key`) });
-const ca = await makeCa("ca", 10, Date.now());
+const ca = await createCa("ca", 10, Date.now());
 await writeKeyPair(pair("ca"), ca);
 const names = { alternativeNames: ["127.0.0.1"], usages: ["server"] } as const;
 const serving = await issueCertificate(ca, { commonName: "api", ...names, days: 5 }, Date.now());
@@ -96,7 +96,7 @@ t.test("openConnection() makes a node of a token, keeps what it got, and is the 
 });
 
 t.test("openConnection() makes a node known again that the server has forgotten, in the running process", async (t) => {
-  const other = await makeCa("other", 10, Date.now());
+  const other = await createCa("other", 10, Date.now());
   const subject = { commonName: "system:node:n7", organizations: ["system:nodes"], usages: ["client"] } as const;
   const files = new CertificateFiles(file("pki7"), "client");
   await files.write(await issueCertificate(other, { ...subject, days: 5 }, Date.now()), Date.now());
@@ -181,7 +181,7 @@ t.test("createToken() and joined() let two machines join with one command each",
   ]) {
     await t.rejects(joinCluster(told, { ...invited, token: unknown }, stop.signal), {
       message:
-        /^Cannot join .*: it does not know the token, or the token has run out; make another with svc token create$/,
+        /^Cannot join .*: it does not accept the token, or the token has expired; create another with svc token create$/,
     });
   }
   const nowhere = { ...invited, server: "https://127.0.0.1:1" };
@@ -208,7 +208,7 @@ t.test("startAgent() stops while it still waits for a certificate", async (t) =>
     },
     { clock: systemClock, log: log as never, stopping: stop.signal },
   );
-  t.match(await asked.promise, "Cannot ask for a client certificate with the bootstrap file; trying again");
+  t.match(await asked.promise, "Cannot request a client certificate with the bootstrap file; trying again");
   stop.abort(new Error("SIGTERM"));
   await t.rejects(starting, { message: "SIGTERM" });
 });

@@ -2,16 +2,16 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
 import { CertificateFiles } from "../../agent/certificates/certificate-files.ts";
-import { issueCertificate, makeCa } from "../../auth/pki/certificate-authority.ts";
+import { issueCertificate, createCa } from "../../auth/pki/certificate-authority.ts";
 import { writeKeyPair } from "../../auth/pki/key-pair.ts";
 import { loadKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
 import { type NodeIdentityOptions, prepareNodeIdentity } from "./node-identity.ts";
 
 const NOW = Date.now();
 const [ca, agentCa, otherCa] = [
-  await makeCa("ca", 100, NOW),
-  await makeCa("agent-ca", 100, NOW),
-  await makeCa("ca", 100, NOW),
+  await createCa("ca", 100, NOW),
+  await createCa("agent-ca", 100, NOW),
+  await createCa("ca", 100, NOW),
 ];
 const signed = (authority: typeof ca, name: string) =>
   issueCertificate(

@@ -2,7 +2,7 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { chmodSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
-import { issueCertificate, makeCa } from "../../auth/pki/certificate-authority.ts";
+import { issueCertificate, createCa } from "../../auth/pki/certificate-authority.ts";
 import { writeKeyPair } from "../../auth/pki/key-pair.ts";
 import { ensurePki, type Pki } from "./pki.ts";
 
@@ -72,7 +72,7 @@ t.test(
   "ensurePki() keeps the key of an authority that earlier versions made, though its time is to come",
   async (t) => {
     const directory = join(t.testdir({}), "pki");
-    const earlier = await makeCa("svc-ca", 3650, NOW);
+    const earlier = await createCa("svc-ca", 3650, NOW);
     await writeKeyPair({ certFile: join(directory, "ca.crt"), keyFile: join(directory, "ca.key") }, earlier);
     const { ca } = await ensurePki({ ...options(directory), now: 1000 });
     t.equal(readFileSync(join(directory, "ca.key"), "utf8"), earlier.key);

@@ -11,8 +11,8 @@
 import { X509Certificate } from "node:crypto";
 import { chmod, mkdir, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { CertificateRequest } from "../../auth/pki/certificate-authority.ts";
-import { type KeyPair, type KeyPairFiles, readKeyPair, stillGood, writeKeyPair } from "../../auth/pki/key-pair.ts";
+import type { CertificateOptions } from "../../auth/pki/certificate-authority.ts";
+import { type KeyPair, type KeyPairFiles, readKeyPair, isReusable, writeKeyPair } from "../../auth/pki/key-pair.ts";
 import { MASTERS } from "../../auth/user.ts";
 
 export interface PkiOptions {
@@ -120,8 +120,8 @@ class Keys {
   /** One that must go on is given more time under the same key: what it has signed, and who trusts it, stay. */
   async authority(name: string, commonName: string): Promise<KeyPair> {
     const kept = await readKeyPair(this.files(name));
-    if (kept !== undefined && stillGood(kept, kept.cert, [], this.#now, CA_RENEW_DAYS)) return kept;
-    const { makeAuthority } = await import("../../auth/pki/certificate-authority.ts");
+    if (kept !== undefined && isReusable(kept, kept.cert, [], this.#now, CA_RENEW_DAYS)) return kept;
+    const { createAuthority: makeAuthority } = await import("../../auth/pki/certificate-authority.ts");
     const request = { commonName, days: CA_DAYS, from: FROM_MS, ...(kept === undefined ? {} : { key: kept.key }) };
     const made = await makeAuthority(request, this.#present);
     await writeKeyPair(this.files(name), made);
@@ -129,10 +129,10 @@ class Keys {
     return made;
   }
 
-  async leaf(name: string, ca: KeyPair, request: Omit<CertificateRequest, "days">): Promise<KeyPair> {
+  async leaf(name: string, ca: KeyPair, request: Omit<CertificateOptions, "days">): Promise<KeyPair> {
     const names = request.alternativeNames ?? [];
     const kept = await readKeyPair(this.files(name)).catch(() => undefined);
-    if (kept !== undefined && stillGood(kept, ca.cert, names, this.#now, RENEW_DAYS) && isFor(kept, request))
+    if (kept !== undefined && isReusable(kept, ca.cert, names, this.#now, RENEW_DAYS) && isFor(kept, request))
       return kept;
     const { issueCertificate } = await import("../../auth/pki/certificate-authority.ts");
     const made = await issueCertificate(ca, { ...request, days: LEAF_DAYS, from: FROM_MS }, this.#present);
@@ -142,7 +142,7 @@ class Keys {
   }
 }
 
-function isFor({ cert }: KeyPair, { commonName, organizations = [] }: Omit<CertificateRequest, "days">): boolean {
+function isFor({ cert }: KeyPair, { commonName, organizations = [] }: Omit<CertificateOptions, "days">): boolean {
   const subject = new X509Certificate(cert).subject.split("\n").sort();
   return `${subject}` === `${[`CN=${commonName}`, ...organizations.map((name) => `O=${name}`)].sort()}`;
 }

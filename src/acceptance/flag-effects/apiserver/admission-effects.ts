@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Test } from "tap";
-import { issueCertificate, makeCa } from "../../../auth/pki/certificate-authority.ts";
+import { issueCertificate, createCa } from "../../../auth/pki/certificate-authority.ts";
 import { systemClock } from "../../../std/time/clock.ts";
 import { caBundle, reviewResponse, startTestWebhook } from "../../../testing/admission/webhook-fixture.ts";
 
@@ -42,7 +42,7 @@ const webhookOf = (clientConfig: object): object => ({
 async function clientCertificate(directory: string, commonName: string) {
   const now = systemClock.now();
   const issued = { commonName, usages: ["client"], days: 1 } as const;
-  const { cert, key } = await issueCertificate(await makeCa("clients", 1, now), issued, now);
+  const { cert, key } = await issueCertificate(await createCa("clients", 1, now), issued, now);
   const [certFile, keyFile] = [join(directory, `${commonName}.crt`), join(directory, `${commonName}.key`)];
   writeFileSync(certFile, cert);
   writeFileSync(keyFile, key);

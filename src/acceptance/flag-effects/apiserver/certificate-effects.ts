@@ -2,8 +2,8 @@
 import { X509Certificate } from "node:crypto";
 import { join } from "node:path";
 import type { Test } from "tap";
-import { makeCa } from "../../../auth/pki/certificate-authority.ts";
-import { makeRequest } from "../../../auth/pki/certificate-signing.ts";
+import { createCa } from "../../../auth/pki/certificate-authority.ts";
+import { createCertificateRequest } from "../../../auth/pki/certificate-signing.ts";
 import { writeKeyPair } from "../../../auth/pki/key-pair.ts";
 import { systemClock } from "../../../std/time/clock.ts";
 
@@ -22,7 +22,7 @@ export function certificateEffects(serve: Serve) {
   const signed = async (t: Test, settings: Readonly<Record<string, string>> = {}) => {
     const directory = t.testdir();
     const files = { certFile: join(directory, "ca.crt"), keyFile: join(directory, "ca.key") };
-    const ca = await makeCa("ca", 10, systemClock.now());
+    const ca = await createCa("ca", 10, systemClock.now());
     await writeKeyPair(files, ca);
     await using server = await serve({
       "embedded-controllers": "csrapproving,csrsigning",
@@ -30,7 +30,7 @@ export function certificateEffects(serve: Serve) {
       "cluster-signing-key-file": files.keyFile,
       ...settings,
     });
-    const { request } = await makeRequest({ commonName: "system:node:n", organizations: ["system:nodes"] });
+    const { request } = await createCertificateRequest({ commonName: "system:node:n", organizations: ["system:nodes"] });
     const spec = {
       request: Buffer.from(request).toString("base64"),
       signerName: "kubernetes.io/kube-apiserver-client-kubelet",

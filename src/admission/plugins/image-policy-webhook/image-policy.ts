@@ -2,8 +2,8 @@
 
 import { podKind } from "../../../api/core/pod/kind.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
-import { askPatiently } from "../../../auth/webhook/retry.ts";
-import { type ReviewClient, reviewClient } from "../../../auth/webhook/review-client.ts";
+import { retryWebhook } from "../../../auth/webhook/retry.ts";
+import { type ReviewClient, createReviewClient } from "../../../auth/webhook/review-client.ts";
 import { isPlainObject } from "../../../schema/value/plain-object.ts";
 import { ExpiringCache } from "../../../std/collections/expiring-cache.ts";
 import type { RandomSource } from "../../../std/crypto/random.ts";
@@ -30,7 +30,7 @@ export async function imagePolicyWebhook(
 ): Promise<AdmissionPlugin> {
   const { clock, configuration, stopping } = deps;
   const policy = readImagePolicy(configuration);
-  const client = await reviewClient(
+  const client = await createReviewClient(
     {
       flag: `${policy.location}: imagePolicy.kubeConfigFile`,
       path: policy.kubeConfigFile,
@@ -138,7 +138,7 @@ class ImageReviewer {
   #call(spec: ImageReviewSpec, signal: AbortSignal): Promise<unknown> {
     const { clock, random } = this.#deps;
     const patience = { initialMs: this.#policy.retryMs, maxMs: Number.POSITIVE_INFINITY };
-    return askPatiently(() => this.#client.ask(spec), { clock, random, ...patience, signal });
+    return retryWebhook(() => this.#client.review(spec), { clock, random, ...patience, signal });
   }
 }
 

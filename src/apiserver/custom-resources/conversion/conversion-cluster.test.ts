@@ -7,7 +7,7 @@ import type { CustomResourceDefinition } from "../../../api/apiextensions/custom
 import { configMapKind } from "../../../api/core/config-map/kind.ts";
 import { namespaceKind } from "../../../api/core/namespace/kind.ts";
 import type { ApiObject } from "../../../api/kind.ts";
-import { issueCertificate, makeCa } from "../../../auth/pki/certificate-authority.ts";
+import { issueCertificate, createCa } from "../../../auth/pki/certificate-authority.ts";
 import { systemClock } from "../../../std/time/clock.ts";
 import { caBundle, startTestWebhook } from "../../../testing/admission/webhook-fixture.ts";
 import {
@@ -94,7 +94,7 @@ t.test("conversion webhooks that are services are reached where these are, and h
   await using hook = await startTestWebhook(honest, ["hooks.default.svc"]);
   const now = systemClock.now();
   const issued = { commonName: "front", usages: ["client"], days: 1 } as const;
-  const { cert, key } = await issueCertificate(await makeCa("clients", 1, now), issued, now);
+  const { cert, key } = await issueCertificate(await createCa("clients", 1, now), issued, now);
   const directory = t.testdir({ "front.crt": cert, "front.key": key });
   const outboundCertificate = { certFile: join(directory, "front.crt"), keyFile: join(directory, "front.key") };
   await using f = await testServer({ proxyClientCertificate: outboundCertificate });

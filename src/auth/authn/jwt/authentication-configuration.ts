@@ -1,8 +1,8 @@
 /** The file of `--authentication-config`: whose identity tokens are believed, and who is let in without a name. */
 import { boolean, list, object, optional, pointer, string } from "../../../schema/define.ts";
-import { type FieldError, forbiddenField, invalidField, tooMany } from "../../../schema/validation/field-error.ts";
 import type { Infer } from "../../../schema/schema.ts";
-import { type ConfigDocumentKind, readConfigDocument } from "../../configuration-file.ts";
+import { type FieldError, forbiddenField, invalidField, tooMany } from "../../../schema/validation/field-error.ts";
+import { type ConfigurationKind, readConfigurationFile } from "../../configuration-file.ts";
 import { type CompiledIssuer, compileIssuer } from "./compile-issuer.ts";
 
 const claimOrExpression = { claim: optional(0, string), expression: optional(0, string) };
@@ -90,13 +90,13 @@ export function parseAuthenticationConfiguration(
   text: string,
   rules: AuthenticationRules,
 ): AuthenticationConfiguration {
-  const kind: ConfigDocumentKind<typeof authenticationConfiguration, AuthenticationConfiguration> = {
+  const kind: ConfigurationKind<typeof authenticationConfiguration, AuthenticationConfiguration> = {
     kind: "AuthenticationConfiguration",
     versions: VERSIONS,
     schema: authenticationConfiguration,
     read: (value) => read(value, rules),
   };
-  return readConfigDocument(path, text, kind);
+  return readConfigurationFile(path, text, kind);
 }
 
 function read({ jwt = [], anonymous }: Infer<typeof authenticationConfiguration>, rules: AuthenticationRules) {

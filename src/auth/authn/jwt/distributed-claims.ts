@@ -5,11 +5,12 @@
  *     "_claim_names": { "groups": "src1" },
  *     "_claim_sources": { "src1": { "endpoint": "https://groups.example.com/jo", "access_token": "…" } }
  */
-import type { Clock } from "../../../std/time/clock.ts";
+
 import type { RandomSource } from "../../../std/crypto/random.ts";
-import type { Fetcher } from "./fetcher.ts";
-import { Refusal } from "../invalid-credentials-error.ts";
+import type { Clock } from "../../../std/time/clock.ts";
+import { InvalidCredentialsError } from "../invalid-credentials-error.ts";
 import { type CompiledIssuer, discoveryUrlOf } from "./compile-issuer.ts";
+import type { Fetcher } from "./fetcher.ts";
 import { IssuerKeys } from "./issuer-keys.ts";
 import type { Claims } from "./user-of-claims.ts";
 import { issuerOf, verifiedClaims } from "./verify-token.ts";
@@ -103,6 +104,6 @@ function membersOf(value: unknown, isGood: (member: unknown) => boolean): Readon
   return [...members.values()].every(isGood) ? members : undefined;
 }
 
-function refused(why: string): Refusal {
-  return new Refusal(`oidc: could not expand distributed claims: ${why}`);
+function refused(why: string): InvalidCredentialsError {
+  return new InvalidCredentialsError(`oidc: could not expand distributed claims: ${why}`);
 }

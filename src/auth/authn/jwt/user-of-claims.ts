@@ -1,9 +1,10 @@
 /** Who the claims of a token that was verified say its bearer is. */
-import type { Program } from "../../../cel/cel.ts";
+
 import { dynamicOf } from "../../../cel/adapter/json-value.ts";
+import type { Program } from "../../../cel/cel.ts";
 import { List, type Value } from "../../../cel/values/value.ts";
 import type { UserInfo } from "../../user.ts";
-import { Refusal } from "../invalid-credentials-error.ts";
+import { InvalidCredentialsError } from "../invalid-credentials-error.ts";
 import type { CompiledIssuer, Rule, Source } from "./compile-issuer.ts";
 
 export type Claims = Readonly<Record<string, unknown>>;
@@ -117,6 +118,6 @@ function evaluated(program: Program, variables: Readonly<Record<string, () => Va
   return value;
 }
 
-function refused(why: string): Refusal {
-  return new Refusal(`oidc: ${why}`);
+function refused(why: string): InvalidCredentialsError {
+  return new InvalidCredentialsError(`oidc: ${why}`);
 }

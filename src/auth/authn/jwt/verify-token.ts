@@ -1,6 +1,6 @@
 /** Whether a token of an issuer is good: signed by the issuer, meant for us, and not over. */
 import { isSignedBy, type Jws, parseJws } from "../../service-account/jws.ts";
-import { Refusal } from "../invalid-credentials-error.ts";
+import { InvalidCredentialsError } from "../invalid-credentials-error.ts";
 import type { CompiledIssuer } from "./compile-issuer.ts";
 import type { IssuerKeys } from "./issuer-keys.ts";
 import type { Claims } from "./user-of-claims.ts";
@@ -52,7 +52,7 @@ async function checkSignature(keys: IssuerKeys, jws: Jws): Promise<void> {
     try {
       return (await keys.find(jws.keyId)).some(({ publicKey }) => isSignedBy(jws, publicKey));
     } catch (cause) {
-      throw new Refusal(`oidc: authenticator not initialized: ${(cause as Error).message}`, { cause });
+      throw new InvalidCredentialsError(`oidc: authenticator not initialized: ${(cause as Error).message}`, { cause });
     }
   };
   if (await find()) return;
@@ -61,6 +61,6 @@ async function checkSignature(keys: IssuerKeys, jws: Jws): Promise<void> {
   if (!(await find())) throw refused("failed to verify signature: no matching keys");
 }
 
-function refused(why: string): Refusal {
-  return new Refusal(`oidc: verify token: ${why}`);
+function refused(why: string): InvalidCredentialsError {
+  return new InvalidCredentialsError(`oidc: verify token: ${why}`);
 }

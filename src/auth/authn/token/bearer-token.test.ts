@@ -1,30 +1,30 @@
 import t from "tap";
 import type { UserInfo } from "../../user.ts";
-import { knownTokens } from "./static-tokens.ts";
-import { Refusal } from "../invalid-credentials-error.ts";
+import { InvalidCredentialsError } from "../invalid-credentials-error.ts";
 import { BearerToken, bearerAuthenticator, bearerToken, type TokenAuthenticator, unionTokens } from "./bearer-token.ts";
+import { createStaticTokens } from "./static-tokens.ts";
 
 const user: UserInfo = { name: "svc", uid: "", groups: ["g"], extra: {} };
 const OWN = ["api"];
 
-t.test("knownTokens() knows tokens it issued or was given, for its own audiences only", async (t) => {
-  const tokens = knownTokens(OWN);
+t.test("createStaticTokens() accepts issued tokens and those of the file, for its own audiences only", async (t) => {
+  const tokens = createStaticTokens(OWN);
   const issued = tokens.issue(user);
   t.match(issued, /^[\w-]{43}$/);
   t.not(issued, tokens.issue(user));
   tokens.setRows([{ token: "known", user }]);
-  const ask = (text: string, asked: readonly string[] = OWN) => tokens.authenticate(new BearerToken(text), asked);
-  for (const text of [issued, "known"]) t.same(await ask(text), { user, audiences: OWN });
-  t.same(await ask("known", ["vault", "api"]), { user, audiences: OWN });
-  t.equal(await ask("known", ["vault"]), undefined);
-  for (const text of ["", "know", "known ", "KNOWN", "__proto__"]) t.equal(await ask(text), undefined, text);
+  const authenticate = (text: string, asked: readonly string[] = OWN) => tokens.authenticate(new BearerToken(text), asked);
+  for (const text of [issued, "known"]) t.same(await authenticate(text), { user, audiences: OWN });
+  t.same(await authenticate("known", ["vault", "api"]), { user, audiences: OWN });
+  t.equal(await authenticate("known", ["vault"]), undefined);
+  for (const text of ["", "know", "known ", "KNOWN", "__proto__"]) t.equal(await authenticate(text), undefined, text);
   tokens.setRows([{ token: "next", user }]);
-  t.equal(await ask("known"), undefined, "no longer in the file");
-  t.ok((await ask("next")) && (await ask(issued)));
+  t.equal(await authenticate("known"), undefined, "no longer in the file");
+  t.ok((await authenticate("next")) && (await authenticate(issued)));
 });
 
-t.test("bearerAuthenticator() takes tokens from where clients put them", async (t) => {
-  const tokens = knownTokens(OWN);
+t.test("bearerAuthenticator() reads tokens from the Authorization header and WebSocket protocols", async (t) => {
+  const tokens = createStaticTokens(OWN);
   tokens.setRows([{ token: "known", user }]);
   const authenticate = bearerAuthenticator(tokens.authenticate, OWN);
   const ask = (authorization?: string, headers: Readonly<Record<string, string>> = {}) =>
@@ -48,20 +48,20 @@ t.test("bearerAuthenticator() takes tokens from where clients put them", async (
     await t.rejects(async () => socket(bad), { name: "StatusError" }, bad);
 });
 
-t.test("bearerToken() takes the scheme in any case", async (t) => {
+t.test("bearerToken() ignores the case of the scheme", async (t) => {
   t.equal(bearerToken("BEARER abc"), "abc");
   t.equal(bearerToken("Bearerabc"), undefined);
   t.equal(bearerToken(`Bearer ${" ".repeat(60_000)}`), undefined);
 });
 
-t.test("unionTokens() takes the first user, and tells every reason when there is none", async (t) => {
+t.test("unionTokens() returns the first user, and all errors if there is none", async (t) => {
   const found = { user, audiences: OWN };
   const knows: TokenAuthenticator = async () => found;
   const abstains: TokenAuthenticator = async () => undefined;
   const refuses =
     (why: string): TokenAuthenticator =>
     async () => {
-      throw new Refusal(why);
+      throw new InvalidCredentialsError(why);
     };
   const ask = (...authenticators: readonly TokenAuthenticator[]) =>
     unionTokens(authenticators)(new BearerToken("x"), OWN);
@@ -72,5 +72,5 @@ t.test("unionTokens() takes the first user, and tells every reason when there is
   const breaks: TokenAuthenticator = async () => {
     throw new TypeError("broken");
   };
-  await t.rejects(async () => ask(breaks, knows), TypeError, "what is broken is not taken for a refusal");
+  await t.rejects(async () => ask(breaks, knows), TypeError, "other errors are passed on");
 });

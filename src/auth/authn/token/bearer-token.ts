@@ -1,87 +1,90 @@
-/** What all kinds of bearer tokens have in common: how they arrive, and how they are looked up. */
+/** Bearer tokens: how clients send them, and the interface of their authenticators. */
 import { hash } from "node:crypto";
 import { andThen, type MaybePromise } from "../../../std/async/maybe-promise.ts";
 import type { Authenticator, Credentials, UserInfo } from "../../user.ts";
-import { firstFound, Refusal } from "../invalid-credentials-error.ts";
+import { firstResult, InvalidCredentialsError } from "../invalid-credentials-error.ts";
 
-/** A token as a client sent it. */
+/** A token as the client sent it. */
 export class BearerToken {
   readonly text: string;
-  readonly #credentials: Listener | undefined;
+  readonly #credentials: RequestAnnotations | undefined;
   #digest: string | undefined;
 
-  constructor(text: string, credentials?: Listener) {
+  constructor(text: string, credentials?: RequestAnnotations) {
     this.text = text;
     this.#credentials = credentials;
   }
 
-  /** Tokens are looked up by this: how long that takes tells nothing of the tokens there are. */
+  /** Lookups use the digest, so that their duration does not reveal known tokens. */
   get digest(): string {
     this.#digest ??= hash("sha256", this.text, "base64");
     return this.#digest;
   }
 
-  /** Tells the client, where there is one that listens. */
+  /** Adds a warning to the response, if there is one. */
   warn(text: string): void {
     this.#credentials?.warn?.(text);
   }
 
-  /** Tells the audit log, where there is one. */
+  /** Adds an annotation to the audit event, if there is one. */
   annotate(key: string, value: string): void {
     this.#credentials?.annotate?.(key, value);
   }
 }
 
-type Listener = Pick<Credentials, "warn" | "annotate">;
+type RequestAnnotations = Pick<Credentials, "warn" | "annotate">;
 
-export interface Identified {
+export interface TokenUser {
   readonly user: UserInfo;
-  /** Those asked for that the token is meant for. */
+  /** The requested audiences that the token is valid for. */
   readonly audiences: readonly string[];
 }
 
 /**
- * Undefined for what is no token of this sort, or for none of these audiences. Throws a `Refusal` for one that is not
- * good.
+ * Undefined for tokens of another type, or for none of these audiences. Throws an `InvalidCredentialsError` for an
+ * invalid token.
  */
-export type TokenAuthenticator = (token: BearerToken, audiences: readonly string[]) => MaybePromise<Identified | undefined>;
+export type TokenAuthenticator = (
+  token: BearerToken,
+  audiences: readonly string[],
+) => MaybePromise<TokenUser | undefined>;
 
-/** No token is as long; parsing longer ones would be work for nothing. */
+/** No valid token is longer. */
 const TOKEN_MAX = 65_536;
-/** How browsers, which cannot set headers, send a token along with a WebSocket. */
+/** The WebSocket subprotocol by which browsers, which cannot set headers, send a token. */
 const PROTOCOL_PREFIX = "base64url.bearer.authorization.k8s.io.";
 
-/** Asks in order and takes the first user; fails with every reason when there is none and one of them refuses. */
+/** Calls the authenticators in order and returns the first user; without one, fails with all errors there were. */
 export function unionTokens(authenticators: readonly TokenAuthenticator[]): TokenAuthenticator {
-  return (token, audiences) => firstFound(authenticators, (authenticate) => authenticate(token, audiences));
+  return (token, audiences) => firstResult(authenticators, (authenticate) => authenticate(token, audiences));
 }
 
-/** The bearer of a token in the `Authorization` header, or in the protocols of a WebSocket. */
+/** Authenticates the token in the `Authorization` header or in the WebSocket subprotocols. */
 export function bearerAuthenticator(tokens: TokenAuthenticator, audiences: readonly string[]): Authenticator {
   return (credentials) => {
     const text = bearerToken(credentials.authorization) ?? protocolToken(credentials);
     if (text === undefined) return undefined;
-    if (text.length > TOKEN_MAX) throw new Refusal("the bearer token is too long");
+    if (text.length > TOKEN_MAX) throw new InvalidCredentialsError("the bearer token is too long");
     return andThen(tokens(new BearerToken(text, credentials), audiences), (found) => {
-      if (found === undefined) throw new Refusal("invalid bearer token");
+      if (found === undefined) throw new InvalidCredentialsError("invalid bearer token");
       return found.user;
     });
   };
 }
 
-/** The token of an `Authorization: Bearer …` header; undefined when it is another scheme or there is no token. */
+/** The token of an `Authorization: Bearer …` header; undefined for another scheme or without a token. */
 export function bearerToken(authorization: string | undefined): string | undefined {
   if (authorization === undefined) return undefined;
-  // As nearly all clients write it; the expression below says the same, and takes longer.
-  if (authorization.startsWith("Bearer ") && isWord(authorization)) {
+  // The usual format; the expression below gives the same result, more slowly.
+  if (authorization.startsWith("Bearer ") && hasNoSuffix(authorization)) {
     return authorization.slice(7);
   }
-  // What follows the token is ignored, and a second space is an empty token, as in Kubernetes.
+  // Text after the token is ignored, and a second space means an empty token, as in Kubernetes.
   return /^bearer ([^ ]+)/i.exec(authorization.trim())?.[1];
 }
 
-/** Whether nothing follows the token, not even space of some sort. */
-function isWord(authorization: string): boolean {
+/** Whether the token is the rest of the header. */
+function hasNoSuffix(authorization: string): boolean {
   const last = authorization.charCodeAt(authorization.length - 1);
   return last > 0x20 && last < 0x7f && authorization.indexOf(" ", 7) < 0;
 }
@@ -92,8 +95,8 @@ function protocolToken(credentials: Credentials): string | undefined {
   const [first, ...more] = protocols.filter((each) => each.startsWith(PROTOCOL_PREFIX));
   if (first === undefined) return undefined;
   const encoded = first.slice(PROTOCOL_PREFIX.length);
-  if (more.length > 0) throw new Refusal("multiple base64.bearer.authorization tokens specified");
-  if (protocols.length < 2) throw new Refusal("missing additional subprotocol");
-  if (!/^[\w-]+$/.test(encoded)) throw new Refusal("the token among the protocols is not encoded in base64url");
+  if (more.length > 0) throw new InvalidCredentialsError("multiple base64.bearer.authorization tokens specified");
+  if (protocols.length < 2) throw new InvalidCredentialsError("missing additional subprotocol");
+  if (!/^[\w-]+$/.test(encoded)) throw new InvalidCredentialsError("the token in the subprotocol is not base64url");
   return Buffer.from(encoded, "base64url").toString();
 }

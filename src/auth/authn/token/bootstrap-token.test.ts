@@ -1,13 +1,13 @@
 import t from "tap";
 import type { Secret } from "../../../api/core/secret/schema.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
-import { bootstrapTokens } from "./bootstrap-token.ts";
 import { BearerToken } from "./bearer-token.ts";
+import { bootstrapTokenAuthenticator } from "./bootstrap-token.ts";
 
 const TOKEN = "abcdef.0123456789abcdef";
 const OWN = ["api"];
 
-t.test("bootstrapTokens() believes a token only as its secret says", async (t) => {
+t.test("bootstrapTokenAuthenticator() accepts a token only if its secret is valid", async (t) => {
   const clock = new FakeClock(Date.parse("2026-01-01T00:00:00Z"));
   const good = {
     "token-id": "abcdef",
@@ -24,7 +24,7 @@ t.test("bootstrapTokens() believes a token only as its secret says", async (t) =
   });
   const ask = (secret: Secret | undefined, token = TOKEN, asked: readonly string[] = OWN) => {
     const find = async (_: string, name: string) => (name === "bootstrap-token-abcdef" ? secret : undefined);
-    return bootstrapTokens({ find, audiences: OWN, clock })(new BearerToken(token), asked);
+    return bootstrapTokenAuthenticator({ find, audiences: OWN, clock })(new BearerToken(token), asked);
   };
   t.same(await ask(secretOf(good)), {
     user: {
@@ -39,19 +39,19 @@ t.test("bootstrapTokens() believes a token only as its secret says", async (t) =
   const others = ["abcdef", "ABCDEF.0123456789abcdef", `${TOKEN}0`, `${TOKEN}\n`, "../def.0123456789abcdef"];
   for (const other of others) t.equal(await ask(secretOf(good), other), undefined, other);
   const bad: readonly (readonly [Secret | undefined, RegExp])[] = [
-    [undefined, /there is no bootstrap token abcdef/],
+    [undefined, /bootstrap token abcdef does not exist/],
     [secretOf({ ...good, "token-secret": "0123456789abcdeg" }), /has another secret/],
     [secretOf({ ...good, "token-secret": "" }), /has another secret/],
     [secretOf({ ...good, "token-id": "ghijkl" }), /has another token-id/],
     [secretOf({ ...good, expiration: "2026-01-01T00:00:00Z" }), /has expired/],
-    [secretOf({ ...good, expiration: "tomorrow" }), /an expiration that is no time/],
+    [secretOf({ ...good, expiration: "tomorrow" }), /an invalid expiration/],
     [secretOf({ ...good, "usage-bootstrap-authentication": "yes" }), /is not for authentication/],
     [
       secretOf({ ...good, "auth-extra-groups": "system:masters" }),
-      /names the group "system:masters", which it may not/,
+      /names the group "system:masters", which is not allowed/,
     ],
-    [secretOf({ ...good, "auth-extra-groups": "system:bootstrappers:a\n" }), /which it may not/],
-    [secretOf(good, { type: "Opaque" }), /lies in a secret of type "Opaque"/],
+    [secretOf({ ...good, "auth-extra-groups": "system:bootstrappers:a\n" }), /which is not allowed/],
+    [secretOf(good, { type: "Opaque" }), /has a secret of type "Opaque"/],
     [secretOf(good, { metadata: { deletionTimestamp: "2026-01-01T00:00:00Z" } }), /is being deleted/],
   ];
   for (const [secret, message] of bad) await t.rejects(async () => ask(secret), { message }, String(message));

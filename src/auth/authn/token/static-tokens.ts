@@ -3,27 +3,27 @@ import type { UserInfo } from "../../user.ts";
 import { BearerToken, type TokenAuthenticator } from "./bearer-token.ts";
 import type { TokenRow } from "./token-file.ts";
 
-/** Tokens known in advance: random ones for the process' own components, and those of a token file. */
-export interface KnownTokens {
+/** Static tokens: random ones for the process' own components, and those of `--token-auth-file`. */
+export interface StaticTokens {
   readonly authenticate: TokenAuthenticator;
-  /** Makes an unguessable token that stands for `user` as long as the process lives. */
+  /** Creates a random token for `user`, valid as long as the process runs. */
   issue(user: UserInfo): string;
-  /** Replaces all that came from a file. */
+  /** Replaces the tokens of the file. */
   setRows(rows: readonly TokenRow[]): void;
 }
 
 const TOKEN_BYTES = 32;
 
-/** These tokens are for the server that knows them, whose names are `audiences`, and for nobody else. */
-export function knownTokens(audiences: readonly string[]): KnownTokens {
+/** `audiences`: those of this server, for which the tokens are valid. */
+export function createStaticTokens(audiences: readonly string[]): StaticTokens {
   const issued = new Map<string, UserInfo>();
   let rows = new Map<string, UserInfo>();
   return {
-    authenticate: (token, asked) => {
+    authenticate: (token, requested) => {
       const user = issued.get(token.digest) ?? rows.get(token.digest);
       if (user === undefined) return undefined;
-      const shared = asked === audiences ? audiences : asked.filter((audience) => audiences.includes(audience));
-      return shared.length === 0 ? undefined : { user, audiences: shared };
+      const matching = requested === audiences ? audiences : requested.filter((audience) => audiences.includes(audience));
+      return matching.length === 0 ? undefined : { user, audiences: matching };
     },
     issue(user) {
       const token = randomBytes(TOKEN_BYTES).toString("base64url");

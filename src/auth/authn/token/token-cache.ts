@@ -1,63 +1,64 @@
-/** Remembers for a while whose tokens are: for those that are dear to look into. */
-import type { Clock } from "../../../std/time/clock.ts";
+/** Caches the results of token authenticators that are expensive. */
+
 import { ExpiringCache } from "../../../std/collections/expiring-cache.ts";
-import type { BearerToken, Identified, TokenAuthenticator } from "./bearer-token.ts";
+import type { Clock } from "../../../std/time/clock.ts";
+import type { BearerToken, TokenUser, TokenAuthenticator } from "./bearer-token.ts";
 
 export interface TokenCacheOptions {
-  /** Mostly asked for. */
+  /** The most frequent audiences; their key is the digest alone. */
   readonly audiences?: readonly string[] | undefined;
   readonly clock: Clock;
-  /** How long a user is remembered, and that there is none. Refusals are not remembered. */
-  readonly knownMs: number;
-  readonly unknownMs: number;
+  /** How long users, and tokens without a user, are cached. Errors are not cached. */
+  readonly successTtlMs: number;
+  readonly failureTtlMs: number;
   readonly observe?: TokenCacheObserver | undefined;
 }
 
 export interface TokenCacheObserver {
-  /** A token was looked up, and how long that took: `hit` where it was remembered. */
-  asked(result: "hit" | "miss", milliseconds: number): void;
-  /** Those who do not remember it are being asked, and have answered. */
-  fetching(): () => void;
-  fetched(result: "ok" | "error"): void;
+  /** A lookup and its duration: `hit` if the result was cached. */
+  lookedUp(result: "hit" | "miss", milliseconds: number): void;
+  /** Called before a call of the authenticator; the result is called afterwards. */
+  fetchStarted(): () => void;
+  fetchEnded(result: "ok" | "error"): void;
 }
 
-/** As many as Kubernetes remembers in each of its parts. */
+/** As in Kubernetes. */
 const TOKENS_MAX = 4096;
-const NOBODY = Symbol("nobody");
+const NO_USER = Symbol("nobody");
 
-export function cachedTokens(authenticate: TokenAuthenticator, options: TokenCacheOptions): TokenAuthenticator {
-  const { audiences: own, clock, knownMs, unknownMs, observe } = options;
-  const answers = new ExpiringCache<Identified | typeof NOBODY>(TOKENS_MAX, clock);
-  /** Who sends the same token meanwhile waits for the same answer. At most as many as requests are in flight. */
-  const asking = new Map<string, Promise<Identified | undefined>>();
-  const ask = async (key: string, token: BearerToken, asked: readonly string[]): Promise<Identified | undefined> => {
-    const done = observe?.fetching();
+export function cacheTokens(authenticate: TokenAuthenticator, options: TokenCacheOptions): TokenAuthenticator {
+  const { audiences: usualAudiences, clock, successTtlMs: knownMs, failureTtlMs: unknownMs, observe } = options;
+  const results = new ExpiringCache<TokenUser | typeof NO_USER>(TOKENS_MAX, clock);
+  /** Concurrent requests with the same token share one call. Bounded by the number of requests in flight. */
+  const inFlight = new Map<string, Promise<TokenUser | undefined>>();
+  const call = async (key: string, token: BearerToken, asked: readonly string[]): Promise<TokenUser | undefined> => {
+    const done = observe?.fetchStarted();
     try {
       const found = await authenticate(token, asked);
-      answers.set(key, found ?? NOBODY, found === undefined ? unknownMs : knownMs);
-      observe?.fetched("ok");
+      results.set(key, found ?? NO_USER, found === undefined ? unknownMs : knownMs);
+      observe?.fetchEnded("ok");
       return found;
     } catch (error) {
-      observe?.fetched("error");
+      observe?.fetchEnded("error");
       throw error;
     } finally {
       done?.();
-      asking.delete(key);
+      inFlight.delete(key);
     }
   };
   return (token, audiences) => {
-    const began = observe === undefined ? 0 : clock.monotonic();
-    const key = audiences === own ? token.digest : `${token.digest}${audiences.join("\0")}`;
-    const known = answers.get(key);
-    if (known !== undefined) {
-      observe?.asked("hit", clock.monotonic() - began);
-      return known === NOBODY ? undefined : known;
+    const start = observe === undefined ? 0 : clock.monotonic();
+    const key = audiences === usualAudiences ? token.digest : `${token.digest}${audiences.join("\0")}`;
+    const cached = results.get(key);
+    if (cached !== undefined) {
+      observe?.lookedUp("hit", clock.monotonic() - start);
+      return cached === NO_USER ? undefined : cached;
     }
-    let answer = asking.get(key);
+    let answer = inFlight.get(key);
     if (answer === undefined) {
-      answer = ask(key, token, audiences);
-      asking.set(key, answer);
+      answer = call(key, token, audiences);
+      inFlight.set(key, answer);
     }
-    return answer.finally(() => observe?.asked("miss", clock.monotonic() - began));
+    return answer.finally(() => observe?.lookedUp("miss", clock.monotonic() - start));
   };
 }

@@ -1,24 +1,24 @@
 import t from "tap";
 import { systemRandom } from "../../../std/crypto/random.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
-import { Passing } from "../../webhook/retry.ts";
+import { RetryableError } from "../../webhook/retry.ts";
 import { BearerToken } from "./bearer-token.ts";
-import { cachedTokens } from "./token-cache.ts";
-import { tokenWebhook } from "./token-webhook.ts";
+import { cacheTokens } from "./token-cache.ts";
+import { tokenWebhookAuthenticator } from "./token-webhook.ts";
 
 const OWN = ["api"];
 const user = { username: "jo", groups: ["g"] };
 
-t.test("tokenWebhook() takes the webhook's word, remembered for a while and in its audiences only", async (t) => {
+t.test("tokenWebhook() accepts tokens that the webhook authenticates, cached, in matching audiences only", async (t) => {
   const clock = new FakeClock();
   let asked = 0;
-  let answer: Awaited<ReturnType<Parameters<typeof tokenWebhook>[0]["ask"]>> = { authenticated: true, user };
+  let answer: Awaited<ReturnType<Parameters<typeof tokenWebhookAuthenticator>[0]["review"]>> = { authenticated: true, user };
   const ask = async () => {
     asked++;
     return answer;
   };
-  const tokens = tokenWebhook({ ask, audiences: OWN, clock, random: systemRandom });
-  const cached = cachedTokens(tokens, { clock, knownMs: 1000, unknownMs: 1000 });
+  const tokens = tokenWebhookAuthenticator({ review: ask, audiences: OWN, clock, random: systemRandom });
+  const cached = cacheTokens(tokens, { clock, successTtlMs: 1000, failureTtlMs: 1000 });
   const by = (token: string, audiences: readonly string[] = OWN) => cached(new BearerToken(token), audiences);
   t.match(await by("a"), { user: { name: "jo", groups: ["g"] }, audiences: OWN });
   await Promise.all([by("a"), by("b"), by("b")]);
@@ -34,21 +34,21 @@ t.test("tokenWebhook() takes the webhook's word, remembered for a while and in i
     await clock.advance(1001);
   }
   answer = { authenticated: false, error: "no\nway" };
-  await t.rejects(async () => by("a"), { message: 'the webhook refuses it: "no\\nway"' });
+  await t.rejects(async () => by("a"), { message: 'the webhook rejected the token: "no\\nway"' });
   answer = { authenticated: true, user: {} };
-  await t.rejects(async () => by("c"), { message: "the webhook names no user" });
+  await t.rejects(async () => by("c"), { message: "the webhook returned no user" });
 });
 
-t.test("tokenWebhook() asks five times whoever cannot answer now", async (t) => {
+t.test("tokenWebhook() retries temporary failures up to five attempts", async (t) => {
   const clock = new FakeClock();
   let asked = 0;
   const ask = async (): Promise<never> => {
     asked++;
-    throw new Passing("nobody is there");
+    throw new RetryableError("connection refused");
   };
-  const tokens = tokenWebhook({ ask, audiences: OWN, clock, random: systemRandom });
+  const tokens = tokenWebhookAuthenticator({ review: ask, audiences: OWN, clock, random: systemRandom });
   const refused = t.rejects(async () => tokens(new BearerToken("a"), OWN), {
-    message: /cannot be asked: nobody is there/,
+    message: /Failed to call the token webhook: connection refused/,
   });
   for (let turn = 0; turn < 10; turn++) await clock.advance(5_000);
   await refused;

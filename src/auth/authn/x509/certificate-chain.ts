@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
-import { certificateLimits } from "./certificate-extensions.ts";
+import { parseCertificateLimits } from "./certificate-extensions.ts";
 
-/** A certificate with what is asked of it while chains are built. */
+/** A certificate with the properties that chain verification needs. */
 export interface Certificate {
   readonly x509: X509Certificate;
   readonly notBefore: number;
@@ -9,40 +9,40 @@ export interface Certificate {
   /** Extended key usages by OID; undefined allows any. */
   readonly usages: readonly string[] | undefined;
   readonly pathLength: number | undefined;
-  /** It demands something that is not checked here: never trusted. */
-  readonly unenforced: boolean;
+  /** It has a critical extension that this verifier does not enforce, so it is never trusted. */
+  readonly hasUnenforcedExtension: boolean;
 }
 
 const CLIENT_AUTH = "1.3.6.1.5.5.7.3.2";
 const ANY_USAGE = "2.5.29.37.0";
-/** A chain of authorities longer than this is an attack. */
+/** Bounds the depth of a chain. */
 const DEPTH_MAX = 8;
 
-/** Throws when it is no certificate. */
+/** Throws for an invalid certificate. */
 export function readCertificate(source: Uint8Array | string): Certificate {
   const x509 = new X509Certificate(source);
-  const { pathLength, unenforced } = certificateLimits(x509.raw);
+  const { pathLength, unenforced } = parseCertificateLimits(x509.raw);
   return {
     x509,
     notBefore: x509.validFromDate.getTime(),
     notAfter: x509.validToDate.getTime(),
     usages: x509.keyUsage as readonly string[] | undefined,
     pathLength,
-    unenforced: unenforced.length > 0,
+    hasUnenforcedExtension: unenforced.length > 0,
   };
 }
 
-/** The certificates of a PEM bundle. Throws when it has none, or one that cannot be read. */
+/** The certificates of a PEM bundle. Throws if it has none, or an invalid one. */
 export function readBundle(pem: string): readonly Certificate[] {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
   if (blocks.length === 0)
-    throw new Error("Cannot read the certificate authorities: there is no certificate in PEM form");
+    throw new Error("Cannot read the certificate authorities: the bundle has no PEM certificate");
   return blocks.map((block) => readCertificate(block));
 }
 
 /**
- * Whether a chain leads from the client's certificate over those it sent along to an authority of the bundle, every
- * certificate of it valid at `now` and good for client authentication.
+ * Whether a chain leads from the client certificate over `intermediates` to a certificate of the bundle, all of them
+ * valid at `now` and usable for client authentication.
  */
 export function isTrusted(
   leaf: Certificate,
@@ -50,10 +50,10 @@ export function isTrusted(
   roots: readonly Certificate[],
   now: number,
 ): boolean {
-  return usable(leaf, now) && climbs(leaf, 0, intermediates, roots, now);
+  return isUsable(leaf, now) && hasPathToRoot(leaf, 0, intermediates, roots, now);
 }
 
-function climbs(
+function hasPathToRoot(
   subject: Certificate,
   depth: number,
   intermediates: readonly Certificate[],
@@ -61,27 +61,27 @@ function climbs(
   now: number,
 ): boolean {
   for (const root of roots) {
-    const trusted = root.x509.fingerprint256 === subject.x509.fingerprint256 || issued(root, subject, depth);
-    if (trusted && usable(root, now)) return true;
+    const trusted = root.x509.fingerprint256 === subject.x509.fingerprint256 || isIssuer(root, subject, depth);
+    if (trusted && isUsable(root, now)) return true;
   }
   if (depth >= DEPTH_MAX) return false;
   for (const issuer of intermediates) {
-    if (!usable(issuer, now) || !issued(issuer, subject, depth)) continue;
-    // Each is tried once on a path, so that certificates which sign each other end.
+    if (!isUsable(issuer, now) || !isIssuer(issuer, subject, depth)) continue;
+    // Each is used once on a path, so that certificates that sign each other terminate.
     const rest = intermediates.filter((other) => other !== issuer);
-    if (climbs(issuer, depth + 1, rest, roots, now)) return true;
+    if (hasPathToRoot(issuer, depth + 1, rest, roots, now)) return true;
   }
   return false;
 }
 
-/** `depth` authorities stand between the issuer and the client's certificate. */
-function issued(issuer: Certificate, subject: Certificate, depth: number): boolean {
+/** `depth` intermediates are between the issuer and the client certificate. */
+function isIssuer(issuer: Certificate, subject: Certificate, depth: number): boolean {
   if (!issuer.x509.ca || (issuer.pathLength ?? DEPTH_MAX) < depth) return false;
   return subject.x509.checkIssued(issuer.x509) && subject.x509.verify(issuer.x509.publicKey);
 }
 
-function usable(certificate: Certificate, now: number): boolean {
-  const { notBefore, notAfter, usages, unenforced } = certificate;
+function isUsable(certificate: Certificate, now: number): boolean {
+  const { notBefore, notAfter, usages, hasUnenforcedExtension: unenforced } = certificate;
   if (unenforced || now < notBefore || now > notAfter) return false;
   return usages === undefined || usages.length === 0 || usages.includes(CLIENT_AUTH) || usages.includes(ANY_USAGE);
 }

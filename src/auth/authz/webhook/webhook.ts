@@ -1,12 +1,12 @@
 /** `--authorization-mode=Webhook`: somebody else is asked, over HTTPS, with a `SubjectAccessReview`. */
 import type { SubjectAccessReviewStatus } from "../../../api/authorization/access-review/schema.ts";
 import { StatusError } from "../../../api/status.ts";
-import type { Clock } from "../../../std/time/clock.ts";
 import { ExpiringCache } from "../../../std/collections/expiring-cache.ts";
-import type { Logger } from "../../../std/log/logger.ts";
 import type { RandomSource } from "../../../std/crypto/random.ts";
-import { askPatiently } from "../../webhook/retry.ts";
+import type { Logger } from "../../../std/log/logger.ts";
+import type { Clock } from "../../../std/time/clock.ts";
 import type { Attributes, Authorization, Authorizer } from "../../user.ts";
+import { retryWebhook } from "../../webhook/retry.ts";
 import { accessRequest } from "./access-review.ts";
 import { type AccessRequest, type MatchConditions, matchConditions } from "./match-conditions.ts";
 
@@ -134,7 +134,7 @@ class Webhook {
         throw error;
       }
     };
-    return askPatiently(askOnce, { clock, random, isPassing });
+    return retryWebhook(askOnce, { clock, random, isRetryable: isPassing });
   }
 
   #asked(result: "success" | "timeout" | "error", began: number): void {
