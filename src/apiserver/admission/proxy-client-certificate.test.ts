@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
-import { issueCertificate, createCa } from "../../auth/pki/certificate-authority.ts";
+import { createCa, issueCertificate } from "../../auth/pki/certificate-authority.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";

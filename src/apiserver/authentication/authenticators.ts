@@ -5,8 +5,8 @@ import { type RequestHeaderAuthenticator, requestHeaderAuthenticator } from "../
 import {
   BearerToken,
   bearerAuthenticator,
-  type TokenUser,
   type TokenAuthenticator,
+  type TokenUser,
   unionTokens,
 } from "../../auth/authn/token/bearer-token.ts";
 import { bootstrapTokenAuthenticator } from "../../auth/authn/token/bootstrap-token.ts";

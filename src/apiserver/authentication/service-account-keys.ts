@@ -65,7 +65,7 @@ async function externalSignerKeys(
   });
   if (maxTokenMs > signer.maxSeconds * 1000) {
     signer[Symbol.dispose]();
-    const maximum = `the external signer lets tokens last for ${signer.maxSeconds} seconds`;
+    const maximum = `the external signer allows at most ${signer.maxSeconds} seconds`;
     throw new Error(`Cannot use --service-account-max-token-expiration of ${maxTokenMs / 1000} seconds: ${maximum}`);
   }
   return { ...signer, signLegacy: undefined };

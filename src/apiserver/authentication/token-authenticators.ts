@@ -152,5 +152,11 @@ async function webhookTokens(webhook: TokenWebhookConfig, deps: TokenAuthenticat
   const ask = async (spec: object): Promise<TokenReviewStatus> => (await client.review(spec)) as TokenReviewStatus;
   const tokens = tokenWebhookAuthenticator({ review: ask, audiences, clock, random });
   const { cacheMs } = webhook;
-  return cacheTokens(tokens, { audiences, clock, successTtlMs: cacheMs, failureTtlMs: cacheMs, observe: observe?.cache });
+  return cacheTokens(tokens, {
+    audiences,
+    clock,
+    successTtlMs: cacheMs,
+    failureTtlMs: cacheMs,
+    observe: observe?.cache,
+  });
 }

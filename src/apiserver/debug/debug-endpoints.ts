@@ -1,4 +1,4 @@
-/** Profiles and the verbosity of logs, over the server's own port and over a socket for whoever may open it. */
+/** Profiling and log verbosity, on the secure port and on the unauthenticated socket of --debug-socket-path. */
 import { rm } from "node:fs/promises";
 import type { Handler } from "../../http/message.ts";
 import { textResponse } from "../../http/respond.ts";
@@ -18,7 +18,7 @@ export interface DebugEndpointsDeps {
   readonly setVerbosity: (level: number) => void;
 }
 
-/** Linux's limit. */
+/** The limit of Linux. */
 const SOCKET_PATH_BYTES_MAX = 107;
 
 export class DebugEndpoints implements AsyncDisposable {
@@ -31,7 +31,7 @@ export class DebugEndpoints implements AsyncDisposable {
     this.pages = createDebugPages({ clock, profiler: new Profiler(clock), contention: this.#contention, setVerbosity });
   }
 
-  /** Rejects with one sentence when the socket cannot be made; one that a process left behind is replaced. */
+  /** Rejects with one sentence when the socket cannot be created. A socket that another process left is replaced. */
   async openSocket(path: string, { clock, log }: DebugEndpointsDeps): Promise<void> {
     try {
       this.#socket = await listen({ socketPath: path, handler: createSocketHandler(this.pages), clock, log });

@@ -1,4 +1,4 @@
-/** What operators look at beside the API: metrics, profiles, flags, status. */
+/** The pages for operators: metrics, profiles, flags and status. */
 import type { Clock } from "../../std/time/clock.ts";
 import type { ApiServerConfig } from "../config/config.ts";
 import type { Route } from "../handlers/routes.ts";
@@ -12,7 +12,7 @@ export interface OperatorPage {
   readonly path: string;
   readonly methods: readonly string[];
   readonly answer: Route;
-  /** Whether `/` names it. */
+  /** Whether `/` lists it. */
   readonly listed: boolean;
 }
 
@@ -22,7 +22,7 @@ export interface OperatorPageDeps {
   readonly clock: Clock;
 }
 
-/** As the component calls itself on its pages: what Kubernetes' tools look for. */
+/** The component name on the pages, as in Kubernetes. */
 const COMPONENT = "kube-apiserver";
 
 export function createOperatorPages(config: ApiServerConfig, deps: OperatorPageDeps): readonly OperatorPage[] {
@@ -37,7 +37,7 @@ function createMetricPages(
   const pagesFor = (path: string, registries: typeof all): OperatorPage[] => {
     const methods = ["GET", "POST", "PUT", "PATCH", "OPTIONS", ...(observe.profiling ? [] : ["DELETE"])];
     const shown = page(path, async ({ request }) => metricsResponse(registries, request.headers.accept), methods);
-    // Numbers that start anew confuse whoever adds them up: for those who measure by hand.
+    // Only with profiling: a reset confuses the rates that scrapers compute.
     const reset = page(path, async () => resetMetrics(registries), ["DELETE"], false);
     return observe.profiling ? [shown, reset] : [shown];
   };

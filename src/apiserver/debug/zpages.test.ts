@@ -13,13 +13,13 @@ function observed(...words: readonly string[]) {
 
 const GATES = "--feature-gates=ComponentFlagz=true,ComponentStatusz=true";
 
-t.test("/flagz and /statusz are behind their gates", async (t) => {
+t.test("/flagz and /statusz get 404 without their feature gates", async (t) => {
   await using server = await testServer({ observability: defaultConfig.observability });
   t.equal((await server.ask("GET /flagz")).status, 404);
   t.equal((await server.ask("GET /statusz")).status, 404);
 });
 
-t.test("/flagz tells every flag with its value", async (t) => {
+t.test("/flagz lists every flag with its value", async (t) => {
   await using server = await testServer({
     observability: observed(GATES, "--event-ttl=2h", "--token-auth-file=/etc/t"),
   });
@@ -27,7 +27,7 @@ t.test("/flagz tells every flag with its value", async (t) => {
   t.equal(headers["content-type"], "text/plain; charset=utf-8");
   t.match(text, /^\nkube-apiserver flagz\nWarning: This endpoint is not meant to be machine parseable/);
   t.match(text, "\nevent-ttl=2h0m0s\n");
-  t.match(text, "\ntoken-auth-file=/etc/t\n", "the file, not what is in it");
+  t.match(text, "\ntoken-auth-file=/etc/t\n", "the file, not its content");
   t.match(text, "\nsecure-port=6443\n");
   const names = [...text.matchAll(/^([\w-]+)=/gm)].map(([, name]) => name);
   t.same(names, [...names].sort());
@@ -35,7 +35,7 @@ t.test("/flagz tells every flag with its value", async (t) => {
   t.match(refused, { status: 406, text: "media type not acceptable, must be: text/plain\n" });
 });
 
-t.test("/statusz tells since when the server runs, and as what", async (t) => {
+t.test("/statusz has start time, uptime and versions", async (t) => {
   const apis = { ...defaultConfig.apis, emulatedVersion: "1.32" };
   await using server = await testServer({ observability: observed(GATES), gitVersion: "v1.33.0+svc.1", apis });
   await server.clock.advance(3_725_000);

@@ -1,16 +1,16 @@
-/** `/flagz` and `/statusz`: what this server was told and what it is, for people. */
+/** `/flagz` and `/statusz`: the flags and the status of this server as plain text. */
 import type { HttpRequest, HttpResponse } from "../../http/message.ts";
 import { negotiate } from "../../http/negotiate.ts";
 import { textResponse } from "../../http/respond.ts";
 
-/** As Kubernetes has it at the head of both pages: tools that took them apart would break. */
+/** Kubernetes' header of both pages. */
 const WARNING =
   "Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is " +
   "for debugging purposes only.";
 
 const NOT_ACCEPTABLE = "media type not acceptable, must be: text/plain\n";
 
-/** Flags by name. They name files of secrets, never secrets. */
+/** Flags by name. Flags contain paths of secret files, not secrets. */
 export function flagz(component: string, flags: Readonly<Record<string, string>>, request: HttpRequest): HttpResponse {
   const lines = Object.entries(flags)
     .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -24,7 +24,7 @@ export interface ServerStatus {
   readonly runtimeVersion: string;
   /** `1.33.0` */
   readonly binaryVersion: string;
-  /** The release that the server speaks as: `1.32`. */
+  /** The emulated version: `1.32`. */
   readonly emulationVersion: string;
   readonly paths: readonly string[];
 }

@@ -56,7 +56,11 @@ export function bindPod(pods: Registry<Pod>): ResourceHandler {
     }
     const admission = admissionOf(target, context, params, { dryRun, objectKind: bindingBody });
     const placed = { ...sent, metadata: { ...sent.metadata, name, namespace: params.namespace ?? "" } };
-    const admitted = await runMutatingAdmission({ options: { admission, warn: warningsTo(context) } }, placed, undefined);
+    const admitted = await runMutatingAdmission(
+      { options: { admission, warn: warningsTo(context) } },
+      placed,
+      undefined,
+    );
     await bind(pods, scopeOf(target, context, params), name, admitted, { dryRun, admission });
     return statusResponse(success(201), context);
   };

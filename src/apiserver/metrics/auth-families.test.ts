@@ -9,7 +9,7 @@ import { createAuthenticationObserver } from "./authentication-metrics.ts";
 import { createAuthorizerObserver } from "./authorizer-metrics.ts";
 import { measureNodeGraph } from "./node-graph-metrics.ts";
 
-interface Known {
+interface RecordedMetric {
   readonly name: string;
   readonly type: string;
   readonly stability: string;
@@ -20,10 +20,10 @@ interface Known {
 const facts = `${process.env.SVC_SHARED ?? new URL("../../../../shared", import.meta.url).pathname}/facts`;
 const OURS =
   /^(?:apiserver_)?(?:authenticat|authoriz|client_certificate|externaljwt|admission|serviceaccount_|node_authorizer)/;
-/** Summaries are dear and say no more than histograms. */
+/** Summaries are expensive and contain no more than the histogram. */
 const LEFT_OUT = "apiserver_admission_step_admission_duration_seconds_summary";
 
-t.test("what is measured of authentication, authorization and admission is what Kubernetes measures", (t) => {
+t.test("the metrics of authentication, authorization and admission have Kubernetes' types, labels and buckets", (t) => {
   if (!existsSync(facts)) {
     t.comment(`there is no ${facts}`);
     t.end();
@@ -40,7 +40,7 @@ t.test("what is measured of authentication, authorization and admission is what 
   WebhookMetrics.of(registry);
   const families = new Map(registry.all().map((family) => [family.options.name, family]));
   const { metrics } = JSON.parse(readFileSync(`${facts}/apiserver-http.json`, "utf8")) as {
-    readonly metrics: readonly Known[];
+    readonly metrics: readonly RecordedMetric[];
   };
   for (const { name, type, stability, labels = [], buckets } of metrics) {
     if (!OURS.test(name) || name === LEFT_OUT) continue;

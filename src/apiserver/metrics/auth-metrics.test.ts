@@ -1,7 +1,7 @@
 import t from "tap";
 import { testServer } from "../../testing/apiserver/server-fixture.ts";
 
-t.test("who asks, and whether they may, is counted by what came of it", async (t) => {
+t.test("authentication and authorization attempts are counted by result", async (t) => {
   await using server = await testServer({ authorizationModes: ["RBAC"] });
   await server.ask("GET /api/v1/pods");
   await server.ask("GET /api/v1/pods", { user: "jo@example.com" });
@@ -9,8 +9,8 @@ t.test("who asks, and whether they may, is counted by what came of it", async (t
   const { text } = await server.ask("GET /metrics");
   const value = (name: string, label: string): number =>
     Number(new RegExp(`^${name}\\{${label}\\} (.*)$`, "m").exec(text)?.[1]);
-  t.equal(value("authenticated_user_requests", 'username="admin"'), 2, "the page itself is one");
-  t.equal(value("authenticated_user_requests", 'username="email_id"'), 1, "names without number are told together");
+  t.equal(value("authenticated_user_requests", 'username="admin"'), 2, "including the scrape");
+  t.equal(value("authenticated_user_requests", 'username="email_id"'), 1, "other users share a label value");
   t.equal(value("authentication_attempts", 'result="error"') + value("authentication_attempts", 'result="failure"'), 1);
   t.equal(value("authorization_attempts_total", 'result="no-opinion"'), 1);
   t.ok(value("authorization_attempts_total", 'result="allowed"') >= 2);
@@ -20,7 +20,7 @@ t.test("who asks, and whether they may, is counted by what came of it", async (t
   t.equal(value("authentication_duration_seconds_count", 'result="success"'), 3);
 });
 
-t.test("the process tells what it takes, and what it is", async (t) => {
+t.test("/metrics has the metrics of the process and the build", async (t) => {
   await using server = await testServer();
   const { text } = await server.ask("GET /metrics");
   const value = (name: string): number => Number(new RegExp(`^${name} (.*)$`, "m").exec(text)?.[1]);
@@ -34,7 +34,7 @@ t.test("the process tells what it takes, and what it is", async (t) => {
   t.match(text, new RegExp(`^nodejs_version_info\\{version="${process.version}"\\} 1$`, "m"));
 });
 
-t.test("/metrics speaks OpenMetrics to those who ask for it, and starts anew when told to", async (t) => {
+t.test("/metrics negotiates OpenMetrics, and DELETE resets the metrics", async (t) => {
   await using server = await testServer();
   await server.ask("GET /api/v1/pods");
   const accept = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5";
@@ -42,7 +42,7 @@ t.test("/metrics speaks OpenMetrics to those who ask for it, and starts anew whe
   t.match(open.headers["content-type"], /^application\/openmetrics-text; version=1\.0\.0/);
   t.match(open.text, /\n# EOF\n$/);
   const plain = await server.ask("GET /metrics", { headers: { accept: "application/json" } });
-  t.match(plain.headers["content-type"], /^text\/plain; version=0\.0\.4/, "whatever else they would like");
+  t.match(plain.headers["content-type"], /^text\/plain; version=0\.0\.4/, "the default format");
   await server.ask("GET /readyz");
   const slis = (await server.ask("GET /metrics/slis")).text;
   t.match(slis, 'kubernetes_healthcheck{name="ping",type="readyz"} 1\n');

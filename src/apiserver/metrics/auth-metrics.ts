@@ -1,13 +1,13 @@
-/** How often and how quickly it was found out who asks, and whether they may. */
+/** Metrics of authentication and authorization. */
 import type { Decided } from "../../auth/authz/modes.ts";
 import type { Authenticator, Authorizer } from "../../auth/user.ts";
 import type { Counter, Histogram, MetricRegistry } from "../../std/metrics/metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";
 
-/** Doubling from a millisecond. */
+/** Buckets that double from 1 ms. */
 const SECONDS = Array.from({ length: 15 }, (_, power) => 2 ** power / 1000);
 
-/** Names that are few, and the same everywhere; all others are told together. */
+/** Usernames with their own label value; all others share one. */
 const LABELLED_USERS: ReadonlySet<string> = new Set([
   "admin",
   "client",
@@ -23,11 +23,11 @@ export function measureAuthenticator(
 ): Authenticator {
   const outcomes = createOutcomes(registry, "authentication", ["success", "failure", "error"], {
     name: "authentication_attempts",
-    help: "Attempts to find out who asks, by what came of them.",
+    help: "Authentication attempts by result.",
   });
   const users = registry.counter({
     name: "authenticated_user_requests",
-    help: "Requests of users who are known, by name where names are few.",
+    help: "Authenticated requests by username.",
     stability: "ALPHA",
     labels: ["username"],
   });
@@ -48,7 +48,7 @@ export function measureAuthenticator(
 export function measureAuthorizer(authorizer: Authorizer, registry: MetricRegistry, clock: Clock): Authorizer {
   const outcomes = createOutcomes(registry, "authorization", ["allowed", "denied", "no-opinion", "error"], {
     name: "authorization_attempts_total",
-    help: "Questions whether somebody may do something, by how they were answered.",
+    help: "Authorization attempts by result.",
   });
   return {
     async authorize(attributes) {
@@ -70,7 +70,7 @@ export function measureAuthorizer(authorizer: Authorizer, registry: MetricRegist
   };
 }
 
-/** For those who are told what each mode decides; what it has no opinion about is not counted. */
+/** Counts the decisions of each authorizer, without those of no opinion. */
 export function createDecisionCounter(registry: MetricRegistry): Decided {
   const decisions = registry.counter({
     name: "apiserver_authorization_decisions_total",
@@ -106,7 +106,7 @@ function createOutcomes<R extends string>(
 ): Readonly<Record<R, Outcome>> {
   const labels = ["result"];
   const counter = registry.counter({ ...attempts, stability: "ALPHA", labels });
-  const help = `How long ${what} took, in seconds, by what came of it.`;
+  const help = `Duration of ${what} in seconds, by result.`;
   const histogram = registry.histogram({ name: `${what}_duration_seconds`, help, stability: "ALPHA", labels }, SECONDS);
   const entries = results.map((result) => [result, new Outcome(counter.with(result), histogram.with(result))]);
   return Object.fromEntries(entries) as Readonly<Record<R, Outcome>>;

@@ -51,7 +51,9 @@ function createSignerObserver(registry: MetricRegistry, clock: Clock): SignerObs
     family("request_duration_seconds", "Duration of requests to the external signer in seconds.", "method", "code"),
     SIGNER_SECONDS,
   );
-  const signed = registry.counter(family("sign_request_total", "Requests to the external signer to sign a token.", "code"));
+  const signed = registry.counter(
+    family("sign_request_total", "Requests to the external signer to sign a token.", "code"),
+  );
   const fetched = registry.counter(
     family("fetch_keys_request_total", "Requests to the external signer for its keys.", "code"),
   );

@@ -1,4 +1,4 @@
-/** What is measured of authorizers that are asked elsewhere, and of the file that names them. */
+/** Metrics of webhook authorizers and of reloads of the authorization configuration. */
 import type { WebhookObserver } from "../../auth/authz/webhook/webhook.ts";
 import type { MetricRegistry } from "../../std/metrics/metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";
@@ -18,34 +18,45 @@ export function createAuthorizerObserver(
     stability: "ALPHA" as const,
     labels,
   });
-  const asked = family("webhook_evaluations_total", "Questions to webhooks, by how they ended.", ["name", "result"]);
+  const asked = family("webhook_evaluations_total", "Evaluations of webhook authorizers by result.", [
+    "name",
+    "result",
+  ]);
   const evaluations = registry.counter(asked);
-  const took = family("webhook_duration_seconds", "How long webhooks took to answer, in seconds.", ["name", "result"]);
+  const took = family("webhook_duration_seconds", "Duration of webhook evaluations in seconds.", ["name", "result"]);
   const seconds = registry.histogram(took, SECONDS);
   const opened = ["name", "result"];
   const failOpen = registry.counter(
-    family("webhook_evaluations_fail_open_total", "Failures of webhooks taken for no opinion.", opened),
+    family("webhook_evaluations_fail_open_total", "Failures of webhooks that count as no opinion.", opened),
   );
   const about = ["type", "name"];
   const conditions = registry.counter(
-    family("match_condition_evaluation_errors_total", "Requests whose match conditions failed.", about),
+    family(
+      "match_condition_evaluation_errors_total",
+      "Requests with errors in the evaluation of match conditions.",
+      about,
+    ),
   );
   const exclusions = registry.counter(
-    family("match_condition_exclusions_total", "Requests that match conditions kept from a webhook.", about),
+    family("match_condition_exclusions_total", "Requests that match conditions exclude from a webhook.", about),
   );
   const conditionSeconds = registry.histogram(
-    family("match_condition_evaluation_seconds", "How long match conditions took to evaluate, in seconds.", about),
+    family("match_condition_evaluation_seconds", "Duration of the evaluation of match conditions in seconds.", about),
     CONDITION_SECONDS,
   );
   const server = serverIdHash();
   const status = ["apiserver_id_hash", "status"];
   const reloads = registry.counter(
-    family("config_controller_automatic_reloads_total", "Changes of the file of authorizers, by their end.", status),
+    family(
+      "config_controller_automatic_reloads_total",
+      "Automatic reloads of the authorization configuration by result.",
+      status,
+    ),
   );
   const last = registry.gauge(
     family(
       "config_controller_automatic_reload_last_timestamp_seconds",
-      "When the file of authorizers changed last, by how that ended.",
+      "Unix time of the last automatic reload of the authorization configuration, by result.",
       status,
     ),
   );

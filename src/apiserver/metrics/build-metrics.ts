@@ -1,4 +1,4 @@
-/** What this build is, what is switched on, and what there is to be measured. */
+/** Metrics of the build, of feature gates and of the metrics registry itself. */
 import type { GateStage } from "../../flags/gates.ts";
 import type { MetricRegistry } from "../../std/metrics/metrics.ts";
 import type { VersionInfo } from "../discovery/version.ts";
@@ -16,7 +16,7 @@ export function registerBuildMetrics(
 ): void {
   const build = registry.gauge({
     name: "kubernetes_build_info",
-    help: "1, with what the server answers at /version.",
+    help: "1, labelled with the fields of /version.",
     stability: "ALPHA",
     labels: [
       "major",
@@ -34,7 +34,7 @@ export function registerBuildMetrics(
   build.with(major, minor, gitVersion, gitCommit, gitTreeState, buildDate, goVersion, compiler, platform).set(1);
   const enabled = registry.gauge({
     name: "kubernetes_feature_enabled",
-    help: "1 for each feature that is on, 0 for each that is off.",
+    help: "1 for each enabled feature gate, 0 for each disabled one.",
     stability: "BETA",
     labels: ["name", "stage"],
   });
@@ -43,22 +43,22 @@ export function registerBuildMetrics(
   }
 }
 
-/** Of the metrics themselves; the last to be added to a registry. */
+/** Metrics of the registry; must be registered last. */
 export function registerRegistryMetrics(registry: MetricRegistry): void {
   const registered = registry.counter({
     name: "registered_metrics_total",
-    help: "Metrics there are, by how long they will stay as they are.",
+    help: "Registered metrics by stability level.",
     stability: "BETA",
     labels: ["stability_level", "deprecated_version"],
   });
   const hidden = registry.counter({
     name: "hidden_metrics_total",
-    help: "Metrics that are not shown because they are deprecated.",
+    help: "Metrics that are hidden because they are deprecated.",
     stability: "BETA",
   });
   const disabled = registry.counter({
     name: "disabled_metrics_total",
-    help: "Metrics that are not shown because the operator does not want them.",
+    help: "Metrics that --disabled-metrics disables.",
     stability: "BETA",
   });
   const { policy } = registry;

@@ -1,11 +1,11 @@
 import type { Handler } from "../../http/message.ts";
 import type { MetricRegistry } from "../../std/metrics/metrics.ts";
 
-/** Counts what parts of this process ask of its own server. */
+/** Counts the requests of components in this process to their own server. */
 export function withClientMetrics(handler: Handler, registry: MetricRegistry, host: () => string): Handler {
   const requests = registry.counter({
     name: "rest_client_requests_total",
-    help: "Requests that this process made, by method, host and the status code they were answered with.",
+    help: "Requests of this process by method, host and status code of the response.",
     stability: "ALPHA",
     labels: ["code", "method", "host"],
   });

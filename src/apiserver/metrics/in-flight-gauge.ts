@@ -3,7 +3,7 @@ import type { Gauge, MetricRegistry } from "../../std/metrics/metrics.ts";
 const READS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 const WINDOW_MS = 1000;
 
-/** How many requests are being answered: the most at any one time of the last second. */
+/** The maximum number of concurrent requests within the last second. */
 export class InFlightGauge {
   readonly #readOnly: PeakGauge;
   readonly #mutating: PeakGauge;
@@ -11,7 +11,7 @@ export class InFlightGauge {
   constructor(registry: MetricRegistry) {
     const gauge = registry.gauge({
       name: "apiserver_current_inflight_requests",
-      help: "The most requests of a kind that were answered at the same time in the last second.",
+      help: "Maximum number of concurrent requests of a kind in the last second.",
       stability: "STABLE",
       labels: ["request_kind"],
     });
@@ -19,7 +19,7 @@ export class InFlightGauge {
     this.#mutating = new PeakGauge(gauge.with("mutating"));
   }
 
-  /** `nowMs` only ever grows. */
+  /** `nowMs` is monotonic. */
   enter(method: string, nowMs: number): void {
     this.#readOnly.roll(nowMs);
     this.#mutating.roll(nowMs);
@@ -44,7 +44,7 @@ class PeakGauge {
     this.#highest = highest;
   }
 
-  /** What was before this second is forgotten. */
+  /** Starts a new window after a second. */
   roll(nowMs: number): void {
     if (nowMs < this.#windowEnds) return;
     this.#windowEnds = nowMs + WINDOW_MS;

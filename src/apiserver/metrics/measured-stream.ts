@@ -1,6 +1,12 @@
-import type { WatchSeries } from "./request-metrics.ts";
+import type { Counter, Histogram } from "../../std/metrics/metrics.ts";
 
-/** A stream as it is, with somebody who counts what passes and is told once when it is over. Values have no bytes. */
+/** Series of the events that are sent to watch clients of a kind. */
+export interface WatchSeries {
+  readonly total: Counter;
+  readonly sizes: Histogram;
+}
+
+/** Passes a stream on unchanged, counts its chunks and bytes, and calls `ended` once. In-memory values have no bytes. */
 export class MeasuredStream<V> implements AsyncIterableIterator<V> {
   readonly #source: AsyncIterator<V>;
   readonly #events: WatchSeries | undefined;
@@ -20,7 +26,7 @@ export class MeasuredStream<V> implements AsyncIterableIterator<V> {
     return this;
   }
 
-  /** The source's own promise: whoever reads waits no longer than without the counting. */
+  /** Returns the promise of the source, so that counting does not delay the reader. */
   next(): Promise<IteratorResult<V, unknown>> {
     const step = this.#source.next();
     step.then(this.#onStep, this.#onError);

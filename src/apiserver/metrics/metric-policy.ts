@@ -1,23 +1,23 @@
-/** From what an operator says about metrics to what is shown. */
+/** The metric policy of the flags: allowed label values, disabled and hidden metrics. */
 import { readFile } from "node:fs/promises";
 import { parseYaml } from "../../schema/yaml/yaml.ts";
 import type { MetricPolicy } from "../../std/metrics/metrics.ts";
 
 export interface MetricsConfig {
-  /** `metric,label` → the values that are told apart. */
+  /** `metric,label` → the allowed values; other values become `unexpected`. */
   readonly allowedLabels: Readonly<Record<string, readonly string[]>>;
-  /** A file that says the same, in YAML; what the flag says wins. */
+  /** A YAML file with the same content; the flag takes precedence. */
   readonly allowedLabelsFile: string | undefined;
   readonly disabled: readonly string[];
-  /** Show what is deprecated and hidden for it. */
+  /** Show hidden deprecated metrics. */
   readonly showHidden: boolean;
 }
 
-/** The minor release of Kubernetes whose metrics these are. */
+/** The minor version of Kubernetes that defines the metrics. */
 const MINOR = 33;
 const KEY = /^[a-zA-Z_:][\w:]*,[a-zA-Z_]\w*$/;
 
-/** Throws with one sentence, naming the file and the entry, for a manifest that cannot be used. */
+/** Rejects with one sentence for an invalid manifest. */
 export async function loadMetricPolicy(config: MetricsConfig): Promise<MetricPolicy> {
   const fromFile = config.allowedLabelsFile === undefined ? {} : await readManifest(config.allowedLabelsFile);
   const allowed = { ...fromFile, ...config.allowedLabels };
@@ -43,7 +43,7 @@ async function readManifest(path: string): Promise<Readonly<Record<string, reado
   return Object.fromEntries(
     Object.entries(content).map(([key, values]) => {
       if (!KEY.test(key)) throw error(`"${key}" must be METRIC,LABEL`);
-      if (typeof values !== "string") throw error(`"${key}" must have its values in one text: VALUE,VALUE`);
+      if (typeof values !== "string") throw error(`"${key}" must have its values in one string: VALUE,VALUE`);
       return [key, values.split(",")];
     }),
   );

@@ -10,7 +10,7 @@ const OFFERS = [
   { mediaType: "application/openmetrics-text", format: "openmetrics" },
 ] as const;
 
-/** Whoever accepts neither form gets the first all the same, as scrapers expect. */
+/** A client that accepts neither format gets the first one, as scrapers expect. */
 export function metricsResponse(registries: readonly MetricRegistry[], accept: string | undefined): HttpResponse {
   const chosen = negotiate(accept, OFFERS, (offer, { version }) => {
     if (version === undefined) return true;

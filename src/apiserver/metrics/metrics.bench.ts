@@ -1,4 +1,4 @@
-/** Run by `make bench`: one JSON line for each thing that is measured of every request, with what that costs. */
+/** Run by `make bench`: prints the cost of the metrics of every request as JSON lines. */
 import { AuditAnnotations } from "../../admission/chain/audit-annotations.ts";
 import { builtinScheme } from "../../api/builtin.ts";
 import type { Authenticator, Authorizer } from "../../auth/user.ts";
@@ -33,20 +33,20 @@ const response = textResponse(200, "ok");
 const respond = async () => response;
 const authenticate: Authenticator = async () => user;
 const authorizer: Authorizer = { authorize: async () => ({ decision: "allow", reason: "" }) };
-const stage = withRequestMetrics(new RequestMetrics(registry, () => scheme), systemClock)(respond);
-const measuredWho = measureAuthenticator(authenticate, registry, systemClock);
-const measuredMay = measureAuthorizer(authorizer, registry, systemClock);
+const filter = withRequestMetrics(new RequestMetrics(registry, () => scheme), systemClock)(respond);
+const measuredAuthenticate = measureAuthenticator(authenticate, registry, systemClock);
+const measuredAuthorizer = measureAuthorizer(authorizer, registry, systemClock);
 
-await compare("request", respond, () => stage(context));
+await compare("request", respond, () => filter(context));
 await compare(
   "authentication",
   async () => authenticate(credentials),
-  async () => measuredWho(credentials),
+  async () => measuredAuthenticate(credentials),
 );
 await compare(
   "authorization",
   () => authorizer.authorize(attributes),
-  () => measuredMay.authorize(attributes),
+  () => measuredAuthorizer.authorize(attributes),
 );
 
 async function compare(what: string, plain: () => Promise<unknown>, measured: () => Promise<unknown>): Promise<void> {

@@ -1,9 +1,9 @@
-/** How long changes to what the node authorizer knows take, by Kubernetes' names for them. */
+/** Metrics of changes to the node authorizer's graph. */
 import type { NodeGraph } from "../../auth/authz/node/node-graph.ts";
 import type { MetricRegistry } from "../../std/metrics/metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";
 
-/** Doubling from a tenth of a millisecond. */
+/** Buckets that double from 0.1 ms. */
 const SECONDS = Array.from({ length: 12 }, (_, power) => 2 ** power / 10_000);
 
 const OWNED: Readonly<Record<string, string>> = {
@@ -15,7 +15,7 @@ export function measureNodeGraph(graph: NodeGraph, registry: MetricRegistry, clo
   const seconds = registry.histogram(
     {
       name: "node_authorizer_graph_actions_duration_seconds",
-      help: "How long changes to what nodes may see took, in seconds.",
+      help: "Duration of changes to the node authorizer's graph in seconds.",
       stability: "ALPHA",
       labels: ["operation"],
     },

@@ -1,14 +1,14 @@
-/** What the process takes, and how well its event loop keeps up. */
+/** Metrics of the process: CPU, memory, file descriptors and the event loop. */
 import { readdirSync, readFileSync } from "node:fs";
 import { monitorEventLoopDelay, performance } from "node:perf_hooks";
 import { getHeapSpaceStatistics, getHeapStatistics } from "node:v8";
 import type { GaugeFamily, MetricRegistry } from "../../std/metrics/metrics.ts";
 
-/** How finely the event loop's delay is told, which costs that many wake-ups. */
+/** The resolution of the event loop delay, which determines the number of wake-ups. */
 const RESOLUTION_MS = 20;
 const QUANTILES = [0.5, 0.9, 0.99];
 
-/** Ends the watching of the event loop. */
+/** Disposing stops the measurement of the event loop. */
 export function registerProcessMetrics(registry: MetricRegistry): Disposable {
   registerHostMetrics(registry);
   registerHeapMetrics(registry);
@@ -18,20 +18,16 @@ export function registerProcessMetrics(registry: MetricRegistry): Disposable {
 function registerHostMetrics(registry: MetricRegistry): void {
   const cpu = registry.counter({
     name: "process_cpu_seconds_total",
-    help: "Processor time that the process has used, in seconds.",
+    help: "Total user and system CPU time spent in seconds.",
   });
-  const resident = registerGauge(registry, "process_resident_memory_bytes", "Memory of the process that is in RAM.");
-  const virtual = registerGauge(
-    registry,
-    "process_virtual_memory_bytes",
-    "Addresses that the process has taken, in bytes.",
-  );
-  const open = registerGauge(registry, "process_open_fds", "Files, sockets and the like that are open.");
-  const most = registerGauge(registry, "process_max_fds", "How many of them may be open.");
+  const resident = registerGauge(registry, "process_resident_memory_bytes", "Resident memory size in bytes.");
+  const virtual = registerGauge(registry, "process_virtual_memory_bytes", "Virtual memory size in bytes.");
+  const open = registerGauge(registry, "process_open_fds", "Number of open file descriptors.");
+  const most = registerGauge(registry, "process_max_fds", "Maximum number of open file descriptors.");
   const started = registerGauge(
     registry,
     "process_start_time_seconds",
-    "When the process started, in seconds since 1970.",
+    "Start time of the process since unix epoch in seconds.",
   );
   started(performance.timeOrigin / 1000);
   const limit = openFilesMax();
@@ -48,23 +44,23 @@ function registerHostMetrics(registry: MetricRegistry): void {
 }
 
 function registerHeapMetrics(registry: MetricRegistry): void {
-  const total = registerGauge(registry, "nodejs_heap_size_total_bytes", "The heap of JavaScript objects, in bytes.");
-  const used = registerGauge(registry, "nodejs_heap_size_used_bytes", "How much of the heap is in use, in bytes.");
-  const limit = registerGauge(registry, "nodejs_heap_size_limit_bytes", "How large the heap may grow, in bytes.");
+  const total = registerGauge(registry, "nodejs_heap_size_total_bytes", "Size of the V8 heap in bytes.");
+  const used = registerGauge(registry, "nodejs_heap_size_used_bytes", "Used size of the V8 heap in bytes.");
+  const limit = registerGauge(registry, "nodejs_heap_size_limit_bytes", "Maximum size of the V8 heap in bytes.");
   const external = registerGauge(
     registry,
     "nodejs_external_memory_bytes",
-    "Memory outside the heap that objects hold on to.",
+    "Memory of C++ objects that JavaScript objects reference, in bytes.",
   );
   const buffers = registerGauge(registry, "nodejs_array_buffers_bytes", "Memory of buffers, in bytes.");
   const spaces = registry.gauge({
     name: "nodejs_heap_space_size_used_bytes",
-    help: "How much of each part of the heap is in use, in bytes.",
+    help: "Used size of each V8 heap space in bytes.",
     labels: ["space"],
   });
   const version = registry.gauge({
     name: "nodejs_version_info",
-    help: "1, with the version of Node.js.",
+    help: "1, labelled with the version of Node.js.",
     labels: ["version"],
   });
   version.with(process.version).set(1);
@@ -81,18 +77,18 @@ function registerHeapMetrics(registry: MetricRegistry): void {
   });
 }
 
-/** The delay is watched from the first time that somebody asks for it: who never asks pays nothing. */
+/** The delay is measured from the first scrape on, so that it costs nothing without scrapes. */
 function registerEventLoopMetrics(registry: MetricRegistry): Disposable {
-  const help = "How late the event loop was since metrics were last asked for, in seconds";
+  const help = "Event loop delay since the last scrape in seconds";
   const mean = registerGauge(registry, "nodejs_eventloop_lag_mean_seconds", `${help}: the mean.`);
-  const highest = registerGauge(registry, "nodejs_eventloop_lag_max_seconds", `${help}: the most.`);
+  const highest = registerGauge(registry, "nodejs_eventloop_lag_max_seconds", `${help}: the maximum.`);
   const quantiles = QUANTILES.map((quantile) => {
     const name = `nodejs_eventloop_lag_p${quantile * 100}_seconds`;
-    return { quantile, set: registerGauge(registry, name, `${help}: ${quantile * 100} % were at most this.`) };
+    return { quantile, set: registerGauge(registry, name, `${help}: the ${quantile * 100}th percentile.`) };
   });
   const busy = registry.counter({
     name: "nodejs_eventloop_active_seconds_total",
-    help: "How long the event loop was at work, in seconds.",
+    help: "Time that the event loop was active in seconds.",
   });
   const delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   const late = (nanoseconds: number): number => Math.max(0, (nanoseconds || 0) / 1e9 - RESOLUTION_MS / 1000);
@@ -113,7 +109,7 @@ function registerGauge(registry: MetricRegistry, name: string, help: string): (v
   return (value) => family.with().set(value);
 }
 
-/** Undefined where the host has no such file. */
+/** Undefined when the host has no such file. */
 function readProc(path: string): string | undefined {
   try {
     return readFileSync(path, "utf8");

@@ -13,7 +13,7 @@ async function metrics(server: TestServer, path = "/metrics"): Promise<readonly 
 const counted = (all: readonly string[], name: string): readonly string[] =>
   all.filter((line) => line.startsWith(`${name}{`));
 
-t.test("requests are counted by what they asked for", async (t) => {
+t.test("requests are counted by verb, resource, scope and code", async (t) => {
   await using server = await testServer();
   const object = { metadata: { name: "a" } };
   await server.ask("POST /api/v1/namespaces/default/configmaps?dryRun=All", { body: object });
@@ -28,7 +28,7 @@ t.test("requests are counted by what they asked for", async (t) => {
   const found = counted(await metrics(server), "apiserver_request_total");
   const total = (...labels: readonly string[]): string => {
     const names = ["code", "component", "dry_run", "group", "resource", "scope", "subresource", "verb", "version"];
-    return `apiserver_request_total{${names.map((name, place) => `${name}="${labels[place]}"`).join(",")}} 1`;
+    return `apiserver_request_total{${names.map((name, index) => `${name}="${labels[index]}"`).join(",")}} 1`;
   };
   t.same([...found].sort(), [
     total("200", "apiserver", "", "", "", "", "/livez", "GET", ""),
@@ -39,13 +39,13 @@ t.test("requests are counted by what they asked for", async (t) => {
   ]);
 });
 
-t.test("watches are counted while they last, with the events they send", async (t) => {
+t.test("active watches and their events are counted", async (t) => {
   await using server = await testServer();
   const lasting = async () => counted(await metrics(server), "apiserver_longrunning_requests");
   const leaving = new AbortController();
   const watch = await server.open("GET /api/v1/namespaces?watch=1", { signal: leaving.signal });
   t.match(await lasting(), [/verb="WATCH".* 1$/]);
-  t.equal(counted(await metrics(server), "apiserver_request_total").length, 1, "not yet answered to its end");
+  t.equal(counted(await metrics(server), "apiserver_request_total").length, 1, "the watch has not ended");
   const seen = (await lines(watch, 2)).length;
   t.match(await lasting(), [/ 0$/]);
   const all = await metrics(server);
@@ -55,7 +55,7 @@ t.test("watches are counted while they last, with the events they send", async (
   t.notMatch(counted(all, "apiserver_request_sli_duration_seconds_count").join("\n"), /WATCH/);
 });
 
-t.test("requests that end before their time are counted: refused, given up, left", async (t) => {
+t.test("rejected and aborted requests are counted", async (t) => {
   const limits = { ...defaultConfig.limits, inFlight: { readOnly: 1, mutating: 1, shared: false } };
   await using server = await testServer({ limits, authorizationModes: ["AlwaysAllow"] });
   const body = { metadata: { name: "a" } };
@@ -82,7 +82,7 @@ t.test("lists from watch caches are counted by the index they used", async (t) =
   t.match(counted(all, "apiserver_cache_list_returned_objects_total").join("\n"), /"\/namespaces"\} [1-9]/);
 });
 
-t.test("/metrics has the families that Kubernetes calls its main ones, with their labels and buckets", async (t) => {
+t.test("/metrics has Kubernetes' main metric families with their labels and buckets", async (t) => {
   interface Fact {
     readonly name: string;
     readonly type: string;
@@ -126,5 +126,5 @@ t.test("/metrics has the families that Kubernetes calls its main ones, with thei
   }
 });
 
-/** Of a part that this server does not have: fair queues. */
+/** Metrics of fair queueing, which this server does not implement. */
 const LATER: ReadonlySet<string> = new Set(["apiserver_flowcontrol_current_executing_requests"]);

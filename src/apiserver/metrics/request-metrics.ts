@@ -1,4 +1,4 @@
-/** How many requests there were, how long they took, and how large their answers were. */
+/** Metrics of requests: counts, durations, response sizes and watch events. */
 import type { Kind } from "../../api/kind.ts";
 import type { Scheme } from "../../api/scheme.ts";
 import type { HttpResponse } from "../../http/message.ts";
@@ -17,12 +17,12 @@ import type { Clock } from "../../std/time/clock.ts";
 import type { RequestContext, RequestFilter } from "../request/request-context.ts";
 import { isLongRunning, type RequestInfo } from "../request/request-info.ts";
 import { InFlightGauge } from "./in-flight-gauge.ts";
-import { MeasuredStream } from "./measured-stream.ts";
+import { MeasuredStream, type WatchSeries } from "./measured-stream.ts";
 
 const DURATION_SECONDS = [
   0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
 ];
-/** Without what is too quick to be worth telling apart. */
+/** The buckets of SLI durations, without the shortest ones. */
 export const SLI_SECONDS = DURATION_SECONDS.slice(2);
 const SIZE_BYTES = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
 const EVENT_BYTES = [1024, 2048, 4096, 8192, 16_384, 32_768, 65_536, 131_072];
@@ -39,7 +39,7 @@ const VERBS: Readonly<Record<string, string>> = {
   deletecollection: "DELETECOLLECTION",
 };
 const CONNECT_SUBRESOURCES: ReadonlySet<string> = new Set(["attach", "exec", "portforward", "proxy"]);
-/** Pages outside the API that are told apart; the label is the path. */
+/** Paths outside the API that have their own label value; the label `subresource` is the path. */
 const PATHS: ReadonlySet<string> = new Set([
   "/healthz",
   "/livez",
@@ -53,7 +53,7 @@ const PATHS: ReadonlySet<string> = new Set([
 const METHODS: ReadonlySet<string> = new Set(["get", "head", "post", "put", "patch", "delete"]);
 const COMPONENT = "apiserver";
 
-/** The stage around all others: it sees each request come and each answer go. */
+/** The outermost request filter: measures every request and its response. */
 export function withRequestMetrics(metrics: RequestMetrics, clock: Clock): RequestFilter {
   return (next) => async (context) => {
     const start = clock.monotonic();
@@ -84,7 +84,7 @@ export function withRequestMetrics(metrics: RequestMetrics, clock: Clock): Reque
   };
 }
 
-/** What is recorded of requests of one sort, found once. */
+/** The series of requests with the same labels. */
 class RequestSeries {
   readonly #total: CounterFamily;
   readonly #target: readonly string[];
@@ -111,13 +111,13 @@ class RequestSeries {
     this.events = events;
   }
 
-  /** The client was gone before it was answered. */
+  /** Counts a request whose client disconnected before the response. */
   countAbort(): void {
     const [verb = "", group = "", version = "", resource = "", subresource = "", scope = ""] = this.#target;
     this.#families.aborts.with(verb, group, version, resource, subresource, scope).inc();
   }
 
-  /** The server ended it to look after itself. */
+  /** Counts a request that the server terminated to protect itself. */
   countTermination(code: number): void {
     this.#families.terminations.with(...this.#target, String(code)).inc();
   }
@@ -135,12 +135,6 @@ class RequestSeries {
   }
 }
 
-/** Of the events sent to those who watch a kind. */
-export interface WatchSeries {
-  readonly total: Counter;
-  readonly sizes: Histogram;
-}
-
 interface RequestFamilies {
   readonly total: CounterFamily;
   readonly duration: HistogramFamily;
@@ -154,7 +148,7 @@ interface RequestFamilies {
   readonly eventSizes: HistogramFamily;
 }
 
-/** By group, version, resource, subresource, verb and place: looked up without making a text of them. */
+/** Series by group, version, resource, subresource, verb and scope: a lookup without building a key string. */
 type SeriesTree = Map<string, Map<string, Map<string, Map<string, Map<string, Map<string, RequestSeries>>>>>>;
 
 export class RequestMetrics {
@@ -164,7 +158,7 @@ export class RequestMetrics {
   readonly #tree: SeriesTree = new Map();
   #changes = 0;
 
-  /** `scheme` is what is served: requests for anything else are not told apart, and so cannot fill the memory. */
+  /** `scheme` has the served kinds. Other requests get no series, so that clients cannot fill the memory. */
   constructor(registry: MetricRegistry, scheme: () => Scheme | undefined) {
     this.#families = requestFamilies(registry);
     this.inFlight = new InFlightGauge(registry);
@@ -174,20 +168,20 @@ export class RequestMetrics {
   readonly onTermination = (context: RequestContext, code: number): void =>
     this.seriesOf(context)?.countTermination(code);
 
-  /** Undefined for what is not served. */
+  /** Undefined for kinds that are not served. */
   seriesOf(context: RequestContext): RequestSeries | undefined {
     const { info } = context;
     if (!info.isResourceRequest) return this.#pathSeries(info);
     const verb = verbOf(context);
-    const place = scopeAndDryRun(info, verb);
+    const scopeKey = scopeAndDryRun(info, verb);
     const found = this.#tree
       .get(info.group)
       ?.get(info.version)
       ?.get(info.resource)
       ?.get(info.subresource)
       ?.get(verb)
-      ?.get(place);
-    return found ?? this.#createSeries(info, verb, place);
+      ?.get(scopeKey);
+    return found ?? this.#createSeries(info, verb, scopeKey);
   }
 
   #pathSeries(info: RequestInfo): RequestSeries | undefined {
@@ -199,7 +193,7 @@ export class RequestMetrics {
     return this.#insert(["", "", "", page, info.verb, ""], new RequestSeries(this.#families, target, "", undefined));
   }
 
-  #createSeries(info: RequestInfo, verb: string, place: string): RequestSeries | undefined {
+  #createSeries(info: RequestInfo, verb: string, scopeKey: string): RequestSeries | undefined {
     const { group, version, resource, subresource } = info;
     const scheme = this.#scheme();
     const kind = scheme?.byResource(group, version, resource);
@@ -211,11 +205,11 @@ export class RequestMetrics {
     )
       return undefined;
     if (scheme.changeCount !== this.#changes) {
-      // Kinds that are gone are let go of; those that are left make their series again.
+      // Drops the series of removed kinds; series of the others are created again.
       this.#tree.clear();
       this.#changes = scheme.changeCount;
     }
-    const [scope = "", dryRun = ""] = place.split(" ");
+    const [scope = "", dryRun = ""] = scopeKey.split(" ");
     const target = [verb, group, version, resource, subresource, scope, COMPONENT];
     if (kind.deprecation !== undefined) {
       this.#families.deprecated.with(group, version, resource, subresource, removedRelease(kind)).set(1);
@@ -226,7 +220,7 @@ export class RequestMetrics {
         ? { total: events.with(group, version, kind.kind), sizes: eventSizes.with(group, version, kind.kind) }
         : undefined;
     const series = new RequestSeries(this.#families, target, dryRun, watched);
-    return this.#insert([group, version, resource, subresource, verb, place], series);
+    return this.#insert([group, version, resource, subresource, verb, scopeKey], series);
   }
 
   #insert(path: readonly string[], series: RequestSeries): RequestSeries {
@@ -251,7 +245,7 @@ function verbOf({ info, request }: RequestContext): string {
   return CONNECT_SUBRESOURCES.has(info.subresource) ? "CONNECT" : (VERBS[info.verb] ?? "");
 }
 
-/** Scope and dry run in one, from texts that are there already. */
+/** Scope and dry run in one constant string, so that no string is built for a request. */
 function scopeAndDryRun(info: RequestInfo, verb: string): string {
   const scope =
     info.name !== "" || verb === "POST" ? "resource" : info.namespace !== "" ? "namespace" : ("cluster" as const);
@@ -265,7 +259,7 @@ function isSubresource(kind: Kind, name: string): boolean {
   return kind.subresources.some((subresource) => subresource.name === name);
 }
 
-/** Nothing, for a kind that is deprecated and will stay. */
+/** Empty for a deprecated kind without a planned removal. */
 function removedRelease(kind: Kind): string {
   return /unavailable in v(\d+\.\d+)/.exec(kind.deprecation ?? "")?.[1] ?? "";
 }
@@ -276,7 +270,7 @@ function requestFamilies(registry: MetricRegistry): RequestFamilies {
   const sli = registry.histogram(
     {
       name: "apiserver_request_sli_duration_seconds",
-      help: "How long requests took, in seconds, those that last by design left out.",
+      help: "Duration of requests in seconds, without long-running requests.",
       stability: alpha,
       labels: TARGET_LABELS,
     },
@@ -285,7 +279,7 @@ function requestFamilies(registry: MetricRegistry): RequestFamilies {
   const slo = registry.histogram(
     {
       name: "apiserver_request_slo_duration_seconds",
-      help: "The same as apiserver_request_sli_duration_seconds.",
+      help: "Same as apiserver_request_sli_duration_seconds.",
       stability: alpha,
       labels: TARGET_LABELS,
       deprecatedSince: "1.27.0",
@@ -298,14 +292,14 @@ function requestFamilies(registry: MetricRegistry): RequestFamilies {
   return {
     total: registry.counter({
       name: "apiserver_request_total",
-      help: "Requests by verb, resource, scope, dry run and the status code they were answered with.",
+      help: "Requests by verb, resource, scope, dry run and status code of the response.",
       stability: stable,
       labels: [...TARGET_LABELS, "dry_run", "code"],
     }),
     duration: registry.histogram(
       {
         name: "apiserver_request_duration_seconds",
-        help: "How long requests took, in seconds, from their headers to the end of their answer.",
+        help: "Duration of requests in seconds, from the headers to the end of the response.",
         stability: stable,
         labels: [...TARGET_LABELS, "dry_run"],
       },
@@ -315,7 +309,7 @@ function requestFamilies(registry: MetricRegistry): RequestFamilies {
     sizes: registry.histogram(
       {
         name: "apiserver_response_sizes",
-        help: "Sizes of answers to reads in bytes, before compression.",
+        help: "Response sizes of get and list requests in bytes, before compression.",
         stability: stable,
         labels: TARGET_LABELS,
       },
@@ -323,38 +317,38 @@ function requestFamilies(registry: MetricRegistry): RequestFamilies {
     ),
     longRunning: registry.gauge({
       name: "apiserver_longrunning_requests",
-      help: "Requests that last by design and go on now.",
+      help: "Active long-running requests.",
       stability: stable,
       labels: TARGET_LABELS,
     }),
     deprecated: registry.gauge({
       name: "apiserver_requested_deprecated_apis",
-      help: "1 for each deprecated API that was asked for since the server started.",
+      help: "1 for each deprecated API that was requested since the server started.",
       stability: stable,
       labels: ["group", "version", "resource", "subresource", "removed_release"],
     }),
     aborts: registry.counter({
       name: "apiserver_request_aborts_total",
-      help: "Requests whose client was gone before they were answered.",
+      help: "Requests whose client disconnected before the response.",
       stability: alpha,
       labels: TARGET_LABELS.slice(0, -1),
     }),
     terminations: registry.counter({
       name: "apiserver_request_terminations_total",
-      help: "Requests that the server refused or gave up to look after itself, by the code they were answered with.",
+      help: "Requests that the server terminated to protect itself, by status code of the response.",
       stability: alpha,
       labels: [...TARGET_LABELS, "code"],
     }),
     events: registry.counter({
       name: "apiserver_watch_events_total",
-      help: "Events sent to those who watch.",
+      help: "Events sent to watch clients.",
       stability: alpha,
       labels: ["group", "version", "kind"],
     }),
     eventSizes: registry.histogram(
       {
         name: "apiserver_watch_events_sizes",
-        help: "Sizes of events sent to those who watch, in bytes.",
+        help: "Sizes of events sent to watch clients, in bytes.",
         stability: alpha,
         labels: ["group", "version", "kind"],
       },

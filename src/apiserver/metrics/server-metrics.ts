@@ -1,4 +1,4 @@
-/** All that an API server measures, put together. */
+/** All metrics of an API server. */
 import type { Scheme } from "../../api/scheme.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Logger } from "../../std/log/logger.ts";
@@ -16,10 +16,10 @@ import { registerProcessMetrics } from "./process-metrics.ts";
 import { RequestMetrics } from "./request-metrics.ts";
 import { createKeyToResource, startStorageMetrics } from "./storage-metrics.ts";
 
-/** Made before anything that is measured; disposed after it. */
+/** Created before the parts that it measures, and disposed after them. */
 export class ServerMetrics implements AsyncDisposable {
   readonly registry: MetricRegistry;
-  /** Of health checks alone: asked for more often, by those who want little else. */
+  /** Metrics of health checks only, which `/metrics/slis` serves for frequent scrapes. */
   readonly slis: MetricRegistry;
   readonly requests: RequestMetrics;
   readonly queues: (name: string) => QueueMetrics;
@@ -31,7 +31,7 @@ export class ServerMetrics implements AsyncDisposable {
   #scheme: Scheme | undefined;
   #storage: Disposable | undefined;
 
-  /** Fails with one sentence when the operator's files cannot be used. */
+  /** Rejects with one sentence when a file of the flags is invalid. */
   static async create(config: ApiServerConfig, clock: Clock, log: Logger): Promise<ServerMetrics> {
     const policy = await loadMetricPolicy(config.observability.metrics);
     return new ServerMetrics(config, clock, log, new MetricRegistry(policy), new MetricRegistry(policy));
@@ -65,12 +65,12 @@ export class ServerMetrics implements AsyncDisposable {
     return new MeasuredStore(store, this.registry, this.#clock, resourceOf);
   }
 
-  /** From now on requests are told apart by what is served. */
+  /** Sets the scheme whose kinds are label values of requests. */
   setScheme(registries: Registries): void {
     this.#scheme = registries.scheme;
   }
 
-  /** The store answers: what is in it can be counted. Warns of metrics that the operator names and nobody knows. */
+  /** Starts to count stored objects. Warns about unknown metric names in the flags. */
   startStorageMetrics(registries: Registries): void {
     const { registry } = this;
     const { observability: observe, storage } = this.#config;
@@ -87,7 +87,7 @@ export class ServerMetrics implements AsyncDisposable {
     const named = [...registry.policy.disabled, ...[...registry.policy.allowedValues.keys()].map(metricName)];
     for (const name of new Set(named)) {
       if (!registry.has(name) && !this.slis.has(name)) {
-        this.#log.warn("There is no metric of this name", { metric: name });
+        this.#log.warn("Unknown metric name", { metric: name });
       }
     }
   }

@@ -1,4 +1,4 @@
-/** What is stored, and what the watch caches hold and have seen. */
+/** Metrics of the store and the watch caches. */
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Kind } from "../../api/kind.ts";
@@ -17,16 +17,16 @@ export interface StorageMetricsOptions {
   readonly log: Logger;
   /** `level:///var/lib/svc/kvstore` */
   readonly url: string;
-  /** How often objects are counted; 0: never. */
+  /** The interval of object counts; 0: never. */
   readonly countPollMs: number;
-  /** How often the size of the store is looked at; 0: never. */
+  /** The interval of size measurements; 0: never. */
   readonly sizePollMs: number;
 }
 
-/** The store's first, and so far only, part. */
+/** The label value of the only storage cluster. */
 const CLUSTER = "storage-cluster-0";
 
-/** Disposing ends the polling. */
+/** Disposing stops the polling. */
 export function startStorageMetrics(options: StorageMetricsOptions): Disposable {
   registerCacheMetrics(options.registry, options.registries);
   const polls = [pollCounts(options), pollSize(options)];
@@ -37,12 +37,12 @@ export function startStorageMetrics(options: StorageMetricsOptions): Disposable 
   };
 }
 
-/** `deployments.apps`, `pods`: as Kubernetes names a resource in its metrics. */
+/** A resource's label value: `deployments.apps`, `pods`. */
 export function resourceName({ plural, group }: Pick<Kind, "plural" | "group">): string {
   return group === "" ? plural : `${plural}.${kubernetesGroup(group)}`;
 }
 
-/** From a key of the store to the resource it holds an object of; what belongs to no kind is `other`. */
+/** Maps a store key to its resource; `other` for keys of no kind. */
 export function createKeyToResource(prefix: string, currentScheme: () => Scheme | undefined): (key: string) => string {
   let names = new Map<string, string>();
   let changes = -1;
@@ -61,7 +61,7 @@ export function createKeyToResource(prefix: string, currentScheme: () => Scheme 
   };
 }
 
-/** A kind for each place in the store: versions of a resource, and events of both groups, lie in one. */
+/** One kind for each storage name: versions of a resource, and events of both groups, share one. */
 function storedKinds(scheme: Scheme): ReadonlyMap<string, Kind> {
   const kinds = new Map<string, Kind>();
   for (const kind of scheme.kinds()) {
@@ -73,7 +73,7 @@ function storedKinds(scheme: Scheme): ReadonlyMap<string, Kind> {
 function pollCounts({ registry, registries, clock, log, countPollMs }: StorageMetricsOptions): Poller {
   const objects = registry.gauge({
     name: "apiserver_storage_objects",
-    help: "Objects in the store by resource, when they were counted last; -1 where they could not be counted.",
+    help: "Number of stored objects by resource at the last count; -1 when counting failed.",
     stability: "STABLE",
     labels: ["resource"],
   });
@@ -101,7 +101,7 @@ async function countObjects(registry: Registry): Promise<number> {
 function pollSize({ registry, clock, log, url, sizePollMs }: StorageMetricsOptions): Poller {
   const size = registry.gauge({
     name: "apiserver_storage_size_bytes",
-    help: "What the store takes on its disk, in bytes.",
+    help: "Size of the store on disk in bytes.",
     stability: "STABLE",
     labels: ["storage_cluster_id"],
   });
@@ -114,7 +114,7 @@ function pollSize({ registry, clock, log, url, sizePollMs }: StorageMetricsOptio
 async function directorySize(path: string): Promise<number> {
   let bytes = 0;
   for (const name of await readdir(path)) {
-    // Compaction takes files away at any time.
+    // Compaction may delete files at any time.
     bytes += await stat(join(path, name)).then(
       (found) => found.size,
       () => 0,
@@ -123,7 +123,7 @@ async function directorySize(path: string): Promise<number> {
   return bytes;
 }
 
-/** Does its work now and again every so often, never twice at once. */
+/** Runs a function now and at an interval, never concurrently. */
 class Poller {
   readonly #clock: Clock;
   readonly #log: Logger;
@@ -141,7 +141,7 @@ class Poller {
     if (everyMs > 0) void this.#run();
   }
 
-  /** Does not wait for a look under way: a store that does not answer must not keep the server from stopping. */
+  /** Does not wait for a run in progress: an unresponsive store must not delay the shutdown. */
   stop(): void {
     this.#stopped = true;
     this.#timer?.cancel();
@@ -158,26 +158,33 @@ class Poller {
   }
 }
 
-/** Read off the caches when somebody looks. */
+/** Reads the counters of the watch caches at each scrape. */
 function registerCacheMetrics(registry: MetricRegistry, registries: Registries): void {
   const stability = "ALPHA" as const;
   const labels = ["resource"];
   const counter = (name: string, help: string) => registry.counter({ name, help, stability, labels });
-  const received = counter("apiserver_watch_cache_events_received_total", "Changes that watch caches have taken.");
-  const dispatched = counter("apiserver_watch_cache_events_dispatched_total", "Changes told to those who watch.");
-  const starts = counter("apiserver_watch_cache_initializations_total", "How often watch caches have listed anew.");
+  const received = counter("apiserver_watch_cache_events_received_total", "Changes that watch caches received.");
+  const dispatched = counter(
+    "apiserver_watch_cache_events_dispatched_total",
+    "Changes that watch caches dispatched to watchers.",
+  );
+  const starts = counter("apiserver_watch_cache_initializations_total", "Initializations of watch caches.");
   const shown = registry.gauge({
     name: "apiserver_watch_cache_resource_version",
-    help: "The resource version that a watch cache shows.",
+    help: "Resource version of the watch cache.",
     stability,
     labels,
   });
   const listLabels = ["resource_prefix", "index"];
   const list = (name: string, help: string, each = listLabels) =>
     registry.counter({ name: `apiserver_cache_list_${name}`, help, stability, labels: each });
-  const lists = list("total", "Lists answered from watch caches.");
-  const fetched = list("fetched_objects_total", "Objects that were looked at for lists from watch caches.");
-  const returned = list("returned_objects_total", "Objects in lists from watch caches.", listLabels.slice(0, 1));
+  const lists = list("total", "Lists served from watch caches.");
+  const fetched = list("fetched_objects_total", "Objects read from watch caches for lists.");
+  const returned = list(
+    "returned_objects_total",
+    "Objects returned by lists from watch caches.",
+    listLabels.slice(0, 1),
+  );
   registry.onCollect(() => {
     for (const { kind, cacheInUse } of registries.all()) {
       if (cacheInUse === undefined) continue;
@@ -190,7 +197,7 @@ function registerCacheMetrics(registry: MetricRegistry, registries: Registries):
       const prefix = `/${kind.storageName}`;
       let sum = 0;
       for (const [index, found] of counts.lists) {
-        // As Kubernetes names an index over a field.
+        // Kubernetes' name of an index on a field.
         const name = index === "" ? "" : `f:${index}`;
         lists.with(prefix, name).value = found.lists;
         fetched.with(prefix, name).value = found.fetched;

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t, { type Test } from "tap";
-import { issueCertificate, createCa } from "../../auth/pki/certificate-authority.ts";
+import { createCa, issueCertificate } from "../../auth/pki/certificate-authority.ts";
 import { writeFileDurably, writeKeyPair } from "../../auth/pki/key-pair.ts";
 import type { Handler } from "../../http/message.ts";
 import { textResponse } from "../../http/respond.ts";

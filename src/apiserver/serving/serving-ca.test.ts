@@ -1,5 +1,5 @@
 import t from "tap";
-import { issueCertificate, createCa } from "../../auth/pki/certificate-authority.ts";
+import { createCa, issueCertificate } from "../../auth/pki/certificate-authority.ts";
 import { rootOf } from "./serving-ca.ts";
 
 t.test("authorityOf() finds who signed what the server shows", async (t) => {

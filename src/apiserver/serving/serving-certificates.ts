@@ -1,7 +1,7 @@
 /** The serving certificates: those of the flags, or a self-signed one that is generated once. */
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { type KeyPair, type KeyPairFiles, readKeyPair, isReusable, writeKeyPair } from "../../auth/pki/key-pair.ts";
+import { isReusable, type KeyPair, type KeyPairFiles, readKeyPair, writeKeyPair } from "../../auth/pki/key-pair.ts";
 import type { NamedTlsPair, TlsCertificates } from "../../http/tls/options.ts";
 import { watchFiles } from "../../std/fs/watch-files.ts";
 import type { Logger } from "../../std/log/logger.ts";

@@ -7,7 +7,7 @@ import type { CustomResourceDefinition } from "../../../api/apiextensions/custom
 import { configMapKind } from "../../../api/core/config-map/kind.ts";
 import { namespaceKind } from "../../../api/core/namespace/kind.ts";
 import type { ApiObject } from "../../../api/kind.ts";
-import { issueCertificate, createCa } from "../../../auth/pki/certificate-authority.ts";
+import { createCa, issueCertificate } from "../../../auth/pki/certificate-authority.ts";
 import { systemClock } from "../../../std/time/clock.ts";
 import { caBundle, startTestWebhook } from "../../../testing/admission/webhook-fixture.ts";
 import {

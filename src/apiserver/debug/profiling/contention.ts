@@ -3,11 +3,11 @@ import type { Clock } from "../../../std/time/clock.ts";
 import type { StackProfile } from "./pprof.ts";
 
 const RESOLUTION_MS = 10;
-/** In milliseconds: a turn of the event loop that was kept waiting this long, or longer, up to the next. */
+/** The lower bounds of the histogram of event loop delays. */
 const STEPS_MS = [5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
 const PERCENTILES = 1000;
 
-/** How long the event loop was kept from its turns since the start: what blocks in a program without threads. */
+/** Measures the delay of the event loop since the start, as the block profile of a program without threads. */
 export class EventLoopContention implements Disposable {
   readonly #clock: Clock;
   readonly #startedMs: number;
@@ -20,12 +20,12 @@ export class EventLoopContention implements Disposable {
     this.#delays.enable();
   }
 
-  /** A stack of one frame for each length of delay, so that tools which add up stacks show a table of them. */
+  /** One stack of a single frame for each bucket, so that pprof shows a table of them. */
   stacks(): StackProfile {
-    const found = STEPS_MS.map((fromMs, place) => ({ fromMs, toMs: STEPS_MS[place + 1], count: 0, nanoseconds: 0 }));
+    const found = STEPS_MS.map((fromMs, index) => ({ fromMs, toMs: STEPS_MS[index + 1], count: 0, nanoseconds: 0 }));
     const { count } = this.#delays;
     for (let part = 1; part <= PERCENTILES && count > 0; part++) {
-      // The histogram tells shares only: each thousandth stands for its turns.
+      // The histogram has percentiles only: each of them stands for a thousandth of the samples.
       const lateMs = this.#delays.percentile((part / PERCENTILES) * 100) / 1e6 - RESOLUTION_MS;
       const step = found.findLast(({ fromMs }) => lateMs >= fromMs);
       if (step === undefined) continue;

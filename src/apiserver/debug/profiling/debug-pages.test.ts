@@ -3,22 +3,22 @@ import t from "tap";
 import { type Answer, type TestServer, testServer } from "../../../testing/apiserver/server-fixture.ts";
 import { defaultConfig } from "../../config/default-config.ts";
 
-/** Asks for a profile, and lets its time pass. */
+/** Requests a profile and advances the clock until the response. */
 async function profiled(server: TestServer, line: string, seconds: number): Promise<Answer> {
   let answer: Answer | undefined;
-  const asking = server.ask(line).then((found) => {
+  const pending = server.ask(line).then((found) => {
     answer = found;
   });
   for (let tries = 0; answer === undefined && tries < 1000; tries++) {
     await new Promise((resolve) => setImmediate(resolve));
     await server.clock.advance((seconds * 1000) / 4);
   }
-  await asking;
-  if (answer === undefined) throw new Error(`${line} was never answered`);
+  await pending;
+  if (answer === undefined) throw new Error(`${line} got no response`);
   return answer;
 }
 
-t.test("/debug/pprof/ takes profiles of the processor and of the heap", async (t) => {
+t.test("/debug/pprof/ serves CPU and heap profiles", async (t) => {
   await using server = await testServer();
   for (const name of ["profile", "heap", "allocs"]) {
     const answer = await profiled(server, `GET /debug/pprof/${name}?seconds=2`, 2);
@@ -40,13 +40,13 @@ t.test("/debug/pprof/ takes one profile at a time", async (t) => {
   t.equal((await first).status, 200);
 });
 
-t.test("a profile ends when its client goes away", async (t) => {
+t.test("a profile ends when its client disconnects", async (t) => {
   await using server = await testServer();
   const leaving = new AbortController();
-  const asking = server.ask("GET /debug/pprof/profile", { signal: leaving.signal }).catch(() => {});
+  const pending = server.ask("GET /debug/pprof/profile", { signal: leaving.signal }).catch(() => {});
   await new Promise((resolve) => setTimeout(resolve, 20));
   leaving.abort();
-  await asking;
+  await pending;
   t.equal((await profiled(server, "GET /debug/pprof/profile?seconds=1", 1)).status, 200);
 });
 
@@ -57,21 +57,17 @@ t.test("/debug/flags/v changes the verbosity of logs", async (t) => {
   t.match(await server.ask("PUT /debug/flags/v", { body: "loud" }), { status: 400 });
   t.match(await server.ask("GET /debug/flags/v"), { status: 406 });
   t.same(levels, [4]);
-  t.equal(
-    (await server.ask("PUT /debug/flags/v", { body: "9", user: "jo" })).status,
-    200,
-    "everybody may do everything",
-  );
+  t.equal((await server.ask("PUT /debug/flags/v", { body: "9", user: "jo" })).status, 200, "AlwaysAllow");
   await using strict = await testServer({ authorizationModes: ["RBAC"] });
   t.equal((await strict.ask("PUT /debug/flags/v", { body: "9", user: "jo" })).status, 403);
 });
 
-t.test("pages without profiles tell what there is", async (t) => {
+t.test("/debug/pprof/ serves its index, cmdline, symbol and block", async (t) => {
   const observe = { ...defaultConfig.observability, contentionProfiling: true };
   await using server = await testServer({ observability: observe });
   t.match(await server.ask("GET /debug/pprof/"), { headers: { "content-type": /^text\/html/ }, text: /block/ });
   t.equal((await server.ask("GET /debug/pprof/cmdline")).text, process.argv.join("\0"));
   t.equal((await server.ask("GET /debug/pprof/symbol")).text, "num_symbols: 0\n");
   t.ok(gunzipSync((await server.ask("GET /debug/pprof/block")).bytes).length > 0);
-  t.notMatch((await server.ask("GET /")).text, /debug/, "not among the paths that the root names");
+  t.notMatch((await server.ask("GET /")).text, /debug/, "not listed by the root path");
 });

@@ -1,4 +1,4 @@
-/** `/debug/pprof` and `/debug/flags`: for whoever wants to know what the process is doing, and to hear more of it. */
+/** `/debug/pprof` and `/debug/flags/v`: profiles and the log verbosity of this process. */
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { readBody } from "../../../http/body.ts";
@@ -18,9 +18,9 @@ const LEVEL_BYTES_MAX = 64;
 export interface DebugDeps {
   readonly clock: Clock;
   readonly profiler: Profiler;
-  /** Undefined unless contention is watched. */
+  /** Undefined without --contention-profiling. */
   readonly contention: EventLoopContention | undefined;
-  /** Changes `-v` while running. */
+  /** Sets the log verbosity (`-v`). */
   readonly setVerbosity: (level: number) => void;
 }
 
@@ -50,7 +50,7 @@ export function createDebugPages(deps: DebugDeps): readonly DebugPage[] {
       ? []
       : [page("/debug/pprof/block", async () => await pprofResponse("block", contention.stacks()))]),
     page("/debug/pprof/cmdline", async () => textResponse(200, process.argv.join("\0"), NOSNIFF)),
-    // Profiles name their functions: there is nothing to look up.
+    // Profiles contain function names, so that there are no symbols to look up.
     page("/debug/pprof/symbol", async () => textResponse(200, "num_symbols: 0\n", NOSNIFF)),
     page("/debug/flags", async () =>
       textResponse(200, "/debug/flags/v: PUT a number to change the verbosity of logs\n"),
@@ -69,7 +69,7 @@ async function profileResponse(request: HttpRequest, name: string, usual: number
   const requested = Number(query.get("seconds") ?? usual);
   const seconds = requested > 0 ? requested : usual;
   if (seconds > SECONDS_MAX) {
-    return textResponse(400, `seconds must be at most ${SECONDS_MAX}: profiles are kept in memory\n`, NOSNIFF);
+    return textResponse(400, `seconds must be at most ${SECONDS_MAX}: profiles are held in memory\n`, NOSNIFF);
   }
   try {
     const { raw, stacks } = await take(seconds, request.signal);
@@ -102,13 +102,13 @@ async function changeVerbosity(request: HttpRequest, { setVerbosity }: DebugDeps
 }
 
 const CONTENTS: readonly (readonly [path: string, what: string])[] = [
-  ["profile?seconds=30", "where the processor's time goes, for so many seconds"],
-  ["heap?seconds=10", "what is allocated in so many seconds and still there at their end"],
-  ["allocs?seconds=10", "all that is allocated in so many seconds"],
-  ["trace?seconds=1", "what Node and V8 do in so many seconds, for chrome://tracing"],
-  ["block", "how long the event loop was kept from its turns since the start (--contention-profiling)"],
+  ["profile?seconds=30", "CPU profile of the given seconds"],
+  ["heap?seconds=10", "sampled allocations of the given seconds that are live at the end"],
+  ["allocs?seconds=10", "all sampled allocations of the given seconds"],
+  ["trace?seconds=1", "trace events of Node.js and V8 for chrome://tracing"],
+  ["block", "delays of the event loop since the start (--contention-profiling)"],
   ["cmdline", "the command line"],
-  ["symbol", "nothing: profiles name their functions"],
+  ["symbol", "empty: profiles contain function names"],
 ];
 
 function indexPage(contention: boolean): HttpResponse {

@@ -29,11 +29,11 @@ function packed(bytes: number | Buffer | undefined): number[] {
   return values;
 }
 
-/** As pprof would show it: types, and samples with the names of their functions. */
+/** Decodes a profile as pprof shows it: types, and samples with function names. */
 function shown(bytes: Buffer) {
   const profile = fieldsOf(bytes);
   const texts = (profile[6] ?? []).map(String);
-  const text = (place: number | Buffer | undefined) => texts[Number(place ?? 0)];
+  const text = (index: number | Buffer | undefined) => texts[Number(index ?? 0)];
   const functions = new Map(
     messages(profile, 5).map((one) => [one[1]?.[0], `${text(one[2]?.[0])} ${text(one[4]?.[0])}`]),
   );
@@ -60,7 +60,7 @@ const at = (functionName: string, lineNumber = 0) => ({
   columnNumber: 0,
 });
 
-t.test("encodePprof() writes a processor's profile that pprof reads", async (t) => {
+t.test("encodePprof() writes a CPU profile that pprof reads", async (t) => {
   const nodes = [
     { id: 1, callFrame: at("(root)"), children: [2, 4] },
     { id: 2, callFrame: at("outer", 9), children: [3] },
@@ -81,7 +81,7 @@ t.test("encodePprof() writes a processor's profile that pprof reads", async (t) 
   });
 });
 
-t.test("heapStacks() adds up what each stack has allocated", async (t) => {
+t.test("toHeapStacks() sums the allocations of each stack", async (t) => {
   const leaf = { id: 3, callFrame: at("leaf"), children: [] };
   const head = { id: 1, callFrame: at("(root)"), children: [{ id: 2, callFrame: at("outer"), children: [leaf] }] };
   const samples = [

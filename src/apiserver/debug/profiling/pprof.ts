@@ -1,17 +1,17 @@
-/** Profiles in the form that `go tool pprof` and its like read: github.com/google/pprof, `profile.proto`. */
+/** Encodes profiles for `go tool pprof`: github.com/google/pprof, `profile.proto`. */
 import { ReverseWriter, wireBytes, wireVarint } from "../../../schema/protobuf/wire.ts";
 
 export interface StackFrame {
   readonly functionName: string;
   readonly file: string;
-  /** Of the function's beginning, counted from one; 0 where it is not known. */
+  /** The line of the function's start, from one; 0 when unknown. */
   readonly startLine: number;
 }
 
 export interface StackSample {
-  /** The innermost first. */
+  /** Innermost frame first. */
   readonly frames: readonly StackFrame[];
-  /** One for each type. */
+  /** One value for each type. */
   readonly values: readonly number[];
 }
 
@@ -25,13 +25,13 @@ export interface SampleType {
 export interface StackProfile {
   readonly types: readonly SampleType[];
   readonly samples: readonly StackSample[];
-  /** What lies between two samples. */
+  /** The sampling interval. */
   readonly period: SampleType & { readonly value: number };
   readonly startedMs: number;
   readonly durationMs: number;
 }
 
-/** Not yet compressed; what reads it wants gzip. */
+/** Without the gzip compression that readers expect. */
 export function encodePprof(profile: StackProfile): Buffer {
   const texts = new StringTable();
   const functions = new FunctionTable();
@@ -58,7 +58,7 @@ export function encodePprof(profile: StackProfile): Buffer {
       number(1, texts.indexOf(type));
     });
   };
-  // Fields are written from the last to the first; texts are numbered as they are met and written at the front of all.
+  // Fields are written from last to first. Strings get their index on first use; the string table is written last.
   number(12, profile.period.value);
   valueType(11, profile.period);
   number(10, profile.durationMs * 1e6);
@@ -71,7 +71,7 @@ export function encodePprof(profile: StackProfile): Buffer {
       number(2, texts.indexOf(frame.functionName));
       number(1, id);
     });
-    // A place in the code for each function: V8 tells lines of a stack's top only.
+    // One location for each function: V8 has line numbers of the top frame only.
     message(4, () => {
       message(4, () => {
         number(2, frame.startLine);
@@ -80,10 +80,10 @@ export function encodePprof(profile: StackProfile): Buffer {
       number(1, id);
     });
   }
-  for (const [place, { values }] of profile.samples.entries()) {
+  for (const [index, { values }] of profile.samples.entries()) {
     message(2, () => {
       numbers(2, values);
-      numbers(1, stacks[place]!);
+      numbers(1, stacks[index]!);
     });
   }
   for (const type of profile.types.toReversed()) valueType(1, type);
@@ -94,38 +94,38 @@ export function encodePprof(profile: StackProfile): Buffer {
   return writer.take();
 }
 
-/** Texts by number; 0 is the empty one. */
+/** The string table; index 0 is the empty string. */
 class StringTable {
-  readonly #places = new Map<string, number>([["", 0]]);
+  readonly #indexes = new Map<string, number>([["", 0]]);
 
   indexOf(text: string): number {
-    let place = this.#places.get(text);
-    if (place === undefined) {
-      place = this.#places.size;
-      this.#places.set(text, place);
+    let index = this.#indexes.get(text);
+    if (index === undefined) {
+      index = this.#indexes.size;
+      this.#indexes.set(text, index);
     }
-    return place;
+    return index;
   }
 
   all(): readonly string[] {
-    return [...this.#places.keys()];
+    return [...this.#indexes.keys()];
   }
 }
 
 class FunctionTable {
-  readonly #known = new Map<string, { readonly id: number; readonly frame: StackFrame }>();
+  readonly #functions = new Map<string, { readonly id: number; readonly frame: StackFrame }>();
 
   idOf(frame: StackFrame): number {
     const key = `${frame.functionName}\0${frame.file}\0${frame.startLine}`;
-    let known = this.#known.get(key);
-    if (known === undefined) {
-      known = { id: this.#known.size + 1, frame };
-      this.#known.set(key, known);
+    let entry = this.#functions.get(key);
+    if (entry === undefined) {
+      entry = { id: this.#functions.size + 1, frame };
+      this.#functions.set(key, entry);
     }
-    return known.id;
+    return entry.id;
   }
 
   all(): readonly { readonly id: number; readonly frame: StackFrame }[] {
-    return [...this.#known.values()];
+    return [...this.#functions.values()];
   }
 }

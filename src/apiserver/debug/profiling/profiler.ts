@@ -4,14 +4,14 @@ import { type Session as InspectorSession, Session } from "node:inspector/promis
 import type { Clock } from "../../../std/time/clock.ts";
 import { type SampledHeap, toCpuStacks, toHeapStacks } from "./v8-profiles.ts";
 
-/** A thousand a second: ten times as fine as Go's. */
+/** 1000 samples a second; Go takes 100. */
 const CPU_INTERVAL_US = 1000;
 const HEAP_INTERVAL_BYTES = 64 * 1024;
 const TRACE_CATEGORIES = ["v8", "node.perf", "node.async_hooks", "node.http", "node.fs.async"];
-/** Events of a trace beyond these are left out. */
+/** Further events of a trace are dropped. */
 const TRACE_EVENTS_MAX = 200_000;
 
-/** Somebody else is at it. */
+/** Another profile is in progress. */
 export class ProfilerBusyError extends Error {
   override readonly name = "ProfilerBusy";
 }
@@ -24,7 +24,7 @@ export class Profiler {
     this.#clock = clock;
   }
 
-  /** Where the processor's time went. Ends early, with the signal's reason, when that aborts. */
+  /** A CPU profile. Rejects with the signal's reason when it aborts. */
   async cpu(seconds: number, signal: AbortSignal) {
     return await this.#runExclusively("cpu profiling", async (session) => {
       const startedMs = this.#clock.now();
@@ -41,30 +41,30 @@ export class Profiler {
     });
   }
 
-  /** What was allocated meanwhile: all of it (`alloc`), or what is there still at the end (`inuse`). */
+  /** A profile of allocations: all of them (`alloc`), or those that are live at the end (`inuse`). */
   async heap(kind: "inuse" | "alloc", seconds: number, signal: AbortSignal) {
     return await this.#runExclusively("heap profiling", async (session) => {
       const startedMs = this.#clock.now();
-      const gone = kind === "alloc";
+      const includeCollected = kind === "alloc";
       await session.post("HeapProfiler.enable");
       await session.post("HeapProfiler.startSampling", {
         samplingInterval: HEAP_INTERVAL_BYTES,
-        includeObjectsCollectedByMajorGC: gone,
-        includeObjectsCollectedByMinorGC: gone,
+        includeObjectsCollectedByMajorGC: includeCollected,
+        includeObjectsCollectedByMinorGC: includeCollected,
       });
       let profile: SampledHeap;
       try {
         await this.#clock.sleep(seconds * 1000, signal);
       } finally {
         const stopped = await session.post("HeapProfiler.stopSampling");
-        profile = stopped.profile as unknown as SampledHeap;
+        profile = stopped.profile as typeof stopped.profile & SampledHeap;
       }
       const times = { startedMs, durationMs: this.#clock.now() - startedMs };
       return { raw: profile, stacks: toHeapStacks(profile, kind, HEAP_INTERVAL_BYTES, times) };
     });
   }
 
-  /** Events of Node and V8, in the form that Chrome and Perfetto show. */
+  /** Trace events of Node.js and V8 in the format of Chrome and Perfetto. */
   async trace(seconds: number, signal: AbortSignal): Promise<object> {
     return await this.#runExclusively("tracing", async (session) => {
       const traceEvents: object[] = [];

@@ -1,8 +1,8 @@
-/** V8's own profiles as stacks. */
+/** Converts V8's profiles to stacks. */
 import type { Profiler, Runtime } from "node:inspector";
 import type { StackFrame, StackProfile, StackSample } from "./pprof.ts";
 
-/** A sampled heap as V8 tells it, which is more than Node's types know of. */
+/** V8's sampled heap profile, with the members that Node's types lack. */
 export interface SampledHeap {
   readonly head: HeapNode;
   readonly samples: readonly { readonly size: number; readonly nodeId: number }[];
@@ -14,7 +14,7 @@ interface HeapNode {
   readonly children: readonly HeapNode[];
 }
 
-/** What V8 counts as a sample while nothing runs. */
+/** V8's function name of idle samples. */
 const IDLE = "(idle)";
 
 export function toCpuStacks(profile: Profiler.Profile, intervalUs: number, startedMs: number): StackProfile {
@@ -22,10 +22,10 @@ export function toCpuStacks(profile: Profiler.Profile, intervalUs: number, start
   const nodes = new Map(profile.nodes.map((node) => [node.id, node]));
   for (const { id, children = [] } of profile.nodes) for (const child of children) parents.set(child, id);
   const counts = new Map<number, { samples: number; microseconds: number }>();
-  for (const [place, id] of (profile.samples ?? []).entries()) {
+  for (const [index, id] of (profile.samples ?? []).entries()) {
     const count = counts.get(id) ?? { samples: 0, microseconds: 0 };
     count.samples++;
-    count.microseconds += Math.max(0, profile.timeDeltas?.[place] ?? intervalUs);
+    count.microseconds += Math.max(0, profile.timeDeltas?.[index] ?? intervalUs);
     counts.set(id, count);
   }
   const samples: StackSample[] = [];
@@ -50,7 +50,7 @@ export function toCpuStacks(profile: Profiler.Profile, intervalUs: number, start
   };
 }
 
-/** `kind`: of what is there still (`inuse`), or of all that was made (`alloc`). */
+/** `kind`: live allocations (`inuse`) or all allocations (`alloc`). */
 export function toHeapStacks(
   profile: SampledHeap,
   kind: "inuse" | "alloc",
@@ -65,7 +65,7 @@ export function toHeapStacks(
     counts.set(nodeId, count);
   }
   const samples: StackSample[] = [];
-  // Stacks may be deep: no recursion.
+  // Iterative, because stacks may be deep.
   const pending: { readonly node: HeapNode; readonly below: readonly StackFrame[] }[] = [
     { node: profile.head, below: [] },
   ];
