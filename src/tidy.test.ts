@@ -111,6 +111,7 @@ t.test("libraries are imported only by the packages that wrap them", (t) => {
   const homes: Readonly<Record<string, RegExp>> = {
     yargs: /^flags\//,
     "yargs-parser": /^flags\//,
+    undici: /^client\//,
     zod: /^(?:flags\/|apiserver\/config\/options|agent\/options)/,
     pino: /^std\//,
     level: /^storage\/level\//,

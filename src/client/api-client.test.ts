@@ -92,7 +92,8 @@ t.test(
         const type = request.headers["content-type"] ?? "";
         sent.push(type);
         const bytes = await readBody(request, 1_000_000);
-        if (type === "application/vnd.svc.protobuf") return jsonResponse(415, { kind: "Status", code: 415, reason: "" });
+        if (type === "application/vnd.svc.protobuf")
+          return jsonResponse(415, { kind: "Status", code: 415, reason: "" });
         const { magic, apiVersion, kind, raw } = decodeEnvelope(bytes);
         t.strictSame({ magic, apiVersion, kind }, { magic: "k8s", apiVersion: "v1", kind: "ConfigMap" });
         return jsonResponse(201, { ...decodeProtobuf(configMapKind.schema, raw), kind, apiVersion });

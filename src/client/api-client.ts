@@ -5,10 +5,9 @@ import type { HttpResponse } from "../http/message.ts";
 import { makeRequest } from "../http/request.ts";
 import { readValues } from "../http/value-stream.ts";
 import { decode } from "../schema/decode/decode.ts";
-import { encodeEnvelope } from "../schema/protobuf/envelope.ts";
 import { encodeJson } from "../schema/json/encode.ts";
 import { encodeProtobuf } from "../schema/protobuf/encode.ts";
-import { errorOf, readAll, readJson, statusErrorOf } from "./response.ts";
+import { encodeEnvelope } from "../schema/protobuf/envelope.ts";
 import type {
   Client,
   ClientWatchEvent,
@@ -22,6 +21,7 @@ import type {
 } from "./client.ts";
 import { lines } from "./lines.ts";
 import { acceptOf, isMetadataOnly } from "./metadata-only.ts";
+import { errorOf, readAll, readJson, statusErrorOf } from "./response.ts";
 
 export interface ClientOptions {
   readonly transport: Transport;

@@ -1,8 +1,8 @@
 import t from "tap";
 import type { Event } from "../../api/core/event/schema.ts";
 import { StatusError } from "../../api/status.ts";
-import { type Logger, silentLogger } from "../../std/log/logger.ts";
 import { seededRandom } from "../../std/crypto/random.ts";
+import { type Logger, silentLogger } from "../../std/log/logger.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import type { Client } from "../client.ts";
 import { createEventRecorder, type EventRecorderOptions } from "./event-recorder.ts";

@@ -1,14 +1,14 @@
-import type { Event } from "../../api/core/event/schema.ts";
 import { eventKind } from "../../api/core/event/kind.ts";
+import type { Event } from "../../api/core/event/schema.ts";
 import type { ObjectReference } from "../../api/core/references/object-reference.ts";
 import { StatusError } from "../../api/status.ts";
 import { formatInstant } from "../../schema/value/time.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log/logger.ts";
 import { type RandomSource, randomSuffix } from "../../std/crypto/random.ts";
+import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
+import { TokenBucket } from "../../std/time/token-bucket.ts";
 import type { Client } from "../client.ts";
 import { EventCorrelator, type Occurrence, type Tally } from "./event-correlator.ts";
-import { TokenBucket } from "../../std/time/token-bucket.ts";
 
 export interface EventRecorderOptions {
   readonly client: Client;

@@ -1,9 +1,9 @@
 import t from "tap";
-import type { ConfigMap } from "../../api/core/config-map/schema.ts";
 import { configMapKind } from "../../api/core/config-map/kind.ts";
+import type { ConfigMap } from "../../api/core/config-map/schema.ts";
 import { StatusError } from "../../api/status.ts";
-import { silentLogger } from "../../std/log/logger.ts";
 import { seededRandom } from "../../std/crypto/random.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { FakeApi, mapOf } from "../../testing/client/fake-api.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { startInformer } from "./informer.ts";

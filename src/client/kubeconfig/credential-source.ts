@@ -1,8 +1,8 @@
 /** Credentials as a connection file tells them, as they are now: files are read again, programs are asked again. */
 import { readFile } from "node:fs/promises";
 import type { Clock } from "../../std/time/clock.ts";
-import type { UserFile } from "./webhook-kubeconfig.ts";
 import { type ExecCredential, ExecCredentials } from "./exec-plugin.ts";
+import type { UserFile } from "./webhook-kubeconfig.ts";
 
 export interface Credentials {
   /** The header. */

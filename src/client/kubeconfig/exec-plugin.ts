@@ -1,6 +1,7 @@
 /** Credentials that a program tells, as `kubectl` has them made: kept until they expire, or are not believed. */
-import type { Clock } from "../../std/time/clock.ts";
+
 import { runWithStdin } from "../../std/process/run-with-stdin.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { ExecUser } from "./webhook-kubeconfig.ts";
 
 export interface ExecCredential {

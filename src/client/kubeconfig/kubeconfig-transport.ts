@@ -2,9 +2,9 @@
 import type { HttpRequest } from "../../http/message.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Transport } from "../client.ts";
-import type { ConnectionFile } from "./webhook-kubeconfig.ts";
+import { externalTransport } from "../transport/external-transport.ts";
 import { FreshCredentials } from "./credential-source.ts";
-import { networkTransport } from "../transport/transport.ts";
+import type { ConnectionFile } from "./webhook-kubeconfig.ts";
 
 export interface ConnectionOptions {
   readonly clock: Clock;
@@ -18,7 +18,7 @@ export function connectionTo(
 ): Transport & AsyncDisposable {
   const { ca, cert, key, tlsServerName, insecure, proxy } = file;
   const server = new URL(file.server).origin;
-  const transport = networkTransport({ server, ca, cert, key, tlsServerName, insecure, proxy, clock, userAgent });
+  const transport = externalTransport({ server, ca, cert, key, tlsServerName, insecure, proxy, userAgent });
   const credentials = new FreshCredentials(file, clock);
   let shown = cert;
   const send: Transport = async (request: HttpRequest) => {

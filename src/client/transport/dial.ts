@@ -1,7 +1,6 @@
 import { isIP } from "node:net";
 import { checkServerIdentity, connect, type TLSSocket } from "node:tls";
 import type { Clock } from "../../std/time/clock.ts";
-import { tunnel } from "./tunnel.ts";
 
 export interface TlsIdentity {
   readonly ca?: string | Buffer | undefined;
@@ -11,8 +10,6 @@ export interface TlsIdentity {
   readonly tlsServerName?: string | undefined;
   /** Whoever answers is believed to be the server. */
   readonly insecure?: boolean | undefined;
-  /** Connections go through it. */
-  readonly proxy?: URL | undefined;
 }
 
 const DIAL_TIMEOUT_MS = 30_000;
@@ -40,17 +37,8 @@ function asNamed(name: string): typeof checkServerIdentity {
 }
 
 /** A TLS connection after its handshake; `alpnProtocol` says what it speaks, of what was offered. */
-export async function dial(
-  url: URL,
-  identity: TlsIdentity,
-  clock: Clock,
-  protocols: readonly string[] = ["h2", "http/1.1"],
-): Promise<TLSSocket> {
-  const options = { ...tlsOptions(url, identity), ALPNProtocols: [...protocols] };
-  const { proxy } = identity;
-  if (proxy === undefined) return await shaken(url, connect(options), clock);
-  const through = await tunnel(proxy, `${url.hostname}:${portOf(url)}`, clock);
-  return await shaken(url, connect({ ...options, socket: through }), clock);
+export async function dial(url: URL, identity: TlsIdentity, clock: Clock): Promise<TLSSocket> {
+  return await shaken(url, connect({ ...tlsOptions(url, identity), ALPNProtocols: ["h2", "http/1.1"] }), clock);
 }
 
 function shaken(url: URL, socket: TLSSocket, clock: Clock): Promise<TLSSocket> {

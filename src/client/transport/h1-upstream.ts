@@ -1,9 +1,7 @@
 import { Agent as HttpAgent, request as httpRequest } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import type { HttpResponse } from "../../http/message.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import { dial, hostOf, portOf, type TlsIdentity, tlsOptions } from "./dial.ts";
-import { tunnel } from "./tunnel.ts";
+import { hostOf, portOf, type TlsIdentity, tlsOptions } from "./dial.ts";
 import { joinHeaders, type Outgoing, type Upstream } from "./upstream.ts";
 
 /** HTTP/1.1, one connection for each request at a time: for plain `http://` and for servers that know no HTTP/2. */
@@ -14,23 +12,10 @@ export class H1Upstream implements Upstream {
   #retired = false;
   #destroyed = false;
 
-  constructor(url: URL, identity: TlsIdentity, clock: Clock) {
+  constructor(url: URL, identity: TlsIdentity) {
     this.#url = url;
     this.#secure = url.protocol === "https:" ? tlsOptions(url, identity) : undefined;
     this.#agent = this.#secure === undefined ? new HttpAgent({ keepAlive: true }) : new HttpsAgent({ keepAlive: true });
-    const { proxy } = identity;
-    if (proxy === undefined) return;
-    const isSecure = this.#secure !== undefined;
-    this.#agent.createConnection = (_, done) => {
-      const connecting = isSecure
-        ? dial(url, identity, clock, ["http/1.1"])
-        : tunnel(proxy, `${url.hostname}:${portOf(url)}`, clock);
-      connecting.then(
-        (socket) => done?.(null, socket),
-        (error: Error) => done?.(error, undefined as never),
-      );
-      return undefined;
-    };
   }
 
   get usable(): boolean {

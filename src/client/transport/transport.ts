@@ -130,7 +130,7 @@ class Pool {
   }
 
   async #connect(identity: TlsIdentity): Promise<Upstream> {
-    if (this.#url.protocol === "http:") return new H1Upstream(this.#url, identity, this.#clock);
+    if (this.#url.protocol === "http:") return new H1Upstream(this.#url, identity);
     const socket = await dial(this.#url, identity, this.#clock);
     if (socket.alpnProtocol === "h2") {
       const upstream = new H2Upstream(this.#url, socket, this.#clock);
@@ -138,7 +138,7 @@ class Pool {
       return upstream;
     }
     socket.destroy();
-    return new H1Upstream(this.#url, identity, this.#clock);
+    return new H1Upstream(this.#url, identity);
   }
 
   #closedError(): Error {

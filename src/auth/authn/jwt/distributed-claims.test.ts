@@ -1,11 +1,11 @@
 import t from "tap";
-import { systemClock } from "../../../std/time/clock.ts";
 import { systemRandom } from "../../../std/crypto/random.ts";
+import { systemClock } from "../../../std/time/clock.ts";
 import { testIssuer } from "../../../testing/auth/test-issuer.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
-import { type Fetcher, fetcher } from "./fetcher.ts";
 import { BearerToken } from "../token/bearer-token.ts";
 import { compileIssuer } from "./compile-issuer.ts";
+import { type Fetcher, fetcher } from "./fetcher.ts";
 import { jwtAuthenticator } from "./jwt-authenticator.ts";
 
 t.test("jwtAuthenticator() finds groups where the token says they are", async (t) => {
@@ -72,7 +72,7 @@ t.test("jwtAuthenticator() finds groups where the token says they are", async (t
     [at("/forged"), /failed to verify signature/],
     [at("/plain"), /is no token of an issuer at an https URL/],
     [at("", "file:///etc/passwd"), /while getting distributed claim/],
-    [at("", "what?"), /it is no URL/],
+    [at("", "what?"), /it is not a URL/],
   ];
   for (const [claims, message] of bad) {
     await t.rejects(ask({ ...claims }), { status: { code: 401 }, message }, JSON.stringify(claims));

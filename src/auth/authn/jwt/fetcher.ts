@@ -1,33 +1,34 @@
-/** Asking strangers over HTTPS: one question, a bounded answer. */
+/** Requests to the endpoints of OpenID Connect issuers: GET over HTTPS, with bounded time and size. */
 import { getCACertificates } from "node:tls";
 import { readAll } from "../../../client/response.ts";
-import { networkTransport } from "../../../client/transport/transport.ts";
+import { externalTransport } from "../../../client/transport/external-transport.ts";
 import { makeRequest } from "../../../http/request.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 
-/** Nobody has as many keys. */
+/** The maximum size of a response: far more than the keys of any issuer. */
 const BYTES_MAX = 4 * 1024 * 1024;
 
 export interface FetchOptions {
-  /** PEM; the host's when undefined. */
+  /** PEM of the authorities to trust; the host's when undefined. */
   readonly ca: string | undefined;
   readonly timeoutMs: number;
   readonly clock: Clock;
 }
 
-/** Throws, naming the place, for an answer that is none. */
+/** Errors name the URL. */
 export interface Fetcher {
-  /** What GET answers with; `bearer` is a token to show. */
+  /** Gets the text at a URL; `bearer` is a token to send. */
   readonly fetchText: (url: string, bearer?: string) => Promise<string>;
-  /** The value that GET answers with. */
+  /** Gets the JSON value at a URL. */
   readonly fetchJson: (url: string) => Promise<unknown>;
 }
 
 export function fetcher(options: FetchOptions): Fetcher {
   return {
-    fetchText: (url, bearer) => get(url, { ...options, accept: "*/*", bearer }),
+    fetchText: (url, bearer) =>
+      get(url, options, { accept: "*/*", ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }) }),
     async fetchJson(url) {
-      const text = await get(url, { ...options, accept: "application/json" });
+      const text = await get(url, options, { accept: "application/json" });
       try {
         return JSON.parse(text);
       } catch (cause) {
@@ -37,21 +38,21 @@ export function fetcher(options: FetchOptions): Fetcher {
   };
 }
 
-interface Question extends FetchOptions {
-  readonly accept: string;
-  readonly bearer?: string | undefined;
-}
-
-async function get(url: string, { ca, timeoutMs, clock, bearer, accept }: Question): Promise<string> {
-  const place = URL.parse(url);
-  if (place === null) throw new Error(`Cannot get ${JSON.stringify(url)}: it is no URL`);
-  const { origin, pathname, search } = place;
-  await using transport = networkTransport({ server: origin, ca: ca ?? hostAuthorities(), clock, token: bearer });
+async function get(
+  url: string,
+  { ca, timeoutMs, clock }: FetchOptions,
+  headers: Readonly<Record<string, string>>,
+): Promise<string> {
+  const parsed = URL.parse(url);
+  if (parsed === null) throw new Error(`Cannot get ${JSON.stringify(url)}: it is not a URL`);
+  const { origin, pathname, search } = parsed;
+  await using transport = externalTransport({ server: origin, ca: ca ?? hostAuthorities() });
   const stop = new AbortController();
   const timer = clock.timer(timeoutMs, () => stop.abort(new Error(`no answer in ${timeoutMs / 1000} s`)));
   try {
-    const request = { path: pathname, query: search.slice(1), headers: { accept }, signal: stop.signal };
-    const { status, body } = await transport(makeRequest(request));
+    const { status, body } = await transport(
+      makeRequest({ path: pathname, query: search.slice(1), headers, signal: stop.signal }),
+    );
     const text = (await readAll(body, BYTES_MAX)).toString();
     if (status !== 200) throw new Error(`it answered ${status}`);
     return text;
@@ -64,7 +65,7 @@ async function get(url: string, { ca, timeoutMs, clock, bearer, accept }: Questi
 
 let authorities: string | undefined;
 
-/** Those Node comes with, and those the administrator of this host has added. */
+/** The authorities of Node.js and those that the host's administrator added. */
 function hostAuthorities(): string {
   authorities ??= [...new Set([...getCACertificates("default"), ...getCACertificates("system")])].join("\n");
   return authorities;
