@@ -4,14 +4,14 @@ import { KUBERNETES_VERSION } from "../std/version.ts";
 import type { NodeCgroupSettings } from "./cgroups/node-cgroups.ts";
 import type { RestartDelays } from "./pods/worker/restart-backoff.ts";
 
-/** Everything the agent can be told, checked and with defaults applied; made from flags and file by `options.ts`. */
+/** The agent's configuration, validated and with defaults; made from flags and file by `options.ts`. */
 export interface AgentConfig {
   readonly nodeName: string;
   /** Directory for volumes, pod directories and the agent's own records. */
   readonly rootDir: string;
   readonly podLogsDir: string;
   readonly certDir: string;
-  /** Path of the connection file; undefined and no transport: the agent has no source of pods. */
+  /** Path of the connection file; undefined and no transport: the agent has no API server. */
   readonly svcconfig: string | undefined;
   readonly certificates: CertificatesConfig;
   /** Requests to the API server, without events and the node's own heartbeat. */
@@ -28,11 +28,11 @@ export interface AgentConfig {
 
 /** Where the agent's certificates come from. */
 export interface CertificatesConfig {
-  /** Connection file whose credentials ask for the first client certificate. */
+  /** Connection file with the credentials that request the first client certificate. */
   readonly bootstrapSvcconfig: string | undefined;
-  /** Ask for new client certificates before they run out. */
+  /** Request a new client certificate before the current one expires. */
   readonly rotateClient: boolean;
-  /** Ask for serving certificates, and for new ones. */
+  /** Request serving certificates from the cluster, and renew them. */
   readonly rotateServing: boolean;
 }
 
@@ -53,36 +53,36 @@ export interface RuntimeConfig extends NodeCgroupSettings {
   /** Pulls per second; 0 is unlimited. */
   readonly registryQps: number;
   readonly registryBurst: number;
-  /** How many images are pulled at once where that is not one after the other; undefined: any number. */
+  /** How many images are pulled at once when pulls are not serialized; undefined: no limit. */
   readonly parallelImagePulls: number | undefined;
   /** Undefined: there are none. */
   readonly credentialProviders: CredentialProvidersConfig | undefined;
   /** `{ memory: "50%" }` */
   readonly qosReserved: Readonly<Record<string, string>>;
-  /** Processes that a pod may have; without limit when not positive. */
+  /** Processes of a pod; no limit when not positive. */
   readonly podMaxPids: number;
   readonly cpuCfsQuota: boolean;
   readonly cpuCfsQuotaPeriodMs: number;
   readonly seccompDefault: boolean;
   readonly failSwapOn: boolean;
   readonly failCgroupV1: boolean;
-  /** Refuses a machine whose kernel is set otherwise than pods need. */
+  /** Do not start when kernel parameters differ from what pods need. */
   readonly protectKernelDefaults: boolean;
-  /** Whether only the process that ran out of memory is killed; undefined: as the machine's cgroups have it. */
+  /** Whether the OOM killer kills single processes; undefined: the default of the machine's cgroup version. */
   readonly singleProcessOomKill: boolean | undefined;
-  /** The kernel's willingness to kill the agent itself, -1000 to 1000; undefined leaves it as it is. */
+  /** oom_score_adj of the agent, -1000 to 1000; undefined leaves it unchanged. */
   readonly oomScoreAdj: number | undefined;
-  /** Files that the agent may have open; undefined leaves that as it is. */
+  /** Limit of open files of the agent; undefined leaves it unchanged. */
   readonly maxOpenFiles: number | undefined;
 }
 
-/** Plugins that know credentials of registries. */
+/** Plugins that return credentials of registries. */
 export interface CredentialProvidersConfig {
   /** A file, or a directory of files. */
   readonly config: string;
-  /** Where their programs lie. */
+  /** Directory of their programs. */
   readonly binDir: string;
-  /** Whether they may be given tokens of the pods' service accounts. */
+  /** Whether they may receive tokens of the pods' service accounts. */
   readonly tokens: boolean;
 }
 
@@ -104,9 +104,9 @@ export interface NodeConfig {
   readonly reserved: Readonly<Record<string, string>>;
   /** Hard thresholds: `{ "memory.available": "100Mi", "nodefs.available": "10%" }`. */
   readonly evictionHard: Readonly<Record<string, string>>;
-  /** Addresses of pods, until the node's object says which; empty for none. */
+  /** Addresses of pods, until the Node object has them; empty for none. */
   readonly podCidr: string;
-  /** Whether chains that others look for are kept in the kernel's packet filter. */
+  /** Whether the agent maintains kubelet's iptables chains. */
   readonly iptablesChains: boolean;
 }
 
@@ -130,33 +130,33 @@ export interface PodsConfig {
   readonly resolvConf: string;
   readonly logMaxFiles: number;
   readonly logMaxBytes: number;
-  /** How often the sizes of logs are looked at. */
+  /** Interval of log size checks. */
   readonly logMonitorMs: number;
-  /** Logs that are put aside at the same time. */
+  /** Logs rotated at the same time. */
   readonly logWorkers: number;
-  /** Names, or beginnings of names that end in `*`. */
+  /** Names, or prefixes that end in `*`. */
   readonly allowedUnsafeSysctls: readonly string[];
-  /** Whether pods that put more on disk than they may are ended. */
+  /** Whether pods that exceed their limit of ephemeral storage are evicted. */
   readonly localStorageIsolation: boolean;
-  /** Ended runs that are kept of a container; negative keeps all. */
+  /** Exited containers kept for each container of a pod; negative keeps all. */
   readonly deadRunsMax: number;
-  /** Those that ended more recently are kept besides. */
+  /** Containers that exited more recently are kept as well. */
   readonly deadRunMinAgeMs: number;
   readonly restartDelays: RestartDelays;
-  /** How the agent learns that ConfigMaps and Secrets changed: by watching, by asking at each look, or now and then. */
+  /** How ConfigMaps and Secrets are read: watched, read each time, or cached for a while. */
   readonly changeDetection: "Watch" | "Get" | "Cache";
   readonly eventQps: number;
   readonly eventBurst: number;
-  /** Grace granted to pods when the agent is asked to stop them, in seconds at most. */
+  /** Longest termination grace period when the agent stops all pods, in seconds. */
   readonly shutdownGraceSeconds: number;
-  /** Whether containers may say by which signal they are stopped. */
+  /** Whether containers may set their stop signal. */
   readonly stopSignals: boolean;
-  /** Ids of a pod with a user namespace of its own; undefined: no pod may have one. */
+  /** Number of IDs of a pod with its own user namespace; undefined: no pod may have one. */
   readonly idsPerPod: number | undefined;
 }
 
 export interface VolumesConfig {
-  /** Whether a controller attaches and detaches; otherwise the agent does. */
+  /** Whether a controller attaches and detaches volumes; otherwise the agent does. */
   readonly controllerAttach: boolean;
   /** Flex drivers. */
   readonly pluginDir: string;
@@ -167,7 +167,7 @@ export interface VolumesConfig {
 export interface ServerConfig {
   readonly enabled: boolean;
   readonly address: string;
-  /** 0 asks the system for a free port. */
+  /** 0: any free port. */
   readonly port: number;
   /** 0 disables. */
   readonly readOnlyPort: number;
@@ -182,20 +182,20 @@ export interface ServerConfig {
   readonly tlsCiphers: string | undefined;
   readonly clientCaFile: string;
   readonly anonymousAuth: boolean;
-  /** How long the API server's word is good for whose bearer tokens are; undefined: it is not asked. */
+  /** How long a TokenReview is cached; undefined: bearer tokens are not accepted. */
   readonly tokenCacheMs: number | undefined;
   readonly authorization: AuthorizationConfig;
   readonly debuggingHandlers: boolean;
 }
 
-/** Who may use the agent's server. */
+/** Authorization of requests to the agent's server. */
 export interface AuthorizationConfig {
-  /** `Webhook`: whom the API server allows. */
+  /** `Webhook`: by SubjectAccessReviews of the API server. */
   readonly mode: "AlwaysAllow" | "Webhook";
-  /** How long the API server's word is good when it allows, and when it does not. */
+  /** How long a SubjectAccessReview is cached when it allows, and when it does not. */
   readonly allowedMs: number;
   readonly refusedMs: number;
-  /** Whether less than `nodes/proxy` is enough for what only tells. */
+  /** Whether read-only endpoints check finer subresources than `nodes/proxy`. */
   readonly fineGrained: boolean;
 }
 

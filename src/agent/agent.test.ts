@@ -1,15 +1,15 @@
 import { test } from "tap";
 import { testAgent } from "../testing/agent/flag-harness.ts";
 
-test("startAgent: the status of a pod that runs and does not change is written no more", async (t) => {
+test("startAgent(): the status of a running pod that does not change is not written again", async (t) => {
   await using agent = await testAgent("flag", {});
   await agent.start();
   agent.pod("web");
   await agent.running("web");
   let turns = 0;
-  const calm = () => agent.until("some turns have passed", () => ++turns % 400 === 0);
-  await calm();
+  const wait = () => agent.until("some turns have passed", () => ++turns % 400 === 0);
+  await wait();
   const written = agent.api.objects.get("/api/v1/namespaces/default/pods/web")?.metadata.resourceVersion;
-  await calm();
+  await wait();
   t.equal(agent.api.objects.get("/api/v1/namespaces/default/pods/web")?.metadata.resourceVersion, written);
 });

@@ -1,4 +1,4 @@
-/** The node agent put together: start order and drain order. */
+/** Starts and stops the components of the node agent, in order. */
 import { mkdir } from "node:fs/promises";
 import type { AgentConfig } from "./agent-config.ts";
 import { type AgentDeps, type Foundation, openFoundation } from "./assembly/foundation.ts";
@@ -20,18 +20,18 @@ export interface RunningAgent {
   readonly address: { readonly host: string; readonly port: number } | undefined;
   /** Resolves when the node is registered and reported Ready for the first time; rejects if the agent closes before. */
   ready(): Promise<void>;
-  /** With `runOnce`: resolves when the pods of the manifests run or have run; rejects with what does not. */
+  /** With `runOnce`: resolves when the pods of the manifests run or have run; rejects with those that do not. */
   ranOnce(): Promise<void>;
   /** Containers keep running unless `stopPods`. Idempotent. */
   close(options?: { readonly stopPods?: boolean }): Promise<void>;
 }
 
-/** Statuses and events that wait get this long when the agent stops. */
+/** How long a stopping agent sends queued statuses and events. */
 const FLUSH_MS = 2_000;
 
 /**
- * Rejects with an operator's message when the machine or the configuration does not allow a start, and when it is to
- * stop before it has started.
+ * Rejects with a message for the operator when the machine or the configuration does not allow a start, and when it is
+ * stopped before it has started.
  */
 export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<RunningAgent> {
   await checkMachine(config, deps.log);
@@ -48,7 +48,7 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
   const server = await openServer(foundation, components);
   components.address = server.address;
   const { pods, volumes, runOnce: once, sources, statics } = components.podComponents;
-  // Rejects with what keeps the node from doing what it was told.
+  // These reject when the node cannot do what its configuration requires.
   await volumes.drivers.recover();
   await components.node.cgroups.enforceReservations();
   await components.node.cgroups.place();
@@ -93,7 +93,7 @@ interface AgentComponents {
   address: RunningAgent["address"];
 }
 
-/** The node tells of its pods, and pods need to know of their node. */
+/** The node's status needs the pods, and pods need the node: the closures resolve the cycle. */
 function createComponents(foundation: Foundation): AgentComponents {
   const reporting = openReporting(foundation);
   const node = openNode(foundation, reporting, {
@@ -103,11 +103,19 @@ function createComponents(foundation: Foundation): AgentComponents {
     volumesInUse: () => components.podComponents.volumes.attachments.inUse,
     nodeChanged: () => components.podComponents.volumes.attachments.nodeChanged(),
   });
-  const components: AgentComponents = { reporting, node, podComponents: openPods(foundation, reporting, node), address: undefined };
+  const components: AgentComponents = {
+    reporting,
+    node,
+    podComponents: openPods(foundation, reporting, node),
+    address: undefined,
+  };
   return components;
 }
 
-async function openServer(foundation: Foundation, { node, podComponents: ofPods }: AgentComponents): Promise<AgentServer> {
+async function openServer(
+  foundation: Foundation,
+  { node, podComponents: ofPods }: AgentComponents,
+): Promise<AgentServer> {
   const { config, client, clock, log, signal, stack } = foundation;
   const { pods, relister } = ofPods;
   const server = stack.use(

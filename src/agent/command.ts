@@ -1,12 +1,12 @@
 /** `svc agent`, also invoked as `svclet`. */
 import { logOptions } from "../flags/log-options.ts";
-import { systemClock } from "../std/time/clock.ts";
 import { createLogger, type Logger } from "../std/log/logger.ts";
-import { createNotifier } from "../std/process/sd-notify.ts";
 import { collectGarbageWhenIdle } from "../std/memory/collect-when-idle.ts";
+import { createNotifier } from "../std/process/sd-notify.ts";
+import { systemClock } from "../std/time/clock.ts";
 import { KUBERNETES_VERSION } from "../std/version.ts";
-import { type AgentInvocation, agentCommandLine } from "./config/command-line.ts";
 import { joinCluster } from "./api-server/join.ts";
+import { type AgentInvocation, agentCommandLine } from "./config/command-line.ts";
 import { toAgentConfig } from "./options.ts";
 import type { MakeNodeApi } from "./standalone/standalone.ts";
 
@@ -15,7 +15,7 @@ export interface RunDeps {
   readonly nodeApi?: () => Promise<MakeNodeApi>;
 }
 
-/** Runs until SIGINT or SIGTERM, or, with `--runonce`, until all pods run. Containers go on. Resolves with its code. */
+/** Runs until SIGINT or SIGTERM, or, with `--runonce`, until all pods run. Containers keep running. Resolves with the exit code. */
 export async function run(argv: readonly string[], deps: RunDeps = {}): Promise<number> {
   const invocation = agentCommandLine(argv, process.env, { version: KUBERNETES_VERSION });
   if (invocation.kind === "exit") {
@@ -36,13 +36,14 @@ export async function run(argv: readonly string[], deps: RunDeps = {}): Promise<
   };
   process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
   try {
-    // Help, version and configuration are printed without loading what runs pods.
+    // Help, version and configuration are printed without loading the rest of the agent.
     const { startAgent } = await import("./agent.ts");
     const { join, token, "ca-hash": caHash } = effective.flags;
     const configured = toAgentConfig(effective);
     await using lock = await acquireLockFile(effective.flags, stopReason, stop.signal, log);
     if (lock === undefined) return 0;
-    const options = join === "" ? configured : await joinCluster(configured, { server: join, token, caHash }, stop.signal);
+    const options =
+      join === "" ? configured : await joinCluster(configured, { server: join, token, caHash }, stop.signal);
     const agent = await startAgent(options, { clock: systemClock, log, stopping: stop.signal, ...deps });
     await notifier.ready();
     try {
@@ -68,7 +69,7 @@ export async function run(argv: readonly string[], deps: RunDeps = {}): Promise<
 
 type AgentFlags = AgentInvocation["effective"]["flags"];
 
-/** Undefined when the agent was asked to stop before it got the lock. */
+/** Undefined when the agent is stopped before it has the lock. */
 async function acquireLockFile(
   flags: AgentFlags,
   stopReason: PromiseWithResolvers<string>,
@@ -82,7 +83,9 @@ async function acquireLockFile(
   try {
     const lock = await acquireLock(path, stop);
     if (flags["exit-on-lock-contention"]) {
-      lock.waitForContention(systemClock, stop).then(() => stopReason.resolve(`somebody waits for the lock on ${path}`), stopReason.reject);
+      lock
+        .waitForContention(systemClock, stop)
+        .then(() => stopReason.resolve(`another process waits for the lock on ${path}`), stopReason.reject);
       stopReason.promise.catch(() => undefined);
     }
     return lock;

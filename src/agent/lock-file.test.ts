@@ -20,7 +20,11 @@ else {
     await first[Symbol.asyncDispose]();
     await using _ = await second;
     const stop = AbortSignal.timeout(100);
-    await t.rejects((await second).waitForContention(systemClock, stop), { name: "TimeoutError" }, "nobody waits any more");
+    await t.rejects(
+      (await second).waitForContention(systemClock, stop),
+      { name: "TimeoutError" },
+      "nobody waits any more",
+    );
   });
 
   t.test("acquireLock() says what is wrong, and ends when it is asked to", async (t) => {
@@ -33,7 +37,7 @@ else {
     process.env.PATH = "";
     await t.rejects(
       acquireLock(join(t.testdirName, "other"), never),
-      /: the program flock of util-linux is not there$/,
+      /: the program flock of util-linux was not found$/,
     );
     process.env.PATH = before;
   });

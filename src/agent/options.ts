@@ -156,21 +156,21 @@ export function toAgentConfig(effective: EffectiveConfig): AgentConfig {
   };
 }
 
-/** Ids that a pod with a user namespace of its own has; 0 to 65535 are those that programs expect. */
+/** Number of IDs of a pod with its own user namespace; programs expect 0 to 65535. */
 function idsPerPod({ config }: EffectiveConfig): number {
   return Number(config.userNamespaces.idsPerPod);
 }
 
 function toRestartDelays({ config, gates }: EffectiveConfig): RestartDelays {
-  const usual = gates.enabled("ReduceDefaultCrashLoopBackOffDecay") ? shorterRestartDelays : defaultRestartDelays;
-  if (!gates.enabled("SvcletCrashLoopBackOffMax")) return usual;
+  const delays = gates.enabled("ReduceDefaultCrashLoopBackOffDecay") ? shorterRestartDelays : defaultRestartDelays;
+  if (!gates.enabled("SvcletCrashLoopBackOffMax")) return delays;
   const { maxContainerRestartPeriod } = config.crashLoopBackOff ?? {};
   const maxMs =
     maxContainerRestartPeriod === undefined ? defaultRestartDelays.maxMs : parseMilliseconds(maxContainerRestartPeriod);
-  return { initialMs: Math.min(usual.initialMs, maxMs), maxMs };
+  return { initialMs: Math.min(delays.initialMs, maxMs), maxMs };
 }
 
-/** Kubernetes' delays where the gate wants them shorter. */
+/** Kubernetes' delays with the gate ReduceDefaultCrashLoopBackOffDecay. */
 const shorterRestartDelays: RestartDelays = { initialMs: 1_000, maxMs: 60_000 };
 
 function toCredentialProviders({ flags, gates }: EffectiveConfig): AgentConfig["runtime"]["credentialProviders"] {

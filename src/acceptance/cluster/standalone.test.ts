@@ -99,7 +99,7 @@ else {
       for (const line of ["delete pod web-n1", "run x --image=y", "exec web-n1 -- ls", "label pod web-n1 a=b"]) {
         const { code, stderr } = await kubectl(node, line.split(" "), binary);
         t.equal(code, 1, line);
-        t.match(stderr, `answers reading requests only: change the manifests at ${node.manifests} instead`, line);
+        t.match(stderr, `serves read requests only: change the manifests at ${node.manifests} instead`, line);
       }
     }
     t.notMatch(await say(node, "get", "secret", "keys", "-o", "yaml"), /sesame|c2VzYW1l/, "nobody gets its value");

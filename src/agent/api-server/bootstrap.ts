@@ -1,7 +1,7 @@
 /**
- * The agent's way to the API server. With `--bootstrap-svcconfig` a node that nobody knows asks for a certificate with
- * the credentials of that file, and writes itself a connection file; what it has is renewed while it runs, and asked
- * for as at the beginning where the server knows it no more.
+ * Connects the agent to the API server. With `--bootstrap-svcconfig` a new node requests a client certificate with the
+ * credentials of that file and writes a connection file. While the agent runs it renews the certificate, and requests
+ * one with the bootstrap file again when the server does not accept it any more.
  */
 
 import { X509Certificate } from "node:crypto";
@@ -33,8 +33,8 @@ const CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client-kubelet";
 const RETRY = { initialMs: 1_000, maxMs: 60_000, jitter: 0.2 };
 
 /**
- * Resolves when the node has credentials, for as long as that takes: until then it is nobody. Rejects for files that
- * make no sense, and when the signal aborts.
+ * Resolves when the node has credentials, however long that takes. Rejects for malformed files, and when the signal
+ * aborts.
  */
 export async function openConnection(
   config: Config & { readonly svcconfig: string },
@@ -85,8 +85,8 @@ export async function openConnection(
 }
 
 /**
- * Whether the node has been here before. A certificate that has run out is no use, unless the clock cannot be trusted:
- * one from before the certificate's time is not.
+ * Whether the node has joined before and its certificate is valid. A clock before the certificate's time is wrong, so
+ * only the end of the validity counts.
  */
 async function hasUsableCredentials(
   { svcconfig = "" }: Config,
@@ -105,7 +105,7 @@ async function hasUsableCredentials(
   return new X509Certificate(pair.cert ?? access.cert).validToDate.getTime() > clock.now();
 }
 
-/** Does nothing for a node that has what it needs. */
+/** Does nothing for a node with usable credentials. */
 async function bootstrap(
   config: Config,
   file: string,
@@ -115,10 +115,10 @@ async function bootstrap(
   signal: AbortSignal,
 ): Promise<void> {
   const backoff = new Backoff(RETRY, systemRandom);
-  // Asked each time: a clock that was wrong makes certificates look too old, until it is set.
+  // Checked each time: with a wrong clock certificates look expired, until the clock is set.
   while (!(await hasUsableCredentials(config, files, clock))) {
     try {
-      log.info("Asking for a client certificate", { bootstrap: file, node: config.nodeName });
+      log.info("Requesting a client certificate", { bootstrap: file, node: config.nodeName });
       const { pair, access: known } = await requestWithBootstrapFile(config, file, clock, signal);
       await files.write(pair, clock.now());
       await writeConnection(config, known, files);
@@ -127,15 +127,15 @@ async function bootstrap(
       signal.throwIfAborted();
       if ((error as Error).name === "KubeconfigError") throw error;
       if (isUnauthorized(error)) {
-        const why = "the API server does not know its token, or the token has run out";
-        log.error("Cannot ask for a client certificate with the bootstrap file; trying again", why, { file });
+        const reason = "the API server does not accept its token, or the token has expired";
+        log.error("Cannot request a client certificate with the bootstrap file; trying again", reason, { file });
       } else log.error("Cannot get a client certificate yet; trying again", error);
     }
     await clock.sleep(backoff.next(), signal);
   }
 }
 
-/** With the certificate that there is; where the server does not know that any more, as at the beginning. */
+/** Uses the current certificate; when the server does not accept it any more, the bootstrap file. */
 async function renewCertificate(
   config: Config,
   transport: Transport,
@@ -151,7 +151,7 @@ async function renewCertificate(
   }
 }
 
-/** The file is read each time: a token that has run out may be replaced. */
+/** Reads the file each time: an expired token may have been replaced. */
 async function requestWithBootstrapFile(
   config: Config,
   file: string,
@@ -172,7 +172,7 @@ async function requestClientCertificate({ nodeName }: Config, client: Client, si
   return await requestCertificate({ client, signerName: CLIENT_SIGNER, subject, usage: "client auth", signal });
 }
 
-/** Where the server is as the bootstrap file says it, and who the node is as the link to its certificate says it. */
+/** Writes a connection file with the server of the bootstrap file and the link to the node's certificate. */
 async function writeConnection(
   { svcconfig = "" }: Config,
   { server, ca, tlsServerName }: ClusterAccess,

@@ -1,6 +1,6 @@
 /**
- * `svc agent --join URL --token T --ca-hash H`: whom the token may be given to is learnt from the server itself, and
- * believed when the hash says so; the rest is `bootstrap.ts`.
+ * `svc agent --join URL --token T --ca-hash H`: reads the server's CA from its cluster-info and trusts it when the hash
+ * matches; the token is sent only then. The rest is `bootstrap.ts`.
  */
 import { createHash, X509Certificate } from "node:crypto";
 import { access } from "node:fs/promises";
@@ -17,18 +17,18 @@ export interface JoinOptions {
   /** `https://host:6443` */
   readonly server: string;
   readonly token: string;
-  /** `sha256:` and the hash of the authority's public key, as `kubeadm` writes it. */
+  /** `sha256:` and the hash of the CA's public key, as `kubeadm` writes it. */
   readonly caHash: string;
 }
 
 const CLUSTER_INFO = "/api/v1/namespaces/kube-public/configmaps/cluster-info";
 const RESPONSE_TIMEOUT_MS = 30_000;
-/** Of a server that nobody believes yet. */
+/** Bounds the response of a server that is not trusted yet. */
 const RESPONSE_BYTES_MAX = 1024 * 1024;
 
 /**
- * What the agent is told, with what it takes to join; a node that has joined goes on with what it has. Rejects with one
- * sentence for the operator.
+ * The configuration with the files that joining needs; a node that has joined keeps its files. Rejects with one sentence
+ * for the operator.
  */
 export async function joinCluster(
   config: AgentConfig,
@@ -57,7 +57,7 @@ async function writeBootstrap(path: string, { server, token }: JoinOptions, ca: 
   await writeKubeconfig(path, { server, ca, token, cluster: "cluster", user: "bootstrap" });
 }
 
-/** A node that was away for too long asks for a certificate as at the beginning, with the token it is given now. */
+/** A node whose certificate has expired needs the bootstrap file with the new token. */
 async function updateToken(path: string, invitation: JoinOptions): Promise<void> {
   const { server, token, ca } = await loadKubeconfig(path).catch((): Partial<ClusterAccess> => ({}));
   if (ca === undefined || publicKeyHash(ca) !== invitation.caHash.toLowerCase()) return;
@@ -66,19 +66,19 @@ async function updateToken(path: string, invitation: JoinOptions): Promise<void>
 }
 
 interface Cluster {
-  /** PEM: who signed the server's certificate. */
+  /** PEM: the CA of the server's certificate. */
   readonly ca: string;
-  /** PEM: who signs the certificates of those that may call the agent. */
+  /** PEM: the CA of clients that may call the agent. */
   readonly clientCa: string;
 }
 
 async function discoverCluster({ server, caHash }: JoinOptions, signal: AbortSignal): Promise<Cluster> {
-  // Nothing secret is sent, and nothing believed, before the authority has the right hash.
+  // Nothing secret is sent and nothing is trusted before the CA has the right hash.
   const unverified = await readClusterInfo(server, { rejectUnauthorized: false, signal });
   const ca = parseAuthorities(unverified, server).find((pem) => publicKeyHash(pem) === caHash.toLowerCase());
   if (ca === undefined) {
     throw new Error(
-      `Cannot join ${server}: none of its authorities has the hash ${caHash}; ask who gave you the token`,
+      `Cannot join ${server}: none of its CAs has the hash ${caHash}; check --ca-hash with the issuer of the token`,
     );
   }
   const data = await readClusterInfo(server, { ca, signal });
@@ -91,32 +91,32 @@ function parseAuthorities({ kubeconfig = "" }: Readonly<Record<string, string>>,
     readonly clusters?: readonly { readonly cluster?: Readonly<Record<string, unknown>> }[];
   };
   const found = clusters[0]?.cluster?.["certificate-authority-data"];
-  if (typeof found !== "string") throw new Error(`Cannot join ${server}: it does not say who its authority is`);
+  if (typeof found !== "string") throw new Error(`Cannot join ${server}: its cluster-info has no CA`);
   const bundle = Buffer.from(found, "base64").toString("utf8");
   return bundle.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n?/g) ?? [];
 }
 
-/** `sha256:…` of the public key: it stays when the certificate is renewed. */
+/** `sha256:…` of the public key, which stays when the certificate is renewed. */
 export function publicKeyHash(pem: string): string {
   const key = new X509Certificate(pem).publicKey.export({ type: "spki", format: "der" });
   return `sha256:${createHash("sha256").update(key).digest("hex")}`;
 }
 
-/** Everybody who is somebody may ask who they are. */
+/** Every authenticated user may create a SelfSubjectReview. */
 async function checkToken({ server, token }: JoinOptions, ca: string, signal: AbortSignal): Promise<void> {
   const path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
   const { status } = await sendRequest(server, path, { method: "POST", headers, ca, signal }, "{}");
   if (status !== 401) return;
   throw new Error(
-    `Cannot join ${server}: it does not know the token, or the token has run out; make another with svc token create`,
+    `Cannot join ${server}: it does not accept the token, or the token has expired; create another with svc token create`,
   );
 }
 
 async function readClusterInfo(server: string, trust: RequestOptions): Promise<Readonly<Record<string, string>>> {
   const { status, body } = await sendRequest(server, CLUSTER_INFO, trust);
   try {
-    if (status !== 200) throw new Error(`${CLUSTER_INFO} answered ${status}`);
+    if (status !== 200) throw new Error(`${CLUSTER_INFO} returned ${status}`);
     const { data } = JSON.parse(body) as { readonly data?: Readonly<Record<string, string>> };
     return data ?? {};
   } catch (cause) {
@@ -140,14 +140,14 @@ async function sendRequest(
     AbortSignal.timeout(RESPONSE_TIMEOUT_MS),
     ...(options.signal ? [options.signal] : []),
   ]);
-  const asking = request(new URL(path, server), { ...options, agent: false, signal }, (answer) => {
-    readAll(answer, RESPONSE_BYTES_MAX).then(
-      (bytes) => resolve({ status: answer.statusCode, body: bytes.toString() }),
+  const sending = request(new URL(path, server), { ...options, agent: false, signal }, (response) => {
+    readAll(response, RESPONSE_BYTES_MAX).then(
+      (bytes) => resolve({ status: response.statusCode, body: bytes.toString() }),
       reject,
     );
   });
-  asking.on("error", reject);
-  asking.end(body);
+  sending.on("error", reject);
+  sending.end(body);
   return await promise.catch((cause: Error) => {
     throw new Error(`Cannot join ${server}: ${cause.message}`, { cause });
   });

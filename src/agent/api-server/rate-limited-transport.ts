@@ -1,4 +1,4 @@
-/** Spares the API server: requests beyond a rate wait for their turn. */
+/** Limits the rate of requests to the API server: requests beyond it wait. */
 import type { Transport } from "../../client/client.ts";
 import type { HttpRequest } from "../../http/message.ts";
 import type { Clock } from "../../std/time/clock.ts";
@@ -9,13 +9,13 @@ export interface RateLimitedTransportOptions {
   readonly clock: Clock;
   /** Requests a second, on average. */
   readonly qps: number;
-  /** How many may go at once after a quiet time. */
+  /** Requests at once after an idle time. */
   readonly burst: number;
-  /** Ends the waiting. */
+  /** Rejects waiting requests. */
   readonly signal: AbortSignal;
 }
 
-/** Events have a limit of their own, and a node whose heartbeat waited would be given up for dead. */
+/** Events have a limit of their own; heartbeats are exempt, since a node without them becomes NotReady. */
 export function createRateLimitedTransport({
   transport,
   clock,

@@ -1,4 +1,4 @@
-/** What the agent stands on: the machine, the runtime, and the API server or what takes its place. */
+/** What all other components of the agent use: the machine, the runtime, and the API server or its replacement. */
 import { join } from "node:path";
 import { createClient } from "../../client/api-client.ts";
 import type { Client, Transport } from "../../client/client.ts";
@@ -22,23 +22,23 @@ import { type MakeNodeApi, Standalone } from "../standalone/standalone.ts";
 export interface AgentDeps {
   readonly clock: Clock;
   readonly log: Logger;
-  /** Aborts when the agent is to stop though it has not started yet; afterwards it is closed. */
+  /** Aborts when the agent is stopped before it has started; later `close` stops it. */
   readonly stopping?: AbortSignal;
-  /** To the API server; made from `svcconfig` when absent. */
+  /** Transport to the API server; made from `svcconfig` when absent. */
   readonly transport?: Transport;
-  /** In place of the one at the configured endpoints; not closed by the agent. */
+  /** Replaces the runtime at the configured endpoints; the agent does not close it. */
   readonly runtime?: Pick<CriClient, "runtime" | "images"> & Partial<Pick<CriClient, "events">>;
-  /** In place of the machine's. */
+  /** Replaces the machine's. */
   readonly cgroupHierarchy?: string;
-  /** In place of the machine's, with `cgroupDriver` systemd. */
+  /** Replaces the machine's, with `cgroupDriver` systemd. */
   readonly callSystemd?: CallSystemd;
-  /** In place of the machine's. */
+  /** Replaces the machine's. */
   readonly iptables?: Iptables;
-  /** For a node without API server to answer clients by; it answers none when absent. */
+  /** Serves clients of a node without API server; undefined: it serves none. */
   readonly nodeApi?: () => Promise<MakeNodeApi>;
 }
 
-/** How long it lasts, and who ends what is opened meanwhile. */
+/** Aborts and disposes what the agent opens. */
 export interface Lifetime {
   readonly signal: AbortSignal;
   readonly stack: AsyncDisposableStack;
@@ -57,19 +57,19 @@ export interface Foundation extends Lifetime {
   /** See `ResourceSettings`. */
   readonly oomGroup: boolean;
   readonly iptables: Iptables;
-  /** Undefined: the tree is not systemd's. */
+  /** Undefined: systemd does not manage the cgroups. */
   readonly slices: SystemdSlices | undefined;
-  /** Undefined: no plugin knows credentials. */
+  /** Undefined: there are no credential plugins. */
   readonly plugins: CredentialPlugins | undefined;
   /** Undefined: there is no API server. */
   readonly client: Client | undefined;
   /** Undefined: there is no API server. */
   readonly checkpoint: Checkpoint | undefined;
-  /** Where the node shows itself when there is no API server. */
+  /** Serves the node's objects when there is no API server. */
   readonly standalone: Standalone | undefined;
 }
 
-/** Rejects with an operator's message when the configuration does not fit the machine. */
+/** Rejects with a message for the operator when the machine does not support the configuration. */
 export async function openFoundation(config: AgentConfig, deps: AgentDeps, lifetime: Lifetime): Promise<Foundation> {
   const { clock, log } = deps;
   const { stack } = lifetime;
@@ -124,7 +124,7 @@ async function connectApiServer(
   return createLimitedClient(transport);
 }
 
-/** Where there is no API server and a server of the agent's own is wanted. */
+/** Undefined unless there is no API server and the agent's server is enabled. */
 async function openStandalone(
   config: AgentConfig,
   { clock, log, nodeApi }: AgentDeps,

@@ -1,4 +1,4 @@
-/** What goes on for as long as the agent runs. */
+/** The loops that run as long as the agent. */
 import type { Pod } from "../../api/core/pod/schema.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import { readMachineFacts } from "../node/machine/machine-check.ts";

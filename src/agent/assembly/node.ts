@@ -1,4 +1,4 @@
-/** The node itself: its object on the API server, what is told of it there, and the control groups of all pods. */
+/** The node's components: its Node object, its status and events, and its cgroups. */
 import type { Node, NodeStatus } from "../../api/core/node/schema.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import { ServingNames } from "../certificates/serving-certificate.ts";
@@ -19,13 +19,13 @@ export interface NodeLinks extends Pick<NodeStatusOptions, "port" | "relistHealt
 
 export interface NodeComponents {
   readonly nodeObject: NodeObject;
-  /** Names and addresses that the serving certificate has to bear. */
+  /** Names and addresses of the serving certificate. */
   readonly servingNames: ServingNames;
   readonly cgroups: NodeCgroups;
   readonly network: PodCidrUpdater;
-  /** Undefined: nobody is told of the node. */
+  /** Undefined: there is nowhere to report to. */
   readonly statusManager: NodeStatusManager | undefined;
-  /** As last told. */
+  /** As last reported. */
   pressures(): readonly string[];
 }
 
@@ -64,7 +64,7 @@ export function openNode(
       random,
       log: log.child("node"),
       nodeName: config.nodeName,
-      // Nobody but the agent makes the node's object where it shows itself.
+      // Without an API server only the agent can create the Node object.
       config: foundation.standalone === undefined ? config.node : { ...config.node, register: true },
       machineLabels: machineLabels(machine, config.nodeName),
       controllerAttach: config.volumes.controllerAttach,
@@ -103,7 +103,7 @@ function statusOptions(foundation: Foundation, links: NodeLinks): NodeStatusOpti
   };
 }
 
-/** The node as it is before the API server says more. */
+/** The node before its object is read from the API server. */
 function initialNode({ config, machine, capacity }: Foundation): Node {
   const { nodeName: name, node } = config;
   const labels = { ...machineLabels(machine, name), ...node.labels };

@@ -1,4 +1,4 @@
-/** What all pods share, made once. */
+/** Creates the services that all pods share. */
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { hostname } from "node:os";
@@ -35,10 +35,10 @@ import { TokenManager } from "../volumes/projected/token-manager.ts";
 import { VolumeManager } from "../volumes/volume-manager.ts";
 
 const HOOK_TIMEOUT_MS = 120_000;
-/** Pods that start at the same time on a machine that is busy, if it has no more processors than that. */
+/** Least number of pods that start at the same time on a busy machine. */
 const STARTS_MIN = 2;
 
-/** Of the node and its connections. */
+/** The node and its connections. */
 export interface PodServicesOptions {
   readonly config: AgentConfig;
   readonly clock: Clock;
@@ -49,14 +49,14 @@ export interface PodServicesOptions {
   readonly tree: CgroupTree;
   /** See `ResourceSettings`. */
   readonly oomGroup: boolean;
-  /** Undefined: the tree is not systemd's. */
+  /** Undefined: systemd does not manage the cgroups. */
   readonly slices: SystemdSlices | undefined;
   readonly classes: RuntimeClasses;
   readonly cri: Pick<CriClient, "runtime">;
   readonly images: Pick<CriClient, "images">;
-  /** Undefined: no plugin knows credentials. */
+  /** Undefined: there are no credential plugins. */
   readonly plugins: CredentialPlugins | undefined;
-  /** Ends what is made here. */
+  /** Disposes what is created here. */
   readonly stack: AsyncDisposableStack;
 }
 
@@ -182,7 +182,7 @@ function createCredentialProviders(
   plugins: CredentialPlugins,
   links: PodServiceLinks,
 ): CredentialProviders {
-  // Apart from those of volumes, which are renewed for as long as the pod lives.
+  // Apart from the tokens of volumes, which are renewed as long as the pod exists.
   const tokens = new TokenManager({ source: links.objects, clock });
   return new CredentialProviders({
     ...plugins,
@@ -231,7 +231,7 @@ export function createPodEventRecorder(recorder: EventRecorder | undefined): Pod
   };
 }
 
-/** Node events carry the node's name as uid, as Kubernetes' agents write them. */
+/** Events about the node have its name as uid, as kubelet's. */
 export function toNodeReference(name: string): ObjectReference {
   return { kind: "Node", name: name === "" ? hostname() : name, uid: name };
 }

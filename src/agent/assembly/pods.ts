@@ -1,4 +1,4 @@
-/** The pods: who wants them, what they need, who runs them, and what the runtime shows of them. */
+/** The components of pods: their sources, services and workers, and the relisting of the runtime. */
 import { systemRandom } from "../../std/crypto/random.ts";
 import { NodeObjects } from "../checkpoint/node-objects.ts";
 import { ObjectReader } from "../pod-objects/object-reader.ts";
@@ -25,7 +25,7 @@ export interface PodComponents {
   readonly statics: StaticPods;
   readonly sources: PodSources;
   readonly runOnce: RunOnce;
-  /** Asks the runtime for its name, which is part of every container's id. */
+  /** Reads the runtime's name, which is part of every container's ID. */
   readRuntimeName(): Promise<void>;
 }
 
@@ -89,11 +89,11 @@ export function openPods(foundation: Foundation, reporting: Reporting, node: Nod
   return { pods, services, volumes, relister, statics, sources, runOnce, readRuntimeName };
 }
 
-/** Large clusters say on their nodes how old what pods refer to may be. */
+/** Annotation that limits the age of cached ConfigMaps and Secrets in large clusters. */
 const TTL = "node.alpha.kubernetes.io/ttl";
 const TTL_SECONDS = 60;
 
-/** Undefined: what pods refer to is watched. */
+/** Undefined: the objects that pods refer to are watched. */
 function cacheTtlMs(
   strategy: Foundation["config"]["pods"]["changeDetection"],
   { nodeObject }: NodeComponents,

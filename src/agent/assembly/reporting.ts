@@ -1,4 +1,4 @@
-/** Who is told what: events, and the statuses of pods and of their mirrors. */
+/** Reports events, and the status of pods and of their mirror pods. */
 import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
 import type { Client } from "../../client/client.ts";
 import { createEventRecorder } from "../../client/events/event-recorder.ts";
@@ -11,11 +11,11 @@ import { StatusManager } from "../status/status-manager.ts";
 import type { Foundation } from "./foundation.ts";
 import { createPodEventRecorder, toNodeReference } from "./pod-services.ts";
 
-/** Name under which the agent's events appear. */
+/** Source component of the agent's events. */
 const COMPONENT = "svclet";
 
 export interface Reporting {
-  /** Who is told of the node itself and of events; undefined: nobody. */
+  /** Receives the Node object, its lease and events; undefined: nothing is reported. */
   readonly client: Client | undefined;
   readonly recordNodeEvent: RecordNodeEvent;
   readonly podEvents: PodEventRecorder;
@@ -23,7 +23,7 @@ export interface Reporting {
   readonly status: StatusManager | undefined;
   /** Undefined: there is no API server. */
   readonly mirrors: MirrorPods | undefined;
-  /** A pod's worker has come to this view of it. */
+  /** `isOver`: the pod has terminated and is not wanted any more. */
   setPodStatus(pod: Pod, status: PodStatus, isOver: boolean): void;
   removePod(pod: Pod): void;
 }
@@ -50,7 +50,7 @@ export function openReporting(foundation: Foundation): Reporting {
     setPodStatus(pod, state, isOver) {
       standalone?.putPod(pod, state);
       if (!isStatic(pod)) status?.setStatus(pod, state);
-      // The last that is told of a static pod that goes is how its containers stopped.
+      // The last status of a deleted static pod is the one in which its containers stopped.
       else if (!isOver) mirrors?.setStatus(pod, state);
     },
     removePod(pod) {

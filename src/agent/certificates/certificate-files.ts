@@ -1,5 +1,5 @@
 /**
- * The agent's certificates on disk, as Kubernetes' agent keeps them: `svclet-client-2026-11-21-14-30-00.pem` with the
+ * The agent's certificates on disk, in kubelet's layout: `svclet-client-2026-11-21-14-30-00.pem` with the
  * certificate and its key, mode 0600, and a symbolic link `svclet-client-current.pem` to the latest.
  */
 import { createPrivateKey, X509Certificate } from "node:crypto";
@@ -9,7 +9,7 @@ import { type KeyPair, writeFileDurably } from "../../auth/pki/key-pair.ts";
 
 export type CertificateUse = "client" | "server";
 
-/** Files kept of each use: the latest, and the one before. */
+/** Files kept for each use: the latest and the previous one. */
 const FILES_KEPT = 2;
 
 export class CertificateFiles {
@@ -26,7 +26,7 @@ export class CertificateFiles {
     return join(this.#directory, `${this.#stem}-current.pem`);
   }
 
-  /** Undefined when there is none that can be used: then a new one is asked for. */
+  /** Undefined when there is no usable certificate. */
   async read(): Promise<KeyPair | undefined> {
     try {
       const text = await readFile(this.current, "utf8");
@@ -39,7 +39,7 @@ export class CertificateFiles {
     }
   }
 
-  /** After a power cut the link leads to the old file or to the new one, whole. */
+  /** After a power failure the link points to the old file or to the complete new one. */
   async write({ cert, key }: KeyPair, now: number): Promise<void> {
     const time = new Date(now).toISOString().slice(0, 19).replaceAll(/[T:]/g, "-");
     const name = `${this.#stem}-${time}.pem`;

@@ -1,6 +1,7 @@
 /** Creates a CertificateSigningRequest and waits until it is approved and signed. */
-import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request/schema.ts";
+
 import { certificateSigningRequestKind as kind } from "../../api/certificates/certificate-signing-request/kind.ts";
+import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request/schema.ts";
 import type { RequestSubject } from "../../auth/pki/certificate-signing.ts";
 import type { KeyPair } from "../../auth/pki/key-pair.ts";
 import type { Client } from "../../client/client.ts";

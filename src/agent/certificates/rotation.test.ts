@@ -1,11 +1,11 @@
 import { lstatSync, readdirSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
 import t, { type Test } from "tap";
+import { createCa, issueCertificate } from "../../auth/pki/certificate-authority.ts";
 import type { KeyPair } from "../../auth/pki/key-pair.ts";
-import { issueCertificate, createCa } from "../../auth/pki/certificate-authority.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import { silentLogger } from "../../std/log/logger.ts";
 import { seededRandom } from "../../std/crypto/random.ts";
+import { silentLogger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { CertificateFiles } from "./certificate-files.ts";
 import { rotateCertificate } from "./rotation.ts";

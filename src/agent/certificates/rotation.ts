@@ -1,24 +1,24 @@
 /**
- * Keeps a certificate from running out, in the running process: a new one is asked for when 70 to 90 % of its life are
- * over, and when what it must say has changed.
+ * Renews a certificate in the running process: when 70 to 90 % of its validity have passed, as in Kubernetes, and when
+ * its names must change.
  */
 import { X509Certificate } from "node:crypto";
 import type { KeyPair } from "../../auth/pki/key-pair.ts";
+import type { RandomSource } from "../../std/crypto/random.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import { Backoff } from "../../std/time/backoff.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log/logger.ts";
-import type { RandomSource } from "../../std/crypto/random.ts";
 
 export interface RotationOptions {
-  /** Undefined: ask at once. */
+  /** Undefined: request one at once. */
   readonly certificate: KeyPair | undefined;
-  /** Asks for a new one; rejects when there is none to be had. */
+  /** Requests a new certificate. */
   readonly request: (signal: AbortSignal) => Promise<KeyPair>;
-  /** Takes a new one over. */
+  /** Puts a new certificate into use. */
   readonly use: (pair: KeyPair) => Promise<void>;
-  /** Whether a certificate says what it has to; it does when absent. */
+  /** Whether a certificate has the right content; always when absent. */
   readonly isCurrent?: ((certificate: X509Certificate) => boolean) | undefined;
-  /** Resolves when `fits` may answer otherwise than before, or the signal aborts. */
+  /** Resolves when the result of `isCurrent` may have changed, or the signal aborts. */
   readonly waitForChange?: ((signal: AbortSignal) => Promise<void>) | undefined;
   readonly description: string;
   readonly clock: Clock;
@@ -26,12 +26,12 @@ export interface RotationOptions {
   readonly log: Logger;
 }
 
-/** The clock may be set at any time, so it is looked at this often. */
+/** The clock may be set at any time: longest interval between checks. */
 const CHECK_INTERVAL_MAX_MS = 60_000;
 const CHECK_INTERVAL_MIN_MS = 1_000;
 const RENEW_FRACTION_MIN = 0.7;
 const RENEW_FRACTION_JITTER = 0.2;
-/** A request that nobody answers is made anew after this long. */
+/** A request that is not signed is repeated after this long. */
 const REQUEST_TIMEOUT_MS = 900_000;
 const BACKOFF = { initialMs: 2_000, maxMs: 128_000, jitter: 0.1 };
 
@@ -39,16 +39,21 @@ const BACKOFF = { initialMs: 2_000, maxMs: 128_000, jitter: 0.1 };
 export async function rotateCertificate(options: RotationOptions, signal: AbortSignal): Promise<void> {
   const { request: ask, use, isCurrent: fits = () => true, description: what, clock, random, log } = options;
   const backoff = new Backoff(BACKOFF, random);
-  let term = options.certificate === undefined ? undefined : new CertificateTerm(options.certificate, clock, random, false);
+  let term =
+    options.certificate === undefined ? undefined : new CertificateTerm(options.certificate, clock, random, false);
   while (!signal.aborted) {
     if (term !== undefined && !term.isDue && fits(term.certificate)) {
-      await waitForCheck(options, Math.min(CHECK_INTERVAL_MAX_MS, Math.max(term.leftMs, CHECK_INTERVAL_MIN_MS)), signal);
+      await waitForCheck(
+        options,
+        Math.min(CHECK_INTERVAL_MAX_MS, Math.max(term.leftMs, CHECK_INTERVAL_MIN_MS)),
+        signal,
+      );
       continue;
     }
-    const patience = new AbortController();
-    const timer = clock.timer(REQUEST_TIMEOUT_MS, () => patience.abort(new Error("nobody answered the request in time")));
+    const timeout = new AbortController();
+    const timer = clock.timer(REQUEST_TIMEOUT_MS, () => timeout.abort(new Error("the request was not signed in time")));
     try {
-      const pair = await ask(AbortSignal.any([signal, patience.signal]));
+      const pair = await ask(AbortSignal.any([signal, timeout.signal]));
       await use(pair);
       term = new CertificateTerm(pair, clock, random, true);
       backoff.reset();
@@ -64,7 +69,11 @@ export async function rotateCertificate(options: RotationOptions, signal: AbortS
   }
 }
 
-async function waitForCheck({ clock, waitForChange: changed }: RotationOptions, ms: number, signal: AbortSignal): Promise<void> {
+async function waitForCheck(
+  { clock, waitForChange: changed }: RotationOptions,
+  ms: number,
+  signal: AbortSignal,
+): Promise<void> {
   const over = new AbortController();
   const until = AbortSignal.any([signal, over.signal]);
   const slept = clock.sleep(ms, until).catch(() => {});
@@ -73,17 +82,17 @@ async function waitForCheck({ clock, waitForChange: changed }: RotationOptions, 
 }
 
 /**
- * How long a certificate is to be used. A clock may be wrong: not set at boot, or a year ahead. One that says of a
- * fresh certificate that it is old, or not valid yet, is not believed; then the time counts that has passed since. One
- * that is set back to before a certificate's time was wrong when that was made.
+ * When to renew a certificate. The clock may be wrong: not set at boot, or a year ahead. If by the clock a fresh
+ * certificate is expired or not valid yet, the clock is not trusted, and the monotonic clock counts instead. If the clock
+ * is set back to before a certificate's start, it was wrong when the certificate was issued.
  */
 class CertificateTerm {
   readonly certificate: X509Certificate;
   readonly #clock: Clock;
-  /** Undefined: it was not valid yet from the beginning. */
+  /** Start of the validity; undefined when it was in the future at first. */
   readonly #begin: number | undefined;
   readonly #renewAt: number;
-  /** Of the monotonic clock; undefined while the other one is believed. */
+  /** On the monotonic clock; undefined when the clock is trusted. */
   readonly #monotonicRenewAt: number | undefined;
 
   constructor({ cert }: KeyPair, clock: Clock, random: RandomSource, isFresh: boolean) {
@@ -92,7 +101,7 @@ class CertificateTerm {
     const [begin, end] = [this.certificate.validFromDate.getTime(), this.certificate.validToDate.getTime()];
     const now = clock.now();
     const isWrong = isFresh && (now < begin || now >= end);
-    // Authorities date certificates back: of one that lasts for minutes, most of the time would be over.
+    // CAs backdate certificates: a short-lived one would be due at once.
     const from = isFresh && !isWrong ? now : begin;
     const share = (end - from) * (RENEW_FRACTION_MIN + RENEW_FRACTION_JITTER * random.fraction());
     this.#begin = now < begin ? undefined : begin;
@@ -101,11 +110,14 @@ class CertificateTerm {
   }
 
   get isDue(): boolean {
-    const isTooEarly = this.#monotonicRenewAt === undefined && this.#begin !== undefined && this.#clock.now() < this.#begin;
+    const isTooEarly =
+      this.#monotonicRenewAt === undefined && this.#begin !== undefined && this.#clock.now() < this.#begin;
     return isTooEarly || this.leftMs <= 0;
   }
 
   get leftMs(): number {
-    return this.#monotonicRenewAt === undefined ? this.#renewAt - this.#clock.now() : this.#monotonicRenewAt - this.#clock.monotonic();
+    return this.#monotonicRenewAt === undefined
+      ? this.#renewAt - this.#clock.now()
+      : this.#monotonicRenewAt - this.#clock.monotonic();
   }
 }

@@ -1,6 +1,6 @@
 /**
- * `--rotate-server-certificates`: what the agent shows is the cluster's certificate, under the addresses that the API
- * server knows of the node: nobody would sign for others. When these change, so does the certificate.
+ * `--rotate-server-certificates`: the agent serves with a certificate signed by the cluster, for the addresses in the
+ * Node object, since signers refuse others. When these change, it requests a new certificate.
  */
 import type { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
@@ -8,13 +8,13 @@ import type { Node } from "../../api/core/node/schema.ts";
 import type { KeyPair } from "../../auth/pki/key-pair.ts";
 import { NODE_USER_PREFIX, NODES } from "../../auth/user.ts";
 import type { Client } from "../../client/client.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log/logger.ts";
-import { systemRandom } from "../../std/crypto/random.ts";
 import { Wakeup } from "../../std/async/wakeup.ts";
+import { systemRandom } from "../../std/crypto/random.ts";
+import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { AgentConfig } from "../agent-config.ts";
-import { requestCertificate } from "./request-certificate.ts";
 import { CertificateFiles } from "./certificate-files.ts";
+import { requestCertificate } from "./request-certificate.ts";
 import { rotateCertificate } from "./rotation.ts";
 
 export interface ServingRotationOptions {
@@ -28,13 +28,13 @@ export interface ServingRotationOptions {
 
 const SIGNER = "kubernetes.io/kubelet-serving";
 
-/** What the node is called, as its object says. */
+/** The node's addresses and DNS names, from its object. */
 export class ServingNames {
   readonly #changed = new Wakeup();
   #ips: readonly string[] = [];
   #dnsNames: readonly string[] = [];
 
-  /** The node's object is there, or has changed. */
+  /** Called when the Node object is read or has changed. */
   update({ status }: Node): void {
     const names = [...new Set((status?.addresses ?? []).map(({ address }) => address))].sort();
     const [ips, dnsNames] = [names.filter((name) => isIP(name) !== 0), names.filter((name) => isIP(name) === 0)];
@@ -51,7 +51,7 @@ export class ServingNames {
     return this.#dnsNames;
   }
 
-  /** Whether the node has told any address yet. */
+  /** Whether the node has an address. */
   get isSet(): boolean {
     return this.#ips.length + this.#dnsNames.length > 0;
   }
@@ -62,7 +62,7 @@ export class ServingNames {
   }
 }
 
-/** Until the first one is there, the agent's own serves. Disposing stops it. */
+/** Until the first certificate is signed, the agent serves with a self-signed one. Disposing stops the rotation. */
 export function rotateServingCertificate(options: ServingRotationOptions, signal: AbortSignal): AsyncDisposable {
   const stop = new AbortController();
   const running = runRotation(options, AbortSignal.any([signal, stop.signal]));
@@ -74,7 +74,10 @@ export function rotateServingCertificate(options: ServingRotationOptions, signal
   };
 }
 
-async function runRotation({ config, client, names, clock, log, use }: ServingRotationOptions, signal: AbortSignal): Promise<void> {
+async function runRotation(
+  { config, client, names, clock, log, use }: ServingRotationOptions,
+  signal: AbortSignal,
+): Promise<void> {
   const { nodeName, certDir } = config;
   const files = new CertificateFiles(certDir, "server");
   const kept = await files.read();

@@ -1,12 +1,12 @@
 /**
- * Whether the API server still knows who asks. A 401 shows that it does not, whatever the certificate and this clock
- * say: the certificate has run out meanwhile, the clock was set, or the authority is another.
+ * Detects that the API server does not accept the client certificate any more, by 401 responses: the certificate has
+ * expired, a clock was set, or the CA was replaced.
  */
 import type { Transport } from "../../client/client.ts";
-import type { Clock } from "../../std/time/clock.ts";
 import { Wakeup } from "../../std/async/wakeup.ts";
+import type { Clock } from "../../std/time/clock.ts";
 
-/** What is refused that soon after a new certificate is not believed: another one would be refused too. */
+/** A 401 that soon after a renewal is ignored: another certificate would get it too. */
 const GRACE_AFTER_RENEWAL_MS = 60_000;
 
 export class UnauthorizedResponses {
@@ -19,12 +19,12 @@ export class UnauthorizedResponses {
     this.#clock = clock;
   }
 
-  /** The same transport, listened to. */
+  /** The transport, with its responses observed. */
   wrap(transport: Transport): Transport {
     return async (request) => {
-      const answer = await transport(request);
-      if (answer.status === 401) this.#record();
-      return answer;
+      const response = await transport(request);
+      if (response.status === 401) this.#record();
+      return response;
     };
   }
 
@@ -32,13 +32,13 @@ export class UnauthorizedResponses {
     return this.#seen;
   }
 
-  /** There is a new certificate. */
+  /** Called when there is a new certificate. */
   certificateRenewed(): void {
     this.#seen = false;
     this.#renewedAt = this.#clock.monotonic();
   }
 
-  /** Resolves at the next refusal, or when the signal aborts. */
+  /** Resolves at the next 401, or when the signal aborts. */
   waitForNext(signal: AbortSignal): Promise<void> {
     return this.#changed.wait(signal);
   }

@@ -1,13 +1,13 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
-import { type MachineFacts, SchedulableEvents, recordMachineEvents } from "./node-events.ts";
+import { type MachineFacts, recordMachineEvents, SchedulableEvents } from "./node-events.ts";
 
 t.test("tellOfMachine() says what pods may suffer from", async (t) => {
   const directory = t.testdir();
   const told = async (facts: Partial<MachineFacts>) => {
     const events: string[] = [];
-    const calm = { cgroupV1: false, swapIsOn: false, keepsOffSwap: false, resolvConf: "" };
+    const calm = { cgroupV1: false, swapEnabled: false, supportsNoswap: false, resolvConf: "" };
     await recordMachineEvents({ ...calm, ...facts }, (...event) => events.push(event.join(" ")));
     return events;
   };

@@ -1,4 +1,4 @@
-/** What the agent says of its node, as Events, beside what the node's conditions tell. */
+/** Events about the node, other than those of its conditions. */
 import { readFile } from "node:fs/promises";
 import type { Node } from "../../api/core/node/schema.ts";
 import { NAME_CHARACTERS_MAX, parseResolvConf, SEARCH_CHARACTERS_MAX, SEARCHES_MAX } from "../pods/sandbox/dns.ts";
@@ -8,13 +8,13 @@ export type RecordNodeEvent = (type: "Normal" | "Warning", reason: string, messa
 export interface MachineFacts {
   readonly cgroupV1: boolean;
   readonly swapEnabled: boolean;
-  /** Whether the kernel keeps files in memory off the swap when asked to (`noswap` of tmpfs). */
+  /** Whether the kernel supports `noswap` of tmpfs. */
   readonly supportsNoswap: boolean;
-  /** The file pods' resolvers are made from; empty: none. */
+  /** The resolv.conf for pods; empty: none. */
   readonly resolvConf: string;
 }
 
-/** What of the machine pods may suffer from: told once, at the start. Never rejects. */
+/** Records what on the machine may affect pods, once at the start. Never rejects. */
 export async function recordMachineEvents(facts: MachineFacts, recordEvent: RecordNodeEvent): Promise<void> {
   if (facts.cgroupV1) {
     recordEvent("Warning", "CgroupV1", "cgroup v1 support is in maintenance mode, please migrate to cgroup v2");
@@ -29,7 +29,7 @@ export async function recordMachineEvents(facts: MachineFacts, recordEvent: Reco
   if (problem !== undefined) recordEvent("Warning", "CheckLimitsForResolvConf", problem);
 }
 
-/** How the file asks for more than resolvers take; undefined when it does not. */
+/** How the file exceeds the limits of resolvers; undefined when it does not. */
 async function findResolverProblem(path: string): Promise<string | undefined> {
   let text: string;
   try {
@@ -49,7 +49,7 @@ async function findResolverProblem(path: string): Promise<string | undefined> {
   return undefined;
 }
 
-/** Tells when somebody closes the node to new pods, or opens it; a node is thought open at first. */
+/** Records an event when the node becomes unschedulable or schedulable again. */
 export class SchedulableEvents {
   readonly #recordEvent: RecordNodeEvent;
   #unschedulable = false;

@@ -1,25 +1,26 @@
-/** The node's object as the API server has it: others label it, taint it and add resources to it. */
-import type { Node } from "../../api/core/node/schema.ts";
+/** The Node object on the API server, to which other clients add labels, taints and resources. */
+
 import { nodeKind } from "../../api/core/node/kind.ts";
+import type { Node } from "../../api/core/node/schema.ts";
 import type { Client } from "../../client/client.ts";
 import { type Informer, startInformer } from "../../client/informer/informer.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log/logger.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
+import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
 
 export interface NodeObjectOptions {
-  /** Undefined: there is no API server, the node is what the agent says. */
+  /** Undefined: there is no API server, and `initial` is the node. */
   readonly client: Client | undefined;
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly log: Logger;
-  /** What the agent itself knows of the node. */
+  /** The node as the agent measured and configured it. */
   readonly initial: Node;
-  /** The object is there, or has changed. */
+  /** Called when the object is read or has changed. */
   readonly onChange?: (node: Node) => void;
 }
 
-/** Pods wait this long for the first answer; then what the agent knows has to do. */
+/** How long pods wait for the first read; then they use `initial`. */
 const SYNC_TIMEOUT_MS = 10_000;
 
 export class NodeObject implements AsyncDisposable {
@@ -34,7 +35,7 @@ export class NodeObject implements AsyncDisposable {
     this.#informer?.subscribe({ put: (node) => options.onChange?.(node) });
   }
 
-  /** Amounts that the agent measures are its own, whatever the object says. */
+  /** The object, with the labels and allocatable resources of the agent. */
   async read(): Promise<Node> {
     const { initial } = this.#options;
     const name = initial.metadata?.name ?? "";

@@ -1,8 +1,8 @@
 import t from "tap";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import { createClient } from "../../client/api-client.ts";
-import { silentLogger } from "../../std/log/logger.ts";
 import { seededRandom } from "../../std/crypto/random.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { FakeApi } from "../../testing/agent/fake-api.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { ObjectReader } from "./object-reader.ts";

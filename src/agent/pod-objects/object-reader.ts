@@ -1,33 +1,33 @@
 /**
- * What pods refer to in the API: ConfigMaps, Secrets, services, tokens. What a pod of this node refers to is watched,
- * so that changes are known at once and reading costs nothing, unless operators want it asked for; it is remembered for
- * when the API server is away.
+ * Reads the API objects that pods refer to: ConfigMaps, Secrets, Services, tokens. Watches the ConfigMaps and Secrets of
+ * the node's pods, unless configured otherwise, so that changes take effect at once and reads cost nothing. Caches them
+ * for when the API server is not reachable.
  */
 import type { TokenRequest } from "../../api/authentication/token-request.ts";
 import { configMapKind } from "../../api/core/config-map/kind.ts";
-import type { PersistentVolume } from "../../api/core/persistent-volume/schema.ts";
-import type { PersistentVolumeClaim } from "../../api/core/persistent-volume-claim/schema.ts";
-import { persistentVolumeClaimKind } from "../../api/core/persistent-volume-claim/kind.ts";
 import { persistentVolumeKind } from "../../api/core/persistent-volume/kind.ts";
+import type { PersistentVolume } from "../../api/core/persistent-volume/schema.ts";
+import { persistentVolumeClaimKind } from "../../api/core/persistent-volume-claim/kind.ts";
+import type { PersistentVolumeClaim } from "../../api/core/persistent-volume-claim/schema.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import { secretKind } from "../../api/core/secret/kind.ts";
-import type { Service } from "../../api/core/service/schema.ts";
-import type { ServiceAccount } from "../../api/core/service-account/schema.ts";
-import { serviceAccountKind } from "../../api/core/service-account/kind.ts";
 import { serviceKind } from "../../api/core/service/kind.ts";
+import type { Service } from "../../api/core/service/schema.ts";
+import { serviceAccountKind } from "../../api/core/service-account/kind.ts";
+import type { ServiceAccount } from "../../api/core/service-account/schema.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client, ObjectName } from "../../client/client.ts";
 import { type Informer, startInformer } from "../../client/informer/informer.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log/logger.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
+import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { EnvironmentSources } from "../pods/environment/environment.ts";
 import { podUid } from "../pods/pod-fields.ts";
-import { referencedObjects } from "./references.ts";
 import type { ClaimSource } from "../volumes/claims.ts";
 import type { VolumeObjects } from "../volumes/projected/payload.ts";
 import type { TokenRequestSource } from "../volumes/projected/token-manager.ts";
+import { referencedObjects } from "./references.ts";
 
 export interface ObjectReaderOptions {
   /** Undefined: the agent has no API server. */
@@ -37,14 +37,14 @@ export interface ObjectReaderOptions {
   readonly log: Logger;
   /** Something that the pod refers to changed. */
   readonly onChange: (uid: string) => void;
-  /** For how many milliseconds ConfigMaps and Secrets that were read are good; undefined: they are watched. */
+  /** How long ConfigMaps and Secrets are cached, in milliseconds; undefined: they are watched. */
   readonly cacheTtlMs?: (() => Promise<number>) | undefined;
 }
 
 type Bytes = Readonly<Record<string, Uint8Array>>;
 type ObjectKind = "configMap" | "secret";
 
-/** As ConfigMaps and Secrets have them both. */
+/** The members that ConfigMaps and Secrets share. */
 interface Data extends ApiObject {
   readonly data?: Readonly<Record<string, string>> | undefined;
   readonly binaryData?: Readonly<Record<string, string>> | undefined;
@@ -62,16 +62,16 @@ interface WatchedObject {
 }
 
 const kinds = { configMap: configMapKind as Kind<Data>, secret: secretKind as Kind<Data> };
-/** Environments wait this long for the first list of services, and then go on with what is known. */
+/** How long environments wait for the first list of Services. */
 const SERVICES_WAIT_MS = 10_000;
 
 export class ObjectReader implements VolumeObjects, TokenRequestSource, ClaimSource, AsyncDisposable {
   readonly #options: ObjectReaderOptions;
-  /** By kind, namespace and name: as many as the pods of the node refer to. */
+  /** By kind, namespace and name; bounded by what the node's pods refer to. */
   readonly #watched = new Map<string, WatchedObject>();
-  /** What was read of these. */
+  /** Objects read, by the same keys. */
   readonly #cache = new Map<string, CachedObject>();
-  /** Of these, the pods that refer to them. */
+  /** The pods that refer to each, by the same keys. */
   #podsByKey: ReadonlyMap<string, ReadonlySet<string>> = new Map();
   readonly #services: Informer<Service> | undefined;
   /** Watches that are being closed. */
@@ -95,8 +95,8 @@ export class ObjectReader implements VolumeObjects, TokenRequestSource, ClaimSou
     const { client } = this.#options;
     if (client === undefined) throw new Error("the agent has no API server");
     const body = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", ...request };
-    const answer = await client.createSubresource(serviceAccountKind, { namespace, name: account }, "token", body);
-    return answer as TokenRequest;
+    const created = await client.createSubresource(serviceAccountKind, { namespace, name: account }, "token", body);
+    return created as TokenRequest;
   }
 
   async serviceAccount(namespace: string, name: string): Promise<ServiceAccount | undefined> {
@@ -111,19 +111,19 @@ export class ObjectReader implements VolumeObjects, TokenRequestSource, ClaimSou
     return await this.#get(persistentVolumeKind, { name });
   }
 
-  /** Tells whoever waits for the claim's new size that it is there. */
+  /** Writes the claim's new size to its status, and removes the conditions of the resize. */
   async updateClaimSize(claim: PersistentVolumeClaim, storage: string): Promise<void> {
     const { client } = this.#options;
     const { name = "", namespace } = claim.metadata ?? {};
-    const waited = new Set(["Resizing", "FileSystemResizePending", "NodeResizeError"]);
-    const conditions = (claim.status?.conditions ?? []).filter(({ type }) => !waited.has(type));
+    const resizing = new Set(["Resizing", "FileSystemResizePending", "NodeResizeError"]);
+    const conditions = (claim.status?.conditions ?? []).filter(({ type }) => !resizing.has(type));
     const capacity = { ...claim.status?.capacity, storage };
     const status = { capacity, conditions, allocatedResourceStatuses: { storage: null } };
     const options = { subresource: "status" };
     await client?.patch(persistentVolumeClaimKind, { name, namespace }, "merge", { status }, options);
   }
 
-  /** The same as text, for environments, which see nothing of `binaryData`; and services. */
+  /** ConfigMaps (without `binaryData`) and Secrets as text, and Services, for environments. */
   get text(): EnvironmentSources {
     return {
       configMap: async (namespace, name) => {
@@ -135,7 +135,7 @@ export class ObjectReader implements VolumeObjects, TokenRequestSource, ClaimSou
     };
   }
 
-  /** Watches what these pods refer to, and forgets everything else. */
+  /** Watches what these pods refer to, and drops everything else. */
   setPods(pods: readonly Pod[]): void {
     const users = new Map<string, Set<string>>();
     for (const pod of pods) {
@@ -151,7 +151,7 @@ export class ObjectReader implements VolumeObjects, TokenRequestSource, ClaimSou
       const uids = users.get(key);
       const before = this.#podsByKey.get(key);
       if (uids === undefined) this.#cache.delete(key);
-      // A pod that is new gets what is there now.
+      // A new pod gets the current object, not a cached one.
       else if ([...uids].some((uid) => before?.has(uid) !== true))
         this.#cache.set(key, { ...known, readAt: Number.NEGATIVE_INFINITY });
     }
@@ -229,12 +229,11 @@ export class ObjectReader implements VolumeObjects, TokenRequestSource, ClaimSou
     if (this.#services === undefined) return [];
     if (!this.#services.isSynced) {
       const { clock, log } = this.#options;
-      const patience = new AbortController();
-      await Promise.race([this.#services.synced, clock.sleep(SERVICES_WAIT_MS, patience.signal)]).catch(
-        () => undefined,
-      );
-      patience.abort();
-      if (!this.#services.isSynced) log.warn("Services are not known yet: containers start without variables of them");
+      const done = new AbortController();
+      await Promise.race([this.#services.synced, clock.sleep(SERVICES_WAIT_MS, done.signal)]).catch(() => undefined);
+      done.abort();
+      if (!this.#services.isSynced)
+        log.warn("Services are not synced yet: containers start without their environment variables");
     }
     return [...this.#services.list()];
   }

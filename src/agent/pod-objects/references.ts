@@ -1,4 +1,4 @@
-/** Which ConfigMaps and Secrets pods refer to, as keys of the `ObjectReader`. */
+/** The ConfigMaps and Secrets that pods refer to, as keys of the `ObjectReader`. */
 import type { Pod } from "../../api/core/pod/schema.ts";
 import { allContainers, podNamespace } from "../pods/pod-fields.ts";
 

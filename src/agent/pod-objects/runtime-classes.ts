@@ -1,10 +1,10 @@
-/** Which of the runtime's handlers a pod's runtime class stands for. */
+/** Looks up the runtime handler of a pod's RuntimeClass. */
 import type { Pod } from "../../api/core/pod/schema.ts";
 import { runtimeClassKind } from "../../api/node/runtime-class/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
 
-/** Names kept for when the API server is away. */
+/** Handlers cached for when the API server is not reachable. */
 const CACHED_HANDLERS_MAX = 256;
 
 export class RuntimeClasses {
@@ -15,7 +15,7 @@ export class RuntimeClasses {
     this.#client = client;
   }
 
-  /** Empty for the runtime's default. Rejects when the class does not exist, or nobody can say. */
+  /** Empty for the runtime's default. Rejects when the class does not exist or cannot be read. */
   async lookupHandler(pod: Pod): Promise<string> {
     const name = pod.spec?.runtimeClassName ?? "";
     if (name === "") return "";

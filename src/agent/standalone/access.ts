@@ -5,7 +5,7 @@
 import { randomBytes } from "node:crypto";
 import { chmod, mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { type KeyPair, readKeyPair, isReusable, writeKeyPair } from "../../auth/pki/key-pair.ts";
+import { isReusable, type KeyPair, readKeyPair, writeKeyPair } from "../../auth/pki/key-pair.ts";
 import { type ClusterAccess, loadKubeconfig, writeKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
 
 export interface StandaloneAccessOptions {

@@ -1,21 +1,21 @@
 /**
- * What a node without API server shows of itself: the objects as they are now, written into a store in memory from
- * which clients list and watch. The newest of an object only; bounded by what the operator put on the node.
+ * The objects of a node without API server, written into a store in memory from which clients list and watch. Holds the
+ * latest version of each; bounded by what the operator put on the node.
  */
 import { createHash } from "node:crypto";
 import { configMapKind } from "../../api/core/config-map/kind.ts";
 import { namespaceKind } from "../../api/core/namespace/kind.ts";
-import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
-import type { Secret } from "../../api/core/secret/schema.ts";
+import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
 import { secretKind } from "../../api/core/secret/kind.ts";
+import type { Secret } from "../../api/core/secret/schema.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import { formatTime } from "../../schema/value/time.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log/logger.ts";
-import { type RandomSource, randomUuid } from "../../std/crypto/random.ts";
 import { WorkQueue } from "../../std/async/work-queue.ts";
+import { type RandomSource, randomUuid } from "../../std/crypto/random.ts";
+import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { ObjectStore } from "../../storage/object-store.ts";
 import type { Store } from "../../storage/store.ts";
 import { podUid } from "../pods/pod-fields.ts";
@@ -32,13 +32,13 @@ export interface PublishedObjectsOptions {
 
 interface PendingWrite {
   readonly objects: ObjectStore<ApiObject>;
-  /** Undefined: it is to go. */
+  /** Undefined: delete it. */
   readonly object: ApiObject | undefined;
 }
 
-/** Set on Secrets: clients see which there are and what they hold, and the values of none. */
+/** Set on Secrets: clients see their names and keys, and no values. */
 const REDACTED_ANNOTATION = "svc.io/withheld";
-/** Besides those of the objects: where kubectl looks when told nothing, and where the node's lease is. */
+/** In addition to those of the objects: kubectl's default, and the namespace of the node's lease. */
 const NAMESPACES = ["default", "kube-node-lease"];
 
 export class PublishedObjects implements AsyncDisposable {
@@ -47,10 +47,10 @@ export class PublishedObjects implements AsyncDisposable {
   readonly #configMaps: ObjectStore<ApiObject>;
   readonly #secrets: ObjectStore<ApiObject>;
   readonly #namespaces: ObjectStore<ApiObject>;
-  /** By key, until it is written. */
+  /** By key, until written. */
   readonly #pending = new Map<string, PendingWrite>();
   readonly #queue: WorkQueue;
-  /** ConfigMaps and Secrets by key, as last told. */
+  /** Keys of the current ConfigMaps and Secrets. */
   #manifests: ReadonlySet<string> = new Set();
   readonly #namespaceNames = new Set<string>();
 
@@ -68,7 +68,7 @@ export class PublishedObjects implements AsyncDisposable {
       concurrency: 1,
       backoff: { initialMs: 200, maxMs: 30_000, jitter: 0.2 },
       work: (key) => this.#write(key),
-      onError: (key, error) => log.warn("Cannot show object", { key, error: String(error) }),
+      onError: (key, error) => log.warn("Cannot publish object", { key, error: String(error) }),
     });
     for (const name of NAMESPACES) this.#putNamespace(name);
   }
@@ -78,17 +78,17 @@ export class PublishedObjects implements AsyncDisposable {
     this.#put(this.#pods, { ...pod, metadata: { ...pod.metadata, creationTimestamp }, status } as Pod);
   }
 
-  /** All of the pod has stopped, and no source wants it. */
+  /** The pod has terminated, and no source has it. */
   deletePod(pod: Pod): void {
     const { namespace, name = "" } = pod.metadata ?? {};
     const key = this.#pods.key(namespace, name);
     const next = this.#pending.get(key)?.object;
-    // An edited manifest is another pod of the same name, which may be shown already.
+    // An edited manifest is another pod of the same name, which may be published already.
     if (next !== undefined && podUid(next as Pod) !== podUid(pod)) return;
     this.#enqueue(key, { objects: this.#pods, object: undefined });
   }
 
-  /** All that lies beside the pods. */
+  /** Replaces all ConfigMaps and Secrets. */
   putManifestObjects({ configMaps, secrets }: StaticObjects): void {
     const before = this.#manifests;
     const keys = [
@@ -111,7 +111,7 @@ export class PublishedObjects implements AsyncDisposable {
     return formatTime(this.#options.clock.now());
   }
 
-  /** What a server would have added. The uid stays for as long as the name does. */
+  /** Adds the metadata that a server would add. The uid depends on the name only. */
   #withServerMetadata(kind: string, object: ApiObject): ApiObject {
     const { name, namespace = "default" } = object.metadata ?? {};
     const uid = createHash("md5").update(`${kind}/${namespace}/${name}`).digest("hex");
@@ -145,7 +145,7 @@ export class PublishedObjects implements AsyncDisposable {
     if (wanted === undefined) return;
     const { objects, object } = wanted;
     const before = await objects.get(key);
-    // One of the same name that is another is told as a deletion and a creation.
+    // Another object of the same name is published as a deletion and a creation.
     const isOther = before !== undefined && object?.metadata?.uid !== before.metadata?.uid;
     const isKept = before !== undefined && object !== undefined && !isOther;
     if (before !== undefined && !isKept) await objects.delete(key).catch(ignoreNotFound);
@@ -155,7 +155,7 @@ export class PublishedObjects implements AsyncDisposable {
   }
 }
 
-/** When an object came does not change with what it says. */
+/** Updates do not change the creation time. */
 function keepCreationTimestamp(next: ApiObject, current: ApiObject): ApiObject {
   const { creationTimestamp } = current.metadata ?? {};
   return { ...next, metadata: { ...next.metadata, creationTimestamp } } as ApiObject;
@@ -165,12 +165,12 @@ function ignoreNotFound(error: unknown): void {
   if (!(error instanceof StatusError) || error.status.code !== 404) throw error;
 }
 
-/** Values are for the pods that use them; whoever may read the files has them there. */
+/** Values are not published: pods get them, and the manifests have them. */
 function redactSecret(secret: Secret): Secret {
   const { data, stringData, ...rest } = secret;
   const names = Object.keys({ ...data, ...stringData });
   const annotations = { ...secret.metadata?.annotations, [REDACTED_ANNOTATION]: "values are in the manifest only" };
-  // What kubectl apply leaves there is the whole Secret.
+  // kubectl apply stores the whole Secret in this annotation.
   delete (annotations as Record<string, string>)["kubectl.kubernetes.io/last-applied-configuration"];
   return {
     ...rest,

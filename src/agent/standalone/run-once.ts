@@ -1,4 +1,4 @@
-/** `--runonce`: the pods of the manifests are started, and the agent ends once they all run or have run. */
+/** `--runonce`: the agent starts the pods of the manifests and exits once they all run or have run. */
 import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { podName, podNamespace, podUid } from "../pods/pod-fields.ts";
@@ -24,7 +24,7 @@ export class RunOnce {
     this.#phases.set(podUid(pod), phase);
   }
 
-  /** Resolves when all pods run or have succeeded. Rejects with the names of those that failed or never came to run. */
+  /** Resolves when all pods run or have succeeded. Rejects with the names of those that failed or did not start. */
   async wait({ clock, signal, pods, problems }: RunOnceOptions): Promise<void> {
     const until = clock.monotonic() + TIMEOUT_MS;
     while (true) {

@@ -1,31 +1,31 @@
 /**
- * A node without API server, seen from outside: a listener on loopback where kubectl reads what the node runs. The
- * agent itself writes its node, its lease and its events there as it would to a server.
+ * A node without API server: a listener on loopback where kubectl reads what the node runs. The agent writes its node,
+ * lease and events there as to an API server.
  */
 import { join } from "node:path";
 import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
 import type { UserInfo } from "../../auth/user.ts";
 import { createClient } from "../../client/api-client.ts";
 import type { Client } from "../../client/client.ts";
-import type { Listener } from "../../http/server/listener.ts";
 import type { Handler } from "../../http/message.ts";
+import type { Listener } from "../../http/server/listener.ts";
 import { listen } from "../../http/server/server.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log/logger.ts";
-import type { RandomSource } from "../../std/crypto/random.ts";
 import { constantTimeEqual } from "../../std/crypto/constant-time-equal.ts";
+import type { RandomSource } from "../../std/crypto/random.ts";
+import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { createMemoryStore } from "../../storage/memory.ts";
 import type { Store } from "../../storage/store.ts";
 import type { AgentConfig } from "../agent-config.ts";
 import type { StaticObjects } from "../sources/static-pods.ts";
 import { removePassword } from "../sources/url-source.ts";
-import { type StandaloneAccess, LOOPBACK, openAccess } from "./access.ts";
+import { LOOPBACK, openAccess, type StandaloneAccess } from "./access.ts";
 import { PublishedObjects } from "./published-objects.ts";
 
-/** Who sends an `Authorization` header; undefined for nobody who may read. */
+/** The user of an `Authorization` header; undefined when it may not read. */
 type AuthenticateReader = (authorization: string | undefined) => UserInfo | undefined;
 
-/** The verbs over objects in a store; the API server's room has them, and `main` hands them in. */
+/** Makes the API over the objects in a store; implemented in `src/apiserver`, passed in by `main`. */
 export type MakeNodeApi = (options: {
   readonly store: Store;
   readonly prefix: string;
@@ -48,13 +48,13 @@ export interface StandaloneOptions {
 }
 
 const PREFIX = "/registry";
-/** Old revisions are of use to watches that were interrupted. */
+/** Old revisions serve watches that were interrupted. */
 const COMPACTION_MS = 300_000;
 /** Requests in flight get this long when the agent stops. */
 const DRAIN_MS = 1_000;
 
 export class Standalone implements AsyncDisposable {
-  /** For the node's object, its lease and events. */
+  /** Writes the Node object, its lease and events. */
   readonly client: Client;
   readonly #options: StandaloneOptions;
   readonly #stack = new AsyncDisposableStack();
@@ -97,7 +97,7 @@ export class Standalone implements AsyncDisposable {
     return new Standalone(options, await openAccess({ directory, nodeName: config.nodeName, now: clock.now() }));
   }
 
-  /** Lets clients in; `logs` answers `/containerLogs/…`. Rejects when there is no port to be had. */
+  /** Starts the listener; `logs` serves `/containerLogs/…`. Rejects when there is no free port. */
   async listen(logs: Handler): Promise<void> {
     const { log } = this.#options;
     this.#logs = logs;
@@ -115,17 +115,17 @@ export class Standalone implements AsyncDisposable {
     });
   }
 
-  /** A pod as it is now. */
+  /** Creates or updates a pod. */
   putPod(pod: Pod, status: PodStatus): void {
     this.#objects.putPod(pod, status);
   }
 
-  /** A pod of which nothing is left. */
+  /** Deletes a pod of which nothing is left. */
   deletePod(pod: Pod): void {
     this.#objects.deletePod(pod);
   }
 
-  /** What lies beside the pods. */
+  /** Replaces the other objects of the manifests. */
   putManifestObjects(objects: StaticObjects): void {
     this.#objects.putManifestObjects(objects);
   }
@@ -140,18 +140,18 @@ export class Standalone implements AsyncDisposable {
   }
 }
 
-/** Whoever holds the token may read all there is. */
+/** The holder of the token may read everything. */
 function createTokenAuthenticator(token: string): AuthenticateReader {
   const reader = { name: "system:standalone-reader", uid: "", groups: ["system:authenticated"], extra: {} };
   return (authorization = "") => {
-    const [, given] = /^bearer (\S+)$/i.exec(authorization) ?? [];
-    return given !== undefined && constantTimeEqual(given, token) ? reader : undefined;
+    const [, sent] = /^bearer (\S+)$/i.exec(authorization) ?? [];
+    return sent !== undefined && constantTimeEqual(sent, token) ? reader : undefined;
   };
 }
 
 function writeRefusal({ sources }: AgentConfig): string {
-  const places = [sources.manifestPath, sources.manifestUrl === "" ? "" : removePassword(sources.manifestUrl)];
-  const where = places.filter((place) => place !== "").join(" and ");
+  const sourceNames = [sources.manifestPath, sources.manifestUrl === "" ? "" : removePassword(sources.manifestUrl)];
+  const where = sourceNames.filter((name) => name !== "").join(" and ");
   const change = where === "" ? "it has no source of pods" : `change the manifests at ${where} instead`;
-  return `this node runs without an API server and answers reading requests only: ${change}`;
+  return `this node runs without an API server and serves read requests only: ${change}`;
 }

@@ -6,14 +6,14 @@ import type { Volume } from "../../api/core/volume/schema.ts";
 import { podDir, podsDir, volumeDir } from "../pods/directories.ts";
 import type { NodeInfo } from "../pods/environment/downward-api.ts";
 import { isStatic, podUid } from "../pods/pod-fields.ts";
-import { writeAtomically } from "./projected/atomic-writer.ts";
 import { boundVolume, ClaimError, type ClaimSource, claimName } from "./claims.ts";
 import type { DriverVolumes } from "./drivers/driver-volumes.ts";
 import { isMounted, setUpEmptyDir } from "./local/empty-dir.ts";
 import { checkHostPath } from "./local/host-path.ts";
 import { type LocalVolumeOptions, mountLocal } from "./local/local-volumes.ts";
-import { OperationError, operation, type VolumeEvent } from "./operation-error.ts";
 import { belongsToGroup, giveToGroup } from "./mount/ownership.ts";
+import { OperationError, operation, type VolumeEvent } from "./operation-error.ts";
+import { writeAtomically } from "./projected/atomic-writer.ts";
 import {
   configMapPayload,
   downwardPayload,
@@ -23,8 +23,8 @@ import {
   secretPayload,
   type VolumeObjects,
 } from "./projected/payload.ts";
-import type { Place } from "./volume-path.ts";
 import type { TokenManager } from "./projected/token-manager.ts";
+import type { Place } from "./volume-path.ts";
 
 export interface VolumeManagerOptions extends LocalVolumeOptions {
   readonly objects: VolumeObjects;

@@ -16,9 +16,9 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
-import { validatePath, writeAtomically } from "./projected/atomic-writer.ts";
 import { checkHostPath } from "./local/host-path.ts";
 import { openSubPath } from "./mount/sub-path.ts";
+import { validatePath, writeAtomically } from "./projected/atomic-writer.ts";
 import { unsupportedSource } from "./volume-manager.ts";
 
 const root = await mkdtemp(join(tmpdir(), "svc-volumes-"));

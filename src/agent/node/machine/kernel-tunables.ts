@@ -1,8 +1,8 @@
-/** What the kernel is expected to do when memory runs out or something breaks, and the keys that containers need. */
+/** Kernel parameters that kubelet requires (`--protect-kernel-defaults`). */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Kubernetes' agents want these, by their files below `/proc/sys`. */
+/** By their files below `/proc/sys`. */
 const expected = {
   "vm/overcommit_memory": 1,
   "vm/panic_on_oom": 0,
@@ -12,7 +12,7 @@ const expected = {
   "kernel/keys/root_maxbytes": 25_000_000,
 } as const;
 
-/** What differs, in Kubernetes' words; what the kernel does not have cannot differ. */
+/** Parameters with other values, in kubelet's format; parameters that the kernel lacks are skipped. */
 export async function findKernelProblems(directory = "/proc/sys"): Promise<readonly string[]> {
   const problems: string[] = [];
   for (const [name, wanted] of Object.entries(expected)) {

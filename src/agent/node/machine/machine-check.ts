@@ -1,10 +1,10 @@
-/** What the agent looks at before it starts: whether the machine is one that it may run on. */
+/** Checks before the start that the machine is supported. */
 import { writeFile } from "node:fs/promises";
 import type { Logger } from "../../../std/log/logger.ts";
 import type { AgentConfig } from "../../agent-config.ts";
+import type { MachineFacts } from "../node-events.ts";
 import { findKernelProblems } from "./kernel-tunables.ts";
 import { type MachineInfo, readSwapDevices, usesCgroupV1 } from "./machine.ts";
-import type { MachineFacts } from "../node-events.ts";
 
 /** Rejects when the agent must not run here. */
 export async function checkMachine(config: AgentConfig, log: Logger): Promise<void> {
@@ -14,7 +14,7 @@ export async function checkMachine(config: AgentConfig, log: Logger): Promise<vo
   if (found.cgroupV1) log.warn("cgroup v1 support is in maintenance mode, please migrate to cgroup v2");
 }
 
-/** What is told of the machine at each start. */
+/** Facts about the machine that events report at each start. */
 export async function readMachineFacts({ pods }: AgentConfig, { kernelVersion }: MachineInfo): Promise<MachineFacts> {
   const [major = 0, minor = 0] = kernelVersion.split(".").map((part) => Number.parseInt(part, 10));
   return {
@@ -28,12 +28,15 @@ export async function readMachineFacts({ pods }: AgentConfig, { kernelVersion }:
 interface CheckedMachine {
   readonly swap: readonly string[];
   readonly cgroupV1: boolean;
-  /** How its kernel is set otherwise than pods need. */
+  /** Kernel parameters that differ from what pods need. */
   readonly kernel?: readonly string[];
 }
 
-/** Why the agent must not run on a machine, and what to do about it. */
-export function findMachineProblem({ runtime }: AgentConfig, { swap, cgroupV1, kernel = [] }: CheckedMachine): string | undefined {
+/** Why the agent must not run on the machine, and how to fix it. */
+export function findMachineProblem(
+  { runtime }: AgentConfig,
+  { swap, cgroupV1, kernel = [] }: CheckedMachine,
+): string | undefined {
   if (runtime.failSwapOn && swap.length > 0) {
     return `swap is on (${swap.join(", ")}). Turn it off with "swapoff -a" or set --fail-swap-on=false`;
   }
@@ -44,12 +47,12 @@ export function findMachineProblem({ runtime }: AgentConfig, { swap, cgroupV1, k
     return "singleProcessOOMKill is false, which needs cgroup v2, and the machine uses cgroup v1. Leave it out";
   }
   if (runtime.protectKernelDefaults && kernel.length > 0) {
-    return `${kernel.join("; ")}. Set them so, or set --protect-kernel-defaults=false`;
+    return `${kernel.join("; ")}. Set these values, or set --protect-kernel-defaults=false`;
   }
   return undefined;
 }
 
-/** Lowering it needs a privilege that containers often lack; the agent runs without it, only less safely. */
+/** Lowering the score needs a capability that containers often lack; the agent runs without it. */
 export async function setOomScore(score: number | undefined, log: Logger): Promise<void> {
   if (score === undefined) return;
   await writeFile("/proc/self/oom_score_adj", String(score)).catch((error: Error) => {

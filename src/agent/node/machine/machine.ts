@@ -1,4 +1,4 @@
-/** What this machine is and has, from /proc, /sys and the file systems. */
+/** Reads facts about this machine from /proc, /sys and the file systems. */
 import { readdir, readFile, statfs } from "node:fs/promises";
 import { arch, availableParallelism, release } from "node:os";
 
@@ -51,7 +51,7 @@ export async function readMachine(): Promise<MachineInfo> {
   };
 }
 
-/** `directory` names the file system that pods fill. */
+/** `directory` lies on the file system of pods. */
 export async function readUsage(directory: string): Promise<Usage> {
   const [meminfo, fs] = await Promise.all([readText("/proc/meminfo"), statfs(directory)]);
   return {
@@ -67,7 +67,7 @@ export async function readSwapDevices(): Promise<readonly string[]> {
   return lines.map((line) => line.split(/\s+/)[0] ?? "").filter((name) => name !== "");
 }
 
-/** Whether the machine's controllers are on the old hierarchy. */
+/** Whether the machine uses cgroup v1. */
 export async function usesCgroupV1(): Promise<boolean> {
   const mounts = await readText("/proc/self/mounts");
   return !mounts

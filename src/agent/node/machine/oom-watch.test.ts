@@ -3,7 +3,7 @@ import { silentLogger } from "../../../std/log/logger.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { watchOom } from "./oom-watch.ts";
 
-t.test("watchOom() tells of processes that the machine had no memory for, from its start on", async (t) => {
+t.test("watchOom() records an event for each new out-of-memory kill of the system", async (t) => {
   const killed = (name: string) =>
     `3,90,70,-;Out of memory: Killed process 7 (${name}) total-vm:1kB, anon-rss:1kB, oom_score_adj:0\n`;
   const records = [killed("before")];
@@ -37,7 +37,7 @@ t.test("watchOom() tells of processes that the machine had no memory for, from i
   t.equal(clock.pending, 0);
 });
 
-t.test("watchOom() does without a log that may not be read", async (t) => {
+t.test("watchOom() does nothing when the kernel's log cannot be read", async (t) => {
   const open = () => Promise.reject(new Error("EPERM"));
   const signal = new AbortController().signal;
   await watchOom({ recordEvent: () => t.fail(), clock: new FakeClock(), log: silentLogger, signal, open });

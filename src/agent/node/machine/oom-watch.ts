@@ -1,11 +1,11 @@
-/** Notices in the kernel's log that the whole machine ran out of memory; a pod that did shows it in its own status. */
+/** Detects out-of-memory kills of the whole system in the kernel's log; those of a cgroup are in the pod's status. */
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import type { Clock } from "../../../std/time/clock.ts";
 import type { Logger } from "../../../std/log/logger.ts";
+import type { Clock } from "../../../std/time/clock.ts";
 import type { RecordNodeEvent } from "../node-events.ts";
 
-/** Records in the order of their writing; undefined: there are no more for now. */
+/** Returns the next record; undefined: there are no more for now. */
 export interface KernelLog extends AsyncDisposable {
   read(): Promise<string | undefined>;
 }
@@ -15,19 +15,25 @@ export interface OomWatchOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly signal: AbortSignal;
-  /** In place of the machine's. */
+  /** Replaces the machine's. */
   readonly open?: () => Promise<KernelLog>;
 }
 
 const KERNEL_LOG = "/dev/kmsg";
 const CHECK_INTERVAL_MS = 5_000;
-/** As long as the kernel makes a record. */
+/** The kernel's longest record. */
 const RECORD_BYTES_MAX = 8192;
-/** Not `Memory cgroup out of memory`, which is a container's own trouble. */
+/** Not `Memory cgroup out of memory`, which is of one container. */
 const OUT_OF_MEMORY = /^[^;]*;Out of memory: Kill(?:ed)? process (\d+) \((.+?)\)/;
 
-/** Tells of what happens from now on, until the signal aborts. Never rejects: where the log is closed, nobody looks. */
-export async function watchOom({ recordEvent: event, clock, log, signal, open = openKernelLog }: OomWatchOptions): Promise<void> {
+/** Records events for new kills until the signal aborts. Never rejects; when the log cannot be read it does nothing. */
+export async function watchOom({
+  recordEvent: event,
+  clock,
+  log,
+  signal,
+  open = openKernelLog,
+}: OomWatchOptions): Promise<void> {
   try {
     await using kernel = await open();
     while ((await kernel.read()) !== undefined) signal.throwIfAborted();
@@ -40,7 +46,7 @@ export async function watchOom({ recordEvent: event, clock, log, signal, open = 
       }
     }
   } catch (error) {
-    if (!signal.aborted) log.info("The kernel's log cannot be read: no SystemOOM events", { error: String(error) });
+    if (!signal.aborted) log.info("Cannot read the kernel's log: no SystemOOM events", { error: String(error) });
   }
 }
 
@@ -58,7 +64,7 @@ async function readRecord(file: FileHandle, buffer: Buffer): Promise<string | un
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (code === "EAGAIN") return undefined;
-      // Records that nobody had read yet were overwritten.
+      // EPIPE: unread records were overwritten.
       if (code !== "EPIPE") throw error;
     }
   }

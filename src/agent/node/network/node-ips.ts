@@ -1,7 +1,7 @@
-/** The node's addresses: those it was told, or the host's own, which may be others tomorrow. */
+/** The node's addresses: those configured, or the host's, which may change. */
 import { readHostAddress } from "../../../std/net/host-addresses.ts";
 
-/** Where the host is reached when it has no address at all. */
+/** The address of a host without others. */
 const LOOPBACK = "127.0.0.1";
 
 export class NodeIps {
@@ -9,22 +9,22 @@ export class NodeIps {
   readonly #readAddress: () => Promise<string>;
   #current: readonly string[];
 
-  private constructor(told: readonly string[], refresh: () => Promise<string>, current: readonly string[]) {
-    this.#configured = told;
+  private constructor(configured: readonly string[], refresh: () => Promise<string>, current: readonly string[]) {
+    this.#configured = configured;
     this.#readAddress = refresh;
     this.#current = current;
   }
 
-  static async open(told: readonly string[], look = readHostAddress): Promise<NodeIps> {
-    return new NodeIps(told, look, told.length > 0 ? told : [await look()]);
+  static async open(configured: readonly string[], look = readHostAddress): Promise<NodeIps> {
+    return new NodeIps(configured, look, configured.length > 0 ? configured : [await look()]);
   }
 
-  /** As of the latest look. */
+  /** As of the latest refresh. */
   get known(): readonly string[] {
     return this.#current;
   }
 
-  /** Looks again. A host whose cable is pulled keeps the address it had. */
+  /** Reads the addresses again. A host that loses its network keeps the address it had. */
   async look(): Promise<readonly string[]> {
     if (this.#configured.length > 0) return this.#configured;
     const found = await this.#readAddress();

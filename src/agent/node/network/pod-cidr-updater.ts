@@ -1,12 +1,12 @@
-/** The pods' addresses, told to the runtime: it may write the configuration of its network from them. */
+/** Sends the pod CIDR to the runtime (UpdateRuntimeConfig), which may write its network configuration from it. */
 import type { Node } from "../../../api/core/node/schema.ts";
-import type { Clock } from "../../../std/time/clock.ts";
 import type { Logger } from "../../../std/log/logger.ts";
+import type { Clock } from "../../../std/time/clock.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 
 export interface PodCidrUpdaterOptions {
   readonly runtime: Pick<Runtime, "updateRuntimeConfig">;
-  /** Until the node's object says more; empty: nothing. */
+  /** Used until the Node object has one; empty: none. */
   readonly podCidr: string;
   readonly clock: Clock;
   readonly log: Logger;
@@ -26,7 +26,7 @@ export class PodCidrUpdater {
     this.#podCidr = options.podCidr;
   }
 
-  /** The node's object is there, or has changed; addresses are not taken away from a node. */
+  /** Called when the Node object is read or has changed; a pod CIDR is never removed. */
   nodeChanged({ spec = {} }: Node): void {
     const { podCIDR = "", podCIDRs = [podCIDR] } = spec;
     const wanted = podCIDRs.join(",");
@@ -35,7 +35,7 @@ export class PodCidrUpdater {
     this.#changed.resolve();
   }
 
-  /** Tells the runtime until the signal aborts. Never rejects. */
+  /** Sends changes until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     const stopped = Promise.withResolvers<void>();
@@ -56,11 +56,11 @@ export class PodCidrUpdater {
       await runtime.updateRuntimeConfig({ runtimeConfig: { networkConfig: { podCidr } } }, signal);
       this.#sent = podCidr;
       this.#failing = false;
-      log.info("Told the runtime the addresses of pods", { podCidr });
+      log.info("Updated the pod CIDR of the runtime", { podCidr });
       return true;
     } catch (error) {
-      const isNews = !this.#failing && !signal.aborted;
-      if (isNews) log.warn("Cannot tell the runtime the addresses of pods", { podCidr, error: String(error) });
+      const isFirst = !this.#failing && !signal.aborted;
+      if (isFirst) log.warn("Cannot update the pod CIDR of the runtime", { podCidr, error: String(error) });
       this.#failing = true;
       return false;
     }

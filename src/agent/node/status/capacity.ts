@@ -1,7 +1,7 @@
-/** What a node has, and what of it pods may have. */
+/** Capacity and allocatable of the node. */
 import type { ResourceList } from "../../../api/core/resources/schema.ts";
 import type { NodeConfig } from "../../agent-config.ts";
-import { parseUnits, parseMillis } from "../../pods/resources/quantities.ts";
+import { parseMillis, parseUnits } from "../../pods/resources/quantities.ts";
 import type { MachineInfo, Usage } from "../machine/machine.ts";
 
 export interface NodeCapacity {
@@ -17,7 +17,9 @@ export function computeNodeCapacity(machine: MachineInfo, usage: Usage, config: 
   const { reserved, evictionHard } = config;
   const perCore = config.podsPerCore > 0 ? config.podsPerCore * machine.cpus : config.maxPods;
   const pods = Math.min(config.maxPods, perCore);
-  const huge = Object.entries(machine.hugePages).map(([size, total]) => [`hugepages-${size}`, formatBinary(total)] as const);
+  const huge = Object.entries(machine.hugePages).map(
+    ([size, total]) => [`hugepages-${size}`, formatBinary(total)] as const,
+  );
   const hugeTotal = Object.values(machine.hugePages).reduce((sum, each) => sum + each, 0);
   const memory = machine.memoryBytes;
   const storage = usage.disk.capacityBytes;
@@ -52,7 +54,7 @@ export function computeNodeCapacity(machine: MachineInfo, usage: Usage, config: 
   };
 }
 
-/** A threshold as an amount: `100Mi`, or a share of the whole: `10%`. Absent: 0. */
+/** An eviction threshold in bytes: `100Mi`, or a share of the whole: `10%`. Absent: 0. */
 export function computeThreshold(threshold: string | undefined, whole: number): number {
   if (threshold === undefined || threshold === "") return 0;
   if (threshold.endsWith("%")) return Math.floor((whole * Number(threshold.slice(0, -1))) / 100);

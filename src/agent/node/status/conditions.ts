@@ -1,17 +1,17 @@
-/** The node's conditions, computed from what was measured. */
+/** Computes the node's conditions. */
 import type { NodeCondition, NodeStatus } from "../../../api/core/node/schema.ts";
 import type { StatusResponse } from "../../runtime/cri/runtime-status.ts";
 import { findUnreadyConditions } from "../../runtime/readiness.ts";
-import { computeThreshold } from "./capacity.ts";
 import type { MachineInfo, Usage } from "../machine/machine.ts";
+import { computeThreshold } from "./capacity.ts";
 
 export interface ConditionInput {
   readonly machine: MachineInfo;
   readonly usage: Usage;
   readonly evictionHard: Readonly<Record<string, string>>;
-  /** Undefined when the runtime did not answer. */
+  /** Undefined when the runtime does not respond. */
   readonly runtime: StatusResponse | undefined;
-  /** The runtime answers listings often enough. */
+  /** Whether the runtime was listed recently (PLEG). */
   readonly relistHealthy: boolean;
   /** What is wrong with manifests of static pods, one line each. */
   readonly manifestProblems: readonly string[];
@@ -20,7 +20,7 @@ export interface ConditionInput {
   readonly previous: readonly NodeCondition[];
 }
 
-/** What the node is short of now: `MemoryPressure`, … */
+/** The pressure conditions that are true: `MemoryPressure`, … */
 export function activePressures(status: NodeStatus | undefined): readonly string[] {
   return (status?.conditions ?? [])
     .filter(({ type, status }) => type.endsWith("Pressure") && status === "True")
@@ -35,11 +35,13 @@ interface ConditionState {
 }
 
 export function computeNodeConditions(input: ConditionInput): readonly NodeCondition[] {
-  return [memoryPressure(input), diskPressure(input), pidPressure(), ...manifestProblem(input), readiness(input)].map((verdict) => {
-    const before = input.previous.find((each) => each.type === verdict.type);
-    const since = before?.status === verdict.status ? before.lastTransitionTime : undefined;
-    return { ...verdict, lastHeartbeatTime: input.now, lastTransitionTime: since ?? input.now };
-  });
+  return [memoryPressure(input), diskPressure(input), pidPressure(), ...manifestProblem(input), readiness(input)].map(
+    (verdict) => {
+      const before = input.previous.find((each) => each.type === verdict.type);
+      const since = before?.status === verdict.status ? before.lastTransitionTime : undefined;
+      return { ...verdict, lastHeartbeatTime: input.now, lastTransitionTime: since ?? input.now };
+    },
+  );
 }
 
 function memoryPressure({ machine, usage, evictionHard }: ConditionInput): ConditionState {
@@ -52,7 +54,7 @@ function memoryPressure({ machine, usage, evictionHard }: ConditionInput): Condi
 function diskPressure({ usage, evictionHard }: ConditionInput): ConditionState {
   const bytes = computeThreshold(evictionHard["nodefs.available"], usage.disk.capacityBytes);
   const inodes = computeThreshold(evictionHard["nodefs.inodesFree"], usage.inodes.capacity);
-  // File systems without fixed inodes answer a capacity of 0.
+  // File systems without fixed inodes report a capacity of 0.
   const outOfInodes = usage.inodes.capacity > 0 && usage.inodes.free < inodes;
   return usage.disk.availableBytes < bytes || outOfInodes
     ? pressure("DiskPressure", "KubeletHasDiskPressure", "kubelet has disk pressure")
@@ -65,7 +67,7 @@ function pidPressure(): ConditionState {
 
 const PROBLEMS_MAX = 8;
 
-/** Told from the first problem on. */
+/** Reported from the first problem on. */
 function manifestProblem({ manifestProblems, previous }: ConditionInput): readonly ConditionState[] {
   const type = "ManifestProblem";
   if (manifestProblems.length > 0) {

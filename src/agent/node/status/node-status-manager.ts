@@ -1,20 +1,20 @@
 /**
- * Keeps the node's object true: registers it, renews its lease every quarter of the lease's duration, reports its
+ * Maintains the Node object: registers it, renews its lease every quarter of the lease's duration, reports its
  * status when it changed, and at least every `statusReportMs`.
  */
 
-import type { Lease } from "../../../api/coordination/lease/schema.ts";
 import { leaseKind } from "../../../api/coordination/lease/kind.ts";
-import type { Node, NodeStatus } from "../../../api/core/node/schema.ts";
+import type { Lease } from "../../../api/coordination/lease/schema.ts";
 import { nodeKind } from "../../../api/core/node/kind.ts";
+import type { Node, NodeStatus } from "../../../api/core/node/schema.ts";
 import { StatusError } from "../../../api/status.ts";
 import type { Client } from "../../../client/client.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { formatMicroTime } from "../../../schema/value/time.ts";
+import type { RandomSource } from "../../../std/crypto/random.ts";
+import type { Logger } from "../../../std/log/logger.ts";
 import { Backoff } from "../../../std/time/backoff.ts";
 import type { Clock } from "../../../std/time/clock.ts";
-import type { Logger } from "../../../std/log/logger.ts";
-import type { RandomSource } from "../../../std/crypto/random.ts";
 import type { NodeConfig } from "../../agent-config.ts";
 
 export interface NodeStatusManagerOptions {
@@ -24,19 +24,19 @@ export interface NodeStatusManagerOptions {
   readonly log: Logger;
   readonly nodeName: string;
   readonly config: NodeConfig;
-  /** Labels the machine itself has: operating system, architecture, host name. */
+  /** Labels of the machine: operating system, architecture, host name. */
   readonly machineLabels: Readonly<Record<string, string>>;
-  /** The whole status as of now; `previous` carries the conditions' transition times. */
+  /** Collects the current status; `previous` has the conditions' transition times. */
   readonly status: (previous: NodeStatus | undefined) => Promise<NodeStatus>;
   readonly recordEvent: (type: "Normal" | "Warning", reason: string, message: string) => void;
-  /** Whether a controller is to attach volumes to the node and detach them; true when absent. */
+  /** Whether a controller attaches and detaches the node's volumes; true when absent. */
   readonly controllerAttach?: boolean;
   readonly signal: AbortSignal;
 }
 
-/** Until the node is Ready for the first time its status is looked at this often. */
+/** Interval of status updates until the node is Ready for the first time. */
 const STARTUP_INTERVAL_MS = 100;
-/** Tell the controller that volumes of the node are its own business; in both spellings. */
+/** Make the attach-detach controller manage the node's volumes; in Kubernetes' and svc's prefix. */
 const ATTACH_ANNOTATIONS = [
   "volumes.kubernetes.io/controller-managed-attach-detach",
   "volumes.svc.io/controller-managed-attach-detach",
@@ -66,7 +66,7 @@ export class NodeStatusManager {
     this.#ready.promise.catch(() => undefined);
   }
 
-  /** Resolves when the node was first reported Ready; rejects when the keeper ends before. */
+  /** Resolves when the node was first reported Ready; rejects when `run` ends before. */
   get ready(): Promise<void> {
     return this.#ready.promise;
   }
@@ -101,9 +101,9 @@ export class NodeStatusManager {
   }
 
   async #registerOnce(): Promise<void> {
-    const { client, config, nodeName, machineLabels: ownLabels, signal } = this.#options;
+    const { client, config, nodeName, machineLabels, signal } = this.#options;
     const status = await this.#options.status(undefined);
-    const labels = { ...ownLabels, ...config.labels };
+    const labels = { ...machineLabels, ...config.labels };
     const isAttached = this.#options.controllerAttach !== false;
     const annotations = isAttached ? Object.fromEntries(ATTACH_ANNOTATIONS.map((key) => [key, "true"])) : {};
     const wanted: Node = {
@@ -126,12 +126,12 @@ export class NodeStatusManager {
       const found = await client.get(nodeKind, { name: nodeName }, signal);
       this.#uid = found.metadata?.uid ?? "";
       this.#reported = found.status;
-      const gone = isAttached ? [] : ATTACH_ANNOTATIONS.map((key) => [key, null]);
-      await this.#updateLabels(found, labels, { ...annotations, ...Object.fromEntries(gone) });
+      const removed = isAttached ? [] : ATTACH_ANNOTATIONS.map((key) => [key, null]);
+      await this.#updateLabels(found, labels, { ...annotations, ...Object.fromEntries(removed) });
     }
   }
 
-  /** A node that was registered before keeps what others gave it. */
+  /** A node that was registered before keeps the labels of other clients. */
   async #updateLabels(
     found: Node,
     labels: Readonly<Record<string, string>>,
@@ -171,7 +171,7 @@ export class NodeStatusManager {
     }
   }
 
-  /** Others wait for what has changed: the status is looked at now. */
+  /** Updates the status without waiting for the interval. */
   reportNow(): void {
     this.#wake.abort();
   }
@@ -183,7 +183,7 @@ export class NodeStatusManager {
     const due = clock.monotonic() - this.#reportedAt >= config.statusReportMs;
     if (!due && before !== undefined && deepEqual(withoutHeartbeats(before), withoutHeartbeats(status))) return;
     const patch = nodePatch(before, status);
-    const answer = await client.patch(
+    const patched = await client.patch(
       nodeKind,
       { name: nodeName },
       "strategic",
@@ -193,7 +193,7 @@ export class NodeStatusManager {
         signal,
       },
     );
-    this.#uid = answer.metadata?.uid ?? this.#uid;
+    this.#uid = patched.metadata?.uid ?? this.#uid;
     this.#reported = status;
     this.#reportedAt = clock.monotonic();
     this.#recordEvents(before, status);
@@ -263,13 +263,13 @@ function isReady(status: NodeStatus | undefined): boolean {
   return status?.conditions?.some((each) => each.type === "Ready" && each.status === "True") === true;
 }
 
-/** Without what changes with every look. */
+/** The status without what changes with every update. */
 function withoutHeartbeats(status: NodeStatus): unknown {
   const conditions = (status.conditions ?? []).map(({ lastHeartbeatTime: _, ...rest }) => rest);
   return { ...status, conditions };
 }
 
-/** Members that changed; the addresses are ours as a whole. */
+/** A patch of the members that changed; it replaces the list of addresses. */
 function nodePatch(before: NodeStatus | undefined, after: NodeStatus): Readonly<Record<string, unknown>> {
   const old = (before ?? {}) as Readonly<Record<string, unknown>>;
   const changed = Object.entries(after).filter(([key, value]) => key === "conditions" || !deepEqual(old[key], value));

@@ -1,4 +1,4 @@
-/** Puts the node's status together. */
+/** Collects the node's status. */
 
 import { hostname } from "node:os";
 import type { NodeStatus } from "../../../api/core/node/schema.ts";
@@ -7,16 +7,16 @@ import type { AgentConfig } from "../../agent-config.ts";
 import { agentVersion } from "../../agent-config.ts";
 import type { StatusResponse } from "../../runtime/cri/runtime-status.ts";
 import type { ImageService, Runtime } from "../../runtime/runtime.ts";
+import { type MachineInfo, readUsage } from "../machine/machine.ts";
 import { computeNodeCapacity } from "./capacity.ts";
 import { computeNodeConditions } from "./conditions.ts";
-import { type MachineInfo, readUsage } from "../machine/machine.ts";
 
 export interface NodeStatusOptions {
   readonly config: AgentConfig;
   readonly machine: MachineInfo;
   readonly runtime: Runtime;
   readonly images: ImageService;
-  /** The node's addresses, looked up anew. */
+  /** Reads the node's addresses. */
   readonly ips: () => Promise<readonly string[]>;
   /** Of the agent's HTTPS server; 0 when it is off. */
   readonly port: () => number;
@@ -30,7 +30,10 @@ export interface NodeStatusOptions {
 /** Names per image, as Kubernetes bounds them. */
 const IMAGE_NAMES_MAX = 5;
 
-export async function collectNodeStatus(options: NodeStatusOptions, previous: NodeStatus | undefined): Promise<NodeStatus> {
+export async function collectNodeStatus(
+  options: NodeStatusOptions,
+  previous: NodeStatus | undefined,
+): Promise<NodeStatus> {
   const { config, machine } = options;
   const [usage, runtime, version, images, ips] = await Promise.all([
     readUsage(config.rootDir),
@@ -42,7 +45,9 @@ export async function collectNodeStatus(options: NodeStatusOptions, previous: No
   const { capacity, allocatable } = computeNodeCapacity(machine, usage, config.node);
   const port = options.port();
   const runtimeVersion =
-    version === undefined ? "containerd://Unknown" : `${version.runtimeName}://${stripVersionPrefix(version.runtimeVersion ?? "")}`;
+    version === undefined
+      ? "containerd://Unknown"
+      : `${version.runtimeName}://${stripVersionPrefix(version.runtimeVersion ?? "")}`;
   return {
     capacity,
     allocatable,
@@ -79,7 +84,7 @@ export async function collectNodeStatus(options: NodeStatusOptions, previous: No
   };
 }
 
-/** What only newer runtimes can do, and tell of. */
+/** Features that newer runtimes report. */
 function runtimeFeatures(runtime: StatusResponse | undefined): Pick<NodeStatus, "runtimeHandlers" | "features"> {
   const { runtimeHandlers = [], features } = runtime ?? {};
   const handlers = runtimeHandlers.map(({ name = "", features: own = {} }) => ({ name, features: own }));
@@ -90,18 +95,21 @@ function runtimeFeatures(runtime: StatusResponse | undefined): Pick<NodeStatus, 
   };
 }
 
-/** What was in use and is no longer has to be said. */
-function reportVolumesInUse({ volumesInUse }: NodeStatusOptions, previous: NodeStatus | undefined): Partial<NodeStatus> {
+/** An empty list must be reported once there was a volume in use. */
+function reportVolumesInUse(
+  { volumesInUse }: NodeStatusOptions,
+  previous: NodeStatus | undefined,
+): Partial<NodeStatus> {
   const names = volumesInUse?.() ?? [];
   return names.length === 0 && previous?.volumesInUse === undefined ? {} : { volumesInUse: names };
 }
 
-/** containerd of some distributions answers `1.6.20~ds1`. */
+/** `v1.7.0` → `1.7.0` */
 function stripVersionPrefix(version: string): string {
   return version.replace(/^v/, "");
 }
 
-/** Biggest first; bounded as the configuration says. */
+/** Largest first, at most `--node-status-max-images`. */
 async function listImages(options: NodeStatusOptions): Promise<NonNullable<NodeStatus["images"]>> {
   const max = options.config.node.statusMaxImages;
   const { images = [] } = await options.images.listImages({});
@@ -114,7 +122,7 @@ async function listImages(options: NodeStatusOptions): Promise<NonNullable<NodeS
   return max < 0 ? entries : entries.slice(0, max);
 }
 
-/** Both spellings, for tools of either. */
+/** With Kubernetes' and svc's prefixes. */
 export function machineLabels(machine: MachineInfo, nodeName: string): Readonly<Record<string, string>> {
   const { architecture } = machine;
   return {

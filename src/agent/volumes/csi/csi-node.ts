@@ -1,15 +1,16 @@
 /** What the cluster is told of the node's CSI drivers: the CSINode object, an annotation and topology labels. */
-import type { Node } from "../../../api/core/node/schema.ts";
+
 import { nodeKind } from "../../../api/core/node/kind.ts";
+import type { Node } from "../../../api/core/node/schema.ts";
 import { StatusError } from "../../../api/status.ts";
-import type { CSINode, CSINodeDriver } from "../../../api/storage/csi-node/schema.ts";
 import { csiNodeKind } from "../../../api/storage/csi-node/kind.ts";
+import type { CSINode, CSINodeDriver } from "../../../api/storage/csi-node/schema.ts";
 import type { Client } from "../../../client/client.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
+import type { RandomSource } from "../../../std/crypto/random.ts";
+import type { Logger } from "../../../std/log/logger.ts";
 import { Backoff } from "../../../std/time/backoff.ts";
 import type { Clock } from "../../../std/time/clock.ts";
-import type { Logger } from "../../../std/log/logger.ts";
-import type { RandomSource } from "../../../std/crypto/random.ts";
 import type { NodeInfo } from "./messages.ts";
 
 export interface CsiNodeOptions {

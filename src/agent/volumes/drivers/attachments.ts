@@ -5,8 +5,8 @@
  */
 import type { Node } from "../../../api/core/node/schema.ts";
 import { StatusError } from "../../../api/status.ts";
-import type { VolumeAttachment } from "../../../api/storage/volume-attachment/schema.ts";
 import { volumeAttachmentKind } from "../../../api/storage/volume-attachment/kind.ts";
+import type { VolumeAttachment } from "../../../api/storage/volume-attachment/schema.ts";
 import type { Client } from "../../../client/client.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import { OperationError } from "../operation-error.ts";

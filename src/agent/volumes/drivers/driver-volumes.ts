@@ -13,7 +13,7 @@ import type { Place } from "../volume-path.ts";
 export interface DriverVolumesOptions {
   readonly csi: CsiVolumes;
   readonly flex: FlexVolumes;
-  readonly claims: Pick<ClaimSource, "resized">;
+  readonly claims: Pick<ClaimSource, "updateClaimSize">;
 }
 
 export class DriverVolumes {

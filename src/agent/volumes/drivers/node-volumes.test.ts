@@ -108,7 +108,8 @@ async function start(given: Given, rootDir: string, api: FakeApi, mounter: Node[
   const claims = {
     claim: async () => given.claim ?? claim,
     persistentVolume: async () => given.volume ?? persistent,
-    resized: async (_claim: PersistentVolumeClaim, storage: string) => void events.push(`resized to ${storage}`),
+    updateClaimSize: async (_claim: PersistentVolumeClaim, storage: string) =>
+      void events.push(`resized to ${storage}`),
   };
   const podEvents: NodeVolumesOptions["events"] = {
     recordPodEvent: (_pod, type, reason, message) => void events.push(`${type} ${reason}: ${message}`),

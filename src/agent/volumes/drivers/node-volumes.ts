@@ -2,26 +2,26 @@
 import { join } from "node:path";
 import type { Node } from "../../../api/core/node/schema.ts";
 import { StatusError } from "../../../api/status.ts";
-import type { CSIDriver } from "../../../api/storage/csi-driver/schema.ts";
 import { csiDriverKind } from "../../../api/storage/csi-driver/kind.ts";
+import type { CSIDriver } from "../../../api/storage/csi-driver/schema.ts";
 import type { Client } from "../../../client/client.ts";
-import type { Clock } from "../../../std/time/clock.ts";
-import type { Logger } from "../../../std/log/logger.ts";
 import type { RandomSource } from "../../../std/crypto/random.ts";
+import type { Logger } from "../../../std/log/logger.ts";
+import type { Clock } from "../../../std/time/clock.ts";
 import { watchPlugins } from "../../plugins/plugin-watcher.ts";
 import type { Directories } from "../../pods/directories.ts";
 import type { PodEventRecorder } from "../../pods/pod-events.ts";
-import { Attachments } from "./attachments.ts";
 import type { ClaimSource } from "../claims.ts";
 import { CsiNodeRecord } from "../csi/csi-node.ts";
 import { CsiVolumes } from "../csi/csi-volumes.ts";
 import { CsiDrivers } from "../csi/drivers.ts";
 import type { SecretSource } from "../csi/requests.ts";
-import { DriverVolumes } from "./driver-volumes.ts";
 import { FlexDrivers } from "../flex/driver.ts";
 import { FlexVolumes } from "../flex/flex-volumes.ts";
 import type { Mounter } from "../mount/mounter.ts";
 import { TokenManager, type TokenRequestSource } from "../projected/token-manager.ts";
+import { Attachments } from "./attachments.ts";
+import { DriverVolumes } from "./driver-volumes.ts";
 
 export interface NodeVolumesOptions {
   readonly directories: Directories;
@@ -39,7 +39,7 @@ export interface NodeVolumesOptions {
   readonly events: PodEventRecorder;
   readonly secret: SecretSource;
   readonly tokens: TokenRequestSource;
-  readonly claims: Pick<ClaimSource, "resized">;
+  readonly claims: Pick<ClaimSource, "updateClaimSize">;
   readonly node: () => Promise<Node>;
   /** The node's status should tell anew what is in use. */
   readonly onUse: () => void;

@@ -2,8 +2,8 @@
 import { chmod, mkdir } from "node:fs/promises";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Volume } from "../../../api/core/volume/schema.ts";
-import { parseUnits } from "../../pods/resources/quantities.ts";
 import { appContainers, initContainers } from "../../pods/pod-fields.ts";
+import { parseUnits } from "../../pods/resources/quantities.ts";
 import type { Mounter } from "../mount/mounter.ts";
 
 const HUGE_PAGES = "HugePages";

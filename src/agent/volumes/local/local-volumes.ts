@@ -7,11 +7,11 @@ import type { Volume } from "../../../api/core/volume/schema.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import { type Directories, podsDir } from "../../pods/directories.ts";
 import type { PodEventRecorder } from "../../pods/pod-events.ts";
-import { type DeviceMount, formatAndMount } from "./block-device.ts";
 import { hostPathOf } from "../claims.ts";
 import type { Mounter } from "../mount/mounter.ts";
 import { belongsToGroup, giveVolume } from "../mount/ownership.ts";
 import type { Place } from "../volume-path.ts";
+import { type DeviceMount, formatAndMount } from "./block-device.ts";
 
 export interface LocalVolumeOptions {
   readonly directories: Directories;

@@ -37,7 +37,10 @@ t.test("enforceSizeLimits() ends pods once that have too much on disk, and no ot
     excess: async () => undefined,
     pods: () => pods,
     volumes: { path: (pod) => pod.metadata?.name ?? "" },
-    events: { recordPodEvent: (_pod, ...event) => void events.push(event.join(" ")), recordContainerEvent: () => undefined },
+    events: {
+      recordPodEvent: (_pod, ...event) => void events.push(event.join(" ")),
+      recordContainerEvent: () => undefined,
+    },
     clock,
     log: silentLogger,
     async usage(directory) {

@@ -3,12 +3,12 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Volume } from "../../../api/core/volume/schema.ts";
-import type { Clock } from "../../../std/time/clock.ts";
 import type { Logger } from "../../../std/log/logger.ts";
-import { parseUnits } from "../../pods/resources/quantities.ts";
-import type { Termination } from "../../pods/worker/pod-termination.ts";
+import type { Clock } from "../../../std/time/clock.ts";
 import type { PodEventRecorder } from "../../pods/pod-events.ts";
 import { isCritical, isTerminal, podFullName } from "../../pods/pod-fields.ts";
+import { parseUnits } from "../../pods/resources/quantities.ts";
+import type { Termination } from "../../pods/worker/pod-termination.ts";
 import type { VolumeManager } from "../volume-manager.ts";
 
 export interface LimitedPod {

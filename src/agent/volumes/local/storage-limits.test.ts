@@ -1,6 +1,6 @@
 import t from "tap";
 import type { Pod } from "../../../api/core/pod/schema.ts";
-import { type StorageLimitOptions, findStorageExcess } from "./storage-limits.ts";
+import { findStorageExcess, type StorageLimitOptions } from "./storage-limits.ts";
 
 const mebi = 2 ** 20;
 

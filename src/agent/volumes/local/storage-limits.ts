@@ -1,11 +1,11 @@
-/** What pods put on the node's disk outside volumes of their own, held against their limits of ephemeral-storage. */
+/** Compares the ephemeral storage that pods use with their limits. */
 import { join } from "node:path";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Volume } from "../../../api/core/volume/schema.ts";
-import { parseUnits } from "../../pods/resources/quantities.ts";
 import { type Directories, podLogDir } from "../../pods/directories.ts";
-import { getPodResource } from "../../pods/resources/pod-resources.ts";
 import { allContainers, appContainers, podUid } from "../../pods/pod-fields.ts";
+import { getPodResource } from "../../pods/resources/pod-resources.ts";
+import { parseUnits } from "../../pods/resources/quantities.ts";
 import { labels } from "../../runtime/observation.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { VolumeManager } from "../volume-manager.ts";
@@ -21,7 +21,7 @@ export interface StorageLimitOptions {
 const NAME = "ephemeral-storage";
 
 /**
- * Kubernetes' text, its last space included, for a pod that has more than it may. Pods without a limit are not
+ * Kubernetes' eviction message, with its trailing space, for a pod that exceeds its limits. Pods without a limit are not
  * measured.
  */
 export async function findStorageExcess(options: StorageLimitOptions, pod: Pod): Promise<string | undefined> {
@@ -46,7 +46,7 @@ export async function findStorageExcess(options: StorageLimitOptions, pod: Pod):
   return over && `Container ${over.name} exceeded its local ephemeral storage limit "${limitOf(over.resources)}". `;
 }
 
-/** By container: what it wrote over its image, and its logs. */
+/** Bytes of the writable layer and logs, by container. */
 async function measureContainers(options: StorageLimitOptions, pod: Pod): Promise<ReadonlyMap<string, number>> {
   const filter = { labelSelector: { [labels.podUid]: podUid(pod) } };
   const { stats = [] } = await options.runtime.listContainerStats({ filter });
@@ -62,12 +62,12 @@ async function measureContainers(options: StorageLimitOptions, pod: Pod): Promis
   return used;
 }
 
-/** On the node's disk, and not somebody else's. */
+/** Whether the volume is on the node's disk. */
 function isLocal({ emptyDir, configMap, downwardAPI }: Volume): boolean {
   return (emptyDir !== undefined && !emptyDir.medium) || configMap !== undefined || downwardAPI !== undefined;
 }
 
-/** 0 for one that is not there: not made yet, or gone already. */
+/** 0 for a volume that does not exist yet or any more. */
 function measureVolume({ volumes, usage }: StorageLimitOptions, pod: Pod, volume: Volume): Promise<number> {
   return usage(volumes.path(pod, volume)).catch(() => 0);
 }

@@ -9,7 +9,7 @@ import type {
   ServiceAccountTokenProjection,
   VolumeProjection,
 } from "../../../api/core/volume/schema.ts";
-import { resolveFieldRef, type NodeInfo, resolveResourceFieldRef } from "../../pods/environment/downward-api.ts";
+import { type NodeInfo, resolveFieldRef, resolveResourceFieldRef } from "../../pods/environment/downward-api.ts";
 import { appContainers, initContainers, podNamespace } from "../../pods/pod-fields.ts";
 import { type FileContent, validatePath } from "./atomic-writer.ts";
 
