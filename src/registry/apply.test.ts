@@ -123,8 +123,8 @@ t.test("apply() takes what is there for somebody's when nobody kept book", async
 t.test("apply() to a subresource manages its part alone, and creates nothing", async (t) => {
   await using f = fixture();
   const pods = f.registries.of(podKind);
-  const part = podKind.subresources.find(({ name }) => name === "status")?.strategy;
-  const options = { force: false, fieldManager: "agent", subresource: "status", part };
+  const subresourceStrategy = podKind.subresources.find(({ name }) => name === "status")?.strategy;
+  const options = { force: false, fieldManager: "agent", subresource: "status", subresourceStrategy };
   const spec = { containers: [{ name: "c", image: "i" }] };
   const configuration = { apiVersion: "v1", kind: "Pod", metadata: { name: "p" }, spec, status: { phase: "Running" } };
   t.equal((await refusal(apply(pods, f.scope(), "p", configuration, options))).code, 404);

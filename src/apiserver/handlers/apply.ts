@@ -26,8 +26,13 @@ export function applyObject(part?: SubresourceStrategy): ResourceHandler {
     const answering = answeringOf(target, context, "object");
     const sent = await readApply(context);
     const admission = admissionOf(target, context, params, sent.options);
-    const confirm = settings.confirm(kind, params.name ?? "");
-    const options = { ...sent.options, admission, confirm, part, mayCreate: () => settings.mayCreate(context) };
+    const options: ApplyOptions = {
+      ...sent.options,
+      admission,
+      checkEscalation: settings.confirm(kind, params.name ?? ""),
+      subresourceStrategy: part,
+      authorizeCreate: () => settings.mayCreate(context),
+    };
     const scope = scopeOf(target, context, params);
     const { object, created } = await apply(target.registry, scope, params.name ?? "", sent.configuration, options);
     return writtenResponse(created ? 201 : 200, kind, object, answering);
@@ -48,8 +53,8 @@ export async function readApply(context: RequestContext): Promise<SentApply> {
   const warn = (texts: readonly string[]): void => {
     context.warnings.push(...texts);
   };
-  const checked = (): void => reportDuplicates(duplicates, fieldValidation, context);
-  const options = { dryRun, force, warn, ...writerOf(context, fieldManager), fieldManager, checked };
+  const onMerged = (): void => reportDuplicates(duplicates, fieldValidation, context);
+  const options = { dryRun, force, warn, ...writerOf(context, fieldManager), fieldManager, onMerged };
   return { configuration: value, options };
 }
 

@@ -57,12 +57,11 @@ export function updateObject(part?: SubresourceStrategy): ResourceHandler {
     const answering = answeringOf(target, context, "object");
     const { object: sent, dryRun, fieldManager } = await readObject(context, expectedOf(target), "UpdateOptions");
     const warn = warningsTo(context);
-    const mayCreate = () => target.settings.mayCreate(context);
-    const options = {
+    const options: WriteOptions = {
       dryRun,
-      part,
+      subresourceStrategy: part,
       warn,
-      mayCreate,
+      authorizeCreate: () => target.settings.mayCreate(context),
       ...writerOf(context, fieldManager),
       ...asked(target, context, params, dryRun),
     };

@@ -71,7 +71,7 @@ t.test("update() merges what one manager does in one version through one subreso
   const pods = f.registries.of(podKind);
   const spec = { containers: [{ name: "c", image: "one" }] };
   await create(pods, f.scope(), { metadata: { name: "p" }, spec }, { fieldManager: "agent" });
-  const by = { fieldManager: "agent", subresource: "status", part: podStatus };
+  const by = { fieldManager: "agent", subresource: "status", subresourceStrategy: podStatus };
   const running = { metadata: { name: "p" }, spec, status: { phase: "Running" as const } };
   await update(pods, f.scope(), "p", running, by);
   const { object } = await update(
