@@ -3,7 +3,7 @@ import type { Subresource } from "../../api/kind.ts";
 import { badRequest } from "../../api/status.ts";
 import { membersOf } from "../../schema/members.ts";
 import type { ObjectSchema, Schema } from "../../schema/schema.ts";
-import { connectOptions } from "../openapi/subresources.ts";
+import { connectOptions } from "../openapi/subresource-schemas.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { admissionOf } from "./admission.ts";
 import type { ResourceHandler } from "./target.ts";

@@ -9,9 +9,9 @@ import { bytesResponse } from "../../http/respond.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { spellings } from "../handlers/routes.ts";
 import { OpenApiDocument } from "./document.ts";
-import { encodeGnostic } from "./gnostic.ts";
+import { encodeGnostic } from "./gnostic-v2.ts";
 import { encodeGnosticV3 } from "./gnostic-v3.ts";
-import { contextOf } from "./markers.ts";
+import { contextOf } from "./openapi-context.ts";
 
 /** For as long a document with its hash in the URL may be kept. */
 const YEAR_MS = 365 * 24 * 60 * 60 * 1000;

@@ -20,7 +20,7 @@ import {
   queryOf,
   updateParameters,
 } from "./parameters.ts";
-import { connectOptions, subresourceSchema } from "./subresources.ts";
+import { connectOptions, subresourceSchema } from "./subresource-schemas.ts";
 
 export type Method = "delete" | "get" | "head" | "options" | "patch" | "post" | "put";
 
