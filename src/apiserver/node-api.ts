@@ -37,7 +37,7 @@ import type { ResourceHandler, ResourceSettings } from "./handlers/target.ts";
 import { pageNotFound } from "./health/health.ts";
 import { OpenApi } from "./openapi/openapi.ts";
 import type { AgentConnections } from "./proxy/agent-connections.ts";
-import { podLog } from "./proxy/pod-log.ts";
+import { createPodLogHandler } from "./proxy/pod-log.ts";
 import { applyFilters, type RequestFilter, type RequestHandler, withUser } from "./request/request-context.ts";
 import { methodNotAllowed, noSuchResource } from "./responses/status-response.ts";
 
@@ -120,7 +120,7 @@ export function createNodeApi(options: NodeApiOptions): NodeApi {
   const router = new Router<Route>();
   addResourceRoutes(router, scheme, registries, settings, {
     aliases: true,
-    extra: extraHandlers(podLog(registryOf(nodeKind), agent)),
+    extra: extraHandlers(createPodLogHandler(registryOf(nodeKind), agent)),
   });
   const respond = createRequestHandler(router, addNonResourceRoutes(router, options));
   const { objects } = registryOf(eventKind);

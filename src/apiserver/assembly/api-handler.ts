@@ -17,9 +17,9 @@ import { tokenHandler } from "../handlers/token-request.ts";
 import { type ComponentChecks, componentStatuses } from "../health/component-statuses.ts";
 import type { Readiness } from "../health/readiness.ts";
 import { AgentConnections } from "../proxy/agent-connections.ts";
-import { connectHandlers } from "../proxy/connect.ts";
+import { createConnectHandlers } from "../proxy/connect.ts";
 import { RequestForwarder } from "../proxy/forward.ts";
-import { podLog } from "../proxy/pod-log.ts";
+import { createPodLogHandler } from "../proxy/pod-log.ts";
 import type { RequestHandler } from "../request/request-context.ts";
 import type { AccessControl } from "./access-control.ts";
 import { createRouter, type RouterOptions } from "./router.ts";
@@ -83,8 +83,8 @@ async function createExtraHandlers(
     bindPod: bindPod(registries.of(podKind)),
     evictPod: evictPod(registries.of(podDisruptionBudgetKind)),
     requestToken: tokenHandler(registries, tokenRequestSettings(config, identities), config.groupAliases),
-    connect: connectHandlers({ registries, agents, forwarding, random }),
-    podLog: podLog(registries.of(nodeKind), agents),
+    connect: createConnectHandlers({ registries, agents, forwarder: forwarding, random }),
+    podLog: createPodLogHandler(registries.of(nodeKind), agents),
     componentStatuses: componentStatuses(componentStatusChecks(readiness, config.embeddedControllers)),
     reviews: createReviewHandlers({
       reviewToken: identities.reviewToken,

@@ -14,7 +14,7 @@ import type { EndpointReconcilerOptions } from "../control-plane/endpoint-reconc
 import { SECURE_PORT, startServiceAllocation } from "../control-plane/kubernetes-service.ts";
 import { ensureNodeBootstrap } from "../control-plane/node-bootstrap.ts";
 import { serveDefinitions } from "../custom-resources/definition-controller.ts";
-import { registerLocalApis } from "../discovery/local-api-services.ts";
+import { registerLocalApiServices } from "../discovery/local-api-services.ts";
 import { isUnspecifiedAddress } from "../serving/secure-serving.ts";
 import { servingCa } from "../serving/serving-ca.ts";
 import type { AccessControl } from "./access-control.ts";
@@ -88,7 +88,7 @@ async function startRequiredControllers(
   });
   stopped.push(own.ended);
   readiness.markDone("services");
-  await registerLocalApis(registries, config.groupAliases, stopping);
+  await registerLocalApiServices(registries, config.groupAliases, stopping);
   readiness.markDone("apis");
   metrics.startStorageMetrics(registries);
 }

@@ -13,7 +13,7 @@ import { ProxyClientCertificate } from "../admission/proxy-client-certificate.ts
 import type { ApiServerConfig } from "../config/config.ts";
 import { conversionDeps } from "../custom-resources/conversion/conversion-deps.ts";
 import { CustomResources } from "../custom-resources/custom-resources.ts";
-import { type ServedApis, servedApis } from "../discovery/api-enablement.ts";
+import { type ServedApis, selectServedApis } from "../discovery/api-enablement.ts";
 import { Readiness } from "../health/readiness.ts";
 import { ServerMetrics } from "../metrics/server-metrics.ts";
 
@@ -56,7 +56,7 @@ export async function createServerBase(
   const { clock, log, random = systemRandom } = deps;
   const { resources: stack, stopping } = life;
   const { storage } = config;
-  const apis = servedApis(config.apis);
+  const apis = selectServedApis(config.apis);
   for (const warning of apis.warnings) log.warn(warning);
   const metrics = stack.use(await ServerMetrics.create(config, clock, log.child("metrics")));
   const openedStore = stack.use(deps.store ?? (await openStore({ ...storage, clock, log: log.child("store") })));

@@ -8,7 +8,7 @@ import { remove } from "../../registry/delete.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Scope } from "../../registry/scope.ts";
 import { ignoreConflict } from "../control-plane/ensure.ts";
-import { MANAGED } from "../discovery/local-api-services.ts";
+import { AUTOMANAGED_LABEL } from "../discovery/local-api-services.ts";
 import { spellings } from "../handlers/routes.ts";
 
 const KEPT = "true";
@@ -33,7 +33,7 @@ export async function registerCustomApis(
   }
   for (const { metadata } of existing) {
     const { name = "", labels } = metadata ?? {};
-    if (labels?.[MANAGED] === KEPT && !wanted.has(name)) await ignoreConflict(remove(registry, scope, name));
+    if (labels?.[AUTOMANAGED_LABEL] === KEPT && !wanted.has(name)) await ignoreConflict(remove(registry, scope, name));
   }
 }
 
@@ -44,7 +44,7 @@ function customApis({ scheme }: Registries, aliases: boolean): ReadonlyMap<strin
     for (const group of spellings(own, aliases)) {
       const name = `${version}.${group}`;
       const spec = { group, version, ...PRIORITIES };
-      apis.set(name, { metadata: { name, labels: { [MANAGED]: KEPT } }, spec });
+      apis.set(name, { metadata: { name, labels: { [AUTOMANAGED_LABEL]: KEPT } }, spec });
     }
   }
   return apis;

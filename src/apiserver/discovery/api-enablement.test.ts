@@ -2,7 +2,7 @@ import t from "tap";
 import type { Kind } from "../../api/kind.ts";
 import { testServer } from "../../testing/apiserver/server-fixture.ts";
 import { defaultConfig } from "../config/default-config.ts";
-import { type ApisConfig, servedApis } from "./api-enablement.ts";
+import { type ApisConfig, selectServedApis } from "./api-enablement.ts";
 
 const config = (runtimeConfig: ApisConfig["runtimeConfig"], more: Partial<ApisConfig> = {}): ApisConfig => ({
   ...defaultConfig.apis,
@@ -12,7 +12,7 @@ const config = (runtimeConfig: ApisConfig["runtimeConfig"], more: Partial<ApisCo
 const names = (kinds: readonly Kind[]): readonly string[] =>
   kinds.map(({ group, version, plural }) => `${group}/${version}/${plural}`);
 const served = (runtimeConfig: ApisConfig["runtimeConfig"], more?: Partial<ApisConfig>): readonly string[] =>
-  names(servedApis(config(runtimeConfig, more)).kinds);
+  names(selectServedApis(config(runtimeConfig, more)).kinds);
 
 const CIDRS = "networking.svc.io/v1/servicecidrs";
 const BETA_CIDRS = "networking.svc.io/v1beta1/servicecidrs";
@@ -55,7 +55,7 @@ t.test("servedApis() refuses what nobody can serve", async (t) => {
   ];
   for (const [key, value, message] of cases) t.throws(() => served({ [key]: value }), message);
   t.doesNotThrow(() => served({ "resource.k8s.io/v1beta1": "false" }), "it is off");
-  t.match(servedApis(config({ "api/legacy": "true" })).warnings, [/deprecated/]);
+  t.match(selectServedApis(config({ "api/legacy": "true" })).warnings, [/deprecated/]);
 });
 
 t.test("servedApis() knows what an earlier release did not have", async (t) => {

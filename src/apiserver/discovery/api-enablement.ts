@@ -32,14 +32,14 @@ const STAGES: readonly (readonly [key: string, version: RegExp])[] = [
   ["api/beta", /^v\d+beta\d+$/],
   ["api/alpha", /^v\d+alpha\d+$/],
 ];
-const LEGACY = "api/legacy";
+const LEGACY_KEY = "api/legacy";
 
 /** Throws with one sentence, naming the entry, for a `--runtime-config` that cannot be honoured. */
-export function servedApis(config: ApisConfig): ServedApis {
+export function selectServedApis(config: ApisConfig): ServedApis {
   const all = [...builtinKinds, ...betaKinds];
-  const entries = entriesOf(config.runtimeConfig, all);
+  const entries = parseEntries(config.runtimeConfig, all);
   const served = new Set<Kind>(builtinKinds);
-  const set = (kinds: readonly Kind[], on: boolean): void => {
+  const enable = (kinds: readonly Kind[], on: boolean): void => {
     for (const kind of kinds)
       if (on) served.add(kind);
       else served.delete(kind);
@@ -47,26 +47,26 @@ export function servedApis(config: ApisConfig): ServedApis {
   for (const [key, version] of STAGES) {
     const value = config.runtimeConfig[key];
     if (value !== undefined)
-      set(
+      enable(
         all.filter((kind) => version.test(kind.version)),
         value === "true",
       );
   }
-  for (const entry of entries) if (entry.resource === undefined || entry.on) set(versionOf(entry, all), entry.on);
-  for (const entry of entries) if (entry.resource !== undefined) set(resourceOf(entry, all), entry.on);
+  for (const entry of entries) if (entry.resource === undefined || entry.on) enable(kindsOfVersion(entry, all), entry.on);
+  for (const entry of entries) if (entry.resource !== undefined) enable(kindsOfResource(entry, all), entry.on);
   checkEmulation(config, entries, all);
-  const asked = new Set(entries.filter(({ on }) => on).flatMap((entry) => resourceOf(entry, all)));
-  const isThere = (kind: Kind): boolean => {
-    if (!isLater(kind, config.emulatedVersion)) return true;
-    if (config.runtimeConfigForwardCompatible && asked.has(kind)) return true;
+  const requested = new Set(entries.filter(({ on }) => on).flatMap((entry) => kindsOfResource(entry, all)));
+  const isInEmulatedVersion = (kind: Kind): boolean => {
+    if (!isIntroducedAfter(kind, config.emulatedVersion)) return true;
+    if (config.runtimeConfigForwardCompatible && requested.has(kind)) return true;
     return config.forwardCompatible && betaKinds.some((beta) => served.has(beta) && isSameResource(beta, kind));
   };
-  const kinds = all.filter((kind) => served.has(kind) && isThere(kind));
+  const kinds = all.filter((kind) => served.has(kind) && isInEmulatedVersion(kind));
   if (kinds.length === 0) throw new Error("Cannot use --runtime-config: it leaves no API to be served");
-  return { kinds, warnings: warningsOf(config) };
+  return { kinds, warnings: warnings(config) };
 }
 
-interface Entry {
+interface RuntimeConfigEntry {
   readonly text: string;
   readonly group: string;
   readonly version: string;
@@ -75,40 +75,40 @@ interface Entry {
   readonly on: boolean;
 }
 
-function entriesOf(runtimeConfig: ApisConfig["runtimeConfig"], all: readonly Kind[]): readonly Entry[] {
-  const stages = new Set([LEGACY, ...STAGES.map(([key]) => key)]);
+function parseEntries(runtimeConfig: ApisConfig["runtimeConfig"], all: readonly Kind[]): readonly RuntimeConfigEntry[] {
+  const stages = new Set([LEGACY_KEY, ...STAGES.map(([key]) => key)]);
   return Object.entries(runtimeConfig)
     .filter(([key]) => !stages.has(key))
-    .map(([key, value]) => entryOf(key, value === "true", all));
+    .map(([key, value]) => parseEntry(key, value === "true", all));
 }
 
-function entryOf(key: string, on: boolean, all: readonly Kind[]): Entry {
+function parseEntry(key: string, on: boolean, all: readonly Kind[]): RuntimeConfigEntry {
   const text = `${key}=${on}`;
   const parts = key.split("/");
   // The core group has no name: `v1`, `v1/pods`.
   const core = /^v\d/.test(parts[0] ?? "");
   const [group = "", version = "", resource] = core ? ["", ...parts] : parts;
-  const entry: Entry = { text, group: svcGroup(group), version, resource, on };
-  const refused = (why: string) => new Error(`Cannot use --runtime-config=${text}: ${why}`);
+  const entry: RuntimeConfigEntry = { text, group: svcGroup(group), version, resource, on };
+  const error = (why: string) => new Error(`Cannot use --runtime-config=${text}: ${why}`);
   if (!isKubernetesApi(group) && !all.some((kind) => kind.group === entry.group)) {
-    throw refused(`there is no API group ${JSON.stringify(group)}`);
+    throw error(`there is no API group ${JSON.stringify(group)}`);
   }
-  const kinds = versionOf(entry, all);
+  const kinds = kindsOfVersion(entry, all);
   if (kinds.length === 0) {
-    if (!isKubernetesApi(group, version)) throw refused(`group ${JSON.stringify(group)} has no version ${version}`);
-    if (on) throw refused("this build does not have that version");
-  } else if (resource !== undefined && resourceOf(entry, all).length === 0) {
-    throw refused(`${key.slice(0, -resource.length - 1)} has no resource ${resource}`);
+    if (!isKubernetesApi(group, version)) throw error(`group ${JSON.stringify(group)} has no version ${version}`);
+    if (on) throw error("this build does not have that version");
+  } else if (resource !== undefined && kindsOfResource(entry, all).length === 0) {
+    throw error(`${key.slice(0, -resource.length - 1)} has no resource ${resource}`);
   }
   return entry;
 }
 
-function versionOf({ group, version }: Entry, all: readonly Kind[]): readonly Kind[] {
+function kindsOfVersion({ group, version }: RuntimeConfigEntry, all: readonly Kind[]): readonly Kind[] {
   return all.filter((kind) => kind.group === group && kind.version === version);
 }
 
-function resourceOf(entry: Entry, all: readonly Kind[]): readonly Kind[] {
-  return versionOf(entry, all).filter((kind) => kind.plural === entry.resource);
+function kindsOfResource(entry: RuntimeConfigEntry, all: readonly Kind[]): readonly Kind[] {
+  return kindsOfVersion(entry, all).filter((kind) => kind.plural === entry.resource);
 }
 
 function isSameResource(a: Kind, b: Kind): boolean {
@@ -116,13 +116,13 @@ function isSameResource(a: Kind, b: Kind): boolean {
 }
 
 /** A version that came with a later release cannot be asked for by mistake. */
-function checkEmulation(config: ApisConfig, entries: readonly Entry[], all: readonly Kind[]): void {
+function checkEmulation(config: ApisConfig, entries: readonly RuntimeConfigEntry[], all: readonly Kind[]): void {
   if (config.runtimeConfigForwardCompatible) return;
   for (const entry of entries) {
     if (!entry.on) continue;
-    const named = entry.resource === undefined ? versionOf(entry, all) : resourceOf(entry, all);
-    const later = named.filter((kind) => isLater(kind, config.emulatedVersion));
-    if (later.length === 0 || later.length < named.length) continue;
+    const kindsOfEntry = entry.resource === undefined ? kindsOfVersion(entry, all) : kindsOfResource(entry, all);
+    const later = kindsOfEntry.filter((kind) => isIntroducedAfter(kind, config.emulatedVersion));
+    if (later.length === 0 || later.length < kindsOfEntry.length) continue;
     throw new Error(
       `Cannot use --runtime-config=${entry.text} with --emulated-version=${config.emulatedVersion}: it came with ` +
         `${later[0]?.since}; --runtime-config-emulation-forward-compatible=true allows it`,
@@ -130,7 +130,7 @@ function checkEmulation(config: ApisConfig, entries: readonly Entry[], all: read
   }
 }
 
-function isLater({ since }: Kind, emulatedVersion: string): boolean {
+function isIntroducedAfter({ since }: Kind, emulatedVersion: string): boolean {
   return since !== undefined && minorOf(since) > minorOf(emulatedVersion);
 }
 
@@ -138,9 +138,9 @@ function minorOf(version: string): number {
   return Number(version.split(".")[1]);
 }
 
-function warningsOf({ runtimeConfig }: ApisConfig): readonly string[] {
+function warnings({ runtimeConfig }: ApisConfig): readonly string[] {
   return [
-    ...(runtimeConfig[LEGACY] === undefined
+    ...(runtimeConfig[LEGACY_KEY] === undefined
       ? []
       : ["--runtime-config: api/legacy is deprecated and switches nothing any more"]),
     ...(runtimeConfig["api/alpha"] === "true"

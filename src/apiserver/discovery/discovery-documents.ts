@@ -10,32 +10,32 @@ import type { ObjectSchema } from "../../schema/schema.ts";
 import { encodeYaml } from "../../schema/yaml/yaml.ts";
 
 /** Made once; the forms that few ask for when they are asked for. */
-export interface Document {
+export interface DiscoveryDocument {
   readonly json: Buffer;
   readonly yaml: () => Buffer;
   readonly protobuf: (magic: Magic) => Uint8Array;
 }
 
-export interface Described {
+export interface DiscoveryObject {
   readonly kind: "APIVersions" | "APIGroup" | "APIGroupList" | "APIResourceList" | "APIGroupDiscoveryList";
   /** Kubernetes leaves it out of one of them. */
   readonly apiVersion?: string;
   readonly [member: string]: unknown;
 }
 
-export function documentOf(value: Described): Document {
+export function createDocument(value: DiscoveryObject): DiscoveryDocument {
   return {
     json: Buffer.from(`${JSON.stringify(value)}\n`),
     yaml: () => Buffer.from(encodeYaml(value)),
     protobuf: (magic) => {
       const { kind, apiVersion = "v1" } = value;
-      return encodeEnvelope(magic, { kind, apiVersion }, encodeProtobuf(MESSAGES[kind], wireForm(value)));
+      return encodeEnvelope(magic, { kind, apiVersion }, encodeProtobuf(MESSAGES[kind], toProtobufShape(value)));
     },
   };
 }
 
 /** In protobuf the verbs of a resource are a message of their own. */
-function wireForm(value: Described): object {
+function toProtobufShape(value: DiscoveryObject): object {
   if (value.kind !== "APIResourceList") return value;
   const resources = value.resources as readonly { readonly verbs: readonly string[] }[];
   return { ...value, resources: resources.map((resource) => ({ ...resource, verbs: { items: resource.verbs } })) };
@@ -89,7 +89,7 @@ const groupDiscovery = message("apidiscovery/v2.APIGroupDiscovery", {
   versions: optional(2, list(versionDiscovery)),
 });
 
-const MESSAGES: Readonly<Record<Described["kind"], ObjectSchema>> = {
+const MESSAGES: Readonly<Record<DiscoveryObject["kind"], ObjectSchema>> = {
   APIVersions: apiVersions,
   APIGroup: apiGroup,
   APIGroupList: apiGroupList,

@@ -9,7 +9,7 @@ import { bytesResponse } from "../../http/respond.ts";
 import { spellings } from "../handlers/routes.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { formNotAcceptable, isPretty, notAcceptable } from "../responses/status-response.ts";
-import { type Described, type Document, documentOf } from "./discovery-documents.ts";
+import { type DiscoveryObject, type DiscoveryDocument, createDocument } from "./discovery-documents.ts";
 
 interface ServedVersion {
   readonly group: string;
@@ -19,8 +19,8 @@ interface ServedVersion {
   readonly aliases: boolean;
 }
 
-interface Aggregated {
-  readonly document: Document;
+interface AggregatedDocument {
+  readonly document: DiscoveryDocument;
   readonly etag: string;
 }
 
@@ -34,7 +34,7 @@ type Offer = (typeof OFFERS)[number];
 
 const YAML = "application/yaml";
 /** What refusals name: the project's own spelling of protobuf is served and not advertised. */
-const ANSWERS = OFFERS.slice(0, 3).map((offer) => offer.mediaType);
+const ADVERTISED_TYPES = OFFERS.slice(0, 3).map((offer) => offer.mediaType);
 const AGGREGATED = "g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 /** Made when first asked for, and again when the kinds have changed. */
@@ -42,7 +42,7 @@ export class Discovery {
   readonly #scheme: Scheme;
   readonly #aliases: boolean;
   readonly #address: () => string;
-  #pages: { readonly changes: number; readonly pages: Pages } | undefined;
+  #cached: { readonly changes: number; readonly pages: DiscoveryDocuments } | undefined;
 
   /** `address` is where clients are told that the server is: `10.0.0.1:6443`. */
   constructor(scheme: Scheme, aliases: boolean, address: () => string) {
@@ -65,27 +65,27 @@ export class Discovery {
     return this.#current().answer(path, context);
   }
 
-  #current(): Pages {
+  #current(): DiscoveryDocuments {
     const { changeCount: changes } = this.#scheme;
-    if (this.#pages?.changes !== changes) {
-      this.#pages = { changes, pages: new Pages(this.#scheme, this.#aliases, this.#address) };
+    if (this.#cached?.changes !== changes) {
+      this.#cached = { changes, pages: new DiscoveryDocuments(this.#scheme, this.#aliases, this.#address) };
     }
-    return this.#pages.pages;
+    return this.#cached.pages;
   }
 }
 
-class Pages {
+class DiscoveryDocuments {
   readonly #versions: readonly ServedVersion[];
-  readonly #documents = new Map<string, Document>();
-  readonly #aggregated = new Map<string, Aggregated>();
+  readonly #documents = new Map<string, DiscoveryDocument>();
+  readonly #aggregated = new Map<string, AggregatedDocument>();
   readonly #address: () => string;
 
   constructor(scheme: Scheme, aliases: boolean, address: () => string) {
-    this.#versions = versionsOf(scheme, aliases);
+    this.#versions = servedVersions(scheme, aliases);
     const groups = this.#groups();
-    this.#put("/apis", { kind: "APIGroupList", apiVersion: "v1", groups });
-    for (const group of groups) this.#put(`/apis/${group.name}`, { kind: "APIGroup", apiVersion: "v1", ...group });
-    for (const served of this.#versions) this.#put(pathOf(served), resourceList(served));
+    this.addDocument("/apis", { kind: "APIGroupList", apiVersion: "v1", groups });
+    for (const group of groups) this.addDocument(`/apis/${group.name}`, { kind: "APIGroup", apiVersion: "v1", ...group });
+    for (const served of this.#versions) this.addDocument(versionPath(served), resourceList(served));
     this.#aggregate("/api", (group) => group === "");
     this.#aggregate("/apis", (group) => group !== "");
     this.#address = address;
@@ -102,21 +102,21 @@ class Pages {
   answer(path: string, context: RequestContext): HttpResponse {
     const { accept, "if-none-match": ifNoneMatch } = context.request.headers;
     const aggregated = this.#aggregated.get(path);
-    const chosen = negotiate(accept, OFFERS, (offer, params) => {
+    const match = negotiate(accept, OFFERS, (offer, params) => {
       if (params.as === undefined) return true;
       return aggregated !== undefined && offer.mediaType !== YAML && isAggregated(params);
     });
-    if (chosen === undefined) {
-      const form = negotiate(accept, OFFERS, () => true) !== undefined;
-      throw form ? formNotAcceptable(ANSWERS) : notAcceptable(ANSWERS);
+    if (match === undefined) {
+      const hasMediaType = negotiate(accept, OFFERS, () => true) !== undefined;
+      throw hasMediaType ? formNotAcceptable(ADVERTISED_TYPES) : notAcceptable(ADVERTISED_TYPES);
     }
-    if (aggregated !== undefined && chosen.params.as !== undefined) {
-      return fresh(aggregated, chosen.offer, ifNoneMatch);
+    if (aggregated !== undefined && match.params.as !== undefined) {
+      return respondAggregated(aggregated, match.offer, ifNoneMatch);
     }
-    const document = path === "/api" ? documentOf(this.#versionsDocument()) : this.#documents.get(path);
+    const document = path === "/api" ? createDocument(this.#versionsDocument()) : this.#documents.get(path);
     if (document === undefined) throw new Error(`Cannot answer discovery of ${path}: it is not served`);
-    const body = bodyOf(document, chosen.offer);
-    const { mediaType } = chosen.offer;
+    const body = encodeDocument(document, match.offer);
+    const { mediaType } = match.offer;
     if (mediaType !== "application/json" || !isPretty(context)) return bytesResponse(200, mediaType, body);
     return bytesResponse(
       200,
@@ -125,7 +125,7 @@ class Pages {
     );
   }
 
-  #versionsDocument(): Described {
+  #versionsDocument(): DiscoveryObject {
     const versions = this.#versions.filter(({ group }) => group === "").map(({ version }) => version);
     const serverAddressByClientCIDRs = [{ clientCIDR: "0.0.0.0/0", serverAddress: this.#address() }];
     return { kind: "APIVersions", versions, serverAddressByClientCIDRs };
@@ -142,13 +142,13 @@ class Pages {
   }
 
   /** Whether the group is announced in another spelling as well, and before this one. */
-  #isSecondSpelling(name: string): boolean {
+  #isAliasOfKubernetesGroup(name: string): boolean {
     const other = kubernetesGroup(name);
     return other !== name && this.#versions.some(({ group }) => group === other);
   }
 
-  #put(path: string, value: Described): void {
-    this.#documents.set(path, documentOf(value));
+  addDocument(path: string, value: DiscoveryObject): void {
+    this.#documents.set(path, createDocument(value));
   }
 
   #aggregate(path: string, belongs: (group: string) => boolean): void {
@@ -157,10 +157,10 @@ class Pages {
       metadata: { ...(name === "" ? {} : { name }), creationTimestamp: null },
       versions: this.#versions
         .filter(({ group }) => group === name)
-        .map((served) => aggregatedVersion(served, this.#isSecondSpelling(name))),
+        .map((served) => aggregatedVersion(served, this.#isAliasOfKubernetesGroup(name))),
     }));
     const apiVersion = "apidiscovery.k8s.io/v2";
-    const document = documentOf({ kind: "APIGroupDiscoveryList", apiVersion, metadata: {}, items });
+    const document = createDocument({ kind: "APIGroupDiscoveryList", apiVersion, metadata: {}, items });
     const etag = `"${createHash("sha512").update(document.json).digest("hex").toUpperCase()}"`;
     this.#aggregated.set(path, { document, etag });
   }
@@ -170,18 +170,18 @@ function isAggregated({ as, g, v }: Readonly<Record<string, string>>): boolean {
   return as === "APIGroupDiscoveryList" && kubernetesGroup(g ?? "") === "apidiscovery.k8s.io" && v === "v2";
 }
 
-function fresh({ document, etag }: Aggregated, offer: Offer, ifNoneMatch: string | undefined): HttpResponse {
+function respondAggregated({ document, etag }: AggregatedDocument, offer: Offer, ifNoneMatch: string | undefined): HttpResponse {
   const headers = { etag, "cache-control": "public", vary: "Accept" };
   if (ifNoneMatch === etag) return { status: 304, headers, body: new Uint8Array() };
-  return bytesResponse(200, `${offer.mediaType};${AGGREGATED}`, bodyOf(document, offer), headers);
+  return bytesResponse(200, `${offer.mediaType};${AGGREGATED}`, encodeDocument(document, offer), headers);
 }
 
-function bodyOf(document: Document, { mediaType, magic }: Offer): Uint8Array {
+function encodeDocument(document: DiscoveryDocument, { mediaType, magic }: Offer): Uint8Array {
   if (mediaType === "application/json") return document.json;
   return mediaType === YAML ? document.yaml() : document.protobuf(magic);
 }
 
-function versionsOf(scheme: Scheme, aliases: boolean): readonly ServedVersion[] {
+function servedVersions(scheme: Scheme, aliases: boolean): readonly ServedVersion[] {
   const versions = new Map<string, ServedVersion & { kinds: Kind[] }>();
   for (const kind of scheme.kinds()) {
     // Kubernetes' spelling first: clients that know its groups by name do more for them than for strange ones.
@@ -198,13 +198,13 @@ function versionsOf(scheme: Scheme, aliases: boolean): readonly ServedVersion[] 
   return [...versions.values()];
 }
 
-function pathOf({ group, version }: ServedVersion): string {
+function versionPath({ group, version }: ServedVersion): string {
   return group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
 }
 
-function resourceList({ group, version, kinds, aliases }: ServedVersion): Described {
+function resourceList({ group, version, kinds, aliases }: ServedVersion): DiscoveryObject {
   const listed = (some: readonly Kind[]) =>
-    some.flatMap((kind) => [resourceOf(kind, group), ...subresourcesOf(kind, aliases)]);
+    some.flatMap((kind) => [apiResource(kind, group), ...apiSubresources(kind, aliases)]);
   const resources = listed(kinds.filter(({ custom }) => custom !== true));
   resources.sort((a, b) => (a.name < b.name ? -1 : 1));
   resources.push(...listed(kinds.filter(({ custom }) => custom === true)));
@@ -213,13 +213,13 @@ function resourceList({ group, version, kinds, aliases }: ServedVersion): Descri
   return { kind: "APIResourceList", ...own, groupVersion: formatApiVersion(group, version), resources };
 }
 
-function resourceOf(kind: Kind, group: string) {
+function apiResource(kind: Kind, group: string) {
   return {
     name: kind.plural,
     singularName: kind.singular,
     namespaced: kind.namespaced,
     kind: kind.kind,
-    verbs: verbsOf(kind),
+    verbs: discoveryVerbs(kind),
     ...(kind.shortNames.length === 0 ? {} : { shortNames: kind.shortNames }),
     ...(kind.categories.length === 0 ? {} : { categories: kind.categories }),
     ...(!isPersisted(kind) ? {} : { storageVersionHash: storageVersionHash(kind, group) }),
@@ -227,26 +227,26 @@ function resourceOf(kind: Kind, group: string) {
 }
 
 /** In the order in which Kubernetes tells them. */
-function verbsOf({ custom, verbs }: Kind): string[] {
+function discoveryVerbs({ custom, verbs }: Kind): string[] {
   if (custom !== true) return [...verbs].sort();
   return ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 }
 
-function subresourcesOf(kind: Kind, aliases: boolean) {
+function apiSubresources(kind: Kind, aliases: boolean) {
   return kind.subresources.map((subresource) => ({
     name: `${kind.plural}/${subresource.name}`,
     singularName: "",
     namespaced: kind.namespaced,
     ...(subresource.group === undefined
       ? {}
-      : { group: announced(subresource.group, aliases), version: subresource.version }),
+      : { group: clientGroup(subresource.group, aliases), version: subresource.version }),
     kind: subresource.kind,
     verbs: [...subresource.verbs].sort() as string[],
   }));
 }
 
 /** Of a group that the path does not spell, the spelling that clients know. */
-function announced(group: string, aliases: boolean): string {
+function clientGroup(group: string, aliases: boolean): string {
   return aliases ? kubernetesGroup(group) : group;
 }
 
@@ -259,14 +259,14 @@ function storageVersionHash(kind: Kind, spelling: string): string {
 }
 
 /** Of two spellings one has short names and categories: kubectl warns of short names that stand for two resources. */
-function aggregatedVersion({ group, version, kinds, aliases }: ServedVersion, isSecondSpelling: boolean) {
+function aggregatedVersion({ group, version, kinds, aliases }: ServedVersion, isAlias: boolean) {
   const resources = kinds.map((kind) => {
     // Nothing stands for the group and version around it; custom resources are told in full.
     const own = kind.custom === true ? { group, version } : { group: "", version: "" };
     const subresources = kind.subresources.map(({ name, kind: shown, verbs, ...other }) => ({
       subresource: name,
       responseKind: {
-        group: other.group === undefined ? own.group : announced(other.group, aliases),
+        group: other.group === undefined ? own.group : clientGroup(other.group, aliases),
         version: other.version ?? own.version,
         kind: shown,
       },
@@ -277,9 +277,9 @@ function aggregatedVersion({ group, version, kinds, aliases }: ServedVersion, is
       responseKind: { ...own, kind: kind.kind },
       scope: kind.namespaced ? "Namespaced" : "Cluster",
       singularResource: kind.singular,
-      verbs: verbsOf(kind),
-      ...(isSecondSpelling || kind.shortNames.length === 0 ? {} : { shortNames: kind.shortNames }),
-      ...(isSecondSpelling || kind.categories.length === 0 ? {} : { categories: kind.categories }),
+      verbs: discoveryVerbs(kind),
+      ...(isAlias || kind.shortNames.length === 0 ? {} : { shortNames: kind.shortNames }),
+      ...(isAlias || kind.categories.length === 0 ? {} : { categories: kind.categories }),
       ...(subresources.length === 0 ? {} : { subresources }),
     };
   });

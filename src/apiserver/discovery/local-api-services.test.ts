@@ -4,7 +4,7 @@ import type { APIService } from "../../api/apiregistration/api-service/schema.ts
 import { create } from "../../registry/create.ts";
 import { get } from "../../registry/get.ts";
 import { fixture, refusal } from "../../testing/registry/registry-fixture.ts";
-import { registerLocalApis } from "./local-api-services.ts";
+import { registerLocalApiServices } from "./local-api-services.ts";
 
 const { signal } = new AbortController();
 const MANAGED = "kube-aggregator.kubernetes.io/automanaged";
@@ -18,7 +18,7 @@ function api(name: string, changes: Partial<APIService["spec"]> = {}, labels: Re
 t.test("registerLocalApis() makes an API service for each version of a group, in each of its spellings", async (t) => {
   await using f = fixture();
   const registry = f.registries.of(apiServiceKind);
-  await registerLocalApis(f.registries, true, signal);
+  await registerLocalApiServices(f.registries, true, signal);
   const core = (await get(registry, f.scope(""), "v1.")).object;
   t.match(core, {
     metadata: { labels: { [MANAGED]: "onstart" } },
@@ -39,7 +39,7 @@ t.test("registerLocalApis() corrects and takes away what is its own, and nothing
   await create(registry, f.scope(""), api("v9.apps", {}, own));
   await create(registry, f.scope(""), api("v1.policy", { service }));
   await create(registry, f.scope(""), api("v1.metrics.example", { service }));
-  await registerLocalApis(f.registries, false, signal);
+  await registerLocalApiServices(f.registries, false, signal);
   t.equal((await get(registry, f.scope(""), "v1.apps")).object.spec?.groupPriorityMinimum, 17_800);
   t.equal((await refusal(get(registry, f.scope(""), "v9.apps"))).code, 404);
   t.equal((await refusal(get(registry, f.scope(""), "v1.networking.k8s.io"))).code, 404);
@@ -50,9 +50,9 @@ t.test("registerLocalApis() corrects and takes away what is its own, and nothing
 
 t.test("registerLocalApis() writes nothing when all is as it should be", async (t) => {
   await using f = fixture();
-  await registerLocalApis(f.registries, true, signal);
+  await registerLocalApiServices(f.registries, true, signal);
   const { store } = f.registries.deps;
   const before = store.current();
-  await registerLocalApis(f.registries, true, signal);
+  await registerLocalApiServices(f.registries, true, signal);
   t.equal(store.current(), before);
 });

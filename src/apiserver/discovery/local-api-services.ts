@@ -13,8 +13,8 @@ import { ignoreConflict } from "../control-plane/ensure.ts";
 import { spellings } from "../handlers/routes.ts";
 
 /** Without this label of Kubernetes' own an API service is not the server's to change. */
-export const MANAGED = "kube-aggregator.kubernetes.io/automanaged";
-const AT_START = "onstart";
+export const AUTOMANAGED_LABEL = "kube-aggregator.kubernetes.io/automanaged";
+const ON_START = "onstart";
 
 /** As Kubernetes ranks its groups, and the versions in each: clients that know neither ask for the highest. */
 const priorities: Readonly<
@@ -46,19 +46,19 @@ const priorities: Readonly<
 
 /** Whether Kubernetes 1.33 has the group, in any spelling, and the version of it, be it built in here or not. */
 export function isKubernetesApi(group: string, version?: string): boolean {
-  const rank = priorities[kubernetesGroup(group)];
-  return rank !== undefined && (version === undefined || rank.versions[version] !== undefined);
+  const priority = priorities[kubernetesGroup(group)];
+  return priority !== undefined && (version === undefined || priority.versions[version] !== undefined);
 }
 
 /** Throws when the store does not answer. */
-export async function registerLocalApis(registries: Registries, aliases: boolean, signal: AbortSignal): Promise<void> {
+export async function registerLocalApiServices(registries: Registries, aliases: boolean, signal: AbortSignal): Promise<void> {
   const registry = registries.of(apiServiceKind);
   const user = { name: "system:apiserver", uid: "", groups: [MASTERS], extra: {} };
   const scope: Scope = { namespace: "", group: registry.kind.group, user, signal };
   const { items } = await registry.objects.list(registry.prefix(scope));
   const found = new Map(items.map((item) => [item.metadata?.name ?? "", item]));
-  const served = localApis(registries.scheme, aliases);
-  const put = async (wanted: APIService): Promise<void> => {
+  const served = localApiServices(registries.scheme, aliases);
+  const ensureApiService = async (wanted: APIService): Promise<void> => {
     const name = wanted.metadata?.name ?? "";
     const existing = found.get(name);
     if (existing === undefined) await ignoreConflict(create(registry, scope, wanted));
@@ -68,16 +68,16 @@ export async function registerLocalApis(registries: Registries, aliases: boolean
   };
   const unserved = items.filter((item) => isManaged(item) && !served.has(item.metadata?.name ?? ""));
   await Promise.all([
-    ...[...served.values()].map(put),
+    ...[...served.values()].map(ensureApiService),
     ...unserved.map(({ metadata }) => ignoreConflict(remove(registry, scope, metadata?.name ?? ""))),
   ]);
 }
 
 function isManaged({ metadata }: APIService): boolean {
-  return metadata?.labels?.[MANAGED] === AT_START;
+  return metadata?.labels?.[AUTOMANAGED_LABEL] === ON_START;
 }
 
-function localApis(scheme: Scheme, aliases: boolean): ReadonlyMap<string, APIService> {
+function localApiServices(scheme: Scheme, aliases: boolean): ReadonlyMap<string, APIService> {
   const apis = new Map<string, APIService>();
   for (const kind of scheme.kinds()) {
     const rank = priorities[kubernetesGroup(kind.group)];
@@ -86,7 +86,7 @@ function localApis(scheme: Scheme, aliases: boolean): ReadonlyMap<string, APISer
     for (const group of spellings(kind.group, aliases)) {
       const name = `${kind.version}.${group}`;
       const spec = { group, version: kind.version, groupPriorityMinimum: rank.group, versionPriority };
-      apis.set(name, { metadata: { name, labels: { [MANAGED]: AT_START } }, spec });
+      apis.set(name, { metadata: { name, labels: { [AUTOMANAGED_LABEL]: ON_START } }, spec });
     }
   }
   return apis;

@@ -20,11 +20,11 @@ export const admissionPlugins: ValueType<readonly string[]> = {
   ...pluginList,
   parse(text) {
     const list = splitCsv(text);
-    const bad = list.find((name) => !names.includes(name));
-    if (bad === undefined) return list;
-    const guess = nearest(bad, names);
-    const hint = guess === undefined ? "" : `: did you mean ${guess}?`;
-    throw new ValueError(`plugin ${JSON.stringify(bad)} is unknown${hint}`);
+    const unknown = list.find((name) => !names.includes(name));
+    if (unknown === undefined) return list;
+    const nearestName = nearest(unknown, names);
+    const hint = nearestName === undefined ? "" : `: did you mean ${nearestName}?`;
+    throw new ValueError(`plugin ${JSON.stringify(unknown)} is unknown${hint}`);
   },
 };
 

@@ -10,21 +10,21 @@ import {
 } from "../../schema/openapi/openapi.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
 import {
-  type Answer,
+  type ResponseType,
   capital,
   groupWords,
   type Operation,
   objectTypes,
-  operationsOf,
+  kindOperations,
   type PathOperations,
 } from "./operations.ts";
 import type { Parameter } from "./parameters.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
-const codeNames: Readonly<Record<number, string>> = { 200: "OK", 201: "Created", 202: "Accepted" };
+const statusTexts: Readonly<Record<number, string>> = { 200: "OK", 201: "Created", 202: "Accepted" };
 const unauthorized = { "401": { description: "Unauthorized" } };
-const bearer = { BearerToken: { type: "apiKey", name: "authorization", in: "header", description: "A bearer token." } };
+const bearerToken = { BearerToken: { type: "apiKey", name: "authorization", in: "header", description: "A bearer token." } };
 const PATCH = "io.k8s.apimachinery.pkg.apis.meta.v1.Patch";
 
 /** Of one group version or group (version 3), or of everything (version 2). */
@@ -42,11 +42,11 @@ export class OpenApiDocument {
 
   /** Kinds of one group version; `group` is the spelling this document speaks: `coordination.k8s.io`. */
   addKinds(kinds: readonly Kind[], group: string, version: string): void {
-    const tag = `${tagOf(group)}_${version}`;
+    const tag = `${tagName(group)}_${version}`;
     const base = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
     const id = `get${groupWords(group)}${capital(version)}APIResources`;
-    this.#addPath(discovery(`${base}/`, id, "List the resources of this group version.", apiResourceList), tag);
-    for (const kind of kinds) for (const path of operationsOf(kind, group)) this.#addPath(path, tag);
+    this.#addPath(discoveryPath(`${base}/`, id, "List the resources of this group version.", apiResourceList), tag);
+    for (const kind of kinds) for (const path of kindOperations(kind, group)) this.#addPath(path, tag);
   }
 
   /** The page that says which versions a group has. */
@@ -54,19 +54,19 @@ export class OpenApiDocument {
     const id = `get${groupWords(group)}API${group === "" ? "Versions" : "Group"}`;
     const path = group === "" ? "/api/" : `/apis/${group}/`;
     this.#addPath(
-      discovery(path, id, "Tell the versions there are.", group === "" ? apiVersions : apiGroup),
-      tagOf(group),
+      discoveryPath(path, id, "Tell the versions there are.", group === "" ? apiVersions : apiGroup),
+      tagName(group),
     );
   }
 
   /** The page that says which groups there are. */
   addGroups(): void {
-    this.#addPath(discovery("/apis/", "getAPIVersions", "List the groups there are.", apiGroupList), "apis");
+    this.#addPath(discoveryPath("/apis/", "getAPIVersions", "List the groups there are.", apiGroupList), "apis");
   }
 
   /** The page that says which version of the server this is. */
   addProduct(): void {
-    const { path, operations } = discovery("/version/", "getCodeVersion", "Tell the server's version.", versionInfo);
+    const { path, operations } = discoveryPath("/version/", "getCodeVersion", "Tell the server's version.", versionInfo);
     this.#addPath(
       { path, operations: operations.map((each) => ({ ...each, produces: ["application/json"] })) },
       "version",
@@ -78,11 +78,11 @@ export class OpenApiDocument {
     const paths = Object.fromEntries([...this.#paths].sort(([a], [b]) => (a < b ? -1 : 1)));
     if (this.#version === 3) {
       const info = { title: "Kubernetes", version: "unversioned" };
-      const components = { schemas: this.#components.all(), securitySchemes: bearer };
+      const components = { schemas: this.#components.all(), securitySchemes: bearerToken };
       return { openapi: "3.0.0", info, paths, components };
     }
     const info = { title: "Kubernetes", version: productVersion };
-    const security = { securityDefinitions: bearer, security: [{ BearerToken: [] }] };
+    const security = { securityDefinitions: bearerToken, security: [{ BearerToken: [] }] };
     return { swagger: "2.0", info, paths, definitions: this.#components.all(), ...security };
   }
 
@@ -113,9 +113,9 @@ export class OpenApiDocument {
     return { ...common, ...(this.#version === 3 ? this.#v3(operation, parameters) : this.#v2(operation, parameters)) };
   }
 
-  #v3({ body, codes, answer, produces }: Operation, parameters: readonly Parameter[]): Json {
-    const content = contents(produces, this.#answer(answer));
-    const responses = codes.map((code) => [code, { description: codeNames[code], content }] as const);
+  #v3({ body, codes, response: answer, produces }: Operation, parameters: readonly Parameter[]): Json {
+    const content = mediaTypes(produces, this.#responseSchema(answer));
+    const responses = codes.map((code) => [code, { description: statusTexts[code], content }] as const);
     return {
       ...(parameters.length === 0 ? {} : { parameters: this.#parameters(parameters) }),
       ...(body === undefined
@@ -123,16 +123,16 @@ export class OpenApiDocument {
         : {
             requestBody: {
               ...(body.required ? { required: true } : {}),
-              content: contents(body.types, this.#body(body.schema)),
+              content: mediaTypes(body.types, this.#body(body.schema)),
             },
           }),
       responses: { ...Object.fromEntries(responses), ...unauthorized },
     };
   }
 
-  #v2({ body, codes, answer, produces }: Operation, parameters: readonly Parameter[]): Json {
-    const schema = this.#answer(answer);
-    const responses = codes.map((code) => [code, { description: codeNames[code], schema }] as const);
+  #v2({ body, codes, response: answer, produces }: Operation, parameters: readonly Parameter[]): Json {
+    const schema = this.#responseSchema(answer);
+    const responses = codes.map((code) => [code, { description: statusTexts[code], schema }] as const);
     const bodies =
       body === undefined
         ? []
@@ -174,7 +174,7 @@ export class OpenApiDocument {
     return this.#context.descriptions?.(options.name)?.[name];
   }
 
-  #answer(answer: Answer): OpenApiSchema {
+  #responseSchema(answer: ResponseType): OpenApiSchema {
     if (answer === "text") return { type: "string" };
     if (!("listOf" in answer)) return this.#components.add(answer);
     const { schema, listKind } = answer.listOf;
@@ -195,19 +195,19 @@ function isSame(a: Parameter, b: Parameter): boolean {
   return a.name === b.name && a.in === b.in;
 }
 
-function contents(types: readonly string[], schema: OpenApiSchema): Json {
+function mediaTypes(types: readonly string[], schema: OpenApiSchema): Json {
   return Object.fromEntries(types.map((type) => [type, { schema }]));
 }
 
 /** `rbac.authorization.k8s.io` → `rbacAuthorization`. */
-function tagOf(group: string): string {
+function tagName(group: string): string {
   const words = groupWords(group);
   return words.charAt(0).toLowerCase() + words.slice(1);
 }
 
-function discovery(path: string, id: string, description: string, answer: ObjectSchema): PathOperations {
+function discoveryPath(path: string, id: string, description: string, answer: ObjectSchema): PathOperations {
   return {
     path,
-    operations: [{ method: "get", id, description, parameters: [], codes: [200], answer, produces: objectTypes }],
+    operations: [{ method: "get", id, description, parameters: [], codes: [200], response: answer, produces: objectTypes }],
   };
 }

@@ -5,42 +5,42 @@ import type { OpenApiContext } from "../../schema/openapi/openapi.ts";
 import type { GroupVersionKind } from "./operations.ts";
 
 /** Kinds that are no resources themselves: bodies of subresources, in the groups that are served or not. */
-const bodies: Readonly<Record<string, GroupVersionKind>> = {
+const subresourceBodies: Readonly<Record<string, GroupVersionKind>> = {
   "autoscaling/v1.Scale": { group: "autoscaling", version: "v1", kind: "Scale" },
   "authentication/v1.TokenRequest": { group: "authentication.svc.io", version: "v1", kind: "TokenRequest" },
   "policy/v1.Eviction": { group: "policy", version: "v1", kind: "Eviction" },
 };
 /** Kinds of the core group only. */
-const answers = ["APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "Status"];
+const coreKinds = ["APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "Status"];
 /** Kinds that every group version has. */
-const everywhere = ["DeleteOptions", "WatchEvent"];
+const perGroupVersionKinds = ["DeleteOptions", "WatchEvent"];
 
 /** `spell` gives the names under which the document knows a group. */
-export function contextOf(
+export function createOpenApiContext(
   kinds: readonly Kind[],
   spell: (group: string) => readonly string[],
   descriptions: Describe,
 ): OpenApiContext {
-  const known = new Map<string, readonly GroupVersionKind[]>();
+  const groupVersionKinds = new Map<string, readonly GroupVersionKind[]>();
   const add = (name: string, { group, version, kind }: GroupVersionKind): void => {
-    const spelled = spell(group).map((each) => ({ group: each, kind, version }));
-    known.set(name, [...(known.get(name) ?? []), ...spelled]);
+    const withNames = spell(group).map((each) => ({ group: each, kind, version }));
+    groupVersionKinds.set(name, [...(groupVersionKinds.get(name) ?? []), ...withNames]);
   };
-  for (const [name, body] of Object.entries(bodies)) add(name, body);
-  for (const kind of answers) add(`meta/v1.${kind}`, { group: "", version: "v1", kind });
+  for (const [name, body] of Object.entries(subresourceBodies)) add(name, body);
+  for (const kind of coreKinds) add(`meta/v1.${kind}`, { group: "", version: "v1", kind });
   for (const { group, version, kind, listKind, schema } of kinds) {
-    if (bodies[schema.name] !== undefined) continue;
+    if (subresourceBodies[schema.name] !== undefined) continue;
     add(schema.name, { group, version, kind });
     add(`${schema.name.slice(0, schema.name.lastIndexOf(".") + 1)}${listKind}`, { group, version, kind: listKind });
   }
   const versions = new Map(kinds.map(({ group, version }) => [`${group}/${version}`, { group, version }]));
-  for (const kind of everywhere) {
+  for (const kind of perGroupVersionKinds) {
     for (const groupVersion of versions.values()) add(`meta/v1.${kind}`, { ...groupVersion, kind });
   }
   return {
     descriptions,
     markers: ({ name }) => {
-      const found = known.get(name);
+      const found = groupVersionKinds.get(name);
       return found === undefined ? undefined : { "x-kubernetes-group-version-kind": found };
     },
   };

@@ -11,7 +11,7 @@ import { spellings } from "../handlers/routes.ts";
 import { OpenApiDocument } from "./document.ts";
 import { encodeGnostic } from "./gnostic-v2.ts";
 import { encodeGnosticV3 } from "./gnostic-v3.ts";
-import { contextOf } from "./openapi-context.ts";
+import { createOpenApiContext } from "./openapi-context.ts";
 
 /** For as long a document with its hash in the URL may be kept. */
 const YEAR_MS = 365 * 24 * 60 * 60 * 1000;
@@ -19,7 +19,7 @@ const JSON_TYPE = "application/json";
 const V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 const V3_PROTOBUF = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
 
-interface Encoded {
+interface EncodedDocument {
   /** What it was made of: other kinds make another document. */
   readonly kinds: readonly Kind[];
   readonly body: Buffer;
@@ -29,19 +29,19 @@ interface Encoded {
 }
 
 /** What a document of version 3 covers: a group version, a group, the list of groups, or the version of the server. */
-type Part =
-  | { readonly what: "version"; readonly group: string; readonly version: string }
-  | { readonly what: "group"; readonly group: string }
-  | { readonly what: "groups" }
-  | { readonly what: "product" };
+type DocumentPart =
+  | { readonly type: "version"; readonly group: string; readonly version: string }
+  | { readonly type: "group"; readonly group: string }
+  | { readonly type: "groups" }
+  | { readonly type: "product" };
 
 export class OpenApi {
   readonly #scheme: Scheme;
   readonly #aliases: boolean;
   readonly #gitVersion: string;
   readonly #clock: Clock;
-  readonly #encoded = new Map<string, Encoded>();
-  #described: Promise<Describe> | undefined;
+  readonly #documents = new Map<string, EncodedDocument>();
+  #descriptionsPromise: Promise<Describe> | undefined;
 
   constructor(scheme: Scheme, aliases: boolean, gitVersion: string, clock: Clock) {
     this.#clock = clock;
@@ -52,14 +52,14 @@ export class OpenApi {
 
   /** `/openapi/v2`, in JSON or in the protobuf that older clients ask for. */
   async v2(accept: string | undefined, ifNoneMatch: string | undefined): Promise<HttpResponse> {
-    const mediaType = acceptable(accept, V2_PROTOBUF);
-    if (mediaType === undefined) return bare(406);
+    const mediaType = negotiateDocument(accept, V2_PROTOBUF);
+    if (mediaType === undefined) return emptyResponse(406);
     const describe = await this.#descriptions();
     const encoded = this.#cached(`v2 ${mediaType}`, this.#scheme.kinds(), (kinds) => {
       const document = this.#v2(kinds, describe);
       return mediaType === V2_PROTOBUF ? encodeGnostic(document) : Buffer.from(JSON.stringify(document));
     });
-    return answer(mediaType, encoded.body, encoded.etag, ifNoneMatch);
+    return documentResponse(mediaType, encoded.body, encoded.etag, ifNoneMatch);
   }
 
   /** `/openapi/v3`: where the document of each group version is. */
@@ -70,7 +70,7 @@ export class OpenApi {
       return [path, { serverRelativeURL: `/openapi/v3/${path}?hash=${hash}` }] as const;
     });
     const body = Buffer.from(JSON.stringify({ paths: Object.fromEntries(paths) }));
-    return answer(JSON_TYPE, body, tagOf(body), ifNoneMatch);
+    return documentResponse(JSON_TYPE, body, etagOf(body), ifNoneMatch);
   }
 
   /**
@@ -79,9 +79,9 @@ export class OpenApi {
    */
   async v3(path: string, hash: string | null, headers: HttpRequest["headers"]): Promise<HttpResponse> {
     const part = this.#parts().get(path);
-    if (part === undefined) return bare(404);
-    const mediaType = acceptable(headers.accept, V3_PROTOBUF);
-    if (mediaType === undefined) return bare(406);
+    if (part === undefined) return emptyResponse(404);
+    const mediaType = negotiateDocument(headers.accept, V3_PROTOBUF);
+    if (mediaType === undefined) return emptyResponse(406);
     const encoded = this.#v3(path, part, await this.#descriptions());
     const { etag } = encoded;
     const current = etag.slice(1, -1);
@@ -90,48 +90,48 @@ export class OpenApi {
       return { status: 301, headers: { "content-type": mediaType, etag, location }, body: new Uint8Array() };
     }
     const body = mediaType === JSON_TYPE ? encoded.body : encoded.protobuf();
-    const response = answer(mediaType, body, etag, headers["if-none-match"]);
+    const response = documentResponse(mediaType, body, etag, headers["if-none-match"]);
     if (hash !== current) return response;
     const expires = new Date(this.#clock.now() + YEAR_MS).toUTCString();
     return { ...response, headers: { ...response.headers, "cache-control": "public, immutable", expires } };
   }
 
   #descriptions(): Promise<Describe> {
-    this.#described ??= loadDescriptions();
-    return this.#described;
+    this.#descriptionsPromise ??= loadDescriptions();
+    return this.#descriptionsPromise;
   }
 
   #v2(kinds: readonly Kind[], describe: Describe) {
-    const both = (group: string): readonly string[] => spellings(group, this.#aliases);
-    const document = new OpenApiDocument(2, contextOf(kinds, both, describe));
+    const allNames = (group: string): readonly string[] => spellings(group, this.#aliases);
+    const document = new OpenApiDocument(2, createOpenApiContext(kinds, allNames, describe));
     document.addGroup("");
     document.addGroups();
     document.addProduct();
     for (const part of this.#parts().values()) {
-      if (part.what === "version") document.addKinds(this.#kindsOf(part), part.group, part.version);
-      else if (part.what === "group" && part.group !== "") document.addGroup(part.group);
+      if (part.type === "version") document.addKinds(this.#kindsOf(part), part.group, part.version);
+      else if (part.type === "group" && part.group !== "") document.addGroup(part.group);
     }
     return document.json(this.#gitVersion);
   }
 
-  #v3(path: string, part: Part, describe: Describe): Encoded {
-    const kinds = part.what === "version" ? this.#kindsOf(part) : [];
+  #v3(path: string, part: DocumentPart, describe: Describe): EncodedDocument {
+    const kinds = part.type === "version" ? this.#kindsOf(part) : [];
     return this.#cached(`v3 ${path}`, kinds, () => {
-      const spell = (group: string): readonly string[] => this.#spell(group, part);
-      const document = new OpenApiDocument(3, contextOf(this.#scheme.kinds(), spell, describe));
-      if (part.what === "version") document.addKinds(kinds, part.group, part.version);
-      else if (part.what === "group") document.addGroup(part.group);
-      else if (part.what === "groups") document.addGroups();
+      const groupNames = (group: string): readonly string[] => this.#groupNames(group, part);
+      const document = new OpenApiDocument(3, createOpenApiContext(this.#scheme.kinds(), groupNames, describe));
+      if (part.type === "version") document.addKinds(kinds, part.group, part.version);
+      else if (part.type === "group") document.addGroup(part.group);
+      else if (part.type === "groups") document.addGroups();
       else document.addProduct();
       return Buffer.from(JSON.stringify(document.json(this.#gitVersion)));
     });
   }
 
   /** Groups are named in the spelling of the document, and in all where it is of a group that has but one. */
-  #spell(group: string, part: Part): readonly string[] {
+  #groupNames(group: string, part: DocumentPart): readonly string[] {
     const names = spellings(group, this.#aliases);
-    const own = "group" in part ? domainOf(part.group) : undefined;
-    return own === undefined || names.length === 1 ? names : names.filter((name) => domainOf(name) === own);
+    const own = "group" in part ? groupDomain(part.group) : undefined;
+    return own === undefined || names.length === 1 ? names : names.filter((name) => groupDomain(name) === own);
   }
 
   #kindsOf({ group, version }: { readonly group: string; readonly version: string }): readonly Kind[] {
@@ -141,33 +141,33 @@ export class OpenApi {
   }
 
   /** By path under `/openapi/v3/`. */
-  #parts(): ReadonlyMap<string, Part> {
-    const parts = new Map<string, Part>([
-      ["api", { what: "group", group: "" }],
-      ["apis", { what: "groups" }],
-      ["version", { what: "product" }],
+  #parts(): ReadonlyMap<string, DocumentPart> {
+    const parts = new Map<string, DocumentPart>([
+      ["api", { type: "group", group: "" }],
+      ["apis", { type: "groups" }],
+      ["version", { type: "product" }],
     ]);
     for (const { group: own, version } of this.#scheme.kinds()) {
       for (const group of spellings(own, this.#aliases)) {
-        if (group !== "") parts.set(`apis/${group}`, { what: "group", group });
-        parts.set(group === "" ? `api/${version}` : `apis/${group}/${version}`, { what: "version", group, version });
+        if (group !== "") parts.set(`apis/${group}`, { type: "group", group });
+        parts.set(group === "" ? `api/${version}` : `apis/${group}/${version}`, { type: "version", group, version });
       }
     }
     return parts;
   }
 
-  #cached(key: string, kinds: readonly Kind[], make: (kinds: readonly Kind[]) => Uint8Array): Encoded {
-    let encoded = this.#encoded.get(key);
+  #cached(key: string, kinds: readonly Kind[], make: (kinds: readonly Kind[]) => Uint8Array): EncodedDocument {
+    let encoded = this.#documents.get(key);
     if (encoded === undefined || !isSameKinds(encoded.kinds, kinds)) {
       const body = Buffer.from(make(kinds));
       let protobuf: Uint8Array | undefined;
       encoded = {
         kinds,
         body,
-        etag: tagOf(body),
+        etag: etagOf(body),
         protobuf: () => (protobuf ??= encodeGnosticV3(JSON.parse(body.toString()))),
       };
-      this.#encoded.set(key, encoded);
+      this.#documents.set(key, encoded);
     }
     return encoded;
   }
@@ -178,26 +178,26 @@ function isSameKinds(a: readonly Kind[], b: readonly Kind[]): boolean {
 }
 
 /** `k8s.io` of `node.k8s.io`; undefined for `apps`, which has but one spelling. */
-function domainOf(group: string): string | undefined {
+function groupDomain(group: string): string | undefined {
   return /(?:k8s|svc)\.io$/.exec(group)?.[0];
 }
 
 /** Undefined where nothing fits. Clients write the protobuf type with an @, which no media type may have. */
-function acceptable(accept: string | undefined, protobuf: string): string | undefined {
+function negotiateDocument(accept: string | undefined, protobuf: string): string | undefined {
   const offers = [{ mediaType: JSON_TYPE }, { mediaType: protobuf }];
   return negotiate(accept?.replaceAll("@v1.0", ".v1.0"), offers)?.offer.mediaType;
 }
 
 /** Kubernetes has no words for whoever asks for a document that there is not. */
-function bare(status: number): HttpResponse {
+function emptyResponse(status: number): HttpResponse {
   return { status, headers: {}, body: new Uint8Array() };
 }
 
-function tagOf(body: Uint8Array): string {
+function etagOf(body: Uint8Array): string {
   return `"${createHash("sha512").update(body).digest("hex").toUpperCase()}"`;
 }
 
-function answer(mediaType: string, body: Uint8Array, etag: string, ifNoneMatch: string | undefined): HttpResponse {
+function documentResponse(mediaType: string, body: Uint8Array, etag: string, ifNoneMatch: string | undefined): HttpResponse {
   const headers = { etag, vary: "Accept-Encoding, Accept" };
   if (ifNoneMatch === etag) return { status: 304, headers, body: new Uint8Array() };
   return bytesResponse(200, mediaType, body, headers);

@@ -11,13 +11,13 @@ import {
   collectionDeleteParameters,
   createParameters,
   deleteParameters,
-  inPath,
+  pathParameter,
   listParameters,
   logParameters,
   type Parameter,
   patchParameters,
   pretty,
-  queryOf,
+  queryParameters,
   updateParameters,
 } from "./parameters.ts";
 import { connectOptions, subresourceSchema } from "./subresource-schemas.ts";
@@ -31,7 +31,7 @@ export interface GroupVersionKind {
 }
 
 /** What an operation is answered with: an object of a schema, a list of a kind, or plain text. */
-export type Answer = ObjectSchema | { readonly listOf: Kind } | "text";
+export type ResponseType = ObjectSchema | { readonly listOf: Kind } | "text";
 
 export interface Operation {
   readonly method: Method;
@@ -43,7 +43,7 @@ export interface Operation {
   readonly body?: Body;
   /** Which successes there are: 200, 201, 202. */
   readonly codes: readonly number[];
-  readonly answer: Answer;
+  readonly response: ResponseType;
   readonly produces: readonly string[];
 }
 
@@ -84,16 +84,16 @@ export function capital(text: string): string {
 }
 
 /** `other` in the spelling of `group`; in Kubernetes' where that has but one. */
-function spelledLike(group: string, other: string): string {
+function sameAlias(group: string, other: string): string {
   return svcGroup(group) === group && kubernetesGroup(group) !== group ? svcGroup(other) : kubernetesGroup(other);
 }
 
 /** `group` is the spelling in which the paths are written. */
-export function operationsOf(kind: Kind, group: string): readonly PathOperations[] {
-  return new Paths(kind, group).all();
+export function kindOperations(kind: Kind, group: string): readonly PathOperations[] {
+  return new KindPaths(kind, group).all();
 }
 
-class Paths {
+class KindPaths {
   readonly #kind: Kind;
   readonly #prefix: string;
   readonly #scoped: string;
@@ -107,57 +107,57 @@ class Paths {
     this.#scoped = kind.namespaced ? "Namespaced" : "";
     this.#base = group === "" ? `/api/${kind.version}` : `/apis/${group}/${kind.version}`;
     this.#self = { group, version: kind.version, kind: kind.kind };
-    this.#place = kind.namespaced ? [inPath("namespace", "The namespace of the object.")] : [];
+    this.#place = kind.namespaced ? [pathParameter("namespace", "The namespace of the object.")] : [];
   }
 
   all(): readonly PathOperations[] {
     const { namespaced, plural, subresources } = this.#kind;
-    const inside = namespaced ? "/namespaces/{namespace}" : "";
-    const collection = `${inside}/${plural}`;
-    const one = `${collection}/{name}`;
+    const namespacePath = namespaced ? "/namespaces/{namespace}" : "";
+    const collection = `${namespacePath}/${plural}`;
+    const itemPath = `${collection}/{name}`;
     const paths = [
       { path: this.#base + collection, operations: this.#collection() },
-      { path: this.#base + one, operations: this.#item() },
+      { path: this.#base + itemPath, operations: this.#item() },
       ...subresources.flatMap((subresource) =>
-        this.#subresource(`${this.#base}${one}/${subresource.name}`, subresource),
+        this.#subresource(`${this.#base}${itemPath}/${subresource.name}`, subresource),
       ),
     ];
-    if (namespaced) paths.push({ path: `${this.#base}/${plural}`, operations: this.#everywhere() });
-    if (this.#has("watch") && this.#kind.custom !== true) paths.push(...this.#watches(collection, one));
+    if (namespaced) paths.push({ path: `${this.#base}/${plural}`, operations: this.#allNamespaces() });
+    if (this.#hasVerb("watch") && this.#kind.custom !== true) paths.push(...this.#watches(collection, itemPath));
     return paths.filter(({ operations }) => operations.length > 0);
   }
 
-  #has(verb: Verb): boolean {
+  #hasVerb(verb: Verb): boolean {
     return this.#kind.verbs.includes(verb);
   }
 
   #collection(): readonly Operation[] {
     const { kind } = this.#kind;
     const operations: Operation[] = [];
-    if (this.#has("list")) operations.push(this.#list(`list${this.#prefix}${this.#scoped}${kind}`, this.#place));
-    if (this.#has("create")) operations.push(this.#create(this.#place, "", this.#kind.schema, this.#self));
-    if (this.#has("deletecollection")) {
+    if (this.#hasVerb("list")) operations.push(this.#list(`list${this.#prefix}${this.#scoped}${kind}`, this.#place));
+    if (this.#hasVerb("create")) operations.push(this.#create(this.#place, "", this.#kind.schema, this.#self));
+    if (this.#hasVerb("deletecollection")) {
       operations.push({
         ...this.#operation("delete", `delete${this.#prefix}Collection${this.#scoped}${kind}`, "deletecollection"),
         description: `Delete the objects of kind ${kind} that are selected.`,
         parameters: [...this.#place, pretty, ...collectionDeleteParameters],
         body: { types: anyType, schema: deleteOptions, required: false },
         codes: [200],
-        answer: statusResponse,
+        response: statusResponse,
       });
     }
     return operations;
   }
 
-  #everywhere(): readonly Operation[] {
-    return this.#has("list") ? [this.#list(`list${this.#prefix}${this.#kind.kind}ForAllNamespaces`, [])] : [];
+  #allNamespaces(): readonly Operation[] {
+    return this.#hasVerb("list") ? [this.#list(`list${this.#prefix}${this.#kind.kind}ForAllNamespaces`, [])] : [];
   }
 
   #item(): readonly Operation[] {
     const { kind, schema } = this.#kind;
-    const place = [inPath("name", `The name of the ${kind}.`), ...this.#place];
+    const place = [pathParameter("name", `The name of the ${kind}.`), ...this.#place];
     const operations = this.#readAndWrite(this.#kind.verbs, place, "", schema, this.#self);
-    if (!this.#has("delete")) return operations;
+    if (!this.#hasVerb("delete")) return operations;
     return [
       ...operations,
       {
@@ -166,23 +166,23 @@ class Paths {
         parameters: [...place, pretty, ...deleteParameters],
         body: { types: anyType, schema: deleteOptions, required: false },
         codes: [200, 202],
-        answer: this.#kind.returnsDeletedObject === true ? schema : statusResponse,
+        response: this.#kind.returnsDeletedObject === true ? schema : statusResponse,
       },
     ];
   }
 
   #subresource(path: string, subresource: Subresource): readonly PathOperations[] {
     const { name, verbs } = subresource;
-    const place = [inPath("name", `The name of the ${this.#kind.kind}.`), ...this.#place];
+    const place = [pathParameter("name", `The name of the ${this.#kind.kind}.`), ...this.#place];
     const options = connectOptions(subresource);
     if (options !== undefined) return this.#connect(path, subresource, place, options);
     if (name === "log") return [{ path, operations: [this.#log(place)] }];
-    const own = subresource.group === undefined && subresource.kind === this.#kind.kind;
-    const schema = own ? this.#kind.schema : subresourceSchema(subresource);
-    const subject = own
+    const isSameKind = subresource.group === undefined && subresource.kind === this.#kind.kind;
+    const schema = isSameKind ? this.#kind.schema : subresourceSchema(subresource);
+    const subject = isSameKind
       ? this.#self
       : {
-          group: spelledLike(this.#self.group, subresource.group ?? this.#self.group),
+          group: sameAlias(this.#self.group, subresource.group ?? this.#self.group),
           version: subresource.version ?? this.#kind.version,
           kind: subresource.kind,
         };
@@ -197,7 +197,7 @@ class Paths {
       ...this.#operation("get", id, "list"),
       description: `List or watch objects of kind ${this.#kind.kind}.`,
       parameters: [...place, pretty, ...listParameters],
-      answer: { listOf: this.#kind },
+      response: { listOf: this.#kind },
       produces: this.#kind.custom === true ? customTypes : [...objectTypes, ...streamTypes],
     };
   }
@@ -205,13 +205,13 @@ class Paths {
   /** As watches were asked for before lists took `watch`. */
   #watches(collection: string, one: string): readonly PathOperations[] {
     const { kind, namespaced, plural } = this.#kind;
-    const name = inPath("name", `The name of the ${kind}.`);
+    const name = pathParameter("name", `The name of the ${kind}.`);
     const watch = (path: string, id: string, action: string, place: readonly Parameter[]): PathOperations => {
       const operation: Operation = {
         ...this.#operation("get", `watch${this.#prefix}${id}`, action),
         description: `Watch objects of kind ${kind}; lists with the parameter watch do the same.`,
         parameters: [...place, pretty, ...listParameters],
-        answer: watchEventResponse,
+        response: watchEventResponse,
         produces: [...objectTypes, ...streamTypes],
       };
       return { path: `${this.#base}/watch${path}`, operations: [operation] };
@@ -231,7 +231,7 @@ class Paths {
       parameters: [...place, pretty, ...createParameters],
       body: { types: anyType, schema, required: true },
       codes: [200, 201, 202],
-      answer: schema,
+      response: schema,
     };
   }
 
@@ -250,7 +250,7 @@ class Paths {
         ...this.#operation(method, id, method, subject),
         description: `${capital(verb)} the ${what}.`,
         parameters: [...place, pretty, ...parameters],
-        answer: schema,
+        response: schema,
         ...more,
       });
     };
@@ -270,7 +270,7 @@ class Paths {
       ...this.#operation("get", `read${this.#prefix}${this.#scoped}${this.#kind.kind}Log`, "get"),
       description: `Read the log of the ${this.#kind.kind}.`,
       parameters: [...place, pretty, ...logParameters],
-      answer: "text",
+      response: "text",
       produces: [...objectTypes, "text/plain"],
     };
   }
@@ -292,17 +292,17 @@ class Paths {
       return {
         ...this.#operation(method, `connect${this.#prefix}${title}${suffix}`, "connect", subject),
         description: `Connect to the ${name} of the ${this.#kind.kind}.`,
-        parameters: [...place, ...more, ...queryOf(options)],
-        answer: "text",
+        parameters: [...place, ...more, ...queryParameters(options)],
+        response: "text",
         produces: anyType,
       };
     };
     const paths = [{ path, operations: methods.map((method) => operation(method, "", [])) }];
     if (!proxy) return paths;
-    const rest = inPath("path", "The path of what the request is passed on to.");
+    const pathParameter = pathParameter("path", "The path of what the request is passed on to.");
     return [
       ...paths,
-      { path: `${path}/{path}`, operations: methods.map((method) => operation(method, "WithPath", [rest])) },
+      { path: `${path}/{path}`, operations: methods.map((method) => operation(method, "WithPath", [pathParameter])) },
     ];
   }
 

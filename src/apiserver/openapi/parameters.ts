@@ -19,29 +19,29 @@ export const pretty: Parameter = {
   description: "Answer with indented JSON when true.",
 };
 
-export function inPath(name: string, description: string): Parameter {
+export function pathParameter(name: string, description: string): Parameter {
   return { name, in: "path", type: "string", description };
 }
 
 /** A parameter for each member of an options kind that a query can carry. */
-export function queryOf(options: ObjectSchema): readonly Parameter[] {
+export function queryParameters(options: ObjectSchema): readonly Parameter[] {
   return membersOf(options).flatMap(({ name, schema }) => {
     if (name === "kind" || name === "apiVersion" || schema.type === "object") return [];
-    return [{ name, in: "query", type: typeOf(schema), description: { of: options } } as const];
+    return [{ name, in: "query", type: parameterType(schema), description: { of: options } } as const];
   });
 }
 
-function typeOf(schema: Schema): Parameter["type"] {
-  if (schema.type === "list") return typeOf(schema.items);
+function parameterType(schema: Schema): Parameter["type"] {
+  if (schema.type === "list") return parameterType(schema.items);
   return schema.type === "boolean" || schema.type === "integer" ? schema.type : "string";
 }
 
-export const listParameters = queryOf(listOptions);
-export const createParameters = queryOf(createOptions);
-export const updateParameters = queryOf(updateOptions);
-export const patchParameters = queryOf(patchOptions);
-export const deleteParameters = queryOf(deleteOptions);
-export const logParameters = queryOf(podLogOptions).filter(({ name }) => name !== "sinceTime");
+export const listParameters = queryParameters(listOptions);
+export const createParameters = queryParameters(createOptions);
+export const updateParameters = queryParameters(updateOptions);
+export const patchParameters = queryParameters(patchOptions);
+export const deleteParameters = queryParameters(deleteOptions);
+export const logParameters = queryParameters(podLogOptions).filter(({ name }) => name !== "sinceTime");
 /** Those of the delete, and of the list of what is to be deleted. */
 export const collectionDeleteParameters = [
   ...deleteParameters,

@@ -14,7 +14,7 @@ import type { Subresource } from "../../api/kind.ts";
 import { eviction } from "../../api/policy/eviction.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
 
-const bodies: Readonly<Record<string, ObjectSchema>> = {
+const bodySchemas: Readonly<Record<string, ObjectSchema>> = {
   Binding: binding,
   Eviction: eviction,
   Scale: scale,
@@ -23,12 +23,12 @@ const bodies: Readonly<Record<string, ObjectSchema>> = {
 
 /** Throws for a subresource whose body nobody knows. */
 export function subresourceSchema({ name, kind }: Subresource): ObjectSchema {
-  const schema = bodies[kind];
+  const schema = bodySchemas[kind];
   if (schema === undefined) throw new Error(`Cannot describe subresource ${name}: ${kind} has no schema here`);
   return schema;
 }
 
-const connections: Readonly<Record<string, ObjectSchema>> = {
+const connectOptionSchemas: Readonly<Record<string, ObjectSchema>> = {
   NodeProxyOptions: nodeProxyOptions,
   PodAttachOptions: podAttachOptions,
   PodExecOptions: podExecOptions,
@@ -39,5 +39,5 @@ const connections: Readonly<Record<string, ObjectSchema>> = {
 
 /** What a stream or a proxy is asked with; undefined for other subresources. */
 export function connectOptions({ kind }: Subresource): ObjectSchema | undefined {
-  return connections[kind];
+  return connectOptionSchemas[kind];
 }

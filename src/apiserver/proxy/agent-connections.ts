@@ -16,7 +16,7 @@ const AGENT_PORT = 10250;
 /** Connections to one agent; more log streams than that wait. */
 const CONNECTIONS_MAX = 256;
 
-export interface AgentAnswer {
+export interface AgentResponse {
   readonly status: number;
   readonly contentType: string;
   readonly body: AsyncIterable<Uint8Array>;
@@ -30,42 +30,42 @@ export interface AgentConnectionDeps {
 export class AgentConnections implements AsyncDisposable {
   readonly #config: AgentConnectionConfig;
   readonly #watching: Disposable;
-  #identity: Identity;
+  #identity: AgentTlsOptions;
   #connections: Agent;
   /** Of earlier identities, as long as somebody still reads from them. */
-  #former: readonly Agent[] = [];
+  #previousConnections: readonly Agent[] = [];
 
-  private constructor(config: AgentConnectionConfig, { clock, log }: AgentConnectionDeps, identity: Identity) {
+  private constructor(config: AgentConnectionConfig, { clock, log }: AgentConnectionDeps, tlsOptions: AgentTlsOptions) {
     this.#config = config;
-    this.#identity = identity;
-    this.#connections = connections(identity);
-    let looking = Promise.resolve();
-    let complaint = "";
-    const look = async (): Promise<void> => {
+    this.#identity = tlsOptions;
+    this.#connections = createHttpsAgent(tlsOptions);
+    let reloading = Promise.resolve();
+    let lastError = "";
+    const reload = async (): Promise<void> => {
       try {
-        if (await this.#look()) log.info("Read anew what connections to agents need");
-        complaint = "";
+        if (await this.#reload()) log.info("Read anew what connections to agents need");
+        lastError = "";
       } catch (error) {
-        const said = String(error);
-        if (said !== complaint) log.error("Cannot use the files for connections to agents; goes on as before", error);
-        complaint = said;
+        const message = String(error);
+        if (message !== lastError) log.error("Cannot use the files for connections to agents; goes on as before", error);
+        lastError = message;
       }
     };
     this.#watching = watchFiles(filesOf(config), clock, () => {
-      looking = looking.then(look);
+      reloading = reloading.then(reload);
     });
   }
 
   /** Rejects, naming flag and file, when a file cannot be used; later that is logged once and changes nothing. */
   static async open(config: AgentConnectionConfig, deps: AgentConnectionDeps): Promise<AgentConnections> {
-    return new AgentConnections(config, deps, await readIdentity(config));
+    return new AgentConnections(config, deps, await readTlsOptions(config));
   }
 
   /** Resolves when the answer's headers are in. Throws a `StatusError` 503 or 500 when the agent cannot be asked. */
-  async get(node: Node, path: string, signal: AbortSignal): Promise<AgentAnswer> {
+  async get(node: Node, path: string, signal: AbortSignal): Promise<AgentResponse> {
     const { host, port, agent } = this.reach(node);
     try {
-      const answer = await this.#ask({ agent, host, port, path, signal });
+      const answer = await this.#request({ agent, host, port, path, signal });
       return {
         status: answer.statusCode ?? 0,
         contentType: answer.headers["content-type"] ?? "text/plain",
@@ -73,56 +73,56 @@ export class AgentConnections implements AsyncDisposable {
       };
     } catch (error) {
       signal.throwIfAborted();
-      const why = isUnknownHost(error)
+      const reason = isUnknownHost(error)
         ? `dial tcp: lookup ${host}: no such host`
         : error instanceof Error
           ? error.message
           : String(error);
       const url = `https://${host.includes(":") ? `[${host}]` : host}:${port}${path}`;
-      throw new StatusError(500, "InternalError", `Get "${url}": ${why}`, { cause: error });
+      throw new StatusError(500, "InternalError", `Get "${url}": ${reason}`, { cause: error });
     }
   }
 
   /** Where the agent of a node is, and what opens connections to it. Throws a `StatusError` 503 when nobody knows. */
   reach(node: Node): { readonly host: string; readonly port: number; readonly agent: Agent } {
-    const host = this.#addressOf(node);
+    const host = this.#nodeAddress(node);
     const port = node.status?.daemonEndpoints?.kubeletEndpoint?.Port || AGENT_PORT;
     return { host, port, agent: this.#connections };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#watching[Symbol.dispose]();
-    for (const each of [this.#connections, ...this.#former]) each.destroy();
+    for (const each of [this.#connections, ...this.#previousConnections]) each.destroy();
   }
 
   /** What is being read goes on; what is asked from now on is asked by a server with the new identity. */
-  async #look(): Promise<boolean> {
-    const next = await readIdentity(this.#config);
+  async #reload(): Promise<boolean> {
+    const next = await readTlsOptions(this.#config);
     if (JSON.stringify(next) === JSON.stringify(this.#identity)) return false;
     this.#identity = next;
-    const before = this.#connections;
-    this.#connections = connections(next);
-    for (const socket of Object.values(before.freeSockets).flat()) socket?.destroy();
-    this.#former = [...this.#former, before].filter(({ sockets }) => Object.keys(sockets).length > 0);
+    const previous = this.#connections;
+    this.#connections = createHttpsAgent(next);
+    for (const socket of Object.values(previous.freeSockets).flat()) socket?.destroy();
+    this.#previousConnections = [...this.#previousConnections, previous].filter(({ sockets }) => Object.keys(sockets).length > 0);
     return true;
   }
 
-  async #ask(options: RequestOptions): Promise<IncomingMessage> {
+  async #request(options: RequestOptions): Promise<IncomingMessage> {
     const { timeoutMs } = this.#config;
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-    const asking = request(options);
+    const outgoing = request(options);
     // Until the headers are in: a log that is followed may stay silent for as long as its container does.
-    asking.setTimeout(timeoutMs, () => asking.destroy(new Error(`no answer within ${timeoutMs} ms`)));
-    asking.on("error", reject);
-    asking.on("response", (answer) => {
-      asking.setTimeout(0);
+    outgoing.setTimeout(timeoutMs, () => outgoing.destroy(new Error(`no answer within ${timeoutMs} ms`)));
+    outgoing.on("error", reject);
+    outgoing.on("response", (answer) => {
+      outgoing.setTimeout(0);
       resolve(answer);
     });
-    asking.end();
+    outgoing.end();
     return await promise;
   }
 
-  #addressOf(node: Node): string {
+  #nodeAddress(node: Node): string {
     const addresses = node.status?.addresses ?? [];
     for (const type of this.#config.preferredAddressTypes) {
       const address = addresses.find((candidate) => candidate.type === type)?.address;
@@ -143,7 +143,7 @@ function isUnknownHost(error: unknown): boolean {
   return error instanceof Error && (error as NodeJS.ErrnoException).code === "ENOTFOUND";
 }
 
-type Identity = Pick<SecureContextOptions, "cert" | "key" | "ca">;
+type AgentTlsOptions = Pick<SecureContextOptions, "cert" | "key" | "ca">;
 
 function filesOf({ clientCertificate, certificateAuthorityFile }: AgentConnectionConfig): readonly string[] {
   return [
@@ -152,7 +152,7 @@ function filesOf({ clientCertificate, certificateAuthorityFile }: AgentConnectio
   ];
 }
 
-async function readIdentity(config: AgentConnectionConfig): Promise<Identity> {
+async function readTlsOptions(config: AgentConnectionConfig): Promise<AgentTlsOptions> {
   const { clientCertificate: files, certificateAuthorityFile: file } = config;
   const pair = files === undefined ? {} : await readKeyPair(files);
   if (pair === undefined) {
@@ -166,11 +166,11 @@ async function readIdentity(config: AgentConnectionConfig): Promise<Identity> {
   return identity;
 }
 
-function connections(identity: Identity): Agent {
-  const isTrusting = identity.ca === undefined;
+function createHttpsAgent(identity: AgentTlsOptions): Agent {
+  const skipsVerification = identity.ca === undefined;
   return new Agent({
     ...identity,
-    ...(isTrusting ? { rejectUnauthorized: false } : {}),
+    ...(skipsVerification ? { rejectUnauthorized: false } : {}),
     keepAlive: true,
     maxSockets: CONNECTIONS_MAX,
   });

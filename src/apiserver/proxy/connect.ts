@@ -24,26 +24,26 @@ import type { Destination, RequestForwarder } from "./forward.ts";
 export interface ConnectDeps {
   readonly registries: Registries;
   readonly agents: AgentConnections;
-  readonly forwarding: RequestForwarder;
+  readonly forwarder: RequestForwarder;
   readonly random: RandomSource;
 }
 
-export type Connect = Readonly<Record<string, ResourceHandler>>;
+export type ConnectHandlers = Readonly<Record<string, ResourceHandler>>;
 
 /** By plural and subresource: `pods/exec`. */
-export function connectHandlers(deps: ConnectDeps): Connect {
+export function createConnectHandlers(deps: ConnectDeps): ConnectHandlers {
   return {
-    "pods/exec": streams(deps, true),
-    "pods/attach": streams(deps, true),
-    "pods/portforward": streams(deps, false),
-    "pods/proxy": proxied(deps, podDestination),
-    "services/proxy": proxied(deps, serviceDestination),
-    "nodes/proxy": proxied(deps, nodeDestination),
+    "pods/exec": streamHandler(deps, true),
+    "pods/attach": streamHandler(deps, true),
+    "pods/portforward": streamHandler(deps, false),
+    "pods/proxy": proxyHandler(deps, podDestination),
+    "services/proxy": proxyHandler(deps, serviceDestination),
+    "nodes/proxy": proxyHandler(deps, nodeDestination),
   };
 }
 
 /** Throws what Kubernetes does where there is nothing to open a stream to, and a 501 where there is. */
-function streams({ registries }: ConnectDeps, toContainer: boolean): ResourceHandler {
+function streamHandler({ registries }: ConnectDeps, toContainer: boolean): ResourceHandler {
   return async (target, context, params) => {
     const { object: pod } = await get(registries.of(podKind), scopeOf(target, context, params), params.name ?? "");
     if (toContainer) checkContainer(pod, context.info.query.get("container") ?? "");
@@ -57,47 +57,47 @@ function streams({ registries }: ConnectDeps, toContainer: boolean): ResourceHan
   };
 }
 
-function checkContainer({ metadata, spec }: Pod, asked: string): void {
+function checkContainer({ metadata, spec }: Pod, requested: string): void {
   const name = metadata?.name ?? "";
   const containers = spec?.containers ?? [];
-  if (asked === "") {
+  if (requested === "") {
     if (containers.length === 1) return;
     const choice = containers.length === 0 ? "" : `, choose one of: [${containers.map((one) => one.name).join(" ")}]`;
     throw badRequest(`a container name must be specified for pod ${name}${choice}`);
   }
   const all = [...containers, ...(spec?.initContainers ?? []), ...(spec?.ephemeralContainers ?? [])];
-  if (!all.some((one) => one.name === asked)) throw badRequest(`container ${asked} is not valid for pod ${name}`);
+  if (!all.some((one) => one.name === requested)) throw badRequest(`container ${requested} is not valid for pod ${name}`);
 }
 
-type FindDestination = (deps: ConnectDeps, scope: Scope, named: NamedPort, text: string) => Promise<Destination>;
+type FindDestination = (deps: ConnectDeps, scope: Scope, target2: NamedPort, text: string) => Promise<Destination>;
 
-function proxied(deps: ConnectDeps, find: FindDestination): ResourceHandler {
+function proxyHandler(deps: ConnectDeps, find: FindDestination): ResourceHandler {
   return async (target, context, params) => {
     const text = params.name ?? "";
     const named = splitNamedPort(text);
     if (named === undefined) throw badRequest(`invalid ${target.kind.singular} request ${goQuote(text)}`);
     const destination = await find(deps, scopeOf(target, context, params), named, text);
-    const path = tailOf(context);
-    if (path === "") return moved(context);
+    const path = proxiedPath(context);
+    if (path === "") return redirectToDirectory(context);
     if (context.request.headers.upgrade !== undefined) {
       throw new StatusError(501, "NotImplemented", "this server proxies plain HTTP alone");
     }
-    return await deps.forwarding.forward(context.request, { ...destination, path }, context.signal);
+    return await deps.forwarder.forward(context.request, { ...destination, path }, context.signal);
   };
 }
 
 /** Where `proxy` stands among the segments of `/api/v1/nodes/NAME/proxy`, which begin with an empty one. */
-const PROXY_AT = 5;
+const PROXY_SEGMENT = 5;
 
 /** What stands behind `…/NAME/proxy`, as it was sent. The router has refused paths that climb. */
-function tailOf({ request, info }: RequestContext): string {
+function proxiedPath({ request, info }: RequestContext): string {
   const segments = request.path.split("/");
-  const place = info.namespace === "" ? PROXY_AT : PROXY_AT + 2;
-  return segments.length === place + 1 ? "" : `/${segments.slice(place + 1).join("/")}`;
+  const proxySegment = info.namespace === "" ? PROXY_SEGMENT : PROXY_SEGMENT + 2;
+  return segments.length === proxySegment + 1 ? "" : `/${segments.slice(proxySegment + 1).join("/")}`;
 }
 
 /** So that relative links in what is answered lead somewhere. */
-function moved({ request }: RequestContext): HttpResponse {
+function redirectToDirectory({ request }: RequestContext): HttpResponse {
   const query = request.query === "" ? "" : `?${request.query}`;
   return { status: 301, headers: { location: `${request.path}/${query}` }, body: new Uint8Array() };
 }
@@ -108,7 +108,7 @@ async function podDestination({ registries }: ConnectDeps, scope: Scope, named: 
   const host = pod.status?.podIPs?.[0]?.ip ?? pod.status?.podIP ?? "";
   if (!isReachable(host)) throw badRequest("address not allowed");
   const secure = named.scheme === "https";
-  const port = named.port === "" ? (first?.containerPort ?? (secure ? 443 : 80)) : numberOf(named.port);
+  const port = named.port === "" ? (first?.containerPort ?? (secure ? 443 : 80)) : parsePort(named.port);
   return { secure, host, port, path: "" };
 }
 
@@ -119,24 +119,24 @@ async function serviceDestination(
   text: string,
 ): Promise<Destination> {
   const { object: service } = await get(registries.of(serviceKind), scope, named.name);
-  const portName = /^\d+$/.test(named.port) ? nameOfPort(service, Number(named.port)) : named.port;
+  const portName = /^\d+$/.test(named.port) ? servicePortName(service, Number(named.port)) : named.port;
   const { object: endpoints } = await get(registries.of(endpointsKind), scope, named.name);
-  const nowhere = (name: string): StatusError => unavailable(`no endpoints available for service ${goQuote(name)}`);
-  if ((endpoints.subsets ?? []).length === 0) throw nowhere(named.name);
-  const candidates = await addressesOf(registries, scope, endpoints, portName);
+  const noEndpoints = (name: string): StatusError => unavailable(`no endpoints available for service ${goQuote(name)}`);
+  if ((endpoints.subsets ?? []).length === 0) throw noEndpoints(named.name);
+  const candidates = await podAddresses(registries, scope, endpoints, portName);
   const chosen = candidates[Math.floor(random.fraction() * candidates.length)];
-  if (chosen === undefined) throw nowhere(text);
+  if (chosen === undefined) throw noEndpoints(text);
   return { secure: named.scheme === "https", ...chosen, path: "" };
 }
 
-function nameOfPort({ metadata, spec }: Service, port: number): string {
+function servicePortName({ metadata, spec }: Service, port: number): string {
   const found = (spec?.ports ?? []).find((one) => one.port === port);
   if (found !== undefined) return found.name ?? "";
   throw unavailable(`no service port ${port} found for service ${goQuote(metadata?.name ?? "")}`);
 }
 
 /** Those that are really pods': anybody who may write endpoints could otherwise send the server anywhere. */
-async function addressesOf(registries: Registries, scope: Scope, { subsets = [] }: Endpoints, portName: string) {
+async function podAddresses(registries: Registries, scope: Scope, { subsets = [] }: Endpoints, portName: string) {
   const pods = registries.of(podKind);
   const found: { readonly host: string; readonly port: number }[] = [];
   for (const { addresses = [], ports = [] } of subsets) {
@@ -159,13 +159,13 @@ async function nodeDestination(
   named: NamedPort,
 ): Promise<Destination> {
   const { object: node } = await get<Node>(registries.of(nodeKind), scope, named.name);
-  const own = agents.reach(node);
-  if (named.port === "" || named.port === String(own.port)) return { ...own, secure: true, path: "" };
-  if (!isReachable(own.host)) throw badRequest("address not allowed");
-  return { secure: named.scheme === "https", host: own.host, port: numberOf(named.port), path: "" };
+  const nodeAgent = agents.reach(node);
+  if (named.port === "" || named.port === String(nodeAgent.port)) return { ...nodeAgent, secure: true, path: "" };
+  if (!isReachable(nodeAgent.host)) throw badRequest("address not allowed");
+  return { secure: named.scheme === "https", host: nodeAgent.host, port: parsePort(named.port), path: "" };
 }
 
-function numberOf(port: string): number {
+function parsePort(port: string): number {
   const number = Number(port);
   if (!/^\d{1,5}$/.test(port) || number < 1 || number > 65_535) throw badRequest(`invalid port ${goQuote(port)}`);
   return number;

@@ -20,20 +20,20 @@ export function splitNamedPort(text: string): NamedPort | undefined {
   return { scheme: first, name: second, port: third };
 }
 
-const CLOSED = new BlockList();
+const UNREACHABLE = new BlockList();
 // What is no unicast address of the wider network: this host, its links, groups, and nowhere.
-CLOSED.addSubnet("127.0.0.0", 8, "ipv4");
-CLOSED.addSubnet("169.254.0.0", 16, "ipv4");
-CLOSED.addSubnet("224.0.0.0", 4, "ipv4");
-CLOSED.addAddress("0.0.0.0", "ipv4");
-CLOSED.addAddress("255.255.255.255", "ipv4");
-CLOSED.addAddress("::", "ipv6");
-CLOSED.addAddress("::1", "ipv6");
-CLOSED.addSubnet("fe80::", 10, "ipv6");
-CLOSED.addSubnet("ff00::", 8, "ipv6");
+UNREACHABLE.addSubnet("127.0.0.0", 8, "ipv4");
+UNREACHABLE.addSubnet("169.254.0.0", 16, "ipv4");
+UNREACHABLE.addSubnet("224.0.0.0", 4, "ipv4");
+UNREACHABLE.addAddress("0.0.0.0", "ipv4");
+UNREACHABLE.addAddress("255.255.255.255", "ipv4");
+UNREACHABLE.addAddress("::", "ipv6");
+UNREACHABLE.addAddress("::1", "ipv6");
+UNREACHABLE.addSubnet("fe80::", 10, "ipv6");
+UNREACHABLE.addSubnet("ff00::", 8, "ipv6");
 
 /** Whether the API server may be sent there by what a status says. */
 export function isReachable(address: string): boolean {
   const version = isIP(address);
-  return version !== 0 && !CLOSED.check(address, version === 6 ? "ipv6" : "ipv4");
+  return version !== 0 && !UNREACHABLE.check(address, version === 6 ? "ipv6" : "ipv4");
 }

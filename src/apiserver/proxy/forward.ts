@@ -19,7 +19,7 @@ export interface Destination {
 }
 
 /** Headers that belong to one connection, and those by which clients prove to this server who they are. */
-const KEPT_BACK: ReadonlySet<string> = new Set([
+const NOT_FORWARDED: ReadonlySet<string> = new Set([
   ...["connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer"],
   ...["transfer-encoding", "upgrade", "http2-settings", "host", "authorization", "expect"],
 ]);
@@ -34,33 +34,33 @@ export class RequestForwarder implements AsyncDisposable {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
     const { method } = request;
     const path = request.query === "" ? to.path : `${to.path}?${request.query}`;
-    const whole = !hasBody(request);
+    const hasNoBody = !hasBody(request);
     const headers = forwardedHeaders(request);
     // Node frames bodies of its own accord for some methods only; of others they would be read as another request.
-    if (!whole && headers["content-length"] === undefined) headers["transfer-encoding"] = "chunked";
+    if (!hasNoBody && headers["content-length"] === undefined) headers["transfer-encoding"] = "chunked";
     const options = { method, host: to.host, port: to.port, path, headers, signal };
-    const asking = to.secure
+    const outgoing = to.secure
       ? httpsRequest({ ...options, agent: to.agent ?? this.#https })
       : httpRequest({ ...options, agent: this.#http });
-    asking.on("error", reject);
-    asking.on("response", resolve);
-    if (whole) asking.end();
+    outgoing.on("error", reject);
+    outgoing.on("response", resolve);
+    if (hasNoBody) outgoing.end();
     else {
       const body = Readable.from(request.body);
       // Whichever end breaks, the other is told.
-      body.on("error", (error) => asking.destroy(error));
-      asking.on("close", () => body.destroy());
-      body.pipe(asking);
+      body.on("error", (error) => outgoing.destroy(error));
+      outgoing.on("close", () => body.destroy());
+      body.pipe(outgoing);
     }
-    let answer: IncomingMessage;
+    let response: IncomingMessage;
     try {
-      answer = await promise;
+      response = await promise;
     } catch (error) {
       signal.throwIfAborted();
-      const why = error instanceof Error ? error.message : String(error);
-      throw new StatusError(503, "ServiceUnavailable", `error trying to reach service: ${why}`, { cause: error });
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new StatusError(503, "ServiceUnavailable", `error trying to reach service: ${reason}`, { cause: error });
     }
-    return { status: answer.statusCode ?? 502, headers: answerHeaders(answer.headers), body: answer };
+    return { status: response.statusCode ?? 502, headers: responseHeaders(response.headers), body: response };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -77,32 +77,32 @@ function hasBody({ method, headers }: HttpRequest): boolean {
 
 /** Without what concerns this server, with what tells the other how it was reached. */
 function forwardedHeaders(request: HttpRequest): Record<string, string> {
-  const named = connectionNames(request.headers.connection);
+  const named = connectionHeaderNames(request.headers.connection);
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(request.headers)) {
-    const isOurs = name.startsWith(":") || name.startsWith("impersonate-") || name.startsWith("x-remote-");
-    if (!KEPT_BACK.has(name) && !named.has(name) && !isOurs) headers[name] = value;
+    const isServerHeader = name.startsWith(":") || name.startsWith("impersonate-") || name.startsWith("x-remote-");
+    if (!NOT_FORWARDED.has(name) && !named.has(name) && !isServerHeader) headers[name] = value;
   }
   headers["x-forwarded-uri"] = request.path;
   headers["x-forwarded-proto"] = request.peer.encrypted ? "https" : "http";
   const host = request.headers.host ?? request.headers[":authority"];
   if (host !== undefined) headers["x-forwarded-host"] = host;
-  const before = request.headers["x-forwarded-for"];
-  headers["x-forwarded-for"] = before === undefined ? request.peer.address : `${before}, ${request.peer.address}`;
+  const previous = request.headers["x-forwarded-for"];
+  headers["x-forwarded-for"] = previous === undefined ? request.peer.address : `${previous}, ${request.peer.address}`;
   return headers;
 }
 
-function answerHeaders(sent: IncomingHttpHeaders): ResponseHeaders {
-  const named = connectionNames(sent.connection);
+function responseHeaders(sent: IncomingHttpHeaders): ResponseHeaders {
+  const named = connectionHeaderNames(sent.connection);
   const headers: Record<string, string | readonly string[]> = {};
   for (const [name, value] of Object.entries(sent)) {
     // Who may read this server's answers is for this server to say.
-    const isOthers = KEPT_BACK.has(name) || named.has(name) || name.startsWith("access-control-");
-    if (value !== undefined && !isOthers) headers[name] = value;
+    const isDropped = NOT_FORWARDED.has(name) || named.has(name) || name.startsWith("access-control-");
+    if (value !== undefined && !isDropped) headers[name] = value;
   }
   return headers;
 }
 
-function connectionNames(header: string | undefined): ReadonlySet<string> {
+function connectionHeaderNames(header: string | undefined): ReadonlySet<string> {
   return new Set((header ?? "").split(",").map((name) => name.trim().toLowerCase()));
 }

@@ -12,101 +12,101 @@ import {
   renderFieldError,
 } from "../../schema/validation/field-error.ts";
 import { type ResourceHandler, scopeOf } from "../handlers/target.ts";
-import type { AgentAnswer, AgentConnections } from "./agent-connections.ts";
+import type { AgentResponse, AgentConnections } from "./agent-connections.ts";
 
 /** Passed on as they came; everything else stays here. */
-const FLAGS = ["follow", "previous", "timestamps"] as const;
-const NUMBERS = ["sinceSeconds", "tailLines", "limitBytes"] as const;
+const BOOLEAN_OPTIONS = ["follow", "previous", "timestamps"] as const;
+const NUMBER_OPTIONS = ["sinceSeconds", "tailLines", "limitBytes"] as const;
 /** What an agent says of its refusal is read up to here. */
-const REFUSAL_BYTES_MAX = 64 * 1024;
+const ERROR_BODY_BYTES_MAX = 64 * 1024;
 
-export function podLog(nodes: Registry<Node>, agents: Pick<AgentConnections, "get">): ResourceHandler {
+export function createPodLogHandler(nodes: Registry<Node>, agents: Pick<AgentConnections, "get">): ResourceHandler {
   return async (target, context, params) => {
     const scope = scopeOf(target, context, params);
     const pods = target.registry as unknown as Registry<Pod>;
     const name = params.name ?? "";
     const { object: pod } = await get(pods, scope, name);
-    const query = logQuery(context.info.query, name);
-    const container = containerOf(pod, context.info.query.get("container") ?? "");
+    const query = agentLogQuery(context.info.query, name);
+    const container = resolveContainer(pod, context.info.query.get("container") ?? "");
     const nodeName = pod.spec?.nodeName ?? "";
     if (nodeName === "") return { status: 200, headers: { "content-type": "text/plain" }, body: new Uint8Array() };
-    const node = await nodeOf(nodes, nodeName, context.signal);
+    const node = await findNode(nodes, nodeName, context.signal);
     const segments = [params.namespace ?? "", name, container].map(encodeURIComponent).join("/");
     const path = `/containerLogs/${segments}${query === "" ? "" : `?${query}`}`;
     const answer = await agents.get(node, path, context.signal);
-    if (answer.status !== 200) throw await refusalOf(answer);
+    if (answer.status !== 200) throw await toStatusError(answer);
     return { status: 200, headers: { "content-type": "text/plain" }, body: answer.body } satisfies HttpResponse;
   };
 }
 
-async function nodeOf(nodes: Registry<Node>, name: string, signal: AbortSignal): Promise<Node> {
+async function findNode(nodes: Registry<Node>, name: string, signal: AbortSignal): Promise<Node> {
   const key = nodes.objects.key(undefined, name);
   const found = (await nodes.freshCache({ signal })).get(key);
   if (found === undefined) throw notFound({ group: "", resource: "nodes", name });
   return found.object;
 }
 
-function logQuery(query: URLSearchParams, pod: string): string {
-  const out = new URLSearchParams();
+function agentLogQuery(query: URLSearchParams, pod: string): string {
+  const result = new URLSearchParams();
   const errors: FieldError[] = [];
-  for (const flag of FLAGS) {
+  for (const flag of BOOLEAN_OPTIONS) {
     const value = query.get(flag);
-    if (value !== null && value !== "false" && value !== "0") out.set(flag, "true");
+    if (value !== null && value !== "false" && value !== "0") result.set(flag, "true");
   }
-  for (const number of NUMBERS) {
+  for (const number of NUMBER_OPTIONS) {
     const text = query.get(number);
     if (text === null) continue;
     if (!/^[-+]?\d{1,15}$/.test(text))
       throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
     const value = Number(text);
     if (number === "tailLines" ? value < 0 : value < 1) {
-      const least = number === "tailLines" ? "must be greater than or equal to 0" : "must be greater than 0";
-      errors.push(invalidField(number, value, least));
+      const minimum = number === "tailLines" ? "must be greater than or equal to 0" : "must be greater than 0";
+      errors.push(invalidField(number, value, minimum));
     }
-    out.set(number, String(value));
+    result.set(number, String(value));
   }
   const sinceTime = query.get("sinceTime");
   if (sinceTime !== null && sinceTime !== "") {
-    if (out.has("sinceSeconds"))
+    if (result.has("sinceSeconds"))
       errors.push(forbiddenField("", "at most one of `sinceTime` or `sinceSeconds` may be specified"));
     if (Number.isNaN(Date.parse(sinceTime)))
       throw badRequest(`parsing time ${JSON.stringify(sinceTime)}: it is not RFC 3339`);
-    out.set("sinceTime", sinceTime);
+    result.set("sinceTime", sinceTime);
   }
   if (errors.length > 0) throw invalid({ group: "", resource: "PodLogOptions", name: pod }, errors, renderFieldError);
-  return out.toString();
+  return result.toString();
 }
 
-function containerOf(pod: Pod, asked: string): string {
+function resolveContainer(pod: Pod, requested: string): string {
   const { containers = [], initContainers = [], ephemeralContainers = [] } = pod.spec ?? {};
   const podName = pod.metadata?.name ?? "";
-  if (asked === "") {
+  if (requested === "") {
     const [only] = containers;
     if (only !== undefined && containers.length + initContainers.length + ephemeralContainers.length === 1)
       return only.name;
     const names = `choose one of: [${containers.map(({ name }) => name).join(" ")}]`;
-    const inits =
+    const initNames =
       initContainers.length === 0
         ? ""
         : ` or one of the init containers: [${initContainers.map(({ name }) => name).join(" ")}]`;
-    throw badRequest(`a container name must be specified for pod ${podName}, ${names}${inits}`);
+    throw badRequest(`a container name must be specified for pod ${podName}, ${names}${initNames}`);
   }
-  const known = [...containers, ...initContainers, ...ephemeralContainers];
-  if (known.some(({ name }) => name === asked)) return asked;
-  throw badRequest(`container ${asked} is not valid for pod ${podName}`);
+  const all = [...containers, ...initContainers, ...ephemeralContainers];
+  if (all.some(({ name }) => name === requested)) return requested;
+  throw badRequest(`container ${requested} is not valid for pod ${podName}`);
 }
 
 /** The agent's own words, in a `Status`. */
-async function refusalOf(answer: AgentAnswer): Promise<StatusError> {
-  const pieces: Uint8Array[] = [];
+async function toStatusError(answer: AgentResponse): Promise<StatusError> {
+  const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const piece of answer.body) {
-    pieces.push(piece);
-    length += piece.length;
-    if (length > REFUSAL_BYTES_MAX) break;
+  for await (const chunk of answer.body) {
+    chunks.push(chunk);
+    length += chunk.length;
+    if (length > ERROR_BODY_BYTES_MAX) break;
   }
-  const text = Buffer.concat(pieces).toString("utf8").trim();
-  const message = messageOf(text) ?? text;
+  const text = Buffer.concat(chunks).toString("utf8").trim();
+  const message = statusMessage(text) ?? text;
   switch (answer.status) {
     case 400:
       return badRequest(message);
@@ -122,7 +122,7 @@ async function refusalOf(answer: AgentAnswer): Promise<StatusError> {
   }
 }
 
-function messageOf(text: string): string | undefined {
+function statusMessage(text: string): string | undefined {
   if (!text.startsWith("{")) return undefined;
   try {
     const { message } = JSON.parse(text) as { readonly message?: unknown };
