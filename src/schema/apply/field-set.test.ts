@@ -84,7 +84,7 @@ t.test("the operations equal those on sets of paths", (t) => {
     const unique = new Set(expected);
     return found.length === unique.size && found.every((path) => unique.has(path)) && sizeOf(fields) === unique.size;
   };
-  const judged = (a: FieldSet, b: FieldSet): boolean => {
+  const agrees = (a: FieldSet, b: FieldSet): boolean => {
     const [ours, theirs] = [plain(a), plain(b)];
     const isBelow = (path: string): boolean => theirs.some((other) => path === other || path.startsWith(`${other}\0`));
     return (
@@ -103,7 +103,7 @@ t.test("the operations equal those on sets of paths", (t) => {
       )
     );
   };
-  fc.assert(fc.property(set, set, judged));
+  fc.assert(fc.property(set, set, agrees));
   t.end();
 });
 

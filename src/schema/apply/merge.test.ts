@@ -21,7 +21,7 @@ const cases = [
     { map: {}, set: null },
     { map: { a: "1" }, set: ["a"] },
   ],
-  ["tells empty from null", { map: null, set: [] }, { map: {}, set: null }, { map: {}, set: null }],
+  ["distinguishes empty from null", { map: null, set: [] }, { map: {}, set: null }, { map: {}, set: null }],
   ["replaces scalars by null", { text: "a" }, { text: null }, { text: null }],
   [
     "merges items by their keys",

@@ -49,7 +49,7 @@ for (const [schema, type, object, set] of sets) {
   });
 }
 
-const stories = [
+const objects = [
   ...sets.map(([schema, type, object]) => [schema, type, object] as const),
   ["k8s-schema-100pct-fieldoverride.yaml", "io.k8s.api.core.v1.Node", "node.yaml"],
   ["k8s-schema-10pct-fieldoverride.yaml", "io.k8s.api.core.v1.Node", "node.yaml"],
@@ -59,33 +59,33 @@ const stories = [
   [K8S, "io.k8s.api.apps.v1.Deployment", "k8s-deployment.yaml"],
 ] as const;
 
-for (const [schema, type, object] of stories) {
-  oracle(`apply() of ${object} by two is theirs together; updates of it change nothing (${schema})`, (t) => {
-    const known = schemaTypes(read(schema));
+for (const [schema, type, object] of objects) {
+  oracle(`apply() of ${object} by two managers shares all fields; updates with the same object change nothing (${schema})`, (t) => {
+    const typeNamed = schemaTypes(read(schema));
     const value = yaml(read(object));
-    const shape = shapeOf(known(type));
-    const story = new ManagedObject(known(type), ["v1", "v2"]);
-    t.same(story.apply("controller", value), []);
-    t.same(story.apply("other", value), []);
+    const shape = shapeOf(typeNamed(type));
+    const managed = new ManagedObject(typeNamed(type), ["v1", "v2"]);
+    t.same(managed.apply("controller", value), []);
+    t.same(managed.apply("other", value), []);
     const fields = canonicalize(toFieldSet(shape, value));
     t.ok(sizeOf(fields) > 3);
-    t.same(story.owned(), { controller: fields, other: fields });
-    story.update("updater", story.value);
-    t.same(Object.keys(story.owned()), ["controller", "other"]);
-    const updated = new ManagedObject(known(type), ["v1", "v2"]);
+    t.same(managed.owned(), { controller: fields, other: fields });
+    managed.update("updater", managed.value);
+    t.same(Object.keys(managed.owned()), ["controller", "other"]);
+    const updated = new ManagedObject(typeNamed(type), ["v1", "v2"]);
     updated.update("controller", value);
     updated.update("other", value, { version: "v2" });
     t.same(Object.keys(updated.owned()), ["controller"]);
   });
 }
 
-oracle("checkShape() accepts the schema's own schema and names what is wrong with a bad one", (t) => {
+oracle("validateTyped() accepts the schema of schemas and reports the errors of an invalid schema", (t) => {
   const shape = shapeOf(schemaTypes(read("schema.yaml"))("schema"));
   for (const file of ["schema.yaml", "struct.yaml", "list.yaml", "scalar.yaml"]) validateTyped(shape, yaml(read(file)));
   t.throws(() => validateTyped(shape, yaml(read("bad-schema.yaml"))), /omits key field "name"/);
 });
 
-oracle("merge() adds types, and replaces one by another of its name", (t) => {
+oracle("merge() adds types, and replaces one with the same name", (t) => {
   const shape = shapeOf(schemaTypes(read("schema.yaml"))("schema"));
   const names = (value: unknown): readonly string[] =>
     (value as { readonly types: readonly { readonly name: string }[] }).types.map(({ name }) => name);
@@ -94,7 +94,7 @@ oracle("merge() adds types, and replaces one by another of its name", (t) => {
   t.same(merge(shape, yaml(read("scalar.yaml")), yaml(read("bad-scalar.yaml"))), yaml(read("bad-scalar.yaml")));
 });
 
-oracle("compare() tells that a scalar's type changed", (t) => {
+oracle("compare() reports a changed type of a scalar", (t) => {
   const shape = shapeOf(schemaTypes(read("schema.yaml"))("schema"));
   const { added, modified, removed } = compare(shape, yaml(read("scalar.yaml")), yaml(read("bad-scalar.yaml")));
   t.same([added, removed], [noFields, noFields]);

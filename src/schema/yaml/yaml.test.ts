@@ -36,7 +36,7 @@ t.test("parseYaml() throws for invalid input with its line", async (t) => {
   const cases: readonly (readonly [string, RegExp])[] = [
     ["a: [1", /^yaml: did not find expected/],
     ["a: b\n c: d", /^yaml: line 2: /],
-    ["x: 1\na: *nobody", /^yaml: unknown anchor 'nobody' referenced/],
+    ["x: 1\na: *missing", /^yaml: unknown anchor 'missing' referenced/],
     ["a: &a {b: *a}", /unknown anchor/],
     ["- ".repeat(300), /nesting exceeded/],
     [bomb.join("\n"), /excessive aliasing/],
