@@ -98,7 +98,6 @@ export interface PodMemory {
   hasInitialized: boolean | undefined;
   /** Why the node rejected the pod. */
   rejection: WaitingReason | undefined;
-  hasMounted: boolean;
   /** The runtime's ids of images that are mounted as volumes, by reference. */
   readonly imageRefs: Map<string, string>;
 }

@@ -33,7 +33,6 @@ export const mounting = podState({
       }
       await pod.wait(Math.max(0, Math.min(reportAt, summaryAt) - now));
     }
-    pod.memory.hasMounted = true;
     return { to: "running" };
   },
   status: (pod) => generateStatus(pod, false),

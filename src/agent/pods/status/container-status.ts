@@ -1,4 +1,4 @@
-/** The API's view of one container, from the spec and what was observed. */
+/** Computes the status of one container from its spec and its observed runs. */
 
 import type { Container } from "../../../api/core/container/schema.ts";
 import type { ContainerState, ContainerStateTerminated, ContainerStatus } from "../../../api/core/container/status.ts";
@@ -9,54 +9,54 @@ import type { Observation, ObservedContainer } from "../../runtime/observation.t
 import { toApiSignal } from "../containers/stop-signals.ts";
 import { type ContainerRole, isSidecar } from "../pod-fields.ts";
 
-/** Why a container does not run although it should: `CrashLoopBackOff`, `ErrImagePull`, … */
+/** Why a container that should run does not: `CrashLoopBackOff`, `ErrImagePull`, … */
 export interface WaitingReason {
   readonly reason: string;
   readonly message: string;
-  /** Id of the run that it follows, empty if there was none; a newer one makes it void. Undefined: it always holds. */
+  /** Id of the run before, empty if there was none; the reason ends with a newer run. Undefined: it does not end. */
   readonly after?: string;
 }
 
 export interface ContainerStatusInput {
   readonly spec: Container;
   readonly role: ContainerRole;
-  /** The resources that it has; undefined when that is what the spec says. */
+  /** Undefined: those of the spec. */
   readonly actualResources: ResourceRequirements | undefined;
   readonly observation: Observation;
-  /** What it shows before its first start. */
+  /** The waiting reason before the first start. */
   readonly defaultReason: "ContainerCreating" | "PodInitializing";
   readonly waitingReason: WaitingReason | undefined;
   /** `containerd`, for `containerd://<id>`. */
   readonly runtimeName: string;
   readonly isReady: (container: Container, id: string) => boolean;
   readonly hasStarted: (container: Container, id: string) => boolean;
-  /** The pod has ended: nothing is waited for any more. */
+  /** All containers of the pod have been stopped for good. */
   readonly isTerminated: boolean;
-  /** Whether the container is started again after an end with this exit code. */
+  /** Whether the container restarts after this exit code. */
   readonly willRestart: (exitCode: number) => boolean;
-  /** Whether the run was ended to be followed at once by the next. */
+  /** Whether the run was killed to be restarted at once. */
   readonly isReplaced: (id: string) => boolean;
-  /** What the API server knows of the container; it survives the loss of the runtime's records. */
+  /** The status that the API server has; it survives the loss of the runtime's records. */
   readonly previous: ContainerStatus | undefined;
 }
 
-/** Newest first. Between its creation and its start a run is nothing to tell of yet. */
+/** Newest first, without a run that was created but not started. */
 function startedRuns(observation: Observation, name: string): readonly ObservedContainer[] {
   return observation.containers.filter((each) => each.name === name && each.state !== "created");
 }
 
-/** Id of the run that a container's status is about; empty when there is none. */
+/** Id of the run that the container's status describes; empty when there is none. */
 export function currentRunId(observation: Observation, name: string): string {
   return startedRuns(observation, name)[0]?.id ?? "";
 }
 
-/** The run that the status calls the last one: that of a container waiting for its restart is the one that ended. */
+/** The run in the status' `lastState`: for a container that waits for its restart, the run that exited. */
 export function findPreviousRun(
-  shown: PodStatus | undefined,
+  podStatus: PodStatus | undefined,
   observation: Observation,
   name: string,
 ): ObservedContainer | undefined {
-  const { initContainerStatuses: inits = [], containerStatuses: apps = [] } = shown ?? {};
+  const { initContainerStatuses: inits = [], containerStatuses: apps = [] } = podStatus ?? {};
   const status = [...inits, ...apps].find((each) => each.name === name);
   const id = status?.lastState?.terminated?.containerID?.replace(/^.*:\/\//, "");
   return observation.containers.find((each) => each.name === name && each.id === id);
@@ -70,21 +70,21 @@ export function computeContainerStatus(input: ContainerStatusInput): ContainerSt
   const waiting = after === undefined || after === (current?.id ?? "") ? input.waitingReason : undefined;
   const last = runs.find((each, index) => index > 0 && each.state === "exited");
   if (current === undefined) return computeStatusWithoutRun(input, waiting);
-  // One run follows the other as one step: the server takes no end for a step that a start may follow.
+  // The status goes from one run to the next in one step: the API server rejects a restart after a final exit.
   const { previous } = input;
   if (previous?.state?.running !== undefined && waiting === undefined && input.isReplaced(current.id)) return previous;
   const identifier = `${input.runtimeName}://${current.id}`;
   const observed = computeState(current, input);
-  const over = observed.terminated !== undefined && !input.willRestart(observed.terminated.exitCode);
-  const waits = waiting !== undefined && observed.running === undefined && !input.isTerminated && !over;
-  const state: ContainerState = waits ? { waiting: makeWaitingState(waiting) } : observed;
+  const isOver = observed.terminated !== undefined && !input.willRestart(observed.terminated.exitCode);
+  const isWaiting = waiting !== undefined && observed.running === undefined && !input.isTerminated && !isOver;
+  const state: ContainerState = isWaiting ? { waiting: makeWaitingState(waiting) } : observed;
   const lastTerminated =
-    waits && observed.terminated !== undefined ? observed.terminated : makeTerminatedState(last, input);
+    isWaiting && observed.terminated !== undefined ? observed.terminated : makeTerminatedState(last, input);
   const started = current.state === "running" && input.hasStarted(spec, current.id);
   return {
     name: spec.name,
     state,
-    ...computeLastState(input, lastTerminated, waits ? undefined : identifier),
+    ...computeLastState(input, lastTerminated, isWaiting ? undefined : identifier),
     ready: isReady(input, current, started),
     restartCount: current.restartCount,
     image: current.image === "" ? (spec.image ?? "") : current.image,
@@ -98,16 +98,16 @@ export function computeContainerStatus(input: ContainerStatusInput): ContainerSt
 }
 
 /**
- * The last termination, if there was one: an empty struct reads back as an absent one. What the server knows is not
- * taken for it when that is the run `shown` as the state.
+ * The last termination, if there was one: an empty struct reads back as an absent one. Ignores the previous `lastState`
+ * if it is about the run that `state` shows, whose container id is `current`.
  */
 function computeLastState(
   input: ContainerStatusInput,
   last?: ContainerStateTerminated,
-  shown?: string,
+  current?: string,
 ): Pick<ContainerStatus, "lastState"> {
-  const known = input.previous?.lastState;
-  const earlier = known?.terminated?.containerID === shown ? undefined : known;
+  const previous = input.previous?.lastState;
+  const earlier = previous?.terminated?.containerID === current ? undefined : previous;
   const lastState = last === undefined ? earlier : { terminated: last };
   return lastState === undefined ? {} : { lastState };
 }
@@ -130,7 +130,7 @@ function computeStatusWithoutRun(input: ContainerStatusInput, waiting: WaitingRe
     ...(input.role === "ephemeralContainers" ? {} : { started: false }),
     ...makeMountFields(spec),
   };
-  // The runtime has lost its records; the server still knows how it ended.
+  // The runtime has lost its records; the API server's status still has the end.
   if (previous?.state?.terminated?.containerID !== undefined) return previous;
   const state = previous?.state?.running === undefined ? undefined : previous;
   if (input.isTerminated && state !== undefined) return { ...state, ready: false, started: false };
@@ -139,8 +139,8 @@ function computeStatusWithoutRun(input: ContainerStatusInput, waiting: WaitingRe
 }
 
 /**
- * The statuses of a pod that has ended. Of a container that ran, or that it was the turn of, somebody must have known
- * the end: where nobody does, it counts as failed. Init containers behind the last one that began just wait.
+ * The container statuses of a terminated pod. A container that ran, or should have, and whose end is unknown counts as
+ * failed. Init containers after the last one that began remain waiting.
  */
 export function terminateStatuses(
   inits: readonly ContainerStatus[],
@@ -149,7 +149,7 @@ export function terminateStatuses(
 ): { readonly inits: readonly ContainerStatus[]; readonly apps: readonly ContainerStatus[] } {
   const begun = inits.findLastIndex(({ state, lastState }) => state?.waiting === undefined || lastState !== undefined);
   return {
-    inits: inits.map((status, place) => (place <= begun ? terminateStatus(status) : status)),
+    inits: inits.map((status, index) => (index <= begun ? terminateStatus(status) : status)),
     apps: initialized ? apps.map(terminateStatus) : apps,
   };
 }
@@ -171,15 +171,15 @@ function makeWaitingState(reason: WaitingReason): { reason: string; message?: st
   return { reason: reason.reason, ...(reason.message === "" ? {} : { message: reason.message }) };
 }
 
-function computeState(container: ObservedContainer, view: ContainerStatusInput): ContainerState {
+function computeState(container: ObservedContainer, input: ContainerStatusInput): ContainerState {
   if (container.state === "running") return { running: { startedAt: formatTime(container.startedAt) } };
-  const ended = makeTerminatedState(container, view);
-  return ended === undefined ? { waiting: { reason: view.defaultReason } } : { terminated: ended };
+  const ended = makeTerminatedState(container, input);
+  return ended === undefined ? { waiting: { reason: input.defaultReason } } : { terminated: ended };
 }
 
 function makeTerminatedState(
   container: ObservedContainer | undefined,
-  view: Pick<ContainerStatusInput, "runtimeName">,
+  input: Pick<ContainerStatusInput, "runtimeName">,
 ): ContainerStateTerminated | undefined {
   if (container?.state !== "exited") return undefined;
   return {
@@ -188,11 +188,11 @@ function makeTerminatedState(
     ...(container.message === "" ? {} : { message: container.message }),
     startedAt: formatTime(container.startedAt),
     finishedAt: formatTime(container.finishedAt),
-    containerID: `${view.runtimeName}://${container.id}`,
+    containerID: `${input.runtimeName}://${container.id}`,
   };
 }
 
-/** What it was granted, and what it has. */
+/** The allocated and the actual resources. */
 function makeResourceFields(
   spec: Container,
   { limits, requests }: ResourceRequirements = {},
@@ -207,7 +207,7 @@ function makeResourceFields(
   };
 }
 
-/** What only newer runtimes tell of. */
+/** Fields that only newer runtimes report. */
 function makeRuntimeFields({ user, stopSignal }: ObservedContainer): Pick<ContainerStatus, "user" | "stopSignal"> {
   const linux = user?.linux;
   const groups = (linux?.supplementalGroups ?? []).map(Number);

@@ -1,10 +1,10 @@
-/** Status of a pod from its context: what most states show. */
 import type { PodStatus } from "../../../api/core/pod/schema.ts";
 import type { PodContext } from "../pod-context.ts";
 import { isResizeInProgress } from "../resources/resize.ts";
 import { computePodStatus, hasInitialized } from "./pod-status.ts";
 
-export function generateStatus(pod: PodContext, ended: boolean): PodStatus {
+/** The status of a pod from its worker's context. */
+export function generateStatus(pod: PodContext, isTerminated: boolean): PodStatus {
   const { services, memory } = pod;
   return computePodStatus({
     pod: pod.pod,
@@ -18,8 +18,8 @@ export function generateStatus(pod: PodContext, ended: boolean): PodStatus {
     hasStarted: (container, id) => services.probes.hasStarted(container, id),
     isTerminating: pod.termination !== undefined,
     isReplaced: (id) => pod.termination === undefined && memory.toRestart.has(id),
-    isTerminated: ended,
-    initialized: memory.hasInitialized ?? hasInitialized(pod.pod, memory.status),
+    isTerminated,
+    hasInitialized: memory.hasInitialized ?? hasInitialized(pod.pod, memory.status),
     failure: pod.termination?.failure,
     disruption: pod.termination?.disruption,
     previous: memory.status,

@@ -1,4 +1,4 @@
-/** What is remembered of why containers wait, from when on it shows, and what is said of it. */
+/** Reasons why containers wait: when the status shows them, and the BackOff event. */
 
 import type { Container } from "../../../api/core/container/schema.ts";
 import type { PodContext } from "../pod-context.ts";
@@ -6,18 +6,18 @@ import { type ContainerRole, podFullName } from "../pod-fields.ts";
 import { backoffKey } from "../worker/plan.ts";
 import { currentRunId, type WaitingReason } from "./container-status.ts";
 
-/** What one sync finds out is what the next one shows; this long after it when nothing else happens. */
+/** Time to the next sync if nothing else causes one. */
 const NEXT_SYNC_MS = 10_000;
 
-/** Shows the reason from now on, until a newer run of the container starts. */
+/** The status shows the reason from now on, until a newer run of the container starts. */
 export function setWaitingReason({ memory, observation }: PodContext, name: string, reason: WaitingReason): void {
   memory.pendingReasons.delete(name);
   memory.waitingReasons.set(name, { ...reason, after: currentRunId(observation, name) });
 }
 
 /**
- * Shows the reason from the next sync on, so that what came before, how the container ended or why it waited, is seen
- * first. When nothing is told of the container yet, it shows at once.
+ * The status shows the reason from the next sync on, so that clients see the state before, the end of the container or
+ * its earlier reason. If the status has no reason for the container yet, it shows this one at once.
  */
 export function setPendingReason(pod: PodContext, name: string, reason: WaitingReason): void {
   const { memory, observation, services } = pod;
@@ -27,20 +27,20 @@ export function setPendingReason(pod: PodContext, name: string, reason: WaitingR
     setWaitingReason(pod, name, reason);
     return;
   }
-  const known = memory.pendingReasons.get(name)?.reason ?? shown;
-  if (known?.message === reason.message && known.after === after) return;
+  const last = memory.pendingReasons.get(name)?.reason ?? shown;
+  if (last?.message === reason.message && last.after === after) return;
   memory.pendingReasons.set(name, { reason: { ...reason, after }, from: services.clock.monotonic() + NEXT_SYNC_MS });
 }
 
-/** A sync that has to do with the container: what is noted of it shows. */
+/** Called by a sync of the container: the status shows the pending reason. */
 export function applyPendingReason({ memory }: Pick<PodContext, "memory">, name: string): void {
-  const noted = memory.pendingReasons.get(name);
-  if (noted === undefined) return;
+  const pending = memory.pendingReasons.get(name);
+  if (pending === undefined) return;
   memory.pendingReasons.delete(name);
-  memory.waitingReasons.set(name, noted.reason);
+  memory.waitingReasons.set(name, pending.reason);
 }
 
-/** That the container waits for its restart: at once, and then now and again. */
+/** Records a BackOff event at once, and then at intervals. */
 export function recordBackOff(pod: PodContext, spec: Container, role: ContainerRole): void {
   const { memory, services, observation } = pod;
   const run = currentRunId(observation, spec.name);

@@ -19,7 +19,6 @@ export function createPodMemory(pod: Pod, clock: Clock, delays: RestartDelays | 
     status: pod.status?.conditions === undefined ? undefined : pod.status,
     hasInitialized: undefined,
     rejection: undefined,
-    hasMounted: false,
     imageRefs: new Map(),
   };
 }
