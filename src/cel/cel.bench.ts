@@ -3,12 +3,12 @@
  * heap that compiling and one evaluation take.
  */
 import { int64, list, listMap, map, object, optional, string } from "../schema/define.ts";
-import { nameForms } from "../testing/cel/name-formats.ts";
+import { nameFormats } from "../testing/cel/name-formats.ts";
 import { cpuMicroseconds, heapBytes } from "../testing/std/measure.ts";
-import { nativeOf } from "./adapter/json-value.ts";
-import { typeOf } from "./adapter/schema-type.ts";
+import { toCelValue } from "./adapter/json-value.ts";
+import { celTypeOf } from "./adapter/schema-type.ts";
 import { compile } from "./cel.ts";
-import { environment } from "./environment.ts";
+import { createEnvironment } from "./environment.ts";
 import { dynType } from "./values/types.ts";
 
 const schema = object("Bench", {
@@ -40,13 +40,13 @@ const rules = [
   "quantity('1Gi').isGreaterThan(quantity('512Mi'))",
 ];
 
-const self = typeOf(schema) ?? dynType;
-const names = environment({ variables: { self, oldSelf: self }, nameForms });
+const self = celTypeOf(schema) ?? dynType;
+const names = createEnvironment({ variables: { self, oldSelf: self }, nameFormats: nameForms });
 for (const rule of rules) {
   const { program } = compile(rule, names);
   if (program === undefined) throw new Error(`Cannot compile ${rule}`);
   const evaluate = (): unknown =>
-    program.evaluate({ self: nativeOf(schema, object100), oldSelf: nativeOf(schema, object100) });
+    program.evaluate({ self: toCelValue(schema, object100), oldSelf: toCelValue(schema, object100) });
   console.log(
     JSON.stringify({
       rule,

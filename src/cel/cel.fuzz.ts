@@ -3,24 +3,24 @@
  * within its budget.
  */
 
-import { nameForms } from "../testing/cel/name-formats.ts";
+import { nameFormats } from "../testing/cel/name-formats.ts";
 import { everything, fuzz, sample } from "../testing/schema/fuzz-harness.ts";
-import { dynamicOf, nativeOf } from "./adapter/json-value.ts";
-import { typeOf } from "./adapter/schema-type.ts";
+import { toDynamicCelValue, toCelValue } from "./adapter/json-value.ts";
+import { celTypeOf } from "./adapter/schema-type.ts";
 import { compile } from "./cel.ts";
-import { environment } from "./environment.ts";
+import { createEnvironment } from "./environment.ts";
 import { renderErrors } from "./parse/source.ts";
 import { dynType, intType } from "./values/types.ts";
 
-const self = typeOf(everything) ?? dynType;
-const names = environment({ variables: { self, d: dynType, x: intType }, nameForms, stored: true });
-const unchecked = environment({
+const self = celTypeOf(everything) ?? dynType;
+const names = createEnvironment({ variables: { self, d: dynType, x: intType }, nameFormats: nameForms, stored: true });
+const unchecked = createEnvironment({
   variables: { self, d: dynType, x: intType },
-  nameForms,
+  nameFormats: nameForms,
   stored: true,
   unchecked: true,
 });
-const values = { self: nativeOf(everything, sample), d: dynamicOf(sample), x: 3n };
+const values = { self: toCelValue(everything, sample), d: toDynamicCelValue(sample), x: 3n };
 const BUDGET = 20_000;
 
 class Refused extends Error {}

@@ -1,16 +1,16 @@
 import t from "tap";
-import { nameForms } from "../testing/cel/name-formats.ts";
-import { dynamicOf } from "./adapter/json-value.ts";
-import { type Compiled, compile, type Program } from "./cel.ts";
-import { type Environment, environment } from "./environment.ts";
+import { nameFormats } from "../testing/cel/name-formats.ts";
+import { toDynamicCelValue } from "./adapter/json-value.ts";
+import { type CompileResult, compile, type Program } from "./cel.ts";
+import { type Environment, createEnvironment } from "./environment.ts";
 import { renderErrors } from "./parse/source.ts";
-import { boolType, dynType, intType, listType, mapType, objectType, stringType, typeText } from "./values/types.ts";
+import { boolType, dynType, intType, listType, mapType, objectType, stringType, formatType } from "./values/types.ts";
 import { fail } from "./values/value.ts";
 
 const self = objectType("Self", { a: intType, s: stringType, list: listType(intType) });
-const names = environment({
+const names = createEnvironment({
   variables: { self, x: intType, m: mapType(stringType, intType), d: dynType },
-  nameForms,
+  nameFormats: nameForms,
 });
 
 function errorsOf(source: string, among: Environment = names): string {
@@ -19,7 +19,7 @@ function errorsOf(source: string, among: Environment = names): string {
 }
 
 function programOf(source: string): Program {
-  const { program, errors }: Compiled = compile(source, names);
+  const { program, errors }: CompileResult = compile(source, names);
   return program ?? fail(errors?.[0]?.message ?? "");
 }
 
@@ -119,7 +119,7 @@ t.test("compile() finds the types of what it is given", (t) => {
     "d.a.b[0]": "dyn",
     "timestamp('2020-01-01T00:00:00Z') - timestamp('2020-01-01T00:00:00Z')": "duration",
   };
-  for (const [source, type] of Object.entries(types)) t.equal(typeText(programOf(source).resultType), type, source);
+  for (const [source, type] of Object.entries(types)) t.equal(formatType(programOf(source).resultType), type, source);
   t.end();
 });
 
@@ -201,7 +201,7 @@ t.test("evaluate() does not let short expressions grow large values", (t) => {
   t.match(programOf(doubled).evaluate({}).error?.message, /value too large/);
   const shared = `[[1]]${".map(a, [a, a])".repeat(40)}`;
   t.match(programOf(`${shared} == ${shared}`).evaluate({}).error?.message, /value too large/);
-  const d = dynamicOf({ wide: Array.from({ length: 2000 }, (_, i) => ({ name: `n${i}` })) });
+  const d = toDynamicCelValue({ wide: Array.from({ length: 2000 }, (_, i) => ({ name: `n${i}` })) });
   const endless = `[[d.wide, d.wide]]${".map(a, a + a)".repeat(18)}[0]`;
   for (const slow of [`${endless} == ${endless}`, `${endless}.indexOf(1) == 0`, `'%s'.format([${endless}]) == ''`]) {
     const { error } = programOf(slow).evaluate({ d });

@@ -10,25 +10,25 @@
  */
 
 import { checkLiterals } from "./check/check-literals.ts";
-import type { Checked } from "./check/checked.ts";
+import type { CheckedExpression } from "./check/checked.ts";
 import { check } from "./check/checker.ts";
-import { sameType } from "./check/unify.ts";
+import { isSameType } from "./check/unify.ts";
 import { type CostEstimate, estimateCost } from "./cost/estimate.ts";
 import { PER_CALL_COST_MAX } from "./cost/limits.ts";
 import type { Environment } from "./environment.ts";
-import { executable } from "./evaluate/evaluate.ts";
-import { CostExceeded, Frame, type Run } from "./evaluate/frame.ts";
+import { planEvaluation } from "./evaluate/evaluate.ts";
+import { CostExceeded, Frame, type Interpretable } from "./evaluate/frame.ts";
 import { parse } from "./parse/parser.ts";
 import type { CelError } from "./parse/source.ts";
-import { type Type, typeText } from "./values/types.ts";
-import { compared, Failure, type Value } from "./values/value.ts";
+import { type Type, formatType } from "./values/types.ts";
+import { comparisonCounter, Failure, type Value } from "./values/value.ts";
 
 export interface CompileOptions {
   /** What the expression must give. `dyn` and unbound types do not fit: what they give is known too late. */
   readonly result?: Type;
 }
 
-export type Compiled =
+export type CompileResult =
   | { readonly program: Program; readonly errors?: undefined }
   | { readonly program?: undefined; readonly errors: readonly CelError[] };
 
@@ -40,7 +40,7 @@ export interface Program {
   /** Whether the expression names the variable (`oldSelf`). */
   readonly uses: (variable: string) => boolean;
   /** Whatever goes wrong is in `error`. Variables may be functions, called when they are first needed. */
-  readonly evaluate: (variables: Variables, options?: EvaluateOptions) => Outcome;
+  readonly evaluate: (variables: Variables, options?: EvaluateOptions) => EvaluationResult;
 }
 
 export type Variables = Readonly<Record<string, Value | (() => Value)>>;
@@ -50,7 +50,7 @@ export interface EvaluateOptions {
   readonly budget?: number;
 }
 
-export type Outcome =
+export type EvaluationResult =
   | { readonly value: Value; readonly error?: undefined; readonly cost: number }
   | { readonly value?: undefined; readonly error: EvaluationError; readonly cost: number };
 
@@ -61,7 +61,7 @@ export interface EvaluationError {
 }
 
 /** Parses and checks. All mistakes that can be found at once are reported, at most 100. */
-export function compile(source: string, names: Environment, options: CompileOptions = {}): Compiled {
+export function compile(source: string, names: Environment, options: CompileOptions = {}): CompileResult {
   const parsed = parse(source);
   if (parsed.errors !== undefined) return parsed;
   const result = check(parsed.expr, source, names);
@@ -70,15 +70,15 @@ export function compile(source: string, names: Environment, options: CompileOpti
   const mistakes = checkLiterals(checked, source);
   if (mistakes.length > 0) return { errors: mistakes };
   const resultType = checked.typeOf(checked.expr);
-  if (options.result !== undefined && !sameType(options.result, resultType)) {
-    const message = `must evaluate to ${typeText(options.result)}`;
+  if (options.result !== undefined && !isSameType(options.result, resultType)) {
+    const message = `must evaluate to ${formatType(options.result)}`;
     return { errors: [{ message, line: 1, column: 0 }] };
   }
-  return { program: programOf(source, checked, resultType) };
+  return { program: createProgram(source, checked, resultType) };
 }
 
-function programOf(source: string, checked: Checked, resultType: Type): Program {
-  const { run, variables, slots } = executable(checked);
+function createProgram(source: string, checked: CheckedExpression, resultType: Type): Program {
+  const { run, variables, slots } = planEvaluation(checked);
   let estimate: CostEstimate | undefined;
   return {
     source,
@@ -96,8 +96,8 @@ function programOf(source: string, checked: Checked, resultType: Type): Program 
   };
 }
 
-function evaluate(run: Run, frame: Frame): Outcome {
-  compared.parts = 0;
+function evaluate(run: Interpretable, frame: Frame): EvaluationResult {
+  comparisonCounter.parts = 0;
   try {
     return { value: run(frame), cost: frame.spent };
   } catch (error) {

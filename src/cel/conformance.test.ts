@@ -6,10 +6,10 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import t from "tap";
-import { nameForms } from "../testing/cel/name-formats.ts";
+import { nameFormats } from "../testing/cel/name-formats.ts";
 import { parseTextproto, type TextMessage, type TextValue } from "../testing/cel/textproto.ts";
-import { compile, type Outcome } from "./cel.ts";
-import { environment } from "./environment.ts";
+import { compile, type EvaluationResult } from "./cel.ts";
+import { createEnvironment } from "./environment.ts";
 import { Uint } from "./values/compare.ts";
 import { EntryMap } from "./values/entry-map.ts";
 import { Duration, Timestamp } from "./values/time-value.ts";
@@ -27,7 +27,7 @@ import {
   stringType,
   type Type,
   timestampType,
-  typeText,
+  formatType,
   typeType,
   uintType,
 } from "./values/types.ts";
@@ -134,7 +134,7 @@ function objectOf(any: TextMessage): Value {
 }
 
 function typeNamed(name: string): Type {
-  const value = environment({ variables: {}, nameForms }).constants.get(name)?.value;
+  const value = createEnvironment({ variables: {}, nameFormats: nameForms }).constants.get(name)?.value;
   if (value instanceof TypeValue) return value.of;
   throw new Unsupported(name);
 }
@@ -187,9 +187,9 @@ function run(test: TextMessage): string | undefined {
     if (ident === undefined) throw new Unsupported("function declarations");
     variables[text(declared, "name")] = typeFrom(message(ident, "type"));
   }
-  const names = environment({
+  const names = createEnvironment({
     variables,
-    nameForms,
+    nameFormats: nameForms,
     mixedLiterals: true,
     unchecked: text(test, "disable_check") === "true",
   });
@@ -198,8 +198,8 @@ function run(test: TextMessage): string | undefined {
   if (compiled.errors !== undefined) return failing ? undefined : `does not compile: ${compiled.errors[0]?.message}`;
   const typed = message(test, "typed_result");
   if (typed !== undefined) {
-    const expected = typeText(typeFrom(message(typed, "deduced_type")));
-    const actual = typeText(compiled.program.resultType);
+    const expected = formatType(typeFrom(message(typed, "deduced_type")));
+    const actual = formatType(compiled.program.resultType);
     if (expected !== actual) return `has type ${actual}, not ${expected}`;
     if (text(test, "check_only") === "true") return undefined;
   }
@@ -210,12 +210,12 @@ function run(test: TextMessage): string | undefined {
   return compared(compiled.program.evaluate(values), failing, message(test, "value") ?? message(typed, "result"));
 }
 
-function compared(outcome: Outcome, failing: boolean, expected: TextMessage | undefined): string | undefined {
+function compared(outcome: EvaluationResult, failing: boolean, expected: TextMessage | undefined): string | undefined {
   if (outcome.error !== undefined) return failing ? undefined : `fails: ${outcome.error.message}`;
   const value = unwrapped(outcome.value);
   if (failing) return `gives ${shown(value)} instead of failing`;
   const wanted = expected === undefined ? true : celValueOf(expected);
-  const same = typeText(typeOfValue(value)) === typeText(typeOfValue(wanted)) && sameValue(value, wanted);
+  const same = formatType(typeOfValue(value)) === formatType(typeOfValue(wanted)) && sameValue(value, wanted);
   return same ? undefined : `gives ${shown(value)}, not ${shown(wanted)}`;
 }
 
@@ -228,7 +228,7 @@ function unwrapped(value: Value): Value {
 }
 
 function shown(value: Value): string {
-  return typeof value === "bigint" ? `${value}n` : `${typeText(typeOfValue(value))} ${String(value)}`;
+  return typeof value === "bigint" ? `${value}n` : `${formatType(typeOfValue(value))} ${String(value)}`;
 }
 
 function judged(test: TextMessage): string | undefined {

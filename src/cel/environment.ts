@@ -4,7 +4,7 @@ import { arithmetic } from "./libraries/arithmetic.ts";
 import { authorizer } from "./libraries/authorizer.ts";
 import { comparison } from "./libraries/comparison.ts";
 import { conversion } from "./libraries/conversion.ts";
-import { formats, type NameForms } from "./libraries/formats.ts";
+import { formats, type NameFormats } from "./libraries/formats.ts";
 import { cidr, ip } from "./libraries/ip.ts";
 import { lists, sets } from "./libraries/lists.ts";
 import { loops } from "./libraries/loops.ts";
@@ -38,13 +38,13 @@ const standardLibraries: readonly Library[] = [
 ];
 
 /** What a version adds is known to expressions stored before, so that a cluster can go back one version. */
-const librariesOfThisVersion: readonly Library[] = [semver];
+const newLibraries: readonly Library[] = [semver];
 
 export interface EnvironmentOptions {
   /** What an expression may name, with its type. */
   readonly variables: Readonly<Record<string, Type>>;
   /** The forms of names, for `format` and `authorizer`. */
-  readonly nameForms: NameForms;
+  readonly nameFormats: NameFormats;
   /** The expressions were accepted before: they may use what this version added (`semver`). */
   readonly stored?: boolean;
   /** Lists and maps may be written with items of several types, as Kubernetes does not allow. */
@@ -62,19 +62,19 @@ export interface Environment {
   readonly unchecked: boolean;
 }
 
-interface Functions {
+interface FunctionSet {
   readonly functions: Environment["functions"];
   readonly constants: Environment["constants"];
 }
 
-const prepared = new WeakMap<NameForms, { readonly fresh: Functions; readonly stored: Functions }>();
+const functionSets = new WeakMap<NameFormats, { readonly fresh: FunctionSet; readonly stored: FunctionSet }>();
 
-export function environment(options: EnvironmentOptions): Environment {
-  let both = prepared.get(options.nameForms);
+export function createEnvironment(options: EnvironmentOptions): Environment {
+  let both = functionSets.get(options.nameFormats);
   if (both === undefined) {
-    const libraries = [...standardLibraries, formats(options.nameForms), authorizer(options.nameForms)];
-    both = { fresh: functionsOf(libraries), stored: functionsOf([...libraries, ...librariesOfThisVersion]) };
-    prepared.set(options.nameForms, both);
+    const libraries = [...standardLibraries, formats(options.nameFormats), authorizer(options.nameFormats)];
+    both = { fresh: functionSetOf(libraries), stored: functionSetOf([...libraries, ...newLibraries]) };
+    functionSets.set(options.nameFormats, both);
   }
   return {
     ...(options.stored === true ? both.stored : both.fresh),
@@ -84,7 +84,7 @@ export function environment(options: EnvironmentOptions): Environment {
   };
 }
 
-function functionsOf(libraries: readonly Library[]): Functions {
+function functionSetOf(libraries: readonly Library[]): FunctionSet {
   const constants = libraries.flatMap((library) => Object.entries(library.constants ?? {}));
   return { functions: mergeFunctions(libraries), constants: new Map(constants) };
 }

@@ -1,10 +1,10 @@
 /** Laws of expressions, tried on ones made by chance. */
 import fc from "fast-check";
 import t from "tap";
-import { nameForms } from "../testing/cel/name-formats.ts";
-import { dynamicOf } from "./adapter/json-value.ts";
+import { nameFormats } from "../testing/cel/name-formats.ts";
+import { toDynamicCelValue } from "./adapter/json-value.ts";
 import { compile } from "./cel.ts";
-import { environment } from "./environment.ts";
+import { createEnvironment } from "./environment.ts";
 import type { Expr } from "./parse/ast.ts";
 import { parse } from "./parse/parser.ts";
 import { renderErrors } from "./parse/source.ts";
@@ -43,9 +43,9 @@ const { expression } = fc.letrec<{ expression: string }>((tie) => {
 });
 
 const variables = { x: intType, d: dynType, y: dynType };
-const checked = environment({ variables, nameForms });
-const unchecked = environment({ variables, nameForms, mixedLiterals: true, unchecked: true });
-const values = { x: 3n, d: dynamicOf({ a: [1, "a"], b: { c: 2.5 } }), y: true };
+const checked = createEnvironment({ variables, nameFormats: nameForms });
+const unchecked = createEnvironment({ variables, nameFormats: nameForms, mixedLiterals: true, unchecked: true });
+const values = { x: 3n, d: toDynamicCelValue({ a: [1, "a"], b: { c: 2.5 } }), y: true };
 
 /** A tree without its places in the text. */
 function shape(expr: Expr | undefined): string {

@@ -2,9 +2,9 @@
 import { createAdmissionEnvironment } from "../../api/admissionregistration/expressions.ts";
 import type { MatchCondition } from "../../api/admissionregistration/rules.ts";
 import type { Authorizer, UserInfo } from "../../auth/user.ts";
-import { dynamicOf } from "../../cel/adapter/json-value.ts";
+import { toDynamicCelValue } from "../../cel/adapter/json-value.ts";
 import { compile, type Program } from "../../cel/cel.ts";
-import { type Answer, authorizerValue, type Question, resourceCheckValue } from "../../cel/libraries/authorizer.ts";
+import { type AuthorizationDecision, authorizerValue, type CheckAttributes, resourceCheckValue } from "../../cel/libraries/authorizer.ts";
 import { renderErrors } from "../../cel/parse/source.ts";
 import type { Value } from "../../cel/values/value.ts";
 
@@ -24,7 +24,7 @@ export interface ExpressionVariables {
   readonly namespaceObject?: unknown;
   readonly user: UserInfo;
   /** The target of `authorizer.requestResource`. */
-  readonly resource: Omit<Question, "verb">;
+  readonly resource: Omit<CheckAttributes, "verb">;
 }
 
 export interface MatchResult {
@@ -65,8 +65,8 @@ export function matchConditions(conditions: readonly MatchCondition[], failsOpen
 
 /** Thrown for an authorization check without a cached result. The logical operators do not swallow it. */
 class CheckPending extends Error {
-  readonly check: Question;
-  constructor(question: Question) {
+  readonly check: CheckAttributes;
+  constructor(question: CheckAttributes) {
     super("an authorization check has no result yet");
     this.check = question;
   }
@@ -81,8 +81,8 @@ async function evaluateConditions(
   input: ExpressionVariables,
   authorizer: Authorizer,
 ): Promise<MatchResult> {
-  const answers = new Map<string, Answer>();
-  const lookUp = (question: Question): Answer => {
+  const answers = new Map<string, AuthorizationDecision>();
+  const lookUp = (question: CheckAttributes): AuthorizationDecision => {
     const answer = answers.get(JSON.stringify(question));
     if (answer === undefined) throw new CheckPending(question);
     return answer;
@@ -103,13 +103,13 @@ async function evaluateConditions(
 
 function variablesOf(
   input: ExpressionVariables,
-  check: (question: Question) => Answer,
+  check: (question: CheckAttributes) => AuthorizationDecision,
 ): Readonly<Record<string, () => Value>> {
   return {
-    object: () => dynamicOf(input.object),
-    oldObject: () => dynamicOf(input.oldObject),
-    request: () => dynamicOf(input.request),
-    namespaceObject: () => dynamicOf(input.namespaceObject ?? null),
+    object: () => toDynamicCelValue(input.object),
+    oldObject: () => toDynamicCelValue(input.oldObject),
+    request: () => toDynamicCelValue(input.request),
+    namespaceObject: () => toDynamicCelValue(input.namespaceObject ?? null),
     authorizer: () => authorizerValue(check),
     "authorizer.requestResource": () => resourceCheckValue(check, input.resource),
   };
@@ -136,7 +136,7 @@ function evaluateAll(conditions: readonly Condition[], variables: Readonly<Recor
   return { matches: false, error: problems.length === 1 ? `${problems[0]}` : `[${problems.join(", ")}]` };
 }
 
-async function authorize(check: Question, user: UserInfo, authorizer: Authorizer): Promise<Answer> {
+async function authorize(check: CheckAttributes, user: UserInfo, authorizer: Authorizer): Promise<AuthorizationDecision> {
   const { verb, path = "", serviceAccount, group = "", resource = "", subresource = "", ...more } = check;
   const { namespace = "", name = "", fieldSelector, labelSelector } = more;
   const { decision, reason, error } = await authorizer.authorize({

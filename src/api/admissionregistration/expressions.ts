@@ -1,6 +1,6 @@
 /** What expressions of webhooks and admission policies may speak of, and how mistakes in them are reported. */
-import { type Compiled, compile } from "../../cel/cel.ts";
-import { type Environment, environment } from "../../cel/environment.ts";
+import { type CompileResult, compile } from "../../cel/cel.ts";
+import { type Environment, createEnvironment } from "../../cel/environment.ts";
 import { authorizerType, resourceCheckType } from "../../cel/libraries/authorizer.ts";
 import { renderErrors } from "../../cel/parse/source.ts";
 import {
@@ -13,7 +13,7 @@ import {
   stringType,
   type Type,
   timestampType,
-  typeText,
+  formatType,
 } from "../../cel/values/types.ts";
 import { type FieldError, invalidField, requiredField } from "../../schema/validation/field-error.ts";
 import { nameFormats } from "../meta/validation/name-formats.ts";
@@ -86,10 +86,10 @@ export function createAdmissionEnvironment({
   variables,
 }: AdmissionEnvironmentOptions = {}): Environment {
   const names = { ...admissionVariables, ...(params ? { params: dynType } : {}) };
-  if (variables !== undefined) return environment({ variables: { ...names, variables }, nameForms: nameFormats });
+  if (variables !== undefined) return createEnvironment({ variables: { ...names, variables }, nameFormats: nameFormats });
   let known = environments.get(params);
   if (known === undefined) {
-    known = environment({ variables: names, nameForms: nameFormats });
+    known = createEnvironment({ variables: names, nameFormats: nameFormats });
     environments.set(params, known);
   }
   return known;
@@ -109,7 +109,7 @@ export function validateExpression(
 }
 
 export function expressionErrors(
-  compiled: Compiled,
+  compiled: CompileResult,
   source: string,
   results: readonly Type[] | undefined,
   path: string,
@@ -121,6 +121,6 @@ export function expressionErrors(
   if (results === undefined || results.some((type) => type.kind === resultType.kind || resultType.kind === "dyn")) {
     return [];
   }
-  const wanted = results.length === 1 ? typeText(results[0]!) : `one of [${results.map(typeText).join(" ")}]`;
-  return [invalidField(path, source, `must evaluate to ${wanted} but got ${typeText(resultType)}`)];
+  const wanted = results.length === 1 ? formatType(results[0]!) : `one of [${results.map(formatType).join(" ")}]`;
+  return [invalidField(path, source, `must evaluate to ${wanted} but got ${formatType(resultType)}`)];
 }

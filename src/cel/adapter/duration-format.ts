@@ -6,7 +6,7 @@ const SECOND = 1000n * MILLISECOND;
 const MINUTE = 60n * SECOND;
 const HOUR = 60n * MINUTE;
 const DAY = 24n * HOUR;
-const LONGEST = 2n ** 63n - 1n;
+const DURATION_MAX = 2n ** 63n - 1n;
 
 /** Short names of each unit, and how its longer ones begin. */
 const units: readonly (readonly [names: readonly string[], beginning: string, nanos: bigint])[] = [
@@ -21,7 +21,7 @@ const units: readonly (readonly [names: readonly string[], beginning: string, na
 ];
 
 /** In nanoseconds; undefined when it is none. Words with unknown units add nothing, as in Kubernetes. */
-export function parseSpan(text: string): bigint | undefined {
+export function parseDurationFormat(text: string): bigint | undefined {
   const exact = parseDuration(text);
   if (exact !== undefined) return exact;
   let total: bigint | undefined;
@@ -30,5 +30,5 @@ export function parseSpan(text: string): bigint | undefined {
     const unit = units.find(([names, beginning]) => names.includes(name) || name.startsWith(beginning));
     if (unit !== undefined) total = (total ?? 0n) + BigInt(digits) * unit[2];
   }
-  return total !== undefined && total <= LONGEST ? total : undefined;
+  return total !== undefined && total <= DURATION_MAX ? total : undefined;
 }

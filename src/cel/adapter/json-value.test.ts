@@ -14,14 +14,14 @@ import {
   time,
 } from "../../schema/define.ts";
 import type { ObjectSchema, Schema } from "../../schema/schema.ts";
-import { nameForms } from "../../testing/cel/name-formats.ts";
+import { nameFormats } from "../../testing/cel/name-formats.ts";
 import { compile } from "../cel.ts";
-import { environment } from "../environment.ts";
+import { createEnvironment } from "../environment.ts";
 import { renderErrors } from "../parse/source.ts";
 import { dynType } from "../values/types.ts";
 import { escapeName, unescapeName } from "./escape.ts";
-import { dynamicOf, nativeOf } from "./json-value.ts";
-import { typeOf } from "./schema-type.ts";
+import { toDynamicCelValue, toCelValue } from "./json-value.ts";
+import { celTypeOf } from "./schema-type.ts";
 
 const item = object("Item", { name: optional(1, string), size: optional(2, int64) });
 const schema = object("Custom", {
@@ -46,13 +46,13 @@ const schema = object("Custom", {
 });
 
 function evaluate(rule: string, self: unknown, among: Schema = schema, resourceRoot = false): unknown {
-  const type = typeOf(among, { resourceRoot });
+  const type = celTypeOf(among, { resourceRoot });
   if (type === undefined) return "no type";
-  const names = environment({ variables: { self: type, oldSelf: type }, nameForms });
+  const names = createEnvironment({ variables: { self: type, oldSelf: type }, nameFormats: nameForms });
   const { program, errors } = compile(rule, names);
   if (program === undefined) return renderErrors(errors, rule).split("\n")[0];
   const [first, second] = Array.isArray(self) ? self : [self, self];
-  const { value, error } = program.evaluate({ self: nativeOf(among, first), oldSelf: nativeOf(among, second) });
+  const { value, error } = program.evaluate({ self: toCelValue(among, first), oldSelf: toCelValue(among, second) });
   return error?.message ?? value;
 }
 
@@ -139,9 +139,9 @@ t.test("nativeOf() compares members that no expression can name", (t) => {
 t.test("typeOf() hides what expressions must not see", (t) => {
   t.equal(evaluate("has(self.any)", {}), "ERROR: <input>:1:4: undefined field 'any'");
   t.equal(evaluate("has(self.metadata)", {}), "ERROR: <input>:1:4: undefined field 'metadata'");
-  t.equal(typeOf({ type: "raw", format: "json" }), undefined);
-  t.equal(typeOf(list({ type: "raw", format: "json" })), undefined);
-  t.equal(typeOf(map({ type: "raw", format: "json" })), undefined);
+  t.equal(celTypeOf({ type: "raw", format: "json" }), undefined);
+  t.equal(celTypeOf(list({ type: "raw", format: "json" })), undefined);
+  t.equal(celTypeOf(map({ type: "raw", format: "json" })), undefined);
   t.end();
 });
 
@@ -172,8 +172,8 @@ t.test("typeOf() follows schemas that hold themselves", (t) => {
 });
 
 t.test("dynamicOf() takes JSON as it comes", (t) => {
-  const names = environment({ variables: { d: dynType }, nameForms });
-  const d = dynamicOf({ a: [1, 2.5, "x", null, true], b: { c: {} } });
+  const names = createEnvironment({ variables: { d: dynType }, nameFormats: nameForms });
+  const d = toDynamicCelValue({ a: [1, 2.5, "x", null, true], b: { c: {} } });
   for (const rule of ["d.a[0] == 1 && d.a[1] == 2.5 && d.a[3] == null && d.a.size() == 5", "d.b.c.size() == 0"]) {
     t.equal(compile(rule, names).program?.evaluate({ d }).value, true, rule);
   }

@@ -5,104 +5,104 @@ import { isPlainObject } from "../../schema/value/plain-object.ts";
 import { Duration, Timestamp } from "../values/time-value.ts";
 import { dynType, type Type } from "../values/types.ts";
 import { equal, fail, List, MapValue, type Value } from "../values/value.ts";
-import { parseSpan } from "./duration-format.ts";
+import { parseDurationFormat } from "./duration-format.ts";
 import { unescapeName } from "./escape.ts";
-import { typeOf } from "./schema-type.ts";
+import { celTypeOf } from "./schema-type.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
 /** What does not fit its schema fails when it is looked at. */
-export function nativeOf(schema: Schema, value: unknown): Value {
+export function toCelValue(schema: Schema, value: unknown): Value {
   if (value === null || value === undefined) {
     return schema.nullable === true ? null : fail("invalid data, got null for schema with nullable=false");
   }
   switch (schema.type) {
     case "string":
-      return textOf(schema, value);
+      return toFormattedValue(schema, value);
     case "enum":
-      return asText(value);
+      return requireString(value);
     case "integer":
-      return integerOf(value);
+      return toInteger(value);
     case "number":
-      return typeof value === "number" ? value : mismatch("float", value);
+      return typeof value === "number" ? value : failMismatch("float", value);
     case "boolean":
-      return typeof value === "boolean" ? value : mismatch("bool", value);
+      return typeof value === "boolean" ? value : failMismatch("bool", value);
     case "bytes":
-      return value instanceof Uint8Array ? value : bytesOf(asText(value));
+      return value instanceof Uint8Array ? value : toBytes(requireString(value));
     case "special":
-      return specialOf(schema.format, value);
+      return toSpecialValue(schema.format, value);
     case "raw":
     case "either":
-      return dynamicOf(value);
+      return toDynamicCelValue(value);
     case "list":
-      return listOf(schema, value);
+      return toList(schema, value);
     case "map":
-      return isPlainObject(value) ? new JsonMap(value, () => schema.values) : mismatch("a map", value);
+      return isPlainObject(value) ? new JsonMap(value, () => schema.values) : failMismatch("a map", value);
     case "object":
-      return isPlainObject(value) ? new JsonObject(value, schema) : mismatch("a map", value);
+      return isPlainObject(value) ? new JsonObject(value, schema) : failMismatch("a map", value);
     default:
       return schema satisfies never;
   }
 }
 
 /** JSON of which no schema is known. Whole numbers are ints. */
-export function dynamicOf(value: unknown): Value {
+export function toDynamicCelValue(value: unknown): Value {
   if (value === null || value === undefined) return null;
   if (typeof value === "string" || typeof value === "boolean" || typeof value === "bigint") return value;
   if (typeof value === "number") return Number.isSafeInteger(value) ? BigInt(value) : value;
-  if (Array.isArray(value)) return new JsonList(value, dynamicOf);
+  if (Array.isArray(value)) return new JsonList(value, toDynamicCelValue);
   return isPlainObject(value) ? new JsonMap(value, () => undefined) : fail("unsupported value");
 }
 
 function convert(schema: Schema | undefined, value: unknown): Value {
-  return schema === undefined ? dynamicOf(value) : nativeOf(schema, value);
+  return schema === undefined ? toDynamicCelValue(value) : toCelValue(schema, value);
 }
 
-function mismatch(expected: string, value: unknown): never {
+function failMismatch(expected: string, value: unknown): never {
   const found = Array.isArray(value) ? "array" : typeof value;
   return fail(`invalid data, expected ${expected}, got ${found}`);
 }
 
-function asText(value: unknown): string {
-  return typeof value === "string" ? value : mismatch("string", value);
+function requireString(value: unknown): string {
+  return typeof value === "string" ? value : failMismatch("string", value);
 }
 
-function integerOf(value: unknown): bigint {
+function toInteger(value: unknown): bigint {
   if (typeof value === "bigint") return value;
-  return typeof value === "number" && Number.isInteger(value) ? BigInt(value) : mismatch("int", value);
+  return typeof value === "number" && Number.isInteger(value) ? BigInt(value) : failMismatch("int", value);
 }
 
-function textOf(schema: StringSchema, value: unknown): Value {
-  const text = asText(value);
+function toFormattedValue(schema: StringSchema, value: unknown): Value {
+  const text = requireString(value);
   switch (schema.rules?.format) {
     case "byte":
-      return bytesOf(text);
+      return toBytes(text);
     case "duration": {
-      const nanos = parseSpan(text);
+      const nanos = parseDurationFormat(text);
       return nanos === undefined ? fail(`Invalid duration ${text}`) : new Duration(nanos);
     }
     case "date":
       return Timestamp.parse(`${text}T00:00:00Z`) ?? fail(`Invalid date formatted string ${text}`);
     case "date-time":
-      return timestampOf(text);
+      return toTimestamp(text);
     default:
       return text;
   }
 }
 
-function bytesOf(text: string): Uint8Array {
+function toBytes(text: string): Uint8Array {
   return Buffer.from(text, "base64");
 }
 
-function timestampOf(text: string): Timestamp {
+function toTimestamp(text: string): Timestamp {
   return Timestamp.parse(text) ?? fail(`Invalid date-time formatted string ${text}`);
 }
 
-function specialOf(format: "time" | "microTime" | "duration" | "quantity" | "intOrString", value: unknown): Value {
-  if (format === "time" || format === "microTime") return timestampOf(asText(value));
+function toSpecialValue(format: "time" | "microTime" | "duration" | "quantity" | "intOrString", value: unknown): Value {
+  if (format === "time" || format === "microTime") return toTimestamp(requireString(value));
   if (typeof value === "string") return value;
   if (format === "intOrString" && typeof value === "number" && Number.isInteger(value)) return BigInt(value);
-  return format === "quantity" && typeof value === "number" ? String(value) : mismatch("string", value);
+  return format === "quantity" && typeof value === "number" ? String(value) : failMismatch("string", value);
 }
 
 /** A map of JSON: members are converted as they are reached, and not kept. */
@@ -147,7 +147,7 @@ class JsonObject extends MapValue {
   }
 
   get type(): Type {
-    return typeOf(this.#schema) ?? dynType;
+    return celTypeOf(this.#schema) ?? dynType;
   }
 
   get size(): number {
@@ -173,7 +173,7 @@ class JsonObject extends MapValue {
     if (this.size !== other.size) return false;
     return Object.keys(this.json).every((name) => {
       if (memberOf(this.#schema, name) === undefined) {
-        return equal(dynamicOf(this.json[name]), dynamicOf(other.json[name]));
+        return equal(toDynamicCelValue(this.json[name]), toDynamicCelValue(other.json[name]));
       }
       const [mine, theirs] = [this.get(name), other.get(name)];
       if (mine === undefined || theirs === undefined) return mine === theirs;
@@ -194,9 +194,9 @@ class JsonObject extends MapValue {
   }
 }
 
-function listOf(schema: ListSchema, value: unknown): Value {
-  if (!Array.isArray(value)) return mismatch("an array", value);
-  const item = (each: unknown): Value => nativeOf(schema.items, each);
+function toList(schema: ListSchema, value: unknown): Value {
+  if (!Array.isArray(value)) return failMismatch("an array", value);
+  const item = (each: unknown): Value => toCelValue(schema.items, each);
   if (schema.listType === "atomic") return new JsonList(value, item);
   const keys = schema.listType === "map" ? (schema.mapKeys ?? []) : undefined;
   return new KeyedList(value, item, (each) => identityOf(each, keys));

@@ -27,18 +27,18 @@ const cache = new WeakMap<Schema, Type | undefined>();
 const rootCache = new WeakMap<ObjectSchema, ObjectType>();
 
 /** Undefined when expressions must not see the value: nothing is known of it. One schema has one type. */
-export function typeOf(schema: Schema, options: TypeOfOptions = {}): Type | undefined {
+export function celTypeOf(schema: Schema, options: TypeOfOptions = {}): Type | undefined {
   if (schema.type === "object" && (options.resourceRoot === true || schema.embeddedResource === true)) {
     return resourceType(schema);
   }
-  if (!cache.has(schema)) cache.set(schema, declare(schema));
+  if (!cache.has(schema)) cache.set(schema, declareType(schema));
   return cache.get(schema);
 }
 
-function declare(schema: Schema): Type | undefined {
+function declareType(schema: Schema): Type | undefined {
   switch (schema.type) {
     case "string":
-      return textType(schema);
+      return stringTypeOf(schema);
     case "enum":
       return plainString;
     case "integer":
@@ -67,7 +67,7 @@ function declare(schema: Schema): Type | undefined {
   }
 }
 
-function textType(schema: StringSchema): Type {
+function stringTypeOf(schema: StringSchema): Type {
   switch (schema.rules?.format) {
     case "byte":
       return { kind: "bytes", minSize: sizes.text, ...lengthBounds(schema, 1) };
@@ -78,11 +78,11 @@ function textType(schema: StringSchema): Type {
     case "date-time":
       return { kind: "timestamp", minSize: sizes.dateTime, maxElements: TIME_TEXT_MAX };
     default:
-      return { kind: "string", minSize: sizes.text, ...textBounds(schema) };
+      return { kind: "string", minSize: sizes.text, ...stringBounds(schema) };
   }
 }
 
-function textBounds(schema: StringSchema): Bounds {
+function stringBounds(schema: StringSchema): Bounds {
   const values = schema.rules?.enum ?? schema.values;
   if (schema.rules?.maxLength === undefined && values !== undefined && values.length > 0) {
     const lengths = values.map((value) => (typeof value === "string" ? Buffer.byteLength(value) : 0));
@@ -113,7 +113,7 @@ function specialType(schema: Schema & { type: "special" }): Type {
 }
 
 function declareList(schema: ListSchema): Type | undefined {
-  const element = typeOf(schema.items);
+  const element = celTypeOf(schema.items);
   if (element === undefined) return undefined;
   const max = schema.rules?.maxItems;
   if (max !== undefined) return listType(element, { minSize: sizes.list, maxElements: Math.max(0, max) });
@@ -123,7 +123,7 @@ function declareList(schema: ListSchema): Type | undefined {
 }
 
 function declareMap(schema: MapSchema): Type | undefined {
-  const value = typeOf(schema.values);
+  const value = celTypeOf(schema.values);
   if (value === undefined) return undefined;
   const max = schema.rules?.maxProperties;
   if (max !== undefined) return mapType(keyString, value, { minSize: sizes.object, maxElements: Math.max(0, max) });
@@ -145,7 +145,7 @@ function declareObject(schema: ObjectSchema): ObjectType {
     // Types of members are looked at when they are asked for: schemas may hold themselves.
     field: (name) => {
       const member = names.get(name);
-      return member === undefined ? undefined : typeOf(member);
+      return member === undefined ? undefined : celTypeOf(member);
     },
     fieldNames: () => [...names.keys()],
     get minSize() {
@@ -164,8 +164,8 @@ function objectSize(schema: ObjectSchema): number {
   let size = sizes.object;
   for (const { name, field, schema: member } of membersOf(schema)) {
     const required = field.presence === "required" || schema.rules?.required?.includes(name) === true;
-    if (!required || field.default !== undefined || typeOf(member) === undefined) continue;
-    size += name.length + (typeOf(member)?.minSize ?? 0) + 4;
+    if (!required || field.default !== undefined || celTypeOf(member) === undefined) continue;
+    size += name.length + (celTypeOf(member)?.minSize ?? 0) + 4;
   }
   measuring.delete(schema);
   return size;

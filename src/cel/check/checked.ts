@@ -6,7 +6,7 @@ import type { Type } from "../values/types.ts";
 import type { Value } from "../values/value.ts";
 
 /** What the checker needs to know of the world. */
-export interface Names {
+export interface CheckerEnvironment {
   readonly variables: ReadonlyMap<string, Type>;
   readonly functions: ReadonlyMap<string, FunctionDeclaration>;
   /** Types by name (`int`, `google.protobuf.Timestamp`) and constants of libraries. */
@@ -18,7 +18,7 @@ export interface Names {
 }
 
 /** What a name or a call turned out to mean. */
-export type Meaning =
+export type Reference =
   | { readonly kind: "variable"; readonly name: string; readonly local: boolean }
   | { readonly kind: "constant"; readonly value: Value }
   /** `target` is false when what looked like a value was part of the function's name. */
@@ -29,11 +29,11 @@ export type Meaning =
       readonly target: boolean;
     };
 
-export interface Checked {
+export interface CheckedExpression {
   readonly expr: Expr;
   readonly typeOf: (expr: Expr) => Type;
-  readonly meaningOf: (expr: Expr) => Meaning | undefined;
-  readonly meanings: () => Iterable<Meaning>;
+  readonly meaningOf: (expr: Expr) => Reference | undefined;
+  readonly meanings: () => Iterable<Reference>;
   /** Of a variable of the environment. */
   readonly variableType: (name: string) => Type | undefined;
 }

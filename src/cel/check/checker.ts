@@ -17,7 +17,7 @@ import {
   qualifiedName,
   type Select,
 } from "../parse/ast.ts";
-import { type CelError, locate } from "../parse/source.ts";
+import { type CelError, createError } from "../parse/source.ts";
 import {
   boolType,
   bytesType,
@@ -31,53 +31,53 @@ import {
   optionalType,
   stringType,
   type Type,
-  typeText,
+  formatType,
   uintType,
 } from "../values/types.ts";
-import type { Checked, Meaning, Names } from "./checked.ts";
+import type { CheckedExpression, Reference, CheckerEnvironment } from "./checked.ts";
 import { instantiate, TYPE_SIZE_MAX, typeSize } from "./instantiate.ts";
-import { Bindings, isDyn, mostGeneral, sameType, unwrapOptional } from "./unify.ts";
+import { Bindings, isDyn, mostGeneral, isSameType, unwrapOptional } from "./unify.ts";
 
 export type CheckResult =
-  | { readonly checked: Checked; readonly errors?: undefined }
+  | { readonly checked: CheckedExpression; readonly errors?: undefined }
   | { readonly checked?: undefined; readonly errors: readonly CelError[] };
 
 const ERRORS_MAX = 100;
 
-export function check(expr: Expr, source: string, names: Names): CheckResult {
-  const checker = new Checker(names);
+export function check(expr: Expr, source: string, environment: CheckerEnvironment): CheckResult {
+  const checker = new Checker(environment);
   checker.check(expr);
-  if (checker.mistakes.length > 0) {
-    const errors = checker.mistakes.slice(0, ERRORS_MAX);
-    return { errors: errors.map(({ offset, message }) => locate(source, offset, message)) };
+  if (checker.issues.length > 0) {
+    const errors = checker.issues.slice(0, ERRORS_MAX);
+    return { errors: errors.map(({ offset, message }) => createError(source, offset, message)) };
   }
   return {
     checked: {
       expr,
       typeOf: (part) => checker.finalType(part),
-      meaningOf: (part) => checker.meanings.get(part),
-      meanings: () => checker.meanings.values(),
-      variableType: (name) => names.variables.get(name),
+      meaningOf: (part) => checker.references.get(part),
+      meanings: () => checker.references.values(),
+      variableType: (name) => environment.variables.get(name),
     },
   };
 }
 
-interface Mistake {
+interface Issue {
   readonly offset: number;
   readonly message: string;
 }
 
 class Checker {
-  readonly mistakes: Mistake[] = [];
-  readonly meanings = new Map<Expr, Meaning>();
-  readonly #names: Names;
+  readonly issues: Issue[] = [];
+  readonly references = new Map<Expr, Reference>();
+  readonly #environment: CheckerEnvironment;
   readonly #types = new Map<Expr, Type>();
   readonly #bindings = new Bindings();
   /** Innermost last. */
   readonly #locals: (readonly [string, Type])[] = [];
 
-  constructor(names: Names) {
-    this.#names = names;
+  constructor(names: CheckerEnvironment) {
+    this.#environment = names;
   }
 
   finalType(expr: Expr): Type {
@@ -89,7 +89,7 @@ class Checker {
     let type = this.#types.get(expr);
     if (type === undefined) {
       type = this.#typeOf(expr);
-      if (typeSize(type) > TYPE_SIZE_MAX) type = this.#fail(expr.offset, "the type of this is too large");
+      if (typeSize(type) > TYPE_SIZE_MAX) type = this.#report(expr.offset, "the type of this is too large");
       this.#types.set(expr, type);
     }
     return type;
@@ -98,7 +98,7 @@ class Checker {
   #typeOf(expr: Expr): Type {
     switch (expr.kind) {
       case "literal":
-        return literalType(expr);
+        return typeOfLiteral(expr);
       case "identifier":
         return this.#identifier(expr);
       case "select":
@@ -121,7 +121,7 @@ class Checker {
   #identifier(expr: Identifier): Type {
     const found = this.#lookup(expr, expr.name);
     if (found !== undefined) return found;
-    return this.#fail(expr.offset, `undeclared reference to '${expr.name}' (in container '')`);
+    return this.#report(expr.offset, `undeclared reference to '${expr.name}' (in container '')`);
   }
 
   /** A leading dot skips local variables. */
@@ -129,14 +129,14 @@ class Checker {
     const absolute = name.startsWith(".");
     const plain = absolute ? name.slice(1) : name;
     const local = absolute ? undefined : this.#locals.findLast(([each]) => each === plain);
-    const variable = local?.[1] ?? this.#names.variables.get(plain);
+    const variable = local?.[1] ?? this.#environment.variables.get(plain);
     if (variable !== undefined) {
-      this.meanings.set(expr, { kind: "variable", name: plain, local: local !== undefined });
+      this.references.set(expr, { kind: "variable", name: plain, local: local !== undefined });
       return variable;
     }
-    const constant = this.#names.constants.get(plain);
+    const constant = this.#environment.constants.get(plain);
     if (constant === undefined) return undefined;
-    this.meanings.set(expr, { kind: "constant", value: constant.value });
+    this.references.set(expr, { kind: "constant", value: constant.value });
     return constant.type;
   }
 
@@ -158,10 +158,10 @@ class Checker {
   #memberType(expr: Expr, type: Type, field: string): Type {
     if (type.kind === "map") return type.value;
     if (type.kind === "object") {
-      return type.field(field) ?? this.#fail(expr.offset, `undefined field '${field}'`);
+      return type.field(field) ?? this.#report(expr.offset, `undefined field '${field}'`);
     }
-    if (type.kind === "parameter") this.#bindings.assignable(dynType, type);
-    else if (!isDyn(type)) this.#fail(expr.offset, `type '${typeText(type)}' does not support field selection`);
+    if (type.kind === "parameter") this.#bindings.isAssignable(dynType, type);
+    else if (!isDyn(type)) this.#report(expr.offset, `type '${formatType(type)}' does not support field selection`);
     return dynType;
   }
 
@@ -175,7 +175,7 @@ class Checker {
     }
     const prefix = qualifiedName(target);
     const qualified = prefix === undefined ? undefined : `${prefix.replace(/^\./, "")}.${expr.name}`;
-    if (qualified !== undefined && this.#names.functions.has(qualified)) {
+    if (qualified !== undefined && this.#environment.functions.has(qualified)) {
       return this.#resolveCall(expr, qualified, false);
     }
     this.check(target);
@@ -186,15 +186,15 @@ class Checker {
     const [operand, field] = expr.args;
     const name = field?.kind === "literal" ? String(field.value) : "";
     const meaning = { kind: "call", name: expr.name, overloads: [], target: false } as const;
-    this.meanings.set(expr, meaning);
+    this.references.set(expr, meaning);
     this.check(field!);
     return this.#bindings.resolve(this.#member(expr, operand!, name, true));
   }
 
   #resolveCall(expr: Call, name: string, target: boolean): Type {
-    const declared = this.#names.functions.get(name);
+    const declared = this.#environment.functions.get(name);
     if (declared === undefined) {
-      return this.#fail(expr.offset, `undeclared reference to '${name}' (in container '')`);
+      return this.#report(expr.offset, `undeclared reference to '${name}' (in container '')`);
     }
     const args = target ? [expr.target!, ...expr.args] : expr.args;
     if (name === "_&&_" || name === "_||_") return this.#logic(expr, declared.overloads);
@@ -202,41 +202,41 @@ class Checker {
     let result: Type | undefined;
     const overloads = declared.overloads.filter((overload) => {
       if (overload.member !== target) return false;
-      const { parameters, result: returned } = instantiate(overload, () => this.#bindings.fresh());
-      if (!this.#bindings.assignableAll(types, parameters)) return false;
+      const { parameters, result: returned } = instantiate(overload, () => this.#bindings.freshParameter());
+      if (!this.#bindings.areAssignable(types, parameters)) return false;
       const type = this.#bindings.resolve(returned);
       if (result === undefined) result = type;
-      else if (result.kind !== "dyn" && !sameType(result, type)) result = dynType;
+      else if (result.kind !== "dyn" && !isSameType(result, type)) result = dynType;
       return true;
     });
-    if (result === undefined) return this.#noOverload(expr, name, types, target);
-    this.meanings.set(expr, { kind: "call", name, overloads, target });
+    if (result === undefined) return this.#reportNoOverload(expr, name, types, target);
+    this.references.set(expr, { kind: "call", name, overloads, target });
     return result;
   }
 
-  #noOverload(expr: Call, name: string, types: readonly Type[], target: boolean): Type {
-    const texts = types.map((type) => typeText(this.#bindings.resolve(type, true)));
-    if (this.#names.unchecked) {
-      this.meanings.set(expr, {
+  #reportNoOverload(expr: Call, name: string, types: readonly Type[], target: boolean): Type {
+    const texts = types.map((type) => formatType(this.#bindings.resolve(type, true)));
+    if (this.#environment.unchecked) {
+      this.references.set(expr, {
         kind: "call",
         name,
-        overloads: this.#sameStyle(name, target, types.length),
+        overloads: this.#candidates(name, target, types.length),
         target,
       });
     }
     const signature = target ? `${texts[0]}.(${texts.slice(1).join(", ")})` : `(${texts.join(", ")})`;
-    return this.#fail(expr.offset, `found no matching overload for '${name}' applied to '${signature}'`);
+    return this.#report(expr.offset, `found no matching overload for '${name}' applied to '${signature}'`);
   }
 
-  #sameStyle(name: string, member: boolean, count: number): readonly Overload[] {
-    const overloads = this.#names.functions.get(name)?.overloads ?? [];
+  #candidates(name: string, member: boolean, count: number): readonly Overload[] {
+    const overloads = this.#environment.functions.get(name)?.overloads ?? [];
     return overloads.filter((overload) => overload.member === member && overload.parameters.length === count);
   }
 
   #logic(expr: Call, overloads: readonly Overload[]): Type {
     let fits = true;
     for (const arg of expr.args) fits = this.#expect(arg, boolType) && fits;
-    this.meanings.set(expr, { kind: "call", name: expr.name, overloads, target: false });
+    this.references.set(expr, { kind: "call", name: expr.name, overloads, target: false });
     return fits ? boolType : errorType;
   }
 
@@ -244,9 +244,9 @@ class Checker {
     let element: Type | undefined;
     expr.elements.forEach((item, index) => {
       const type = this.check(item);
-      element = this.#join(item, element, expr.optional.has(index) ? this.#unwrapped(item, type) : type);
+      element = this.#join(item, element, expr.optional.has(index) ? this.#unwrapOptional(item, type) : type);
     });
-    return listType(element ?? this.#bindings.fresh());
+    return listType(element ?? this.#bindings.freshParameter());
   }
 
   #map(expr: MapLiteral): Type {
@@ -255,41 +255,41 @@ class Checker {
     for (const entry of expr.entries) {
       key = this.#join(entry.key, key, this.check(entry.key));
       const type = this.check(entry.value);
-      value = this.#join(entry.value, value, entry.optional ? this.#unwrapped(entry.value, type) : type);
+      value = this.#join(entry.value, value, entry.optional ? this.#unwrapOptional(entry.value, type) : type);
     }
-    return mapType(key ?? this.#bindings.fresh(), value ?? this.#bindings.fresh());
+    return mapType(key ?? this.#bindings.freshParameter(), value ?? this.#bindings.freshParameter());
   }
 
   /** The type inside what is written `?x`. */
-  #unwrapped(expr: Expr, type: Type): Type {
+  #unwrapOptional(expr: Expr, type: Type): Type {
     const inside = unwrapOptional(type);
     if (inside !== undefined) return inside;
-    if (type.kind !== "dyn") this.#mismatch(expr, optionalType(type), type);
+    if (type.kind !== "dyn") this.#reportMismatch(expr, optionalType(type), type);
     return type;
   }
 
   /** Items of one literal have one type, in Kubernetes. */
   #join(expr: Expr, before: Type | undefined, type: Type): Type {
     if (before === undefined) return type;
-    if (this.#bindings.assignable(before, type)) return mostGeneral(before, type);
-    if (this.#names.mixedLiterals) return dynType;
-    return this.#mismatch(expr, before, type);
+    if (this.#bindings.isAssignable(before, type)) return mostGeneral(before, type);
+    if (this.#environment.mixedLiterals) return dynType;
+    return this.#reportMismatch(expr, before, type);
   }
 
   #object(expr: ObjectLiteral): Type {
     const named = this.#lookup(expr, expr.type);
     if (named === undefined) {
-      return this.#fail(expr.offset, `undeclared reference to '${expr.type}' (in container '')`);
+      return this.#report(expr.offset, `undeclared reference to '${expr.type}' (in container '')`);
     }
     const type = named.kind === "type" ? named.of : undefined;
-    if (type?.kind !== "object") return this.#fail(expr.offset, `'${typeText(type ?? named)}' is not a message type`);
+    if (type?.kind !== "object") return this.#report(expr.offset, `'${formatType(type ?? named)}' is not a message type`);
     for (const field of expr.fields) {
       const given = this.check(field.value);
-      const value = field.optional ? this.#unwrapped(field.value, given) : given;
-      const declared = type.field(field.name) ?? this.#fail(field.offset, `undefined field '${field.name}'`);
-      if (this.#bindings.assignable(declared, value)) continue;
-      const types = `'${typeText(declared)}' but provided type is '${typeText(value)}'`;
-      this.#fail(field.offset, `expected type of field '${field.name}' is ${types}`);
+      const value = field.optional ? this.#unwrapOptional(field.value, given) : given;
+      const declared = type.field(field.name) ?? this.#report(field.offset, `undefined field '${field.name}'`);
+      if (this.#bindings.isAssignable(declared, value)) continue;
+      const types = `'${formatType(declared)}' but provided type is '${formatType(value)}'`;
+      this.#report(field.offset, `expected type of field '${field.name}' is ${types}`);
     }
     return type;
   }
@@ -306,7 +306,7 @@ class Checker {
     this.check(expr.condition);
     this.#expect(expr.condition, boolType);
     const step = this.check(expr.step);
-    if (!this.#bindings.assignable(accumulated, step)) this.#mismatch(expr.step, accumulated, step);
+    if (!this.#bindings.isAssignable(accumulated, step)) this.#reportMismatch(expr.step, accumulated, step);
     this.#locals.length = outer;
     const result = this.check(expr.result);
     this.#locals.length = before;
@@ -321,14 +321,14 @@ class Checker {
       case "map":
         return [range.key, range.value];
       case "parameter":
-        this.#bindings.assignable(dynType, range);
+        this.#bindings.isAssignable(dynType, range);
         return [dynType, dynType];
       case "dyn":
       case "error":
         return [dynType, dynType];
       default: {
-        const what = `expression of type '${typeText(range)}' cannot be range of a comprehension`;
-        this.#fail(expr.range.offset, `${what} (must be list, map, or dynamic)`);
+        const what = `expression of type '${formatType(range)}' cannot be range of a comprehension`;
+        this.#report(expr.range.offset, `${what} (must be list, map, or dynamic)`);
         return [errorType, errorType];
       }
     }
@@ -336,24 +336,24 @@ class Checker {
 
   #expect(expr: Expr, type: Type): boolean {
     const actual = this.check(expr);
-    if (this.#bindings.assignable(actual, type)) return true;
-    this.#mismatch(expr, type, actual);
+    if (this.#bindings.isAssignable(actual, type)) return true;
+    this.#reportMismatch(expr, type, actual);
     return false;
   }
 
-  #mismatch(expr: Expr, expected: Type, actual: Type): Type {
-    const [wanted, found] = [expected, actual].map((type) => typeText(this.#bindings.resolve(type, true)));
-    return this.#fail(expr.offset, `expected type '${wanted}' but found '${found}'`);
+  #reportMismatch(expr: Expr, expected: Type, actual: Type): Type {
+    const [wanted, found] = [expected, actual].map((type) => formatType(this.#bindings.resolve(type, true)));
+    return this.#report(expr.offset, `expected type '${wanted}' but found '${found}'`);
   }
 
-  #fail(offset: number, message: string): Type {
-    if (this.#names.unchecked) return dynType;
-    this.mistakes.push({ offset, message });
+  #report(offset: number, message: string): Type {
+    if (this.#environment.unchecked) return dynType;
+    this.issues.push({ offset, message });
     return errorType;
   }
 }
 
-function literalType({ value, unsigned }: Literal): Type {
+function typeOfLiteral({ value, unsigned }: Literal): Type {
   if (value === null) return nullType;
   switch (typeof value) {
     case "bigint":

@@ -6,31 +6,31 @@ export function isDyn(type: Type): boolean {
 }
 
 /** The same type, whatever the bounds. */
-export function sameType(a: Type, b: Type): boolean {
+export function isSameType(a: Type, b: Type): boolean {
   if (a === b) return true;
   switch (a.kind) {
     case "list":
-      return b.kind === "list" && sameType(a.element, b.element);
+      return b.kind === "list" && isSameType(a.element, b.element);
     case "map":
-      return b.kind === "map" && sameType(a.key, b.key) && sameType(a.value, b.value);
+      return b.kind === "map" && isSameType(a.key, b.key) && isSameType(a.value, b.value);
     case "object":
       // One schema has one type, and schemas without a name may differ.
       return false;
     case "parameter":
       return b.kind === "parameter" && a.name === b.name;
     case "opaque":
-      return b.kind === "opaque" && a.name === b.name && samePairs(a.parameters, b.parameters);
+      return b.kind === "opaque" && a.name === b.name && areSameTypes(a.parameters, b.parameters);
     case "type":
       return (
-        b.kind === "type" && (a.of === undefined ? b.of === undefined : b.of !== undefined && sameType(a.of, b.of))
+        b.kind === "type" && (a.of === undefined ? b.of === undefined : b.of !== undefined && isSameType(a.of, b.of))
       );
     default:
       return a.kind === b.kind;
   }
 }
 
-function samePairs(a: readonly Type[], b: readonly Type[]): boolean {
-  return a.length === b.length && a.every((type, i) => sameType(type, b[i]!));
+function areSameTypes(a: readonly Type[], b: readonly Type[]): boolean {
+  return a.length === b.length && a.every((type, i) => isSameType(type, b[i]!));
 }
 
 /** The type inside an optional one. */
@@ -47,15 +47,15 @@ export class Bindings {
   #trail: (readonly [string, Type | undefined])[] = [];
   #fresh = 0;
 
-  fresh(): Type {
+  freshParameter(): Type {
     return { kind: "parameter", name: `_var${this.#fresh++}` };
   }
 
   /** Whether each of `from` fits the one of `to` in its place; if so, what their parameters stand for is kept. */
-  assignableAll(from: readonly Type[], to: readonly Type[]): boolean {
+  areAssignable(from: readonly Type[], to: readonly Type[]): boolean {
     if (from.length !== to.length) return false;
     this.#trail = [];
-    if (from.every((type, i) => this.#assignable(type, to[i]!))) return true;
+    if (from.every((type, i) => this.#isAssignable(type, to[i]!))) return true;
     for (const [name, type] of this.#trail.reverse()) {
       if (type === undefined) this.#bound.delete(name);
       else this.#bound.set(name, type);
@@ -63,8 +63,8 @@ export class Bindings {
     return false;
   }
 
-  assignable(from: Type, to: Type): boolean {
-    return this.assignableAll([from], [to]);
+  isAssignable(from: Type, to: Type): boolean {
+    return this.areAssignable([from], [to]);
   }
 
   /** The type with its parameters replaced by what they stand for; unknown ones become dyn at the end. */
@@ -100,51 +100,51 @@ export class Bindings {
     this.#bound.set(name, type);
   }
 
-  #assignable(from: Type, to: Type): boolean {
+  #isAssignable(from: Type, to: Type): boolean {
     if (to.kind === "parameter") {
       const fits = this.#substitutes(from, to);
       if (fits !== "unbound") return fits;
     }
     if (from.kind === "parameter") return this.#substitutes(to, from) === true;
     if (isDyn(from) || isDyn(to)) return true;
-    if (from.kind === "null") return nullable(to);
-    if (to.kind === "null") return nullable(from);
+    if (from.kind === "null") return isNullable(to);
+    if (to.kind === "null") return isNullable(from);
     switch (from.kind) {
       case "type":
         return to.kind === "type";
       case "list":
-        return to.kind === "list" && this.#assignable(from.element, to.element);
+        return to.kind === "list" && this.#isAssignable(from.element, to.element);
       case "map":
-        return to.kind === "map" && this.#assignable(from.key, to.key) && this.#assignable(from.value, to.value);
+        return to.kind === "map" && this.#isAssignable(from.key, to.key) && this.#isAssignable(from.value, to.value);
       case "opaque": {
         if (to.kind !== "opaque" || to.name !== from.name || to.parameters.length !== from.parameters.length) {
           return false;
         }
-        return from.parameters.every((type, i) => this.#assignable(type, to.parameters[i]!));
+        return from.parameters.every((type, i) => this.#isAssignable(type, to.parameters[i]!));
       }
       default:
-        return sameType(from, to);
+        return isSameType(from, to);
     }
   }
 
   /** Whether the parameter may stand for `type`; `unbound` when it may not and stands for nothing yet. */
   #substitutes(type: Type, parameter: Type & { kind: "parameter" }): boolean | "unbound" {
-    if (sameType(type, parameter)) return true;
+    if (isSameType(type, parameter)) return true;
     const bound = this.#bound.get(parameter.name);
     if (bound === undefined) {
       if (this.#occurs(parameter, type)) return "unbound";
       this.#bind(parameter.name, type);
       return true;
     }
-    if (sameType(type, bound)) return true;
-    if (!this.#assignable(type, bound)) return false;
+    if (isSameType(type, bound)) return true;
+    if (!this.#isAssignable(type, bound)) return false;
     const general = mostGeneral(type, bound);
     if (!this.#occurs(parameter, general)) this.#bind(parameter.name, general);
     return true;
   }
 
   #occurs(parameter: Type, within: Type): boolean {
-    if (sameType(parameter, within)) return true;
+    if (isSameType(parameter, within)) return true;
     switch (within.kind) {
       case "parameter": {
         const bound = this.#bound.get(within.name);
@@ -165,31 +165,31 @@ export class Bindings {
 }
 
 /** Types that may be null although they do not say so, as messages can. */
-function nullable(type: Type): boolean {
+function isNullable(type: Type): boolean {
   return ["null", "opaque", "object", "timestamp", "duration"].includes(type.kind);
 }
 
 /** The wider of two types of which one fits the other. */
 export function mostGeneral(a: Type, b: Type): Type {
-  return atMostAsSpecific(a, b) ? a : b;
+  return isAtMostAsSpecific(a, b) ? a : b;
 }
 
-function atMostAsSpecific(a: Type, b: Type): boolean {
+function isAtMostAsSpecific(a: Type, b: Type): boolean {
   if (a.kind === "dyn" || a.kind === "parameter") return true;
   if (b.kind === "dyn" || b.kind === "parameter") return false;
   if (a === errorType || a.kind !== b.kind) return false;
   switch (a.kind) {
     case "list":
-      return b.kind === "list" && atMostAsSpecific(a.element, b.element);
+      return b.kind === "list" && isAtMostAsSpecific(a.element, b.element);
     case "map":
-      return b.kind === "map" && atMostAsSpecific(a.key, b.key) && atMostAsSpecific(a.value, b.value);
+      return b.kind === "map" && isAtMostAsSpecific(a.key, b.key) && isAtMostAsSpecific(a.value, b.value);
     case "opaque": {
       if (b.kind !== "opaque" || a.name !== b.name || a.parameters.length !== b.parameters.length) return false;
-      return a.parameters.every((type, i) => atMostAsSpecific(type, b.parameters[i]!));
+      return a.parameters.every((type, i) => isAtMostAsSpecific(type, b.parameters[i]!));
     }
     case "type":
       return true;
     default:
-      return sameType(a, b);
+      return isSameType(a, b);
   }
 }

@@ -25,7 +25,7 @@ interface Call {
 
 type Estimate = (call: Call) => CallEstimate | undefined;
 
-export function callEstimate(
+export function estimateCall(
   name: string,
   id: string,
   target: EstimatedArg | undefined,
@@ -40,12 +40,12 @@ function sizeOf(arg: EstimatedArg | undefined): Range {
 }
 
 /** Reading an argument once, or several times. */
-function reading(index: number, times = 1): Estimate {
+function traverseArgument(index: number, times = 1): Estimate {
   return ({ args }) => ({ cost: scale(sizeOf(args[index]), times * TRAVERSAL) });
 }
 
 /** Reading the text that a function is called on, which gives a text no longer than it. */
-const readingTarget: Estimate = ({ target }) => {
+const traverseTarget: Estimate = ({ target }) => {
   const size = sizeOf(target);
   return { cost: scale(size, TRAVERSAL), size };
 };
@@ -76,8 +76,8 @@ const finding: Estimate = (call) => {
 const replacing: Estimate = ({ target, args }) => {
   const text = sizeOf(target);
   const [old, by] = [sizeOf(args[0]), sizeOf(args[1])];
-  const longest = replaced(text.max, old.min, by.max <= old.min);
-  const shortest = replaced(text.min, old.max, old.max <= by.min);
+  const longest = countReplacements(text.max, old.min, by.max <= old.min);
+  const shortest = countReplacements(text.min, old.max, old.max <= by.min);
   const size = {
     min: multiply(fixed(shortest.times), by).min + shortest.kept,
     max: multiply(fixed(longest.times), by).max + longest.kept,
@@ -86,7 +86,7 @@ const replacing: Estimate = ({ target, args }) => {
 };
 
 /** How often something is replaced, and how much of the text is kept besides. */
-function replaced(text: number, old: number, unchanged: boolean): { readonly times: number; readonly kept: number } {
+function countReplacements(text: number, old: number, unchanged: boolean): { readonly times: number; readonly kept: number } {
   if (old === 0) return { times: text + 1, kept: text };
   return unchanged ? { times: 0, kept: text } : { times: Math.ceil(text / old), kept: 0 };
 }
@@ -152,26 +152,26 @@ const byFunction: Readonly<Record<string, Estimate>> = {
   indexOf: overItems,
   lastIndexOf: overItems,
   url: escaping,
-  lowerAscii: readingTarget,
-  upperAscii: readingTarget,
-  substring: readingTarget,
-  trim: readingTarget,
+  lowerAscii: traverseTarget,
+  upperAscii: traverseTarget,
+  substring: traverseTarget,
+  trim: traverseTarget,
   replace: replacing,
   split: splitting,
   join: joining,
   find: finding,
   findAll: finding,
-  cidr: reading(0),
-  isIP: reading(0),
-  isCIDR: reading(0),
-  ip: (call) => (call.id === "cidr_ip" ? { cost: fixed(1) } : reading(0)(call)),
-  "ip.isCanonical": reading(0, 2),
+  cidr: traverseArgument(0),
+  isIP: traverseArgument(0),
+  isCIDR: traverseArgument(0),
+  ip: (call) => (call.id === "cidr_ip" ? { cost: fixed(1) } : traverseArgument(0)(call)),
+  "ip.isCanonical": traverseArgument(0, 2),
   containsIP: containsAddress,
   containsCIDR: containsBlock,
-  quantity: reading(0),
-  isQuantity: reading(0),
-  semver: reading(0),
-  isSemver: reading(0),
+  quantity: traverseArgument(0),
+  isQuantity: traverseArgument(0),
+  semver: traverseArgument(0),
+  isSemver: traverseArgument(0),
   validate: validating,
   "_==_": equality,
 };
@@ -206,8 +206,8 @@ const byOverload: Readonly<Record<string, Estimate>> = {
     const size = sizeOf(args[0]);
     return { cost: scale(size, TRAVERSAL), size: { min: size.min + 2, max: size.max * 2 + 2 } };
   },
-  starts_with_string: reading(0),
-  ends_with_string: reading(0),
+  starts_with_string: traverseArgument(0),
+  ends_with_string: traverseArgument(0),
   in_list: ({ args }) => ({ cost: sizeOf(args[1]) }),
   matches_string: matching,
   contains_string: ({ target, args }) => {

@@ -13,10 +13,10 @@ import {
   string,
 } from "../../schema/define.ts";
 import type { Schema } from "../../schema/schema.ts";
-import { nameForms } from "../../testing/cel/name-formats.ts";
-import { typeOf } from "../adapter/schema-type.ts";
+import { nameFormats } from "../../testing/cel/name-formats.ts";
+import { celTypeOf } from "../adapter/schema-type.ts";
 import { compile, type Program } from "../cel.ts";
-import { environment } from "../environment.ts";
+import { createEnvironment } from "../environment.ts";
 import { fail } from "../values/value.ts";
 
 function format(name: string): Schema {
@@ -36,8 +36,8 @@ function mapOf(values: Schema, maxProperties?: number): Schema {
 }
 
 function programOf(schema: Schema, rule: string): Program {
-  const self = typeOf(schema) ?? fail("no type");
-  const { program, errors } = compile(rule, environment({ variables: { self, oldSelf: self }, nameForms }));
+  const self = celTypeOf(schema) ?? fail("no type");
+  const { program, errors } = compile(rule, createEnvironment({ variables: { self, oldSelf: self }, nameFormats: nameForms }));
   return program ?? fail(errors?.[0]?.message ?? "");
 }
 

@@ -4,10 +4,10 @@
  * when it is accepted there.
  */
 
-import type { Checked } from "../check/checked.ts";
+import type { CheckedExpression } from "../check/checked.ts";
 import { ACCUMULATOR, type Call, type Comprehension, type Expr } from "../parse/ast.ts";
-import { callEstimate, type EstimatedArg } from "./call-estimate.ts";
-import { isScalar, items, keys, member, type Origin, writtenSize } from "./origin.ts";
+import { estimateCall, type EstimatedArg } from "./call-estimate.ts";
+import { isScalar, originOfItems, originOfKeys, originOfMember, type Origin, literalSize } from "./origin.ts";
 import { add, fixed, multiply, type Range, union, unknownRange } from "./range.ts";
 import { LIST_COST, MAP_COST, OBJECT_COST } from "./runtime-cost.ts";
 
@@ -39,7 +39,7 @@ interface Local {
   readonly entry: EntrySize | undefined;
 }
 
-export function estimateCost(checked: Checked): CostEstimate {
+export function estimateCost(checked: CheckedExpression): CostEstimate {
   const estimator = new Estimator(checked);
   const { min, max } = estimator.cost(checked.expr);
   // What matters is how much cheaper the expression would be with a bound, so each is tried.
@@ -56,7 +56,7 @@ const UNBOUNDED_MAX = 16;
 
 class Estimator {
   readonly unbounded = new Map<string, UnboundedPart>();
-  readonly #checked: Checked;
+  readonly #checked: CheckedExpression;
   /** This one part counts as if it were bounded. */
   readonly #bounded: string | undefined;
   readonly #costs = new Map<Expr, Range>();
@@ -65,7 +65,7 @@ class Estimator {
   readonly #origins = new Map<Expr, Origin>();
   readonly #locals: Local[] = [];
 
-  constructor(checked: Checked, bounded?: string) {
+  constructor(checked: CheckedExpression, bounded?: string) {
     this.#checked = checked;
     this.#bounded = bounded;
   }
@@ -85,7 +85,7 @@ class Estimator {
       case "literal":
         return fixed(0);
       case "identifier":
-        this.#setOrigin(expr, this.#named(expr.name));
+        this.#setOrigin(expr, this.#originOfName(expr.name));
         return fixed(1);
       case "select":
         return this.#select(expr);
@@ -109,7 +109,7 @@ class Estimator {
     return { plus: (cost) => add(sum, fixed(cost)) };
   }
 
-  #named(name: string): Origin | undefined {
+  #originOfName(name: string): Origin | undefined {
     const local = this.#locals.findLast((each) => each.name === name);
     if (local !== undefined) return local.origin;
     const type = this.#checked.variableType(name);
@@ -120,7 +120,7 @@ class Estimator {
     if (this.#checked.meaningOf(expr) !== undefined) return fixed(1);
     const operand = this.cost(expr.operand);
     if (expr.test) return operand;
-    this.#setOrigin(expr, member(this.#originOf(expr.operand), expr.field));
+    this.#setOrigin(expr, originOfMember(this.#originOf(expr.operand), expr.field));
     const { kind } = this.#checked.typeOf(expr.operand);
     return kind === "map" || kind === "object" ? add(operand, fixed(1)) : operand;
   }
@@ -138,7 +138,7 @@ class Estimator {
     const target = meaning.target ? expr.target : undefined;
     const targetCost = target === undefined ? fixed(0) : this.cost(target);
     const estimate = this.#overloads(expr, target, argCosts);
-    this.#reached(
+    this.#setElementSize(
       expr,
       meaning.overloads.map(({ id }) => id),
     );
@@ -158,12 +158,12 @@ class Estimator {
       return { cost: { min: left.min, max: left.max + right.max } };
     }
     if (meaning.name === "_?_:_") return this.#conditional(expr, argCosts);
-    if (meaning.name === "_+_") this.#joinEntries(expr);
+    if (meaning.name === "_+_") this.#setUnionEntrySize(expr);
     let cost: Range | undefined;
     let size: Range | undefined;
     const ids = meaning.overloads.length === 0 ? [meaning.name] : meaning.overloads.map(({ id }) => id);
     for (const id of ids) {
-      const estimate = callEstimate(meaning.name, id, whole, described);
+      const estimate = estimateCall(meaning.name, id, whole, described);
       cost = cost === undefined ? estimate.cost : union(cost, estimate.cost);
       if (estimate.size !== undefined) size = size === undefined ? estimate.size : union(size, estimate.size);
     }
@@ -174,32 +174,32 @@ class Estimator {
     const [condition = fixed(0), yes = fixed(0), no = fixed(0)] = argCosts;
     const [, first, second] = expr.args;
     const [a, b] = [this.#entryOf(first!), this.#entryOf(second!)];
-    if (a !== undefined && b !== undefined) this.#entries.set(expr, joined(a, b));
+    if (a !== undefined && b !== undefined) this.#entries.set(expr, unionEntrySizes(a, b));
     const size = union(this.#sizeOrUnknown(first!), this.#sizeOrUnknown(second!));
     return { cost: add(condition, union(yes, no)), size };
   }
 
-  #joinEntries(expr: Call): void {
+  #setUnionEntrySize(expr: Call): void {
     const [first, second] = expr.args;
     const [a, b] = [this.#entryOf(first!), this.#entryOf(second!)];
-    if (a !== undefined && b !== undefined) this.#entries.set(expr, joined(a, b));
+    if (a !== undefined && b !== undefined) this.#entries.set(expr, unionEntrySizes(a, b));
   }
 
   /** What `a[i]` reaches. */
-  #reached(expr: Call, ids: readonly string[]): void {
+  #setElementSize(expr: Call, ids: readonly string[]): void {
     const [container] = expr.args;
     for (const id of ids) {
       if (id !== "index_list" && id !== "index_map") continue;
       const size = this.#entryOf(container!)?.value;
       if (size !== undefined) this.#sizes.set(expr, size);
-      this.#setOrigin(expr, items(this.#originOf(container!)));
+      this.#setOrigin(expr, originOfItems(this.#originOf(container!)));
     }
   }
 
   #describe(expr: Expr): EstimatedArg {
     const type = this.#checked.typeOf(expr);
     const origin = this.#originOf(expr);
-    const element = items(origin);
+    const element = originOfItems(origin);
     return {
       type,
       expr,
@@ -245,7 +245,7 @@ class Estimator {
       return cost;
     }
     const inner = this.#locals.length;
-    this.#pushLoopVariables(expr);
+    this.#declareLoopVariables(expr);
     const each = add(this.cost(expr.condition), this.cost(expr.step));
     this.#locals.length = inner;
     const result = this.cost(expr.result);
@@ -255,17 +255,17 @@ class Estimator {
     return add(add(start, result), multiply(count, each));
   }
 
-  #pushLoopVariables(expr: Comprehension): void {
+  #declareLoopVariables(expr: Comprehension): void {
     const origin = this.#originOf(expr.range);
     const entry = this.#entryOf(expr.range);
     const isList = (entry?.kind ?? this.#checked.typeOf(expr.range).kind) === "list";
     const keyed: Local = {
       name: expr.variable,
-      origin: isList ? undefined : keys(origin),
+      origin: isList ? undefined : originOfKeys(origin),
       size: entry?.key,
       entry: undefined,
     };
-    const valued: Local = { name: expr.variable, origin: items(origin), size: entry?.value, entry: undefined };
+    const valued: Local = { name: expr.variable, origin: originOfItems(origin), size: entry?.value, entry: undefined };
     if (expr.variable2 === undefined) this.#locals.push(isList ? valued : keyed);
     else this.#locals.push(keyed, { ...valued, name: expr.variable2 });
   }
@@ -292,7 +292,7 @@ class Estimator {
   }
 
   #originOf(expr: Expr): Origin | undefined {
-    if (expr.kind === "identifier") return this.#named(expr.name);
+    if (expr.kind === "identifier") return this.#originOfName(expr.name);
     return this.#origins.get(expr);
   }
 
@@ -307,7 +307,7 @@ class Estimator {
   }
 
   #sizeOf(expr: Expr): Range | undefined {
-    const known = this.#sizes.get(expr) ?? writtenSize(expr);
+    const known = this.#sizes.get(expr) ?? literalSize(expr);
     if (known !== undefined) return known;
     const origin = this.#originOf(expr);
     const declared = origin === undefined ? undefined : this.#originSize(origin);
@@ -327,6 +327,6 @@ class Estimator {
   }
 }
 
-function joined(a: EntrySize, b: EntrySize): EntrySize {
+function unionEntrySizes(a: EntrySize, b: EntrySize): EntrySize {
   return { kind: a.kind, key: union(a.key, b.key), value: union(a.value, b.value) };
 }

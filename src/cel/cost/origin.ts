@@ -1,6 +1,6 @@
 /** Where values come from in a schema, and sizes that are plain to see. */
 import type { Expr } from "../parse/ast.ts";
-import { characters } from "../parse/source.ts";
+import { countCharacters } from "../parse/source.ts";
 import { isOptional, type Type } from "../values/types.ts";
 import { fixed, type Range } from "./range.ts";
 
@@ -10,28 +10,28 @@ export interface Origin {
   readonly type: Type;
 }
 
-export function member(origin: Origin | undefined, name: string): Origin | undefined {
+export function originOfMember(origin: Origin | undefined, name: string): Origin | undefined {
   if (origin?.type.kind === "map") return { path: `${origin.path}.*`, type: origin.type.value };
   const type = origin?.type.kind === "object" ? origin.type.field(name) : undefined;
   return type === undefined ? undefined : { path: `${origin!.path}.${name}`, type };
 }
 
-export function items(origin: Origin | undefined): Origin | undefined {
+export function originOfItems(origin: Origin | undefined): Origin | undefined {
   if (origin?.type.kind === "list") return { path: `${origin.path}[*]`, type: origin.type.element };
   if (origin?.type.kind === "map") return { path: `${origin.path}.*`, type: origin.type.value };
   return undefined;
 }
 
-export function keys(origin: Origin | undefined): Origin | undefined {
+export function originOfKeys(origin: Origin | undefined): Origin | undefined {
   return origin?.type.kind === "map" ? { path: `${origin.path}.*`, type: origin.type.key } : undefined;
 }
 
 /** Of what stands in the expression itself. */
-export function writtenSize(expr: Expr): Range | undefined {
+export function literalSize(expr: Expr): Range | undefined {
   if (expr.kind === "list") return fixed(expr.elements.length);
   if (expr.kind === "map") return fixed(expr.entries.length);
   if (expr.kind !== "literal") return undefined;
-  if (typeof expr.value === "string") return fixed(characters(expr.value));
+  if (typeof expr.value === "string") return fixed(countCharacters(expr.value));
   return fixed(expr.value instanceof Uint8Array ? expr.value.length : 1);
 }
 

@@ -1,14 +1,14 @@
 /** What evaluations cost: the figures of cel-go with constants folded, and of Kubernetes' functions. */
 import t from "tap";
-import { nameForms } from "../../testing/cel/name-formats.ts";
+import { nameFormats } from "../../testing/cel/name-formats.ts";
 import { compile } from "../cel.ts";
-import { environment } from "../environment.ts";
+import { createEnvironment } from "../environment.ts";
 import { EntryMap } from "../values/entry-map.ts";
 import { Timestamp } from "../values/time-value.ts";
 import { bytesType, dynType, intType, listType, mapType, stringType, timestampType } from "../values/types.ts";
 import { ArrayList, fail, type Value } from "../values/value.ts";
 
-const names = environment({
+const names = createEnvironment({
   variables: {
     input: listType(intType),
     map: mapType(stringType, stringType),
@@ -20,7 +20,7 @@ const names = environment({
     x: intType,
     d: dynType,
   },
-  nameForms,
+  nameFormats: nameForms,
   stored: true,
 });
 const values: Readonly<Record<string, Value>> = {

@@ -22,23 +22,23 @@ function size(args: readonly Value[], index: number): number {
   return sizeForCost(args[index] ?? null);
 }
 
-function traversed(index: number, times = 1): CallCost {
+function traversalCost(index: number, times = 1): CallCost {
   return { before: (args) => Math.ceil(size(args, index) * times * TRAVERSAL) };
 }
 
 /** A result longer than what it is made of could fill the memory, which Kubernetes' figure says nothing of. */
-function grown(cost: CallCost): CallCost {
-  return { ...cost, after: (result) => (sizeForCost(result) > GROWN ? Math.ceil(sizeForCost(result) * TRAVERSAL) : 0) };
+function withResultCost(cost: CallCost): CallCost {
+  return { ...cost, after: (result) => (sizeForCost(result) > FREE_RESULT_SIZE ? Math.ceil(sizeForCost(result) * TRAVERSAL) : 0) };
 }
 
-const GROWN = 10_000;
+const FREE_RESULT_SIZE = 10_000;
 
 const matching: CallCost = {
   before: (args) => Math.ceil((1 + size(args, 0)) * TRAVERSAL) * Math.ceil(size(args, 1) * REGEX),
 };
 const smaller: CallCost = { before: (args) => Math.ceil(Math.min(size(args, 0), size(args, 1)) * TRAVERSAL) };
 const together: CallCost = { before: (args) => Math.ceil((size(args, 0) + size(args, 1)) * TRAVERSAL) };
-const whole: CallCost = { before: (args) => traversal(args[0] ?? null) };
+const whole: CallCost = { before: (args) => deepTraversalCost(args[0] ?? null) };
 /** Half as many requirements as characters, each with its values. */
 const selector: CallCost = {
   before: (args) => {
@@ -57,31 +57,31 @@ const byFunction: Readonly<Record<string, CallCost>> = {
   min: whole,
   indexOf: whole,
   lastIndexOf: whole,
-  url: traversed(0),
-  lowerAscii: traversed(0),
-  upperAscii: traversed(0),
-  substring: traversed(0),
-  trim: traversed(0),
-  replace: grown(traversed(0, 2)),
-  split: traversed(0, 2),
+  url: traversalCost(0),
+  lowerAscii: traversalCost(0),
+  upperAscii: traversalCost(0),
+  substring: traversalCost(0),
+  trim: traversalCost(0),
+  replace: withResultCost(traversalCost(0, 2)),
+  split: traversalCost(0, 2),
   join: { after: (result) => Math.ceil(sizeForCost(result) * 2 * TRAVERSAL) },
   find: matching,
   findAll: matching,
   matches: matching,
-  cidr: traversed(0),
-  isIP: traversed(0),
-  isCIDR: traversed(0),
-  "ip.isCanonical": traversed(0, 2),
-  quantity: traversed(0),
-  isQuantity: traversed(0),
-  semver: traversed(0),
-  isSemver: traversed(0),
-  "jsonpatch.escapeKey": traversed(0),
+  cidr: traversalCost(0),
+  isIP: traversalCost(0),
+  isCIDR: traversalCost(0),
+  "ip.isCanonical": traversalCost(0, 2),
+  quantity: traversalCost(0),
+  isQuantity: traversalCost(0),
+  semver: traversalCost(0),
+  isSemver: traversalCost(0),
+  "jsonpatch.escapeKey": traversalCost(0),
 };
 
 const byOverload: Readonly<Record<string, CallCost>> = {
-  string_to_ip: traversed(0),
-  cidr_contains_ip_ip: traversed(0, 2),
+  string_to_ip: traversalCost(0),
+  cidr_contains_ip_ip: traversalCost(0, 2),
   cidr_contains_ip_string: {
     before: (args) => Math.ceil(size(args, 0) * 2 * TRAVERSAL) + Math.ceil(size(args, 1) * TRAVERSAL),
   },
@@ -98,12 +98,12 @@ const byOverload: Readonly<Record<string, CallCost>> = {
   "format-validate": {
     before: (args) => Math.ceil((1 + size(args, 1)) * TRAVERSAL) * Math.ceil(size(args, 0) * REGEX),
   },
-  starts_with_string: traversed(0),
-  ends_with_string: traversed(0),
-  string_to_bytes: traversed(0),
-  bytes_to_string: traversed(0),
-  string_format: grown(traversed(0)),
-  strings_quote: traversed(0),
+  starts_with_string: traversalCost(0),
+  ends_with_string: traversalCost(0),
+  string_to_bytes: traversalCost(0),
+  bytes_to_string: traversalCost(0),
+  string_format: withResultCost(traversalCost(0)),
+  strings_quote: traversalCost(0),
   list_sets_contains_list: { before: (args) => 1 + size(args, 0) * size(args, 1) },
   list_sets_intersects_list: { before: (args) => 1 + size(args, 0) * size(args, 1) },
   list_sets_equivalent_list: { before: (args) => 1 + 2 * size(args, 0) * size(args, 1) },
@@ -129,13 +129,13 @@ export function runtimeCost(name: string, overload: string): CallCost | undefine
 }
 
 /** More than any value of a request has. */
-const TRAVERSED_MAX = 2 ** 20;
+const TRAVERSED_PARTS_MAX = 2 ** 20;
 
 /** Going through all of a value; texts a tenth of their length. Endless where there is no end in sight. */
-function traversal(value: Value): number {
+function deepTraversalCost(value: Value): number {
   let steps = 0;
   const visit = (part: Value): number => {
-    if (++steps > TRAVERSED_MAX) return Number.POSITIVE_INFINITY;
+    if (++steps > TRAVERSED_PARTS_MAX) return Number.POSITIVE_INFINITY;
     if (typeof part === "string" || part instanceof Uint8Array) return Math.floor(sizeForCost(part) * TRAVERSAL);
     if (part instanceof List) return sumOf(part, visit);
     return part instanceof MapValue ? sumOf(part.keys(), (key) => visit(key) + visit(part.get(key) ?? null)) : 1;

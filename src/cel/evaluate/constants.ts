@@ -1,33 +1,33 @@
 /** What is known of an expression at load, so that evaluating it costs nothing. */
 
-import type { Checked } from "../check/checked.ts";
+import type { CheckedExpression } from "../check/checked.ts";
 import type { Call, Expr, MapLiteral } from "../parse/ast.ts";
 import { Uint } from "../values/compare.ts";
 import { EntryMap } from "../values/entry-map.ts";
 import { ArrayList, Failure, type Value } from "../values/value.ts";
-import { dispatch } from "./overload-dispatch.ts";
+import { createDispatcher } from "./overload-dispatch.ts";
 
 const conversions: ReadonlySet<string> = new Set(
   "bool bytes double duration dyn int string timestamp type uint".split(" "),
 );
 
-export class Constants {
-  readonly #checked: Checked;
-  readonly #known = new Map<Expr, Value | undefined>();
+export class ConstantFolder {
+  readonly #checked: CheckedExpression;
+  readonly #folded = new Map<Expr, Value | undefined>();
 
-  constructor(checked: Checked) {
+  constructor(checked: CheckedExpression) {
     this.#checked = checked;
   }
 
   /** Literals, lists and maps of constants, and conversions of them: known at load, and free. */
-  of(expr: Expr): Value | undefined {
-    if (this.#known.has(expr)) return this.#known.get(expr);
-    const value = this.#fold(expr);
-    this.#known.set(expr, value);
+  fold(expr: Expr): Value | undefined {
+    if (this.#folded.has(expr)) return this.#folded.get(expr);
+    const value = this.#foldNode(expr);
+    this.#folded.set(expr, value);
     return value;
   }
 
-  #fold(expr: Expr): Value | undefined {
+  #foldNode(expr: Expr): Value | undefined {
     switch (expr.kind) {
       case "literal":
         return expr.unsigned === true ? new Uint(expr.value as bigint) : expr.value;
@@ -38,7 +38,7 @@ export class Constants {
       }
       case "list": {
         if (expr.optional.size > 0) return undefined;
-        const items = expr.elements.map((element) => this.of(element));
+        const items = expr.elements.map((element) => this.fold(element));
         return items.every((item) => item !== undefined) ? new ArrayList(items) : undefined;
       }
       case "map":
@@ -53,25 +53,25 @@ export class Constants {
   #foldMap(expr: MapLiteral): Value | undefined {
     const entries: (readonly [Value, Value])[] = [];
     for (const { key, value, optional } of expr.entries) {
-      const [name, held] = [this.of(key), this.of(value)];
+      const [name, held] = [this.fold(key), this.fold(value)];
       if (optional || name === undefined || held === undefined) return undefined;
       entries.push([name, held]);
     }
-    return succeed(() => EntryMap.of(entries));
+    return tryEvaluate(() => EntryMap.of(entries));
   }
 
   #foldConversion(expr: Call): Value | undefined {
     const [only] = expr.args;
     const meaning = this.#checked.meaningOf(expr);
     if (expr.target !== undefined || expr.args.length !== 1 || !conversions.has(expr.name)) return undefined;
-    const value = this.of(only!);
+    const value = this.fold(only!);
     if (value === undefined || meaning?.kind !== "call") return undefined;
-    return succeed(() => (dispatch(meaning.overloads)([value]).call as (value: Value) => Value)(value));
+    return tryEvaluate(() => (createDispatcher(meaning.overloads)([value]).call as (value: Value) => Value)(value));
   }
 }
 
 /** What fails at load is left to fail when it is evaluated. */
-function succeed(make: () => Value): Value | undefined {
+function tryEvaluate(make: () => Value): Value | undefined {
   try {
     return make();
   } catch (error) {

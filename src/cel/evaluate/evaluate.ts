@@ -4,7 +4,7 @@
  * `?:` themselves nothing.
  */
 
-import type { Checked } from "../check/checked.ts";
+import type { CheckedExpression } from "../check/checked.ts";
 import { LIST_COST, MAP_COST, OBJECT_COST, runtimeCost, TRAVERSAL } from "../cost/runtime-cost.ts";
 import type {
   Call,
@@ -17,38 +17,38 @@ import type {
   Select,
 } from "../parse/ast.ts";
 import { EntryMap } from "../values/entry-map.ts";
-import { ArrayList, compared, equal, Failure, fail, List, Optional, sizeForCost, type Value } from "../values/value.ts";
-import { Constants } from "./constants.ts";
-import { type Frame, type Run, read } from "./frame.ts";
-import { type LoopParts, runLoop } from "./loops.ts";
+import { ArrayList, comparisonCounter, equal, Failure, fail, List, Optional, sizeForCost, type Value } from "../values/value.ts";
+import { ConstantFolder } from "./constants.ts";
+import { type Frame, type Interpretable, planRead } from "./frame.ts";
+import { type LoopParts, planLoop } from "./loops.ts";
 import { elementOf, hasMember, memberOf, optionalElement, optionalMember } from "./member-access.ts";
-import { dispatch } from "./overload-dispatch.ts";
+import { createDispatcher } from "./overload-dispatch.ts";
 
-export interface Executable {
-  readonly run: Run;
+export interface Plan {
+  readonly run: Interpretable;
   /** Variables in the order of their slots, which come first. */
   readonly variables: readonly string[];
   readonly slots: number;
 }
 
-export function executable(checked: Checked): Executable {
-  const builder = new Builder(checked);
-  const run = builder.build(checked.expr);
+export function planEvaluation(checked: CheckedExpression): Plan {
+  const builder = new Planner(checked);
+  const run = builder.plan(checked.expr);
   return { run, variables: [...builder.variables.keys()], slots: builder.slots };
 }
 
-class Builder {
+class Planner {
   readonly variables = new Map<string, number>();
-  readonly #checked: Checked;
-  readonly #constants: Constants;
-  readonly #built = new Map<Expr, Run>();
-  readonly #free = new Map<Expr, Run>();
+  readonly #checked: CheckedExpression;
+  readonly #constants: ConstantFolder;
+  readonly #plans = new Map<Expr, Interpretable>();
+  readonly #freePlans = new Map<Expr, Interpretable>();
   readonly #locals: (readonly [string, number])[] = [];
   #localSlots = 0;
 
-  constructor(checked: Checked) {
+  constructor(checked: CheckedExpression) {
     this.#checked = checked;
-    this.#constants = new Constants(checked);
+    this.#constants = new ConstantFolder(checked);
     // Variables have the first slots, so they are counted before any local one is.
     for (const meaning of checked.meanings()) {
       if (meaning.kind !== "variable" || meaning.local || this.variables.has(meaning.name)) continue;
@@ -64,21 +64,21 @@ class Builder {
    * `free` for the branches of a conditional, whose first name costs nothing. A part that occurs twice (a macro's
    * argument) is built once, or macros within macros would double it again and again.
    */
-  build(expr: Expr, free = false): Run {
-    const built = free ? this.#free : this.#built;
-    const run = built.get(expr) ?? this.#build(expr, free);
+  plan(expr: Expr, free = false): Interpretable {
+    const built = free ? this.#freePlans : this.#plans;
+    const run = built.get(expr) ?? this.#planNode(expr, free);
     built.set(expr, run);
     return run;
   }
 
-  #build(expr: Expr, free: boolean): Run {
-    const constant = this.#constants.of(expr);
+  #planNode(expr: Expr, free: boolean): Interpretable {
+    const constant = this.#constants.fold(expr);
     if (constant !== undefined) return () => constant;
     switch (expr.kind) {
       case "literal":
         return fail("literals are constants");
       case "identifier":
-        return this.#name(expr, expr.name, free);
+        return this.#planVariable(expr, expr.name, free);
       case "select":
         return this.#select(expr, free);
       case "call":
@@ -96,10 +96,10 @@ class Builder {
     }
   }
 
-  #name(expr: Identifier | Select, name: string, free: boolean): Run {
+  #planVariable(expr: Identifier | Select, name: string, free: boolean): Interpretable {
     const meaning = this.#checked.meaningOf(expr);
     if (meaning?.kind !== "variable") return () => fail(`undeclared reference to '${name}'`);
-    const get = read(this.#slotOf(meaning.name, meaning.local), meaning.name);
+    const get = planRead(this.#slotOf(meaning.name, meaning.local), meaning.name);
     if (free) return get;
     return (frame) => {
       frame.charge(1);
@@ -112,8 +112,8 @@ class Builder {
     return slot ?? fail(`undeclared reference to '${name}'`);
   }
 
-  #select(expr: Select, free: boolean): Run {
-    if (this.#checked.meaningOf(expr) !== undefined) return this.#name(expr, expr.field, free);
+  #select(expr: Select, free: boolean): Interpretable {
+    if (this.#checked.meaningOf(expr) !== undefined) return this.#planVariable(expr, expr.field, free);
     const { operand, cost } = this.#operand(expr.operand, free);
     const { field } = expr;
     if (expr.test) {
@@ -131,28 +131,28 @@ class Builder {
   }
 
   /** What a step into a value starts from; the first step into what is computed costs one more. */
-  #operand(expr: Expr, free: boolean): { operand: Run; cost: number } {
-    const reached = this.#isReached(expr);
-    return { operand: this.build(expr, reached && free), cost: reached || free ? 1 : 2 };
+  #operand(expr: Expr, free: boolean): { operand: Interpretable; cost: number } {
+    const reached = this.#isAttribute(expr);
+    return { operand: this.plan(expr, reached && free), cost: reached || free ? 1 : 2 };
   }
 
   /** Names and steps into values, which cel-go calls attributes. */
-  #isReached(expr: Expr): boolean {
-    if (this.#constants.of(expr) !== undefined) return false;
+  #isAttribute(expr: Expr): boolean {
+    if (this.#constants.fold(expr) !== undefined) return false;
     if (expr.kind === "identifier") return true;
     if (expr.kind === "select") return !expr.test;
     return expr.kind === "call" && ["_[_]", "_[?_]", "_?._", "_?_:_"].includes(expr.name);
   }
 
-  #call(expr: Call, free: boolean): Run {
+  #call(expr: Call, free: boolean): Interpretable {
     const [first, second, third] = expr.args;
     switch (expr.name) {
       case "_&&_":
-        return this.#logic(this.build(first!), this.build(second!), false);
+        return this.#logic(this.plan(first!), this.plan(second!), false);
       case "_||_":
-        return this.#logic(this.build(first!), this.build(second!), true);
+        return this.#logic(this.plan(first!), this.plan(second!), true);
       case "_?_:_":
-        return conditional(this.build(first!), this.build(second!, true), this.build(third!, true));
+        return conditional(this.plan(first!), this.plan(second!, true), this.plan(third!, true));
       case "_[_]":
         return this.#index(expr, free, elementOf);
       case "_[?_]":
@@ -164,16 +164,16 @@ class Builder {
       case "_!=_":
         return this.#equality(first!, second!, false);
       default:
-        return this.#otherwise(expr) ?? this.#function(expr);
+        return this.#optionalOr(expr) ?? this.#function(expr);
     }
   }
 
   /** Either side may decide alone, even when the other fails. */
-  #logic(left: Run, right: Run, decisive: boolean): Run {
+  #logic(left: Interpretable, right: Interpretable, decisive: boolean): Interpretable {
     return (frame) => {
-      const first = attempt(left, frame);
+      const first = evaluateBool(left, frame);
       if (first === decisive) return decisive;
-      const second = attempt(right, frame);
+      const second = evaluateBool(right, frame);
       if (second === decisive) return decisive;
       if (first instanceof Failure) throw first;
       if (second instanceof Failure) throw second;
@@ -181,10 +181,10 @@ class Builder {
     };
   }
 
-  #index(expr: Call, free: boolean, step: (value: Value, index: Value) => Value): Run {
+  #index(expr: Call, free: boolean, step: (value: Value, index: Value) => Value): Interpretable {
     const [target, key] = expr.args;
     const { operand, cost } = this.#operand(target!, free);
-    const index = this.build(key!, this.#isReached(key!));
+    const index = this.plan(key!, this.#isAttribute(key!));
     return (frame) => {
       const value = operand(frame);
       const at = index(frame);
@@ -193,28 +193,28 @@ class Builder {
     };
   }
 
-  #equality(first: Expr, second: Expr, wanted: boolean): Run {
-    const left = this.build(first);
-    const right = this.build(second);
+  #equality(first: Expr, second: Expr, wanted: boolean): Interpretable {
+    const left = this.plan(first);
+    const right = this.plan(second);
     return (frame) => {
       const a = left(frame);
       const b = right(frame);
       frame.charge(Math.ceil(Math.min(sizeForCost(a), sizeForCost(b)) * TRAVERSAL));
-      const before = compared.parts;
+      const before = comparisonCounter.parts;
       const same = equal(a, b);
-      frame.chargeCompared(compared.parts - before);
+      frame.chargeComparisons(comparisonCounter.parts - before);
       return same === wanted;
     };
   }
 
   /** `a.or(b)` and `a.orValue(b)` look at `b` only when `a` is nothing. */
-  #otherwise(expr: Call): Run | undefined {
+  #optionalOr(expr: Call): Interpretable | undefined {
     const meaning = this.#checked.meaningOf(expr);
     const [alternative] = expr.args;
     if (meaning?.kind !== "call" || !meaning.target || alternative === undefined) return undefined;
     if (expr.name !== "or" && expr.name !== "orValue") return undefined;
-    const target = this.build(expr.target!);
-    const other = this.build(alternative);
+    const target = this.plan(expr.target!);
+    const other = this.plan(alternative);
     const whole = expr.name === "or";
     return (frame) => {
       const value = target(frame);
@@ -225,13 +225,13 @@ class Builder {
     };
   }
 
-  #function(expr: Call): Run {
+  #function(expr: Call): Interpretable {
     const meaning = this.#checked.meaningOf(expr);
     if (meaning?.kind !== "call") return () => fail(`undeclared reference to '${expr.name}'`);
     const membership = meaning.name === "@in" ? this.#constantMembership(expr) : undefined;
     if (membership !== undefined) return membership;
-    const args = (meaning.target ? [expr.target!, ...expr.args] : expr.args).map((arg) => this.build(arg));
-    const choose = dispatch(meaning.overloads);
+    const args = (meaning.target ? [expr.target!, ...expr.args] : expr.args).map((arg) => this.plan(arg));
+    const choose = createDispatcher(meaning.overloads);
     const costs = new Map(meaning.overloads.map(({ id }) => [id, runtimeCost(meaning.name, id)]));
     return (frame) => {
       const values = args.map((arg) => arg(frame));
@@ -239,30 +239,30 @@ class Builder {
       const cost = costs.get(overload.id);
       if (cost?.before !== undefined) frame.charge(cost.before(values));
       else if (cost === undefined) frame.charge(1);
-      const before = compared.parts;
+      const before = comparisonCounter.parts;
       const result = (overload.call as (...args: readonly Value[]) => Value)(...values);
-      frame.chargeCompared(compared.parts - before);
+      frame.chargeComparisons(comparisonCounter.parts - before);
       if (cost?.after !== undefined) frame.charge(cost.after(result));
       return result;
     };
   }
 
   /** `x in ["a", "b"]`: looked up at once, and free. */
-  #constantMembership(expr: Call): Run | undefined {
+  #constantMembership(expr: Call): Interpretable | undefined {
     const [item, list] = expr.args;
-    const values = this.#constants.of(list!);
+    const values = this.#constants.fold(list!);
     if (!(values instanceof List)) return undefined;
     const texts = new Set<Value>();
     for (const value of values) {
       if (typeof value !== "string") return undefined;
       texts.add(value);
     }
-    const run = this.build(item!);
+    const run = this.plan(item!);
     return (frame) => texts.has(run(frame));
   }
 
-  #list(expr: ListLiteral): Run {
-    const elements = expr.elements.map((element) => this.build(element));
+  #list(expr: ListLiteral): Interpretable {
+    const elements = expr.elements.map((element) => this.plan(element));
     const { optional } = expr;
     return (frame) => {
       const items: Value[] = [];
@@ -277,10 +277,10 @@ class Builder {
     };
   }
 
-  #map(expr: MapLiteral): Run {
+  #map(expr: MapLiteral): Interpretable {
     const entries = expr.entries.map(({ key, value, optional }) => ({
-      key: this.build(key),
-      value: this.build(value),
+      key: this.plan(key),
+      value: this.plan(value),
       optional,
     }));
     return (frame) => {
@@ -297,8 +297,8 @@ class Builder {
     };
   }
 
-  #object(expr: ObjectLiteral): Run {
-    const fields = expr.fields.map(({ name, value, optional }) => ({ name, value: this.build(value), optional }));
+  #object(expr: ObjectLiteral): Interpretable {
+    const fields = expr.fields.map(({ name, value, optional }) => ({ name, value: this.plan(value), optional }));
     return (frame) => {
       const built: (readonly [Value, Value])[] = [];
       for (const { name, value, optional } of fields) {
@@ -311,46 +311,46 @@ class Builder {
     };
   }
 
-  #loop(expr: Comprehension): Run {
+  #loop(expr: Comprehension): Interpretable {
     const { loop } = expr;
-    const range = this.build(expr.range);
+    const range = this.plan(expr.range);
     const before = this.#locals.length;
     if (loop.kind === "bind") {
-      const value = this.build(expr.init);
-      const slot = this.#local(loop.name);
-      const result = this.build(expr.result);
+      const value = this.plan(expr.init);
+      const slot = this.#declareLocal(loop.name);
+      const result = this.plan(expr.result);
       this.#locals.length = before;
       return (frame) => {
         frame.set(slot, () => value(frame));
         return result(frame);
       };
     }
-    const slot = this.#local(expr.variable);
-    const slot2 = expr.variable2 === undefined ? undefined : this.#local(expr.variable2);
+    const slot = this.#declareLocal(expr.variable);
+    const slot2 = expr.variable2 === undefined ? undefined : this.#declareLocal(expr.variable2);
     const parts: LoopParts = {
       kind: loop.kind,
       slot,
       slot2,
       ...("predicate" in loop
-        ? { body: this.build(loop.predicate) }
+        ? { body: this.plan(loop.predicate) }
         : {
-            body: this.build(loop.transform),
-            bodyIsConstant: this.#constants.of(loop.transform) !== undefined,
-            ...(loop.filter && { filter: this.build(loop.filter) }),
+            body: this.plan(loop.transform),
+            bodyIsConstant: this.#constants.fold(loop.transform) !== undefined,
+            ...(loop.filter && { filter: this.plan(loop.filter) }),
           }),
     };
     this.#locals.length = before;
-    return runLoop(range, parts);
+    return planLoop(range, parts);
   }
 
-  #local(name: string): number {
+  #declareLocal(name: string): number {
     const slot = this.variables.size + this.#localSlots++;
     this.#locals.push([name, slot]);
     return slot;
   }
 }
 
-function conditional(condition: Run, yes: Run, no: Run): Run {
+function conditional(condition: Interpretable, yes: Interpretable, no: Interpretable): Interpretable {
   return (frame) => {
     const decided = condition(frame);
     if (decided === true) return yes(frame);
@@ -359,7 +359,7 @@ function conditional(condition: Run, yes: Run, no: Run): Run {
 }
 
 /** The truth value, or why there is none. */
-function attempt(run: Run, frame: Frame): boolean | Failure {
+function evaluateBool(run: Interpretable, frame: Frame): boolean | Failure {
   try {
     const value = run(frame);
     return typeof value === "boolean" ? value : new Failure("no such overload");

@@ -7,9 +7,9 @@ export class CostExceeded {
 }
 
 /** A part of an expression, ready to be evaluated. Throws a `Failure` or `CostExceeded`. */
-export type Run = (frame: Frame) => Value;
+export type Interpretable = (frame: Frame) => Value;
 
-const COMPARED_FREE = 10_000;
+const FREE_COMPARISONS = 10_000;
 
 export class Frame {
   spent = 0;
@@ -27,8 +27,8 @@ export class Frame {
   }
 
   /** For comparisons of more than most: their figures count only the outermost parts. */
-  chargeCompared(parts: number): void {
-    if (parts > COMPARED_FREE) this.charge(Math.ceil((parts - COMPARED_FREE) / 10));
+  chargeComparisons(parts: number): void {
+    if (parts > FREE_COMPARISONS) this.charge(Math.ceil((parts - FREE_COMPARISONS) / 10));
   }
 
   get(slot: number): Value | undefined {
@@ -45,7 +45,7 @@ export class Frame {
 }
 
 /** Reads a variable, or says that it was not given. */
-export function read(slot: number, name: string): Run {
+export function planRead(slot: number, name: string): Interpretable {
   return (frame) => {
     const value = frame.get(slot);
     return value === undefined ? fail(`no such attribute(s): ${name}`) : value;

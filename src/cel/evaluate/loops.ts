@@ -2,19 +2,19 @@
 
 import { EntryMap } from "../values/entry-map.ts";
 import { ArrayList, Failure, fail, List, MapValue, type Value } from "../values/value.ts";
-import type { Frame, Run } from "./frame.ts";
+import type { Frame, Interpretable } from "./frame.ts";
 
 export interface LoopParts {
   readonly kind: "all" | "exists" | "existsOne" | "list" | "map" | "entries";
   readonly slot: number;
   readonly slot2: number | undefined;
   /** The predicate, or what each item becomes. */
-  readonly body: Run;
+  readonly body: Interpretable;
   readonly bodyIsConstant?: boolean;
-  readonly filter?: Run;
+  readonly filter?: Interpretable;
 }
 
-export function runLoop(range: Run, parts: LoopParts): Run {
+export function planLoop(range: Interpretable, parts: LoopParts): Interpretable {
   switch (parts.kind) {
     case "all":
       return quantifier(range, parts, false, 2);
@@ -23,10 +23,10 @@ export function runLoop(range: Run, parts: LoopParts): Run {
     case "existsOne":
       return existsOne(range, parts);
     case "list":
-      return gatherList(range, parts);
+      return collectList(range, parts);
     case "map":
     case "entries":
-      return gatherMap(range, parts);
+      return collectMap(range, parts);
     default:
       return parts.kind satisfies never;
   }
@@ -36,7 +36,7 @@ export function runLoop(range: Run, parts: LoopParts): Run {
  * Stops at the first item that decides. Items that fail are forgiven when another decides. `conditionCost` is that of
  * asking, before each item, whether it is decided.
  */
-function quantifier(range: Run, parts: LoopParts, decisive: boolean, conditionCost: number): Run {
+function quantifier(range: Interpretable, parts: LoopParts, decisive: boolean, conditionCost: number): Interpretable {
   const { body } = parts;
   return (frame) => {
     let failure: Failure | undefined;
@@ -62,12 +62,12 @@ function quantifier(range: Run, parts: LoopParts, decisive: boolean, conditionCo
   };
 }
 
-function existsOne(range: Run, parts: LoopParts): Run {
+function existsOne(range: Interpretable, parts: LoopParts): Interpretable {
   const { body } = parts;
   return (frame) => {
     let count = 0;
     forEach(range(frame), parts, frame, () => {
-      if (truth(body(frame))) {
+      if (requireBool(body(frame))) {
         frame.charge(2);
         count++;
       }
@@ -78,14 +78,14 @@ function existsOne(range: Run, parts: LoopParts): Run {
   };
 }
 
-function gatherList(range: Run, parts: LoopParts): Run {
+function collectList(range: Interpretable, parts: LoopParts): Interpretable {
   const { body, filter } = parts;
   // The list so far, a list of the new item, and their sum; a constant item's list is a constant.
   const cost = parts.bodyIsConstant === true ? 2 : 12;
   return (frame) => {
     const items: Value[] = [];
     forEach(range(frame), parts, frame, () => {
-      if (filter !== undefined && !truth(filter(frame))) return true;
+      if (filter !== undefined && !requireBool(filter(frame))) return true;
       const value = body(frame);
       frame.charge(cost);
       items.push(value);
@@ -96,13 +96,13 @@ function gatherList(range: Run, parts: LoopParts): Run {
   };
 }
 
-function gatherMap(range: Run, parts: LoopParts): Run {
+function collectMap(range: Interpretable, parts: LoopParts): Interpretable {
   const { body, filter, slot } = parts;
   const whole = parts.kind === "entries";
   return (frame) => {
     const entries: (readonly [Value, Value])[] = [];
     forEach(range(frame), parts, frame, () => {
-      if (filter !== undefined && !truth(filter(frame))) return true;
+      if (filter !== undefined && !requireBool(filter(frame))) return true;
       const value = body(frame);
       frame.charge(whole ? 2 : 3);
       if (!whole) entries.push([frame.get(slot)!, value]);
@@ -136,6 +136,6 @@ function forEach(range: Value, parts: LoopParts, frame: Frame, step: () => boole
   }
 }
 
-function truth(value: Value): boolean {
+function requireBool(value: Value): boolean {
   return typeof value === "boolean" ? value : fail("no such overload");
 }

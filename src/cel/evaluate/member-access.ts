@@ -1,6 +1,6 @@
 /** Reaching into values: `a.b`, `a[i]`, `has(a.b)`, and their optional forms. */
 import { Uint } from "../values/compare.ts";
-import { typeText } from "../values/types.ts";
+import { formatType } from "../values/types.ts";
 import { fail, List, MapValue, Optional, typeOfValue, type Value } from "../values/value.ts";
 
 export function memberOf(value: Value, name: string): Value {
@@ -9,12 +9,12 @@ export function memberOf(value: Value, name: string): Value {
     return member === undefined ? fail(`no such key: ${name}`) : member;
   }
   if (value instanceof Optional) return optionalMember(value, name);
-  return value instanceof List ? noPlace("string") : fail(`no such key: ${name}`);
+  return value instanceof List ? unsupportedIndexType("string") : fail(`no such key: ${name}`);
 }
 
 /** What has no members has not this one: Kubernetes asks for no failure there. */
 export function hasMember(value: Value, name: string): boolean {
-  if (value instanceof List) return noPlace("string");
+  if (value instanceof List) return unsupportedIndexType("string");
   if (value instanceof MapValue) return value.hasMember(name);
   return value instanceof Optional && value.value !== undefined && hasMember(value.value, name);
 }
@@ -22,20 +22,20 @@ export function hasMember(value: Value, name: string): boolean {
 /** `a.?b`: what is not there is nothing rather than a failure. */
 export function optionalMember(value: Value, name: string): Optional {
   if (value instanceof Optional) return value.value === undefined ? value : optionalMember(value.value, name);
-  if (value instanceof List) return noPlace("string");
+  if (value instanceof List) return unsupportedIndexType("string");
   const member = value instanceof MapValue ? value.member(name) : undefined;
   return member === undefined ? Optional.none : Optional.of(member);
 }
 
 export function elementOf(value: Value, index: Value): Value {
   if (value instanceof List) {
-    const position = placeIn(index);
-    if (position < 0 || position >= value.size) return fail(`index out of bounds: ${shownIndex(index)}`);
+    const position = listIndex(index);
+    if (position < 0 || position >= value.size) return fail(`index out of bounds: ${formatIndex(index)}`);
     return value.at(position);
   }
   if (value instanceof MapValue) {
     const member = value.get(index);
-    return member === undefined ? fail(`no such key: ${shownIndex(index)}`) : member;
+    return member === undefined ? fail(`no such key: ${formatIndex(index)}`) : member;
   }
   if (value instanceof Optional) return optionalElement(value, index);
   return fail("no such overload");
@@ -45,7 +45,7 @@ export function elementOf(value: Value, index: Value): Value {
 export function optionalElement(value: Value, index: Value): Optional {
   if (value instanceof Optional) return value.value === undefined ? value : optionalElement(value.value, index);
   if (value instanceof List) {
-    const position = placeIn(index);
+    const position = listIndex(index);
     return position >= 0 && position < value.size ? Optional.of(value.at(position)) : Optional.none;
   }
   const member = value instanceof MapValue ? value.get(index) : undefined;
@@ -53,17 +53,17 @@ export function optionalElement(value: Value, index: Value): Optional {
 }
 
 /** Whole numbers of any type are places; one that no list has is -1. */
-function placeIn(index: Value): number {
+function listIndex(index: Value): number {
   const number = index instanceof Uint ? Number(index.value) : typeof index === "bigint" ? Number(index) : index;
-  if (typeof number !== "number") return noPlace(typeText(typeOfValue(index)));
+  if (typeof number !== "number") return unsupportedIndexType(formatType(typeOfValue(index)));
   if (!Number.isInteger(number)) return fail(`unsupported index value: ${number}`);
   return number;
 }
 
-function shownIndex(index: Value): string {
+function formatIndex(index: Value): string {
   return index instanceof Uint ? String(index.value) : String(index);
 }
 
-function noPlace(type: string): never {
+function unsupportedIndexType(type: string): never {
   return fail(`unsupported index type '${type}' in list`);
 }

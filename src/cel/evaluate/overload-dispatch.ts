@@ -7,20 +7,20 @@ import { fail, List, MapValue, Opaque, type Value } from "../values/value.ts";
 type Guard = (value: Value) => boolean;
 
 /** Calls the one overload that the arguments fit. Types known at load may still be wrong: null fits many. */
-export function dispatch(overloads: readonly Overload[]): (args: readonly Value[]) => Overload {
+export function createDispatcher(overloads: readonly Overload[]): (args: readonly Value[]) => Overload {
   const candidates = overloads.map((overload) => ({ overload, guards: overload.parameters.map(guardOf) }));
   const [only] = candidates;
   if (only !== undefined && candidates.length === 1) {
-    return (args) => (fits(only.guards, args) ? only.overload : noOverload());
+    return (args) => (matches(only.guards, args) ? only.overload : failNoOverload());
   }
-  return (args) => candidates.find(({ guards }) => fits(guards, args))?.overload ?? noOverload();
+  return (args) => candidates.find(({ guards }) => matches(guards, args))?.overload ?? failNoOverload();
 }
 
-function noOverload(): never {
+function failNoOverload(): never {
   return fail("no such overload");
 }
 
-function fits(guards: readonly Guard[], args: readonly Value[]): boolean {
+function matches(guards: readonly Guard[], args: readonly Value[]): boolean {
   for (let i = 0; i < guards.length; i++) if (!guards[i]!(args[i]!)) return false;
   return true;
 }

@@ -8,7 +8,7 @@ import {
   durationType,
   intType,
   listType,
-  parameter,
+  parameterType,
   stringType,
   timestampType,
   uintType,
@@ -35,7 +35,7 @@ function modulo(a: bigint, b: bigint): bigint {
   return b === 0n ? fail("modulus by zero") : a % b;
 }
 
-const listOfA = listType(parameter("A"));
+const listOfA = listType(parameterType("A"));
 const ints = [intType, intType];
 const uints = [uintType, uintType];
 const doubles = [doubleType, doubleType];

@@ -1,22 +1,22 @@
 import t from "tap";
-import { nameForms } from "../../testing/cel/name-formats.ts";
+import { nameFormats } from "../../testing/cel/name-formats.ts";
 import { compile } from "../cel.ts";
-import { environment } from "../environment.ts";
+import { createEnvironment } from "../environment.ts";
 import {
-  type Answer,
+  type AuthorizationDecision,
   authorizerType,
   authorizerValue,
-  type Question,
+  type CheckAttributes,
   resourceCheckType,
   resourceCheckValue,
 } from "./authorizer.ts";
 
-const names = environment({ variables: { authorizer: authorizerType }, nameForms });
+const names = createEnvironment({ variables: { authorizer: authorizerType }, nameFormats: nameForms });
 
-function ask(source: string, answer: Answer): { readonly questions: readonly Question[]; readonly result: unknown } {
+function ask(source: string, answer: AuthorizationDecision): { readonly questions: readonly CheckAttributes[]; readonly result: unknown } {
   const { program, errors } = compile(source, names);
   if (program === undefined) throw new Error(errors.map(({ message }) => message).join());
-  const questions: Question[] = [];
+  const questions: CheckAttributes[] = [];
   const authorizer = authorizerValue((question) => {
     questions.push(question);
     return answer;
@@ -25,7 +25,7 @@ function ask(source: string, answer: Answer): { readonly questions: readonly Que
   return { questions, result: error?.message ?? value };
 }
 
-const yes: Answer = { allowed: true, reason: "because" };
+const yes: AuthorizationDecision = { allowed: true, reason: "because" };
 
 t.test("authorizer asks what the expression put together", (t) => {
   t.same(ask("authorizer.path('/healthz').check('get').allowed()", yes), {
@@ -55,7 +55,7 @@ t.test("authorizer asks what the expression put together", (t) => {
 });
 
 t.test("authorizer tells errors from refusals", (t) => {
-  const failed: Answer = { allowed: false, reason: "", error: "webhook is away" };
+  const failed: AuthorizationDecision = { allowed: false, reason: "", error: "webhook is away" };
   const check = "authorizer.path('/x').check('get')";
   t.equal(ask(`${check}.errored()`, failed).result, true);
   t.equal(ask(`${check}.error()`, failed).result, "webhook is away");
@@ -72,9 +72,9 @@ t.test("authorizer refuses questions without an object", (t) => {
 });
 
 t.test("authorizer.requestResource asks for what the request is for", (t) => {
-  const among = environment({ variables: { "authorizer.requestResource": resourceCheckType }, nameForms });
+  const among = createEnvironment({ variables: { "authorizer.requestResource": resourceCheckType }, nameFormats: nameForms });
   const { program } = compile("authorizer.requestResource.check('delete').allowed()", among);
-  const asked: Question[] = [];
+  const asked: CheckAttributes[] = [];
   const resource = resourceCheckValue(
     (question) => {
       asked.push(question);

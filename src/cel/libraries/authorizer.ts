@@ -5,9 +5,9 @@
 import { type FunctionDeclaration, functionOf, type Library, method } from "../functions.ts";
 import { boolType, opaqueType, stringType, type Type } from "../values/types.ts";
 import { fail, Opaque, type Value } from "../values/value.ts";
-import type { NameForms } from "./formats.ts";
+import type { NameFormats } from "./formats.ts";
 
-export interface Question {
+export interface CheckAttributes {
   readonly verb: string;
   /** A path that is no resource: `/healthz`. */
   readonly path?: string;
@@ -23,14 +23,14 @@ export interface Question {
   readonly serviceAccount?: { readonly namespace: string; readonly name: string };
 }
 
-export interface Answer {
+export interface AuthorizationDecision {
   readonly allowed: boolean;
   readonly reason: string;
   readonly error?: string;
 }
 
 /** Must answer at once: expressions do not wait. */
-export type Ask = (question: Question) => Answer;
+export type Authorize = (question: CheckAttributes) => AuthorizationDecision;
 
 export const authorizerType = opaqueType("kubernetes.authorization.Authorizer");
 const pathType = opaqueType("kubernetes.authorization.PathCheck");
@@ -39,15 +39,15 @@ const groupType = opaqueType("kubernetes.authorization.GroupCheck");
 export const resourceCheckType = opaqueType("kubernetes.authorization.ResourceCheck");
 const decisionType = opaqueType("kubernetes.authorization.Decision");
 
-type Asked = Omit<Question, "verb">;
+type PartialAttributes = Omit<CheckAttributes, "verb">;
 
 /** A question that is being put together. */
-class Check extends Opaque {
+class AuthorizerCheck extends Opaque {
   readonly type: Type;
-  readonly ask: Ask;
-  readonly asked: Asked;
+  readonly ask: Authorize;
+  readonly asked: PartialAttributes;
 
-  constructor(type: Type, ask: Ask, asked: Asked) {
+  constructor(type: Type, ask: Authorize, asked: PartialAttributes) {
     super();
     this.type = type;
     this.ask = ask;
@@ -58,18 +58,18 @@ class Check extends Opaque {
     return other === this;
   }
 
-  with(part: Asked, type = this.type): Check {
-    return new Check(type, this.ask, { ...this.asked, ...part });
+  with(part: PartialAttributes, type = this.type): AuthorizerCheck {
+    return new AuthorizerCheck(type, this.ask, { ...this.asked, ...part });
   }
 }
 
 class Decision extends Opaque {
   readonly type: Type = decisionType;
-  readonly answer: Answer;
+  readonly decision: AuthorizationDecision;
 
-  constructor(answer: Answer) {
+  constructor(answer: AuthorizationDecision) {
     super();
-    this.answer = answer;
+    this.decision = answer;
   }
 
   override equals(other: Value): boolean {
@@ -78,56 +78,56 @@ class Decision extends Opaque {
 }
 
 /** The value of the variable `authorizer`. */
-export function authorizerValue(ask: Ask): Value {
-  return new Check(authorizerType, ask, {});
+export function authorizerValue(ask: Authorize): Value {
+  return new AuthorizerCheck(authorizerType, ask, {});
 }
 
 /** The value of `authorizer.requestResource`: the resource that the request is for. */
-export function resourceCheckValue(ask: Ask, resource: Asked): Value {
-  return new Check(resourceCheckType, ask, resource);
+export function resourceCheckValue(ask: Authorize, resource: PartialAttributes): Value {
+  return new AuthorizerCheck(resourceCheckType, ask, resource);
 }
 
-function notEmpty(text: string, what: string): string {
+function requireNotEmpty(text: string, what: string): string {
   return text.trim() === "" ? fail(`${what} must not be empty`) : text;
 }
 
 type Part = "subresource" | "namespace" | "name" | "fieldSelector" | "labelSelector";
 
-function part(name: Part, id: string): FunctionDeclaration {
+function partFunction(name: Part, id: string): FunctionDeclaration {
   return functionOf(
     name,
-    method(id, [resourceCheckType, stringType], resourceCheckType, (check: Check, text: string) =>
+    method(id, [resourceCheckType, stringType], resourceCheckType, (check: AuthorizerCheck, text: string) =>
       check.with({ [name]: text }),
     ),
   );
 }
 
-function check(asked: Check, verb: string): Decision {
+function check(asked: AuthorizerCheck, verb: string): Decision {
   return new Decision(asked.ask({ ...asked.asked, verb }));
 }
 
-export function authorizer(names: NameForms): Library {
-  const serviceAccount = (asked: Check, namespace: string, name: string): Check => {
+export function authorizer(names: NameFormats): Library {
+  const serviceAccount = (asked: AuthorizerCheck, namespace: string, name: string): AuthorizerCheck => {
     if (names.dns1123Subdomain(name).length > 0) return fail("Invalid service account name");
     if (names.dns1123Label(namespace).length > 0) return fail("Invalid service account namespace");
     return asked.with({ serviceAccount: { namespace, name } });
   };
-  return { functions: [...questions(serviceAccount), ...answers] };
+  return { functions: [...checkFunctions(serviceAccount), ...decisionFunctions] };
 }
 
-type ServiceAccount = (asked: Check, namespace: string, name: string) => Check;
+type ServiceAccount = (asked: AuthorizerCheck, namespace: string, name: string) => AuthorizerCheck;
 
-function questions(serviceAccount: ServiceAccount): readonly FunctionDeclaration[] {
+function checkFunctions(serviceAccount: ServiceAccount): readonly FunctionDeclaration[] {
   return [
     functionOf(
       "path",
-      method("authorizer_path", [authorizerType, stringType], pathType, (asked: Check, path: string) =>
-        asked.with({ path: notEmpty(path, "path") }, pathType),
+      method("authorizer_path", [authorizerType, stringType], pathType, (asked: AuthorizerCheck, path: string) =>
+        asked.with({ path: requireNotEmpty(path, "path") }, pathType),
       ),
     ),
     functionOf(
       "group",
-      method("authorizer_group", [authorizerType, stringType], groupType, (asked: Check, group: string) =>
+      method("authorizer_group", [authorizerType, stringType], groupType, (asked: AuthorizerCheck, group: string) =>
         asked.with({ group }, groupType),
       ),
     ),
@@ -137,15 +137,15 @@ function questions(serviceAccount: ServiceAccount): readonly FunctionDeclaration
     ),
     functionOf(
       "resource",
-      method("groupcheck_resource", [groupType, stringType], resourceCheckType, (asked: Check, resource: string) =>
-        asked.with({ resource: notEmpty(resource, "resource") }, resourceCheckType),
+      method("groupcheck_resource", [groupType, stringType], resourceCheckType, (asked: AuthorizerCheck, resource: string) =>
+        asked.with({ resource: requireNotEmpty(resource, "resource") }, resourceCheckType),
       ),
     ),
-    part("subresource", "resourcecheck_subresource"),
-    part("namespace", "resourcecheck_namespace"),
-    part("name", "resourcecheck_name"),
-    part("fieldSelector", "authorizer_fieldselector"),
-    part("labelSelector", "authorizer_labelselector"),
+    partFunction("subresource", "resourcecheck_subresource"),
+    partFunction("namespace", "resourcecheck_namespace"),
+    partFunction("name", "resourcecheck_name"),
+    partFunction("fieldSelector", "authorizer_fieldselector"),
+    partFunction("labelSelector", "authorizer_labelselector"),
     functionOf(
       "check",
       method("pathcheck_check", [pathType, stringType], decisionType, check),
@@ -154,21 +154,21 @@ function questions(serviceAccount: ServiceAccount): readonly FunctionDeclaration
   ];
 }
 
-const answers: readonly FunctionDeclaration[] = [
+const decisionFunctions: readonly FunctionDeclaration[] = [
   functionOf(
     "allowed",
-    method("decision_allowed", [decisionType], boolType, ({ answer }: Decision) => answer.allowed),
+    method("decision_allowed", [decisionType], boolType, ({ decision: answer }: Decision) => answer.allowed),
   ),
   functionOf(
     "reason",
-    method("decision_reason", [decisionType], stringType, ({ answer }: Decision) => answer.reason),
+    method("decision_reason", [decisionType], stringType, ({ decision: answer }: Decision) => answer.reason),
   ),
   functionOf(
     "errored",
-    method("decision_errored", [decisionType], boolType, ({ answer }: Decision) => answer.error !== undefined),
+    method("decision_errored", [decisionType], boolType, ({ decision: answer }: Decision) => answer.error !== undefined),
   ),
   functionOf(
     "error",
-    method("decision_error", [decisionType], stringType, ({ answer }: Decision) => answer.error ?? ""),
+    method("decision_error", [decisionType], stringType, ({ decision: answer }: Decision) => answer.error ?? ""),
   ),
 ];

@@ -2,7 +2,7 @@
 
 import { elementOf } from "../evaluate/member-access.ts";
 import { type FunctionDeclaration, functionOf, type Library, method, type Overload, overload } from "../functions.ts";
-import { characters } from "../parse/source.ts";
+import { countCharacters } from "../parse/source.ts";
 import { compareBytes, compareNumbers, compareStrings, isNumeric } from "../values/compare.ts";
 import { Duration, Timestamp } from "../values/time-value.ts";
 import {
@@ -14,7 +14,7 @@ import {
   listType,
   mapType,
   optionalType,
-  parameter,
+  parameterType,
   stringType,
   type Type,
   timestampType,
@@ -39,7 +39,7 @@ export function compare(a: Value, b: Value): number {
 /** Whether an order satisfies a relation; NaN satisfies none. */
 type Test = (order: number) => boolean;
 
-const ordered: readonly (readonly [string, Type])[] = [
+const orderedTypes: readonly (readonly [string, Type])[] = [
   ["bool", boolType],
   ["int64", intType],
   ["uint64", uintType],
@@ -49,7 +49,7 @@ const ordered: readonly (readonly [string, Type])[] = [
   ["timestamp", timestampType],
   ["duration", durationType],
 ];
-const mixed: readonly (readonly [string, Type, Type])[] = [
+const mixedTypes: readonly (readonly [string, Type, Type])[] = [
   ["int64_double", intType, doubleType],
   ["int64_uint64", intType, uintType],
   ["uint64_double", uintType, doubleType],
@@ -60,18 +60,18 @@ const mixed: readonly (readonly [string, Type, Type])[] = [
 
 function relation(name: string, id: string, test: Test): FunctionDeclaration {
   const holds = (a: Value, b: Value): boolean => test(compare(a, b));
-  const same = ordered.map(([type, each]) => overload(`${id}_${type}`, [each, each], boolType, holds));
-  const across = mixed.map(([types, a, b]) => overload(`${id}_${types}`, [a, b], boolType, holds));
+  const same = orderedTypes.map(([type, each]) => overload(`${id}_${type}`, [each, each], boolType, holds));
+  const across = mixedTypes.map(([types, a, b]) => overload(`${id}_${types}`, [a, b], boolType, holds));
   return functionOf(name, ...same, ...across);
 }
 
-const a = parameter("A");
-const b = parameter("B");
+const a = parameterType("A");
+const b = parameterType("B");
 const listOfA = listType(a);
 const mapOfAB = mapType(a, b);
 
 /** Evaluated by the evaluator itself; here for their types. */
-function special(id: string, parameters: readonly Type[], result: Type): Overload {
+function declaredOnly(id: string, parameters: readonly Type[], result: Type): Overload {
   return overload(id, parameters, result, () => fail("no such overload"));
 }
 
@@ -80,12 +80,12 @@ function inList(item: Value, list: List): boolean {
   return false;
 }
 
-function sizes(): FunctionDeclaration {
+function sizeFunction(): FunctionDeclaration {
   const each: readonly (readonly [string, Type, (value: never) => bigint])[] = [
     ["bytes", bytesType, (value: Uint8Array) => BigInt(value.length)],
     ["list", listOfA, (value: List) => BigInt(value.size)],
     ["map", mapOfAB, (value: MapValue) => BigInt(value.size)],
-    ["string", stringType, (value: string) => BigInt(characters(value))],
+    ["string", stringType, (value: string) => BigInt(countCharacters(value))],
   ];
   return functionOf(
     "size",
@@ -98,8 +98,8 @@ function sizes(): FunctionDeclaration {
 
 export const comparison: Library = {
   functions: [
-    functionOf("_==_", special("equals", [a, a], boolType)),
-    functionOf("_!=_", special("not_equals", [a, a], boolType)),
+    functionOf("_==_", declaredOnly("equals", [a, a], boolType)),
+    functionOf("_!=_", declaredOnly("not_equals", [a, a], boolType)),
     relation("_<_", "less", (order) => order < 0),
     relation("_<=_", "less_equals", (order) => order <= 0),
     relation("_>_", "greater", (order) => order > 0),
@@ -109,28 +109,28 @@ export const comparison: Library = {
       overload("in_list", [a, listOfA], boolType, inList),
       overload("in_map", [a, mapOfAB], boolType, (key: Value, map: MapValue) => map.has(key)),
     ),
-    functionOf("_&&_", special("logical_and", [boolType, boolType], boolType)),
-    functionOf("_||_", special("logical_or", [boolType, boolType], boolType)),
+    functionOf("_&&_", declaredOnly("logical_and", [boolType, boolType], boolType)),
+    functionOf("_||_", declaredOnly("logical_or", [boolType, boolType], boolType)),
     functionOf(
       "!_",
       overload("logical_not", [boolType], boolType, (value: boolean) => !value),
     ),
-    functionOf("_?_:_", special("conditional", [boolType, a, a], a)),
-    functionOf("@not_strictly_false", special("not_strictly_false", [boolType], boolType)),
+    functionOf("_?_:_", declaredOnly("conditional", [boolType, a, a], a)),
+    functionOf("@not_strictly_false", declaredOnly("not_strictly_false", [boolType], boolType)),
     functionOf(
       "_[_]",
       overload("index_list", [listOfA, intType], a, elementOf),
       overload("index_map", [mapOfAB, a], b, elementOf),
-      special("optional_list_index_int", [optionalType(listOfA), intType], optionalType(a)),
-      special("optional_map_index_value", [optionalType(mapOfAB), a], optionalType(b)),
+      declaredOnly("optional_list_index_int", [optionalType(listOfA), intType], optionalType(a)),
+      declaredOnly("optional_map_index_value", [optionalType(mapOfAB), a], optionalType(b)),
     ),
     functionOf(
       "_[?_]",
-      special("list_optindex_optional_int", [listOfA, intType], optionalType(a)),
-      special("optional_list_optindex_optional_int", [optionalType(listOfA), intType], optionalType(a)),
-      special("map_optindex_optional_value", [mapOfAB, a], optionalType(b)),
-      special("optional_map_optindex_optional_value", [optionalType(mapOfAB), a], optionalType(b)),
+      declaredOnly("list_optindex_optional_int", [listOfA, intType], optionalType(a)),
+      declaredOnly("optional_list_optindex_optional_int", [optionalType(listOfA), intType], optionalType(a)),
+      declaredOnly("map_optindex_optional_value", [mapOfAB, a], optionalType(b)),
+      declaredOnly("optional_map_optindex_optional_value", [optionalType(mapOfAB), a], optionalType(b)),
     ),
-    sizes(),
+    sizeFunction(),
   ],
 };

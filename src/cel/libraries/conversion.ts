@@ -14,7 +14,7 @@ import {
   mapType,
   nullType,
   optionalType,
-  parameter,
+  parameterType,
   stringType,
   type Type,
   timestampType,
@@ -24,11 +24,11 @@ import {
 import { fail, TypeValue, typeOfValue, type Value } from "../values/value.ts";
 import { toInt, toUint } from "./arithmetic.ts";
 
-function cannot(from: string, to: string): never {
+function failConversion(from: string, to: string): never {
   return fail(`type conversion error from '${from}' to '${to}'`);
 }
 
-const truths: Readonly<Record<string, boolean>> = {
+const boolTexts: Readonly<Record<string, boolean>> = {
   "1": true,
   t: true,
   T: true,
@@ -55,33 +55,33 @@ function doubleToUint(value: number): Uint {
 }
 
 function parseInt64(text: string): bigint {
-  return /^[+-]?\d{1,30}$/.test(text) ? toInt(BigInt(text.replace(/^\+/, ""))) : cannot("string", "int");
+  return /^[+-]?\d{1,30}$/.test(text) ? toInt(BigInt(text.replace(/^\+/, ""))) : failConversion("string", "int");
 }
 
 function parseUint64(text: string): Uint {
-  return /^\d{1,30}$/.test(text) ? toUint(BigInt(text)) : cannot("string", "uint");
+  return /^\d{1,30}$/.test(text) ? toUint(BigInt(text)) : failConversion("string", "uint");
 }
 
 const decimal = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
-const notNumbers: Readonly<Record<string, number>> = {
+const specialDoubles: Readonly<Record<string, number>> = {
   nan: Number.NaN,
   inf: Number.POSITIVE_INFINITY,
   infinity: Number.POSITIVE_INFINITY,
 };
 
 function parseDouble(text: string): number {
-  const special = notNumbers[text.replace(/^[+-]/, "").toLowerCase()];
+  const special = specialDoubles[text.replace(/^[+-]/, "").toLowerCase()];
   if (special !== undefined) return text.startsWith("-") ? -special : special;
-  if (!decimal.test(text)) return cannot("string", "double");
+  if (!decimal.test(text)) return failConversion("string", "double");
   const value = Number(text);
-  return Number.isFinite(value) ? value : cannot("string", "double");
+  return Number.isFinite(value) ? value : failConversion("string", "double");
 }
 
 /** From here on numbers are written with an exponent. */
 const PLAIN_POWERS = 6;
 
 /** As Go's `%g`: the shortest text that reads back as the number. */
-export function doubleText(value: number): string {
+export function formatDouble(value: number): string {
   if (Number.isNaN(value)) return "NaN";
   if (!Number.isFinite(value)) return value > 0 ? "+Inf" : "-Inf";
   if (value === 0) return Object.is(value, -0) ? "-0" : "0";
@@ -109,15 +109,15 @@ function identity(value: Value): Value {
 const conversions: readonly FunctionDeclaration[] = [
   functionOf(
     "type",
-    overload("type", [parameter("A")], typeType(parameter("A")), (value: Value) => {
+    overload("type", [parameterType("A")], typeType(parameterType("A")), (value: Value) => {
       return new TypeValue(typeOfValue(value));
     }),
   ),
-  functionOf("dyn", overload("to_dyn", [parameter("A")], dynType, identity)),
+  functionOf("dyn", overload("to_dyn", [parameterType("A")], dynType, identity)),
   functionOf(
     "bool",
     overload("bool_to_bool", [boolType], boolType, identity),
-    overload("string_to_bool", [stringType], boolType, (text: string) => truths[text] ?? cannot("string", "bool")),
+    overload("string_to_bool", [stringType], boolType, (text: string) => boolTexts[text] ?? failConversion("string", "bool")),
   ),
   functionOf(
     "bytes",
@@ -137,7 +137,7 @@ const conversions: readonly FunctionDeclaration[] = [
     overload("int64_to_duration", [intType], durationType, (nanos: bigint) => new Duration(nanos)),
     overload("string_to_duration", [stringType], durationType, (text: string) => {
       const nanos = parseDuration(text);
-      return nanos === undefined ? cannot("string", "google.protobuf.Duration") : new Duration(nanos);
+      return nanos === undefined ? failConversion("string", "google.protobuf.Duration") : new Duration(nanos);
     }),
   ),
   functionOf(
@@ -154,7 +154,7 @@ const conversions: readonly FunctionDeclaration[] = [
     overload("string_to_string", [stringType], stringType, identity),
     overload("bool_to_string", [boolType], stringType, (value: boolean) => String(value)),
     overload("bytes_to_string", [bytesType], stringType, bytesToText),
-    overload("double_to_string", [doubleType], stringType, doubleText),
+    overload("double_to_string", [doubleType], stringType, formatDouble),
     overload("duration_to_string", [durationType], stringType, (value: Duration) => value.text()),
     overload("int64_to_string", [intType], stringType, (value: bigint) => String(value)),
     overload("timestamp_to_string", [timestampType], stringType, (value: Timestamp) => value.text()),
@@ -165,7 +165,7 @@ const conversions: readonly FunctionDeclaration[] = [
     overload("timestamp_to_timestamp", [timestampType], timestampType, identity),
     overload("int64_to_timestamp", [intType], timestampType, (value: bigint) => new Timestamp(value * 1_000_000_000n)),
     overload("string_to_timestamp", [stringType], timestampType, (text: string) => {
-      return Timestamp.parse(text) ?? cannot("string", "google.protobuf.Timestamp");
+      return Timestamp.parse(text) ?? failConversion("string", "google.protobuf.Timestamp");
     }),
   ),
   functionOf(
@@ -177,7 +177,7 @@ const conversions: readonly FunctionDeclaration[] = [
   ),
 ];
 
-const named: Readonly<Record<string, Type>> = {
+const typeNames: Readonly<Record<string, Type>> = {
   bool: boolType,
   bytes: bytesType,
   double: doubleType,
@@ -200,5 +200,5 @@ export function typeConstant(type: Type): { readonly type: Type; readonly value:
 
 export const conversion: Library = {
   functions: conversions,
-  constants: Object.fromEntries(Object.entries(named).map(([name, type]) => [name, typeConstant(type)])),
+  constants: Object.fromEntries(Object.entries(typeNames).map(([name, type]) => [name, typeConstant(type)])),
 };

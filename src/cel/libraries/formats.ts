@@ -6,15 +6,15 @@ import { ArrayList, Opaque, Optional, type Value } from "../values/value.ts";
 import { checkRequestUri } from "./go-url.ts";
 
 /** What is wrong with a text; nothing when it has the form. */
-export type NameForm = (text: string) => readonly string[];
+export type NameFormat = (text: string) => readonly string[];
 
 /** The forms of names, which only the kinds know. */
-export interface NameForms {
-  readonly dns1123Label: NameForm;
-  readonly dns1123Subdomain: NameForm;
-  readonly dns1035Label: NameForm;
-  readonly qualifiedName: NameForm;
-  readonly labelValue: NameForm;
+export interface NameFormats {
+  readonly dns1123Label: NameFormat;
+  readonly dns1123Subdomain: NameFormat;
+  readonly dns1035Label: NameFormat;
+  readonly qualifiedName: NameFormat;
+  readonly labelValue: NameFormat;
 }
 
 const formatType = opaqueType("kubernetes.NamedFormat");
@@ -22,10 +22,10 @@ const formatType = opaqueType("kubernetes.NamedFormat");
 class Format extends Opaque {
   readonly type: Type = formatType;
   readonly name: string;
-  readonly validate: NameForm;
+  readonly validate: NameFormat;
   readonly #patternLength: number;
 
-  constructor(name: string, patternLength: number, validate: NameForm) {
+  constructor(name: string, patternLength: number, validate: NameFormat) {
     super();
     this.name = name;
     this.validate = validate;
@@ -43,11 +43,11 @@ class Format extends Opaque {
 }
 
 /** What a name will begin with: it may end in a dash. */
-function prefixOf(form: NameForm): NameForm {
+function prefixFormat(form: NameFormat): NameFormat {
   return (text) => form(text.length > 1 && text.endsWith("-") ? `${text.slice(0, -1)}a` : text);
 }
 
-function known(format: string, message: string): NameForm {
+function schemaFormat(format: string, message: string): NameFormat {
   const valid = formatOf(format);
   return (text) => (valid?.(text) === true ? [] : [message]);
 }
@@ -57,21 +57,21 @@ function uri(text: string): readonly string[] {
   return wrong === undefined ? [] : [wrong];
 }
 
-export function formats(names: NameForms): Library {
+export function formats(names: NameFormats): Library {
   const all: readonly (readonly [string, Format])[] = [
     ["dns1123Label", new Format("DNS1123Label", 30, names.dns1123Label)],
     ["dns1123Subdomain", new Format("DNS1123Subdomain", 60, names.dns1123Subdomain)],
     ["dns1035Label", new Format("DNS1035Label", 30, names.dns1035Label)],
     ["qualifiedName", new Format("QualifiedName", 60, names.qualifiedName)],
-    ["dns1123LabelPrefix", new Format("DNS1123LabelPrefix", 30, prefixOf(names.dns1123Label))],
-    ["dns1123SubdomainPrefix", new Format("DNS1123SubdomainPrefix", 60, prefixOf(names.dns1123Subdomain))],
-    ["dns1035LabelPrefix", new Format("DNS1035LabelPrefix", 30, prefixOf(names.dns1035Label))],
+    ["dns1123LabelPrefix", new Format("DNS1123LabelPrefix", 30, prefixFormat(names.dns1123Label))],
+    ["dns1123SubdomainPrefix", new Format("DNS1123SubdomainPrefix", 60, prefixFormat(names.dns1123Subdomain))],
+    ["dns1035LabelPrefix", new Format("DNS1035LabelPrefix", 30, prefixFormat(names.dns1035Label))],
     ["labelValue", new Format("LabelValue", 40, names.labelValue)],
     ["uri", new Format("URI", 1200, uri)],
-    ["uuid", new Format("uuid", 80, known("uuid", "does not match the UUID format"))],
-    ["byte", new Format("byte", 88, known("byte", "invalid base64"))],
-    ["date", new Format("date", 96, known("date", "invalid date"))],
-    ["datetime", new Format("datetime", 96, known("datetime", "invalid datetime"))],
+    ["uuid", new Format("uuid", 80, schemaFormat("uuid", "does not match the UUID format"))],
+    ["byte", new Format("byte", 88, schemaFormat("byte", "invalid base64"))],
+    ["date", new Format("date", 96, schemaFormat("date", "invalid date"))],
+    ["datetime", new Format("datetime", 96, schemaFormat("datetime", "invalid datetime"))],
   ];
   const byName = new Map(all);
   return {

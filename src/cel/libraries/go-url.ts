@@ -46,11 +46,11 @@ function parse(text: string, request: boolean): GoUrl | string {
     if (scheme !== "") return { ...url, path: "" };
     return request ? "invalid URI for request" : url;
   }
-  if (scheme === "" || !rest.startsWith("//")) return badEscape(rest) ?? url;
+  if (scheme === "" || !rest.startsWith("//")) return checkEscapes(rest) ?? url;
   const slash = rest.indexOf("/", 2);
   const authority = slash < 0 ? rest.slice(2) : rest.slice(2, slash);
   const path = slash < 0 ? "" : rest.slice(slash);
-  return withAuthority(url, authority, path);
+  return parseAuthority(url, authority, path);
 }
 
 /** Empty when there is none, undefined when the text begins with a colon. */
@@ -59,35 +59,35 @@ function schemeOf(text: string): string | undefined {
   return /^([A-Za-z][A-Za-z0-9+.-]*):/.exec(text)?.[1] ?? "";
 }
 
-function withAuthority(url: GoUrl, authority: string, path: string): GoUrl | string {
+function parseAuthority(url: GoUrl, authority: string, path: string): GoUrl | string {
   const at = authority.lastIndexOf("@");
   const user = at < 0 ? "" : authority.slice(0, at);
   if (!/^[A-Za-z0-9\-._:~!$&'()*+,;=%@]*$/.test(user)) return "net/url: invalid userinfo";
   const host = authority.slice(at + 1);
-  return badHost(host) ?? badEscape(path) ?? { ...url, user, host, path };
+  return checkHost(host) ?? checkEscapes(path) ?? { ...url, user, host, path };
 }
 
-function badHost(host: string): string | undefined {
+function checkHost(host: string): string | undefined {
   if (host.startsWith("[")) {
     const close = host.lastIndexOf("]");
     if (close < 0) return "missing ']' in host";
-    return badPort(host.slice(close + 1)) ?? badHostLetter(host.slice(0, close + 1));
+    return checkPort(host.slice(close + 1)) ?? checkHostCharacters(host.slice(0, close + 1));
   }
   const colon = host.lastIndexOf(":");
-  return (colon < 0 ? undefined : badPort(host.slice(colon))) ?? badHostLetter(host);
+  return (colon < 0 ? undefined : checkPort(host.slice(colon))) ?? checkHostCharacters(host);
 }
 
-function badPort(port: string): string | undefined {
+function checkPort(port: string): string | undefined {
   return /^(?::\d*)?$/.test(port) ? undefined : `invalid port ${JSON.stringify(port)} after host`;
 }
 
-function badHostLetter(host: string): string | undefined {
+function checkHostCharacters(host: string): string | undefined {
   const letter = /[^A-Za-z0-9\-_.~!$&'()*+,;=:[\]<>"%\u0080-\u{10ffff}]/u.exec(host)?.[0];
   if (letter !== undefined) return `invalid character ${JSON.stringify(letter)} in host name`;
-  return badEscape(host);
+  return checkEscapes(host);
 }
 
-function badEscape(text: string): string | undefined {
+function checkEscapes(text: string): string | undefined {
   const broken = /%(?![0-9A-Fa-f]{2}).{0,2}/s.exec(text)?.[0];
   return broken === undefined ? undefined : `invalid URL escape ${JSON.stringify(broken)}`;
 }
@@ -105,7 +105,7 @@ export function port({ host }: GoUrl): string {
 /** The path as it can be sent: what is escaped already stays so. */
 export function escapedPath({ path }: GoUrl): string {
   if (/^[A-Za-z0-9\-_.~!$&'()*+,;=:@[\]/%]*$/.test(path)) return path;
-  const plain = unescaped(path, false) ?? path;
+  const plain = unescape(path, false) ?? path;
   return Buffer.from(plain)
     .toString("latin1")
     .replaceAll(/[^A-Za-z0-9\-_.~$&+,/:;=@]/g, (byte) => {
@@ -119,18 +119,18 @@ export function queryOf({ query }: GoUrl): ReadonlyMap<string, readonly string[]
   for (const pair of query.split("&")) {
     if (pair === "" || pair.includes(";")) continue;
     const equals = pair.indexOf("=");
-    const key = unescaped(equals < 0 ? pair : pair.slice(0, equals), true);
-    const value = unescaped(equals < 0 ? "" : pair.slice(equals + 1), true);
+    const key = unescape(equals < 0 ? pair : pair.slice(0, equals), true);
+    const value = unescape(equals < 0 ? "" : pair.slice(equals + 1), true);
     if (key === undefined || value === undefined) continue;
     values.set(key, [...(values.get(key) ?? []), value]);
   }
   return values;
 }
 
-function unescaped(text: string, plusIsSpace: boolean): string | undefined {
+function unescape(text: string, plusIsSpace: boolean): string | undefined {
   const spaced = plusIsSpace ? text.replaceAll("+", " ") : text;
   if (!spaced.includes("%")) return spaced;
-  if (badEscape(spaced) !== undefined) return undefined;
+  if (checkEscapes(spaced) !== undefined) return undefined;
   const bytes = Buffer.from(spaced)
     .toString("latin1")
     .replaceAll(/%([0-9A-Fa-f]{2})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)));

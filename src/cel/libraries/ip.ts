@@ -70,7 +70,7 @@ class CidrValue extends Opaque {
 }
 
 /** Not with a zone, not IPv4 within IPv6, no leading zeros. */
-function readIp(text: string): IpValue | string {
+function parseStrictIp(text: string): IpValue | string {
   if (text.includes("%")) return `IP address ${JSON.stringify(text)} with zone value is not allowed`;
   const ip = parseIp(text);
   if (ip === undefined || ip.notation === "leadingZeros") {
@@ -80,10 +80,10 @@ function readIp(text: string): IpValue | string {
   return new IpValue(ip.family, ip.value);
 }
 
-function readCidr(text: string): CidrValue | string {
+function parseStrictCidr(text: string): CidrValue | string {
   const slash = text.lastIndexOf("/");
   const bits = text.slice(slash + 1);
-  const address = slash < 0 ? "no '/'" : readIp(text.slice(0, slash));
+  const address = slash < 0 ? "no '/'" : parseStrictIp(text.slice(0, slash));
   const wrong = "network address parse error during conversion from string: ";
   if (typeof address === "string") return `${wrong}${wrong}netip.ParsePrefix(${JSON.stringify(text)}): ${address}`;
   const length = Number(bits);
@@ -94,16 +94,16 @@ function readCidr(text: string): CidrValue | string {
 }
 
 function toIp(text: string): IpValue {
-  const ip = readIp(text);
+  const ip = parseStrictIp(text);
   return typeof ip === "string" ? fail(ip) : ip;
 }
 
 function toCidr(text: string): CidrValue {
-  const cidr = readCidr(text);
+  const cidr = parseStrictCidr(text);
   return typeof cidr === "string" ? fail(cidr) : cidr;
 }
 
-function property(name: string, id: string, holds: (ip: IpValue) => boolean): FunctionDeclaration {
+function predicateFunction(name: string, id: string, holds: (ip: IpValue) => boolean): FunctionDeclaration {
   return functionOf(name, method(id, [ipType], boolType, holds));
 }
 
@@ -135,7 +135,7 @@ export const ip: Library = {
     functionOf("ip", overload("string_to_ip", [stringType], ipType, toIp)),
     functionOf(
       "isIP",
-      overload("is_ip", [stringType], boolType, (text: string) => typeof readIp(text) !== "string"),
+      overload("is_ip", [stringType], boolType, (text: string) => typeof parseStrictIp(text) !== "string"),
     ),
     functionOf(
       "ip.isCanonical",
@@ -145,11 +145,11 @@ export const ip: Library = {
       "family",
       method("ip_family", [ipType], intType, ({ family }: IpValue) => (family === "IPv4" ? 4n : 6n)),
     ),
-    property("isUnspecified", "ip_is_unspecified", ({ value }) => value === 0n),
-    property("isLoopback", "ip_is_loopback", isLoopback),
-    property("isLinkLocalMulticast", "ip_is_link_local_multicast", isLinkLocalMulticast),
-    property("isLinkLocalUnicast", "ip_is_link_local_unicast", isLinkLocalUnicast),
-    property("isGlobalUnicast", "ip_is_global_unicast", isGlobalUnicast),
+    predicateFunction("isUnspecified", "ip_is_unspecified", ({ value }) => value === 0n),
+    predicateFunction("isLoopback", "ip_is_loopback", isLoopback),
+    predicateFunction("isLinkLocalMulticast", "ip_is_link_local_multicast", isLinkLocalMulticast),
+    predicateFunction("isLinkLocalUnicast", "ip_is_link_local_unicast", isLinkLocalUnicast),
+    predicateFunction("isGlobalUnicast", "ip_is_global_unicast", isGlobalUnicast),
     functionOf(
       "string",
       overload("ip_to_string", [ipType], stringType, (address: IpValue) => formatIp(address)),
@@ -167,7 +167,7 @@ export const cidr: Library = {
     functionOf("cidr", overload("string_to_cidr", [stringType], cidrType, toCidr)),
     functionOf(
       "isCIDR",
-      overload("is_cidr", [stringType], boolType, (text: string) => typeof readCidr(text) !== "string"),
+      overload("is_cidr", [stringType], boolType, (text: string) => typeof parseStrictCidr(text) !== "string"),
     ),
     functionOf(
       "containsIP",

@@ -1,11 +1,11 @@
 /** What Kubernetes' functions give, expression by expression. */
 import t from "tap";
-import { nameForms } from "../../testing/cel/name-formats.ts";
+import { nameFormats } from "../../testing/cel/name-formats.ts";
 import { compile } from "../cel.ts";
-import { environment } from "../environment.ts";
+import { createEnvironment } from "../environment.ts";
 import { renderErrors } from "../parse/source.ts";
 
-const names = environment({ variables: {}, nameForms, stored: true });
+const names = createEnvironment({ variables: {}, nameFormats: nameForms, stored: true });
 
 function evaluate(source: string): unknown {
   const { program, errors } = compile(source, names);
@@ -167,7 +167,7 @@ t.test("evaluate() says why there is no value", (t) => {
 });
 
 t.test("compile() knows what this version added only in expressions that were stored before", (t) => {
-  const fresh = environment({ variables: {}, nameForms });
+  const fresh = createEnvironment({ variables: {}, nameFormats: nameForms });
   const { errors } = compile("isSemver('1.0.0')", fresh);
   t.equal(errors?.[0]?.message, "undeclared reference to 'isSemver' (in container '')");
   t.end();

@@ -9,7 +9,7 @@ import {
   durationType,
   intType,
   listType,
-  parameter,
+  parameterType,
   stringType,
   type Type,
   timestampType,
@@ -95,7 +95,7 @@ function lastIndexOf(list: List, item: Value): bigint {
   return last;
 }
 
-const a = parameter("A");
+const a = parameterType("A");
 const listOfA = listType(a);
 
 export const lists: Library = {

@@ -1,10 +1,10 @@
 /** What maps that loops build are typed by; the loops themselves are run by the evaluator. */
 import { functionOf, type Library, overload } from "../functions.ts";
-import { mapType, parameter } from "../values/types.ts";
+import { mapType, parameterType } from "../values/types.ts";
 import { fail } from "../values/value.ts";
 
-const k = parameter("K");
-const v = parameter("V");
+const k = parameterType("K");
+const v = parameterType("V");
 const map = mapType(k, v);
 
 export const loops: Library = {

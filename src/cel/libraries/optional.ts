@@ -2,15 +2,15 @@
 import { functionOf, type Library, method, overload } from "../functions.ts";
 import { isNumeric, Uint } from "../values/compare.ts";
 import { Duration, Timestamp } from "../values/time-value.ts";
-import { boolType, listType, optionalType, parameter } from "../values/types.ts";
+import { boolType, listType, optionalType, parameterType } from "../values/types.ts";
 import { ArrayList, fail, List, MapValue, Optional, type Value } from "../values/value.ts";
 
-const v = parameter("V");
+const v = parameterType("V");
 const optionalV = optionalType(v);
 const listV = listType(v);
 
 /** What is there of what may be missing. */
-function unwrapAll(list: List): List {
+function unwrapOptionals(list: List): List {
   const items: Value[] = [];
   for (const item of list) {
     if (!(item instanceof Optional)) return fail("no such overload");
@@ -69,8 +69,8 @@ export const optional: Library = {
         return list.size > 0 ? Optional.of(list.at(list.size - 1)) : Optional.none;
       }),
     ),
-    functionOf("optional.unwrap", overload("optional_unwrap", [listType(optionalV)], listV, unwrapAll)),
-    functionOf("unwrapOpt", method("optional_unwrapOpt", [listType(optionalV)], listV, unwrapAll)),
+    functionOf("optional.unwrap", overload("optional_unwrap", [listType(optionalV)], listV, unwrapOptionals)),
+    functionOf("unwrapOpt", method("optional_unwrapOpt", [listType(optionalV)], listV, unwrapOptionals)),
     // The evaluator looks at the second only when the first is nothing; here for their types.
     functionOf(
       "or",

@@ -31,10 +31,10 @@ class QuantityValue extends Opaque {
 
 function toQuantity(text: string): QuantityValue {
   const quantity = parseQuantity(text);
-  return quantity === undefined ? fail(whatIsWrong(text)) : new QuantityValue(quantity.nanos);
+  return quantity === undefined ? fail(describeParseError(text)) : new QuantityValue(quantity.nanos);
 }
 
-function whatIsWrong(text: string): string {
+function describeParseError(text: string): string {
   if (text === "") return "unable to parse quantity's suffix";
   const form = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
   return /^[+-]?[0-9.]+(?:[eEinumkKMGTP]+[-+]?[0-9]*|[-+][0-9]*)?$/.test(text)
@@ -45,7 +45,7 @@ function whatIsWrong(text: string): string {
 const two = [quantityType, quantityType];
 const withInt = [quantityType, intType];
 
-function order(a: QuantityValue, b: QuantityValue): number {
+function compareQuantities(a: QuantityValue, b: QuantityValue): number {
   return compareNumbers(a.nanos, b.nanos);
 }
 
@@ -63,15 +63,15 @@ export const quantity: Library = {
     ),
     functionOf(
       "isGreaterThan",
-      method("quantity_is_greater_than", two, boolType, (a: QuantityValue, b: QuantityValue) => order(a, b) > 0),
+      method("quantity_is_greater_than", two, boolType, (a: QuantityValue, b: QuantityValue) => compareQuantities(a, b) > 0),
     ),
     functionOf(
       "isLessThan",
-      method("quantity_is_less_than", two, boolType, (a: QuantityValue, b: QuantityValue) => order(a, b) < 0),
+      method("quantity_is_less_than", two, boolType, (a: QuantityValue, b: QuantityValue) => compareQuantities(a, b) < 0),
     ),
     functionOf(
       "compareTo",
-      method("quantity_compare_to", two, intType, (a: QuantityValue, b: QuantityValue) => BigInt(order(a, b))),
+      method("quantity_compare_to", two, intType, (a: QuantityValue, b: QuantityValue) => BigInt(compareQuantities(a, b))),
     ),
     functionOf(
       "asApproximateFloat",

@@ -11,7 +11,7 @@ const SEARCHES_MAX = 10;
 const patterns = new Map<string, RE2JS>();
 
 /** Compiled once; the oldest is forgotten first. Fails when it is no pattern. */
-export function pattern(text: string): RE2JS {
+export function compileCached(text: string): RE2JS {
   let compiled = patterns.get(text);
   if (compiled !== undefined) return compiled;
   try {
@@ -26,11 +26,11 @@ export function pattern(text: string): RE2JS {
 
 /** Fails where the text is too long for the pattern. */
 function matcherOf(text: string, regex: string): ReturnType<RE2JS["matcher"]> {
-  const compiled = pattern(regex);
-  return matchCost(compiled, text.length) > 1 ? tooLong() : compiled.matcher(text);
+  const compiled = compileCached(regex);
+  return matchCost(compiled, text.length) > 1 ? failTooLong() : compiled.matcher(text);
 }
 
-function tooLong(): never {
+function failTooLong(): never {
   return fail("the text is too long for the regular expression");
 }
 
@@ -45,13 +45,13 @@ function find(text: string, regex: string): string {
 
 function findAll(text: string, regex: string, limit = -1n): ArrayList {
   const found: string[] = [];
-  const compiled = pattern(regex);
+  const compiled = compileCached(regex);
   const matcher = matcherOf(text, regex);
   // Each may look as far as the end before it is content with less; few do.
   let work = 0;
   for (let at = 0; (limit < 0n || found.length < limit) && matcher.find(); at = matcher.end()) {
     work += matchCost(compiled, text.length - at);
-    if (work > SEARCHES_MAX) return tooLong();
+    if (work > SEARCHES_MAX) return failTooLong();
     found.push(matcher.group() ?? "");
   }
   return new ArrayList(found);

@@ -20,14 +20,14 @@ class Semver extends Opaque {
   }
 
   override equals(other: Value): boolean {
-    return other instanceof Semver && order(this, other) === 0;
+    return other instanceof Semver && compareVersions(this, other) === 0;
   }
 }
 
 const identifiers = /^[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*$/;
 
 /** The version, or what is wrong with the text. */
-function parse(text: string): Semver | string {
+function parseStrict(text: string): Semver | string {
   if (text === "") return "Version string empty";
   const [major = "", minor, ...others] = text.split(".");
   if (minor === undefined || others.length === 0) return "No Major.Minor.Patch elements found";
@@ -39,7 +39,7 @@ function parse(text: string): Semver | string {
     ["patch", patch],
   ] as const) {
     if (!/^\d+$/.test(digits)) return `Invalid character(s) found in ${name} number ${JSON.stringify(digits)}`;
-    if (/^0\d/.test(digits)) return `${capital(name)} number must not contain leading zeroes ${JSON.stringify(digits)}`;
+    if (/^0\d/.test(digits)) return `${capitalize(name)} number must not contain leading zeroes ${JSON.stringify(digits)}`;
     if (digits.length > 20 || BigInt(digits) > UINT_MAX) return `value out of range: ${digits}`;
     numbers.push(BigInt(digits));
   }
@@ -52,12 +52,12 @@ function parse(text: string): Semver | string {
   return new Semver(numbers, prerelease);
 }
 
-function capital(name: string): string {
+function capitalize(name: string): string {
   return `${name[0]!.toUpperCase()}${name.slice(1)}`;
 }
 
 /** `v1.02` is `1.2.0`. */
-function normalized(text: string): Semver | string {
+function parseNormalized(text: string): Semver | string {
   const [first = "", second, ...others] = text.replace(/^v/, "").split(".");
   const parts = [first, second, others.length > 0 ? others.join(".") : undefined]
     .filter((part) => part !== undefined)
@@ -66,23 +66,23 @@ function normalized(text: string): Semver | string {
     return "short version cannot contain PreRelease/Build meta data";
   }
   while (parts.length < 3) parts.push("0");
-  return parse(parts.join("."));
+  return parseStrict(parts.join("."));
 }
 
-function read(text: string, normalize = false): Semver | string {
-  return normalize ? normalized(text) : parse(text);
+function parseSemver(text: string, normalize = false): Semver | string {
+  return normalize ? parseNormalized(text) : parseStrict(text);
 }
 
 function toSemver(text: string, normalize?: boolean): Semver {
-  const version = read(text, normalize);
+  const version = parseSemver(text, normalize);
   return typeof version === "string" ? fail(version) : version;
 }
 
 function isSemver(text: string, normalize?: boolean): boolean {
-  return typeof read(text, normalize) !== "string";
+  return typeof parseSemver(text, normalize) !== "string";
 }
 
-function order(a: Semver, b: Semver): number {
+function compareVersions(a: Semver, b: Semver): number {
   for (let i = 0; i < 3; i++) {
     const difference = compareNumbers(a.numbers[i]!, b.numbers[i]!);
     if (difference !== 0) return difference;
@@ -93,14 +93,14 @@ function order(a: Semver, b: Semver): number {
   }
   const shared = Math.min(a.prerelease.length, b.prerelease.length);
   for (let i = 0; i < shared; i++) {
-    const difference = orderOfParts(a.prerelease[i]!, b.prerelease[i]!);
+    const difference = comparePrereleaseParts(a.prerelease[i]!, b.prerelease[i]!);
     if (difference !== 0) return difference;
   }
   return Math.sign(a.prerelease.length - b.prerelease.length);
 }
 
 /** Numbers by their size and before all words. */
-function orderOfParts(a: string, b: string): number {
+function comparePrereleaseParts(a: string, b: string): number {
   const [first, second] = [a, b].map((part) => (/^\d+$/.test(part) ? BigInt(part) : undefined));
   if (first !== undefined && second !== undefined) return compareNumbers(first, second);
   if (first !== undefined) return -1;
@@ -111,7 +111,7 @@ function orderOfParts(a: string, b: string): number {
 const two = [semverType, semverType];
 const normalizable = [stringType, boolType];
 
-function numberAt(name: string, index: number): ReturnType<typeof functionOf> {
+function numberFunction(name: string, index: number): ReturnType<typeof functionOf> {
   return functionOf(
     name,
     method(`semver_${name}`, [semverType], intType, ({ numbers }: Semver) => BigInt.asIntN(64, numbers[index]!)),
@@ -132,18 +132,18 @@ export const semver: Library = {
     ),
     functionOf(
       "isGreaterThan",
-      method("semver_is_greater_than", two, boolType, (a: Semver, b: Semver) => order(a, b) > 0),
+      method("semver_is_greater_than", two, boolType, (a: Semver, b: Semver) => compareVersions(a, b) > 0),
     ),
     functionOf(
       "isLessThan",
-      method("semver_is_less_than", two, boolType, (a: Semver, b: Semver) => order(a, b) < 0),
+      method("semver_is_less_than", two, boolType, (a: Semver, b: Semver) => compareVersions(a, b) < 0),
     ),
     functionOf(
       "compareTo",
-      method("semver_compare_to", two, intType, (a: Semver, b: Semver) => BigInt(order(a, b))),
+      method("semver_compare_to", two, intType, (a: Semver, b: Semver) => BigInt(compareVersions(a, b))),
     ),
-    numberAt("major", 0),
-    numberAt("minor", 1),
-    numberAt("patch", 2),
+    numberFunction("major", 0),
+    numberFunction("minor", 1),
+    numberFunction("patch", 2),
   ],
 };

@@ -7,7 +7,7 @@ import { formatText } from "./text-format.ts";
 const ascii = /^[\0-\x7f]*$/;
 
 /** Places in texts are those of characters. In plain ASCII, which most are, every unit is one. */
-function lettersOf(text: string): string | readonly string[] {
+function charactersOf(text: string): string | readonly string[] {
   return ascii.test(text) ? text : [...text];
 }
 
@@ -15,45 +15,45 @@ function slice(letters: string | readonly string[], from: number, to?: number): 
   return typeof letters === "string" ? letters.slice(from, to) : letters.slice(from, to).join("");
 }
 
-function within(position: bigint, length: number): number {
+function checkIndex(position: bigint, length: number): number {
   return position < 0n || position > BigInt(length) ? fail(`index out of range: ${position}`) : Number(position);
 }
 
 function charAt(text: string, position: bigint): string {
-  const letters = lettersOf(text);
-  const at = within(position, letters.length);
+  const letters = charactersOf(text);
+  const at = checkIndex(position, letters.length);
   return letters[at] ?? "";
 }
 
 function indexOf(text: string, part: string, from = 0n): bigint {
   if (part === "") return from;
   if (from < 0n) return fail(`index out of range: ${from}`);
-  const letters = lettersOf(text);
+  const letters = charactersOf(text);
   if (from >= BigInt(letters.length)) return -1n;
   if (typeof letters === "string") return BigInt(text.indexOf(part, Number(from)));
   const skipped = letters.slice(0, Number(from)).join("").length;
-  return characterPlace(text, text.indexOf(part, skipped));
+  return characterIndex(text, text.indexOf(part, skipped));
 }
 
 function lastIndexOf(text: string, part: string, from?: bigint): bigint {
-  const letters = lettersOf(text);
+  const letters = charactersOf(text);
   if (part === "") return from ?? BigInt(letters.length);
   if (from !== undefined && from < 0n) return fail(`index out of range: ${from}`);
   if (from !== undefined && from >= BigInt(letters.length)) return -1n;
-  if (from === undefined) return characterPlace(text, text.lastIndexOf(part));
+  if (from === undefined) return characterIndex(text, text.lastIndexOf(part));
   const skipped = slice(letters, 0, Number(from)).length;
-  return characterPlace(text, text.lastIndexOf(part, skipped));
+  return characterIndex(text, text.lastIndexOf(part, skipped));
 }
 
-function characterPlace(text: string, unit: number): bigint {
-  return unit < 0 ? -1n : BigInt(lettersOf(text.slice(0, unit)).length);
+function characterIndex(text: string, unit: number): bigint {
+  return unit < 0 ? -1n : BigInt(charactersOf(text.slice(0, unit)).length);
 }
 
 function substring(text: string, from: bigint, to?: bigint): string {
-  const letters = lettersOf(text);
+  const letters = charactersOf(text);
   if (to !== undefined && from > to) return fail(`invalid substring range. start: ${from}, end: ${to}`);
-  const start = within(from, letters.length);
-  return slice(letters, start, to === undefined ? undefined : within(to, letters.length));
+  const start = checkIndex(from, letters.length);
+  return slice(letters, start, to === undefined ? undefined : checkIndex(to, letters.length));
 }
 
 function lowerAscii(text: string): string {
@@ -124,7 +124,7 @@ const strings1 = [stringType];
 const strings2 = [stringType, stringType];
 const strings3 = [stringType, stringType, stringType];
 
-function textFunction(name: string, id: string, call: (text: string) => string): FunctionDeclaration {
+function stringFunction(name: string, id: string, call: (text: string) => string): FunctionDeclaration {
   return functionOf(name, method(id, strings1, stringType, call));
 }
 
@@ -148,12 +148,12 @@ export const strings: Library = {
     functionOf("charAt", method("string_char_at_int", [stringType, intType], stringType, charAt)),
     withLimit("indexOf", "string_index_of_string", strings2, intType, indexOf),
     withLimit("lastIndexOf", "string_last_index_of_string", strings2, intType, lastIndexOf),
-    textFunction("lowerAscii", "string_lower_ascii", lowerAscii),
-    textFunction("upperAscii", "string_upper_ascii", upperAscii),
+    stringFunction("lowerAscii", "string_lower_ascii", lowerAscii),
+    stringFunction("upperAscii", "string_upper_ascii", upperAscii),
     withLimit("replace", "string_replace_string_string", strings3, stringType, replace),
     withLimit("split", "string_split_string", strings2, listType(stringType), split),
     withLimit("substring", "string_substring_int", [stringType, intType], stringType, substring),
-    textFunction("trim", "string_trim", (text) => text.replace(outer, "")),
+    stringFunction("trim", "string_trim", (text) => text.replace(outer, "")),
     functionOf("format", method("string_format", [stringType, listType(dynType)], stringType, formatText)),
     functionOf("strings.quote", overload("strings_quote", strings1, stringType, quote)),
     functionOf(

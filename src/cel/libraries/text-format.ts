@@ -3,7 +3,7 @@
 import { Uint } from "../values/compare.ts";
 import { Duration, Timestamp } from "../values/time-value.ts";
 import { fail, type List, List as ListClass, MapValue, TypeValue, type Value } from "../values/value.ts";
-import { doubleText } from "./conversion.ts";
+import { formatDouble } from "./conversion.ts";
 
 const clause = /%(?:%|(?:\.(\d*))?(.)|$)/gsu;
 const PRECISION_MAX = 1000;
@@ -21,38 +21,38 @@ export function formatText(pattern: string, args: List): string {
     if (precision !== undefined && letter !== "f" && letter !== "e") {
       return fail(`unrecognized formatting clause "${letter}"`);
     }
-    const text = formatted(letter, value, precision === undefined || precision === "" ? 6 : digitsOf(precision));
+    const text = formatClause(letter, value, precision === undefined || precision === "" ? 6 : parsePrecision(precision));
     length += text.length;
     return length > LENGTH_MAX ? fail("text too long") : text;
   });
   return position < args.size ? fail(`too many arguments supplied to string.format (expected ${position})`) : text;
 }
 
-function digitsOf(precision: string): number {
+function parsePrecision(precision: string): number {
   const digits = Number(precision);
   return digits > PRECISION_MAX ? fail(`precision too large: ${precision}`) : digits;
 }
 
-function formatted(letter: string, value: Value, precision: number): string {
+function formatClause(letter: string, value: Value, precision: number): string {
   switch (letter) {
     case "s":
-      return shown(value);
+      return formatString(value);
     case "d":
       return (
-        integer(value) ?? shownDouble(value) ?? fail(mismatch("decimal clause can only be used on integers", value))
+        formatInteger(value) ?? formatNonFinite(value) ?? fail(mismatch("decimal clause can only be used on integers", value))
       );
     case "f":
-      return number("fixed-point", value, (size) => fixed(size, precision));
+      return formatNumber("fixed-point", value, (size) => formatFixed(size, precision));
     case "e":
-      return number("scientific", value, (size) => scientific(size, precision));
+      return formatNumber("scientific", value, (size) => formatScientific(size, precision));
     case "b":
-      return typeof value === "boolean" ? (value ? "1" : "0") : radix("binary", value, 2);
+      return typeof value === "boolean" ? (value ? "1" : "0") : formatRadix("binary", value, 2);
     case "o":
-      return radix("octal", value, 8);
+      return formatRadix("octal", value, 8);
     case "x":
-      return hex(value);
+      return formatHex(value);
     case "X":
-      return hex(value).toUpperCase();
+      return formatHex(value).toUpperCase();
     default:
       return fail(`unrecognized formatting clause "${letter}"`);
   }
@@ -68,35 +68,35 @@ function typeName(value: Value): string {
   return value instanceof MapValue ? "map" : typeof value;
 }
 
-function integer(value: Value): string | undefined {
+function formatInteger(value: Value): string | undefined {
   if (typeof value === "bigint") return String(value);
   return value instanceof Uint ? String(value.value) : undefined;
 }
 
 /** Only for what is not finite: other doubles are no integers. */
-function shownDouble(value: Value): string | undefined {
-  return typeof value === "number" && !Number.isFinite(value) ? infinite(value) : undefined;
+function formatNonFinite(value: Value): string | undefined {
+  return typeof value === "number" && !Number.isFinite(value) ? nonFiniteName(value) : undefined;
 }
 
-function infinite(value: number): string {
+function nonFiniteName(value: number): string {
   if (Number.isNaN(value)) return "NaN";
   return value > 0 ? "Infinity" : "-Infinity";
 }
 
 /** Names of what is not finite may be given as texts, as JSON has to. */
-function number(clause: string, value: Value, print: (size: number) => string): string {
-  if (value === "NaN" || value === "Infinity" || value === "-Infinity") return endless(Number(value));
+function formatNumber(clause: string, value: Value, print: (size: number) => string): string {
+  if (value === "NaN" || value === "Infinity" || value === "-Infinity") return infinitySymbol(Number(value));
   const size = typeof value === "bigint" ? Number(value) : value instanceof Uint ? Number(value.value) : value;
   if (typeof size !== "number") return fail(mismatch(`${clause} clause can only be used on doubles`, value));
-  return Number.isFinite(size) ? print(size) : endless(size);
+  return Number.isFinite(size) ? print(size) : infinitySymbol(size);
 }
 
-function endless(size: number): string {
+function infinitySymbol(size: number): string {
   if (Number.isNaN(size)) return "NaN";
   return size > 0 ? "∞" : "-∞";
 }
 
-function fixed(size: number, precision: number): string {
+function formatFixed(size: number, precision: number): string {
   // JavaScript knows up to 100 digits, and turns to exponents at 10^21.
   if (Math.abs(size) >= 1e21)
     return precision === 0 ? String(BigInt(size)) : `${BigInt(size)}.${"0".repeat(precision)}`;
@@ -104,7 +104,7 @@ function fixed(size: number, precision: number): string {
 }
 
 /** `1.052033 × 10⁰³`, with narrow spaces that do not break. */
-function scientific(size: number, precision: number): string {
+function formatScientific(size: number, precision: number): string {
   const [mantissa = "", exponent = "+0"] = size.toExponential(Math.min(precision, 100)).split("e");
   const digits = exponent.slice(1).padStart(2, "0");
   const raised = [...digits].map((digit) => superscripts[Number(digit)]).join("");
@@ -113,28 +113,28 @@ function scientific(size: number, precision: number): string {
 
 const superscripts = ["⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"];
 
-function radix(clause: string, value: Value, base: number): string {
+function formatRadix(clause: string, value: Value, base: number): string {
   if (typeof value === "bigint") return value.toString(base);
   if (value instanceof Uint) return value.value.toString(base);
   return fail(mismatch(`${clause} clause can only be used on integers`, value));
 }
 
-function hex(value: Value): string {
+function formatHex(value: Value): string {
   if (typeof value === "string") return Buffer.from(value).toString("hex");
   if (value instanceof Uint8Array) return Buffer.from(value).toString("hex");
-  return radix("hex", value, 16);
+  return formatRadix("hex", value, 16);
 }
 
-function shown(value: Value): string {
-  if (value instanceof ListClass || value instanceof MapValue) return whole(value, { left: LENGTH_MAX });
-  return scalar(value);
+function formatString(value: Value): string {
+  if (value instanceof ListClass || value instanceof MapValue) return formatCollection(value, { remaining: LENGTH_MAX });
+  return formatScalar(value);
 }
 
-function scalar(value: Value): string {
+function formatScalar(value: Value): string {
   if (value === null) return "null";
   if (typeof value === "string") return value;
   if (typeof value === "boolean" || typeof value === "bigint") return String(value);
-  if (typeof value === "number") return Number.isFinite(value) ? doubleText(value) : infinite(value);
+  if (typeof value === "number") return Number.isFinite(value) ? formatDouble(value) : nonFiniteName(value);
   if (value instanceof Uint) return String(value.value);
   if (value instanceof Uint8Array) return Buffer.from(value).toString("utf8");
   if (value instanceof Timestamp || value instanceof Duration) return value.text();
@@ -143,33 +143,33 @@ function scalar(value: Value): string {
 }
 
 /** What is left of the longest text, however often a value holds another. */
-interface Room {
-  left: number;
+interface LengthBudget {
+  remaining: number;
 }
 
-function whole(value: List | MapValue, room: Room): string {
+function formatCollection(value: List | MapValue, room: LengthBudget): string {
   if (value instanceof ListClass) {
     const items: string[] = [];
-    for (const item of value) items.push(inside(item, room));
+    for (const item of value) items.push(formatItem(item, room));
     return `[${items.join(", ")}]`;
   }
   const entries: string[] = [];
-  for (const key of value.keys()) entries.push(`${inside(key, room)}:${inside(value.get(key)!, room)}`);
+  for (const key of value.keys()) entries.push(`${formatItem(key, room)}:${formatItem(value.get(key)!, room)}`);
   return `{${entries.sort().join(", ")}}`;
 }
 
-function inside(value: Value, room: Room): string {
-  const text = value instanceof ListClass || value instanceof MapValue ? whole(value, room) : quoted(value);
-  room.left -= text.length;
-  return room.left < 0 ? fail("text too long") : text;
+function formatItem(value: Value, room: LengthBudget): string {
+  const text = value instanceof ListClass || value instanceof MapValue ? formatCollection(value, room) : formatQuoted(value);
+  room.remaining -= text.length;
+  return room.remaining < 0 ? fail("text too long") : text;
 }
 
 /** Within lists and maps values stand as expressions would write them. */
-function quoted(value: Value): string {
+function formatQuoted(value: Value): string {
   if (typeof value === "string") return JSON.stringify(value);
-  if (typeof value === "number") return Number.isFinite(value) ? value.toFixed(6) : `"${infinite(value)}"`;
+  if (typeof value === "number") return Number.isFinite(value) ? value.toFixed(6) : `"${nonFiniteName(value)}"`;
   if (value instanceof Uint8Array) return `b${JSON.stringify(Buffer.from(value).toString("utf8"))}`;
   if (value instanceof Timestamp) return `timestamp("${value.text()}")`;
   if (value instanceof Duration) return `duration("${value.text()}")`;
-  return scalar(value);
+  return formatScalar(value);
 }

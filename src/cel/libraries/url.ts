@@ -35,7 +35,7 @@ function toUrl(text: string): UrlValue {
     : fail(`URL parse error during conversion from string: ${wrong}`);
 }
 
-function part(name: string, id: string, read: (url: GoUrl) => string): ReturnType<typeof functionOf> {
+function partFunction(name: string, id: string, read: (url: GoUrl) => string): ReturnType<typeof functionOf> {
   return functionOf(
     name,
     method(id, [urlType], stringType, ({ url }: UrlValue) => read(url)),
@@ -49,11 +49,11 @@ export const url: Library = {
       "isURL",
       overload("is_url_string", [stringType], boolType, (text: string) => checkRequestUri(text) === undefined),
     ),
-    part("getScheme", "url_get_scheme", ({ scheme }) => scheme),
-    part("getHost", "url_get_host", ({ host }) => host),
-    part("getHostname", "url_get_hostname", hostname),
-    part("getPort", "url_get_port", port),
-    part("getEscapedPath", "url_get_escaped_path", escapedPath),
+    partFunction("getScheme", "url_get_scheme", ({ scheme }) => scheme),
+    partFunction("getHost", "url_get_host", ({ host }) => host),
+    partFunction("getHostname", "url_get_hostname", hostname),
+    partFunction("getPort", "url_get_port", port),
+    partFunction("getEscapedPath", "url_get_escaped_path", escapedPath),
     functionOf(
       "getQuery",
       method("url_get_query", [urlType], mapType(stringType, listType(stringType)), ({ url }: UrlValue) => {

@@ -1,5 +1,5 @@
 /** The words of an expression. */
-import { stringLiteral } from "./string-literal.ts";
+import { scanStringLiteral } from "./string-literal.ts";
 
 export type TokenKind = "NUM_FLOAT" | "NUM_INT" | "NUM_UINT" | "STRING" | "BYTES" | "IDENTIFIER" | "ESC_IDENTIFIER";
 
@@ -13,7 +13,7 @@ export interface Token {
 }
 
 /** A mistake at a place of the source. */
-export class SyntaxMistake {
+export class SyntaxIssue {
   readonly message: string;
   readonly offset: number;
 
@@ -33,12 +33,12 @@ const single = "<>[]{}().,-!?:+*/%";
 const keywords = new Set(["in", "true", "false", "null"]);
 
 /** What begins no word is reported, and passed over. */
-export function tokenize(source: string, mistakes: SyntaxMistake[]): readonly Token[] {
+export function tokenize(source: string, mistakes: SyntaxIssue[]): readonly Token[] {
   const tokens: Token[] = [];
   let at = skip(source, 0);
   while (at < source.length) {
     const token = tokenAt(source, at);
-    if (typeof token === "string") mistakes.push(unreadable(token, at));
+    if (typeof token === "string") mistakes.push(unrecognized(token, at));
     else tokens.push(token);
     at = skip(source, at + (typeof token === "string" ? token : token.text).length);
   }
@@ -46,8 +46,8 @@ export function tokenize(source: string, mistakes: SyntaxMistake[]): readonly To
   return tokens;
 }
 
-function unreadable(text: string, offset: number): SyntaxMistake {
-  return new SyntaxMistake(`Syntax error: token recognition error at: '${text}'`, offset);
+function unrecognized(text: string, offset: number): SyntaxIssue {
+  return new SyntaxIssue(`Syntax error: token recognition error at: '${text}'`, offset);
 }
 
 function skip(source: string, at: number): number {
@@ -80,7 +80,7 @@ function numberKind(text: string): TokenKind {
 }
 
 function stringToken(source: string, offset: number, start: string): Token | string {
-  const literal = stringLiteral(source, offset, start);
+  const literal = scanStringLiteral(source, offset, start);
   if (typeof literal === "string") return literal;
   const kind = /^[bB]/.test(start) ? "BYTES" : "STRING";
   return { kind, text: source.slice(offset, literal.end), offset, value: literal.value };

@@ -1,6 +1,6 @@
 /** Calls that are written shorter than they are: they become other trees before anything else looks at them. */
 import { ACCUMULATOR, type Call, type Comprehension, call, type Expr, identifier, type Loop, literal } from "./ast.ts";
-import { SyntaxMistake } from "./lexer.ts";
+import { SyntaxIssue } from "./lexer.ts";
 
 interface MacroCall {
   readonly offset: number;
@@ -34,21 +34,21 @@ const macros: ReadonlyMap<string, Expand> = new Map<string, Expand>([
   ["x.optFlatMap/2", expandOptional],
 ]);
 
-function keyOf(name: string, args: number, member: boolean): string {
+function macroKey(name: string, args: number, member: boolean): string {
   return `${member ? "x." : ""}${name}/${args}`;
 }
 
 export function isMacro(name: string, args: number, member: boolean): boolean {
-  return macros.has(keyOf(name, args, member));
+  return macros.has(macroKey(name, args, member));
 }
 
 /** The tree that a macro stands for, or what is wrong with its arguments. */
-export function expandMacro(macro: MacroCall): Expr | SyntaxMistake {
-  const expand = macros.get(keyOf(macro.name, macro.args.length, macro.target !== undefined))!;
+export function expandMacro(macro: MacroCall): Expr | SyntaxIssue {
+  const expand = macros.get(macroKey(macro.name, macro.args.length, macro.target !== undefined))!;
   try {
     return expand(macro);
   } catch (error) {
-    if (error instanceof SyntaxMistake) return error;
+    if (error instanceof SyntaxIssue) return error;
     throw error;
   }
 }
@@ -56,7 +56,7 @@ export function expandMacro(macro: MacroCall): Expr | SyntaxMistake {
 function expandHas({ offset, args }: MacroCall): Expr {
   const [arg] = args;
   if (arg?.kind !== "select" || arg.test) {
-    throw new SyntaxMistake("invalid argument to has() macro", arg?.offset ?? offset);
+    throw new SyntaxIssue("invalid argument to has() macro", arg?.offset ?? offset);
   }
   return { ...arg, offset, test: true };
 }
@@ -64,7 +64,7 @@ function expandHas({ offset, args }: MacroCall): Expr {
 function expandQuantifier(macro: MacroCall): Expr {
   const { offset, args } = macro;
   const two = args.length === 3;
-  const names = two ? variables(macro) : { variable: variable(args[0]!, "argument must be a simple name") };
+  const names = two ? iterationVariables(macro) : { variable: variableName(args[0]!, "argument must be a simple name") };
   const predicate = args.at(-1)!;
   const kind = quantifiers[macro.name as Quantifier];
   const loop: Loop = { kind, predicate };
@@ -86,21 +86,21 @@ function expandQuantifier(macro: MacroCall): Expr {
 }
 
 function expandList(macro: MacroCall): Expr {
-  const name = variable(macro.args[0]!, "argument is not an identifier");
-  return gather(macro, { variable: name }, macro.args.slice(1));
+  const name = variableName(macro.args[0]!, "argument is not an identifier");
+  return collect(macro, { variable: name }, macro.args.slice(1));
 }
 
 function expandFilter(macro: MacroCall): Expr {
   const [item, filter] = macro.args;
-  const name = variable(item!, "argument is not an identifier");
-  return gather(macro, { variable: name }, [filter!, item!]);
+  const name = variableName(item!, "argument is not an identifier");
+  return collect(macro, { variable: name }, [filter!, item!]);
 }
 
 function expandList2(macro: MacroCall): Expr {
-  return gather(macro, variables(macro), macro.args.slice(2));
+  return collect(macro, iterationVariables(macro), macro.args.slice(2));
 }
 
-function gather(macro: MacroCall, names: Names, [filter, transform]: readonly Expr[]): Expr {
+function collect(macro: MacroCall, names: IterationVariables, [filter, transform]: readonly Expr[]): Expr {
   const { offset } = macro;
   const accumulator = identifier(offset, ACCUMULATOR);
   const item = transform ?? filter!;
@@ -115,7 +115,7 @@ function gather(macro: MacroCall, names: Names, [filter, transform]: readonly Ex
 
 function expandMap(macro: MacroCall): Expr {
   const { offset } = macro;
-  const names = variables(macro);
+  const names = iterationVariables(macro);
   const transform = macro.args.at(-1)!;
   const filter = macro.args.length === 4 ? macro.args[2]! : undefined;
   const accumulator = identifier(offset, ACCUMULATOR);
@@ -135,7 +135,7 @@ function expandOptional(macro: MacroCall): Expr {
   const target = macro.target!;
   const variable = args[0]!;
   if (variable.kind !== "identifier") {
-    throw new SyntaxMistake(`${name}() variable name must be a simple identifier`, variable.offset);
+    throw new SyntaxIssue(`${name}() variable name must be a simple identifier`, variable.offset);
   }
   const value = call(offset, "value", [], target);
   const bound: Comprehension = {
@@ -153,28 +153,28 @@ function expandOptional(macro: MacroCall): Expr {
   return call(offset, "_?_:_", [call(offset, "hasValue", [], target), some, call(offset, "optional.none", [])]);
 }
 
-interface Names {
+interface IterationVariables {
   readonly variable: string;
   readonly variable2?: string;
 }
 
-function variables(macro: MacroCall): Names {
+function iterationVariables(macro: MacroCall): IterationVariables {
   const [first, second] = macro.args;
   const names = {
-    variable: variable(first!, "argument must be a simple name"),
-    variable2: variable(second!, "argument must be a simple name"),
+    variable: variableName(first!, "argument must be a simple name"),
+    variable2: variableName(second!, "argument must be a simple name"),
   };
   if (names.variable === names.variable2) {
-    throw new SyntaxMistake(`duplicate variable name: ${names.variable}`, second!.offset);
+    throw new SyntaxIssue(`duplicate variable name: ${names.variable}`, second!.offset);
   }
   return names;
 }
 
-function variable(expr: Expr, otherwise: string): string {
-  if (expr.kind !== "identifier" || expr.name.startsWith(".")) throw new SyntaxMistake(otherwise, expr.offset);
+function variableName(expr: Expr, otherwise: string): string {
+  if (expr.kind !== "identifier" || expr.name.startsWith(".")) throw new SyntaxIssue(otherwise, expr.offset);
   // cel-go's name for what loops gather their result in; not to be taken, so that rules stay portable.
   if (expr.name === "__result__") {
-    throw new SyntaxMistake("iteration variable overwrites accumulator variable", expr.offset);
+    throw new SyntaxIssue("iteration variable overwrites accumulator variable", expr.offset);
   }
   return expr.name;
 }
@@ -186,7 +186,7 @@ interface Body {
   readonly result?: Expr;
 }
 
-function comprehension(macro: MacroCall, names: Names, loop: Loop, body: Body): Comprehension {
+function comprehension(macro: MacroCall, names: IterationVariables, loop: Loop, body: Body): Comprehension {
   return {
     kind: "comprehension",
     offset: macro.offset,

@@ -10,12 +10,12 @@ export interface CelError {
 const SNIPPET_LENGTH_MAX = 16_384;
 
 /** Where a position of the text (in UTF-16 units) is. */
-export function locate(source: string, offset: number, message: string): CelError {
+export function createError(source: string, offset: number, message: string): CelError {
   const before = source.slice(0, offset);
   const lineStart = before.lastIndexOf("\n") + 1;
   let line = 1;
   for (let at = before.indexOf("\n"); at >= 0; at = before.indexOf("\n", at + 1)) line++;
-  return { message, line, column: characters(before.slice(lineStart)) };
+  return { message, line, column: countCharacters(before.slice(lineStart)) };
 }
 
 /** All errors, each with its line and a mark below it. */
@@ -54,7 +54,7 @@ function isWide(letter: string): boolean {
 }
 
 /** Unicode characters of a text; JavaScript's `length` counts those beyond the first plane twice. */
-export function characters(text: string): number {
+export function countCharacters(text: string): number {
   return text.length - (/[\ud800-\udbff]/.test(text) ? (text.match(pairs)?.length ?? 0) : 0);
 }
 

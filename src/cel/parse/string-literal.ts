@@ -23,13 +23,13 @@ const simpleEscapes: Readonly<Record<string, string>> = {
 const numericEscape = /\\(?:[xX]([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2}))/y;
 
 /** The literal that begins at `offset` with `start` (prefix and quotes), or the text up to where it goes wrong. */
-export function stringLiteral(source: string, offset: number, start: string): StringLiteral | string {
+export function scanStringLiteral(source: string, offset: number, start: string): StringLiteral | string {
   const quotes = /["']+$/.exec(start)?.[0] ?? '"';
   const prefix = start.slice(0, -quotes.length).toLowerCase();
   const from = offset + start.length;
-  const close = closing(source, from, quotes, prefix.includes("r"));
+  const close = findClosingQuotes(source, from, quotes, prefix.includes("r"));
   const end = close + quotes.length;
-  if (close < 0) return source.slice(offset, lineEnd(source, from));
+  if (close < 0) return source.slice(offset, findLineEnd(source, from));
   const raw = source.slice(from, close);
   // Line ends of multi-line texts are the same whoever saved the file.
   const body = quotes.length === 3 || raw.includes("\r") ? raw.replaceAll(/\r\n?/g, "\n") : raw;
@@ -42,7 +42,7 @@ export function stringLiteral(source: string, offset: number, start: string): St
 }
 
 /** The place of the closing quotes; -1 when there is none, or an escape that does not exist. */
-function closing(source: string, from: number, quotes: string, raw: boolean): number {
+function findClosingQuotes(source: string, from: number, quotes: string, raw: boolean): number {
   let at = from;
   while (at < source.length) {
     if (source.startsWith(quotes, at)) return at;
@@ -65,7 +65,7 @@ function escapeLength(source: string, at: number): number {
   return numericEscape.exec(source)?.[0].length ?? 0;
 }
 
-function lineEnd(source: string, offset: number): number {
+function findLineEnd(source: string, offset: number): number {
   const end = source.indexOf("\n", offset);
   return end < 0 ? source.length : end;
 }
@@ -77,7 +77,7 @@ interface Escape {
   readonly character: boolean;
 }
 
-function escapeAt(body: string, at: number): Escape {
+function parseEscape(body: string, at: number): Escape {
   const simple = simpleEscapes[body[at + 1] ?? ""];
   if (simple !== undefined) return { length: 2, code: simple.charCodeAt(0), character: false };
   numericEscape.lastIndex = at;
@@ -95,7 +95,7 @@ function unescapeText(body: string): string | undefined {
       text += body[at++];
       continue;
     }
-    const { length, code } = escapeAt(body, at);
+    const { length, code } = parseEscape(body, at);
     if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) return undefined;
     text += String.fromCodePoint(code);
     at += length;
@@ -114,7 +114,7 @@ function unescapeBytes(body: string): Uint8Array | undefined {
       at += letter.length;
       continue;
     }
-    const { length, code, character } = escapeAt(body, at);
+    const { length, code, character } = parseEscape(body, at);
     // Bytes have no characters: `\u` has no meaning in them.
     if (character) return undefined;
     bytes.push(code);

@@ -1,7 +1,7 @@
 /** A place among the words of an expression. */
-import { SyntaxMistake, type Token } from "./lexer.ts";
+import { SyntaxIssue, type Token } from "./lexer.ts";
 
-export class Cursor {
+export class TokenCursor {
   readonly #tokens: readonly Token[];
   #at = 0;
 
@@ -34,6 +34,6 @@ export class Cursor {
   unexpected(expected: string, extraneous: boolean): never {
     const { text, offset } = this.peek();
     const kind = extraneous && text !== "<EOF>" ? "extraneous" : "mismatched";
-    throw new SyntaxMistake(`Syntax error: ${kind} input '${text}' expecting ${expected}`, offset);
+    throw new SyntaxIssue(`Syntax error: ${kind} input '${text}' expecting ${expected}`, offset);
   }
 }

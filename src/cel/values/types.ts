@@ -92,7 +92,7 @@ export function typeType(of?: Type): TypeType {
   return of === undefined ? { kind: "type" } : { kind: "type", of };
 }
 
-export function parameter(name: string): ParameterType {
+export function parameterType(name: string): ParameterType {
   return { kind: "parameter", name };
 }
 
@@ -113,18 +113,18 @@ export function isOptional(type: Type): type is OpaqueType {
 }
 
 /** As messages write it: `list(int)`, `map(string, dyn)`, `optional_type(string)`. */
-export function typeText(type: Type): string {
+export function formatType(type: Type): string {
   switch (type.kind) {
     case "list":
-      return `list(${typeText(type.element)})`;
+      return `list(${formatType(type.element)})`;
     case "map":
-      return `map(${typeText(type.key)}, ${typeText(type.value)})`;
+      return `map(${formatType(type.key)}, ${formatType(type.value)})`;
     case "object":
       return type.name;
     case "opaque":
-      return type.parameters.length === 0 ? type.name : `${type.name}(${type.parameters.map(typeText).join(", ")})`;
+      return type.parameters.length === 0 ? type.name : `${type.name}(${type.parameters.map(formatType).join(", ")})`;
     case "type":
-      return type.of === undefined ? "type" : `type(${typeText(type.of)})`;
+      return type.of === undefined ? "type" : `type(${formatType(type.of)})`;
     case "timestamp":
       return "timestamp";
     case "parameter":

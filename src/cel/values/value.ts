@@ -1,6 +1,6 @@
 /** Values of expressions: what each type is held as, and when two of them are equal. */
 import { compareBytes, compareNumbers, isNumeric, Uint } from "./compare.ts";
-import { dynType, type Type, typeText } from "./types.ts";
+import { dynType, type Type, formatType } from "./types.ts";
 
 /**
  * | type | held as |
@@ -73,7 +73,7 @@ function runtimeName(type: Type): string {
     case "type":
       return type.kind;
     default:
-      return typeText(type);
+      return formatType(type);
   }
 }
 
@@ -227,12 +227,12 @@ export abstract class MapValue {
  * How many parts of values were compared since an evaluation began: whoever pays for a comparison takes the difference.
  * Where more are compared than any budget pays for, the comparison fails on its way.
  */
-export const compared = { parts: 0 };
-const COMPARED_MAX = 20_000_000;
+export const comparisonCounter = { parts: 0 };
+const COMPARISONS_MAX = 20_000_000;
 
 /** Equality of all values: numbers by what they are worth, whatever their type; different types are never equal. */
 export function equal(a: Value, b: Value): boolean {
-  if (++compared.parts > COMPARED_MAX) fail("values too large to compare");
+  if (++comparisonCounter.parts > COMPARISONS_MAX) fail("values too large to compare");
   if (isNumeric(a) && isNumeric(b)) return compareNumbers(a, b) === 0;
   if (a === b) return true;
   if (a === null || b === null || typeof a !== "object" || typeof b !== "object") return false;

@@ -1,4 +1,4 @@
-import { type Compiled, compile } from "../../../cel/cel.ts";
+import { type CompileResult, compile } from "../../../cel/cel.ts";
 import { boolType, errorType, nullType, type ObjectType, stringType, type Type } from "../../../cel/values/types.ts";
 import {
   duplicateField,
@@ -134,7 +134,7 @@ class PolicyVariables {
 
   #add(name: string, expression: string, path: string): readonly FieldError[] {
     if (expression.trim() === "") return [requiredField(path, NOT_SPECIFIED)];
-    const compiled: Compiled = compile(expression, this.environment);
+    const compiled: CompileResult = compile(expression, this.environment);
     // What cannot be compiled is told of here, and not again wherever it is used.
     this.#types.set(name, compiled.program?.resultType ?? errorType);
     return expressionErrors(compiled, expression, undefined, path);

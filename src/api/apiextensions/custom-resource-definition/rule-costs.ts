@@ -1,6 +1,6 @@
 /** Looks at the rules of a definition when it is written: do they compile, and what may they cost? */
 
-import { typeOf } from "../../../cel/adapter/schema-type.ts";
+import { celTypeOf } from "../../../cel/adapter/schema-type.ts";
 import type { UnboundedPart } from "../../../cel/cost/estimate.ts";
 import { REQUEST_BYTES_MAX, RULE_ESTIMATE_MAX, SCHEMA_ESTIMATE_MAX } from "../../../cel/cost/limits.ts";
 import type { Schema } from "../../../schema/schema.ts";
@@ -94,7 +94,7 @@ export class RuleCosts implements ExpressionChecker {
   #cardinalityOf(schema: Schema): number {
     const { cardinality, root } = this.#around;
     if (cardinality !== undefined) return cardinality;
-    return Math.floor(REQUEST_BYTES_MAX / ((typeOf(schema, { resourceRoot: root })?.minSize ?? 0) + 1));
+    return Math.floor(REQUEST_BYTES_MAX / ((celTypeOf(schema, { resourceRoot: root })?.minSize ?? 0) + 1));
   }
 
   #checkRule(compiled: CompiledRule, path: string, each: number, uncorrelatable: string | undefined): FieldError[] {

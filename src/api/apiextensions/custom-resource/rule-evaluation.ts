@@ -1,6 +1,6 @@
 /** Evaluates the rules of a custom resource: on itself, and on what it was before. */
 
-import { nativeOf } from "../../../cel/adapter/json-value.ts";
+import { toCelValue } from "../../../cel/adapter/json-value.ts";
 import type { Variables } from "../../../cel/cel.ts";
 import { PER_RESOURCE_COST_MAX } from "../../../cel/cost/limits.ts";
 import { Optional, type Value } from "../../../cel/values/value.ts";
@@ -147,10 +147,10 @@ function isAbsent(value: unknown): boolean {
 }
 
 function variablesOf({ rule }: CompiledRule, { schema, value, old }: RuleSubject): Variables {
-  const oldSelf = (): Value => nativeOf(schema, old);
-  if (rule.optionalOldSelf !== true) return { self: () => nativeOf(schema, value), oldSelf };
+  const oldSelf = (): Value => toCelValue(schema, old);
+  if (rule.optionalOldSelf !== true) return { self: () => toCelValue(schema, value), oldSelf };
   return {
-    self: () => nativeOf(schema, value),
+    self: () => toCelValue(schema, value),
     oldSelf: () => (isAbsent(old) ? Optional.none : Optional.of(oldSelf())),
   };
 }

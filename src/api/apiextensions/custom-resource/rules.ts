@@ -1,8 +1,8 @@
 /** The expressions of `x-kubernetes-validations`, compiled against the schema they stand at. */
 
-import { typeOf } from "../../../cel/adapter/schema-type.ts";
-import { type Compiled, compile, type Program } from "../../../cel/cel.ts";
-import { environment } from "../../../cel/environment.ts";
+import { celTypeOf } from "../../../cel/adapter/schema-type.ts";
+import { type CompileResult, compile, type Program } from "../../../cel/cel.ts";
+import { createEnvironment } from "../../../cel/environment.ts";
 import { renderErrors } from "../../../cel/parse/source.ts";
 import { optionalType, type Type } from "../../../cel/values/types.ts";
 import type { Schema } from "../../../schema/schema.ts";
@@ -30,7 +30,7 @@ export interface RuleCompileOptions {
 /** In the order of the schema. Undefined when nothing is known of its values, so that no rule can be written. */
 export function compileRules(schema: Schema, options: RuleCompileOptions = {}): readonly CompiledRule[] | undefined {
   const rules = schema.rules?.validations ?? [];
-  const self = typeOf(schema, { resourceRoot: options.resourceRoot === true });
+  const self = celTypeOf(schema, { resourceRoot: options.resourceRoot === true });
   return self === undefined ? undefined : rules.map((rule) => compileRule(rule, self, options));
 }
 
@@ -41,8 +41,8 @@ function compileRule(
 ): CompiledRule {
   if (rule.rule.trim() === "") return { rule, usesOldSelf: false };
   const oldSelf = rule.optionalOldSelf === true ? optionalType(self) : self;
-  const compileExpression = (source: string): Compiled =>
-    compile(source, environment({ variables: { self, oldSelf }, nameForms: nameFormats, stored: stored(source) }));
+  const compileExpression = (source: string): CompileResult =>
+    compile(source, createEnvironment({ variables: { self, oldSelf }, nameFormats: nameFormats, stored: stored(source) }));
   const { program, errors } = compileExpression(rule.rule);
   if (errors !== undefined) {
     return { rule, usesOldSelf: false, error: `compilation failed: ${renderErrors(errors, rule.rule)}` };
@@ -55,7 +55,7 @@ function compileRule(
   return expression === "" ? known : { ...known, ...messageOf(compileExpression(expression), expression) };
 }
 
-function messageOf({ program, errors }: Compiled, source: string): Pick<CompiledRule, "message" | "messageError"> {
+function messageOf({ program, errors }: CompileResult, source: string): Pick<CompiledRule, "message" | "messageError"> {
   if (errors !== undefined) {
     return { messageError: `messageExpression compilation failed: ${renderErrors(errors, source)}` };
   }

@@ -3,7 +3,7 @@ import { X509Certificate } from "node:crypto";
 import { nameFormats } from "../../../api/meta/validation/name-formats.ts";
 import { dns1123Subdomain } from "../../../api/meta/validation/names.ts";
 import { compile, type Program } from "../../../cel/cel.ts";
-import { type Environment, environment } from "../../../cel/environment.ts";
+import { type Environment, createEnvironment } from "../../../cel/environment.ts";
 import { renderErrors } from "../../../cel/parse/source.ts";
 import { boolType, dynType, listType, mapType, objectType, stringType, type Type } from "../../../cel/values/types.ts";
 import {
@@ -40,8 +40,8 @@ export interface CompiledIssuer {
   readonly userRules: readonly Rule[];
 }
 
-const claimNames = environment({ variables: { claims: mapType(stringType, dynType) }, nameForms: nameFormats });
-const userNames = environment({
+const claimNames = createEnvironment({ variables: { claims: mapType(stringType, dynType) }, nameFormats: nameFormats });
+const userNames = createEnvironment({
   variables: {
     user: objectType("kubernetes.UserInfo", {
       username: stringType,
@@ -50,7 +50,7 @@ const userNames = environment({
       extra: mapType(stringType, listType(stringType)),
     }),
   },
-  nameForms: nameFormats,
+  nameFormats: nameFormats,
 });
 
 /** `issuer` is there when there is nothing wrong. `ownIssuers` are the names of this server. */

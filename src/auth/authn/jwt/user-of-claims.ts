@@ -1,6 +1,6 @@
 /** Who the claims of a token that was verified say its bearer is. */
 
-import { dynamicOf } from "../../../cel/adapter/json-value.ts";
+import { toDynamicCelValue } from "../../../cel/adapter/json-value.ts";
 import type { Program } from "../../../cel/cel.ts";
 import { List, type Value } from "../../../cel/values/value.ts";
 import type { UserInfo } from "../../user.ts";
@@ -11,7 +11,7 @@ export type Claims = Readonly<Record<string, unknown>>;
 
 /** Throws a `Refusal` for claims that do not satisfy the issuer's rules. */
 export function userOfClaims(issuer: CompiledIssuer, claims: Claims): UserInfo {
-  const variables = { claims: () => dynamicOf(claims) };
+  const variables = { claims: () => toDynamicCelValue(claims) };
   const run = (program: Program, what: string): Value => evaluated(program, variables, what);
   const user = {
     name: nameOf(issuer.username, claims, run),
@@ -40,7 +40,7 @@ export function userOfClaims(issuer: CompiledIssuer, claims: Claims): UserInfo {
     ...(groups.length === 0 ? {} : { groups }),
     ...(Object.keys(extra).length === 0 ? {} : { extra }),
   };
-  check(issuer.userRules, { user: () => dynamicOf(info) }, "user info validation rule");
+  check(issuer.userRules, { user: () => toDynamicCelValue(info) }, "user info validation rule");
   return user;
 }
 

@@ -1,10 +1,10 @@
 /** Expressions that say which questions a webhook is asked. */
 import { subjectAccessReviewSpec } from "../../../api/authorization/access-review/schema.ts";
 import { nameFormats } from "../../../api/meta/validation/name-formats.ts";
-import { nativeOf } from "../../../cel/adapter/json-value.ts";
-import { typeOf } from "../../../cel/adapter/schema-type.ts";
+import { toCelValue } from "../../../cel/adapter/json-value.ts";
+import { celTypeOf } from "../../../cel/adapter/schema-type.ts";
 import { compile, type Program } from "../../../cel/cel.ts";
-import { type Environment, environment } from "../../../cel/environment.ts";
+import { type Environment, createEnvironment } from "../../../cel/environment.ts";
 import { renderErrors } from "../../../cel/parse/source.ts";
 import { boolType, objectType, type Type } from "../../../cel/values/types.ts";
 import type { Value } from "../../../cel/values/value.ts";
@@ -24,7 +24,10 @@ const MEMBERS = ["resourceAttributes", "nonResourceAttributes", "user", "groups"
 let known: Environment | undefined;
 
 function names(): Environment {
-  known ??= environment({ variables: { request: plainType(subjectAccessReviewSpec), ...plainFields() }, nameForms: nameFormats });
+  known ??= createEnvironment({
+    variables: { request: plainType(subjectAccessReviewSpec), ...plainFields() },
+    nameFormats: nameFormats,
+  });
   return known;
 }
 
@@ -34,7 +37,7 @@ function plainFields(): Readonly<Record<string, Type>> {
 
 /** Members keep their names, `namespace` too: elsewhere Kubernetes spells that `__namespace__`. */
 function plainType(schema: Schema): Type {
-  if (schema.type !== "object") return typeOf(schema)!;
+  if (schema.type !== "object") return celTypeOf(schema)!;
   const fields = membersOf(schema).map((member) => [member.name, plainType(member.schema)]);
   return objectType(schema.name, Object.fromEntries(fields));
 }
@@ -73,7 +76,7 @@ export function matchConditions(expressions: readonly string[]): MatchConditions
 
 function variablesOf(request: AccessRequest): Readonly<Record<string, () => Value>> {
   const alone = MEMBERS.filter((name) => request[name] !== undefined).map(
-    (name) => [name, () => nativeOf(schemaOf(name), request[name])] as const,
+    (name) => [name, () => toCelValue(schemaOf(name), request[name])] as const,
   );
-  return { request: () => nativeOf(subjectAccessReviewSpec, request), ...Object.fromEntries(alone) };
+  return { request: () => toCelValue(subjectAccessReviewSpec, request), ...Object.fromEntries(alone) };
 }
