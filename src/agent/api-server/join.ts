@@ -4,11 +4,13 @@
  */
 import { createHash, X509Certificate } from "node:crypto";
 import { access } from "node:fs/promises";
-import { type RequestOptions, request } from "node:https";
 import { join } from "node:path";
 import { writeFileDurably } from "../../auth/pki/key-pair.ts";
 import { type ClusterAccess, loadKubeconfig, writeKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
 import { readAll } from "../../client/response.ts";
+import type { TlsIdentity } from "../../client/transport/dial.ts";
+import { externalTransport } from "../../client/transport/external-transport.ts";
+import { makeRequest } from "../../http/request.ts";
 import { parseYaml } from "../../schema/yaml/yaml.ts";
 import { constantTimeEqual } from "../../std/crypto/constant-time-equal.ts";
 import type { AgentConfig } from "../agent-config.ts";
@@ -74,7 +76,7 @@ interface Cluster {
 
 async function discoverCluster({ server, caHash }: JoinOptions, signal: AbortSignal): Promise<Cluster> {
   // Nothing secret is sent and nothing is trusted before the CA has the right hash.
-  const unverified = await readClusterInfo(server, { rejectUnauthorized: false, signal });
+  const unverified = await readClusterInfo(server, { insecure: true, signal });
   const ca = parseAuthorities(unverified, server).find((pem) => publicKeyHash(pem) === caHash.toLowerCase());
   if (ca === undefined) {
     throw new Error(
@@ -106,15 +108,15 @@ export function publicKeyHash(pem: string): string {
 async function checkToken({ server, token }: JoinOptions, ca: string, signal: AbortSignal): Promise<void> {
   const path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
-  const { status } = await sendRequest(server, path, { method: "POST", headers, ca, signal }, "{}");
+  const { status } = await sendRequest(server, { path, method: "POST", headers, body: "{}" }, { ca, signal });
   if (status !== 401) return;
   throw new Error(
     `Cannot join ${server}: it does not accept the token, or the token has expired; create another with svc token create`,
   );
 }
 
-async function readClusterInfo(server: string, trust: RequestOptions): Promise<Readonly<Record<string, string>>> {
-  const { status, body } = await sendRequest(server, CLUSTER_INFO, trust);
+async function readClusterInfo(server: string, trust: Trust): Promise<Readonly<Record<string, string>>> {
+  const { status, body } = await sendRequest(server, { path: CLUSTER_INFO }, trust);
   try {
     if (status !== 200) throw new Error(`${CLUSTER_INFO} returned ${status}`);
     const { data } = JSON.parse(body) as { readonly data?: Readonly<Record<string, string>> };
@@ -124,33 +126,34 @@ async function readClusterInfo(server: string, trust: RequestOptions): Promise<R
   }
 }
 
+interface JoinRequest {
+  readonly path: string;
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
 interface JoinResponse {
-  readonly status: number | undefined;
+  readonly status: number;
   readonly body: string;
 }
 
+/** How the server's certificate is verified, and until when requests may last. */
+type Trust = Pick<TlsIdentity, "ca" | "insecure"> & { readonly signal: AbortSignal };
+
 async function sendRequest(
   server: string,
-  path: string,
-  options: RequestOptions,
-  body?: string,
+  request: JoinRequest,
+  { signal, ...identity }: Trust,
 ): Promise<JoinResponse> {
-  const { promise, resolve, reject } = Promise.withResolvers<JoinResponse>();
-  const signal = AbortSignal.any([
-    AbortSignal.timeout(RESPONSE_TIMEOUT_MS),
-    ...(options.signal ? [options.signal] : []),
-  ]);
-  const sending = request(new URL(path, server), { ...options, agent: false, signal }, (response) => {
-    readAll(response, RESPONSE_BYTES_MAX).then(
-      (bytes) => resolve({ status: response.statusCode, body: bytes.toString() }),
-      reject,
-    );
-  });
-  sending.on("error", reject);
-  sending.end(body);
-  return await promise.catch((cause: Error) => {
-    throw new Error(`Cannot join ${server}: ${cause.message}`, { cause });
-  });
+  await using transport = externalTransport({ server, ...identity });
+  const bounded = AbortSignal.any([AbortSignal.timeout(RESPONSE_TIMEOUT_MS), signal]);
+  try {
+    const { status, body } = await transport(makeRequest({ ...request, signal: bounded }));
+    return { status, body: (await readAll(body, RESPONSE_BYTES_MAX)).toString() };
+  } catch (cause) {
+    throw new Error(`Cannot join ${server}: ${(cause as Error).message}`, { cause });
+  }
 }
 
 async function exists(path: string): Promise<boolean> {

@@ -1,6 +1,7 @@
-/** A manifest behind a URL, asked for again and again. */
-import { request as requestHttp } from "node:http";
-import { request as requestHttps } from "node:https";
+/** A pod manifest at a URL, fetched at an interval. */
+import { readAll } from "../../client/response.ts";
+import { externalTransport } from "../../client/transport/external-transport.ts";
+import { makeRequest } from "../../http/request.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { type ManifestText, manifestBytesMax } from "./manifest.ts";
 
@@ -27,11 +28,11 @@ export async function pollUrl(options: UrlSourceOptions): Promise<void> {
   }
 }
 
-/** Never rejects: what cannot be had says why. */
+/** Never rejects: a failure becomes the problem of the manifest. */
 export async function fetchManifest(
   options: Pick<UrlSourceOptions, "url" | "headers" | "clock" | "signal">,
 ): Promise<ManifestText> {
-  // Messages and uids must not hold what a URL may hold of passwords.
+  // Messages and uids must not contain the password of a URL.
   const name = removePassword(options.url);
   const limit = new AbortController();
   const timer = options.clock.timer(TIMEOUT_MS, () => limit.abort(new Error("no answer in 10 seconds")));
@@ -53,27 +54,21 @@ export function removePassword(text: string): string {
   return url.href;
 }
 
-function get({ url, headers }: Pick<UrlSourceOptions, "url" | "headers">, signal: AbortSignal): Promise<Buffer> {
-  const target = new URL(url);
-  const request = target.protocol === "https:" ? requestHttps : requestHttp;
-  const own = Object.fromEntries(Object.entries(headers).map(([name, values]) => [name, [...values]]));
-  return new Promise((resolve, reject) => {
-    const sent = request(target, { headers: own, agent: false, signal }, (response) => {
-      const pieces: Buffer[] = [];
-      let length = 0;
-      const { statusCode = 0 } = response;
-      if (statusCode !== 200) {
-        response.resume();
-        reject(new Error(`the server answered ${statusCode}`));
-        return;
-      }
-      response.on("error", reject).on("data", (piece: Buffer) => {
-        length += piece.length;
-        if (length > manifestBytesMax) sent.destroy(new Error(`larger than ${manifestBytesMax} bytes`));
-        else pieces.push(piece);
-      });
-      response.on("end", () => resolve(Buffer.concat(pieces)));
-    });
-    sent.on("error", reject).end();
-  });
+async function get({ url, headers }: Pick<UrlSourceOptions, "url" | "headers">, signal: AbortSignal): Promise<Buffer> {
+  const { origin, pathname, search, username, password } = new URL(url);
+  const rawHeaders = Object.entries(headers).flatMap(([name, values]) => values.flatMap((value) => [name, value]));
+  if (username !== "") rawHeaders.push("authorization", basicAuthorization(username, password));
+  await using transport = externalTransport({ server: origin });
+  const request = { ...makeRequest({ path: pathname, query: search.slice(1), signal }), rawHeaders };
+  const { status, body } = await transport(request);
+  if (status !== 200) throw new Error(`the server answered ${status}`);
+  const content = await readAll(body, manifestBytesMax + 1);
+  if (content.length > manifestBytesMax) throw new Error(`larger than ${manifestBytesMax} bytes`);
+  return content;
+}
+
+/** Of the user in a URL, whose parts are percent-encoded. */
+function basicAuthorization(username: string, password: string): string {
+  const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  return `Basic ${Buffer.from(pair).toString("base64")}`;
 }

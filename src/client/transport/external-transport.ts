@@ -24,7 +24,10 @@ export type ExternalTransport = Transport &
 
 const CONNECT_TIMEOUT_MS = 30_000;
 
-/** HTTP/2 where the server offers it, else HTTP/1.1. Request bodies are held in memory; redirects are not followed. */
+/**
+ * HTTP/2 where the server offers it, else HTTP/1.1. Request bodies are held in memory; redirects are not followed. The
+ * `rawHeaders` of a request are sent in place of its `headers`.
+ */
 export function externalTransport(options: ExternalTransportOptions): ExternalTransport {
   const url = new URL(options.server);
   let identity: TlsIdentity = options;
@@ -67,7 +70,10 @@ async function sendThrough(
       origin: url.origin,
       method: request.method as Dispatcher.HttpMethod,
       path: `${request.path}${request.query === "" ? "" : `?${request.query}`}`,
-      headers: { ...(userAgent === undefined ? {} : { "user-agent": userAgent }), ...request.headers },
+      headers: request.rawHeaders?.slice() ?? {
+        ...(userAgent === undefined ? {} : { "user-agent": userAgent }),
+        ...request.headers,
+      },
       body: chunks.length === 0 ? null : Buffer.concat(chunks),
       signal: request.signal,
     });

@@ -174,7 +174,7 @@ t.test("createToken() and joined() let two machines join with one command each",
   );
   const other = { ...invited, caHash: `sha256:${"0".repeat(64)}` };
   const told = { ...defaultAgentConfig("m3"), rootDir: file("m3") };
-  await t.rejects(joinCluster(told, other, stop.signal), { message: /none of its authorities has the hash/ });
+  await t.rejects(joinCluster(told, other, stop.signal), { message: /none of its CAs has the hash/ });
   for (const unknown of [
     "abcdef.0123456789abcdef",
     invited.token.replace(/.$/, (last) => (last === "0" ? "1" : "0")),
