@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ApiServerConfig } from "../apiserver/config/config.ts";
 import { defaultConfig } from "../apiserver/config/default-config.ts";
-import { testIssuer } from "../testing/auth/test-issuer.ts";
+import { startTestIssuer } from "../testing/auth/test-issuer.ts";
 import { CLIENT_AUTH, makeCertificate } from "../testing/http/test-certificates.ts";
 
 export interface BenchCredentials extends AsyncDisposable {
@@ -23,7 +23,7 @@ export async function benchCredentials(): Promise<BenchCredentials> {
     await writeFile(join(directory, name), text);
     return join(directory, name);
   };
-  const issuer = await testIssuer(() => Date.now());
+  const issuer = await startTestIssuer(() => Date.now());
   const ca = await makeCertificate({ subject: [{ CN: ["ca"] }], authority: {} });
   const client = (name: string, ...groups: readonly string[]) =>
     makeCertificate({

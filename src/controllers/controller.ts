@@ -1,11 +1,11 @@
 /** A control loop that may run inside the API server: it sees the cluster through a client like anybody else. */
 import type { Kind } from "../api/kind.ts";
-import type { LegacyIssued } from "../auth/service-account/claims.ts";
+import type { LegacyTokenClaims } from "../auth/service-account/claims.ts";
 import type { Client } from "../client/client.ts";
-import type { Clock } from "../std/time/clock.ts";
+import type { RandomSource } from "../std/crypto/random.ts";
 import type { Logger } from "../std/log/logger.ts";
 import type { QueueMetrics } from "../std/metrics/queue-metrics.ts";
-import type { RandomSource } from "../std/crypto/random.ts";
+import type { Clock } from "../std/time/clock.ts";
 import type { SigningAuthorities } from "./signing-authorities.ts";
 
 export interface ControllerDeps {
@@ -21,7 +21,7 @@ export interface ControllerDeps {
   /** Undefined where nobody's key signs certificates. */
   readonly signing?: SigningAuthorities | undefined;
   /** Signs a token without an end for a secret; undefined where somebody else signs tokens. */
-  readonly signLegacy?: ((claims: LegacyIssued) => Promise<string>) | undefined;
+  readonly signLegacy?: ((claims: LegacyTokenClaims) => Promise<string>) | undefined;
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly log: Logger;

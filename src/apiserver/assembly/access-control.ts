@@ -72,7 +72,7 @@ async function createAuthenticators(base: ServerBase): Promise<Authenticators> {
     random,
     log,
     observe: createAuthenticationObserver(metrics, clock),
-    used: createLegacyTokenUseRecorder(registries, log, stopping),
+    recordLastUsed: createLegacyTokenUseRecorder(registries, log, stopping),
     find: createBoundObjectFinder(registries, stopping),
   });
   return { ...opened, authenticate: measureAuthenticator(opened.authenticate, metrics, clock) };

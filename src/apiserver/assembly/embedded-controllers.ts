@@ -1,6 +1,6 @@
 /** Runs controllers in the process of the API server, for clusters without a controller manager. */
 import type { Kind } from "../../api/kind.ts";
-import type { LegacyIssued } from "../../auth/service-account/claims.ts";
+import type { LegacyTokenClaims } from "../../auth/service-account/claims.ts";
 import type { UserInfo } from "../../auth/user.ts";
 import { createClient } from "../../client/api-client.ts";
 import type { Client } from "../../client/client.ts";
@@ -22,7 +22,7 @@ export interface EmbeddedControllerDeps {
   /** Undefined when the cluster signs no certificates. */
   readonly signing: SigningAuthorities | undefined;
   /** Signs tokens without expiration; undefined with an external signer. */
-  readonly signLegacy: ((claims: LegacyIssued) => Promise<string>) | undefined;
+  readonly signLegacy: ((claims: LegacyTokenClaims) => Promise<string>) | undefined;
   /** The built-in kinds that are served. */
   readonly kinds: readonly Kind[];
   readonly queueMetrics: (name: string) => QueueMetrics;

@@ -14,8 +14,8 @@ import { createStaticTokens } from "../../auth/authn/token/static-tokens.ts";
 import { parseTokenFile } from "../../auth/authn/token/token-file.ts";
 import { asAuthenticated, unionAuthenticator } from "../../auth/authn/union.ts";
 import { type X509Authenticator, x509Authenticator } from "../../auth/authn/x509/x509.ts";
-import { type AccountTokenOptions, accountTokens, type FindBound } from "../../auth/service-account/authenticator.ts";
-import type { LegacyIssued } from "../../auth/service-account/claims.ts";
+import { type ServiceAccountTokenOptions, serviceAccountAuthenticator, type FindBound } from "../../auth/service-account/authenticator.ts";
+import type { LegacyTokenClaims } from "../../auth/service-account/claims.ts";
 import type { TokenIssuer } from "../../auth/service-account/issuer.ts";
 import type { VerificationKey } from "../../auth/service-account/keys.ts";
 import type { Authenticator, UserInfo } from "../../auth/user.ts";
@@ -61,10 +61,10 @@ export interface ServiceAccountTokens {
   /** The maximum validity of tokens; undefined: no maximum. */
   readonly maxSeconds: number | undefined;
   /** Signs a token without expiration, for a secret; undefined with an external signer. */
-  readonly signLegacy: ((claims: LegacyIssued) => Promise<string>) | undefined;
+  readonly signLegacy: ((claims: LegacyTokenClaims) => Promise<string>) | undefined;
 }
 
-export interface AuthenticatorsDeps extends Pick<AccountTokenOptions, "used"> {
+export interface AuthenticatorsDeps extends Pick<ServiceAccountTokenOptions, "used"> {
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly log: Logger;
@@ -100,7 +100,7 @@ export async function openAuthenticators(
       loadFile: follow,
     }),
   );
-  const { clock, random, observe, used, find } = deps;
+  const { clock, random, observe, recordLastUsed: used, find } = deps;
   const external = await openTokenAuthenticators(config, {
     clock,
     random,
@@ -113,8 +113,8 @@ export async function openAuthenticators(
     await find({ kind: "Secret", namespace, name });
   const tokens = unionTokens([
     staticTokens.authenticate,
-    accountTokens({
-      ...{ issuers, audiences, lookup, find, clock, used },
+    serviceAccountAuthenticator({
+      ...{ issuers, audiences, lookUpSecrets: lookup, find, clock, recordLastUsed: used },
       keys: keys.verificationKeys,
       keysVersion: keys.version,
       count: observe?.used,

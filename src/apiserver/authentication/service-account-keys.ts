@@ -1,10 +1,10 @@
 /** The keys that sign and verify service account tokens. */
-import { type LegacyIssued, legacyPayloadOf } from "../../auth/service-account/claims.ts";
+import { type LegacyTokenClaims, createLegacyPayload } from "../../auth/service-account/claims.ts";
 import type { SignerObserver } from "../../auth/service-account/external-signer.ts";
-import { type TokenIssuer, tokenIssuer } from "../../auth/service-account/issuer.ts";
+import { type TokenIssuer, createTokenIssuer } from "../../auth/service-account/issuer.ts";
 import { signJws } from "../../auth/service-account/jws.ts";
 import {
-  ownSigningKey,
+  loadOrCreateSigningKey,
   readSigningKey,
   readVerificationKeys,
   type SigningKey,
@@ -23,7 +23,7 @@ export interface ServiceAccountKeys extends Disposable {
   /** The keys in the JWKS. */
   publishedKeys(): Promise<readonly VerificationKey[]>;
   /** Signs tokens without expiration; undefined with an external signer. */
-  readonly signLegacy: ((claims: LegacyIssued) => Promise<string>) | undefined;
+  readonly signLegacy: ((claims: LegacyTokenClaims) => Promise<string>) | undefined;
   /** The maximum validity of tokens; undefined: no maximum. */
   readonly maxSeconds: number | undefined;
 }
@@ -63,9 +63,9 @@ async function externalSignerKeys(
       cause,
     });
   });
-  if (maxTokenMs > signer.maxSeconds * 1000) {
+  if (maxTokenMs > signer.maxTokenSeconds * 1000) {
     signer[Symbol.dispose]();
-    const maximum = `the external signer allows at most ${signer.maxSeconds} seconds`;
+    const maximum = `the external signer allows at most ${signer.maxTokenSeconds} seconds`;
     throw new Error(`Cannot use --service-account-max-token-expiration of ${maxTokenMs / 1000} seconds: ${maximum}`);
   }
   return { ...signer, signLegacy: undefined };
@@ -103,7 +103,7 @@ async function fileKeys(
   const signingKey = async (): Promise<SigningKey> => {
     if (configuredKey !== undefined) return configuredKey;
     // A failure is not cached: the next call may succeed.
-    generatedKey ??= ownSigningKey(ownKeyFile).catch((error: unknown) => {
+    generatedKey ??= loadOrCreateSigningKey(ownKeyFile).catch((error: unknown) => {
       generatedKey = undefined;
       throw error;
     });
@@ -114,11 +114,11 @@ async function fileKeys(
     return [first, ...[...fileKeysByPath.values()].flat().filter(({ keyId }) => keyId !== first.keyId)];
   };
   return {
-    issuer: tokenIssuer(issuerName, signingKey),
+    issuer: createTokenIssuer(issuerName, signingKey),
     verificationKeys: verifying,
     publishedKeys: verifying,
     version: () => version,
-    signLegacy: async (claims) => signJws(legacyPayloadOf(claims), await signingKey()),
+    signLegacy: async (claims) => signJws(createLegacyPayload(claims), await signingKey()),
     maxSeconds: undefined,
     [Symbol.dispose]() {},
   };

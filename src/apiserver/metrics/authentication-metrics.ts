@@ -69,7 +69,7 @@ function createSignerObserver(registry: MetricRegistry, clock: Clock): SignerObs
       if (method.endsWith("/Sign")) signed.with(code).inc();
       if (method.endsWith("/FetchKeys")) fetched.with(code).inc();
     },
-    keysOf(dataSeconds) {
+    keysFetched(dataSeconds) {
       fetchedAt.with().set(clock.now() / 1000);
       dataAt.with().set(dataSeconds);
     },

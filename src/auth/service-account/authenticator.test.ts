@@ -4,54 +4,54 @@ import t from "tap";
 import type { ApiObject } from "../../api/kind.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { BearerToken, type TokenUser } from "../authn/token/bearer-token.ts";
-import { accountTokens, type BoundReference } from "./authenticator.ts";
-import { type Issued, payloadOf } from "./claims.ts";
-import { tokenIssuer } from "./issuer.ts";
+import { serviceAccountAuthenticator, type BoundReference } from "./authenticator.ts";
+import { type TokenClaims, createPayload } from "./claims.ts";
+import { createTokenIssuer } from "./issuer.ts";
 import { type Algorithm, signJws } from "./jws.ts";
-import { jsonWebKey, ownSigningKey, readSigningKey, readVerificationKeys } from "./keys.ts";
+import { jsonWebKey, loadOrCreateSigningKey, readSigningKey, readVerificationKeys } from "./keys.ts";
 
 const ISSUER = "https://ids.example.com";
 const pem = (curve: string): string =>
   generateKeyPairSync("ec", { namedCurve: curve }).privateKey.export({ type: "pkcs8", format: "pem" }).toString();
 const key = readSigningKey("key", pem("prime256v1"));
-const issuer = tokenIssuer(ISSUER, async () => key);
+const issuer = createTokenIssuer(ISSUER, async () => key);
 
-interface World {
+interface TestContext {
   readonly clock: FakeClock;
   tokens(token: string, audiences: readonly string[]): Promise<TokenUser | undefined>;
-  /** What the audit log heard. */
-  readonly told: ReadonlyMap<string, string>;
-  readonly there: Map<string, NonNullable<ApiObject["metadata"]>>;
-  /** Claims of a token for `shop/till`, bound to a pod, with `changes`. */
-  claims(changes?: Partial<Issued>): Issued;
+  /** The audit annotations. */
+  readonly annotations: ReadonlyMap<string, string>;
+  readonly objects: Map<string, NonNullable<ApiObject["metadata"]>>;
+  /** Claims of a token for `shop/till` that is bound to a pod, with `changes`. */
+  claims(changes?: Partial<TokenClaims>): TokenClaims;
 }
 
-function world(): World {
+function createContext(): TestContext {
   const clock = new FakeClock();
-  const there = new Map([
+  const objects = new Map([
     ["ServiceAccount/shop/till", { uid: "1" }],
     ["Pod/shop/web", { uid: "2" }],
     ["Node//n1", { uid: "3" }],
     ["Secret/shop/s", { uid: "4" }],
   ]);
   const find = async ({ kind, namespace, name }: BoundReference): Promise<ApiObject | undefined> => {
-    const metadata = there.get(`${kind}/${namespace}/${name}`);
+    const metadata = objects.get(`${kind}/${namespace}/${name}`);
     return metadata === undefined ? undefined : { metadata };
   };
-  const authenticate = accountTokens({
+  const authenticate = serviceAccountAuthenticator({
     issuers: [ISSUER],
     audiences: [ISSUER],
     keys: async () => [key],
-    lookup: true,
+    lookUpSecrets: true,
     find,
     clock,
   });
-  const told = new Map<string, string>();
-  const listener = { annotate: (name: string, value: string) => void told.set(name, value) };
+  const annotations = new Map<string, string>();
+  const listener = { annotate: (name: string, value: string) => void annotations.set(name, value) };
   const tokens = async (token: string, asked: readonly string[]) =>
     await authenticate(new BearerToken(token, listener), asked);
   const now = Math.floor(clock.now() / 1000);
-  const claims = (changes: Partial<Issued> = {}): Issued => ({
+  const claims = (changes: Partial<TokenClaims> = {}): TokenClaims => ({
     issuer: ISSUER,
     id: "t1",
     audiences: [ISSUER],
@@ -62,11 +62,11 @@ function world(): World {
     pod: { name: "web", uid: "2" },
     ...changes,
   });
-  return { clock, tokens, there, claims, told };
+  return { clock, tokens, objects: there, claims, annotations: told };
 }
 
-t.test("accountTokens() knows the account and what the token is bound to", async (t) => {
-  const { tokens, claims } = world();
+t.test("accountTokens() returns the account and the objects that the token is bound to", async (t) => {
+  const { tokens, claims } = createContext();
   const token = await issuer.issue(claims({ node: { name: "n1", uid: "3" }, audiences: ["vault", ISSUER] }));
   t.same(await tokens(token, [ISSUER, "other"]), {
     user: {
@@ -83,20 +83,20 @@ t.test("accountTokens() knows the account and what the token is bound to", async
     },
     audiences: [ISSUER],
   });
-  t.equal((await tokens(token, [ISSUER]))?.user, (await tokens(token, ["vault"]))?.user, "one value for one token");
+  t.equal((await tokens(token, [ISSUER]))?.user, (await tokens(token, ["vault"]))?.user, "one value for each token");
   const refused = tokens(token, ["else"]);
   await t.rejects(refused, {
     message: `token audiences ["vault" "${ISSUER}"] is invalid for the target audiences ["else"]`,
   });
 });
 
-t.test("accountTokens() verifies anew what keys have verified that have gone since", async (t) => {
+t.test("accountTokens() verifies a token again after the keys changed", async (t) => {
   const other = readSigningKey("other", pem("prime256v1"));
   let keys = [key, other];
   let keysVersion = 1;
   let asked = 0;
-  const authenticate = accountTokens({
-    ...{ issuers: [ISSUER], audiences: [ISSUER], lookup: true, clock: new FakeClock(Date.now()) },
+  const authenticate = serviceAccountAuthenticator({
+    ...{ issuers: [ISSUER], audiences: [ISSUER], lookUpSecrets: true, clock: new FakeClock(Date.now()) },
     find: () => ({ metadata: { uid: "1" } }),
     keysVersion: () => keysVersion,
     keys: async () => {
@@ -110,10 +110,10 @@ t.test("accountTokens() verifies anew what keys have verified that have gone sin
   const ask = async () => await authenticate(new BearerToken(token), [ISSUER]);
   t.ok(await ask());
   t.ok(await ask());
-  t.equal(asked, 1, "known");
+  t.equal(asked, 1, "cached");
   keysVersion = 2;
   t.ok(await ask());
-  t.equal(asked, 2, "verified anew");
+  t.equal(asked, 2, "verified again");
   keys = [other];
   keysVersion = 3;
   await t.rejects(ask(), { message: "invalid signature" });
@@ -123,8 +123,8 @@ t.test("accountTokens() verifies anew what keys have verified that have gone sin
   t.ok(await ask());
 });
 
-t.test("accountTokens() refuses a token whose time is not now, give or take a minute", async (t) => {
-  const { clock, tokens, claims } = world();
+t.test("accountTokens() rejects expired and future tokens, with a minute of leeway", async (t) => {
+  const { clock, tokens, claims } = createContext();
   const token = await issuer.issue(claims());
   const ask = () => tokens(token, [ISSUER]);
   await clock.advance(3_659_000);
@@ -136,23 +136,23 @@ t.test("accountTokens() refuses a token whose time is not now, give or take a mi
   await t.rejects(tokens(early, [ISSUER]), { message: "service account token is not valid yet" });
 });
 
-t.test("accountTokens() refuses a token when what it is bound to is gone, or another", async (t) => {
-  const cases: readonly [string, Partial<Issued>][] = [
+t.test("accountTokens() rejects a token whose bound object was deleted or replaced", async (t) => {
+  const cases: readonly [string, Partial<TokenClaims>][] = [
     ["ServiceAccount/shop/till", {}],
     ["Pod/shop/web", {}],
     ["Secret/shop/s", { pod: undefined, secret: { name: "s", uid: "4" } }],
     ["Node//n1", { pod: undefined, node: { name: "n1", uid: "3" } }],
   ];
   for (const [name, changes] of cases) {
-    const { clock, tokens, there, claims } = world();
+    const { clock, tokens, objects: there, claims } = createContext();
     const token = await issuer.issue(claims(changes));
     const ask = () => tokens(token, [ISSUER]);
     t.ok(await ask(), name);
     const metadata = there.get(name);
     there.set(name, { ...metadata, deletionTimestamp: new Date(clock.now()).toISOString() });
-    t.ok(await ask(), `${name}: a minute's grace`);
+    t.ok(await ask(), `${name}: within the leeway`);
     await clock.advance(61_000);
-    await t.rejects(ask(), { name: "StatusError" }, `${name}: leaving`);
+    await t.rejects(ask(), { name: "StatusError" }, `${name}: being deleted`);
     there.set(name, { uid: "other" });
     await t.rejects(ask(), { message: /UID \(other\) does not match/ }, name);
     there.delete(name);
@@ -160,8 +160,8 @@ t.test("accountTokens() refuses a token when what it is bound to is gone, or ano
   }
 });
 
-t.test("accountTokens() tells the audit log who has not read a newer token", async (t) => {
-  const { clock, tokens, claims, told } = world();
+t.test("accountTokens() adds an audit annotation for stale tokens", async (t) => {
+  const { clock, tokens, claims, annotations: told } = createContext();
   const now = Math.floor(clock.now() / 1000);
   const token = await issuer.issue(claims({ warnAfter: now + 100 }));
   await clock.advance(100_000);
@@ -173,9 +173,9 @@ t.test("accountTokens() tells the audit log who has not read a newer token", asy
   t.same([...told], [["authentication.k8s.io/stale-token", stale]]);
 });
 
-t.test("accountTokens() takes no signature but that of its keys, by the algorithm of the key", async (t) => {
-  const { tokens, claims } = world();
-  const payload = payloadOf(claims());
+t.test("accountTokens() accepts only signatures of its keys with the algorithm of the key", async (t) => {
+  const { tokens, claims } = createContext();
+  const payload = createPayload(claims());
   const [head = "", body = "", tail = ""] = (await issuer.issue(claims())).split(".");
   const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
   const secret = key.publicKey.export({ type: "spki", format: "pem" });
@@ -206,9 +206,9 @@ t.test("accountTokens() takes no signature but that of its keys, by the algorith
   for (const [what, token] of strange) t.equal(await tokens(token, [ISSUER]), undefined, what);
 });
 
-t.test("accountTokens() refuses claims of another form", async (t) => {
-  const { tokens, claims } = world();
-  const payload = payloadOf(claims());
+t.test("accountTokens() rejects malformed claims", async (t) => {
+  const { tokens, claims } = createContext();
+  const payload = createPayload(claims());
   const own = payload["kubernetes.io"] as Readonly<Record<string, unknown>>;
   const bad: readonly Readonly<Record<string, unknown>>[] = [
     { ...payload, "kubernetes.io": undefined },
@@ -226,7 +226,7 @@ t.test("accountTokens() refuses claims of another form", async (t) => {
   await t.rejects(tokens(unnamed, [ISSUER]), /does not match claim/, "an account without a uid");
 });
 
-t.test("readVerificationKeys() reads whatever holds a key that can verify", async (t) => {
+t.test("readVerificationKeys() reads public keys, private keys and certificates", async (t) => {
   const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 });
   const texts: readonly (readonly [string, string, Algorithm])[] = [
     ["spki", rsa.publicKey.export({ type: "spki", format: "pem" }).toString(), "RS256"],
@@ -239,19 +239,19 @@ t.test("readVerificationKeys() reads whatever holds a key that can verify", asyn
   const other = generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString();
   for (const text of ["", "x", other, pem("secp256k1")]) {
     t.throws(() => readVerificationKeys("/keys/f", text), {
-      message: /^Cannot use \/keys\/f: it holds no RSA or ECDSA key/,
+      message: /^Cannot use \/keys\/f: it has no RSA or ECDSA key/,
     });
   }
   const [first] = readVerificationKeys("f", texts[0]?.[1] ?? "");
   t.match(first && jsonWebKey(first), { use: "sig", kty: "RSA", alg: "RS256", kid: /^[\w-]{43}$/, e: "AQAB" });
 });
 
-t.test("ownSigningKey() makes a key once, for its owner alone", async (t) => {
+t.test("ownSigningKey() generates a key once, with mode 0600", async (t) => {
   const path = `${t.testdir()}/state/sa.key`;
-  const made = await ownSigningKey(path);
+  const made = await loadOrCreateSigningKey(path);
   t.equal(statSync(path).mode & 0o777, 0o600);
   chmodSync(path, 0o644);
-  t.equal((await ownSigningKey(path)).keyId, made.keyId);
-  t.equal(statSync(path).mode & 0o777, 0o600, "closed again");
+  t.equal((await loadOrCreateSigningKey(path)).keyId, made.keyId);
+  t.equal(statSync(path).mode & 0o777, 0o600, "the mode is restored");
   t.equal(createPrivateKey(readFileSync(path)).asymmetricKeyType, "rsa");
 });

@@ -1,7 +1,7 @@
 /**
- * Tokens of service accounts: signed by a key we know, of an issuer we know, meant for whoever asks, not over, and
- * bound to what still exists. What a signature covers does not change, so it is verified once; the rest is asked every
- * time.
+ * Authenticates service account tokens: signed by a known key, of a known issuer, for the requested audience, not
+ * expired, and bound to objects that exist. The signature is verified once for each token; the rest is checked for each
+ * request.
  */
 import type { ServiceAccount } from "../../api/core/service-account/schema.ts";
 import type { ApiObject } from "../../api/kind.ts";
@@ -9,15 +9,15 @@ import { andThen, type MaybePromise } from "../../std/async/maybe-promise.ts";
 import { constantTimeEqual } from "../../std/crypto/constant-time-equal.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { InvalidCredentialsError } from "../authn/invalid-credentials-error.ts";
-import type { BearerToken, TokenUser, TokenAuthenticator } from "../authn/token/bearer-token.ts";
+import type { BearerToken, TokenAuthenticator, TokenUser } from "../authn/token/bearer-token.ts";
 import type { UserInfo } from "../user.ts";
 import {
-  accountUser,
+  serviceAccountUsername,
   type BoundClaims,
   LEGACY_ISSUER,
   type LegacyClaims,
   type Reference,
-  readClaims,
+  parseClaims,
 } from "./claims.ts";
 import { ACCOUNT_ALGORITHMS, isSignedBy, type Jws, parseJws } from "./jws.ts";
 import type { VerificationKey } from "./keys.ts";
@@ -28,61 +28,61 @@ export interface BoundReference extends Reference {
   readonly namespace: string;
 }
 
-/** The stored object; one that has the uid, if any has. */
+/** Returns the stored object; the one with the uid if there are several. */
 export type FindBound = (reference: BoundReference) => MaybePromise<ApiObject | undefined>;
 
-export interface AccountTokenOptions {
+export interface ServiceAccountTokenOptions {
   readonly issuers: readonly string[];
-  /** For whom tokens are that name nobody, and who asks when nobody is named. */
+  /** The default audiences, of tokens without audience and of requests without one. */
   readonly audiences: readonly string[];
   /** Asked when the first token comes; told what key a token names, where that may bring another one to light. */
-  readonly keys: (named?: string) => Promise<readonly VerificationKey[]>;
-  /** Another number whenever keys have come or gone; a key that has gone has verified nothing. */
+  readonly keys: (keyId?: string) => Promise<readonly VerificationKey[]>;
+  /** Changes when keys are added or removed; cached results of an older version are discarded. */
   readonly keysVersion?: (() => number) | undefined;
-  /** Whether tokens that lie in secrets must be there still. */
-  readonly lookup: boolean;
+  /** Whether the secret of a legacy token must exist (`--service-account-lookup`). */
+  readonly lookUpSecrets: boolean;
   readonly find: FindBound;
   readonly clock: Clock;
   readonly count?: ((use: TokenUse) => void) | undefined;
-  /** Told of secrets whose tokens are used and do not say yet that they were today. Returns at once. */
-  readonly used?: ((secret: ApiObject, day: string) => void) | undefined;
+  /** Called when the token of a secret is used whose last-used label is older than today. Returns at once. */
+  readonly recordLastUsed?: ((secret: ApiObject, day: string) => void) | undefined;
 }
 
-/** What good and bad uses of tokens are counted as. */
+/** Kubernetes' metrics count these uses. */
 export type TokenUse = "valid" | "stale" | "legacy" | "auto-legacy" | "invalid-auto-legacy" | "manual-legacy";
 
-interface Verified {
+interface VerifiedToken {
   readonly claims: BoundClaims | LegacyClaims;
   readonly user: UserInfo;
-  /** Of the keys that have verified it. */
+  /** The version of the keys that verified the token. */
   readonly keysVersion: number;
-  /** What must still be there. */
+  /** Objects that must still exist. */
   readonly bound: readonly BoundReference[];
-  /** What was asked last, mostly the same list, and the answer while nothing else is wrong. */
-  asked?: readonly string[];
-  identified?: TokenUser;
+  /** The audiences of the last request, usually the same, and the result if the other checks pass. */
+  lastAudiences?: readonly string[];
+  lastResult?: TokenUser;
 }
 
-/** Tokens whose signatures are remembered; the oldest are forgotten first. */
+/** Bounds the cached tokens; the least recently added is evicted. */
 const VERIFIED_MAX = 4096;
-/** Clocks differ. */
+/** Clock skew. */
 const LEEWAY_SECONDS = 60;
-const EXTRA = "authentication.kubernetes.io/";
-/** Of what the audit log is told. */
-const AUDIT = "authentication.k8s.io/";
+const EXTRA_PREFIX = "authentication.kubernetes.io/";
+/** Prefix of audit annotations. */
+const AUDIT_PREFIX = "authentication.k8s.io/";
 
-export function accountTokens(options: AccountTokenOptions): TokenAuthenticator {
+export function serviceAccountAuthenticator(options: ServiceAccountTokenOptions): TokenAuthenticator {
   const { keysVersion = () => 0 } = options;
-  const verified = new Map<string, Verified>();
-  /** Tokens of others: that they are follows from their text. */
-  const strangers = new Set<string>();
-  const meet = async (token: BearerToken, asked: readonly string[]): Promise<TokenUser | undefined> => {
+  const verified = new Map<string, VerifiedToken>();
+  /** Tokens of external issuers: their text alone decides that. */
+  const externalTokens = new Set<string>();
+  const verifyAndCheck = async (token: BearerToken, asked: readonly string[]): Promise<TokenUser | undefined> => {
     const version = keysVersion();
     verified.delete(token.digest);
-    const known = await verify(token, version, options);
+    const known = await verifyToken(token, version, options);
     if (known === undefined) {
-      if (strangers.size >= VERIFIED_MAX) strangers.clear();
-      strangers.add(token.digest);
+      if (externalTokens.size >= VERIFIED_MAX) externalTokens.clear();
+      externalTokens.add(token.digest);
       return undefined;
     }
     for (const oldest of verified.keys()) {
@@ -90,110 +90,113 @@ export function accountTokens(options: AccountTokenOptions): TokenAuthenticator 
       verified.delete(oldest);
     }
     verified.set(token.digest, known);
-    return await judge(known, token, asked, options);
+    return await checkToken(known, token, asked, options);
   };
   return (token, asked) => {
     const known = verified.get(token.digest);
-    if (known !== undefined && known.keysVersion === keysVersion()) return judge(known, token, asked, options);
-    return strangers.has(token.digest) ? undefined : meet(token, asked);
+    if (known !== undefined && known.keysVersion === keysVersion()) return checkToken(known, token, asked, options);
+    return externalTokens.has(token.digest) ? undefined : verifyAndCheck(token, asked);
   };
 }
 
-/** What has to be asked every time. */
-function judge(
-  known: Verified,
+/** The checks for each request. */
+function checkToken(
+  cached: VerifiedToken,
   token: BearerToken,
   asked: readonly string[],
-  options: AccountTokenOptions,
+  options: ServiceAccountTokenOptions,
 ): MaybePromise<TokenUser> {
-  const { claims, user, bound } = known;
+  const { claims, user, bound } = cached;
   const { clock, count } = options;
   if (claims.audiences.length === 0) {
-    token.annotate(`${AUDIT}legacy-token`, user.name);
+    token.annotate(`${AUDIT_PREFIX}legacy-token`, user.name);
     count?.("legacy");
   }
-  if (known.asked !== asked || known.identified === undefined) {
-    const meantFor = claims.audiences.length === 0 ? options.audiences : claims.audiences;
-    const audiences = meantFor.filter((audience) => asked.includes(audience));
+  if (cached.lastAudiences !== asked || cached.lastResult === undefined) {
+    const tokenAudiences = claims.audiences.length === 0 ? options.audiences : claims.audiences;
+    const audiences = tokenAudiences.filter((audience) => asked.includes(audience));
     if (audiences.length === 0) {
-      throw new InvalidCredentialsError(`token audiences ${quoted(meantFor)} is invalid for the target audiences ${quoted(asked)}`);
+      throw new InvalidCredentialsError(
+        `token audiences ${formatGoStrings(tokenAudiences)} is invalid for the target audiences ${formatGoStrings(asked)}`,
+      );
     }
-    known.asked = asked;
-    known.identified = { user, audiences };
+    cached.lastAudiences = asked;
+    cached.lastResult = { user, audiences };
   }
-  const { identified } = known;
+  const { lastResult: identified } = cached;
   const now = clock.now() / 1000;
   checkTimes(claims, now);
-  if (claims.form === "legacy") {
-    return options.lookup ? checkLegacy(claims, token, options, now).then(() => identified) : identified;
+  if (claims.type === "legacy") {
+    return options.lookUpSecrets ? checkLegacyToken(claims, token, options, now).then(() => identified) : identified;
   }
   return andThen(checkBound(bound, 0, options.find, now), () => {
-    noteAge(claims, user, token, now, count);
+    observeStaleness(claims, user, token, now, count);
     return identified;
   });
 }
 
-/** Who has been given newer tokens since, and reads none of them, is found in the audit log. */
-function noteAge(
+/** Audits and counts tokens that should have been refreshed. */
+function observeStaleness(
   { warnAfter }: BoundClaims,
   { name }: UserInfo,
   token: BearerToken,
   now: number,
-  count: AccountTokenOptions["count"],
+  count: ServiceAccountTokenOptions["count"],
 ): void {
   if (warnAfter === undefined || warnAfter === 0) return;
   const isStale = now > warnAfter;
   count?.(isStale ? "stale" : "valid");
   if (!isStale) return;
   const late = Math.floor(now) - warnAfter;
-  token.annotate(`${AUDIT}stale-token`, `subject: ${name}, seconds after warning threshold: ${late}`);
+  token.annotate(`${AUDIT_PREFIX}stale-token`, `subject: ${name}, seconds after warning threshold: ${late}`);
 }
 
-/** Undefined for what no issuer of ours can have made. */
-async function verify(
+/** Undefined for tokens of other issuers. */
+async function verifyToken(
   { text }: BearerToken,
   keysVersion: number,
-  { issuers, keys }: AccountTokenOptions,
-): Promise<Verified | undefined> {
+  { issuers, keys }: ServiceAccountTokenOptions,
+): Promise<VerifiedToken | undefined> {
   const jws = parseJws(text, ACCOUNT_ALGORITHMS);
   const { iss } = jws?.payload ?? {};
   if (jws === undefined || typeof iss !== "string") return undefined;
   if (iss !== LEGACY_ISSUER && !issuers.includes(iss)) return undefined;
-  if (!isSigned(jws, await keys(jws.keyId))) throw new InvalidCredentialsError("invalid signature");
-  const claims = readClaims(jws.payload);
-  if (claims === undefined) throw new InvalidCredentialsError("the claims of the token have another form");
-  return { claims, user: userOf(claims), keysVersion, bound: boundTo(claims) };
+  if (!hasValidSignature(jws, await keys(jws.keyId))) throw new InvalidCredentialsError("invalid signature");
+  const claims = parseClaims(jws.payload);
+  if (claims === undefined) throw new InvalidCredentialsError("the claims of the token are malformed");
+  return { claims, user: userFromClaims(claims), keysVersion, bound: boundReferences(claims) };
 }
 
-function isSigned(jws: Jws, candidates: readonly VerificationKey[]): boolean {
-  // A key identifier is a hint: other issuers name keys in other ways.
+function hasValidSignature(jws: Jws, candidates: readonly VerificationKey[]): boolean {
+  // The key ID is a hint: other issuers name keys differently.
   const named = candidates.filter(({ keyId }) => keyId === jws.keyId);
   return (named.length > 0 ? named : candidates).some(({ publicKey }) => isSignedBy(jws, publicKey));
 }
 
-function checkTimes({ times: { notBefore, issuedAt, expires } }: Verified["claims"], now: number): void {
+function checkTimes({ times: { notBefore, issuedAt, expires } }: VerifiedToken["claims"], now: number): void {
   if (notBefore !== undefined && now + LEEWAY_SECONDS < notBefore) {
     throw new InvalidCredentialsError("service account token is not valid yet");
   }
-  if (expires !== undefined && now - LEEWAY_SECONDS > expires) throw new InvalidCredentialsError("service account token has expired");
+  if (expires !== undefined && now - LEEWAY_SECONDS > expires)
+    throw new InvalidCredentialsError("service account token has expired");
   if (issuedAt !== undefined && now + LEEWAY_SECONDS < issuedAt) {
     throw new InvalidCredentialsError("service account token is issued in the future");
   }
 }
 
-function boundTo(claims: Verified["claims"]): readonly BoundReference[] {
-  if (claims.form === "legacy") return [];
+function boundReferences(claims: VerifiedToken["claims"]): readonly BoundReference[] {
+  if (claims.type === "legacy") return [];
   const { namespace, account, pod, node, secret } = claims;
   return [
     { kind: "ServiceAccount", namespace, ...account },
     ...(secret === undefined ? [] : [{ kind: "Secret", namespace, ...secret } as const]),
     ...(pod === undefined ? [] : [{ kind: "Pod", namespace, ...pod } as const]),
-    // Of a pod's token, the node only tells where the pod is.
+    // The node of a pod's token is only informational.
     ...(node === undefined || pod !== undefined ? [] : [{ kind: "Node", namespace: "", ...node } as const]),
   ];
 }
 
-/** Those from `first` on, without a promise as long as caches know them. */
+/** Checks the references from index `first` on, without a promise while caches have the objects. */
 function checkBound(bound: readonly BoundReference[], first: number, find: FindBound, now: number): MaybePromise<void> {
   for (let i = first; i < bound.length; i++) {
     const reference = bound[i]!;
@@ -211,27 +214,28 @@ function checkBound(bound: readonly BoundReference[], first: number, find: FindB
 function checkPresent(found: ApiObject | undefined, { kind, uid }: BoundReference, now: number): void {
   const { metadata } = found ?? {};
   if (metadata === undefined) throw new InvalidCredentialsError("service account token has been invalidated");
-  if (metadata.uid !== uid) throw new InvalidCredentialsError(`${kind} UID (${metadata.uid}) does not match claim (${uid})`);
+  if (metadata.uid !== uid)
+    throw new InvalidCredentialsError(`${kind} UID (${metadata.uid}) does not match claim (${uid})`);
   const { deletionTimestamp } = metadata;
   if (deletionTimestamp !== undefined && Date.parse(deletionTimestamp) / 1000 < now - LEEWAY_SECONDS) {
     throw new InvalidCredentialsError("service account token has been invalidated");
   }
 }
 
-type Holder = ApiObject & { readonly data?: Readonly<Record<string, string>> | undefined };
+type TokenSecret = ApiObject & { readonly data?: Readonly<Record<string, string>> | undefined };
 
-async function checkLegacy(
+async function checkLegacyToken(
   { namespace, account, secret }: LegacyClaims,
   token: BearerToken,
-  { find, count, used }: AccountTokenOptions,
+  { find, count, recordLastUsed: used }: ServiceAccountTokenOptions,
   now: number,
 ): Promise<void> {
-  const holder = (await find({ kind: "Secret", namespace, ...secret })) as Holder | undefined;
-  if (holder?.metadata === undefined || holder.metadata.deletionTimestamp !== undefined) {
+  const secretObject = (await find({ kind: "Secret", namespace, ...secret })) as TokenSecret | undefined;
+  if (secretObject?.metadata === undefined || secretObject.metadata.deletionTimestamp !== undefined) {
     throw new InvalidCredentialsError("service account token has been invalidated");
   }
-  const kept = Buffer.from(holder.data?.token ?? "", "base64");
-  if (!constantTimeEqual(kept, token.text)) {
+  const storedToken = Buffer.from(secretObject.data?.token ?? "", "base64");
+  if (!constantTimeEqual(storedToken, token.text)) {
     throw new InvalidCredentialsError("service account token does not match server's copy");
   }
   const owner: ServiceAccount | undefined = await find({ kind: "ServiceAccount", namespace, ...account });
@@ -239,14 +243,16 @@ async function checkLegacy(
     throw new InvalidCredentialsError(`service account ${namespace}/${account.name} has been deleted`);
   }
   if (owner.metadata.uid !== account.uid) {
-    throw new InvalidCredentialsError(`service account UID (${owner.metadata.uid}) does not match claim (${account.uid})`);
+    throw new InvalidCredentialsError(
+      `service account UID (${owner.metadata.uid}) does not match claim (${account.uid})`,
+    );
   }
-  const { labels } = holder.metadata;
+  const { labels } = secretObject.metadata;
   const today = dayOf(now * 1000);
-  // Another server may be ahead of this one.
-  if (![today, dayOf(now * 1000 + DAY_MS)].includes(labels?.[LAST_USED_LABEL] ?? "")) used?.(holder, today);
+  // Another server's clock may be ahead.
+  if (![today, dayOf(now * 1000 + DAY_MS)].includes(labels?.[LAST_USED_LABEL] ?? "")) used?.(secretObject, today);
   if ((labels?.[INVALID_SINCE_LABEL] ?? "") !== "") {
-    token.annotate(`${AUDIT}legacy-token-invalidated`, `${secret.name}/${namespace}`);
+    token.annotate(`${AUDIT_PREFIX}legacy-token-invalidated`, `${secret.name}/${namespace}`);
     count?.("invalid-auto-legacy");
     throw new InvalidCredentialsError(
       `the token in secret ${namespace}/${secret.name} for service account ${namespace}/${account.name} has been ` +
@@ -256,24 +262,24 @@ async function checkLegacy(
   }
   const isAutomatic = (owner.secrets ?? []).some(({ name }) => name === secret.name);
   count?.(isAutomatic ? "auto-legacy" : "manual-legacy");
-  token.annotate(`${AUDIT}legacy-token-${isAutomatic ? "autogenerated" : "manual"}-secret`, secret.name);
+  token.annotate(`${AUDIT_PREFIX}legacy-token-${isAutomatic ? "autogenerated" : "manual"}-secret`, secret.name);
   if (isAutomatic) {
     const instead = "Use tokens from the TokenRequest API or manually created secret-based tokens";
     token.warn(`${instead} instead of auto-generated secret-based tokens.`);
   }
 }
 
-function userOf(claims: Verified["claims"]): UserInfo {
+function userFromClaims(claims: VerifiedToken["claims"]): UserInfo {
   const { namespace, account } = claims;
   return {
-    name: accountUser(namespace, account.name),
+    name: serviceAccountUsername(namespace, account.name),
     uid: account.uid ?? "",
     groups: ["system:serviceaccounts", `system:serviceaccounts:${namespace}`],
-    extra: claims.form === "bound" ? extraOf(claims) : {},
+    extra: claims.type === "bound" ? extraFromClaims(claims) : {},
   };
 }
 
-function extraOf({ id, pod, node }: BoundClaims): Readonly<Record<string, readonly string[]>> {
+function extraFromClaims({ id, pod, node }: BoundClaims): Readonly<Record<string, readonly string[]>> {
   const members = [
     ["credential-id", id === "" ? "" : `JTI=${id}`],
     ["node-name", node?.name],
@@ -281,10 +287,10 @@ function extraOf({ id, pod, node }: BoundClaims): Readonly<Record<string, readon
     ["pod-name", pod?.name],
     ["pod-uid", pod?.uid],
   ] as const;
-  return Object.fromEntries(members.filter(([, value]) => value).map(([name, value]) => [EXTRA + name, [value ?? ""]]));
+  return Object.fromEntries(members.filter(([, value]) => value).map(([name, value]) => [EXTRA_PREFIX + name, [value ?? ""]]));
 }
 
-/** As Go prints a list of strings. */
-function quoted(texts: readonly string[]): string {
+/** Formats a list as Go does. */
+function formatGoStrings(texts: readonly string[]): string {
   return `[${texts.map((text) => JSON.stringify(text)).join(" ")}]`;
 }

@@ -1,4 +1,4 @@
-/** Somebody else who keeps the keys of service accounts' tokens: asked over gRPC on a local socket (`externaljwt`). */
+/** The external signer of service account tokens: gRPC on a local socket (`externaljwt`). */
 import { createPublicKey } from "node:crypto";
 import * as grpc from "@grpc/grpc-js";
 import { binary, boolean, int32, int64, list, message, optional, string } from "../../schema/define.ts";
@@ -6,7 +6,7 @@ import { decodeProtobuf } from "../../schema/protobuf/decode.ts";
 import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
 import type { Infer, ObjectSchema } from "../../schema/schema.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import { payloadOf } from "./claims.ts";
+import { createPayload } from "./claims.ts";
 import type { TokenIssuer } from "./issuer.ts";
 import { ACCOUNT_ALGORITHMS, algorithmOf } from "./jws.ts";
 import type { VerificationKey } from "./keys.ts";
@@ -41,40 +41,42 @@ const methods = {
     response: message("v1alpha1.MetadataResponse", { maxTokenExpirationSeconds: optional(1, int64) }),
   },
 } as const satisfies Readonly<Record<string, { readonly request: ObjectSchema; readonly response: ObjectSchema }>>;
-/** For those who play the signer in tests. */
+/** Exported for the fake signer of the tests. */
 export const signerMethods = methods;
 export const SIGNER_SERVICE = "/v1alpha1.ExternalJWTSigner/";
 
 export interface ExternalSigner extends Disposable {
   readonly issuer: TokenIssuer;
-  /** Tokens last no longer. */
-  readonly maxSeconds: number;
-  /** All keys that tokens may be signed with. `named` is looked for anew where it is not known. */
-  verificationKeys(named?: string): Promise<readonly VerificationKey[]>;
-  /** Another number whenever keys have come or gone. Looks for them, unheard, when it is time to. */
+  /** The maximum lifetime of tokens. */
+  readonly maxTokenSeconds: number;
+  /** All keys that may sign tokens. An unknown `keyId` causes a refresh. */
+  verificationKeys(keyId?: string): Promise<readonly VerificationKey[]>;
+  /** Changes when keys are added or removed. Starts a refresh in the background when one is due. */
   version(): number;
-  /** Those that others are told of. */
+  /** The keys for discovery. */
   publishedKeys(): Promise<readonly VerificationKey[]>;
 }
 
-/** Hears of what is measured. */
+/** Metrics of the external signer. */
 export interface SignerObserver {
-  /** It was asked: the method's whole name, what came of it in gRPC's words (`OK`, `Unavailable`), how long it took. */
+  /** A call ended: the method's full name, the gRPC status (`OK`, `Unavailable`) and the duration. */
   called(method: string, code: string, milliseconds: number): void;
-  /** It told its keys, and since when they are as they are, in seconds since 1970. */
-  keysOf(dataSeconds: number): void;
+  /** Keys were fetched; `dataSeconds` is the time of their last change, in seconds since 1970. */
+  keysFetched(dataSeconds: number): void;
 }
 
 type Methods = typeof methods;
 type Call = <M extends keyof Methods>(name: M, request: object) => Promise<Infer<Methods[M]["response"]>>;
 
 const CALL_TIMEOUT_MS = 10_000;
-/** Tokens can name keys there are not: the signer is not asked more often for that. */
-const LOOK_AGAIN_MS = 1_000;
-const SECONDS_MIN = 600;
+/** Minimum interval of refreshes for unknown key IDs. */
+const REFRESH_INTERVAL_MIN_MS = 1_000;
+const MAX_TOKEN_SECONDS_MIN = 600;
 const KEY_ID_MAX = 1024;
 
-/** Asks how long its tokens may last. Throws, naming the socket, when it cannot be asked or makes no sense. */
+/**
+ * Reads the metadata. Throws an error that names the socket, if the signer is unavailable or its metadata is invalid.
+ */
 export async function openExternalSigner(
   socket: string,
   issuer: string,
@@ -82,19 +84,19 @@ export async function openExternalSigner(
   observe?: SignerObserver,
 ): Promise<ExternalSigner> {
   const client = new grpc.Client(`unix:${socket}`, grpc.credentials.createInsecure());
-  const call = caller(client, clock, observe);
+  const call = createCaller(client, clock, observe);
   try {
     const { maxTokenExpirationSeconds: maxSeconds = 0 } = await call("Metadata", {});
-    if (maxSeconds < SECONDS_MIN) {
-      throw new Error(`it lets tokens last for ${maxSeconds} seconds: at least ${SECONDS_MIN} are needed`);
+    if (maxSeconds < MAX_TOKEN_SECONDS_MIN) {
+      throw new Error(`its maximum token expiration is ${maxSeconds} seconds: it must be at least ${MAX_TOKEN_SECONDS_MIN}`);
     }
     const keys = new SignerKeys(call, clock, observe);
     await keys.refresh();
     return {
-      maxSeconds,
+      maxTokenSeconds: maxSeconds,
       issuer: {
         async issue(claims) {
-          const payload = Buffer.from(JSON.stringify(payloadOf({ ...claims, issuer }))).toString("base64url");
+          const payload = Buffer.from(JSON.stringify(createPayload({ ...claims, issuer }))).toString("base64url");
           const { header = "", signature = "" } = await call("Sign", { claims: payload });
           await checkHeader(header, keys);
           return `${header}.${payload}.${signature}`;
@@ -111,22 +113,22 @@ export async function openExternalSigner(
   }
 }
 
-function caller(client: grpc.Client, clock: Clock, observe: SignerObserver | undefined): Call {
+function createCaller(client: grpc.Client, clock: Clock, observe: SignerObserver | undefined): Call {
   return (name, request) =>
     new Promise((resolve, reject) => {
       const method = methods[name];
       const path = `${SIGNER_SERVICE}${name}`;
-      const began = clock.monotonic();
-      // On our own clock: gRPC's deadlines are times of the day, which the host may change.
-      const timer = clock.timer(CALL_TIMEOUT_MS, () => asked.cancel());
-      const asked = client.makeUnaryRequest(
+      const start = clock.monotonic();
+      // A monotonic timer: gRPC deadlines use the wall clock, which may be set.
+      const timer = clock.timer(CALL_TIMEOUT_MS, () => pending.cancel());
+      const pending = client.makeUnaryRequest(
         path,
         (value: unknown) => Buffer.from(encodeProtobuf(method.request, value)),
         (bytes: Buffer) => decodeProtobuf(method.response as ObjectSchema, bytes) as never,
         request,
         (error, response) => {
           timer.cancel();
-          observe?.called(path, codeName(error?.code ?? grpc.status.OK), clock.monotonic() - began);
+          observe?.called(path, codeName(error?.code ?? grpc.status.OK), clock.monotonic() - start);
           if (error === null) resolve(response as never);
           else reject(error);
         },
@@ -134,13 +136,13 @@ function caller(client: grpc.Client, clock: Clock, observe: SignerObserver | und
     });
 }
 
-function isSame(some: readonly VerificationKey[], others: readonly VerificationKey[]): boolean {
+function isSameKeys(some: readonly VerificationKey[], others: readonly VerificationKey[]): boolean {
   const isKey = (one: VerificationKey, other: VerificationKey | undefined): boolean =>
     one.keyId === other?.keyId && one.publicKey.equals(other.publicKey);
   return some.length === others.length && some.every((one, place) => isKey(one, others[place]));
 }
 
-/** As Go's libraries spell codes: `OK`, `DeadlineExceeded`, and with one l `Canceled`. */
+/** The code as Go's gRPC library prints it: `OK`, `DeadlineExceeded`, `Canceled`. */
 function codeName(code: grpc.status): string {
   if (code === grpc.status.OK) return "OK";
   if (code === grpc.status.CANCELLED) return "Canceled";
@@ -153,11 +155,11 @@ class SignerKeys {
   readonly #clock: Clock;
   readonly #observe: SignerObserver | undefined;
   #keys: readonly VerificationKey[] = [];
-  #hidden: ReadonlySet<string> = new Set();
+  #unpublished: ReadonlySet<string> = new Set();
   #version = 0;
-  /** On the monotonic clock. */
+  /** Monotonic time of the last fetch. */
   #fetched = Number.NEGATIVE_INFINITY;
-  #goodForMs = 0;
+  #refreshAfterMs = 0;
   #fetching: Promise<void> | undefined;
 
   constructor(call: Call, clock: Clock, observe: SignerObserver | undefined) {
@@ -166,28 +168,28 @@ class SignerKeys {
     this.#observe = observe;
   }
 
-  async all(named?: string): Promise<readonly VerificationKey[]> {
+  async all(keyId?: string): Promise<readonly VerificationKey[]> {
     const age = this.#clock.monotonic() - this.#fetched;
-    const isStrange = named !== undefined && !this.#keys.some(({ keyId }) => keyId === named);
-    // Keys known before are still good when the signer is away.
-    if (age >= this.#goodForMs || (isStrange && age >= LOOK_AGAIN_MS)) await this.refresh().catch(() => {});
-    // It may be among those that are just being told.
-    else if (isStrange) await this.#fetching?.catch(() => {});
+    const isUnknown = keyId !== undefined && !this.#keys.some(({ keyId }) => keyId === keyId);
+    // The previous keys stay valid while the signer is unavailable.
+    if (age >= this.#refreshAfterMs || (isUnknown && age >= REFRESH_INTERVAL_MIN_MS)) await this.refresh().catch(() => {});
+    // The fetch in flight may include the key.
+    else if (isUnknown) await this.#fetching?.catch(() => {});
     return this.#keys;
   }
 
   async published(): Promise<readonly VerificationKey[]> {
-    return (await this.all()).filter(({ keyId }) => !this.isHidden(keyId));
+    return (await this.all()).filter(({ keyId }) => !this.isUnpublished(keyId));
   }
 
   version(): number {
     const age = this.#clock.monotonic() - this.#fetched;
-    if (age >= this.#goodForMs) void this.refresh().catch(() => {});
+    if (age >= this.#refreshAfterMs) void this.refresh().catch(() => {});
     return this.#version;
   }
 
-  isHidden(keyId: string): boolean {
-    return this.#hidden.has(keyId);
+  isUnpublished(keyId: string): boolean {
+    return this.#unpublished.has(keyId);
   }
 
   async refresh(): Promise<void> {
@@ -200,43 +202,43 @@ class SignerKeys {
   async #fetch(): Promise<void> {
     this.#fetched = this.#clock.monotonic();
     const { keys = [], refreshHintSeconds = 0, dataTimestamp = {} } = await this.#call("FetchKeys", {});
-    if (refreshHintSeconds <= 0) throw new Error("it does not say when to ask for its keys again");
+    if (refreshHintSeconds <= 0) throw new Error("its response has no refreshHintSeconds");
     if (keys.length === 0) throw new Error("it has no keys");
-    const found = keys.map(({ keyId = "", key = new Uint8Array() }) => keyOf(keyId, key));
-    if (!isSame(found, this.#keys)) this.#version++;
+    const found = keys.map(({ keyId = "", key = new Uint8Array() }) => parseKey(keyId, key));
+    if (!isSameKeys(found, this.#keys)) this.#version++;
     this.#keys = found;
-    this.#hidden = new Set(
+    this.#unpublished = new Set(
       keys.filter((each) => each.excludeFromOidcDiscovery === true).map(({ keyId = "" }) => keyId),
     );
-    this.#goodForMs = refreshHintSeconds * 1000;
-    this.#observe?.keysOf(dataTimestamp.seconds ?? 0);
+    this.#refreshAfterMs = refreshHintSeconds * 1000;
+    this.#observe?.keysFetched(dataTimestamp.seconds ?? 0);
   }
 }
 
-function keyOf(keyId: string, der: Uint8Array): VerificationKey {
-  if (keyId === "" || keyId.length > KEY_ID_MAX) throw new Error("a key has no identifier, or too long a one");
+function parseKey(keyId: string, der: Uint8Array): VerificationKey {
+  if (keyId === "" || keyId.length > KEY_ID_MAX) throw new Error("a key has no identifier, or one that is too long");
   const publicKey = createPublicKey({ key: Buffer.from(der), format: "der", type: "spki" });
   const algorithm = algorithmOf(publicKey);
-  if (algorithm === undefined) throw new Error(`the key ${JSON.stringify(keyId)} is of a sort that signs no tokens`);
+  if (algorithm === undefined) throw new Error(`the key ${JSON.stringify(keyId)} has an unsupported type`);
   return { keyId, algorithm, publicKey };
 }
 
-/** Throws for what our own verifier, or that of others, would not believe. */
+/** Throws for headers that verifiers would not accept. */
 async function checkHeader(header: string, keys: SignerKeys): Promise<void> {
   let members: Readonly<Record<string, unknown>>;
   try {
     members = JSON.parse(Buffer.from(header, "base64url").toString()) as typeof members;
   } catch (cause) {
-    throw new Error("The external signer's header is no JSON", { cause });
+    throw new Error("The external signer's header is not JSON", { cause });
   }
   const { alg, kid, typ, ...more } = members;
-  const wrong = (what: string): never => {
+  const reject = (what: string): never => {
     throw new Error(`The external signer's header ${what}`);
   };
-  if (Object.keys(more).length > 0) wrong(`has members that nobody knows: ${Object.keys(more).join(", ")}`);
-  if (typ !== "JWT") wrong("is not of type JWT");
-  if (!ACCOUNT_ALGORITHMS.some((each) => each === alg)) wrong(`names the algorithm ${JSON.stringify(alg)}`);
-  if (typeof kid !== "string" || kid === "" || kid.length > KEY_ID_MAX) return wrong("names no key");
+  if (Object.keys(more).length > 0) reject(`has unknown members: ${Object.keys(more).join(", ")}`);
+  if (typ !== "JWT") reject("is not of type JWT");
+  if (!ACCOUNT_ALGORITHMS.some((each) => each === alg)) reject(`names the algorithm ${JSON.stringify(alg)}`);
+  if (typeof kid !== "string" || kid === "" || kid.length > KEY_ID_MAX) return reject("has no key ID");
   await keys.all(kid);
-  if (keys.isHidden(kid)) wrong(`names the key ${JSON.stringify(kid)}, which is not published`);
+  if (keys.isUnpublished(kid)) reject(`names the key ${JSON.stringify(kid)}, which is not published`);
 }

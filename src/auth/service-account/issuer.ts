@@ -1,13 +1,13 @@
-import { type Issued, payloadOf } from "./claims.ts";
+import { type TokenClaims, createPayload } from "./claims.ts";
 import { signJws } from "./jws.ts";
 import type { SigningKey } from "./keys.ts";
 
-/** Makes tokens of service accounts. */
+/** Issues service account tokens. */
 export interface TokenIssuer {
-  issue(claims: Omit<Issued, "issuer">): Promise<string>;
+  issue(claims: Omit<TokenClaims, "issuer">): Promise<string>;
 }
 
-/** `key` is asked for when the first token is wanted. */
-export function tokenIssuer(issuer: string, key: () => Promise<SigningKey>): TokenIssuer {
-  return { issue: async (claims) => signJws(payloadOf({ ...claims, issuer }), await key()) };
+/** `key` is called for each token. */
+export function createTokenIssuer(issuer: string, getKey: () => Promise<SigningKey>): TokenIssuer {
+  return { issue: async (claims) => signJws(createPayload({ ...claims, issuer }), await getKey()) };
 }

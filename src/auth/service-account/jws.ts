@@ -1,7 +1,7 @@
-/** JSON Web Signatures in compact form (RFC 7515), with the algorithms that Kubernetes believes. */
+/** JSON Web Signatures in compact serialization (RFC 7515), with the algorithms that Kubernetes supports. */
 import { constants, type KeyObject, sign, verify } from "node:crypto";
 
-/** By the hash that goes with the key; a token cannot choose another kind of key than the one it names. */
+/** The type and hash of the key that each algorithm requires; a token cannot select another type of key. */
 const ALGORITHMS = {
   RS256: { type: "rsa", hash: "sha256" },
   RS384: { type: "rsa", hash: "sha384" },
@@ -15,25 +15,25 @@ const ALGORITHMS = {
 } as const;
 export type Algorithm = keyof typeof ALGORITHMS;
 
-/** What tokens of service accounts are signed with. */
+/** The algorithms of service account tokens. */
 export const ACCOUNT_ALGORITHMS: readonly Algorithm[] = ["RS256", "ES256", "ES384", "ES512"];
 
-/** What is signed with RSA keys; keys on a curve have but one. */
+/** The algorithm for each type of key. */
 const PREFERRED = ["RS256", "ES256", "ES384", "ES512"] as const satisfies readonly Algorithm[];
 
 export interface Jws {
   readonly algorithm: Algorithm;
-  /** Empty when the token names none. */
+  /** Empty if the token has none. */
   readonly keyId: string;
-  /** Not to be believed before `isSignedBy` says so. */
+  /** Unverified until `isSignedBy` succeeds. */
   readonly payload: Readonly<Record<string, unknown>>;
   readonly signed: Buffer;
   readonly signature: Buffer;
 }
 
-/** What a key signs with; undefined for keys that no token is signed with. */
+/** The algorithm for signing with the key; undefined for unsupported keys. */
 export function algorithmOf(key: KeyObject): Algorithm | undefined {
-  return PREFERRED.find((algorithm) => fits(algorithm, key));
+  return PREFERRED.find((algorithm) => matchesKey(algorithm, key));
 }
 
 export function signJws(
@@ -65,7 +65,7 @@ export function parseJws(text: string, allowed: readonly Algorithm[] = ACCOUNT_A
 }
 
 export function isSignedBy({ algorithm, signed, signature }: Jws, key: KeyObject): boolean {
-  if (!fits(algorithm, key)) return false;
+  if (!matchesKey(algorithm, key)) return false;
   return verify(ALGORITHMS[algorithm].hash, signed, withForm(algorithm, key), signature);
 }
 
@@ -76,7 +76,7 @@ function withForm(algorithm: Algorithm, key: KeyObject) {
   return { key, padding, saltLength };
 }
 
-function fits(algorithm: Algorithm, key: KeyObject): boolean {
+function matchesKey(algorithm: Algorithm, key: KeyObject): boolean {
   const wanted = ALGORITHMS[algorithm];
   if (key.asymmetricKeyType !== wanted.type) return false;
   return wanted.type === "rsa" || key.asymmetricKeyDetails?.namedCurve === wanted.curve;

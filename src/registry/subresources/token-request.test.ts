@@ -3,7 +3,7 @@ import t from "tap";
 import type { TokenRequest } from "../../api/authentication/token-request.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
 import { serviceAccountKind } from "../../api/core/service-account/kind.ts";
-import { tokenIssuer } from "../../auth/service-account/issuer.ts";
+import { createTokenIssuer } from "../../auth/service-account/issuer.ts";
 import { readSigningKey } from "../../auth/service-account/keys.ts";
 import { type Fixture, fixture, refusal } from "../../testing/registry/registry-fixture.ts";
 import { create } from "../create.ts";
@@ -12,7 +12,7 @@ import { requestToken, type TokenSettings } from "./token-request.ts";
 const { privateKey } = generateKeyPairSync("ec", { namedCurve: "prime256v1" });
 const key = readSigningKey("key", privateKey.export({ type: "pkcs8", format: "pem" }).toString());
 const settings: TokenSettings = {
-  issuer: tokenIssuer("https://ids.example.com", async () => key),
+  issuer: createTokenIssuer("https://ids.example.com", async () => key),
   audiences: ["api"],
   maxSeconds: 0,
   extend: true,

@@ -1,4 +1,4 @@
-/** For tests: somebody who signs tokens of service accounts elsewhere, over gRPC on a socket. */
+/** A fake external signer of service account tokens, with gRPC on a socket. */
 import { generateKeyPairSync, sign } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -15,7 +15,7 @@ export const signerKey = publicKey.export({ type: "spki", format: "der" });
 
 export type Answers = Readonly<Record<keyof typeof signerMethods, (request: { readonly claims?: string }) => object>>;
 
-const good: Answers = {
+const defaults: Answers = {
   Metadata: () => ({ maxTokenExpirationSeconds: 7200 }),
   FetchKeys: () => ({
     keys: [
@@ -25,11 +25,11 @@ const good: Answers = {
     dataTimestamp: { seconds: 1_700_000_000 },
     refreshHintSeconds: 60,
   }),
-  Sign: ({ claims = "" }) => signed({ alg: "ES256", kid: "k1", typ: "JWT" }, claims),
+  Sign: ({ claims = "" }) => signResponse({ alg: "ES256", kid: "k1", typ: "JWT" }, claims),
 };
 
-/** What is signed is right, whatever the header says. */
-export function signed(header: object, claims: string): object {
+/** The signature is valid, whatever the header is. */
+export function signResponse(header: object, claims: string): object {
   const head = Buffer.from(JSON.stringify(header)).toString("base64url");
   return { header: head, signature: signatureOf(`${head}.${claims}`) };
 }
@@ -38,10 +38,10 @@ function signatureOf(text: string): string {
   return sign("sha256", Buffer.from(text), { key: privateKey, dsaEncoding: "ieee-p1363" }).toString("base64url");
 }
 
-/** The socket. */
-export async function fakeSigner(t: Test, answers: Partial<Answers>): Promise<string> {
+/** Returns the path of the socket. */
+export async function startFakeSigner(t: Test, answers: Partial<Answers>): Promise<string> {
   const server = new grpc.Server();
-  const all = { ...good, ...answers };
+  const answersByMethod = { ...defaults, ...answers };
   const rows = (Object.keys(signerMethods) as (keyof typeof signerMethods)[]).map((name) => {
     const { request, response } = signerMethods[name] as {
       readonly request: ObjectSchema;
@@ -55,11 +55,11 @@ export async function fakeSigner(t: Test, answers: Partial<Answers>): Promise<st
     return [name, definition] as const;
   });
   const handlers = rows.map(([name]) => {
-    const handle: grpc.handleUnaryCall<object, object> = ({ request }, done) => done(null, all[name](request));
+    const handle: grpc.handleUnaryCall<object, object> = ({ request }, done) => done(null, answersByMethod[name](request));
     return [name, handle] as const;
   });
   server.addService(Object.fromEntries(rows), Object.fromEntries(handlers));
-  // Paths of sockets are short.
+  // Socket paths have a short maximum length.
   const directory = await mkdtemp(join(tmpdir(), "svc-signer-"));
   const socket = join(directory, "s");
   await new Promise<void>((resolve, reject) =>

@@ -1,4 +1,4 @@
-/** For tests: an issuer of identity tokens on loopback, over TLS. */
+/** An OpenID Connect issuer for tests, on loopback with TLS. */
 import { createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { type Algorithm, signJws } from "../../auth/service-account/jws.ts";
 import { bytesResponse, jsonResponse } from "../../http/respond.ts";
@@ -9,23 +9,23 @@ import { makeServerCertificate } from "../http/test-certificates.ts";
 
 export interface TestIssuer extends AsyncDisposable {
   readonly url: string;
-  /** PEM of its authority. */
+  /** PEM of its certificate authority. */
   readonly ca: string;
-  /** Paths asked for. */
-  readonly asked: string[];
-  /** A token with these claims over good ones for `client`. */
+  /** The requested paths. */
+  readonly requests: string[];
+  /** A token with valid claims for `client`, overridden by `claims`. */
   token(claims?: Readonly<Record<string, unknown>>, algorithm?: Algorithm): string;
-  /** New keys in place of the old ones. */
+  /** Replaces the keys. */
   rotate(): void;
-  /** Answers there with a text from now on, to those who show the token. */
-  offer(path: string, text: string, bearer: string): void;
-  /** What discovery says beside the truth. */
-  says(members: Readonly<Record<string, unknown>>): void;
+  /** Serves a text at the path, for requests with this bearer token. */
+  serve(path: string, text: string, bearer: string): void;
+  /** Overrides members of the discovery document. */
+  overrideDiscovery(members: Readonly<Record<string, unknown>>): void;
 }
 
 const DISCOVERY = "/.well-known/openid-configuration";
 
-export async function testIssuer(now: () => number): Promise<TestIssuer> {
+export async function startTestIssuer(now: () => number): Promise<TestIssuer> {
   const { ca, server } = await makeServerCertificate();
   const asked: string[] = [];
   let generation = 0;
@@ -46,7 +46,9 @@ export async function testIssuer(now: () => number): Promise<TestIssuer> {
           : jsonResponse(401, {});
       }
       if (path === DISCOVERY) return jsonResponse(200, { issuer: url, jwks_uri: `${url}/keys`, ...more });
-      return path === "/keys" ? jsonResponse(200, { keys: Object.values(keys).map(({ jwk }) => jwk) }) : jsonResponse(404, {});
+      return path === "/keys"
+        ? jsonResponse(200, { keys: Object.values(keys).map(({ jwk }) => jwk) })
+        : jsonResponse(404, {});
     },
     log: silentLogger,
     clock: systemClock,
@@ -57,7 +59,7 @@ export async function testIssuer(now: () => number): Promise<TestIssuer> {
   return {
     url,
     ca: ca.cert,
-    asked,
+    requests: asked,
     token(claims = {}, algorithm = "RS256") {
       const seconds = Math.floor(now() / 1000);
       const { keyId, privateKey } = keys[algorithm.startsWith("ES") ? "ec" : "rsa"];
@@ -65,8 +67,8 @@ export async function testIssuer(now: () => number): Promise<TestIssuer> {
       return signJws(payload, { algorithm, keyId, privateKey });
     },
     rotate,
-    offer: (path, text, bearer) => void offers.set(path, { text, bearer }),
-    says(members) {
+    serve: (path, text, bearer) => void offers.set(path, { text, bearer }),
+    overrideDiscovery(members) {
       more = members;
     },
     [Symbol.asyncDispose]: () => listener.close(),

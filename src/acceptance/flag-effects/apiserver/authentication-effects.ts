@@ -9,7 +9,7 @@ import { jsonResponse } from "../../../http/respond.ts";
 import { listen } from "../../../http/server/server.ts";
 import { silentLogger } from "../../../std/log/logger.ts";
 import { systemClock } from "../../../std/time/clock.ts";
-import { testIssuer } from "../../../testing/auth/test-issuer.ts";
+import { startTestIssuer } from "../../../testing/auth/test-issuer.ts";
 import { CLIENT_AUTH, makeCertificate, makeServerCertificate } from "../../../testing/http/test-certificates.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: answers of every kind are looked into
@@ -45,7 +45,7 @@ export function authenticationEffects(serve: Serve): Readonly<Record<string, Eff
 function issuerEffects(serve: Serve) {
   /** A server that believes an issuer, and who it takes the bearer of a token with `claims` for. */
   const asking = async (t: Test, settings: Settings, claims: object = {}): Promise<Json> => {
-    await using issuer = await testIssuer(() => systemClock.now());
+    await using issuer = await startTestIssuer(() => systemClock.now());
     const ca = join(t.testdir({ "ca.crt": issuer.ca }), "ca.crt");
     const basic = { "oidc-issuer-url": issuer.url, "oidc-client-id": "client", "oidc-ca-file": ca };
     await using server = await serve({ ...basic, ...settings });
@@ -64,8 +64,8 @@ function issuerEffects(serve: Serve) {
     "oidc-ca-file": async (t) => {
       t.equal(await asking(t, { "oidc-ca-file": "" }), 401, "the host knows no such authority");
       await t.rejects(asking(t, { "oidc-ca-file": "/nowhere" }), /--oidc-ca-file="\/nowhere": there is no such file/);
-      await using issuer = await testIssuer(() => systemClock.now());
-      await using stranger = await testIssuer(() => systemClock.now());
+      await using issuer = await startTestIssuer(() => systemClock.now());
+      await using stranger = await startTestIssuer(() => systemClock.now());
       const file = join(t.testdir({ "ca.crt": stranger.ca }), "ca.crt");
       const settings = { "oidc-issuer-url": issuer.url, "oidc-client-id": "client", "oidc-ca-file": file };
       await using server = await serve(settings);
@@ -104,7 +104,7 @@ function issuerEffects(serve: Serve) {
       t.match(await asking(t, { "oidc-signing-algs": "ES256,RS256" }), { username: "URL#jo" });
     },
     "authentication-config": async (t) => {
-      await using issuer = await testIssuer(() => systemClock.now());
+      await using issuer = await startTestIssuer(() => systemClock.now());
       const file = join(t.testdir({}), "authentication.yaml");
       const write = (username: string, anonymous: object): void =>
         writeFileSync(

@@ -4,7 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Test } from "tap";
 import { signJws } from "../../../auth/service-account/jws.ts";
-import { fakeSigner } from "../../../testing/auth/fake-signer.ts";
+import { startFakeSigner } from "../../../testing/auth/fake-signer.ts";
 
 interface Server extends AsyncDisposable {
   until(what: string, holds: () => boolean | Promise<boolean>): Promise<void>;
@@ -132,7 +132,7 @@ export function serviceAccountEffects(serve: Serve) {
     },
     "service-account-signing-endpoint": async (t) => {
       const gate = { "feature-gates": "ExternalServiceAccountTokenSigner=true" };
-      const settings = { ...gate, "service-account-signing-endpoint": await fakeSigner(t, {}) };
+      const settings = { ...gate, "service-account-signing-endpoint": await startFakeSigner(t, {}) };
       await using server = await serve(settings);
       const token = await tokenFrom(server, "a", { expirationSeconds: 86_400 });
       const { header, payload } = partsOf(token);

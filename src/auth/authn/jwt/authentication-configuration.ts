@@ -1,4 +1,4 @@
-/** The file of `--authentication-config`: whose identity tokens are believed, and who is let in without a name. */
+/** The file of `--authentication-config`: JWT issuers and anonymous access. */
 import { boolean, list, object, optional, pointer, string } from "../../../schema/define.ts";
 import type { Infer } from "../../../schema/schema.ts";
 import { type FieldError, forbiddenField, invalidField, tooMany } from "../../../schema/validation/field-error.ts";
@@ -74,38 +74,38 @@ export interface AuthenticationConfiguration {
   readonly anonymous: { readonly enabled: boolean; readonly paths: readonly string[] | undefined } | undefined;
 }
 
-export interface AuthenticationRules {
-  /** Issuers of this server's own tokens: nobody else can be them. */
+export interface AuthenticationConfigurationOptions {
+  /** Issuers of this server's service account tokens, which JWT authenticators must not use. */
   readonly ownIssuers: readonly string[];
-  /** Why the file may say nothing of those without a name. */
-  readonly anonymousRefused: string | undefined;
+  /** Why the file must not configure anonymous access. */
+  readonly anonymousForbidden: string | undefined;
 }
 
 const ISSUERS_MAX = 64;
 const VERSIONS = ["v1beta1", "v1alpha1"];
 
-/** Throws, naming file, line and field, for all that makes no sense. */
+/** Throws an error with file, line and field of each mistake. */
 export function parseAuthenticationConfiguration(
   path: string,
   text: string,
-  rules: AuthenticationRules,
+  rules: AuthenticationConfigurationOptions,
 ): AuthenticationConfiguration {
   const kind: ConfigurationKind<typeof authenticationConfiguration, AuthenticationConfiguration> = {
     kind: "AuthenticationConfiguration",
     versions: VERSIONS,
     schema: authenticationConfiguration,
-    read: (value) => read(value, rules),
+    read: (value) => validate(value, rules),
   };
   return readConfigurationFile(path, text, kind);
 }
 
-function read({ jwt = [], anonymous }: Infer<typeof authenticationConfiguration>, rules: AuthenticationRules) {
+function validate({ jwt = [], anonymous }: Infer<typeof authenticationConfiguration>, rules: AuthenticationConfigurationOptions) {
   if (jwt.length > ISSUERS_MAX) return { errors: [tooMany("jwt", jwt.length, ISSUERS_MAX)] };
-  const compiled = jwt.map((each, place) => compileIssuer(each, `jwt[${place}]`, rules.ownIssuers));
-  const errors: FieldError[] = [...compiled.flatMap((each) => each.errors), ...repeated(jwt)];
+  const compiled = jwt.map((each, index) => compileIssuer(each, `jwt[${index}]`, rules.ownIssuers));
+  const errors: FieldError[] = [...compiled.flatMap((each) => each.errors), ...findDuplicates(jwt)];
   const { enabled = false, conditions = [] } = anonymous ?? {};
-  if (anonymous !== undefined && rules.anonymousRefused !== undefined) {
-    errors.push(forbiddenField("anonymous", rules.anonymousRefused));
+  if (anonymous !== undefined && rules.anonymousForbidden !== undefined) {
+    errors.push(forbiddenField("anonymous", rules.anonymousForbidden));
   }
   if (!enabled && conditions.length > 0) {
     const detail = "enabled should be set to true when conditions are defined";
@@ -120,15 +120,15 @@ function read({ jwt = [], anonymous }: Infer<typeof authenticationConfiguration>
   return { value };
 }
 
-function repeated(jwt: readonly JwtAuthenticator[]): readonly FieldError[] {
-  const places = [
+function findDuplicates(jwt: readonly JwtAuthenticator[]): readonly FieldError[] {
+  const members = [
     ["url", jwt.map(({ issuer }) => issuer?.url ?? "")],
     ["discoveryURL", jwt.map(({ issuer }) => issuer?.discoveryURL ?? "")],
   ] as const;
-  return places.flatMap(([member, urls]) =>
-    urls.flatMap((url, place) => {
-      const field = `jwt[${place}].issuer.${member}`;
-      return url !== "" && urls.indexOf(url) < place
+  return members.flatMap(([member, urls]) =>
+    urls.flatMap((url, index) => {
+      const field = `jwt[${index}].issuer.${member}`;
+      return url !== "" && urls.indexOf(url) < index
         ? [{ type: "FieldValueDuplicate", field, badValue: url, detail: "" } as const]
         : [];
     }),

@@ -1,4 +1,4 @@
-/** One issuer of identity tokens: what may be said of it, and what it means once its expressions are compiled. */
+/** Validates the configuration of a JWT issuer and compiles its expressions. */
 import { X509Certificate } from "node:crypto";
 import { nameFormats } from "../../../api/meta/validation/name-formats.ts";
 import { dns1123Subdomain } from "../../../api/meta/validation/names.ts";
@@ -16,8 +16,8 @@ import type { Algorithm } from "../../service-account/jws.ts";
 import { JWT_ALGORITHMS } from "./algorithms.ts";
 import type { JwtAuthenticator } from "./authentication-configuration.ts";
 
-/** A claim by its name, or what an expression makes of all of them. */
-export type Source = { readonly claim: string; readonly prefix: string } | { readonly program: Program };
+/** A claim by name, or an expression over all claims. */
+export type ClaimSource = { readonly claim: string; readonly prefix: string } | { readonly program: Program };
 
 export interface Rule {
   readonly program: Program;
@@ -33,15 +33,15 @@ export interface CompiledIssuer {
   readonly algorithms: readonly Algorithm[];
   readonly requiredClaims: readonly { readonly claim: string; readonly value: string }[];
   readonly claimRules: readonly Rule[];
-  readonly username: Source;
-  readonly groups: Source | undefined;
-  readonly uid: Source | undefined;
+  readonly username: ClaimSource;
+  readonly groups: ClaimSource | undefined;
+  readonly uid: ClaimSource | undefined;
   readonly extra: readonly { readonly key: string; readonly program: Program }[];
   readonly userRules: readonly Rule[];
 }
 
-const claimNames = createEnvironment({ variables: { claims: mapType(stringType, dynType) }, nameFormats: nameFormats });
-const userNames = createEnvironment({
+const claimsEnvironment = createEnvironment({ variables: { claims: mapType(stringType, dynType) }, nameFormats: nameFormats });
+const userEnvironment = createEnvironment({
   variables: {
     user: objectType("kubernetes.UserInfo", {
       username: stringType,
@@ -53,14 +53,14 @@ const userNames = createEnvironment({
   nameFormats: nameFormats,
 });
 
-/** `issuer` is there when there is nothing wrong. `ownIssuers` are the names of this server. */
+/** `issuer` is set if there are no errors. `ownIssuers` are the issuers of this server. */
 export function compileIssuer(
   config: JwtAuthenticator,
   path: string,
   ownIssuers: readonly string[],
   algorithms: readonly Algorithm[] = JWT_ALGORITHMS,
 ): { readonly issuer: CompiledIssuer | undefined; readonly errors: readonly FieldError[] } {
-  const compiler = new Compiler();
+  const compiler = new IssuerCompiler();
   const { issuer = {}, claimMappings: mappings = {}, claimValidationRules = [], userValidationRules = [] } = config;
   compiler.issuer(issuer, `${path}.issuer`, ownIssuers);
   const { required, rules } = compiler.claimRules(claimValidationRules, `${path}.claimValidationRules`);
@@ -71,7 +71,7 @@ export function compileIssuer(
   const extra = compiler.extra(mappings.extra ?? [], `${at}.extra`);
   if (username !== undefined && "program" in username) {
     const others = [username.program, ...extra.map(({ program }) => program), ...rules.map(({ program }) => program)];
-    if (selects(username.program, "email") && !others.some((program) => selects(program, "email_verified"))) {
+    if (selectsClaim(username.program, "email") && !others.some((program) => selectsClaim(program, "email_verified"))) {
       const expression = `${at}.username.expression`;
       const detail =
         "claims.email_verified must be used in claimMappings.username.expression or " +
@@ -103,19 +103,19 @@ export function compileIssuer(
   };
 }
 
-/** Where OpenID Connect has issuers tell of themselves. */
+/** The discovery document of an issuer (OpenID Connect Discovery 1.0). */
 export function discoveryUrlOf(issuerUrl: string): string {
   return `${issuerUrl.replace(/\/$/, "")}/.well-known/openid-configuration`;
 }
 
-type Named<K extends keyof JwtAuthenticator> = NonNullable<JwtAuthenticator[K]>;
-type Mappings = Named<"claimMappings">;
+type Section<K extends keyof JwtAuthenticator> = NonNullable<JwtAuthenticator[K]>;
+type Mappings = Section<"claimMappings">;
 
-/** Gathers all mistakes, so that they are told at once. */
-class Compiler {
+/** Collects all errors. */
+class IssuerCompiler {
   readonly errors: FieldError[] = [];
 
-  issuer(issuer: Named<"issuer">, path: string, ownIssuers: readonly string[]): void {
+  issuer(issuer: Section<"issuer">, path: string, ownIssuers: readonly string[]): void {
     const { url = "", discoveryURL = "", certificateAuthority = "", audiences = [], audienceMatchPolicy = "" } = issuer;
     if (url === "") this.errors.push(requiredField(`${path}.url`));
     else this.#url(url, `${path}.url`, ownIssuers);
@@ -130,24 +130,24 @@ class Compiler {
     if (audiences.length === 0) {
       this.errors.push(requiredField(`${path}.audiences`, `at least one ${path}.audiences is required`));
     }
-    for (const [place, audience] of audiences.entries()) {
-      const field = `${path}.audiences[${place}]`;
+    for (const [index, audience] of audiences.entries()) {
+      const field = `${path}.audiences[${index}]`;
       if (audience === "") this.errors.push(requiredField(field));
-      if (audiences.indexOf(audience) < place) this.errors.push(duplicateField(field, audience));
+      if (audiences.indexOf(audience) < index) this.errors.push(duplicateField(field, audience));
     }
     this.#audienceMatchPolicy(audienceMatchPolicy, audiences.length, `${path}.audienceMatchPolicy`);
-    if (certificateAuthority !== "" && !isBundle(certificateAuthority)) {
+    if (certificateAuthority !== "" && !isCertificateBundle(certificateAuthority)) {
       const detail = "data does not contain any valid RSA or ECDSA certificates";
       this.errors.push(invalidField(`${path}.certificateAuthority`, "<omitted>", detail));
     }
   }
 
-  claimRules(rules: Named<"claimValidationRules">, path: string) {
+  claimRules(rules: Section<"claimValidationRules">, path: string) {
     const required: { claim: string; value: string }[] = [];
     const compiled: Rule[] = [];
-    for (const [place, { claim = "", requiredValue = "", expression = "", message = "" }] of rules.entries()) {
-      const at = `${path}[${place}]`;
-      const before = rules.slice(0, place);
+    for (const [index, { claim = "", requiredValue = "", expression = "", message = "" }] of rules.entries()) {
+      const at = `${path}[${index}]`;
+      const before = rules.slice(0, index);
       if (claim !== "" && expression !== "") {
         this.errors.push(invalidField(at, claim, "claim and expression can't both be set"));
       } else if (claim !== "") {
@@ -162,7 +162,7 @@ class Compiler {
           this.errors.push(invalidField(`${at}.requiredValue`, requiredValue, detail));
         }
         const repeated = before.some((other) => other.expression === expression);
-        const program = this.#expression(expression, `${at}.expression`, claimNames, { repeated, result: boolType });
+        const program = this.#expression(expression, `${at}.expression`, claimsEnvironment, { repeated, result: boolType });
         if (program !== undefined) compiled.push({ program, message });
       } else this.errors.push(requiredField(at, "claim or expression is required"));
     }
@@ -173,7 +173,7 @@ class Compiler {
     { claim = "", expression = "", prefix }: NonNullable<Mappings["username"]>,
     path: string,
     { required, prefixed }: { readonly required: boolean; readonly prefixed: boolean },
-  ): Source | undefined {
+  ): ClaimSource | undefined {
     if (claim !== "" && expression !== "") {
       this.errors.push(invalidField(path, "", "claim and expression can't both be set"));
       return undefined;
@@ -182,7 +182,7 @@ class Compiler {
       if (prefix !== undefined) {
         this.errors.push(invalidField(`${path}.prefix`, prefix, "may not be specified when expression is set"));
       }
-      const program = this.#expression(expression, `${path}.expression`, claimNames);
+      const program = this.#expression(expression, `${path}.expression`, claimsEnvironment);
       return program === undefined ? undefined : { program };
     }
     if (claim === "") {
@@ -197,10 +197,10 @@ class Compiler {
   }
 
   extra(mappings: NonNullable<Mappings["extra"]>, path: string): { key: string; program: Program }[] {
-    return mappings.flatMap(({ key = "", valueExpression = "" }, place) => {
-      const at = `${path}[${place}]`;
+    return mappings.flatMap(({ key = "", valueExpression = "" }, index) => {
+      const at = `${path}[${index}]`;
       this.#extraKey(key, `${at}.key`);
-      if (mappings.slice(0, place).some((other) => other.key === key)) {
+      if (mappings.slice(0, index).some((other) => other.key === key)) {
         this.errors.push(duplicateField(`${at}.key`, key));
         return [];
       }
@@ -208,37 +208,37 @@ class Compiler {
         this.errors.push(requiredField(`${at}.valueExpression`));
         return [];
       }
-      const program = this.#expression(valueExpression, `${at}.valueExpression`, claimNames);
+      const program = this.#expression(valueExpression, `${at}.valueExpression`, claimsEnvironment);
       return program === undefined ? [] : [{ key, program }];
     });
   }
 
-  userRules(rules: Named<"userValidationRules">, path: string): Rule[] {
-    return rules.flatMap(({ expression = "", message = "" }, place) => {
-      const at = `${path}[${place}].expression`;
+  userRules(rules: Section<"userValidationRules">, path: string): Rule[] {
+    return rules.flatMap(({ expression = "", message = "" }, index) => {
+      const at = `${path}[${index}].expression`;
       if (expression === "") {
         this.errors.push(requiredField(at));
         return [];
       }
-      const repeated = rules.slice(0, place).some((other) => other.expression === expression);
-      const program = this.#expression(expression, at, userNames, { repeated, result: boolType });
+      const repeated = rules.slice(0, index).some((other) => other.expression === expression);
+      const program = this.#expression(expression, at, userEnvironment, { repeated, result: boolType });
       return program === undefined ? [] : [{ program, message }];
     });
   }
 
-  #url(text: string, path: string, refused: readonly string[]): void {
-    const wrong = (detail: string): void => void this.errors.push(invalidField(path, text, detail));
-    if (refused.includes(text))
-      wrong(`URL must not overlap with disallowed issuers: [${[...refused].sort().join(" ")}]`);
+  #url(text: string, path: string, disallowed: readonly string[]): void {
+    const addError = (detail: string): void => void this.errors.push(invalidField(path, text, detail));
+    if (disallowed.includes(text))
+      addError(`URL must not overlap with disallowed issuers: [${[...disallowed].sort().join(" ")}]`);
     const url = URL.parse(text);
     if (url === null) {
-      wrong("it is no URL");
+      addError("it is not a URL");
       return;
     }
-    if (url.protocol !== "https:") wrong("URL scheme must be https");
-    if (url.username !== "" || url.password !== "") wrong("URL must not contain a username or password");
-    if (url.search !== "") wrong("URL must not contain a query");
-    if (url.hash !== "") wrong("URL must not contain a fragment");
+    if (url.protocol !== "https:") addError("URL scheme must be https");
+    if (url.username !== "" || url.password !== "") addError("URL must not contain a username or password");
+    if (url.search !== "") addError("URL must not contain a query");
+    if (url.hash !== "") addError("URL must not contain a fragment");
   }
 
   #audienceMatchPolicy(policy: string, audiences: number, path: string): void {
@@ -251,19 +251,19 @@ class Compiler {
   }
 
   #extraKey(key: string, path: string): void {
-    const wrong = (detail: string): void => void this.errors.push(invalidField(path, key, detail));
+    const addError = (detail: string): void => void this.errors.push(invalidField(path, key, detail));
     if (key === "") return void this.errors.push(requiredField(path));
     const slash = key.indexOf("/");
     const [domain, rest] = [key.slice(0, Math.max(slash, 0)), key.slice(slash + 1)];
-    if (slash < 0) wrong('must be a domain-prefixed path (such as "acme.io/foo")');
-    else if (rest === "") wrong('must be a domain-prefixed path (such as "acme.io/foo")');
+    if (slash < 0) addError('must be a domain-prefixed path (such as "acme.io/foo")');
+    else if (rest === "") addError('must be a domain-prefixed path (such as "acme.io/foo")');
     else {
-      for (const detail of dns1123Subdomain(domain)) wrong(detail);
-      if (!/^[A-Za-z0-9/\-._~%!$&'()*+,;=:]+$/.test(rest)) wrong("Invalid path");
+      for (const detail of dns1123Subdomain(domain)) addError(detail);
+      if (!/^[A-Za-z0-9/\-._~%!$&'()*+,;=:]+$/.test(rest)) addError("Invalid path");
     }
-    if (key !== key.toLowerCase()) wrong("must be lowercase");
+    if (key !== key.toLowerCase()) addError("must be lowercase");
     if (/(^|\.)(kubernetes|k8s)\.io$/.test(domain)) {
-      wrong("k8s.io, kubernetes.io and their subdomains are reserved for Kubernetes use");
+      addError("k8s.io, kubernetes.io and their subdomains are reserved for Kubernetes use");
     }
   }
 
@@ -286,13 +286,13 @@ class Compiler {
   }
 }
 
-/** Whether the expression looks at the claim, in one of the ways to write it down. */
-function selects({ source }: Program, claim: string): boolean {
+/** Whether the expression selects the claim. */
+function selectsClaim({ source }: Program, claim: string): boolean {
   const code = source.replace(/"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'/g, '""');
   return new RegExp(`\\bclaims\\s*\\.\\s*\\??\\s*${claim}\\b`).test(code);
 }
 
-function isBundle(pem: string): boolean {
+function isCertificateBundle(pem: string): boolean {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
   try {
     for (const block of blocks) new X509Certificate(block);

@@ -1,8 +1,8 @@
-/** The keys of an issuer, by OpenID Connect's discovery: found when they are first needed, and looked for again. */
+/** The signing keys of an issuer, found by OpenID Connect discovery when a token first needs them. */
 import { createPublicKey, type KeyObject } from "node:crypto";
+import type { RandomSource } from "../../../std/crypto/random.ts";
 import { Backoff } from "../../../std/time/backoff.ts";
 import type { Clock } from "../../../std/time/clock.ts";
-import type { RandomSource } from "../../../std/crypto/random.ts";
 
 export interface IssuerKey {
   readonly keyId: string;
@@ -12,14 +12,14 @@ export interface IssuerKey {
 export interface IssuerKeysOptions {
   readonly issuerUrl: string;
   readonly discoveryUrl: string;
-  /** The JSON at a URL. */
+  /** Returns the JSON value at a URL. */
   readonly fetch: (url: string) => Promise<unknown>;
   readonly clock: Clock;
   readonly random: RandomSource;
 }
 
-/** Tokens may name keys there are not, as often as somebody likes: that is looked into no more often than this. */
-const LOOK_AGAIN_MS = 5_000;
+/** Minimum interval between fetches, since tokens can name unknown keys. */
+const REFRESH_INTERVAL_MS = 5_000;
 const RETRY = { initialMs: 1_000, maxMs: 60_000, factor: 2, jitter: 0.2 };
 const KEYS_MAX = 128;
 
@@ -28,7 +28,7 @@ export class IssuerKeys {
   readonly #backoff: Backoff;
   #keys: readonly IssuerKey[] | undefined;
   #fetching: Promise<void> | undefined;
-  /** On the monotonic clock: when it may be looked again. */
+  /** The monotonic time of the next allowed fetch. */
   #notBefore = Number.NEGATIVE_INFINITY;
   #failure: unknown;
 
@@ -37,16 +37,16 @@ export class IssuerKeys {
     this.#backoff = new Backoff(RETRY, options.random);
   }
 
-  /** Keys that may have signed what names this key; all of them where it names none. Rejects when none can be had. */
+  /** The keys with this ID, or all keys if it is empty. Rejects if the keys cannot be fetched. */
   async find(keyId: string): Promise<readonly IssuerKey[]> {
-    const known = this.#named(keyId);
-    if (known.length > 0) return known;
+    const keys = this.#keysWithId(keyId);
+    if (keys.length > 0) return keys;
     await this.refresh();
     if (this.#keys === undefined) throw this.#failure;
-    return this.#named(keyId);
+    return this.#keysWithId(keyId);
   }
 
-  /** Looks for the keys anew, unless that was done a moment ago. */
+  /** Fetches the keys again, unless the last fetch was recent. */
   async refresh(): Promise<void> {
     if (this.#fetching === undefined && this.#options.clock.monotonic() < this.#notBefore) return;
     this.#fetching ??= this.#fetch().finally(() => {
@@ -55,7 +55,7 @@ export class IssuerKeys {
     await this.#fetching;
   }
 
-  #named(keyId: string): readonly IssuerKey[] {
+  #keysWithId(keyId: string): readonly IssuerKey[] {
     const keys = this.#keys ?? [];
     return keyId === "" ? keys : keys.filter((key) => key.keyId === keyId || key.keyId === "");
   }
@@ -65,9 +65,9 @@ export class IssuerKeys {
     try {
       this.#keys = await this.#discover();
       this.#backoff.reset();
-      this.#notBefore = clock.monotonic() + LOOK_AGAIN_MS;
+      this.#notBefore = clock.monotonic() + REFRESH_INTERVAL_MS;
     } catch (error) {
-      // Keys known before are still good.
+      // The previous keys stay valid.
       this.#failure = error;
       this.#notBefore = clock.monotonic() + this.#backoff.next();
     }
@@ -75,25 +75,25 @@ export class IssuerKeys {
 
   async #discover(): Promise<readonly IssuerKey[]> {
     const { issuerUrl, discoveryUrl, fetch } = this.#options;
-    const { issuer, jwks_uri: place } = membersOf(await fetch(discoveryUrl));
+    const { issuer, jwks_uri: jwksUri } = asRecord(await fetch(discoveryUrl));
     if (issuer !== issuerUrl) {
-      const said = JSON.stringify(issuer);
+      const actual = JSON.stringify(issuer);
       throw new Error(
-        `issuer did not match the issuer returned by provider, expected ${JSON.stringify(issuerUrl)} got ${said}`,
+        `issuer did not match the issuer returned by provider, expected ${JSON.stringify(issuerUrl)} got ${actual}`,
       );
     }
-    if (typeof place !== "string" || URL.parse(place)?.protocol !== "https:") {
-      throw new Error(`the document at ${discoveryUrl} names no keys at an https URL`);
+    if (typeof jwksUri !== "string" || URL.parse(jwksUri)?.protocol !== "https:") {
+      throw new Error(`the document at ${discoveryUrl} has no https URL in jwks_uri`);
     }
-    const { keys } = membersOf(await fetch(place));
-    if (!Array.isArray(keys)) throw new Error(`there are no keys at ${place}`);
-    return keys.slice(0, KEYS_MAX).flatMap(keyOf);
+    const { keys } = asRecord(await fetch(jwksUri));
+    if (!Array.isArray(keys)) throw new Error(`${jwksUri} has no keys`);
+    return keys.slice(0, KEYS_MAX).flatMap(parseKey);
   }
 }
 
-/** None for a key of a sort that no token is signed with. */
-function keyOf(value: unknown): readonly IssuerKey[] {
-  const { kty, kid = "", use = "sig", ...jwk } = membersOf(value);
+/** Keys of unsupported types are skipped. */
+function parseKey(value: unknown): readonly IssuerKey[] {
+  const { kty, kid = "", use = "sig", ...jwk } = asRecord(value);
   if ((kty !== "RSA" && kty !== "EC") || typeof kid !== "string" || use !== "sig") return [];
   try {
     const { n, e, crv, x, y } = jwk;
@@ -103,6 +103,6 @@ function keyOf(value: unknown): readonly IssuerKey[] {
   }
 }
 
-function membersOf(value: unknown): Readonly<Record<string, unknown>> {
+function asRecord(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
 }

@@ -1,15 +1,15 @@
 import { createHmac } from "node:crypto";
 import t from "tap";
-import { systemClock } from "../../../std/time/clock.ts";
 import { systemRandom } from "../../../std/crypto/random.ts";
-import { testIssuer } from "../../../testing/auth/test-issuer.ts";
+import { systemClock } from "../../../std/time/clock.ts";
+import { startTestIssuer } from "../../../testing/auth/test-issuer.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
-import { fetcher } from "./fetcher.ts";
 import { BearerToken } from "../token/bearer-token.ts";
 import type { JwtAuthenticator } from "./authentication-configuration.ts";
 import { type CompiledIssuer, compileIssuer } from "./compile-issuer.ts";
+import { fetcher } from "./fetcher.ts";
 import { jwtAuthenticator } from "./jwt-authenticator.ts";
-import { userOfClaims } from "./user-of-claims.ts";
+import { userFromClaims } from "./user-of-claims.ts";
 
 type Mappings = JwtAuthenticator["claimMappings"];
 const SUB: Mappings = { username: { claim: "sub", prefix: "" } };
@@ -24,9 +24,9 @@ function compiled(config: Partial<JwtAuthenticator> = {}, url = "https://issuer.
   return issuer;
 }
 
-t.test("jwtAuthenticator() refuses what is not signed, meant for us and valid now", async (t) => {
+t.test("jwtAuthenticator() rejects tokens with an invalid signature, audience or validity", async (t) => {
   const clock = new FakeClock(Date.now());
-  await using provider = await testIssuer(() => clock.now());
+  await using provider = await startTestIssuer(() => clock.now());
   const authenticate = jwtAuthenticator({
     issuer: compiled({}, provider.url),
     audiences: ["api"],
@@ -39,7 +39,7 @@ t.test("jwtAuthenticator() refuses what is not signed, meant for us and valid no
   t.match(await ask(good), { user: { name: "jo", groups: [], uid: "", extra: {} }, audiences: ["api"] });
   for (const algorithm of ["RS512", "PS384", "ES256"] as const)
     t.ok(await ask(provider.token({}, algorithm)), algorithm);
-  t.equal(await ask(good, ["vault"]), undefined, "for somebody else");
+  t.equal(await ask(good, ["vault"]), undefined, "another audience");
   t.equal(await ask(provider.token({ iss: `${provider.url}/` })), undefined, "of another issuer");
   for (const none of ["", "a.b.c", "opaque", `${"x".repeat(50_000)}.y.z`]) t.equal(await ask(none), undefined);
   const [head = "", body = "", tail = ""] = good.split(".");
@@ -66,7 +66,7 @@ t.test("jwtAuthenticator() refuses what is not signed, meant for us and valid no
     ["an end that is text", provider.token({ exp: "9999999999" }), /token is expired/],
     ["not yet valid", provider.token({ nbf: now + 301 }), /before the nbf/],
     ["for another client", provider.token({ aud: ["other"] }), /expected audience in \["client"\] got \["other"\]/],
-    ["for nobody", provider.token({ aud: undefined }), /expected audience/],
+    ["without audience", provider.token({ aud: undefined }), /expected audience/],
     ["without a name", provider.token({ sub: "" }), /the username is empty/],
     ["a name that is no text", provider.token({ sub: { a: 1 } }), /parse username claims/],
   ];
@@ -74,9 +74,9 @@ t.test("jwtAuthenticator() refuses what is not signed, meant for us and valid no
   t.ok(await ask(provider.token({ nbf: now + 299 })), "clocks differ");
 });
 
-t.test("jwtAuthenticator() asks an issuer that does not answer, or lies, with growing delays", async (t) => {
+t.test("jwtAuthenticator() retries discovery with backoff if the issuer is unavailable or returns invalid documents", async (t) => {
   const clock = new FakeClock(Date.now());
-  await using provider = await testIssuer(() => clock.now());
+  await using provider = await startTestIssuer(() => clock.now());
   const authenticate = jwtAuthenticator({
     issuer: compiled({}, provider.url),
     audiences: ["api"],
@@ -87,22 +87,22 @@ t.test("jwtAuthenticator() asks an issuer that does not answer, or lies, with gr
   const ask = () => authenticate(new BearerToken(provider.token()), ["api"]);
   for (const [lie, message] of [
     [{ issuer: "https://other.example.com" }, /issuer did not match/],
-    [{ jwks_uri: "http://127.0.0.1/keys" }, /names no keys at an https URL/],
-    [{ jwks_uri: `${provider.url}/none` }, /it answered 404/],
+    [{ jwks_uri: "http://127.0.0.1/keys" }, /has no https URL in jwks_uri/],
+    [{ jwks_uri: `${provider.url}/none` }, /the server responded with 404/],
   ] as const) {
-    provider.says(lie);
+    provider.overrideDiscovery(lie);
     await clock.advance(60_000);
     await t.rejects(async () => ask(), { message });
   }
-  const { length } = provider.asked;
+  const { length } = provider.requests;
   await t.rejects(async () => ask(), { message: /not initialized/ });
-  t.equal(provider.asked.length, length, "not again at once");
-  provider.says({});
+  t.equal(provider.requests.length, length, "no retry before the backoff");
+  provider.overrideDiscovery({});
   await clock.advance(60_000);
   t.ok(await ask());
 });
 
-t.test("userOfClaims() makes users of claims by names and by expressions", async (t) => {
+t.test("userOfClaims() maps claims to users by name and by expression", async (t) => {
   const claims = {
     sub: "jo",
     email: "jo@example.com",
@@ -112,7 +112,7 @@ t.test("userOfClaims() makes users of claims by names and by expressions", async
     n: 3,
   };
   const mapped = (claimMappings: Mappings, rules: Partial<JwtAuthenticator> = {}) =>
-    userOfClaims(compiled({ claimMappings, ...rules }), claims);
+    userFromClaims(compiled({ claimMappings, ...rules }), claims);
   t.same(
     mapped({
       username: { expression: "claims.email_verified ? claims.email : ''" },
@@ -140,9 +140,9 @@ t.test("userOfClaims() makes users of claims by names and by expressions", async
   t.match(mapped({ ...SUB, groups: { claim: "constructor", prefix: "" } }), { groups: [] });
   for (const [what, mappings, rules, message] of [
     ["no claim", { username: { claim: "toString", prefix: "" } }, {}, /parse username claims/],
-    ["a list for a name", { username: { expression: "claims.roles" } }, {}, /must return a string/],
-    ["numbers for groups", { ...SUB, groups: { expression: "[claims.n]" } }, {}, /a string or a list of strings/],
-    ["a member there is not", { username: { expression: "claims.nobody" } }, {}, /no such key: nobody/],
+    ["a list as username", { username: { expression: "claims.roles" } }, {}, /must return a string/],
+    ["numbers as groups", { ...SUB, groups: { expression: "[claims.n]" } }, {}, /a string or a list of strings/],
+    ["an unknown claim", { username: { expression: "claims.missing" } }, {}, /no such key: missing/],
     [
       "a bomb",
       {

@@ -1,46 +1,47 @@
-/** Identity tokens of an OpenID Connect issuer. */
-import type { Clock } from "../../../std/time/clock.ts";
+/** Authenticates ID tokens of an OpenID Connect issuer. */
+
 import type { RandomSource } from "../../../std/crypto/random.ts";
-import type { Fetcher } from "./fetcher.ts";
+import type { Clock } from "../../../std/time/clock.ts";
 import type { TokenAuthenticator } from "../token/bearer-token.ts";
 import type { CompiledIssuer } from "./compile-issuer.ts";
-import { DistributedClaim } from "./distributed-claims.ts";
+import { DistributedClaimResolver } from "./distributed-claims.ts";
+import type { Fetcher } from "./fetcher.ts";
 import { IssuerKeys } from "./issuer-keys.ts";
-import { userOfClaims } from "./user-of-claims.ts";
-import { issuerOf, verifiedClaims } from "./verify-token.ts";
+import { userFromClaims } from "./user-of-claims.ts";
+import { unverifiedIssuer, verifyToken } from "./verify-token.ts";
 
-/** What is fetched is read with trust in the issuer's authority. */
-export interface JwtOptions extends Fetcher {
+/** The fetcher trusts the issuer's certificate authority. */
+export interface JwtAuthenticatorOptions extends Fetcher {
   readonly issuer: CompiledIssuer;
-  /** Whom this server is: what is asked of it is asked of the issuer's tokens too. */
+  /** The audiences of this server; requests must include one of them. */
   readonly audiences: readonly string[];
   readonly clock: Clock;
   readonly random: RandomSource;
-  /** Hears of every token of the issuer. */
+  /** Called for each token of the issuer. */
   readonly observe?: ((result: "success" | "failure", milliseconds: number) => void) | undefined;
 }
 
-export function jwtAuthenticator(options: JwtOptions): TokenAuthenticator {
+export function jwtAuthenticator(options: JwtAuthenticatorOptions): TokenAuthenticator {
   const { issuer, audiences, fetchJson, fetchText, clock, random, observe } = options;
   const { url: issuerUrl, discoveryUrl } = issuer;
   const keys = new IssuerKeys({ issuerUrl, discoveryUrl, fetch: fetchJson, clock, random });
-  const distributed = { issuer, fetchText, fetchJson, clock, random };
-  const groups =
+  const resolverOptions = { issuer, fetchText, fetchJson, clock, random };
+  const groupsResolver =
     issuer.groups !== undefined && "claim" in issuer.groups
-      ? new DistributedClaim({ ...distributed, claim: issuer.groups.claim })
+      ? new DistributedClaimResolver({ ...resolverOptions, claim: issuer.groups.claim })
       : undefined;
-  return async ({ text }, asked) => {
-    const shared = asked.filter((audience) => audiences.includes(audience));
-    if (shared.length === 0 || issuerOf(text) !== issuerUrl) return undefined;
-    const began = clock.monotonic();
+  return async ({ text }, requested) => {
+    const matching = requested.filter((audience) => audiences.includes(audience));
+    if (matching.length === 0 || unverifiedIssuer(text) !== issuerUrl) return undefined;
+    const start = clock.monotonic();
     let result: "success" | "failure" = "failure";
     try {
-      const claims = await verifiedClaims(text, issuer, keys, clock.now() / 1000);
-      const user = userOfClaims(issuer, (await groups?.expand(claims)) ?? claims);
+      const claims = await verifyToken(text, issuer, keys, clock.now() / 1000);
+      const user = userFromClaims(issuer, (await groupsResolver?.expand(claims)) ?? claims);
       result = "success";
-      return { user, audiences: shared };
+      return { user, audiences: matching };
     } finally {
-      observe?.(result, clock.monotonic() - began);
+      observe?.(result, clock.monotonic() - start);
     }
   };
 }

@@ -1,4 +1,4 @@
-/** A real issuer, the npm package `oidc-provider`, on loopback. */
+/** The npm package `oidc-provider` as the issuer, on loopback. */
 import { generateKeyPairSync } from "node:crypto";
 import type { RequestListener } from "node:http";
 import { createServer, request, type Server } from "node:https";
@@ -6,16 +6,16 @@ import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
 import t from "tap";
-import { systemClock } from "../../../std/time/clock.ts";
 import { systemRandom } from "../../../std/crypto/random.ts";
+import { systemClock } from "../../../std/time/clock.ts";
 import { makeServerCertificate } from "../../../testing/http/test-certificates.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
-import { fetcher } from "./fetcher.ts";
 import { BearerToken } from "../token/bearer-token.ts";
 import { compileIssuer } from "./compile-issuer.ts";
+import { fetcher } from "./fetcher.ts";
 import { jwtAuthenticator } from "./jwt-authenticator.ts";
 
-/** The package comes without types. */
+/** The package has no types. */
 interface Package {
   readonly Provider: new (url: string, settings: object) => { callback(): RequestListener };
 }
@@ -25,18 +25,18 @@ const { ca, server: pair } = await makeServerCertificate();
 
 interface Issuer extends AsyncDisposable {
   readonly url: string;
-  /** Makes new keys. */
+  /** Generates new keys. */
   restart(): void;
   token(): Promise<string>;
 }
 
 async function startIssuer(algorithm: string): Promise<Issuer> {
-  let answer: RequestListener = () => {};
-  const server: Server = createServer({ cert: pair.cert, key: pair.key }, (...both) => answer(...both));
+  let listener: RequestListener = () => {};
+  const server: Server = createServer({ cert: pair.cert, key: pair.key }, (...both) => listener(...both));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const restart = (): void => {
-    answer = provider(url, algorithm).callback();
+    listener = provider(url, algorithm).callback();
   };
   restart();
   return {
@@ -99,7 +99,7 @@ async function post(url: string, body: string, headers: Readonly<Record<string, 
 }
 
 for (const algorithm of ["RS256", "PS256", "ES256"]) {
-  t.test(`jwtAuthenticator() believes oidc-provider's tokens of ${algorithm}, and its next keys`, async (t) => {
+  t.test(`jwtAuthenticator() accepts tokens of oidc-provider signed with ${algorithm}, also after key rotation`, async (t) => {
     await using provider = await startIssuer(algorithm);
     const clock = new FakeClock(Date.now());
     const { issuer } = compileIssuer(
@@ -130,7 +130,7 @@ for (const algorithm of ["RS256", "PS256", "ES256"]) {
     t.equal(fetched.length, 2, "discovery and keys, once");
     provider.restart();
     const next = await provider.token();
-    await t.rejects(async () => ask(next), { message: /no matching keys/ }, "looked for a moment ago");
+    await t.rejects(async () => ask(next), { message: /no matching keys/ }, "the last fetch was recent");
     await clock.advance(6_000);
     t.match(await ask(next), { user: { name: "robots:robot" } });
     await t.rejects(async () => ask(token), { message: /no matching keys/ }, "the old keys are gone");
