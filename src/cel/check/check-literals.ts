@@ -35,7 +35,7 @@ export function checkLiterals(checked: CheckedExpression, source: string): reado
 
 function invalidLiteral(checked: CheckedExpression, expr: Expr): { readonly offset: number; readonly name: string } | undefined {
   if (expr.kind !== "call") return undefined;
-  const meaning = checked.meaningOf(expr);
+  const meaning = checked.referenceOf(expr);
   const name = meaning?.kind === "call" ? meaning.name : "";
   const arg = expr.args.at(-1);
   if (!Object.hasOwn(checks, name) || arg?.kind !== "literal" || typeof arg.value !== "string") return undefined;

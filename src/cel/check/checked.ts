@@ -32,7 +32,7 @@ export type Reference =
 export interface CheckedExpression {
   readonly expr: Expr;
   readonly typeOf: (expr: Expr) => Type;
-  readonly meaningOf: (expr: Expr) => Reference | undefined;
+  readonly referenceOf: (expr: Expr) => Reference | undefined;
   readonly meanings: () => Iterable<Reference>;
   /** Of a variable of the environment. */
   readonly variableType: (name: string) => Type | undefined;

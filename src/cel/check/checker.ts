@@ -55,7 +55,7 @@ export function check(expr: Expr, source: string, environment: CheckerEnvironmen
     checked: {
       expr,
       typeOf: (part) => checker.finalType(part),
-      meaningOf: (part) => checker.references.get(part),
+      referenceOf: (part) => checker.references.get(part),
       meanings: () => checker.references.values(),
       variableType: (name) => environment.variables.get(name),
     },

@@ -117,7 +117,7 @@ class Estimator {
   }
 
   #select(expr: Expr & { kind: "select" }): Range {
-    if (this.#checked.meaningOf(expr) !== undefined) return fixed(1);
+    if (this.#checked.referenceOf(expr) !== undefined) return fixed(1);
     const operand = this.cost(expr.operand);
     if (expr.test) return operand;
     this.#setOrigin(expr, originOfMember(this.#originOf(expr.operand), expr.field));
@@ -126,7 +126,7 @@ class Estimator {
   }
 
   #call(expr: Call): Range {
-    const meaning = this.#checked.meaningOf(expr);
+    const meaning = this.#checked.referenceOf(expr);
     if (meaning?.kind !== "call") return fixed(0);
     if (meaning.name === "dyn") {
       const [arg] = expr.args;
@@ -148,7 +148,7 @@ class Estimator {
 
   /** What any of the functions that a call may mean costs. */
   #overloads(expr: Call, target: Expr | undefined, argCosts: readonly Range[]): { cost: Range; size?: Range } {
-    const meaning = this.#checked.meaningOf(expr);
+    const meaning = this.#checked.referenceOf(expr);
     if (meaning?.kind !== "call") return { cost: fixed(0) };
     const described = expr.args.map((arg) => this.#describe(arg));
     const whole = target === undefined ? undefined : this.#describe(target);

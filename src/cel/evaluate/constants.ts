@@ -33,7 +33,7 @@ export class ConstantFolder {
         return expr.unsigned === true ? new Uint(expr.value as bigint) : expr.value;
       case "identifier":
       case "select": {
-        const meaning = this.#checked.meaningOf(expr);
+        const meaning = this.#checked.referenceOf(expr);
         return meaning?.kind === "constant" ? meaning.value : undefined;
       }
       case "list": {
@@ -62,7 +62,7 @@ export class ConstantFolder {
 
   #foldConversion(expr: Call): Value | undefined {
     const [only] = expr.args;
-    const meaning = this.#checked.meaningOf(expr);
+    const meaning = this.#checked.referenceOf(expr);
     if (expr.target !== undefined || expr.args.length !== 1 || !conversions.has(expr.name)) return undefined;
     const value = this.fold(only!);
     if (value === undefined || meaning?.kind !== "call") return undefined;

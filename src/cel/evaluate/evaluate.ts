@@ -97,7 +97,7 @@ class Planner {
   }
 
   #planVariable(expr: Identifier | Select, name: string, free: boolean): Interpretable {
-    const meaning = this.#checked.meaningOf(expr);
+    const meaning = this.#checked.referenceOf(expr);
     if (meaning?.kind !== "variable") return () => fail(`undeclared reference to '${name}'`);
     const get = planRead(this.#slotOf(meaning.name, meaning.local), meaning.name);
     if (free) return get;
@@ -113,7 +113,7 @@ class Planner {
   }
 
   #select(expr: Select, free: boolean): Interpretable {
-    if (this.#checked.meaningOf(expr) !== undefined) return this.#planVariable(expr, expr.field, free);
+    if (this.#checked.referenceOf(expr) !== undefined) return this.#planVariable(expr, expr.field, free);
     const { operand, cost } = this.#operand(expr.operand, free);
     const { field } = expr;
     if (expr.test) {
@@ -209,7 +209,7 @@ class Planner {
 
   /** `a.or(b)` and `a.orValue(b)` look at `b` only when `a` is nothing. */
   #optionalOr(expr: Call): Interpretable | undefined {
-    const meaning = this.#checked.meaningOf(expr);
+    const meaning = this.#checked.referenceOf(expr);
     const [alternative] = expr.args;
     if (meaning?.kind !== "call" || !meaning.target || alternative === undefined) return undefined;
     if (expr.name !== "or" && expr.name !== "orValue") return undefined;
@@ -226,7 +226,7 @@ class Planner {
   }
 
   #function(expr: Call): Interpretable {
-    const meaning = this.#checked.meaningOf(expr);
+    const meaning = this.#checked.referenceOf(expr);
     if (meaning?.kind !== "call") return () => fail(`undeclared reference to '${expr.name}'`);
     const membership = meaning.name === "@in" ? this.#constantMembership(expr) : undefined;
     if (membership !== undefined) return membership;
