@@ -33,7 +33,7 @@ export interface CheckedExpression {
   readonly expr: Expr;
   readonly typeOf: (expr: Expr) => Type;
   readonly referenceOf: (expr: Expr) => Reference | undefined;
-  readonly meanings: () => Iterable<Reference>;
+  readonly references: () => Iterable<Reference>;
   /** Of a variable of the environment. */
   readonly variableType: (name: string) => Type | undefined;
 }

@@ -56,7 +56,7 @@ export function check(expr: Expr, source: string, environment: CheckerEnvironmen
       expr,
       typeOf: (part) => checker.finalType(part),
       referenceOf: (part) => checker.references.get(part),
-      meanings: () => checker.references.values(),
+      references: () => checker.references.values(),
       variableType: (name) => environment.variables.get(name),
     },
   };

@@ -50,7 +50,7 @@ class Planner {
     this.#checked = checked;
     this.#constants = new ConstantFolder(checked);
     // Variables have the first slots, so they are counted before any local one is.
-    for (const meaning of checked.meanings()) {
+    for (const meaning of checked.references()) {
       if (meaning.kind !== "variable" || meaning.local || this.variables.has(meaning.name)) continue;
       this.variables.set(meaning.name, this.variables.size);
     }

@@ -44,14 +44,14 @@ type PartialAttributes = Omit<CheckAttributes, "verb">;
 /** A question that is being put together. */
 class AuthorizerCheck extends Opaque {
   readonly type: Type;
-  readonly ask: Authorize;
-  readonly asked: PartialAttributes;
+  readonly authorize: Authorize;
+  readonly attributes: PartialAttributes;
 
   constructor(type: Type, ask: Authorize, asked: PartialAttributes) {
     super();
     this.type = type;
-    this.ask = ask;
-    this.asked = asked;
+    this.authorize = ask;
+    this.attributes = asked;
   }
 
   override equals(other: Value): boolean {
@@ -59,7 +59,7 @@ class AuthorizerCheck extends Opaque {
   }
 
   with(part: PartialAttributes, type = this.type): AuthorizerCheck {
-    return new AuthorizerCheck(type, this.ask, { ...this.asked, ...part });
+    return new AuthorizerCheck(type, this.authorize, { ...this.attributes, ...part });
   }
 }
 
@@ -103,7 +103,7 @@ function partFunction(name: Part, id: string): FunctionDeclaration {
 }
 
 function check(asked: AuthorizerCheck, verb: string): Decision {
-  return new Decision(asked.ask({ ...asked.asked, verb }));
+  return new Decision(asked.authorize({ ...asked.attributes, verb }));
 }
 
 export function authorizer(names: NameFormats): Library {
