@@ -14,10 +14,10 @@ import { decodeEnvelope } from "../../schema/protobuf/envelope.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
 import { describeDuplicateKeys, parseYaml } from "../../schema/yaml/yaml.ts";
 import type { RequestContext } from "../request/request-context.ts";
-import { cannotHandle, checkKind, type Expected, type Identity, identityOf, notRegistered } from "./body-identity.ts";
+import { cannotHandle, checkKind, type Expected, type Identity, identityOf, notRegistered } from "./body-kind.ts";
 import { type FieldValidation, type WriteQuery, writeQuery } from "./query.ts";
 
-export type { Expected } from "./body-identity.ts";
+export type { Expected } from "./body-kind.ts";
 
 /** As in Kubernetes: more does not fit into the store. */
 export const BODY_BYTES_MAX = 3 * 2 ** 20;

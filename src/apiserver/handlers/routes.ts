@@ -9,7 +9,7 @@ import type { RequestContext } from "../request/request-context.ts";
 import { connecting } from "./connect.ts";
 import { getObject, listObjects } from "./get.ts";
 import { type AnswerReview, createReview } from "./review.ts";
-import { getView, patchViewed, updateViewed } from "./scale.ts";
+import { getView, patchViewed, updateViewed } from "./subresource-view.ts";
 import type { ResourceHandler, ResourceSettings, Target } from "./target.ts";
 import { createObject, deleteObject, deleteObjects, patchObject, updateObject } from "./write.ts.tmp";
 

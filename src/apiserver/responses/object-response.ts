@@ -6,7 +6,7 @@ import type { ListPage } from "../../registry/list.ts";
 import { escapeHtml } from "../../schema/json/html-escape.ts";
 import { parseJson } from "../../schema/json/parse.ts";
 import { encodeYaml } from "../../schema/yaml/yaml.ts";
-import { internalType } from "../handlers/body-identity.ts";
+import { internalType } from "../handlers/body-kind.ts";
 import { cborList, cborObject, cborOf } from "./cbor.ts";
 import { joined } from "./join-chunks.ts";
 import { type ListMetadata, protobufList, protobufMetadata, protobufMetadataList, protobufObject } from "./protobuf.ts";
