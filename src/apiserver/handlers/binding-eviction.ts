@@ -12,7 +12,7 @@ import { admissionOf } from "./admission.ts";
 import { readObject } from "./body.ts";
 import { deleteOptions } from "./query.ts";
 import { type ResourceHandler, scopeOf } from "./target.ts";
-import { warningsTo } from "./write.ts.tmp";
+import { warningsTo } from "./write.ts";
 
 /** POST to `pods/NAME/eviction`. The body may be of the older version, which has the same members. */
 export function evictPod(budgets: Registry<PodDisruptionBudget>): ResourceHandler {

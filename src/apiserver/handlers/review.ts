@@ -11,7 +11,7 @@ import { admissionOf } from "./admission.ts";
 import { readObject } from "./body.ts";
 import { writerOf } from "./field-manager.ts";
 import { answeringOf, expectedOf, type ResourceHandler, scopeOf } from "./target.ts";
-import { warningsTo } from "./write.ts.tmp";
+import { warningsTo } from "./write.ts";
 
 /** The question with its answer in `status`. Throws a `StatusError` where there is none. */
 export type AnswerReview = (context: RequestContext, question: ApiObject) => Promise<ApiObject>;

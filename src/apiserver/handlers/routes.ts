@@ -11,7 +11,7 @@ import { getObject, listObjects } from "./get.ts";
 import { type AnswerReview, createReview } from "./review.ts";
 import { getView, patchViewed, updateViewed } from "./subresource-view.ts";
 import type { ResourceHandler, ResourceSettings, Target } from "./target.ts";
-import { createObject, deleteObject, deleteObjects, patchObject, updateObject } from "./write.ts.tmp";
+import { createObject, deleteObject, deleteObjects, patchObject, updateObject } from "./write.ts";
 
 export type Route = (context: RequestContext, params: Readonly<Record<string, string>>) => Promise<HttpResponse>;
 

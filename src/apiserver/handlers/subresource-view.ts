@@ -10,7 +10,7 @@ import { readObject } from "./body.ts";
 import { writerOf } from "./field-manager.ts";
 import { decodePatched, patchType, readPatch } from "./patch-body.ts";
 import { answeringOf, expectedOf, type ResourceHandler, scopeOf, type Target } from "./target.ts";
-import { warningsTo } from "./write.ts.tmp";
+import { warningsTo } from "./write.ts";
 
 /** The route as bodies and answers see it: of the kind shown. */
 function shownBy(target: Target, { kind }: SubresourceView): Target {

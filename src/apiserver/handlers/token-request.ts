@@ -11,7 +11,7 @@ import { admissionOf, objectKindOf } from "./admission.ts";
 import { readObject } from "./body.ts";
 import { writerOf } from "./field-manager.ts";
 import { answeringOf, expectedOf, type ResourceHandler, scopeOf, type Target } from "./target.ts";
-import { warningsTo } from "./write.ts.tmp";
+import { warningsTo } from "./write.ts";
 
 /** POST to `serviceaccounts/NAME/token`. A dry run makes a token too, as in Kubernetes: nothing is kept of either. */
 export function tokenHandler(registries: Registries, settings: TokenSettings, aliases: boolean): ResourceHandler {
