@@ -1,4 +1,4 @@
-/** Versions on their way out or in, served only where the operator asks for them. Their form is that of version 1. */
+/** Beta versions with the schema of version 1. `--runtime-config` enables them. */
 import { type ListSchema, type MapSchema, type ObjectSchema, type Schema, schemaOf } from "../schema/schema.ts";
 import { validatingAdmissionPolicyKind } from "./admissionregistration/validating-admission-policy/kind.ts";
 import { validatingAdmissionPolicyBindingKind } from "./admissionregistration/validating-admission-policy-binding/kind.ts";
@@ -7,7 +7,7 @@ import { ipAddressKind } from "./networking/ip-address/kind.ts";
 import { serviceCIDRKind } from "./networking/service-cidr/kind.ts";
 
 interface Lifecycle {
-  /** The release of Kubernetes that has it first: `1.31`. */
+  /** The Kubernetes release that introduced the version: `1.31`. */
   readonly since: string;
   readonly deprecation?: string;
 }
@@ -42,15 +42,15 @@ function betaVersionOf(kind: Kind, lifecycle: Lifecycle): Kind {
   };
 }
 
-/** The same schemas under other names. */
+/** Returns a function that copies a schema with its nested schemas, and renames each. */
 function createRenamer(rename: (name: string) => string): (schema: Schema) => Schema {
-  const known = new Map<Schema, Schema>();
+  const copies = new Map<Schema, Schema>();
   const visit = (schema: Schema): Schema => {
-    const found = known.get(schema);
-    if (found !== undefined) return found;
-    const made = copySchema(schema, visit, rename);
-    known.set(schema, made);
-    return made;
+    const existing = copies.get(schema);
+    if (existing !== undefined) return existing;
+    const copy = copySchema(schema, visit, rename);
+    copies.set(schema, copy);
+    return copy;
   };
   return visit;
 }

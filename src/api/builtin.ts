@@ -1,4 +1,4 @@
-/** The kinds every server has. Adding a kind is adding it here. */
+/** The built-in kinds. A new kind is registered here. */
 
 import { validatingAdmissionPolicyKind } from "./admissionregistration/validating-admission-policy/kind.ts";
 import { validatingAdmissionPolicyBindingKind } from "./admissionregistration/validating-admission-policy-binding/kind.ts";
@@ -66,8 +66,8 @@ import { storageClassKind } from "./storage/storage-class/kind.ts";
 import { volumeAttachmentKind } from "./storage/volume-attachment/kind.ts";
 
 /**
- * Groups in the order in which Kubernetes announces them, preferred versions first: where a word names resources of two
- * groups, clients take the first.
+ * In the order of Kubernetes' discovery, preferred versions first: clients resolve a resource name that two groups
+ * share to the first group.
  */
 export const builtinKinds: readonly Kind[] = [
   bindingKind,

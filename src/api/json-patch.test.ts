@@ -7,7 +7,7 @@ import { applyJsonPatch } from "./json-patch.ts";
 const patched = (document: unknown, ...operations: readonly object[]): unknown =>
   applyJsonPatch(structuredClone(document), operations as readonly Operation[]);
 
-t.test("jsonPatch() forgives what Kubernetes forgives", async (t) => {
+t.test("applyJsonPatch() accepts what Kubernetes accepts beyond RFC 6902", async (t) => {
   t.same(patched({ a: 1 }, { op: "replace", path: "/b", value: 2 }), { a: 1, b: 2 });
   t.same(patched({ a: 1 }, { op: "add", path: "/b" }), { a: 1, b: null });
   t.same(patched({ a: 1 }, { op: "test", path: "/b", value: null }), { a: 1 });
@@ -18,7 +18,7 @@ t.test("jsonPatch() forgives what Kubernetes forgives", async (t) => {
   t.same(patched({ a: 1 }, { op: "replace", path: "", value: [] }), []);
 });
 
-t.test("jsonPatch() refuses the rest", async (t) => {
+t.test("applyJsonPatch() rejects invalid operations", async (t) => {
   const refused = (document: unknown, ...operations: readonly object[]): void => {
     t.throws(() => patched(document, ...operations), { message: /rejected our request/ }, JSON.stringify(operations));
   };
@@ -29,7 +29,7 @@ t.test("jsonPatch() refuses the rest", async (t) => {
   refused({ l: [1] }, { op: "add", path: "/l/-3", value: 2 });
   refused({ a: 1 }, { op: "add", path: "b", value: 2 });
   refused({ a: 1 }, { op: "add", path: "/__proto__/x", value: 2 });
-  t.equal(({} as { readonly x?: unknown }).x, undefined, "nothing leaks into prototypes");
+  t.equal(({} as { readonly x?: unknown }).x, undefined, "prototypes are unchanged");
   t.throws(() => patched({}, ...Array(10_001).fill({ op: "test", path: "" })), { message: /10000, got 10001/ });
 });
 
@@ -42,10 +42,10 @@ interface StandardCase {
   readonly disabled?: boolean;
 }
 
-/** What the standard refuses and Kubernetes does not. */
+/** Errors of the standard that Kubernetes accepts. */
 const forgiven: ReadonlySet<string> = new Set(["missing 'value' parameter", "Out of bounds (lower)"]);
 
-t.test("jsonPatch() agrees with the standard's own cases", async (t) => {
+t.test("applyJsonPatch() passes the test cases of json-patch-tests", async (t) => {
   const { SVC_SHARED: folder = fileURLToPath(new URL("../../../shared", import.meta.url)) } = process.env;
   const files = ["tests.json", "spec_tests.json"].map((name) => `${folder}/oracles/json-patch/${name}`);
   const present = files.filter((name) => existsSync(name));
@@ -62,7 +62,7 @@ t.test("jsonPatch() agrees with the standard's own cases", async (t) => {
   }
 });
 
-t.test("jsonPatch() copies no more than a request may bring", async (t) => {
+t.test("applyJsonPatch() rejects copies of more than 3 MiB in all", async (t) => {
   const copies = (count: number) =>
     Array.from({ length: count }, (_, i) => ({ op: "copy", from: "/a", path: `/a/c${i}` }));
   const document = { a: { k: "x".repeat(1000) } };

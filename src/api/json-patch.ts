@@ -1,24 +1,27 @@
 /**
- * JSON Patch (RFC 6902) as Kubernetes applies it. Its library forgives four things that the standard does not, and
- * clients rely on them: `replace` of a member that is not there adds it, a missing `value` is null, `test` for null
- * holds for a member that is not there, and negative positions count from a list's end.
+ * JSON Patch (RFC 6902) with the leniency of Kubernetes' library, on which clients rely: `replace` adds a missing
+ * member, a missing `value` is null, `test` for null accepts a missing member, and negative indexes count from the end
+ * of a list.
  */
 import { applyPatch, type Operation, Pointer } from "rfc6902";
 import { StatusError } from "./status.ts";
 
-/** Operations one request may carry, as in Kubernetes. */
+/** The maximum number of operations in a patch, as in Kubernetes. */
 const OPERATIONS_MAX = 10_000;
 
-/** What all copies of one request may add, as JSON, as in Kubernetes: each could double what there is. */
+/**
+ * The maximum size of all copied values together, in characters of JSON, as in Kubernetes: each copy can double the
+ * document.
+ */
 const COPIED_MAX = 3 * 2 ** 20;
 
-/** Changes `document`, which must be the caller's own, and returns the result. Throws a `StatusError` 413 or 422. */
+/** Modifies `document` in place and returns the result. Throws a `StatusError` 413 or 422. */
 export function applyJsonPatch(document: unknown, operations: readonly Operation[]): unknown {
   if (operations.length > OPERATIONS_MAX) {
     const message = `The allowed maximum operations in a JSON patch is ${OPERATIONS_MAX}, got ${operations.length}`;
     throw new StatusError(413, "RequestEntityTooLarge", `Request entity too large: ${message}`);
   }
-  // A root of our own, so that the whole document may be replaced as well.
+  // A parent object, so that an operation can replace the root.
   const holder = { root: document };
   let copied = 0;
   for (const operation of operations) {
@@ -30,7 +33,7 @@ export function applyJsonPatch(document: unknown, operations: readonly Operation
   return holder.root;
 }
 
-/** About as many characters as the value has as JSON; stops counting once they are more than `most`. */
+/** Estimates the length of the value as JSON; stops counting beyond `most`. */
 function jsonLength(value: unknown, most: number): number {
   if (typeof value === "string") return value.length + 2;
   if (typeof value !== "object" || value === null) return 4;
@@ -47,7 +50,7 @@ function invalidPatch(): StatusError {
   return new StatusError(422, "Invalid", message, { details: {} });
 }
 
-/** The operation in the standard's own terms; undefined when there is nothing to do. */
+/** Converts a lenient operation to a standard one; undefined when it has no effect. */
 function normalizeOperation(holder: object, operation: Operation): Operation | undefined {
   if (!isSafePointer(operation.path)) throw invalidPatch();
   const path = resolvePath(holder, operation.path, operation.op === "add");
@@ -69,13 +72,13 @@ function normalizeOperation(holder: object, operation: Operation): Operation | u
   }
 }
 
-/** A JSON pointer that does not lead through what every object inherits: the library takes such steps for none. */
+/** Whether the JSON pointer avoids inherited properties (`__proto__`, `constructor`): the library would follow them. */
 function isSafePointer(path: unknown): path is string {
   if (typeof path !== "string" || (path !== "" && !path.startsWith("/"))) return false;
   return !/\/(__proto__(\/|$)|(constructor|prototype)\/)/.test(path);
 }
 
-/** The path below the holder, its last step turned into a position from the front. */
+/** The path below `root`, with a negative index converted to one from the start. */
 function resolvePath(holder: object, path: string, inserting: boolean): string {
   const rooted = `/root${path}`;
   const match = /^(.*)\/-([1-9]\d*)$/.exec(path);

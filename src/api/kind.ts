@@ -1,4 +1,4 @@
-/** What the server knows of one kind: data, and the few behaviours a kind may have of its own. */
+/** A kind: its names, schema and columns, and its strategy for writes. */
 
 import type { ObjectSchema } from "../schema/schema.ts";
 import type { FieldError } from "../schema/validation/field-error.ts";
@@ -15,7 +15,7 @@ export const allVerbs = ["create", "delete", "deletecollection", "get", "list", 
 export type Verb = (typeof allVerbs)[number];
 
 export interface Kind<T extends ApiObject = ApiObject> {
-  /** The project's own spelling: `coordination.svc.io`; empty for core. See `scheme.ts` for the Kubernetes spelling. */
+  /** The project's own alias: `coordination.svc.io`; empty for core. See `scheme.ts` for the alias of Kubernetes. */
   readonly group: string;
   readonly version: string;
   readonly kind: string;
@@ -27,54 +27,52 @@ export interface Kind<T extends ApiObject = ApiObject> {
   readonly namespaced: boolean;
   readonly verbs: readonly Verb[];
   readonly subresources: readonly Subresource<T>[];
-  /** Under the store's prefix: `pods`, so that keys read `/registry/pods/{namespace}/{name}`. */
+  /** Under the store's prefix: `pods` makes keys `/registry/pods/{namespace}/{name}`. */
   readonly storageName: string;
   readonly schema: ObjectSchema & { readonly name: string };
   readonly columns: readonly Column<T>[];
-  /** What a row of a table says of its object beside the cells. */
+  /** The conditions of the object's table row. */
   rowConditions?(object: T): readonly RowCondition[];
-  /** Field selectors this kind answers besides `metadata.name` and `metadata.namespace`: label → value in an object. */
+  /** Supported field selectors besides `metadata.name` and `metadata.namespace`: label → value in an object. */
   readonly selectableFields: Readonly<Record<string, FieldSelectorValue<T>>>;
   /** Those of `selectableFields` that the watch cache has an index for. */
   readonly indexedFields?: readonly string[];
-  /** What is said to who asks for another field, where it is not what most kinds say. */
+  /** The error for an unsupported field selector, where it differs from that of most kinds. */
   readonly unsupportedFieldMessage?: (field: string) => string;
   readonly strategy: Strategy<T>;
   /** A delete answers with the object as it was, deleted or not, instead of with a `Status`. */
   readonly returnsDeletedObject?: true;
-  /**
-   * What the name must look like; a lower-case DNS subdomain when absent. Returns what is wrong, in Kubernetes' words.
-   */
+  /** The format of names; a lower-case DNS subdomain when absent. Returns Kubernetes' messages for what is wrong. */
   readonly nameFormat?: (name: string) => readonly string[];
-  /** Whether finalizers may be any qualified name; of most kinds they must have a domain, or be Kubernetes' own. */
+  /** Accepts any qualified name as a finalizer. Most kinds require a domain or one of Kubernetes' own finalizers. */
   readonly allowsAnyFinalizer?: boolean;
-  /** Said with every answer: that the kind is on its way out, and what to use instead. */
+  /** The warning sent with every response: the kind is deprecated, and what to use instead. */
   readonly deprecation?: string;
-  /** The release of Kubernetes that has it first, where servers may speak as an older one: `1.33`. */
+  /** The Kubernetes release that introduced it, for servers that emulate an older one: `1.33`. */
   readonly since?: string;
-  /** The version in which Kubernetes 1.33 keeps the kind, where it is another one: discovery tells its hash. */
+  /** The version in which Kubernetes 1.33 stores the kind, where it differs: discovery publishes its hash. */
   readonly storageVersion?: string;
-  /** Whether a CustomResourceDefinition defines it. */
+  /** A CustomResourceDefinition defines the kind. */
   readonly custom?: true;
   /** Set where the store holds another version of the kind. */
   readonly conversion?: Conversion<T>;
-  /** Set instead where a webhook knows how the versions of the resource differ, whichever of them this is. */
+  /** Set instead where a webhook converts between the versions of the resource. */
   readonly converter?: Converter;
 }
 
-/** Each resource in one version: that which is stored, or another where only that is among them. */
+/** One version of each resource: the storage version, or another where the storage version is not among `kinds`. */
 export function onePerResource(kinds: readonly Kind[]): readonly Kind[] {
   const stored = new Set(kinds.filter(isStorageVersion).map((kind) => kind.storageName));
   const others = new Map(kinds.filter((kind) => !stored.has(kind.storageName)).map((kind) => [kind.storageName, kind]));
   return kinds.filter((kind) => isStorageVersion(kind) || others.get(kind.storageName) === kind);
 }
 
-/** Whether objects are stored in this version. */
+/** Whether this is the storage version. */
 function isStorageVersion(kind: Kind): boolean {
   return storageKindOf(kind).version === kind.version;
 }
 
-/** The version in which objects of the kind are stored. */
+/** The kind in its storage version. */
 export function storageKindOf(kind: Kind): Kind {
   return kind.conversion?.storageKind ?? kind.converter?.storageKind ?? kind;
 }
@@ -90,25 +88,25 @@ export interface RowCondition {
 /** Declared as a method, so that a `Kind<Pod>` is a `Kind` (parameters of methods are compared both ways). */
 export type FieldSelectorValue<T> = { of(object: T): string }["of"];
 
-/** Between a kind and the version of it that is stored. Both directions keep everything either version can say. */
+/** Converts between a version and the storage version. Both directions keep all that either version can express. */
 export interface Conversion<T extends ApiObject> {
   readonly storageKind: Kind;
   toStorage(object: T): ApiObject;
   fromStorage(object: ApiObject): T;
 }
 
-/** An object as JSON has it, with its kind and apiVersion. */
+/** A JSON object with its kind and apiVersion. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Between the versions of a resource where somebody else has to be asked, who may fail. One for all its versions. */
+/** Converts between the versions of a resource through a call that may fail. All versions share one converter. */
 export interface Converter {
-  /** The version in which objects are stored from now on. There may be objects that lie in others. */
+  /** The current storage version. The store may hold objects in others. */
   readonly storageKind: Kind;
-  /** Any version of the resource, whether it is served or not. */
+  /** Returns any version of the resource, served or not. */
   kindOf(version: string): Kind | undefined;
   /**
-   * The objects in one of the versions, in the same order; those that are of it are handed back as they are. Rejects
-   * with a `StatusError` when one of them cannot be had.
+   * Returns the objects in `version`, in the same order; objects of that version are returned as they are. Rejects with
+   * a `StatusError` when one cannot be converted.
    */
   convert(objects: readonly JsonObject[], version: string): Promise<readonly JsonObject[]>;
 }
@@ -116,41 +114,41 @@ export interface Converter {
 export interface Subresource<T extends ApiObject = ApiObject> {
   readonly name: string;
   readonly kind: string;
-  /** Where the body is of another group: `policy/v1` Eviction. */
+  /** Set where the body is of another group: `policy/v1` Eviction. */
   readonly group?: string;
   readonly version?: string;
   readonly verbs: readonly Verb[];
-  /** Present where a write through the subresource is an update of the object itself, of which it may change a part. */
+  /** Set where a write through the subresource updates a part of the object itself. */
   readonly strategy?: SubresourceStrategy<T>;
-  /** Present where the subresource shows the object as one of another kind, and takes changes in that form. */
+  /** Set where the subresource represents the object as another kind, and accepts updates in that kind. */
   readonly view?: SubresourceView<T>;
 }
 
-/** A Deployment as its Scale. */
+/** The object represented as another kind: a Deployment as its Scale. */
 export interface SubresourceView<T extends ApiObject = ApiObject> {
-  /** What is shown: its names, schema, columns and rules. It is no resource of its own. */
+  /** The other kind: names, schema, columns and rules. It is not a resource of its own. */
   readonly kind: Kind;
   toView(object: T): ApiObject;
-  /** The object with what `shown` has changed. */
+  /** The object with the changes that `shown` makes. */
   fromView(object: T, shown: ApiObject): T;
-  /** What a configuration of the form shown says of the object. */
+  /** The part of the object that an applied configuration of the other kind sets. */
   configurationFromView(shown: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>;
 }
 
-/** What an update through a subresource may change: `status`, `finalize`, `approval`, `ephemeralcontainers`, … */
+/** How a subresource updates the object: `status`, `finalize`, `approval`, `ephemeralcontainers`, … */
 export interface SubresourceStrategy<T extends ApiObject = ApiObject> {
-  /** Members that a write through the subresource leaves as they are, and so cannot manage. */
+  /** Fields that the subresource does not update, so that its writer does not manage them. */
   readonly resetFields?: readonly (readonly string[])[];
-  /** Where it is shorter to say: what it can manage. `*` stands for any item of a list. */
+  /** Alternatively, the fields that its writer can manage. `*` stands for any list item. */
   readonly manageableFields?: readonly (readonly string[])[];
-  /** The object to be written: everything but the part comes from `previous`. `now` is as `metadata` has times. */
+  /** The object to write: all fields but those of the subresource come from `previous`. `now` is an RFC 3339 time. */
   prepareForUpdate(next: T, previous: T, now: string): T;
   validateUpdate?(next: T, previous: T): readonly FieldError[];
-  /** As a strategy's, of what the subresource may change. */
+  /** Like the strategy's, for the fields of the subresource. */
   warnings?(next: T, previous: T): readonly string[];
 }
 
-/** One column of `kubectl get`: its definition and the cell of an object. `now` is in milliseconds. */
+/** A column of `kubectl get`: its definition and the cell of an object. `now` is in milliseconds. */
 export interface Column<T> {
   readonly name: string;
   readonly type: "string" | "integer" | "number" | "boolean" | "date";
@@ -161,7 +159,7 @@ export interface Column<T> {
   cell(object: T, now: number): string | number | boolean | null;
 }
 
-/** Who sent a request, for kinds whose objects tell. */
+/** The user of a request, for kinds that record it. */
 export interface Requester {
   readonly name: string;
   readonly uid: string;
@@ -174,42 +172,45 @@ export interface StrategySettings {
   /** `--event-ttl`; events never expire when absent. */
   readonly eventTtlSeconds?: number | undefined;
 }
-/** What a kind does on writes, beyond its schema. All functions are pure: they return a new object or the same one. */
+/** How a kind handles writes, beyond its schema. All functions are pure: they return a new object or the same one. */
 export interface Strategy<T> {
-  /** Defaults that depend on more than the field itself; runs after the schema's own. */
+  /** Sets defaults that depend on other fields; runs after the schema's defaults. */
   setDefaults?(object: T): T;
-  /** Drops what a client may not set, fills what the server sets. `now` is as `metadata` has times. */
+  /** Drops fields that clients may not set and sets those of the server. `now` is an RFC 3339 time. */
   prepareForCreate?(object: T, now: string, requester?: Requester): T;
   prepareForUpdate?(next: T, previous: T, now: string): T;
   /**
-   * Cross-field rules, after the schema's validation. On updates too, with the object as it was: some rules spare what
-   * was stored before they came.
+   * Validates across fields, after the schema's validation. Updates pass the previous object: some rules exempt what
+   * was stored before they existed.
    */
   validate?(object: T, previous?: T): readonly FieldError[];
   validateUpdate?(next: T, previous: T): readonly FieldError[];
-  /** What a client is told although nothing is wrong: deprecated, pointless members. Updates have a `previous`. */
+  /** Warnings for the client: deprecated fields, fields without effect. Updates pass `previous`. */
   warnings?(object: T, previous: T | undefined): readonly string[];
-  /** Those about members of a new object that `prepareForCreate` changes. They come first. */
+  /** Warnings about fields that `prepareForCreate` changes. They come first. */
   warningsBeforePrepare?(object: T): readonly string[];
-  /** Members that a client cannot change, and so cannot manage; the status where it has a subresource, when absent. */
+  /**
+   * Fields that a client cannot change, and so does not manage; when absent, the status of kinds with a status
+   * subresource.
+   */
   readonly resetFields?: readonly (readonly string[])[];
-  /** Objects that come without a name get a random one (LimitRange). */
+  /** Objects without a name get a random one (LimitRange). */
   readonly generatesMissingName?: boolean;
-  /** PUT to a name that does not exist creates it (Event, Lease, Node in Kubernetes 1.33: see facts). */
+  /** A PUT to a missing name creates the object (Event, Lease, Node in Kubernetes 1.33). */
   readonly allowCreateOnUpdate?: boolean;
-  /** PUT without a resourceVersion overwrites; true when absent. */
+  /** A PUT without a resourceVersion overwrites; true when absent. */
   readonly allowUnconditionalUpdate?: boolean;
-  /** Seconds of grace a delete grants; undefined means the object goes at once (everything but Pods). */
+  /** The grace period of a delete, in seconds; undefined deletes at once (all kinds but Pod). */
   gracePeriodSeconds?(object: T, requested: number | undefined): number | undefined;
-  /** A delete that does not say what becomes of dependents leaves them alone; they go too when absent. */
+  /** A delete without a propagation policy orphans the dependents; they are deleted in the background when absent. */
   readonly orphansDependentsByDefault?: boolean;
-  /** What the sender of such a delete is told. */
+  /** The warning that such a delete returns. */
   readonly deletionWarning?: string;
-  /** Puts back what the stored form cannot say: kind and apiVersion of objects within have no protobuf form. */
+  /** Restores what the stored encoding lacks: protobuf has no kind and apiVersion of nested objects. */
   afterDecode?(object: T): T;
-  /** What the first request to delete makes of the object, where it does not go before its finalizers are gone. */
+  /** The object after the first delete request, when finalizers keep it from being deleted. */
   prepareForDelete?(object: T, now: string): T;
-  /** Why the object may not be deleted; undefined when it may. */
+  /** The reason why the object may not be deleted; undefined when it may. */
   validateDelete?(object: T): string | undefined;
   /** Seconds after which the store deletes the object (Events); undefined for never. */
   ttlSeconds?(object: T, settings: StrategySettings): number | undefined;

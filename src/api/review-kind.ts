@@ -1,4 +1,4 @@
-/** Kinds that are questions or orders: created, answered or done, and not kept. */
+/** Kinds that are created but not stored: reviews (SubjectAccessReview, TokenReview) and Binding. */
 import type { ObjectSchema } from "../schema/schema.ts";
 import { ageColumn, nameColumn } from "./columns/columns.ts";
 import type { ApiObject, Kind, Strategy } from "./kind.ts";
@@ -26,7 +26,7 @@ export function createReviewKind<T extends ApiObject>({ validate, ...review }: R
   };
 }
 
-/** Whether objects of the kind are kept. The others are made when they are asked for. */
+/** Whether objects of the kind are stored. Others are computed for each request. */
 export function isPersisted(kind: Kind): boolean {
   return kind.storageName !== "";
 }

@@ -7,7 +7,7 @@ const schema = { openAPIV3Schema: { type: "object" } };
 const widgets = "example.com/widgets";
 
 t.test(
-  "Scheme.define() replaces all versions of a resource, the preferred first, and counts the changes",
+  "Scheme.setCustomVersions() replaces all versions of a resource, orders them by priority and increments changeCount",
   async (t) => {
     const scheme = builtinScheme();
     const own = scheme.kinds();
@@ -31,7 +31,7 @@ t.test(
   },
 );
 
-t.test("Scheme.define() leaves all as it was when a name is taken", async (t) => {
+t.test("Scheme.setCustomVersions() changes nothing when a name is taken", async (t) => {
   const scheme = builtinScheme();
   const kind = createCustomKind(definitionOf({ name: "v1", schema }), "v1");
   scheme.setCustomVersions(widgets, [kind]);

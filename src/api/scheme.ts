@@ -1,6 +1,6 @@
 /**
- * The kinds a server knows. Groups have two spellings (`coordination.svc.io`, `coordination.k8s.io`) that name the same
- * kinds; `apps`, `batch`, `autoscaling`, `policy` and core have but one.
+ * The scheme: the kinds that a server serves or stores. A group has two aliases (`coordination.svc.io`,
+ * `coordination.k8s.io`) for the same kinds; `apps`, `batch`, `autoscaling`, `policy` and core have one name.
  */
 import type { Kind } from "./kind.ts";
 import { compareVersions } from "./version-order.ts";
@@ -8,12 +8,12 @@ import { compareVersions } from "./version-order.ts";
 const SVC_DOMAIN = ".svc.io";
 const KUBERNETES_DOMAIN = ".k8s.io";
 
-/** The Kubernetes spelling of a group. */
+/** The Kubernetes alias of a group: `events.svc.io` → `events.k8s.io`. */
 export function kubernetesGroup(group: string): string {
   return group.endsWith(SVC_DOMAIN) ? `${group.slice(0, -SVC_DOMAIN.length)}${KUBERNETES_DOMAIN}` : group;
 }
 
-/** The project's own spelling of a group. */
+/** The project's own alias of a group: `events.k8s.io` → `events.svc.io`. */
 export function svcGroup(group: string): string {
   return group.endsWith(KUBERNETES_DOMAIN) ? `${group.slice(0, -KUBERNETES_DOMAIN.length)}${SVC_DOMAIN}` : group;
 }
@@ -24,7 +24,7 @@ export interface GroupVersionKind {
   readonly kind: string;
 }
 
-/** `apps/v1`, `v1` → group and version; undefined when it is neither form. */
+/** Parses `apps/v1` or `v1`; undefined for any other text. */
 export function parseApiVersion(text: string): { readonly group: string; readonly version: string } | undefined {
   const parts = text.split("/");
   const [first = "", second] = parts;
@@ -40,17 +40,17 @@ export class Scheme {
   readonly #byResource = new Map<string, Kind>();
   readonly #byKind = new Map<string, Kind>();
   readonly #builtin: Kind[] = [];
-  /** By the storage name that all versions of a resource share. */
+  /** Keyed by the storage name, which all versions of a resource share. */
   readonly #custom = new Map<string, readonly Kind[]>();
   #kinds: readonly Kind[] | undefined;
   #changeCount = 0;
 
-  /** How often its kinds have changed, for those who derive something from all of them. */
+  /** Increments with each change of the kinds, so that callers can invalidate what they derive from them. */
   get changeCount(): number {
     return this.#changeCount;
   }
 
-  /** Throws when the resource or the kind is known already. */
+  /** Throws when the resource or the kind is registered already. */
   register(kind: Kind): void {
     this.#add(kind);
     this.#builtin.push(kind);
@@ -58,8 +58,8 @@ export class Scheme {
   }
 
   /**
-   * Makes these all the versions of a custom resource that are served; none takes the resource away. Throws, and leaves
-   * all as it was, when one of them is known otherwise.
+   * Replaces the served versions of a custom resource; no kinds removes the resource. Throws, without a change, when a
+   * name is registered already.
    */
   setCustomVersions(storageName: string, kinds: readonly Kind[]): void {
     const before = this.#custom.get(storageName) ?? [];
@@ -76,17 +76,17 @@ export class Scheme {
     this.#recordChange();
   }
 
-  /** Any spelling of the group. */
+  /** Accepts either alias of the group. */
   byResource(group: string, version: string, plural: string): Kind | undefined {
     return this.#byResource.get(keyOf(svcGroup(group), version, plural));
   }
 
-  /** Any spelling of the group. */
+  /** Accepts either alias of the group. */
   byKind(group: string, version: string, kind: string): Kind | undefined {
     return this.#byKind.get(keyOf(svcGroup(group), version, kind));
   }
 
-  /** In the order of registration; then custom resources by group and version, the preferred first. */
+  /** Built-in kinds in the order of registration, then custom resources by group and version priority. */
   kinds(): readonly Kind[] {
     this.#kinds ??= [...this.#builtin, ...[...this.#custom.values()].flat().sort(compareKinds)];
     return this.#kinds;

@@ -1,4 +1,4 @@
-/** Every failure a client can see: a `Status` object, thrown as a `StatusError`. */
+/** The `Status` object of an API error, thrown as a `StatusError`. */
 import type { FieldError } from "../schema/validation/field-error.ts";
 
 export interface Status {
@@ -48,7 +48,7 @@ export class StatusError extends Error {
       metadata: options?.metadata ?? {},
       status: "Failure",
       message,
-      // Failures that nobody foresaw have none.
+      // Unexpected errors have no reason.
       ...(reason === "" ? {} : { reason }),
       ...(options?.details === undefined ? {} : { details: options.details }),
       code,
@@ -56,7 +56,7 @@ export class StatusError extends Error {
   }
 }
 
-/** What an error names: `pods "web" not found`, `pods.apps "x" is invalid`. */
+/** The resource that an error names: `pods "web" not found`, `pods.apps "x" is invalid`. */
 export interface ErrorSubject {
   readonly group: string;
   /** The plural resource, or the kind for `invalid`. */
@@ -116,18 +116,18 @@ export function conflict(subject: ErrorSubject, why: string): StatusError {
   );
 }
 
-/** `metadata` may tell how to go on all the same. */
+/** `metadata` may hold a continue token to go on with. */
 export function expired(message: string, metadata: Status["metadata"] = {}): StatusError {
   return new StatusError(410, "Expired", message, { metadata });
 }
 
-/** `subject.resource` is the kind here, as Kubernetes spells it. Causes are bounded by the caller. */
+/** `subject.resource` is the kind here, as in Kubernetes. The caller bounds the number of causes. */
 export function invalid(
   subject: ErrorSubject,
   errors: readonly FieldError[],
   render: (e: FieldError) => string,
 ): StatusError {
-  // What is found twice is a cause twice, and said once.
+  // A repeated error is a cause each time, but appears once in the message.
   const texts = [...new Set(errors.map((error) => `${error.field}: ${render(error)}`))];
   const all = texts.length === 1 ? texts[0] : `[${texts.join(", ")}]`;
   return new StatusError(422, "Invalid", `${qualifiedResource(subject)} "${subject.name}" is invalid: ${all}`, {

@@ -1,41 +1,41 @@
-/** What most strategies have in common: spec and status are written apart. */
+/** Steps that most strategies share: separate writes of spec and status, and the generation. */
 import type { ApiObject, Subresource, SubresourceStrategy } from "./kind.ts";
 
 interface WithStatus extends ApiObject {
   readonly status?: unknown;
 }
 
-/** An ordinary write cannot touch the status: it stays what it was. */
+/** Keeps the previous status: only the status subresource writes it. */
 export function keepStatus<T extends WithStatus>(next: T, previous: T): T {
   const { status: _, ...rest } = next;
   return (previous.status === undefined ? rest : { ...rest, status: previous.status }) as T;
 }
 
-/** New objects have no status yet, whatever the client sent. */
+/** Drops the status that the client sent for a new object. */
 export function dropStatus<T extends WithStatus>(object: T): T {
   const { status: _, ...rest } = object;
   return rest as T;
 }
 
-/** A new object is the first generation of what is wanted. */
+/** Sets `metadata.generation` of a new object to 1. */
 export function setFirstGeneration<T extends ApiObject>(object: T): T {
   return { ...object, metadata: { ...object.metadata, generation: 1 } };
 }
 
-/** The generation counts the changes of what is wanted. */
+/** Increments `metadata.generation` when the update changed the desired state. */
 export function updateGeneration<T extends ApiObject>(next: T, previous: T, changed: boolean): T {
   const generation = (previous.metadata?.generation ?? 0) + (changed ? 1 : 0);
   return generation === 0 ? next : { ...next, metadata: { ...next.metadata, generation } };
 }
 
-/** A write to the status changes nothing else but what stands in `metadata` of the update. */
+/** Returns `previous` with the status and the metadata of `next`. */
 export function replaceStatus<T extends WithStatus>(next: T, previous: T): T {
   const { status: _, ...rest } = previous;
   const merged = { ...rest, metadata: next.metadata };
   return (next.status === undefined ? merged : { ...merged, status: next.status }) as T;
 }
 
-/** As `onlyStatus`, and of `metadata` nothing changes either. */
+/** Like `replaceStatus`, but keeps labels, annotations, finalizers and owner references as well. */
 export function replaceStatusOnly<T extends WithStatus>(next: T, previous: T): T {
   const { labels: _, annotations: __, finalizers: ___, ownerReferences: ____, ...rest } = next.metadata ?? {};
   const { labels, annotations, finalizers, ownerReferences } = previous.metadata ?? {};
@@ -43,16 +43,16 @@ export function replaceStatusOnly<T extends WithStatus>(next: T, previous: T): T
   return replaceStatus({ ...next, metadata: { ...rest, ...Object.fromEntries(kept) } }, previous);
 }
 
-/** The `status` subresource; `part` says more than that nothing else changes. */
+/** The `status` subresource; `overrides` replaces what most kinds share. */
 export function statusSubresource<T extends WithStatus>(
   kind: string,
-  part?: Partial<SubresourceStrategy<T>>,
+  overrides?: Partial<SubresourceStrategy<T>>,
 ): Subresource<T> {
   const verbs = ["get", "patch", "update"] as const;
   return {
     name: "status",
     kind,
     verbs,
-    strategy: { prepareForUpdate: replaceStatus, resetFields: [["spec"]], ...part },
+    strategy: { prepareForUpdate: replaceStatus, resetFields: [["spec"]], ...overrides },
   };
 }

@@ -1,15 +1,15 @@
-/** The order of versions by their names, as Kubernetes prefers them: `v2`, `v1`, `v2beta1`, `v1alpha1`, others. */
+/** Version priority as in Kubernetes: `v2`, `v1`, `v2beta1`, `v1alpha1`, then others. */
 
 interface ParsedVersion {
   readonly major: number;
-  /** Of `v1`, then of `v1beta1`, then of `v1alpha1`. */
+  /** 2 for `v1`, 1 for `v1beta1`, 0 for `v1alpha1`. */
   readonly stage: number;
   readonly minor: number;
 }
 
 const STAGES = ["alpha", "beta", ""] as const;
 
-/** Negative where `a` goes first. Names that are no versions go last, by the alphabet. */
+/** Negative when `a` has priority. Names that are not versions come last, alphabetically. */
 export function compareVersions(a: string, b: string): number {
   const left = parseVersion(a);
   const right = parseVersion(b);

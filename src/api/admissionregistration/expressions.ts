@@ -1,11 +1,12 @@
 /** What expressions of webhooks and admission policies may speak of, and how mistakes in them are reported. */
 import { type CompileResult, compile } from "../../cel/cel.ts";
-import { type Environment, createEnvironment } from "../../cel/environment.ts";
+import { createEnvironment, type Environment } from "../../cel/environment.ts";
 import { authorizerType, resourceCheckType } from "../../cel/libraries/authorizer.ts";
 import { renderErrors } from "../../cel/parse/source.ts";
 import {
   boolType,
   dynType,
+  formatType,
   listType,
   mapType,
   type ObjectType,
@@ -13,7 +14,6 @@ import {
   stringType,
   type Type,
   timestampType,
-  formatType,
 } from "../../cel/values/types.ts";
 import { type FieldError, invalidField, requiredField } from "../../schema/validation/field-error.ts";
 import { nameFormats } from "../meta/validation/name-formats.ts";
@@ -86,7 +86,8 @@ export function createAdmissionEnvironment({
   variables,
 }: AdmissionEnvironmentOptions = {}): Environment {
   const names = { ...admissionVariables, ...(params ? { params: dynType } : {}) };
-  if (variables !== undefined) return createEnvironment({ variables: { ...names, variables }, nameFormats: nameFormats });
+  if (variables !== undefined)
+    return createEnvironment({ variables: { ...names, variables }, nameFormats: nameFormats });
   let known = environments.get(params);
   if (known === undefined) {
     known = createEnvironment({ variables: names, nameFormats: nameFormats });

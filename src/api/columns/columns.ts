@@ -1,4 +1,4 @@
-/** The columns that most kinds share. */
+/** Columns that most kinds share, and constructors of columns. */
 
 import type { ApiObject, Column } from "../kind.ts";
 import { CREATED_DESCRIPTION, NAME_DESCRIPTION } from "./descriptions.ts";
@@ -23,7 +23,7 @@ export const ageColumn: Column<ApiObject> = {
 
 type Cell<T> = Column<T>["cell"];
 
-/** A column that every `kubectl get` shows. Its type is `string` whatever its cells are, as in Kubernetes. */
+/** A column that every `kubectl get` shows. The type is `string` whatever the cells hold, as in Kubernetes. */
 export function column<T>(name: string, cell: Cell<T>): Column<T> {
   return { name, type: "string", priority: 0, cell };
 }
@@ -38,12 +38,12 @@ export function integerColumn<T>(name: string, cell: (object: T) => number): Col
   return { name, type: "integer", priority: 0, cell };
 }
 
-/** A column that says yes or no. */
+/** A column of booleans. */
 export function booleanColumn<T>(name: string, cell: (object: T) => boolean): Column<T> {
   return { name, type: "boolean", priority: 0, cell };
 }
 
-/** What kinds without columns of their own show beside the name. */
+/** The second column of kinds that define no columns. */
 export const createdAtColumn: Column<ApiObject> = {
   name: "Created At",
   type: "date",

@@ -5,8 +5,8 @@ const DAY = 24;
 const YEAR = 365;
 
 /**
- * A span of time as kubectl's tables show it, two units at most: `45s`, `3m20s`, `5h`, `2d3h`, `4y12d`.
- * Follows `duration.HumanDuration` of Kubernetes' apimachinery.
+ * Formats a duration for tables, with at most two units: `45s`, `3m20s`, `5h`, `2d3h`, `4y12d`. Follows
+ * `duration.HumanDuration` of Kubernetes' apimachinery.
  */
 export function humanDuration(milliseconds: number): string {
   const seconds = Math.trunc(milliseconds / SECOND);
@@ -30,7 +30,7 @@ function pair(large: number, largeUnit: string, small: number, smallUnit: string
   return small === 0 ? `${large}${largeUnit}` : `${large}${largeUnit}${small}${smallUnit}`;
 }
 
-/** How long ago an RFC 3339 time was; `<unknown>` when there is none. */
+/** The age of an RFC 3339 timestamp; `<unknown>` without one. */
 export function formatAge(time: string | undefined, now: number): string {
   const then = time === undefined ? Number.NaN : Date.parse(time);
   return Number.isNaN(then) ? "<unknown>" : humanDuration(now - then);

@@ -1,6 +1,6 @@
 const SHOWN = 3;
 
-/** `a,b,c + 2 more...`, as tables show lists that may be long. */
+/** Formats a list for a table cell: `a,b,c + 2 more...`. */
 export function formatList(items: readonly string[]): string {
   const shown = items.slice(0, SHOWN).join(",");
   return items.length > SHOWN ? `${shown} + ${items.length - SHOWN} more...` : shown;

@@ -1,4 +1,4 @@
-/** Selectors and labels as tables show them. */
+/** Labels and label selectors in table cells. */
 import type { LabelSelector } from "../meta/label-selector.ts";
 import { type Requirement, requirementsOf } from "../meta/selectors/selector.ts";
 

@@ -14,7 +14,7 @@ function parsed(text: string) {
   return quantity;
 }
 
-t.test("parseQuantity() refuses what is no quantity", async (t) => {
+t.test("parseQuantity() returns undefined for invalid text", async (t) => {
   for (const bad of ["", ".", "-", "1 Gi", "1gi", "1mi", "Mi", "0x10", "1e", "1e1.5", "--1", "NaN", "9".repeat(300)]) {
     t.equal(parseQuantity(bad), undefined, JSON.stringify(bad));
   }
@@ -28,7 +28,7 @@ t.test("quantityValue() and quantityMilliValue() round up", async (t) => {
   t.equal(quantityValue(parsed("64Mi")), 67_108_864);
 });
 
-t.test("quantities add and compare exactly", async (t) => {
+t.test("addQuantities() and compareQuantities() are exact", async (t) => {
   t.equal(formatQuantity(addQuantities(parsed("100m"), parsed("1900m"))), "2");
   t.equal(compareQuantities(parsed("1Gi"), parsed("1G")), 1);
   t.equal(compareQuantities(parsed("1000m"), parsed("1")), 0);

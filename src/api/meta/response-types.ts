@@ -1,4 +1,4 @@
-/** What a server answers besides objects: how a request went, what there is, what changed. */
+/** The types of responses that are not API objects: Status, watch events, discovery, version. */
 import {
   boolean,
   int32,

@@ -1,6 +1,6 @@
 import { optional, string } from "../../schema/define.ts";
 
-/** The two members that name a kind. They have no protobuf form: the envelope carries them. */
+/** `kind` and `apiVersion`. Protobuf carries them in its envelope instead. */
 export const typeMeta = {
   kind: optional(0, string),
   apiVersion: optional(0, string),

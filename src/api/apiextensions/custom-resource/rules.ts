@@ -42,7 +42,10 @@ function compileRule(
   if (rule.rule.trim() === "") return { rule, usesOldSelf: false };
   const oldSelf = rule.optionalOldSelf === true ? optionalType(self) : self;
   const compileExpression = (source: string): CompileResult =>
-    compile(source, createEnvironment({ variables: { self, oldSelf }, nameFormats: nameFormats, stored: stored(source) }));
+    compile(
+      source,
+      createEnvironment({ variables: { self, oldSelf }, nameFormats: nameFormats, stored: stored(source) }),
+    );
   const { program, errors } = compileExpression(rule.rule);
   if (errors !== undefined) {
     return { rule, usesOldSelf: false, error: `compilation failed: ${renderErrors(errors, rule.rule)}` };

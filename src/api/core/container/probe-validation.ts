@@ -12,7 +12,7 @@ import type { LifecycleHandler, Probe } from "./probe.ts";
 
 const SCHEMES = ["HTTP", "HTTPS"];
 const HEADER_NAME = /^[-A-Za-z0-9]+$/;
-const HEADER_FORM =
+const HEADER_MESSAGE =
   "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')";
 
 export function validateProbe(probe: Probe, path: string): readonly FieldError[] {
@@ -82,7 +82,7 @@ function validateHttpGet(httpGet: HttpGet, path: string): FieldError[] {
   const scheme: string = httpGet.scheme ?? "";
   if (!SCHEMES.includes(scheme)) errors.push(notSupported(child(path, "scheme"), scheme, SCHEMES));
   for (const { name } of httpGet.httpHeaders ?? []) {
-    if (!HEADER_NAME.test(name)) errors.push(invalidField(child(path, "httpHeaders"), name, HEADER_FORM));
+    if (!HEADER_NAME.test(name)) errors.push(invalidField(child(path, "httpHeaders"), name, HEADER_MESSAGE));
   }
   return errors;
 }

@@ -62,7 +62,7 @@ export function validatePodSecurityContext(
 
 const SYSCTL = /^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$/;
 const SYSCTL_MAX = 253;
-const SYSCTL_FORM = `must have at most ${SYSCTL_MAX} characters and match regex ^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$`;
+const SYSCTL_MESSAGE = `must have at most ${SYSCTL_MAX} characters and match regex ^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$`;
 
 function validateSysctls(
   sysctls: readonly Sysctl[],
@@ -75,7 +75,7 @@ function validateSysctls(
     const at = child(index(path, i), "name");
     const errors: FieldError[] = [];
     if (name === "") errors.push(requiredField(at));
-    else if (name.length > SYSCTL_MAX || !SYSCTL.test(name)) errors.push(invalidField(at, name, SYSCTL_FORM));
+    else if (name.length > SYSCTL_MAX || !SYSCTL.test(name)) errors.push(invalidField(at, name, SYSCTL_MESSAGE));
     else if (seen.has(name)) errors.push(duplicateField(at, name));
     seen.add(name);
     const group = sysctlGroup(name);

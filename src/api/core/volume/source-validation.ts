@@ -91,7 +91,7 @@ const iscsiNames: Readonly<Record<string, RegExp>> = {
   eui: /^eui.[a-zA-Z0-9]{16}$/,
   naa: /^naa.[a-zA-Z0-9]{32}$/,
 };
-const ISCSI_FORM = "must be valid format";
+const ISCSI_MESSAGE = "must be valid format";
 const ISCSI_START = "must be valid format starting with iqn, eui, or naa";
 /** Of the name a target is known by on the node. */
 const ISCSI_NAME_MAX = 64;
@@ -101,7 +101,7 @@ const ISCSI_TOO_LONG =
 function validateIscsiName(name: string, path: string, unknown: string): readonly FieldError[] {
   const form = iscsiNames[name.slice(0, 3)];
   if (form === undefined) return [invalidField(path, name, unknown)];
-  return form.test(name) ? [] : [invalidField(path, name, ISCSI_FORM)];
+  return form.test(name) ? [] : [invalidField(path, name, ISCSI_MESSAGE)];
 }
 
 /** `unknown` is what to say of a name that begins like none. */

@@ -41,7 +41,7 @@ t.test("parseLabelSelector() and matchesLabels() agree with Kubernetes", async (
   t.ok(selects("x in (,a)", { x: "" }));
 });
 
-t.test("parseLabelSelector() says what is wrong in Kubernetes' words", async (t) => {
+t.test("parseLabelSelector() throws Kubernetes' messages", async (t) => {
   const found: Readonly<Record<string, string>> = {
     "a b": "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt",
     "!": "unable to parse requirement: found '', expected: identifier",
@@ -62,7 +62,7 @@ t.test("parseLabelSelector() says what is wrong in Kubernetes' words", async (t)
   t.throws(() => parseLabelSelector("-a"), /^unable to parse requirement: <nil>: Invalid value: "-a": name part must /);
 });
 
-t.test("parseLabelSelector() refuses what is no selector, quickly", async (t) => {
+t.test("parseLabelSelector() rejects invalid selectors", async (t) => {
   for (const bad of [
     "=",
     "a=b=c",
@@ -81,7 +81,7 @@ t.test("parseLabelSelector() refuses what is no selector, quickly", async (t) =>
   }
 });
 
-t.test("requirementsOf() reads the object form", async (t) => {
+t.test("requirementsOf() converts a LabelSelector", async (t) => {
   const requirements = requirementsOf({
     matchLabels: { app: "web" },
     matchExpressions: [{ key: "tier", operator: "NotIn", values: ["back"] }],
@@ -91,7 +91,7 @@ t.test("requirementsOf() reads the object form", async (t) => {
   t.notOk(matchesLabels(requirements, undefined));
 });
 
-t.test("parseFieldSelector() knows the fields of the kind", async (t) => {
+t.test("parseFieldSelector() accepts the fields of the kind only", async (t) => {
   const pod = { metadata: { name: "a", namespace: "b" }, spec: { containers: [], nodeName: "n1" } };
   const selects = (text: string) => matchesFields(parseFieldSelector(text, podKind), pod, podKind);
   t.ok(selects("spec.nodeName=n1,metadata.name==a"));

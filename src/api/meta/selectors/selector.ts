@@ -12,11 +12,11 @@ export interface Requirement {
   readonly values: readonly string[];
 }
 
-/** Longer selectors are refused: each costs every object of a list. */
+/** The maximum length of a selector: each requirement is evaluated for every object of a list. */
 const SELECTOR_MAX_CHARS = 8192;
 const TOKEN = /\s*(?:(==|!=|=|!|,|\(|\)|>|<)|([^\s=!,()<>]+))/y;
 
-/** Throws a `StatusError` 400 for text that is no selector. An empty text selects everything. */
+/** Throws a `StatusError` 400 for an invalid selector. An empty text selects everything. */
 export function parseLabelSelector(text: string): readonly Requirement[] {
   if (text.length > SELECTOR_MAX_CHARS) throw badRequest("unable to parse requirement: the selector is too long");
   return new SelectorParser(tokenize(text)).requirements();
@@ -65,26 +65,26 @@ class SelectorParser {
   #requirement(): Requirement {
     if (this.#peek() === "!") {
       this.#at += 1;
-      return checked({ key: this.#word("identifier"), operator: "DoesNotExist", values: [] });
+      return validateRequirement({ key: this.#word("identifier"), operator: "DoesNotExist", values: [] });
     }
     const key = this.#word("identifier");
     const operator = this.#peek();
-    if (operator === undefined || operator === ",") return checked({ key, operator: "Exists", values: [] });
+    if (operator === undefined || operator === ",") return validateRequirement({ key, operator: "Exists", values: [] });
     this.#at += 1;
     switch (operator) {
       case "=":
       case "==":
-        return checked({ key, operator: "In", values: [this.#value()] });
+        return validateRequirement({ key, operator: "In", values: [this.#value()] });
       case "!=":
-        return checked({ key, operator: "NotIn", values: [this.#value()] });
+        return validateRequirement({ key, operator: "NotIn", values: [this.#value()] });
       case ">":
-        return checked({ key, operator: "Gt", values: [this.#value()] });
+        return validateRequirement({ key, operator: "Gt", values: [this.#value()] });
       case "<":
-        return checked({ key, operator: "Lt", values: [this.#value()] });
+        return validateRequirement({ key, operator: "Lt", values: [this.#value()] });
       case "in":
-        return checked({ key, operator: "In", values: this.#set() });
+        return validateRequirement({ key, operator: "In", values: this.#set() });
       case "notin":
-        return checked({ key, operator: "NotIn", values: this.#set() });
+        return validateRequirement({ key, operator: "NotIn", values: this.#set() });
       default:
         throw unparsable(unexpected(operator, "in, notin, =, ==, !=, gt, lt"));
     }
@@ -99,7 +99,7 @@ class SelectorParser {
   #set(): readonly string[] {
     const open = this.#next();
     if (open !== "(") throw unparsable(`found '${open ?? ""}' expected: '('`);
-    // `(,a)` and `(a,)` name the empty value too.
+    // `(,a)` and `(a,)` include the empty value.
     const values: string[] = this.#peek() === "," ? [""] : [];
     for (;;) {
       const token = this.#next();
@@ -140,7 +140,7 @@ function unparsable(why: string) {
   return badRequest(`unable to parse requirement: ${why}`);
 }
 
-function checked(requirement: Requirement): Requirement {
+function validateRequirement(requirement: Requirement): Requirement {
   const { key, operator, values } = requirement;
   const problem = keyProblem(key) ?? values.map((value, i) => valueProblem(key, operator, value, i)).find(Boolean);
   if (problem !== undefined) throw unparsable(problem);
@@ -149,7 +149,7 @@ function checked(requirement: Requirement): Requirement {
 
 function keyProblem(key: string): string | undefined {
   const [problem] = qualifiedName(key);
-  // `<nil>` is what Kubernetes prints for a path that it does not have.
+  // Kubernetes prints `<nil>` for a missing path.
   return problem === undefined ? undefined : `<nil>: Invalid value: ${JSON.stringify(key)}: ${problem}`;
 }
 
@@ -163,16 +163,16 @@ function valueProblem(key: string, operator: Requirement["operator"], value: str
 }
 
 export function matchesLabels(requirements: readonly Requirement[], labels: Labels | undefined): boolean {
-  return requirements.every((requirement) => meets(requirement, labelOf(labels ?? {}, requirement.key)));
+  return requirements.every((requirement) => matchesValue(requirement, labelOf(labels ?? {}, requirement.key)));
 }
 
-/** Not by a bare index: an object also has a `constructor`. */
+/** Object.hasOwn, because an object also inherits a `constructor`. */
 function labelOf(labels: Labels, key: string): string | undefined {
   return Object.hasOwn(labels, key) ? labels[key] : undefined;
 }
 
-/** Whether the value, undefined where there is none, is what the requirement asks for. */
-export function meets({ operator, values }: Omit<Requirement, "key">, value: string | undefined): boolean {
+/** Whether the value, undefined if missing, satisfies the requirement. */
+export function matchesValue({ operator, values }: Omit<Requirement, "key">, value: string | undefined): boolean {
   switch (operator) {
     case "In":
       return value !== undefined && values.includes(value);
@@ -196,7 +196,8 @@ function isInteger(text: string | undefined): text is string {
 }
 
 /**
- * A `LabelSelector` object as requirements. An empty one selects everything; callers decide what an absent one does.
+ * Converts a `LabelSelector` to requirements. An empty selector selects everything; callers define what an absent one
+ * selects.
  */
 export function requirementsOf(selector: LabelSelector): readonly Requirement[] {
   const equal = Object.entries(selector.matchLabels ?? {}).map(
@@ -219,7 +220,7 @@ export interface FieldTerm {
   readonly value: string;
 }
 
-/** Throws a `StatusError` 400 for text that is no field selector, or for a field the kind does not answer for. */
+/** Throws a `StatusError` 400 for an invalid selector or a field that the kind does not support. */
 export function parseFieldSelector<T extends ApiObject>(text: string, kind: Kind<T>): readonly FieldTerm[] {
   if (text.length > SELECTOR_MAX_CHARS) throw badRequest("invalid selector: it is too long");
   return splitTerms(text).map((term) => {
@@ -233,7 +234,7 @@ export function parseFieldSelector<T extends ApiObject>(text: string, kind: Kind
   });
 }
 
-/** At commas that no backslash escapes. */
+/** Splits at commas without a backslash before them. */
 function splitTerms(text: string): readonly string[] {
   return (text.match(/(?:\\.|[^,\\])+/gs) ?? []).filter((term) => term !== "");
 }
@@ -246,12 +247,12 @@ function isSelectable(field: string, kind: Kind): boolean {
   );
 }
 
-/** Built-in kinds that name no fields take what is common to all, be they namespaced or not. */
+/** Built-in kinds without fields of their own accept `metadata.name` and `metadata.namespace`, namespaced or not. */
 function hasOnlyCommonFields(kind: Kind): boolean {
   return kind.custom !== true && Object.keys(kind.selectableFields).length === 0;
 }
 
-/** Kubernetes has two ways to say it: kinds without fields of their own name those that all kinds have. */
+/** Kubernetes' message differs for kinds without fields of their own: it lists the supported fields. */
 function notSelectable(field: string, kind: Kind) {
   if (kind.unsupportedFieldMessage !== undefined) return badRequest(kind.unsupportedFieldMessage(field));
   if (!hasOnlyCommonFields(kind)) return badRequest(`field label not supported: ${field}`);

@@ -1,13 +1,13 @@
-/** Numbers that have a least value. */
+/** Rules for numbers with a minimum. */
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
 import { child } from "../../../schema/value/field-path.ts";
 
-/** An absent number is fine. */
+/** Accepts an absent number. */
 export function validateNonNegative(value: number | undefined, field: string): readonly FieldError[] {
   return value === undefined || value >= 0 ? [] : [invalidField(field, value, "must be greater than or equal to 0")];
 }
 
-/** Checks the named members of `object`, which stands at `path`, in that order. */
+/** Checks the named fields of `object`, whose path is `path`, in that order. */
 export function validateNonNegativeFields<T extends object>(
   object: T,
   path: string,
@@ -16,7 +16,7 @@ export function validateNonNegativeFields<T extends object>(
   return names.flatMap((name) => validateNonNegative(object[name] as number | undefined, child(path, name)));
 }
 
-/** A counter that only goes up, such as `status.collisionCount`; an absent one counts nothing. */
+/** Rejects a lower value of a counter such as `status.collisionCount`; an absent one counts as 0. */
 export function validateNotDecremented(
   next: number | undefined,
   previous: number | undefined,

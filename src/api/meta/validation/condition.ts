@@ -1,4 +1,4 @@
-/** Rules for the conditions that newer kinds have in their status (`meta/v1.Condition`). */
+/** Rules for `meta/v1.Condition`, which newer kinds have in their status. */
 import {
   duplicateField,
   type FieldError,
@@ -15,7 +15,7 @@ const STATUSES = ["False", "True", "Unknown"];
 const REASON = /^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/;
 const REASON_MAX = 1024;
 const MESSAGE_MAX = 32_768;
-const REASON_FORM =
+const REASON_MESSAGE =
   "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric characters or '_,:', and must end with an alphanumeric character or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName',  or 'ReasonA,ReasonB',  or 'ReasonA:ReasonB', regex used for validation is '[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?')";
 
 export function validateConditions(conditions: readonly Condition[] | undefined, path: string): readonly FieldError[] {
@@ -46,7 +46,7 @@ function validateCondition(condition: Condition, path: string): readonly FieldEr
 function validateReason(reason: string, field: string): readonly FieldError[] {
   if (reason === "") return [requiredField(field, "must be set")];
   return [
-    ...(REASON.test(reason) ? [] : [invalidField(field, reason, REASON_FORM)]),
+    ...(REASON.test(reason) ? [] : [invalidField(field, reason, REASON_MESSAGE)]),
     ...(Buffer.byteLength(reason) > REASON_MAX ? [tooLong(field, REASON_MAX)] : []),
   ];
 }

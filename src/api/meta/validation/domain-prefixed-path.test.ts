@@ -1,7 +1,7 @@
 import t from "tap";
 import { validateDomainPrefixedPath } from "./domain-prefixed-path.ts";
 
-t.test("validateDomainPrefixedPath() names the half that is wrong", async (t) => {
+t.test("validateDomainPrefixedPath() reports the invalid part", async (t) => {
   const cases: readonly (readonly [text: string, badValue: string | undefined])[] = [
     ["acme.io/foo", undefined],
     ["acme.io/foo/bar:1", undefined],

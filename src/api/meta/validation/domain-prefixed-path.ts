@@ -2,9 +2,9 @@ import { type FieldError, invalidField } from "../../../schema/validation/field-
 import { dns1123Subdomain } from "./names.ts";
 
 const PATH = /^[A-Za-z0-9/\-._~%!$&'()*+,;=:]+$/;
-const PATH_FORM = "invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')";
+const PATH_MESSAGE = "invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')";
 
-/** `example.com/ingress`: names of controllers, which their makers choose below a domain of theirs. */
+/** Names of controllers below a domain: `example.com/ingress`. */
 export function validateDomainPrefixedPath(text: string, field: string): readonly FieldError[] {
   const slash = text.indexOf("/");
   const [domain, path] = [text.slice(0, Math.max(0, slash)), text.slice(slash + 1)];
@@ -13,6 +13,6 @@ export function validateDomainPrefixedPath(text: string, field: string): readonl
   }
   return [
     ...dns1123Subdomain(domain).map((problem) => invalidField(field, domain, problem)),
-    ...(PATH.test(path) ? [] : [invalidField(field, path, PATH_FORM)]),
+    ...(PATH.test(path) ? [] : [invalidField(field, path, PATH_MESSAGE)]),
   ];
 }

@@ -1,7 +1,7 @@
 import t from "tap";
 import { validateFieldManager, validateManagedFields } from "./field-manager.ts";
 
-t.test("validateFieldManager() takes what can be printed, up to 128 bytes", (t) => {
+t.test("validateFieldManager() accepts up to 128 bytes of printable characters", (t) => {
   for (const manager of ["", "kubectl", "a b", "ä".repeat(64)])
     t.same(validateFieldManager(manager, "fieldManager"), []);
   t.match(validateFieldManager("ä".repeat(65), "fieldManager"), [{ type: "FieldValueTooLong" }]);
@@ -12,7 +12,7 @@ t.test("validateFieldManager() takes what can be printed, up to 128 bytes", (t) 
   t.end();
 });
 
-t.test("validateManagedFields() names the entry", (t) => {
+t.test("validateManagedFields() reports the index of the invalid entry", (t) => {
   const entries = [{ manager: "ok" }, { manager: "x".repeat(129), subresource: "s".repeat(257) }];
   t.same(
     validateManagedFields(entries).map(({ field }) => field),

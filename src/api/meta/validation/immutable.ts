@@ -4,7 +4,7 @@ import { type FieldError, formatGoMap, invalidField, unquoted } from "../../../s
 import { deepEqual } from "../../../schema/value/equal.ts";
 import type { LabelSelector } from "../label-selector.ts";
 
-/** A member that no update may change. With its schema, values that mean the same are the same. */
+/** Rejects a change of the field. With a schema, values of equal meaning are equal. */
 export function validateImmutableField(
   next: unknown,
   previous: unknown,
@@ -15,7 +15,7 @@ export function validateImmutableField(
   return same ? [] : [invalidField(field, next, "field is immutable")];
 }
 
-/** The selector of a controller, shown as Go prints it. */
+/** Rejects a change of a controller's selector; the message has the selector as Go prints it. */
 export function validateImmutableSelector(
   next: LabelSelector | undefined,
   previous: LabelSelector | undefined,

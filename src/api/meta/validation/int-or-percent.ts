@@ -1,17 +1,17 @@
-/** Amounts that are a number or a share: `3`, `"25%"`. */
+/** Values that are an integer or a percentage: `3`, `"25%"`. */
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
 import { validateNonNegative } from "./bounds.ts";
 
 export type IntOrPercent = number | string;
 
 const PERCENT = /^[0-9]+%$/;
-const PERCENT_FORM =
+const PERCENT_MESSAGE =
   "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')";
 
-/** An absent amount is fine. */
+/** Accepts an absent value. */
 export function validateIntOrPercent(value: IntOrPercent | undefined, field: string): readonly FieldError[] {
   if (typeof value !== "string") return validateNonNegative(value, field);
-  return PERCENT.test(value) ? [] : [invalidField(field, value, PERCENT_FORM)];
+  return PERCENT.test(value) ? [] : [invalidField(field, value, PERCENT_MESSAGE)];
 }
 
 export function validateAtMostHundredPercent(value: IntOrPercent | undefined, field: string): readonly FieldError[] {
@@ -19,7 +19,7 @@ export function validateAtMostHundredPercent(value: IntOrPercent | undefined, fi
   return tooMuch ? [invalidField(field, value, "must not be greater than 100%")] : [];
 }
 
-/** The number alone, of either form; text that is neither counts as nothing. */
+/** The number of either form; 0 for other text. */
 export function intOrPercentValue(value: IntOrPercent | undefined): number {
   if (typeof value !== "string") return value ?? 0;
   return /^[-+]?\d+%?$/.test(value) ? Number.parseInt(value, 10) : 0;

@@ -10,7 +10,7 @@ import {
   validateNonSpecialIp,
 } from "./ip.ts";
 
-t.test("validateIp() demands the standard form, validateLegacyIp() any", async (t) => {
+t.test("validateIp() requires the canonical format, validateLegacyIp() accepts any", async (t) => {
   const cases: readonly (readonly [text: string, problem: string | undefined, legacy: boolean])[] = [
     ["10.0.0.1", undefined, true],
     ["2001:DB8::1", undefined, true],
@@ -25,7 +25,7 @@ t.test("validateIp() demands the standard form, validateLegacyIp() any", async (
   }
 });
 
-t.test("validateCidr() demands that no bit stands behind the prefix", async (t) => {
+t.test("validateCidr() rejects bits beyond the prefix length", async (t) => {
   const cases: readonly (readonly [text: string, problem: string | undefined, legacy: boolean])[] = [
     ["10.0.0.0/8", undefined, true],
     ["10.1.0.0/8", "must not have bits set beyond the prefix length", true],
@@ -39,7 +39,7 @@ t.test("validateCidr() demands that no bit stands behind the prefix", async (t) 
   }
 });
 
-t.test("validateNonSpecialIp() refuses what means another host everywhere", async (t) => {
+t.test("validateNonSpecialIp() rejects loopback, link-local and multicast addresses", async (t) => {
   const cases: readonly (readonly [text: string, problem: RegExp | undefined])[] = [
     ["10.0.0.1", undefined],
     ["2001:db8::1", undefined],
@@ -61,7 +61,7 @@ t.test("validateNonSpecialIp() refuses what means another host everywhere", asyn
   }
 });
 
-t.test("ipWarnings() and cidrWarnings() name the form to use", async (t) => {
+t.test("ipWarnings() and cidrWarnings() name the canonical format", async (t) => {
   t.same(ipWarnings("10.0.0.1", "p"), []);
   t.same(ipWarnings("nonsense", "p"), []);
   t.same(ipWarnings("010.0.0.1", "spec.ip"), [

@@ -1,6 +1,6 @@
 /**
- * Rules for members that hold addresses and blocks. Newer members demand the standard form; older ("legacy") members go
- * on taking what they took, with a warning that names the form to use.
+ * Rules for IP addresses and CIDRs. Newer fields require the canonical format; older ("legacy") fields accept what they
+ * always did, with a warning that has the canonical format.
  */
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
 import {
@@ -17,7 +17,7 @@ import {
 const NO_IP = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 const NO_CIDR = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
 
-/** What is wrong with an address in a newer member, in Kubernetes' words. */
+/** Kubernetes' messages for an invalid address in a newer field. */
 export function ipProblems(text: string): readonly string[] {
   const ip = parseIp(text);
   if (ip === undefined) return [NO_IP];
@@ -33,7 +33,7 @@ export function validateLegacyIp(text: string, path: string): readonly FieldErro
   return parseIp(text) === undefined ? [invalidField(path, text, NO_IP)] : [];
 }
 
-/** Addresses that no endpoint can have: every host means another by them. */
+/** Addresses that no endpoint can have, because they mean another host everywhere. */
 const SPECIAL: readonly (readonly [problem: string, ...blocks: readonly Cidr[]])[] = [
   ["may not be unspecified (0.0.0.0 or ::)", block("0.0.0.0/32"), block("::/128")],
   ["may not be in the loopback range (127.0.0.0/8, ::1/128)", block("127.0.0.0/8"), block("::1/128")],
@@ -41,7 +41,7 @@ const SPECIAL: readonly (readonly [problem: string, ...blocks: readonly Cidr[]])
   [
     "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)",
     block("224.0.0.0/24"),
-    // The flags of a multicast address may be any.
+    // Any flags of the multicast address.
     ...Array.from({ length: 16 }, (_, flags) => block(`ff${flags.toString(16)}2::/16`)),
   ],
 ];
@@ -50,7 +50,7 @@ function block(text: string): Cidr {
   return parseCidr(text)!;
 }
 
-/** For text that `validateIp` or `validateLegacyIp` looks at as well: what it says of bad text is said twice. */
+/** Used together with `validateIp` or `validateLegacyIp`, as in Kubernetes: both report invalid text. */
 export function validateNonSpecialIp(text: string, path: string): readonly FieldError[] {
   const ip = parseIp(text);
   if (ip === undefined) return [invalidField(path, text, "must be a valid IP address")];
@@ -75,7 +75,7 @@ export function validateLegacyCidr(text: string, path: string): readonly FieldEr
   return parseCidr(text) === undefined ? [invalidField(path, text, NO_CIDR)] : [];
 }
 
-/** What users of a legacy member are told of an address that has been checked. */
+/** Warnings for a validated address in a legacy field. */
 export function ipWarnings(text: string, path: string): readonly string[] {
   const ip = parseIp(text);
   if (ip === undefined) return [];

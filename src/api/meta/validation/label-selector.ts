@@ -1,4 +1,4 @@
-/** Rules for `LabelSelector` objects: keys and values are those of labels, operators have the values they need. */
+/** Rules for `LabelSelector`: label keys and values, and the values that each operator requires. */
 import {
   type FieldError,
   forbiddenField,
@@ -11,11 +11,11 @@ import { labelValue, qualifiedName } from "./names.ts";
 import { validateLabels } from "./object-meta.ts";
 
 export interface LabelSelectorValidationOptions {
-  /** Objects that were stored with a value which is no label keep it. */
+  /** Accepts values that are not label values, for objects stored with one. */
   readonly allowInvalidValues?: boolean;
 }
 
-/** An absent selector is fine. */
+/** Accepts an absent selector. */
 export function validateLabelSelector(
   selector: LabelSelector | undefined,
   path: string,
@@ -45,7 +45,7 @@ export function validateLabelRequirement(
   ];
 }
 
-/** The operators that every selector of labels knows. */
+/** The operators of all label selectors. */
 function validateOperator(operator: string, values: readonly string[], path: string): readonly FieldError[] {
   const at = child(path, "values");
   switch (operator) {

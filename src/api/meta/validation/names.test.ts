@@ -11,20 +11,20 @@ import {
   qualifiedName,
 } from "./names.ts";
 
-t.test("dns1123Label() takes short lower-case names only", async (t) => {
+t.test("dns1123Label() accepts lower-case names of up to 63 bytes", async (t) => {
   t.same(dns1123Label("web-1"), []);
   for (const bad of ["", "Web", "a.b", "-a", "a-", "ä", "a\n"])
     t.equal(dns1123Label(bad).length, 1, JSON.stringify(bad));
   t.match(dns1123Label("a".repeat(64))[0], "must be no more than 63 characters");
 });
 
-t.test("dns1123Subdomain() takes dotted names up to 253 bytes", async (t) => {
+t.test("dns1123Subdomain() accepts dotted names of up to 253 bytes", async (t) => {
   t.same(dns1123Subdomain("a.b-c.d"), []);
   t.equal(dns1123Subdomain("a..b").length, 1);
   t.equal(dns1123Subdomain(`${"a".repeat(254)}`).length, 1);
 });
 
-t.test("qualifiedName() checks the prefix and the name apart", async (t) => {
+t.test("qualifiedName() checks the prefix and the name separately", async (t) => {
   t.same(qualifiedName("example.com/Name_1"), []);
   t.same(qualifiedName("app"), []);
   t.match(qualifiedName("/x")[0], "prefix part must be non-empty");
@@ -33,7 +33,7 @@ t.test("qualifiedName() checks the prefix and the name apart", async (t) => {
   t.match(qualifiedName("UPPER.com/x")[0], "prefix part a lowercase RFC 1123 subdomain");
 });
 
-t.test("labelValue(), configMapKey(), environmentName() and portName() refuse what Kubernetes refuses", async (t) => {
+t.test("labelValue(), configMapKey(), environmentName() and portName() reject what Kubernetes rejects", async (t) => {
   t.same(
     [
       labelValue(""),
@@ -53,7 +53,7 @@ t.test("labelValue(), configMapKey(), environmentName() and portName() refuse wh
   t.same(portName("a--b"), ["must not contain consecutive hyphens"]);
 });
 
-t.test("pathSegment() and portNumber() guard paths and ports", async (t) => {
+t.test("pathSegment() rejects path separators, portNumber() numbers out of range", async (t) => {
   t.same(pathSegment(".."), ["may not be '..'"]);
   t.same(pathSegment("a/b%c"), ["may not contain '/'", "may not contain '%'"]);
   t.same(portNumber(443), []);

@@ -1,13 +1,13 @@
 /**
- * What names may look like, with Kubernetes' own messages (facts/validation-limits.json `formats`). Each check returns
- * the messages of what is wrong; an empty list means the text is good.
+ * Name formats with Kubernetes' own messages. Each format returns the messages of what is wrong; an empty list for a
+ * valid name.
  */
 
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
 
 type NameFormat = (text: string) => readonly string[];
 
-/** What is wrong with the text at `path`, as errors. */
+/** Checks the text at `path` against the format. */
 export function validateName(path: string, text: string, format: NameFormat): readonly FieldError[] {
   return format(text).map((problem) => invalidField(path, text, problem));
 }
@@ -26,23 +26,23 @@ const LABEL_MAX_BYTES = 63;
 const SUBDOMAIN_MAX_BYTES = 253;
 const PORT_NAME_MAX_BYTES = 15;
 
-const LABEL_FORM =
+const LABEL_MESSAGE =
   "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
-const SUBDOMAIN_FORM =
+const SUBDOMAIN_MESSAGE =
   "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
-const DNS1035_FORM =
+const DNS1035_MESSAGE =
   "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
-const WILDCARD_FORM =
+const WILDCARD_MESSAGE =
   "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', regex used for validation is '\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
-const LOOSE_SUBDOMAIN_FORM =
+const LOOSE_SUBDOMAIN_MESSAGE =
   "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
-const QUALIFIED_FORM =
+const QUALIFIED_MESSAGE =
   "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
-const LABEL_VALUE_FORM =
+const LABEL_VALUE_MESSAGE =
   "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
-const CONFIG_MAP_KEY_FORM =
+const CONFIG_MAP_KEY_MESSAGE =
   "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
-const ENV_NAME_FORM =
+const ENV_NAME_MESSAGE =
   "a valid environment variable name must consist only of printable ASCII characters other than '='";
 
 function tooLong(bytes: number): string {
@@ -56,35 +56,35 @@ function matchFormat(text: string, pattern: RegExp, maxBytes: number, message: s
   return problems;
 }
 
-/** Namespaces, containers, volumes. */
+/** The format of namespaces, containers and volumes. */
 export const dns1123Label: NameFormat = (text) => {
-  // A subdomain that is short enough can only have a dot too many.
-  const form = DNS1123_SUBDOMAIN.test(text) ? "must not contain dots" : LABEL_FORM;
+  // A valid subdomain that is not a label contains a dot.
+  const form = DNS1123_SUBDOMAIN.test(text) ? "must not contain dots" : LABEL_MESSAGE;
   return matchFormat(text, DNS1123_LABEL, LABEL_MAX_BYTES, form);
 };
 
-/** Most objects. */
+/** The format of most object names. */
 export const dns1123Subdomain: NameFormat = (text) =>
-  matchFormat(text, DNS1123_SUBDOMAIN, SUBDOMAIN_MAX_BYTES, SUBDOMAIN_FORM);
+  matchFormat(text, DNS1123_SUBDOMAIN, SUBDOMAIN_MAX_BYTES, SUBDOMAIN_MESSAGE);
 
-/** Services. */
-export const dns1035Label: NameFormat = (text) => matchFormat(text, DNS1035_LABEL, LABEL_MAX_BYTES, DNS1035_FORM);
+/** The format of service names. */
+export const dns1035Label: NameFormat = (text) => matchFormat(text, DNS1035_LABEL, LABEL_MAX_BYTES, DNS1035_MESSAGE);
 
 /** `*.example.com` */
 export const wildcardSubdomain: NameFormat = (text) =>
-  matchFormat(text, WILDCARD_SUBDOMAIN, SUBDOMAIN_MAX_BYTES, WILDCARD_FORM);
+  matchFormat(text, WILDCARD_SUBDOMAIN, SUBDOMAIN_MAX_BYTES, WILDCARD_MESSAGE);
 
-/** Where DNS is searched: underscores are in use there. */
+/** DNS search domains, in which underscores are in use. */
 export const looseSubdomain: NameFormat = (text) =>
-  matchFormat(text, LOOSE_SUBDOMAIN, SUBDOMAIN_MAX_BYTES, LOOSE_SUBDOMAIN_FORM);
+  matchFormat(text, LOOSE_SUBDOMAIN, SUBDOMAIN_MAX_BYTES, LOOSE_SUBDOMAIN_MESSAGE);
 
-/** Label keys, finalizers, resource names: an optional DNS subdomain and a slash, then a name. */
+/** Label keys, finalizers and resource names: an optional DNS subdomain with a slash, then a name. */
 export const qualifiedName: NameFormat = (text) => {
   const parts = text.split("/");
   const problems: string[] = [];
   if (parts.length > 2) {
     return [
-      `a qualified name ${QUALIFIED_FORM} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
+      `a qualified name ${QUALIFIED_MESSAGE} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
     ];
   }
   const [name, prefix] = parts.length === 2 ? [parts[1] ?? "", parts[0]] : [parts[0] ?? "", undefined];
@@ -92,22 +92,22 @@ export const qualifiedName: NameFormat = (text) => {
   else if (prefix !== undefined) problems.push(...dns1123Subdomain(prefix).map((problem) => `prefix part ${problem}`));
   if (name === "") problems.push("name part must be non-empty");
   else if (Buffer.byteLength(name) > LABEL_MAX_BYTES) problems.push(`name part ${tooLong(LABEL_MAX_BYTES)}`);
-  if (!QUALIFIED_NAME.test(name)) problems.push(`name part ${QUALIFIED_FORM}`);
+  if (!QUALIFIED_NAME.test(name)) problems.push(`name part ${QUALIFIED_MESSAGE}`);
   return problems;
 };
 
-export const labelValue: NameFormat = (text) => matchFormat(text, LABEL_VALUE, LABEL_MAX_BYTES, LABEL_VALUE_FORM);
+export const labelValue: NameFormat = (text) => matchFormat(text, LABEL_VALUE, LABEL_MAX_BYTES, LABEL_VALUE_MESSAGE);
 
-/** Keys of ConfigMaps and Secrets, which become file names. */
+/** Keys of ConfigMaps and Secrets, which are file names. */
 export const configMapKey: NameFormat = (text) => [
-  ...matchFormat(text, CONFIG_MAP_KEY, SUBDOMAIN_MAX_BYTES, CONFIG_MAP_KEY_FORM),
+  ...matchFormat(text, CONFIG_MAP_KEY, SUBDOMAIN_MAX_BYTES, CONFIG_MAP_KEY_MESSAGE),
   ...hiddenFile(text),
 ];
 
-/** The relaxed form that Kubernetes 1.33 uses by default. */
+/** The relaxed format, the default of Kubernetes 1.33. */
 export const environmentName: NameFormat = (text) => {
   if (text === "") return ["environment variable name must be non-empty"];
-  return ENV_NAME.test(text) ? [] : [ENV_NAME_FORM];
+  return ENV_NAME.test(text) ? [] : [ENV_NAME_MESSAGE];
 };
 
 function hiddenFile(text: string): string[] {
@@ -128,7 +128,7 @@ export const portName: NameFormat = (text) => {
   return problems;
 };
 
-/** What any object name must satisfy because it stands in a URL path and in a storage key. */
+/** What every object name must satisfy, as a part of URL paths and storage keys. */
 export const pathSegment: NameFormat = (text) => {
   if (text === "." || text === "..") return [`may not be '${text}'`];
   return ["/", "%"].filter((illegal) => text.includes(illegal)).map((illegal) => `may not contain '${illegal}'`);

@@ -6,47 +6,50 @@ import { validateObjectMeta, validateObjectMetaUpdate } from "./object-meta.ts";
 
 const good: ObjectMeta = { name: "web", namespace: "default" };
 
-function faults(meta: ObjectMeta, kind = podKind): readonly string[] {
+function errorsOf(meta: ObjectMeta, kind = podKind): readonly string[] {
   return validateObjectMeta({ ...good, ...meta }, kind).map((e) => `${e.type} ${e.field}`);
 }
 
-t.test("validateObjectMeta() names each fault", async (t) => {
-  t.same(faults({}), []);
-  t.same(faults({ name: "" }), ["FieldValueRequired metadata.name"]);
-  t.same(faults({ name: "Web" }), ["FieldValueInvalid metadata.name"]);
-  t.same(faults({ generateName: "web-" }), []);
-  t.same(faults({ namespace: "a.b" }), ["FieldValueInvalid metadata.namespace"]);
+t.test("validateObjectMeta() reports the field of each error", async (t) => {
+  t.same(errorsOf({}), []);
+  t.same(errorsOf({ name: "" }), ["FieldValueRequired metadata.name"]);
+  t.same(errorsOf({ name: "Web" }), ["FieldValueInvalid metadata.name"]);
+  t.same(errorsOf({ generateName: "web-" }), []);
+  t.same(errorsOf({ namespace: "a.b" }), ["FieldValueInvalid metadata.namespace"]);
   t.same(
     validateObjectMeta(good, nodeKind).map((e) => e.field),
     ["metadata.namespace"],
   );
-  t.same(faults({ labels: { "a b": "c d" } }), [
+  t.same(errorsOf({ labels: { "a b": "c d" } }), [
     "FieldValueInvalid metadata.labels",
     "FieldValueInvalid metadata.labels",
   ]);
-  t.same(faults({ annotations: { a: "x".repeat(262_144) } }), ["FieldValueTooLong metadata.annotations"]);
-  t.same(faults({ finalizers: [""] }).length, 3);
-  t.same(faults({ finalizers: ["custom"] }), ["FieldValueInvalid metadata.finalizers[0]"]);
-  t.same(faults({ finalizers: ["orphan", "foregroundDeletion"] }), ["FieldValueInvalid metadata.finalizers"]);
+  t.same(errorsOf({ annotations: { a: "x".repeat(262_144) } }), ["FieldValueTooLong metadata.annotations"]);
+  t.same(errorsOf({ finalizers: [""] }).length, 3);
+  t.same(errorsOf({ finalizers: ["custom"] }), ["FieldValueInvalid metadata.finalizers[0]"]);
+  t.same(errorsOf({ finalizers: ["orphan", "foregroundDeletion"] }), ["FieldValueInvalid metadata.finalizers"]);
   const owner = { apiVersion: "v1", kind: "Pod", name: "p", uid: "u", controller: true };
-  t.same(faults({ ownerReferences: [owner] }), []);
-  t.same(faults({ ownerReferences: [owner, owner] }), ["FieldValueInvalid metadata.ownerReferences"]);
-  t.same(faults({ ownerReferences: [{ ...owner, uid: "" }] }), ["FieldValueInvalid metadata.ownerReferences.uid"]);
+  t.same(errorsOf({ ownerReferences: [owner] }), []);
+  t.same(errorsOf({ ownerReferences: [owner, owner] }), ["FieldValueInvalid metadata.ownerReferences"]);
+  t.same(errorsOf({ ownerReferences: [{ ...owner, uid: "" }] }), ["FieldValueInvalid metadata.ownerReferences.uid"]);
 });
 
-t.test("validateObjectMetaUpdate() keeps identity and the finalizers of what is going away", async (t) => {
-  const previous = { metadata: { ...good, uid: "1" } };
-  t.same(validateObjectMetaUpdate(previous, previous), []);
-  const changed = { metadata: { ...good, uid: "2" } };
-  t.same(
-    validateObjectMetaUpdate(changed, previous).map((e) => e.field),
-    ["metadata.uid"],
-  );
-  const going = { metadata: { ...good, deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: ["a.b/c"] } };
-  const more = { metadata: { ...going.metadata, finalizers: ["a.b/c", "a.b/d"] } };
-  t.same(
-    validateObjectMetaUpdate(more, going).map((e) => e.field),
-    ["metadata.finalizers"],
-  );
-  t.same(validateObjectMetaUpdate({ metadata: { ...going.metadata, finalizers: [] } }, going), []);
-});
+t.test(
+  "validateObjectMetaUpdate() rejects a new uid, and new finalizers while the object is being deleted",
+  async (t) => {
+    const previous = { metadata: { ...good, uid: "1" } };
+    t.same(validateObjectMetaUpdate(previous, previous), []);
+    const changed = { metadata: { ...good, uid: "2" } };
+    t.same(
+      validateObjectMetaUpdate(changed, previous).map((e) => e.field),
+      ["metadata.uid"],
+    );
+    const terminating = { metadata: { ...good, deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: ["a.b/c"] } };
+    const more = { metadata: { ...terminating.metadata, finalizers: ["a.b/c", "a.b/d"] } };
+    t.same(
+      validateObjectMetaUpdate(more, terminating).map((e) => e.field),
+      ["metadata.finalizers"],
+    );
+    t.same(validateObjectMetaUpdate({ metadata: { ...terminating.metadata, finalizers: [] } }, terminating), []);
+  },
+);

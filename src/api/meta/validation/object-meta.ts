@@ -1,4 +1,4 @@
-/** Rules for `metadata`, the same for every kind. */
+/** Rules for `metadata` of every kind. */
 
 import {
   type FieldError,
@@ -18,10 +18,10 @@ import { validateNonNegative } from "./bounds.ts";
 import { validateManagedFields } from "./field-manager.ts";
 import { dns1123Label, dns1123Subdomain, labelValue, qualifiedName, validateName } from "./names.ts";
 
-/** Keys and values of all annotations together, in bytes. */
+/** The maximum size of all annotations, keys and values, in bytes. */
 const ANNOTATIONS_MAX = 262_144;
 
-/** What of a kind these rules depend on. */
+/** The properties of a kind that these rules depend on. */
 type MetaRules = Pick<Kind, "namespaced" | "nameFormat" | "allowsAnyFinalizer">;
 
 export function validateObjectMeta(meta: ObjectMeta, kind: MetaRules): readonly FieldError[] {
@@ -40,7 +40,7 @@ export function validateObjectMeta(meta: ObjectMeta, kind: MetaRules): readonly 
   ];
 }
 
-/** Members that clients may write at any time. */
+/** Fields that clients may write at any time. */
 export function validateObjectMetaContent(meta: ObjectMeta, kind: MetaRules): readonly FieldError[] {
   return [
     ...validateLabels(meta.labels),
@@ -54,7 +54,7 @@ export function validateObjectMetaContent(meta: ObjectMeta, kind: MetaRules): re
 const STANDARD_FINALIZERS = new Set(["kubernetes", "orphan", "foregroundDeletion"]);
 const UNKNOWN_FINALIZER = "name is neither a standard finalizer name nor is it fully qualified";
 
-/** Finalizers are qualified names, or one of the few that Kubernetes itself uses. */
+/** Accepts names with a domain and Kubernetes' own finalizers. */
 export function validateFinalizer(finalizer: string, path: string, unknownPath = path): readonly FieldError[] {
   const problems = qualifiedName(finalizer).map((problem) => invalidField(path, finalizer, problem));
   const known = finalizer.includes("/") || STANDARD_FINALIZERS.has(finalizer);
@@ -101,7 +101,7 @@ export function validateAnnotations(
   const errors: FieldError[] = [];
   for (const [name, value] of Object.entries(annotations ?? {})) {
     bytes += Buffer.byteLength(name) + Buffer.byteLength(value);
-    // Annotation keys may be of either case.
+    // Annotation keys may contain upper-case letters.
     const problems = qualifiedName(name.toLowerCase());
     errors.push(...problems.map((problem) => invalidField(field, name, problem)));
   }
@@ -114,7 +114,7 @@ function validateOwners(owners: Owners): readonly FieldError[] {
   const errors: FieldError[] = [];
   let controller: string | undefined;
   for (const owner of owners ?? []) {
-    // Kubernetes does not say which one.
+    // Kubernetes' paths have no index here.
     const at = "metadata.ownerReferences";
     if (!owner.apiVersion) errors.push(invalidField(`${at}.apiVersion`, owner.apiVersion, "version must not be empty"));
     if (!owner.kind) errors.push(invalidField(`${at}.kind`, owner.kind, "kind must not be empty"));
@@ -136,7 +136,7 @@ function validateOwners(owners: Owners): readonly FieldError[] {
   return errors;
 }
 
-/** As Go prints it, addresses included. */
+/** As Go prints it, with the addresses of pointers. */
 function goOwnerReference(owner: NonNullable<Owners>[number]): string {
   const pointer = (flag: boolean | undefined): string => `(*bool)(${flag === undefined ? "nil" : "0xc000000000"})`;
   const texts = [
@@ -147,7 +147,7 @@ function goOwnerReference(owner: NonNullable<Owners>[number]): string {
   return `v1.OwnerReference{${texts.join(", ")}}`;
 }
 
-/** What of `metadata` no update may change, and the rules for what it may. */
+/** Rules for updates of `metadata`: immutable fields, and the format of the others. */
 export function validateObjectMetaUpdate(next: ApiObject, previous: ApiObject): readonly FieldError[] {
   const errors: FieldError[] = [];
   const immutable = "field is immutable";

@@ -1,4 +1,4 @@
-/** How a server reaches a webhook: by URL or through a service, with a bundle of certificates to trust. */
+/** Rules for the client configuration of webhooks: a URL or a service, and a CA bundle. */
 import { X509Certificate } from "node:crypto";
 import { type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
 import { child } from "../../../schema/value/field-path.ts";
@@ -27,7 +27,7 @@ export function validateWebhookUrl(text: string, field: string): readonly FieldE
   return wrong;
 }
 
-/** What Go's parser refuses; undefined when it would not. */
+/** The error of Go's URL parser; undefined when it accepts the text. */
 function urlParseError(text: string, authority: string): string | undefined {
   const quoted = JSON.stringify(text);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
@@ -71,17 +71,17 @@ function validatePath(path: string, field: string): readonly FieldError[] {
   const segments = path.slice(1).replace(/\/$/, "").split("/");
   return [
     ...wrong,
-    ...segments.flatMap((segment, place) =>
+    ...segments.flatMap((segment, i) =>
       segment === ""
-        ? [invalidField(field, path, `segment[${place}] may not be empty`)]
-        : dns1123Subdomain(segment).map((problem) => invalidField(field, path, `segment[${place}]: ${problem}`)),
+        ? [invalidField(field, path, `segment[${i}] may not be empty`)]
+        : dns1123Subdomain(segment).map((problem) => invalidField(field, path, `segment[${i}]: ${problem}`)),
     ),
   ];
 }
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----\r?\n[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/g;
 
-/** `bundle` is base64 text of PEM. */
+/** `bundle` is PEM in base64. */
 export function validateCaBundle(bundle: string, field: string): readonly FieldError[] {
   const blocks = Buffer.from(bundle, "base64").toString("latin1").match(CERTIFICATE) ?? [];
   const load = (why: string): FieldError => invalidField(field, bundle, `unable to load root certificates: ${why}`);
