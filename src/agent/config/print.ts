@@ -4,7 +4,7 @@ import { encodeYaml } from "../../schema/yaml/yaml.ts";
 import { agentFlags } from "../flags.ts";
 import type { EffectiveConfig } from "./load.ts";
 import { type Branch, sourceText } from "./origin.ts";
-import { configApiVersion, configKind } from "./spelling.ts";
+import { configApiVersion, configKind } from "./kubelet-names.ts";
 
 /** A file that `--config` reads back, followed by the flags that have no field in it. */
 export function printConfig({ origins, flags, given }: EffectiveConfig): string {

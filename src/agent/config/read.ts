@@ -9,7 +9,7 @@ import { isPlainObject } from "../../schema/value/plain-object.ts";
 import { parseYaml, type YamlDocument } from "../../schema/yaml/yaml.ts";
 import { type Branch, emptyBranch, originsOf, pathText, place, type Source, type Steps } from "./origin.ts";
 import { svcletConfiguration } from "./schema.ts";
-import { configApiVersion, configKind, isConfigKind, respell, spellings } from "./spelling.ts";
+import { configApiVersion, configKind, isConfigKind, respell, spellings } from "./kubelet-names.ts";
 
 export interface ConfigFile {
   /** What the file says, with its lines. */

@@ -15,9 +15,9 @@ import { operation } from "../operation-error.ts";
 import type { TokenManager } from "../projected/token-manager.ts";
 import type { Place } from "../volume-path.ts";
 import type { CsiDriver } from "./driver.ts";
-import type { CsiDrivers } from "./drivers.ts";
+import type { CsiDrivers } from "./driver-registry.ts";
 import type { VolumeCapability } from "./messages.ts";
-import { type CsiRecord, CsiRecords } from "./records.ts";
+import { type CsiRecord, CsiRecords } from "./volume-records.ts";
 import {
   agentGivesToGroup,
   capability,
@@ -25,9 +25,9 @@ import {
   type SecretSource,
   secretsOf,
   volumeContext,
-} from "./requests.ts";
+} from "./request-fields.ts";
 import { MAP_DEVICE, MAP_POD_DEVICE, MOUNT_DEVICE, SETUP } from "./steps.ts";
-import { Turns } from "./turns.ts";
+import { Turns } from "./keyed-mutex.ts";
 import { attachmentName, type CsiVolume, uniqueName } from "./volume.ts";
 
 export interface CsiVolumesOptions {

@@ -19,7 +19,7 @@ import { attachmentName } from "../csi/volume.ts";
 import type { Mounter } from "../mount/mounter.ts";
 import { TokenManager, type TokenRequestSource } from "../projected/token-manager.ts";
 import { type MountError, VolumeManager } from "../volume-manager.ts";
-import { NodeVolumes, type NodeVolumesOptions } from "./node-volumes.ts";
+import { NodeVolumes, type NodeVolumesOptions } from "./volume-plugins.ts";
 
 const NAME = "disks.example.com";
 const HANDLE = "vol-1";
