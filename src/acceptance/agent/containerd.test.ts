@@ -236,7 +236,7 @@ if (lacking.length > 0) {
     t.match(node.statuses.get("whole")?.containerStatuses?.[0]?.state, {
       terminated: { exitCode: 0, reason: "Completed", message: "words\n" },
     });
-    t.same(await systemMounter.below(at.rootDir), [], "nothing stays mounted");
+    t.same(await systemMounter.listMountPoints(at.rootDir), [], "nothing stays mounted");
     node.pods.delete("uid-whole");
     await node.until("the worker has ended", () => node.pods.worker("uid-whole") === undefined);
     t.same(await readdir(logs), []);
@@ -350,6 +350,6 @@ if (lacking.length > 0) {
       ["Pulled", "Created", "Started", "Killing"].every((each) => reasons().includes(each)),
     );
     await agent.close();
-    t.same(await systemMounter.below(directory), []);
+    t.same(await systemMounter.listMountPoints(directory), []);
   });
 }

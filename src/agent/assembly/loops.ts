@@ -7,7 +7,7 @@ import { maintainIptablesChains } from "../node/network/iptables-chains.ts";
 import { recordMachineEvents } from "../node/node-events.ts";
 import { rotateLogs } from "../pods/containers/log-rotation.ts";
 import { watchContainerEvents } from "../runtime/container-events.ts";
-import { diskUsage, enforceSizeLimits } from "../volumes/local/size-limits.ts";
+import { measureDiskUsage, enforceSizeLimits } from "../volumes/local/size-limits.ts";
 import { findStorageExcess } from "../volumes/local/storage-limits.ts";
 import type { Foundation } from "./foundation.ts";
 import type { NodeComponents } from "./node.ts";
@@ -65,8 +65,8 @@ function watchRuntimeEvents(
 
 function enforceStorageLimits({ config, cri, clock, log, signal }: Foundation, parts: PodComponents): Promise<void> {
   const { volumes, events } = parts.services;
-  const usage = diskUsage;
+  const usage = measureDiskUsage;
   const storage = { runtime: cri.runtime, volumes, directories: config, usage };
   const excess = (pod: Pod): Promise<string | undefined> => findStorageExcess(storage, pod);
-  return enforceSizeLimits({ excess, pods: () => parts.pods.workers, volumes, events, clock, log, usage, signal });
+  return enforceSizeLimits({ findExcess: excess, pods: () => parts.pods.workers, volumes, events, clock, log, measureUsage: usage, signal });
 }

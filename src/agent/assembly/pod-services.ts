@@ -131,7 +131,7 @@ export function createPodServices(options: PodServicesOptions, links: PodService
       mounter: systemMounter,
       clock,
       objects,
-      ofManifests: objects.forStaticPods,
+      manifestObjects: objects.forStaticPods,
       node,
       tokens: new TokenManager({ source: objects, clock }),
       claims: links.claims,
@@ -188,7 +188,7 @@ function createCredentialProviders(
     ...plugins,
     accounts: {
       account: (namespace, name) => links.accounts.serviceAccount(namespace, name),
-      token: (pod, audience) => tokens.token(pod, { audience, path: "" }),
+      token: (pod, audience) => tokens.getToken(pod, { audience, path: "" }),
       forget: (uid) => tokens.forget(uid),
     },
     clock,

@@ -10,7 +10,7 @@ import { Relister } from "../runtime/relister.ts";
 import { PodSources } from "../sources/pod-sources.ts";
 import { StaticPods } from "../sources/static-pods.ts";
 import { RunOnce } from "../standalone/run-once.ts";
-import { NodeVolumes } from "../volumes/drivers/volume-plugins.ts";
+import { VolumePlugins } from "../volumes/drivers/volume-plugins.ts";
 import { systemMounter } from "../volumes/mount/mounter.ts";
 import type { Foundation } from "./foundation.ts";
 import type { NodeComponents } from "./node.ts";
@@ -20,7 +20,7 @@ import type { Reporting } from "./reporting.ts";
 export interface PodComponents {
   readonly pods: PodManager;
   readonly services: PodServices;
-  readonly volumes: NodeVolumes;
+  readonly volumes: VolumePlugins;
   readonly relister: Relister;
   readonly statics: StaticPods;
   readonly sources: PodSources;
@@ -137,10 +137,10 @@ function openVolumes(
   reporting: Reporting,
   node: NodeComponents,
   links: VolumeLinks,
-): NodeVolumes {
+): VolumePlugins {
   const { config, client, clock, log } = foundation;
   const { reader, objects, pods } = links;
-  return new NodeVolumes({
+  return new VolumePlugins({
     directories: config,
     nodeName: config.nodeName,
     ...config.volumes,
@@ -154,9 +154,9 @@ function openVolumes(
     tokens: objects,
     claims: reader,
     node: () => node.nodeObject.read(),
-    onUse: () => node.statusManager?.reportNow(),
-    changed: (uid) => pods().runtimeChanged(uid),
-    anyChanged() {
+    onInUseChange: () => node.statusManager?.reportNow(),
+    retryPod: (uid) => pods().runtimeChanged(uid),
+    retryAllPods() {
       for (const worker of pods().workers) worker.runtimeChanged();
     },
   });

@@ -6,7 +6,7 @@ import type { PersistentVolume } from "../../api/core/persistent-volume/schema.t
 import type { PersistentVolumeClaim } from "../../api/core/persistent-volume-claim/schema.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Volume } from "../../api/core/volume/schema.ts";
-import { boundVolume, ClaimError, hostPathOf } from "./claims.ts";
+import { resolveClaim, ClaimError, resolveHostPath } from "./claims.ts";
 
 const root = await mkdtemp(join(tmpdir(), "svc-claims-"));
 t.teardown(() => rm(root, { recursive: true }));
@@ -25,7 +25,7 @@ const local: PersistentVolume = {
 
 function path(found: PersistentVolumeClaim | undefined, bound: PersistentVolume | undefined, of = volume) {
   const source = { claim: async () => found, persistentVolume: async () => bound };
-  return boundVolume(source, pod, of).then(({ volume: each }) => hostPathOf(each));
+  return resolveClaim(source, pod, of).then(({ volume: each }) => resolveHostPath(each));
 }
 
 t.test("hostPathOf() follows a claim to a directory of the node", async (t) => {
@@ -80,12 +80,12 @@ t.test("boundVolume() tells what is mounted from what is given as a device", asy
     ...pod,
     spec: { containers: [{ name: "c", volumeDevices: [{ name: "data", devicePath: "/d" }] }] },
   };
-  await t.resolves(boundVolume(source({}), mounting, volume));
-  await t.resolves(boundVolume(source({ volumeMode: "Block" }), mapping, volume));
-  await t.rejects(boundVolume(source({ volumeMode: "Block" }), mounting, volume), {
+  await t.resolves(resolveClaim(source({}), mounting, volume));
+  await t.resolves(resolveClaim(source({ volumeMode: "Block" }), mapping, volume));
+  await t.rejects(resolveClaim(source({ volumeMode: "Block" }), mounting, volume), {
     message: "volume data has volumeMode Block, but is specified in volumeMounts",
   });
-  await t.rejects(boundVolume(source({}), mapping, volume), {
+  await t.rejects(resolveClaim(source({}), mapping, volume), {
     message: "volume data has volumeMode Filesystem, but is specified in volumeDevices",
   });
 });

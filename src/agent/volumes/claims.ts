@@ -5,7 +5,7 @@ import type { PersistentVolumeClaim } from "../../api/core/persistent-volume-cla
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Volume } from "../../api/core/volume/schema.ts";
 import { allContainers, podName, podNamespace, podUid } from "../pods/pod-fields.ts";
-import { checkHostPath } from "./local/host-path.ts";
+import { validateHostPath } from "./local/host-path.ts";
 
 /** Undefined: there is no such object. */
 export interface ClaimSource {
@@ -26,13 +26,13 @@ export function claimName(pod: Pod, volume: Volume): string | undefined {
   return volume.persistentVolumeClaim?.claimName;
 }
 
-export interface Bound {
+export interface BoundClaim {
   readonly claim: PersistentVolumeClaim;
   readonly volume: PersistentVolume;
 }
 
 /** What the claim is bound to. Rejects with a `ClaimError` in Kubernetes' words. */
-export async function boundVolume(source: ClaimSource, pod: Pod, volume: Volume): Promise<Bound> {
+export async function resolveClaim(source: ClaimSource, pod: Pod, volume: Volume): Promise<BoundClaim> {
   const name = claimName(pod, volume) ?? "";
   const namespace = podNamespace(pod);
   const problem = (text: string): ClaimError => new ClaimError(`error processing PVC ${namespace}/${name}: ${text}`);
@@ -53,12 +53,12 @@ export async function boundVolume(source: ClaimSource, pod: Pod, volume: Volume)
   if (found.spec?.claimRef?.uid !== claim.metadata?.uid) {
     throw problem(`PV ${bound} is bound to another claim`);
   }
-  checkMode(pod, volume.name, found);
+  validateVolumeMode(pod, volume.name, found);
   return { claim, volume: found };
 }
 
 /** Containers mount file systems, and are given block devices. */
-function checkMode(pod: Pod, name: string, { spec = {} }: PersistentVolume): void {
+function validateVolumeMode(pod: Pod, name: string, { spec = {} }: PersistentVolume): void {
   const mode = spec.volumeMode ?? "Filesystem";
   const field = mode === "Block" ? "volumeMounts" : "volumeDevices";
   const isMisused = allContainers(pod).some(({ spec: container }) =>
@@ -68,27 +68,27 @@ function checkMode(pod: Pod, name: string, { spec = {} }: PersistentVolume): voi
 }
 
 /** The path on this node that a volume consists of. Rejects when it is of a kind that the agent cannot provide. */
-export async function hostPathOf({ metadata, spec = {} }: PersistentVolume): Promise<string> {
+export async function resolveHostPath({ metadata, spec = {} }: PersistentVolume): Promise<string> {
   if (spec.local !== undefined) {
     const { path } = spec.local;
     const found = await stat(path).catch(() => undefined);
     const isBlock = found?.isBlockDevice() === true;
     if (spec.volumeMode === "Block" && !isBlock) throw new Error(`path "${path}" is not a block device`);
-    if (!isBlock) await checkHostPath({ path, type: "Directory" });
+    if (!isBlock) await validateHostPath({ path, type: "Directory" });
     return path;
   }
   if (spec.hostPath === undefined) {
-    const kind = Object.keys(spec).find((key) => !notSources.has(key)) ?? "(none)";
+    const kind = Object.keys(spec).find((key) => !nonSourceFields.has(key)) ?? "(none)";
     throw new Error(`persistent volume "${metadata?.name}" of type ${kind} is not supported by this agent`);
   }
   if (spec.volumeMode === "Block") throw new Error("a hostPath volume cannot be given to containers as a block device");
   // An unset type makes nothing here: what is mounted has to be there.
-  await checkHostPath(spec.hostPath.type ? spec.hostPath : { path: spec.hostPath.path, type: "DirectoryOrCreate" });
+  await validateHostPath(spec.hostPath.type ? spec.hostPath : { path: spec.hostPath.path, type: "DirectoryOrCreate" });
   return spec.hostPath.path;
 }
 
 /** Members of a persistent volume that are not what it consists of. */
-const notSources: ReadonlySet<string> = new Set([
+const nonSourceFields: ReadonlySet<string> = new Set([
   "accessModes",
   "capacity",
   "claimRef",

@@ -140,9 +140,9 @@ esac
     const deletion = { deletionTimestamp: new Date().toISOString(), deletionGracePeriodSeconds: 1 };
     api.put(path, { ...(api.objects.get(path) ?? made), metadata: { ...made.metadata, ...deletion } });
     await until("the object is gone", () => !api.objects.has(path));
-    t.same(await systemMounter.below(directory), [], "nothing stays mounted");
+    t.same(await systemMounter.listMountPoints(directory), [], "nothing stays mounted");
     t.ok(driver.steps.includes("unstageVolume"));
-    t.same(await systemMounter.below(blank), []);
+    t.same(await systemMounter.listMountPoints(blank), []);
     await agent.close();
   });
 }

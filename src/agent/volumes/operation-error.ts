@@ -19,14 +19,14 @@ export class OperationError extends Error {
   }
 }
 
-export interface Step {
+export interface OperationContext {
   readonly volume: string;
   readonly event: VolumeEvent | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 /** Runs one step; what fails says so. The signal's reason passes as it is. */
-export async function operation<T>(name: string, { volume, event, signal }: Step, work: () => Promise<T>): Promise<T> {
+export async function runOperation<T>(name: string, { volume, event, signal }: OperationContext, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {

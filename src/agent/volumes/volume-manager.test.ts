@@ -28,7 +28,7 @@ function pretended(): Mounter & { readonly points: Map<string, string> } {
     [...points.keys()].filter((point) => point.startsWith(`${path}/`)).sort((a, b) => b.length - a.length);
   return {
     points,
-    below: async (path) => (points.has(path) ? [...(await below(path)), path] : await below(path)),
+    listMountPoints: async (path) => (points.has(path) ? [...(await below(path)), path] : await below(path)),
     tmpfs: async (target) => void points.set(target, "tmpfs"),
     hugePages: async (target, pageSize) => void points.set(target, pageSize),
     bind: async (source, target) => void points.set(target, source),
@@ -182,7 +182,7 @@ t.test("VolumeManager gives a local volume to the first pod's group, and a hostP
     mounted.push(target);
   };
   const at = await managed(claims, bind);
-  at.mounter.below = async (path) => mounted.filter((each) => each.startsWith(path));
+  at.mounter.listMountPoints = async (path) => mounted.filter((each) => each.startsWith(path));
   const podOf = (uid: string, claimName: string, fsGroup: number): Pod => ({
     metadata: { name: uid, namespace: "default", uid },
     spec: {

@@ -6,30 +6,30 @@ import type { Volume } from "../../api/core/volume/schema.ts";
 import { podDir, podsDir, volumeDir } from "../pods/directories.ts";
 import type { NodeInfo } from "../pods/environment/downward-api.ts";
 import { isStatic, podUid } from "../pods/pod-fields.ts";
-import { boundVolume, ClaimError, type ClaimSource, claimName } from "./claims.ts";
+import { resolveClaim, ClaimError, type ClaimSource, claimName } from "./claims.ts";
 import type { DriverVolumes } from "./drivers/driver-volumes.ts";
 import { isMounted, setUpEmptyDir } from "./local/empty-dir.ts";
-import { checkHostPath } from "./local/host-path.ts";
+import { validateHostPath } from "./local/host-path.ts";
 import { type LocalVolumeOptions, mountLocal } from "./local/local-volumes.ts";
-import { belongsToGroup, giveToGroup } from "./mount/ownership.ts";
-import { OperationError, operation, type VolumeEvent } from "./operation-error.ts";
+import { hasFsGroup, applyFsGroup } from "./mount/ownership.ts";
+import { OperationError, runOperation, type VolumeEvent } from "./operation-error.ts";
 import { writeAtomically } from "./projected/atomic-writer.ts";
 import {
-  configMapPayload,
-  downwardPayload,
+  readConfigMapPayload,
+  createDownwardPayload,
   type Payload,
   type PayloadContext,
-  projectedPayload,
-  secretPayload,
+  readProjectedPayload,
+  readSecretPayload,
   type VolumeObjects,
 } from "./projected/payload.ts";
 import type { TokenManager } from "./projected/token-manager.ts";
-import type { Place } from "./volume-path.ts";
+import type { VolumePath } from "./volume-path.ts";
 
 export interface VolumeManagerOptions extends LocalVolumeOptions {
   readonly objects: VolumeObjects;
   /** What lies beside static pods; these see nothing else. */
-  readonly ofManifests?: VolumeObjects;
+  readonly manifestObjects?: VolumeObjects;
   readonly node: () => NodeInfo;
   readonly tokens: TokenManager;
   readonly claims: ClaimSource;
@@ -38,7 +38,7 @@ export interface VolumeManagerOptions extends LocalVolumeOptions {
 }
 
 /** What is due already is looked at with everything else. */
-const GOOD_FOR_MIN_MS = 1_000;
+const REFRESH_MIN_MS = 1_000;
 
 export interface FailedVolume {
   readonly name: string;
@@ -50,7 +50,7 @@ export interface FailedVolume {
 }
 
 /** How often drivers are asked whether something changed. */
-const DRIVERS_MS = 60_000;
+const DRIVER_REFRESH_MS = 60_000;
 
 /** What to say in FailedMount events: a line for each volume that fails. */
 export class MountError extends Error {
@@ -78,7 +78,7 @@ const supported: readonly string[] = [
 ];
 
 /** The source of a volume that cannot be provided; undefined when it can. */
-export function unsupportedSource(volume: Volume, imageVolumes = false): string | undefined {
+export function findUnsupportedSource(volume: Volume, imageVolumes = false): string | undefined {
   const sources = Object.keys(volume).filter((key) => key !== "name" && volume[key as keyof Volume] !== undefined);
   const unknown = sources.find((key) => !supported.includes(key) && !(imageVolumes && key === "image"));
   if (unknown !== undefined) return unknown;
@@ -89,9 +89,9 @@ export function unsupportedSource(volume: Volume, imageVolumes = false): string 
 export class VolumeManager {
   readonly #options: VolumeManagerOptions;
   /** Of what claims and drivers provide, by pod and volume; a pod's go with `tearDown`. */
-  readonly #places = new Map<string, Map<string, Place>>();
+  readonly #paths = new Map<string, Map<string, VolumePath>>();
   /** When drivers were last asked for a pod, monotonic milliseconds. */
-  readonly #askedAt = new Map<string, number>();
+  readonly #refreshedAt = new Map<string, number>();
 
   constructor(options: VolumeManagerOptions) {
     this.#options = options;
@@ -104,42 +104,42 @@ export class VolumeManager {
   async setUp(pod: Pod, podIps: readonly string[], signal?: AbortSignal): Promise<void> {
     await mkdir(podDir(this.#options.directories, podUid(pod)), { recursive: true, mode: 0o750 });
     await this.#each(pod.spec?.volumes ?? [], (volume) => this.#setUpOne(pod, volume, podIps, signal), signal);
-    this.#askedAt.set(podUid(pod), this.#options.clock.monotonic());
+    this.#refreshedAt.set(podUid(pod), this.#options.clock.monotonic());
   }
 
   /** Brings changed ConfigMaps, Secrets, labels and new tokens into running pods. Rejects as `setUp` does. */
   async refresh(pod: Pod, podIps: readonly string[], signal?: AbortSignal): Promise<void> {
     const volumes = pod.spec?.volumes ?? [];
     const { clock } = this.#options;
-    const askedAt = this.#askedAt.get(podUid(pod)) ?? Number.NEGATIVE_INFINITY;
-    const isDue = clock.monotonic() - askedAt >= DRIVERS_MS;
-    if (isDue) this.#askedAt.set(podUid(pod), clock.monotonic());
+    const askedAt = this.#refreshedAt.get(podUid(pod)) ?? Number.NEGATIVE_INFINITY;
+    const isDue = clock.monotonic() - askedAt >= DRIVER_REFRESH_MS;
+    if (isDue) this.#refreshedAt.set(podUid(pod), clock.monotonic());
     await this.#each(
       volumes,
       async (volume) => {
-        if (isWritten(volume)) await this.#setUpOne(pod, volume, podIps, signal);
-        else if (isDue) await this.#askDriver(pod, volume, signal);
+        if (isWrittenByAgent(volume)) await this.#setUpOne(pod, volume, podIps, signal);
+        else if (isDue) await this.#refreshDriver(pod, volume, signal);
       },
       signal,
     );
   }
 
   /** How long the pod's volumes stay as good as they are if nobody changes anything; infinity: for ever. */
-  goodForMs(pod: Pod): number {
-    return Math.max(GOOD_FOR_MIN_MS, this.#options.tokens.renewInMs(podUid(pod)));
+  refreshInMs(pod: Pod): number {
+    return Math.max(REFRESH_MIN_MS, this.#options.tokens.renewInMs(podUid(pod)));
   }
 
   /** Where the volume is on the host. */
   path(pod: Pod, volume: Volume): string {
     if (volume.hostPath !== undefined) return volume.hostPath.path;
-    const place = this.#places.get(podUid(pod))?.get(volume.name);
+    const place = this.#paths.get(podUid(pod))?.get(volume.name);
     if (place !== undefined) return place.path;
-    return volumeDir(this.#options.directories, podUid(pod), pluginOf(volume), volume.name);
+    return volumeDir(this.#options.directories, podUid(pod), pluginDirectory(volume), volume.name);
   }
 
   /** The host's path of a volume that is a block device; undefined when it is not. */
   device(pod: Pod, name: string): string | undefined {
-    const place = this.#places.get(podUid(pod))?.get(name);
+    const place = this.#paths.get(podUid(pod))?.get(name);
     return place?.isBlock === true ? place.path : undefined;
   }
 
@@ -149,29 +149,29 @@ export class VolumeManager {
     const { mounter, drivers } = this.#options;
     // What was bound from a volume goes before the volume.
     const bound = join(directory, "volume-subpaths");
-    for (const point of await mounter.below(bound)) await mounter.unmount(point);
+    for (const point of await mounter.listMountPoints(bound)) await mounter.unmount(point);
     await drivers?.tearDown(uid);
-    for (const point of await mounter.below(directory)) await mounter.unmount(point);
+    for (const point of await mounter.listMountPoints(directory)) await mounter.unmount(point);
     // Whatever is still mounted there belongs to others.
-    const [left] = await mounter.below(directory);
+    const [left] = await mounter.listMountPoints(directory);
     if (left !== undefined) throw new Error(`Cannot remove ${directory}: ${left} is still mounted`);
     await rm(directory, { recursive: true, force: true });
     this.#options.tokens.forget(uid);
-    this.#places.delete(uid);
-    this.#askedAt.delete(uid);
+    this.#paths.delete(uid);
+    this.#refreshedAt.delete(uid);
   }
 
   /** Lets go of what pods keep mounted, without removing what is theirs on disk: they will be started again. */
   async unmountAll(): Promise<void> {
     const { mounter, directories } = this.#options;
-    for (const point of await mounter.below(podsDir(directories))) await mounter.unmount(point);
+    for (const point of await mounter.listMountPoints(podsDir(directories))) await mounter.unmount(point);
   }
 
   async #setUpOne(pod: Pod, volume: Volume, podIps: readonly string[], signal: AbortSignal | undefined): Promise<void> {
     // The runtime mounts it itself.
     if (volume.image !== undefined) return;
     if (volume.hostPath !== undefined) {
-      await checkHostPath(volume.hostPath);
+      await validateHostPath(volume.hostPath);
       return;
     }
     const directory = this.path(pod, volume);
@@ -180,42 +180,42 @@ export class VolumeManager {
       await setUpEmptyDir(this.#options.mounter, pod, volume, directory);
       // Once only: what it holds when the agent was restarted has its owners.
       const rights = group === undefined ? undefined : { group, readOnly: false };
-      if (rights !== undefined && !(await belongsToGroup(directory, rights))) await giveToGroup(directory, rights);
+      if (rights !== undefined && !(await hasFsGroup(directory, rights))) await applyFsGroup(directory, rights);
       return;
     }
-    if (isProvided(volume)) return await this.#provided(pod, volume, directory, signal);
+    if (isProvidedVolume(volume)) return await this.#setUpProvided(pod, volume, directory, signal);
     const payload = await this.#payload(pod, volume, podIps);
     await this.#makeDirectory(directory, volume.configMap === undefined);
     await writeAtomically(directory, payload, this.#options.clock.now(), async () => {
-      if (group !== undefined) await giveToGroup(directory, { group, readOnly: true });
+      if (group !== undefined) await applyFsGroup(directory, { group, readOnly: true });
     });
   }
 
   /** Once mounted it stays, whatever becomes of the claim, and the API server need not be asked again. */
-  async #provided(pod: Pod, volume: Volume, directory: string, signal: AbortSignal | undefined): Promise<void> {
+  async #setUpProvided(pod: Pod, volume: Volume, directory: string, signal: AbortSignal | undefined): Promise<void> {
     const { mounter, claims, drivers } = this.#options;
     const known = await drivers?.find(podUid(pod), volume.name);
-    if (known !== undefined) return this.#remember(pod, volume, known);
+    if (known !== undefined) return this.#recordPath(pod, volume, known);
     if (await isMounted(mounter, directory)) return;
-    const bound = claimName(pod, volume) === undefined ? undefined : await boundVolume(claims, pod, volume);
+    const bound = claimName(pod, volume) === undefined ? undefined : await resolveClaim(claims, pod, volume);
     const place = await drivers?.setUp(pod, volume, bound, signal);
-    if (place !== undefined) return this.#remember(pod, volume, place);
+    if (place !== undefined) return this.#recordPath(pod, volume, place);
     if (bound === undefined) throw new Error("no volume plugin matched");
     const step = { volume: bound.volume.metadata?.name ?? volume.name, event: "FailedMount", signal } as const;
     const request = { pod, volume, bound: bound.volume, directory };
-    const device = await operation("MountVolume.SetUp", step, () => mountLocal(request, this.#options));
-    if (device !== undefined) this.#remember(pod, volume, device);
+    const device = await runOperation("MountVolume.SetUp", step, () => mountLocal(request, this.#options));
+    if (device !== undefined) this.#recordPath(pod, volume, device);
   }
 
-  #remember(pod: Pod, { name }: Volume, place: Place): void {
-    const own = this.#places.get(podUid(pod)) ?? new Map<string, Place>();
-    this.#places.set(podUid(pod), own.set(name, place));
+  #recordPath(pod: Pod, { name }: Volume, place: VolumePath): void {
+    const own = this.#paths.get(podUid(pod)) ?? new Map<string, VolumePath>();
+    this.#paths.set(podUid(pod), own.set(name, place));
   }
 
-  async #askDriver(pod: Pod, volume: Volume, signal: AbortSignal | undefined): Promise<void> {
+  async #refreshDriver(pod: Pod, volume: Volume, signal: AbortSignal | undefined): Promise<void> {
     const { drivers, claims } = this.#options;
-    if (drivers === undefined || !this.#places.get(podUid(pod))?.has(volume.name)) return;
-    const bound = claimName(pod, volume) === undefined ? undefined : await boundVolume(claims, pod, volume);
+    if (drivers === undefined || !this.#paths.get(podUid(pod))?.has(volume.name)) return;
+    const bound = claimName(pod, volume) === undefined ? undefined : await resolveClaim(claims, pod, volume);
     await drivers.refresh(pod, volume, bound, signal);
   }
 
@@ -227,7 +227,7 @@ export class VolumeManager {
     const all = await Promise.allSettled(volumes.map(work));
     signal?.throwIfAborted();
     const failed = all.flatMap((each, place) =>
-      each.status === "rejected" ? [failureOf(volumes[place]?.name ?? "", each.reason)] : [],
+      each.status === "rejected" ? [toFailedVolume(volumes[place]?.name ?? "", each.reason)] : [],
     );
     if (failed.length > 0) throw new MountError(failed);
   }
@@ -241,27 +241,27 @@ export class VolumeManager {
   }
 
   async #payload(pod: Pod, volume: Volume, podIps: readonly string[]): Promise<Payload> {
-    const { tokens, node, ofManifests } = this.#options;
+    const { tokens, node, manifestObjects: ofManifests } = this.#options;
     const objects = isStatic(pod) ? (ofManifests ?? this.#options.objects) : this.#options.objects;
     const context: PayloadContext = {
       pod,
       podIps,
       node: node(),
       objects,
-      token: (source) => tokens.token(pod, source),
+      token: (source) => tokens.getToken(pod, source),
     };
-    if (volume.configMap !== undefined) return configMapPayload(context, volume.configMap);
-    if (volume.secret !== undefined) return secretPayload(context, volume.secret);
-    if (volume.projected !== undefined) return projectedPayload(context, volume.projected);
+    if (volume.configMap !== undefined) return readConfigMapPayload(context, volume.configMap);
+    if (volume.secret !== undefined) return readSecretPayload(context, volume.secret);
+    if (volume.projected !== undefined) return readProjectedPayload(context, volume.projected);
     if (volume.downwardAPI !== undefined) {
-      return downwardPayload(context, volume.downwardAPI.items, volume.downwardAPI.defaultMode);
+      return createDownwardPayload(context, volume.downwardAPI.items, volume.downwardAPI.defaultMode);
     }
-    throw new Error(`volume source ${unsupportedSource(volume) ?? "(none)"} is not supported by this agent`);
+    throw new Error(`volume source ${findUnsupportedSource(volume) ?? "(none)"} is not supported by this agent`);
   }
 }
 
 /** What Kubernetes calls it: a claim is looked at before anything is mounted. */
-function failureOf(name: string, error: unknown): FailedVolume {
+function toFailedVolume(name: string, error: unknown): FailedVolume {
   const text = error instanceof Error ? error.message : String(error);
   if (error instanceof ClaimError) {
     const lists = `unmounted volumes=[${name}], unattached volumes=[], failed to process volumes=[${name}]`;
@@ -277,13 +277,13 @@ function failureOf(name: string, error: unknown): FailedVolume {
 }
 
 /** Whether the agent itself writes what is in the volume. */
-export function isWritten(volume: Volume): boolean {
+export function isWrittenByAgent(volume: Volume): boolean {
   const { emptyDir, hostPath, image } = volume;
-  return !isProvided(volume) && [emptyDir, hostPath, image].every((each) => each === undefined);
+  return !isProvidedVolume(volume) && [emptyDir, hostPath, image].every((each) => each === undefined);
 }
 
 /** By a claim, or by a driver. */
-function isProvided({ persistentVolumeClaim, ephemeral, csi, flexVolume }: Volume): boolean {
+function isProvidedVolume({ persistentVolumeClaim, ephemeral, csi, flexVolume }: Volume): boolean {
   return [persistentVolumeClaim, ephemeral, csi, flexVolume].some((each) => each !== undefined);
 }
 
@@ -291,7 +291,7 @@ export function isReadOnly({ persistentVolumeClaim, csi, flexVolume }: Volume): 
   return [persistentVolumeClaim, csi, flexVolume].some((each) => each?.readOnly === true);
 }
 
-function pluginOf(volume: Volume): string {
+function pluginDirectory(volume: Volume): string {
   if (volume.persistentVolumeClaim !== undefined || volume.ephemeral !== undefined) return "local-volume";
   if (volume.emptyDir !== undefined) return "empty-dir";
   if (volume.configMap !== undefined) return "configmap";

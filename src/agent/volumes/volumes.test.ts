@@ -16,10 +16,10 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
-import { checkHostPath } from "./local/host-path.ts";
+import { validateHostPath } from "./local/host-path.ts";
 import { openSubPath } from "./mount/sub-path.ts";
 import { validatePath, writeAtomically } from "./projected/atomic-writer.ts";
-import { unsupportedSource } from "./volume-manager.ts";
+import { findUnsupportedSource } from "./volume-manager.ts";
 
 const root = await mkdtemp(join(tmpdir(), "svc-volumes-"));
 t.teardown(() => rm(root, { recursive: true }));
@@ -166,18 +166,18 @@ t.test("checkHostPath() says in Kubernetes' words what the path is not", async (
     [join(dir, "none"), "File", "a file"],
   ] as const;
   for (const [path, type, what] of cases) {
-    await t.rejects(checkHostPath({ path, type }), { message: `hostPath type check failed: ${path} is not ${what}` });
+    await t.rejects(validateHostPath({ path, type }), { message: `hostPath type check failed: ${path} is not ${what}` });
   }
-  await checkHostPath({ path: "/dev/null", type: "CharDevice" });
-  await checkHostPath({ path: join(dir, "made"), type: "DirectoryOrCreate" });
-  await checkHostPath({ path: join(dir, "touched"), type: "FileOrCreate" });
+  await validateHostPath({ path: "/dev/null", type: "CharDevice" });
+  await validateHostPath({ path: join(dir, "made"), type: "DirectoryOrCreate" });
+  await validateHostPath({ path: join(dir, "touched"), type: "FileOrCreate" });
   t.same((await readdir(dir)).sort(), ["file", "made", "touched"]);
 });
 
 t.test("unsupportedSource() names what cannot be mounted", async (t) => {
-  t.equal(unsupportedSource({ name: "v", nfs: { server: "s", path: "/" } }), "nfs");
-  t.equal(unsupportedSource({ name: "v", csi: { driver: "d" } }), undefined);
-  t.equal(unsupportedSource({ name: "v", emptyDir: {} }), undefined);
+  t.equal(findUnsupportedSource({ name: "v", nfs: { server: "s", path: "/" } }), "nfs");
+  t.equal(findUnsupportedSource({ name: "v", csi: { driver: "d" } }), undefined);
+  t.equal(findUnsupportedSource({ name: "v", emptyDir: {} }), undefined);
   const sources = [{ serviceAccountToken: { path: "token" } }, { clusterTrustBundle: { path: "roots" } }];
-  t.equal(unsupportedSource({ name: "v", projected: { sources } }), "clusterTrustBundle");
+  t.equal(findUnsupportedSource({ name: "v", projected: { sources } }), "clusterTrustBundle");
 });

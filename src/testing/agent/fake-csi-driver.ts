@@ -59,7 +59,7 @@ export async function startFakeDriver(options: FakeDriverOptions): Promise<FakeD
     server.addService(definitions, handlers);
   };
   const unmount: Answer = async ({ targetPath, stagingTargetPath }) => {
-    for (const point of await mounter.below(targetPath ?? stagingTargetPath)) await mounter.unmount(point);
+    for (const point of await mounter.listMountPoints(targetPath ?? stagingTargetPath)) await mounter.unmount(point);
     return {};
   };
   serve(nodeService, {
@@ -75,7 +75,7 @@ export async function startFakeDriver(options: FakeDriverOptions): Promise<FakeD
       return {};
     },
     async publishVolume({ volumeId, stagingTargetPath, targetPath, volumeCapability }) {
-      if ((await mounter.below(targetPath)).includes(targetPath)) return {};
+      if ((await mounter.listMountPoints(targetPath)).includes(targetPath)) return {};
       if (volumeCapability.block !== undefined) {
         await writeFile(targetPath, "");
         await mounter.bind(options.device ?? "/dev/null", targetPath);

@@ -279,7 +279,7 @@ export class FakeNode implements AsyncDisposable {
     return [
       ...sandboxes.map(({ id, state }) => `sandbox ${id} ${state}`),
       ...containers.map(({ metadata, state }) => `container ${metadata?.name} ${state}`),
-      ...(await systemMounter.below(this.directory)).map((path) => `mount ${path}`),
+      ...(await systemMounter.listMountPoints(this.directory)).map((path) => `mount ${path}`),
       ...(await Promise.all(directories)).flat(),
     ];
   }
@@ -346,7 +346,7 @@ export class FakeNode implements AsyncDisposable {
     await agent?.running.close({ stopPods: true });
     this.#cri?.kill();
     await Promise.all(this.#buried);
-    for (const point of await systemMounter.below(this.directory)) await systemMounter.unmount(point);
+    for (const point of await systemMounter.listMountPoints(this.directory)) await systemMounter.unmount(point);
     await rm(this.directory, { recursive: true, force: true });
   }
 }

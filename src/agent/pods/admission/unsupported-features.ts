@@ -1,6 +1,6 @@
 /** Features of the Pod API that the agent does not support. It reports them instead of ignoring them. */
 import type { Pod } from "../../../api/core/pod/schema.ts";
-import { unsupportedSource } from "../../volumes/volume-manager.ts";
+import { findUnsupportedSource } from "../../volumes/volume-manager.ts";
 import type { PodServices } from "../pod-context.ts";
 import { allContainers } from "../pod-fields.ts";
 
@@ -13,7 +13,7 @@ export function findUnsupportedFeature(pod: Pod, { settings, userNamespaces }: A
   const { spec } = pod;
   const { imageVolumes, stopSignals } = settings;
   for (const volume of spec?.volumes ?? []) {
-    const source = unsupportedSource(volume, imageVolumes);
+    const source = findUnsupportedSource(volume, imageVolumes);
     if (source !== undefined) return `volume "${volume.name}" of type ${source}`;
   }
   if (spec?.hostUsers === false && userNamespaces === undefined) {

@@ -7,7 +7,7 @@ import type { Volume } from "../../../api/core/volume/schema.ts";
 import { makeDirectory } from "../../../std/fs/make-directory.ts";
 import type { Device, Mount } from "../../runtime/cri/shared.ts";
 import { openSubPath } from "../../volumes/mount/sub-path.ts";
-import { isReadOnly, isWritten } from "../../volumes/volume-manager.ts";
+import { isReadOnly, isWrittenByAgent } from "../../volumes/volume-manager.ts";
 import { hostsFile, podDir } from "../directories.ts";
 import { expand } from "../environment/expansion.ts";
 import type { PodContext } from "../pod-context.ts";
@@ -38,7 +38,7 @@ export async function makeMounts(
       continue;
     }
     const hostPath = await resolveHostPath(pod, container, volume, mount, environment, index);
-    const contentOnly = isWritten(volume) || isReadOnly(volume);
+    const contentOnly = isWrittenByAgent(volume) || isReadOnly(volume);
     mounts.push({
       containerPath: mount.mountPath.startsWith("/") ? mount.mountPath : `/${mount.mountPath}`,
       hostPath,
@@ -116,7 +116,7 @@ function expandStrictly(text: string, environment: ReadonlyMap<string, string>):
 async function pinSubPath(pod: PodContext, volume: string, subPath: string, name: string): Promise<string> {
   const { mounter, settings } = pod.services;
   const target = join(podDir(settings.directories, podUid(pod.pod)), "volume-subpaths", name);
-  for (const point of await mounter.below(target)) await mounter.unmount(point);
+  for (const point of await mounter.listMountPoints(target)) await mounter.unmount(point);
   const handle = await openSubPath(volume, subPath);
   try {
     await mkdir(dirname(target), { recursive: true, mode: 0o750 });

@@ -40,7 +40,7 @@ export const running = podState({
     for (const wait of plan.waits) setCrashLoopReason(pod, wait);
     if (plan.waits.length > 0) return { to: "backoff", waits: plan.waits };
     const { settings, volumes } = pod.services;
-    await pod.wait(Math.min(settings.syncMs, volumes.goodForMs(pod.pod)));
+    await pod.wait(Math.min(settings.syncMs, volumes.refreshInMs(pod.pod)));
     await refreshVolumes(pod);
     return { to: "running" };
   },

@@ -19,7 +19,7 @@ export interface CsiNodeOptions {
 }
 
 /** How to go on when the API server does not take it. */
-export interface CsiNodePersistence {
+export interface CsiNodeRetryOptions {
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly log: Logger;
@@ -28,31 +28,31 @@ export interface CsiNodePersistence {
 
 const RETRY_MIN_MS = 200;
 const RETRY_MAX_MS = 60_000;
-const QUIET_TRIES = 4;
+const SILENT_TRIES = 4;
 /** JSON of what each driver calls this node. */
 const ID_ANNOTATION = "csi.volume.kubernetes.io/nodeid";
 const CONFLICTS_MAX = 5;
 const COUNT_MAX = 2 ** 31 - 1;
 
 /** Writes follow each other: drivers register at the same time, and all share two objects. */
-export class CsiNodeRecord {
+export class CsiNodeWriter {
   readonly #options: CsiNodeOptions;
-  #turn: Promise<unknown> = Promise.resolve();
+  #last: Promise<unknown> = Promise.resolve();
 
   constructor(options: CsiNodeOptions) {
     this.#options = options;
   }
 
   /** Makes the object if there is none: schedulers wait for it. Resolves when it is there, or the signal aborts. */
-  async make({ clock, random, log, signal }: CsiNodePersistence): Promise<void> {
+  async create({ clock, random, log, signal }: CsiNodeRetryOptions): Promise<void> {
     const backoff = new Backoff({ initialMs: RETRY_MIN_MS, maxMs: RETRY_MAX_MS }, random);
     for (let tries = 1; !signal.aborted; tries++) {
       try {
-        await this.#inTurn(() => this.#update((drivers) => drivers));
+        await this.#runExclusive(() => this.#update((drivers) => drivers));
         return;
       } catch (error) {
         // At first the node itself may not be there.
-        if (tries === QUIET_TRIES) log.warn("Cannot make the node's CSINode", { error: String(error) });
+        if (tries === SILENT_TRIES) log.warn("Cannot make the node's CSINode", { error: String(error) });
         await clock.sleep(backoff.next(), signal).catch(() => undefined);
       }
     }
@@ -69,22 +69,22 @@ export class CsiNodeRecord {
       topologyKeys: Object.keys(segments).sort(),
       ...(maxVolumesPerNode > 0n ? { allocatable: { count: Math.min(Number(maxVolumesPerNode), COUNT_MAX) } } : {}),
     };
-    await this.#inTurn(async () => {
+    await this.#runExclusive(async () => {
       await this.#annotate(driver, nodeId, segments);
       await this.#update((drivers) => [...drivers.filter(({ name }) => name !== driver), entry]);
     });
   }
 
   async remove(driver: string): Promise<void> {
-    await this.#inTurn(async () => {
+    await this.#runExclusive(async () => {
       await this.#update((drivers) => drivers.filter(({ name }) => name !== driver));
       await this.#annotate(driver, undefined, {});
     });
   }
 
-  async #inTurn(work: () => Promise<void>): Promise<void> {
-    const mine = this.#turn.then(work);
-    this.#turn = mine.catch(() => undefined);
+  async #runExclusive(work: () => Promise<void>): Promise<void> {
+    const mine = this.#last.then(work);
+    this.#last = mine.catch(() => undefined);
     await mine;
   }
 
@@ -100,7 +100,7 @@ export class CsiNodeRecord {
       );
     }
     const before = metadata?.annotations?.[ID_ANNOTATION];
-    const ids = withId(before, driver, id);
+    const ids = setNodeId(before, driver, id);
     const labels = Object.entries(segments).filter(([key]) => metadata?.labels?.[key] === undefined);
     if (ids === before && labels.length === 0) return;
     const annotations = { [ID_ANNOTATION]: ids ?? null };
@@ -111,13 +111,13 @@ export class CsiNodeRecord {
   async #update(change: (drivers: readonly CSINodeDriver[]) => readonly CSINodeDriver[]): Promise<void> {
     const { client, nodeName: name } = this.#options;
     for (let tries = 1; ; tries++) {
-      const found = await client.get(csiNodeKind, { name }).catch(absent);
+      const found = await client.get(csiNodeKind, { name }).catch(ignoreNotFound);
       const before = found?.spec.drivers ?? [];
       const drivers = change(before);
       if (found !== undefined && deepEqual(before, drivers)) return;
       try {
         if (found !== undefined) await client.update(csiNodeKind, { ...found, spec: { drivers } });
-        else await client.create(csiNodeKind, newObject(await client.get(nodeKind, { name }), drivers));
+        else await client.create(csiNodeKind, newCsiNode(await client.get(nodeKind, { name }), drivers));
         return;
       } catch (error) {
         const conflicts = error instanceof StatusError && error.status.code === 409;
@@ -128,7 +128,7 @@ export class CsiNodeRecord {
 }
 
 /** It goes with its node. */
-function newObject({ metadata }: Node, drivers: readonly CSINodeDriver[]): CSINode {
+function newCsiNode({ metadata }: Node, drivers: readonly CSINodeDriver[]): CSINode {
   const { name = "", uid = "" } = metadata ?? {};
   const ownerReferences = [{ apiVersion: "v1", kind: "Node", name, uid }];
   return {
@@ -139,13 +139,13 @@ function newObject({ metadata }: Node, drivers: readonly CSINodeDriver[]): CSINo
   };
 }
 
-function absent(error: unknown): undefined {
+function ignoreNotFound(error: unknown): undefined {
   if (error instanceof StatusError && error.status.code === 404) return undefined;
   throw error;
 }
 
 /** Undefined when no driver is left. What is not a map of names is written anew. */
-function withId(annotation: string | undefined, driver: string, id: string | undefined): string | undefined {
+function setNodeId(annotation: string | undefined, driver: string, id: string | undefined): string | undefined {
   let ids: Readonly<Record<string, unknown>> = {};
   try {
     const parsed: unknown = JSON.parse(annotation ?? "{}");

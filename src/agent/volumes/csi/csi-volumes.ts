@@ -7,32 +7,32 @@ import type { Clock } from "../../../std/time/clock.ts";
 import type { Directories } from "../../pods/directories.ts";
 import type { PodEventRecorder } from "../../pods/pod-events.ts";
 import { podUid } from "../../pods/pod-fields.ts";
-import type { Attachable, Attachments } from "../drivers/attachments.ts";
+import type { AttachableVolume, Attachments } from "../drivers/attachments.ts";
 import { isMounted } from "../local/empty-dir.ts";
 import type { Mounter } from "../mount/mounter.ts";
-import { belongsToGroup, giveVolume } from "../mount/ownership.ts";
-import { operation } from "../operation-error.ts";
+import { hasFsGroup, applyFsGroupToVolume } from "../mount/ownership.ts";
+import { runOperation } from "../operation-error.ts";
 import type { TokenManager } from "../projected/token-manager.ts";
-import type { Place } from "../volume-path.ts";
+import type { VolumePath } from "../volume-path.ts";
 import type { CsiDriver } from "./driver.ts";
-import type { CsiDrivers } from "./driver-registry.ts";
+import type { CsiDriverRegistry } from "./driver-registry.ts";
 import type { VolumeCapability } from "./messages.ts";
 import { type CsiRecord, CsiRecords } from "./volume-records.ts";
 import {
-  agentGivesToGroup,
-  capability,
-  checkEphemeral,
+  agentAppliesFsGroup,
+  toVolumeCapability,
+  validateEphemeral,
   type SecretSource,
-  secretsOf,
-  volumeContext,
+  readSecrets,
+  createVolumeContext,
 } from "./request-fields.ts";
 import { MAP_DEVICE, MAP_POD_DEVICE, MOUNT_DEVICE, SETUP } from "./steps.ts";
-import { Turns } from "./keyed-mutex.ts";
-import { attachmentName, type CsiVolume, uniqueName } from "./volume.ts";
+import { KeyedMutex } from "./keyed-mutex.ts";
+import { toAttachmentName, type CsiVolume, toUniqueName } from "./volume.ts";
 
 export interface CsiVolumesOptions {
   readonly directories: Directories;
-  readonly drivers: Pick<CsiDrivers, "get">;
+  readonly drivers: Pick<CsiDriverRegistry, "get">;
   /** The driver's CSIDriver object; undefined when there is none. */
   readonly driverObject: (name: string) => Promise<CSIDriver | undefined>;
   readonly attachments: Attachments;
@@ -50,17 +50,17 @@ export interface CsiRequest {
   readonly name: string;
   readonly volume: CsiVolume;
   /** Told once the volume is there, when it has become larger than those who use it know. */
-  readonly growth?: CsiGrowth | undefined;
+  readonly expansion?: CsiExpansion | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface CsiGrowth {
+export interface CsiExpansion {
   readonly bytes: bigint;
-  readonly done: () => Promise<void>;
+  readonly onExpanded: () => Promise<void>;
 }
 
 /** What one volume's mounting goes by. */
-interface Work {
+interface CsiOperation {
   readonly request: CsiRequest;
   readonly driver: CsiDriver;
   readonly object: CSIDriver | undefined;
@@ -75,7 +75,7 @@ export class CsiVolumes {
   readonly #options: CsiVolumesOptions;
   readonly #records: CsiRecords;
   /** Pods that share a volume stage it once. */
-  readonly #turns = new Turns();
+  readonly #mutex = new KeyedMutex();
 
   constructor(options: CsiVolumesOptions) {
     this.#options = options;
@@ -85,28 +85,28 @@ export class CsiVolumes {
   /** Notes what earlier agents left mounted, so that it is not detached under anybody's feet. */
   async recover(): Promise<void> {
     for (const { uid, record } of await this.#records.all()) {
-      if (record.attachmentID !== "") this.#options.attachments.hold(nameOf(record), uid);
+      if (record.attachmentID !== "") this.#options.attachments.markInUse(recordUniqueName(record), uid);
     }
   }
 
   /** Where the pod's volume already is; undefined when it has to be set up. */
-  async find(uid: string, name: string): Promise<Place | undefined> {
-    const record = (await this.#records.of(uid)).find(({ podVolumes }) => podVolumes.includes(name));
+  async find(uid: string, name: string): Promise<VolumePath | undefined> {
+    const record = (await this.#records.forPod(uid)).find(({ podVolumes }) => podVolumes.includes(name));
     if (record === undefined) return undefined;
-    const place = this.#place(uid, record);
-    return (await this.#isThere(place)) ? place : undefined;
+    const place = this.#volumePath(uid, record);
+    return (await this.#exists(place)) ? place : undefined;
   }
 
   /** Repeating it is harmless. Rejects with an `OperationError`. */
-  async setUp(request: CsiRequest): Promise<Place> {
-    return await this.#turns.take(uniqueName(request.volume), async () => {
-      const work = await this.#begin(request);
+  async setUp(request: CsiRequest): Promise<VolumePath> {
+    return await this.#mutex.run(toUniqueName(request.volume), async () => {
+      const work = await this.#prepare(request);
       const uid = podUid(request.pod);
-      const place = this.#place(uid, work.record);
+      const place = this.#volumePath(uid, work.record);
       await this.#records.write(uid, { ...work.record, touched: true });
       if (work.stages) await this.#stage(work);
       await this.#publish(work, place);
-      await this.#grow(work, place);
+      await this.#expand(work, place);
       return place;
     });
   }
@@ -114,38 +114,38 @@ export class CsiVolumes {
   /** Tells the driver anew what it was told, for one that asks for that; what has grown is made larger. */
   async refresh(request: CsiRequest): Promise<void> {
     const object = await this.#options.driverObject(request.volume.driver);
-    if (object?.spec.requiresRepublish !== true && request.growth === undefined) return;
-    await this.#turns.take(uniqueName(request.volume), async () => {
-      const work = await this.#begin(request);
-      const place = this.#place(podUid(request.pod), work.record);
+    if (object?.spec.requiresRepublish !== true && request.expansion === undefined) return;
+    await this.#mutex.run(toUniqueName(request.volume), async () => {
+      const work = await this.#prepare(request);
+      const place = this.#volumePath(podUid(request.pod), work.record);
       if (object?.spec.requiresRepublish === true) await this.#publish(work, place);
-      await this.#grow(work, place);
+      await this.#expand(work, place);
     });
   }
 
   /** Gives back all that the pod has. Rejects while a driver cannot be asked. */
   async tearDown(uid: string): Promise<void> {
-    for (const record of await this.#records.of(uid)) {
-      await this.#turns.take(nameOf(record), () => this.#release(uid, record));
+    for (const record of await this.#records.forPod(uid)) {
+      await this.#mutex.run(recordUniqueName(record), () => this.#tearDownVolume(uid, record));
     }
-    this.#options.attachments.forget(uid);
+    this.#options.attachments.removePod(uid);
     this.#options.tokens.forget(uid);
   }
 
   /** Attached, and known on disk. */
-  async #begin(request: CsiRequest): Promise<Work> {
+  async #prepare(request: CsiRequest): Promise<CsiOperation> {
     const { volume, pod, name, signal } = request;
     const { drivers, driverObject, nodeName } = this.#options;
     const object = await driverObject(volume.driver);
     const isAttached = !volume.isEphemeral && object?.spec.attachRequired !== false;
     const uid = podUid(pod);
-    const known = (await this.#records.of(uid)).find(({ specVolID }) => specVolID === volume.specName);
+    const known = (await this.#records.forPod(uid)).find(({ specVolID }) => specVolID === volume.specName);
     const record: CsiRecord = {
       specVolID: volume.specName,
       driverName: volume.driver,
       volumeHandle: volume.handle,
       volumeLifecycleMode: volume.isEphemeral ? "Ephemeral" : "Persistent",
-      attachmentID: isAttached ? attachmentName(volume, nodeName) : "",
+      attachmentID: isAttached ? toAttachmentName(volume, nodeName) : "",
       nodeName,
       podVolumes: [...new Set([...(known?.podVolumes ?? []), name])],
       block: volume.isBlock,
@@ -154,30 +154,30 @@ export class CsiVolumes {
     await this.#records.write(uid, record);
     const context = isAttached ? await this.#attach(request, record.attachmentID) : {};
     const step = volume.isEphemeral ? SETUP : volume.isBlock ? MAP_DEVICE : MOUNT_DEVICE;
-    return await operation(step.name, { volume: volume.specName, event: step.event, signal }, async () => {
-      if (volume.isEphemeral) checkEphemeral(volume, object);
+    return await runOperation(step.name, { volume: volume.specName, event: step.event, signal }, async () => {
+      if (volume.isEphemeral) validateEphemeral(volume, object);
       const driver = drivers.get(volume.driver);
-      if (driver === undefined) throw new Error(`${step.prefix}${unknown(volume.driver)}`);
-      const stages = !volume.isEphemeral && (await driver.can("STAGE_UNSTAGE_VOLUME", signal));
+      if (driver === undefined) throw new Error(`${step.prefix}${driverNotFound(volume.driver)}`);
+      const stages = !volume.isEphemeral && (await driver.hasCapability("STAGE_UNSTAGE_VOLUME", signal));
       const group = pod.spec?.securityContext?.fsGroup;
-      const takesGroup = group !== undefined && (await driver.can("VOLUME_MOUNT_GROUP", signal));
+      const takesGroup = group !== undefined && (await driver.hasCapability("VOLUME_MOUNT_GROUP", signal));
       const traits = {
-        tellsSingle: await driver.can("SINGLE_NODE_MULTI_WRITER", signal),
+        tellsSingle: await driver.hasCapability("SINGLE_NODE_MULTI_WRITER", signal),
         group: takesGroup ? String(group) : undefined,
       };
-      return { request, driver, object, record, context, stages, capability: capability(volume, traits) };
+      return { request, driver, object, record, context, stages, capability: toVolumeCapability(volume, traits) };
     });
   }
 
   async #attach({ pod, volume, signal }: CsiRequest, attachment: string): Promise<Readonly<Record<string, string>>> {
-    const wanted: Attachable = {
-      uniqueName: uniqueName(volume),
+    const wanted: AttachableVolume = {
+      uniqueName: toUniqueName(volume),
       attachment,
       driver: volume.driver,
       handle: volume.handle,
       persistentVolume: volume.specName,
     };
-    const { context, isNew } = await this.#options.attachments.ensure(wanted, podUid(pod), signal);
+    const { context, isNew } = await this.#options.attachments.ensureAttached(wanted, podUid(pod), signal);
     if (isNew) {
       const text = `AttachVolume.Attach succeeded for volume "${volume.specName}" `;
       this.#options.events.recordPodEvent(pod, "Normal", "SuccessfulAttachVolume", text);
@@ -185,12 +185,12 @@ export class CsiVolumes {
     return context;
   }
 
-  async #stage({ request, driver, record, context, capability: volumeCapability }: Work): Promise<void> {
+  async #stage({ request, driver, record, context, capability: volumeCapability }: CsiOperation): Promise<void> {
     const { volume, signal } = request;
     const { name, event } = volume.isBlock ? MAP_DEVICE : MOUNT_DEVICE;
-    await operation(name, { volume: volume.specName, event, signal }, async () => {
+    await runOperation(name, { volume: volume.specName, event, signal }, async () => {
       const stagingTargetPath = this.#records.stagingPath(record);
-      const secrets = await secretsOf(this.#options.secret, "NodeStageSecretRef", volume.stageSecret);
+      const secrets = await readSecrets(this.#options.secret, "NodeStageSecretRef", volume.stageSecret);
       await mkdir(stagingTargetPath, { recursive: true, mode: 0o750 });
       await driver.stage(
         {
@@ -206,15 +206,15 @@ export class CsiVolumes {
     });
   }
 
-  async #publish(work: Work, place: Place): Promise<void> {
+  async #publish(work: CsiOperation, place: VolumePath): Promise<void> {
     const { request, driver, object, record, context, stages, capability: volumeCapability } = work;
     const { volume, pod, signal } = request;
     const { secret, tokens } = this.#options;
     const { name, event } = volume.isBlock ? MAP_POD_DEVICE : SETUP;
-    const targetPath = this.#target(podUid(pod), record);
-    await operation(name, { volume: volume.specName, event, signal }, async () => {
-      const secrets = await secretsOf(secret, "NodePublishSecretRef", volume.publishSecret);
-      const told = await volumeContext(volume, pod, object, tokens);
+    const targetPath = this.#targetPath(podUid(pod), record);
+    await runOperation(name, { volume: volume.specName, event, signal }, async () => {
+      const secrets = await readSecrets(secret, "NodePublishSecretRef", volume.publishSecret);
+      const told = await createVolumeContext(volume, pod, object, tokens);
       // The last part is the driver's to make.
       await mkdir(dirname(targetPath), { recursive: true, mode: 0o750 });
       await driver.publish(
@@ -230,20 +230,20 @@ export class CsiVolumes {
         },
         signal,
       );
-      if (volume.isBlock) await this.#link(request, targetPath, place);
-      else if (volumeCapability.mount?.volumeMountGroup === undefined) await this.#giveFiles(work, targetPath);
+      if (volume.isBlock) await this.#linkDevice(request, targetPath, place);
+      else if (volumeCapability.mount?.volumeMountGroup === undefined) await this.#applyFsGroup(work, targetPath);
     });
   }
 
-  async #giveFiles({ request: { pod, name, volume }, object }: Work, path: string): Promise<void> {
+  async #applyFsGroup({ request: { pod, name, volume }, object }: CsiOperation, path: string): Promise<void> {
     const { fsGroup: group, fsGroupChangePolicy: policy } = pod.spec?.securityContext ?? {};
-    if (group === undefined || !agentGivesToGroup(volume, object)) return;
+    if (group === undefined || !agentAppliesFsGroup(volume, object)) return;
     const rights = { group, readOnly: false };
-    if (policy === "OnRootMismatch" && (await belongsToGroup(path, rights))) return;
-    await giveVolume(path, rights, { ...this.#options, pod, name });
+    if (policy === "OnRootMismatch" && (await hasFsGroup(path, rights))) return;
+    await applyFsGroupToVolume(path, rights, { ...this.#options, pod, name });
   }
 
-  async #link({ pod, volume: { specName } }: CsiRequest, device: string, { path }: Place): Promise<void> {
+  async #linkDevice({ pod, volume: { specName } }: CsiRequest, device: string, { path }: VolumePath): Promise<void> {
     await mkdir(dirname(path), { recursive: true, mode: 0o750 });
     const isNew = (await lstat(path).catch(() => undefined)) === undefined;
     await rm(path, { force: true });
@@ -255,22 +255,22 @@ export class CsiVolumes {
     }
   }
 
-  async #grow({ request, driver, record, stages, capability: volumeCapability }: Work, place: Place): Promise<void> {
-    const { volume, growth, pod, signal } = request;
-    if (growth === undefined || !(await driver.can("EXPAND_VOLUME", signal))) return;
+  async #expand({ request, driver, record, stages, capability: volumeCapability }: CsiOperation, place: VolumePath): Promise<void> {
+    const { volume, expansion: growth, pod, signal } = request;
+    if (growth === undefined || !(await driver.hasCapability("EXPAND_VOLUME", signal))) return;
     try {
       await driver.expand(
         {
           volumeId: volume.handle,
-          volumePath: volume.isBlock ? this.#target(podUid(pod), record) : place.path,
+          volumePath: volume.isBlock ? this.#targetPath(podUid(pod), record) : place.path,
           capacityRange: { requiredBytes: growth.bytes },
           ...(stages ? { stagingTargetPath: this.#records.stagingPath(record) } : {}),
           volumeCapability,
-          secrets: await secretsOf(this.#options.secret, "NodeExpandSecretRef", volume.expandSecret),
+          secrets: await readSecrets(this.#options.secret, "NodeExpandSecretRef", volume.expandSecret),
         },
         signal,
       );
-      await growth.done();
+      await growth.onExpanded();
       const text = `MountVolume.NodeExpandVolume succeeded for volume "${volume.specName}" ${this.#options.nodeName}`;
       this.#options.events.recordPodEvent(pod, "Normal", "FileSystemResizeSuccessful", text);
     } catch (error) {
@@ -282,56 +282,56 @@ export class CsiVolumes {
     }
   }
 
-  async #release(uid: string, record: CsiRecord): Promise<void> {
+  async #tearDownVolume(uid: string, record: CsiRecord): Promise<void> {
     const { drivers, attachments, mounter } = this.#options;
     const others = (await this.#records.all()).some(
       (each) =>
-        nameOf(each.record) === nameOf(record) && (each.uid !== uid || each.record.specVolID !== record.specVolID),
+        recordUniqueName(each.record) === recordUniqueName(record) && (each.uid !== uid || each.record.specVolID !== record.specVolID),
     );
     if (record.touched) {
       const driver = drivers.get(record.driverName);
-      if (driver === undefined) throw new Error(`Cannot unmount ${record.specVolID}: ${unknown(record.driverName)}`);
-      const targetPath = this.#target(uid, record);
+      if (driver === undefined) throw new Error(`Cannot unmount ${record.specVolID}: ${driverNotFound(record.driverName)}`);
+      const targetPath = this.#targetPath(uid, record);
       await driver.unpublish({ volumeId: record.volumeHandle, targetPath });
-      await removePoint(mounter, targetPath);
-      if (!others && record.volumeLifecycleMode === "Persistent" && (await driver.can("STAGE_UNSTAGE_VOLUME"))) {
+      await removeMountPoint(mounter, targetPath);
+      if (!others && record.volumeLifecycleMode === "Persistent" && (await driver.hasCapability("STAGE_UNSTAGE_VOLUME"))) {
         const stagingTargetPath = this.#records.stagingPath(record);
         await driver.unstage({ volumeId: record.volumeHandle, stagingTargetPath });
-        await removePoint(mounter, stagingTargetPath);
+        await removeMountPoint(mounter, stagingTargetPath);
       }
     }
     if (!others) await attachments.detach(record.attachmentID);
-    attachments.drop(nameOf(record), uid);
+    attachments.unmarkInUse(recordUniqueName(record), uid);
     await this.#records.remove(uid, record);
   }
 
-  #place(uid: string, { specVolID, block }: CsiRecord): Place {
+  #volumePath(uid: string, { specVolID, block }: CsiRecord): VolumePath {
     if (block === true) return { path: this.#records.deviceLink(uid, specVolID), isBlock: true };
     return { path: this.#records.mountPoint(uid, specVolID), isBlock: false };
   }
 
   /** What the driver makes. */
-  #target(uid: string, { specVolID, block }: CsiRecord): string {
+  #targetPath(uid: string, { specVolID, block }: CsiRecord): string {
     return block === true ? this.#records.devicePath(uid, specVolID) : this.#records.mountPoint(uid, specVolID);
   }
 
-  async #isThere({ path, isBlock }: Place): Promise<boolean> {
+  async #exists({ path, isBlock }: VolumePath): Promise<boolean> {
     if (isBlock) return (await stat(path).catch(() => undefined))?.isBlockDevice() === true;
     return await isMounted(this.#options.mounter, path);
   }
 }
 
-function unknown(driver: string): string {
+function driverNotFound(driver: string): string {
   return `driver name ${driver} not found in the list of registered CSI drivers`;
 }
 
-function nameOf({ driverName: driver, volumeHandle: handle }: CsiRecord): string {
-  return uniqueName({ driver, handle });
+function recordUniqueName({ driverName: driver, volumeHandle: handle }: CsiRecord): string {
+  return toUniqueName({ driver, handle });
 }
 
 /** Takes no content with it: what is in there, if anything, is somebody's data. */
-async function removePoint(mounter: Mounter, path: string): Promise<void> {
-  for (const point of await mounter.below(path)) await mounter.unmount(point);
+async function removeMountPoint(mounter: Mounter, path: string): Promise<void> {
+  for (const point of await mounter.listMountPoints(path)) await mounter.unmount(point);
   const found = await lstat(path).catch(() => undefined);
   if (found !== undefined) await (found.isDirectory() ? rmdir(path) : rm(path));
 }

@@ -1,23 +1,23 @@
 /** The CSI drivers that have introduced themselves on this node. */
 import type { Clock } from "../../../std/time/clock.ts";
 import type { Plugin, PluginHandler } from "../../plugins/plugin-watcher.ts";
-import type { CsiNodeRecord } from "./csi-node.ts";
+import type { CsiNodeWriter } from "./csi-node.ts";
 import { CsiDriver } from "./driver.ts";
 
-export interface CsiDriversOptions {
+export interface CsiDriverRegistryOptions {
   readonly clock: Clock;
   /** Undefined: there is nobody to tell. */
-  readonly record: Pick<CsiNodeRecord, "add" | "remove"> | undefined;
+  readonly csiNode: Pick<CsiNodeWriter, "add" | "remove"> | undefined;
   /** A driver is there that was not before. */
   readonly onChange: () => void;
 }
 
-export class CsiDrivers implements PluginHandler, Disposable {
-  readonly #options: CsiDriversOptions;
+export class CsiDriverRegistry implements PluginHandler, Disposable {
+  readonly #options: CsiDriverRegistryOptions;
   /** By name; as many as there are sockets. */
   readonly #drivers = new Map<string, CsiDriver>();
 
-  constructor(options: CsiDriversOptions) {
+  constructor(options: CsiDriverRegistryOptions) {
     this.#options = options;
   }
 
@@ -26,7 +26,7 @@ export class CsiDrivers implements PluginHandler, Disposable {
   }
 
   async register({ name, endpoint, versions }: Plugin, signal: AbortSignal): Promise<void> {
-    const { clock, record, onChange } = this.#options;
+    const { clock, csiNode: record, onChange } = this.#options;
     // A version is `1.0.0` or `v1.2`; all of the first major one speak the same messages.
     if (!versions.some((version) => /^v?1(\.|$)/.test(version))) {
       throw new Error(
@@ -35,7 +35,7 @@ export class CsiDrivers implements PluginHandler, Disposable {
     }
     const driver = new CsiDriver(name, endpoint, clock);
     try {
-      const info = await driver.info(signal);
+      const info = await driver.getInfo(signal);
       await record?.add(name, info);
       signal.throwIfAborted();
     } catch (error) {
@@ -53,7 +53,7 @@ export class CsiDrivers implements PluginHandler, Disposable {
     if (driver?.endpoint !== endpoint) return;
     this.#drivers.delete(name);
     driver[Symbol.dispose]();
-    await this.#options.record?.remove(name);
+    await this.#options.csiNode?.remove(name);
   }
 
   [Symbol.dispose](): void {

@@ -23,13 +23,13 @@ export class CsiDriver implements Disposable {
     this.#channel = new UnixChannel(endpoint, clock);
   }
 
-  async info(signal?: AbortSignal): Promise<NodeInfo> {
+  async getInfo(signal?: AbortSignal): Promise<NodeInfo> {
     return await this.#channel.call(nodeService.getInfo, {}, { timeoutMs: CALL_MS, signal });
   }
 
   /** Names of `NodeServiceCapability.RPC.Type`, asked for once: a driver that changes registers anew. */
-  async can(capability: string, signal?: AbortSignal): Promise<boolean> {
-    this.#capabilities ??= this.#ask(signal);
+  async hasCapability(capability: string, signal?: AbortSignal): Promise<boolean> {
+    this.#capabilities ??= this.#readCapabilities(signal);
     const asked = this.#capabilities;
     try {
       return (await asked).has(capability);
@@ -69,7 +69,7 @@ export class CsiDriver implements Disposable {
     this.#channel[Symbol.dispose]();
   }
 
-  async #ask(signal: AbortSignal | undefined): Promise<ReadonlySet<string>> {
+  async #readCapabilities(signal: AbortSignal | undefined): Promise<ReadonlySet<string>> {
     const limits = { timeoutMs: CALL_MS, signal };
     const { capabilities = [] } = await this.#channel.call(nodeService.getCapabilities, {}, limits);
     return new Set(capabilities.flatMap(({ rpc }) => (rpc?.type === undefined ? [] : [rpc.type])));

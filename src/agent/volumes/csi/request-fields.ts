@@ -12,17 +12,17 @@ export type SecretSource = (
 ) => Promise<Readonly<Record<string, Uint8Array>> | undefined>;
 
 /** `tellsSingle`: the driver knows the modes that tell one pod from many; `group`: it gives files to it itself. */
-export function capability(
+export function toVolumeCapability(
   { isBlock, fsType, mountOptions, accessModes }: CsiVolume,
   { tellsSingle, group }: { readonly tellsSingle: boolean; readonly group: string | undefined },
 ): VolumeCapability {
-  const mode = accessMode(accessModes[0] ?? "ReadWriteOnce", tellsSingle);
+  const mode = toAccessMode(accessModes[0] ?? "ReadWriteOnce", tellsSingle);
   if (isBlock) return { block: {}, accessMode: { mode } };
   const mount = { fsType, mountFlags: [...mountOptions], ...(group === undefined ? {} : { volumeMountGroup: group }) };
   return { mount, accessMode: { mode } };
 }
 
-function accessMode(
+function toAccessMode(
   mode: string,
   tellsSingle: boolean,
 ): NonNullable<NonNullable<VolumeCapability["accessMode"]>["mode"]> {
@@ -39,7 +39,7 @@ function accessMode(
 }
 
 /** The volume's attributes and what the CSIDriver object asks to be told of the pod. */
-export async function volumeContext(
+export async function createVolumeContext(
   { attributes, isEphemeral }: CsiVolume,
   pod: Pod,
   driver: CSIDriver | undefined,
@@ -57,7 +57,7 @@ export async function volumeContext(
   if (wishes.length === 0) return context;
   const granted: Record<string, unknown> = {};
   for (const { audience, expirationSeconds } of wishes) {
-    const { token, expirationTimestamp } = await tokens.grant(pod, { audience, expirationSeconds });
+    const { token, expirationTimestamp } = await tokens.getIssuedToken(pod, { audience, expirationSeconds });
     granted[audience] = { token, expirationTimestamp };
   }
   context["csi.storage.k8s.io/serviceAccount.tokens"] = JSON.stringify(granted);
@@ -65,7 +65,7 @@ export async function volumeContext(
 }
 
 /** Rejects in Kubernetes' words; `what` is `NodePublishSecretRef`. */
-export async function secretsOf(
+export async function readSecrets(
   source: SecretSource,
   what: string,
   name: SecretName | undefined,
@@ -87,7 +87,7 @@ export async function secretsOf(
 }
 
 /** Whether the agent gives the volume's files to the pod's group; otherwise they stay whose they are. */
-export function agentGivesToGroup(volume: CsiVolume, driver: CSIDriver | undefined): boolean {
+export function agentAppliesFsGroup(volume: CsiVolume, driver: CSIDriver | undefined): boolean {
   if (volume.isBlock || volume.readOnly) return false;
   const policy = driver?.spec.fsGroupPolicy ?? "ReadWriteOnceWithFSType";
   if (policy !== "ReadWriteOnceWithFSType") return policy === "File";
@@ -96,7 +96,7 @@ export function agentGivesToGroup(volume: CsiVolume, driver: CSIDriver | undefin
 }
 
 /** Throws when the driver does not provide volumes that live with a pod. */
-export function checkEphemeral({ driver: name }: CsiVolume, driver: CSIDriver | undefined): void {
+export function validateEphemeral({ driver: name }: CsiVolume, driver: CSIDriver | undefined): void {
   const refuse = (why: string): Error =>
     new Error(
       "kubernetes.io/csi: mounter.SetupAt failed to check volume lifecycle mode: " +

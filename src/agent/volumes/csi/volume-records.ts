@@ -30,32 +30,32 @@ const PLUGIN = "kubernetes.io~csi";
 const FILE = "vol_data.json";
 
 export class CsiRecords {
-  readonly #at: Directories;
+  readonly #directories: Directories;
 
   constructor(at: Directories) {
-    this.#at = at;
+    this.#directories = at;
   }
 
   /** Where the volume's file system is mounted for the pod. */
   mountPoint(uid: string, specName: string): string {
-    return join(podDir(this.#at, uid), "volumes", PLUGIN, specName, "mount");
+    return join(podDir(this.#directories, uid), "volumes", PLUGIN, specName, "mount");
   }
 
   /** A link to the volume's device. */
   deviceLink(uid: string, specName: string): string {
-    return join(podDir(this.#at, uid), "volumeDevices", PLUGIN, specName);
+    return join(podDir(this.#directories, uid), "volumeDevices", PLUGIN, specName);
   }
 
   /** Where the driver puts what is staged for all pods of the node. */
   stagingPath({ driverName, volumeHandle, specVolID, block }: CsiRecord): string {
-    const base = join(this.#at.rootDir, "plugins", "kubernetes.io", "csi");
+    const base = join(this.#directories.rootDir, "plugins", "kubernetes.io", "csi");
     if (block === true) return join(base, "volumeDevices", "staging", specVolID);
     return join(base, driverName, hash(volumeHandle), "globalmount");
   }
 
   /** Where the driver puts the pod's device. */
   devicePath(uid: string, specName: string): string {
-    return join(this.#at.rootDir, "plugins", "kubernetes.io", "csi", "volumeDevices", "publish", specName, uid);
+    return join(this.#directories.rootDir, "plugins", "kubernetes.io", "csi", "volumeDevices", "publish", specName, uid);
   }
 
   /** Whole, or not at all. */
@@ -70,21 +70,21 @@ export class CsiRecords {
     await rm(this.#file(uid, record), { force: true });
   }
 
-  async of(uid: string): Promise<readonly CsiRecord[]> {
-    const mounts = join(podDir(this.#at, uid), "volumes", PLUGIN);
-    const devices = join(podDir(this.#at, uid), "volumeDevices", PLUGIN);
+  async forPod(uid: string): Promise<readonly CsiRecord[]> {
+    const mounts = join(podDir(this.#directories, uid), "volumes", PLUGIN);
+    const devices = join(podDir(this.#directories, uid), "volumeDevices", PLUGIN);
     const files = [
-      ...(await names(mounts)).map((name) => join(mounts, name, FILE)),
-      ...(await names(devices)).filter((name) => name.endsWith(`.${FILE}`)).map((name) => join(devices, name)),
+      ...(await listNames(mounts)).map((name) => join(mounts, name, FILE)),
+      ...(await listNames(devices)).filter((name) => name.endsWith(`.${FILE}`)).map((name) => join(devices, name)),
     ];
-    const records = await Promise.all(files.map(read));
+    const records = await Promise.all(files.map(readRecord));
     return records.filter((record) => record !== undefined);
   }
 
   /** Of every pod that has a directory. */
   async all(): Promise<readonly { readonly uid: string; readonly record: CsiRecord }[]> {
-    const uids = await names(podsDir(this.#at));
-    const found = await Promise.all(uids.map(async (uid) => (await this.of(uid)).map((record) => ({ uid, record }))));
+    const uids = await listNames(podsDir(this.#directories));
+    const found = await Promise.all(uids.map(async (uid) => (await this.forPod(uid)).map((record) => ({ uid, record }))));
     return found.flat();
   }
 
@@ -94,7 +94,7 @@ export class CsiRecords {
   }
 }
 
-async function names(directory: string): Promise<readonly string[]> {
+async function listNames(directory: string): Promise<readonly string[]> {
   return await readdir(directory).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT" || error.code === "ENOTDIR") return [];
     throw error;
@@ -102,7 +102,7 @@ async function names(directory: string): Promise<readonly string[]> {
 }
 
 /** Kubernetes' own agent wrote no names; a file that is no record is left alone. */
-async function read(path: string): Promise<CsiRecord | undefined> {
+async function readRecord(path: string): Promise<CsiRecord | undefined> {
   const text = await readFile(path, "utf8").catch(() => undefined);
   if (text === undefined) return undefined;
   try {

@@ -29,17 +29,17 @@ export interface CsiVolume {
 }
 
 /** Undefined when the volume is not of this sort. */
-export function csiVolume(pod: Pod, volume: Volume, bound: PersistentVolume | undefined): CsiVolume | undefined {
-  return bound === undefined ? ofPod(pod, volume) : ofClaim(volume, bound);
+export function toCsiVolume(pod: Pod, volume: Volume, bound: PersistentVolume | undefined): CsiVolume | undefined {
+  return bound === undefined ? fromPod(pod, volume) : fromPersistentVolume(volume, bound);
 }
 
 /** What Kubernetes calls the volume in the node's status. */
-export function uniqueName({ driver, handle }: Pick<CsiVolume, "driver" | "handle">): string {
+export function toUniqueName({ driver, handle }: Pick<CsiVolume, "driver" | "handle">): string {
   return `kubernetes.io/csi/${driver}^${handle}`;
 }
 
 /** Name of the VolumeAttachment. */
-export function attachmentName({ driver, handle }: Pick<CsiVolume, "driver" | "handle">, nodeName: string): string {
+export function toAttachmentName({ driver, handle }: Pick<CsiVolume, "driver" | "handle">, nodeName: string): string {
   return `csi-${hash(handle + driver + nodeName)}`;
 }
 
@@ -47,7 +47,7 @@ export function hash(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }
 
-function ofPod(pod: Pod, { name, csi }: Volume): CsiVolume | undefined {
+function fromPod(pod: Pod, { name, csi }: Volume): CsiVolume | undefined {
   if (csi === undefined) return undefined;
   const secret = csi.nodePublishSecretRef?.name;
   return {
@@ -67,7 +67,7 @@ function ofPod(pod: Pod, { name, csi }: Volume): CsiVolume | undefined {
   };
 }
 
-function ofClaim(volume: Volume, { metadata, spec = {} }: PersistentVolume): CsiVolume | undefined {
+function fromPersistentVolume(volume: Volume, { metadata, spec = {} }: PersistentVolume): CsiVolume | undefined {
   const { csi } = spec;
   if (csi === undefined) return undefined;
   return {
@@ -81,13 +81,13 @@ function ofClaim(volume: Volume, { metadata, spec = {} }: PersistentVolume): Csi
     attributes: csi.volumeAttributes ?? {},
     mountOptions: spec.mountOptions ?? [],
     accessModes: spec.accessModes ?? [],
-    stageSecret: secretName(csi.nodeStageSecretRef),
-    publishSecret: secretName(csi.nodePublishSecretRef),
-    expandSecret: secretName(csi.nodeExpandSecretRef),
+    stageSecret: toSecretName(csi.nodeStageSecretRef),
+    publishSecret: toSecretName(csi.nodePublishSecretRef),
+    expandSecret: toSecretName(csi.nodeExpandSecretRef),
   };
 }
 
-function secretName(
+function toSecretName(
   reference: { readonly name?: string | undefined; readonly namespace?: string | undefined } | undefined,
 ): SecretName | undefined {
   return reference && { namespace: reference.namespace ?? "", name: reference.name ?? "" };

@@ -20,12 +20,12 @@ export interface AttachmentsOptions {
   readonly byController: boolean;
   readonly node: () => Promise<Node>;
   /** What the node uses has changed. */
-  readonly onUse: () => void;
+  readonly onInUseChange: () => void;
   /** The pod's volumes may be attached now. */
-  readonly changed: (uid: string) => void;
+  readonly retryPod: (uid: string) => void;
 }
 
-export interface Attachable {
+export interface AttachableVolume {
   /** `kubernetes.io/csi/<driver>^<handle>` */
   readonly uniqueName: string;
   /** Name of the VolumeAttachment. */
@@ -35,7 +35,7 @@ export interface Attachable {
   readonly persistentVolume: string;
 }
 
-export interface Attached {
+export interface AttachedVolume {
   /** What the attacher tells those who mount. */
   readonly context: Readonly<Record<string, string>>;
   /** The agent itself had it attached just now. */
@@ -43,13 +43,13 @@ export interface Attached {
 }
 
 const POLL_MS = 500;
-const PATIENCE_MS = 120_000;
+const ATTACH_TIMEOUT_MS = 120_000;
 
 export class Attachments {
   readonly #options: AttachmentsOptions;
   /** Pods by what they use; bounded by the volumes of the node's pods. */
-  readonly #users = new Map<string, Set<string>>();
-  readonly #waiting = new Set<string>();
+  readonly #podsByVolume = new Map<string, Set<string>>();
+  readonly #waitingPods = new Set<string>();
 
   constructor(options: AttachmentsOptions) {
     this.#options = options;
@@ -61,48 +61,48 @@ export class Attachments {
 
   /** For the node's status. */
   get inUse(): readonly string[] {
-    return [...this.#users.keys()].sort();
+    return [...this.#podsByVolume.keys()].sort();
   }
 
-  hold(uniqueName: string, uid: string): void {
-    const users = this.#users.get(uniqueName);
+  markInUse(uniqueName: string, uid: string): void {
+    const users = this.#podsByVolume.get(uniqueName);
     if (users !== undefined) {
       users.add(uid);
       return;
     }
-    this.#users.set(uniqueName, new Set([uid]));
-    this.#options.onUse();
+    this.#podsByVolume.set(uniqueName, new Set([uid]));
+    this.#options.onInUseChange();
   }
 
   /** To be called when nothing of it is mounted for the pod any more. */
-  drop(uniqueName: string, uid: string): void {
-    const users = this.#users.get(uniqueName);
+  unmarkInUse(uniqueName: string, uid: string): void {
+    const users = this.#podsByVolume.get(uniqueName);
     if (users?.delete(uid) !== true || users.size > 0) return;
-    this.#users.delete(uniqueName);
-    this.#options.onUse();
+    this.#podsByVolume.delete(uniqueName);
+    this.#options.onInUseChange();
   }
 
   /** The pod is gone. */
-  forget(uid: string): void {
-    for (const uniqueName of [...this.#users.keys()]) this.drop(uniqueName, uid);
-    this.#waiting.delete(uid);
+  removePod(uid: string): void {
+    for (const uniqueName of [...this.#podsByVolume.keys()]) this.unmarkInUse(uniqueName, uid);
+    this.#waitingPods.delete(uid);
   }
 
   /** To be called when the node's object changed: those who wait look again. */
   nodeChanged(): void {
-    const waiting = [...this.#waiting];
-    this.#waiting.clear();
-    for (const uid of waiting) this.#options.changed(uid);
+    const waiting = [...this.#waitingPods];
+    this.#waitingPods.clear();
+    for (const uid of waiting) this.#options.retryPod(uid);
   }
 
   /** Resolves when it is attached. Rejects with an `OperationError`, one without an event while it is still awaited. */
-  async ensure(volume: Attachable, uid: string, signal?: AbortSignal): Promise<Attached> {
-    this.hold(volume.uniqueName, uid);
+  async ensureAttached(volume: AttachableVolume, uid: string, signal?: AbortSignal): Promise<AttachedVolume> {
+    this.markInUse(volume.uniqueName, uid);
     if (!this.#options.byController) return await this.#attach(volume, signal);
     await this.#verify(volume, uid);
     try {
       const found = await this.#get(volume, signal);
-      return { context: contextOf(volume, found), isNew: false };
+      return { context: getAttachContext(volume, found), isNew: false };
     } catch (error) {
       signal?.throwIfAborted();
       throw new OperationError("MountVolume.WaitForAttach", volume.persistentVolume, "FailedMount", error);
@@ -110,8 +110,8 @@ export class Attachments {
   }
 
   /** Where the controller says the volume's device is. Rejects with an `OperationError` while it is awaited. */
-  async device(uniqueName: string, volume: string, uid: string): Promise<string> {
-    this.hold(uniqueName, uid);
+  async waitForDevice(uniqueName: string, volume: string, uid: string): Promise<string> {
+    this.markInUse(uniqueName, uid);
     return await this.#verify({ uniqueName, persistentVolume: volume }, uid);
   }
 
@@ -119,37 +119,37 @@ export class Attachments {
   async detach(name: string): Promise<void> {
     const { client, byController } = this.#options;
     if (byController || client === undefined || name === "") return;
-    await client.delete(volumeAttachmentKind, { name }).catch(absent);
+    await client.delete(volumeAttachmentKind, { name }).catch(ignoreNotFound);
   }
 
   async #verify(
-    { uniqueName, persistentVolume }: Pick<Attachable, "uniqueName" | "persistentVolume">,
+    { uniqueName, persistentVolume }: Pick<AttachableVolume, "uniqueName" | "persistentVolume">,
     uid: string,
   ): Promise<string> {
     const wait = (why: string): OperationError =>
       new OperationError("VerifyControllerAttachedVolume", persistentVolume, undefined, why);
     // Before looking, so that a change meanwhile is not missed.
-    this.#waiting.add(uid);
+    this.#waitingPods.add(uid);
     const { status } = await this.#options.node();
     if (status?.volumesInUse?.includes(uniqueName) !== true) {
       throw wait("Volume has not been added to the list of VolumesInUse in the node's volume status");
     }
     const attached = status.volumesAttached?.find(({ name }) => name === uniqueName);
     if (attached === undefined) throw wait("Volume not attached according to node status");
-    this.#waiting.delete(uid);
+    this.#waitingPods.delete(uid);
     return attached.devicePath;
   }
 
-  async #attach(volume: Attachable, signal: AbortSignal | undefined): Promise<Attached> {
+  async #attach(volume: AttachableVolume, signal: AbortSignal | undefined): Promise<AttachedVolume> {
     const { client, clock } = this.#options;
-    const deadline = clock.monotonic() + PATIENCE_MS;
+    const deadline = clock.monotonic() + ATTACH_TIMEOUT_MS;
     let isNew = false;
     try {
       if (client === undefined) throw new Error("the agent has no API server");
       let found = await this.#get(volume, signal);
       if (found === undefined) {
         isNew = true;
-        found = await client.create(volumeAttachmentKind, this.#object(volume), signal).catch(exists);
+        found = await client.create(volumeAttachmentKind, this.#object(volume), signal).catch(ignoreConflict);
       }
       while (!isAttached(found)) {
         if (clock.monotonic() > deadline) {
@@ -167,7 +167,7 @@ export class Attachments {
     }
   }
 
-  #object({ attachment: name, driver: attacher, persistentVolume }: Attachable): VolumeAttachment {
+  #object({ attachment: name, driver: attacher, persistentVolume }: AttachableVolume): VolumeAttachment {
     const { nodeName } = this.#options;
     return {
       kind: "VolumeAttachment",
@@ -177,11 +177,11 @@ export class Attachments {
     };
   }
 
-  async #get({ attachment, handle }: Attachable, signal?: AbortSignal): Promise<VolumeAttachment | undefined> {
+  async #get({ attachment, handle }: AttachableVolume, signal?: AbortSignal): Promise<VolumeAttachment | undefined> {
     const { client } = this.#options;
     if (client === undefined) throw new Error("the agent has no API server");
     try {
-      return await client.get(volumeAttachmentKind, { name: attachment }, signal).catch(absent);
+      return await client.get(volumeAttachmentKind, { name: attachment }, signal).catch(ignoreNotFound);
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
       throw new Error(`volume ${handle} has GET error for volume attachment ${attachment}: ${why}`, { cause: error });
@@ -198,19 +198,19 @@ function isAttached(found: VolumeAttachment | undefined): boolean {
   return false;
 }
 
-function contextOf(volume: Attachable, found: VolumeAttachment | undefined): Readonly<Record<string, string>> {
+function getAttachContext(volume: AttachableVolume, found: VolumeAttachment | undefined): Readonly<Record<string, string>> {
   if (found === undefined)
     throw new Error(`volume attachment ${volume.attachment} of volume ${volume.handle} not found`);
   if (!isAttached(found)) throw new Error(`volume ${volume.handle} is not attached yet (${volume.attachment})`);
   return found.status?.attachmentMetadata ?? {};
 }
 
-function absent(error: unknown): undefined {
+function ignoreNotFound(error: unknown): undefined {
   if (error instanceof StatusError && error.status.code === 404) return undefined;
   throw error;
 }
 
-function exists(error: unknown): undefined {
+function ignoreConflict(error: unknown): undefined {
   if (error instanceof StatusError && error.status.code === 409) return undefined;
   throw error;
 }

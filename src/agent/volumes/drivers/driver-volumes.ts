@@ -3,12 +3,12 @@
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Volume } from "../../../api/core/volume/schema.ts";
 import { compareQuantityTexts, parseQuantity, quantityValue } from "../../../api/meta/quantity.ts";
-import type { Bound, ClaimSource } from "../claims.ts";
-import type { CsiGrowth, CsiRequest, CsiVolumes } from "../csi/csi-volumes.ts";
-import { csiVolume } from "../csi/volume.ts";
+import type { BoundClaim, ClaimSource } from "../claims.ts";
+import type { CsiExpansion, CsiRequest, CsiVolumes } from "../csi/csi-volumes.ts";
+import { toCsiVolume } from "../csi/volume.ts";
 import type { FlexVolumes } from "../flex/flex-volumes.ts";
-import { flexVolume } from "../flex/volume.ts";
-import type { Place } from "../volume-path.ts";
+import { toFlexVolume } from "../flex/volume.ts";
+import type { VolumePath } from "../volume-path.ts";
 
 export interface DriverVolumesOptions {
   readonly csi: CsiVolumes;
@@ -28,7 +28,7 @@ export class DriverVolumes {
   }
 
   /** Where the volume is already, known without asking anybody. */
-  async find(uid: string, name: string): Promise<Place | undefined> {
+  async find(uid: string, name: string): Promise<VolumePath | undefined> {
     const { csi, flex } = this.#options;
     return (await csi.find(uid, name)) ?? (await flex.find(uid, name));
   }
@@ -37,19 +37,19 @@ export class DriverVolumes {
   async setUp(
     pod: Pod,
     volume: Volume,
-    bound: Bound | undefined,
+    bound: BoundClaim | undefined,
     signal: AbortSignal | undefined,
-  ): Promise<Place | undefined> {
+  ): Promise<VolumePath | undefined> {
     const { csi, flex } = this.#options;
     const request = this.#csiRequest(pod, volume, bound, signal);
     if (request !== undefined) return await csi.setUp(request);
-    const flexible = flexVolume(pod, volume, bound?.volume);
+    const flexible = toFlexVolume(pod, volume, bound?.volume);
     if (flexible === undefined) return undefined;
     return await flex.setUp({ pod, name: volume.name, volume: flexible, signal });
   }
 
   /** For what is mounted: drivers that ask for it are told anew, and volumes that have grown are made larger. */
-  async refresh(pod: Pod, volume: Volume, bound: Bound | undefined, signal: AbortSignal | undefined): Promise<void> {
+  async refresh(pod: Pod, volume: Volume, bound: BoundClaim | undefined, signal: AbortSignal | undefined): Promise<void> {
     const request = this.#csiRequest(pod, volume, bound, signal);
     if (request !== undefined) await this.#options.csi.refresh(request);
   }
@@ -62,20 +62,20 @@ export class DriverVolumes {
   #csiRequest(
     pod: Pod,
     volume: Volume,
-    bound: Bound | undefined,
+    bound: BoundClaim | undefined,
     signal: AbortSignal | undefined,
   ): CsiRequest | undefined {
-    const found = csiVolume(pod, volume, bound?.volume);
-    return found && { pod, name: volume.name, volume: found, growth: bound && this.#growth(bound), signal };
+    const found = toCsiVolume(pod, volume, bound?.volume);
+    return found && { pod, name: volume.name, volume: found, expansion: bound && this.#findExpansion(bound), signal };
   }
 
-  #growth({ claim, volume }: Bound): CsiGrowth | undefined {
+  #findExpansion({ claim, volume }: BoundClaim): CsiExpansion | undefined {
     const has = claim.status?.capacity?.storage;
     const wanted = volume.spec?.capacity?.storage;
     if (has === undefined || wanted === undefined || compareQuantityTexts(has, wanted) >= 0) return undefined;
     const quantity = parseQuantity(wanted);
     if (quantity === undefined) return undefined;
     const done = async () => await this.#options.claims.updateClaimSize?.(claim, wanted);
-    return { bytes: BigInt(quantityValue(quantity)), done };
+    return { bytes: BigInt(quantityValue(quantity)), onExpanded: done };
   }
 }

@@ -15,11 +15,11 @@ import { silentLogger } from "../../../std/log/logger.ts";
 import { systemClock } from "../../../std/time/clock.ts";
 import { FakeApi } from "../../../testing/agent/fake-api.ts";
 import { type FakeDriver, type FakeDriverOptions, startFakeDriver } from "../../../testing/agent/fake-csi-driver.ts";
-import { attachmentName } from "../csi/volume.ts";
+import { toAttachmentName } from "../csi/volume.ts";
 import type { Mounter } from "../mount/mounter.ts";
 import { TokenManager, type TokenRequestSource } from "../projected/token-manager.ts";
 import { type MountError, VolumeManager } from "../volume-manager.ts";
-import { NodeVolumes, type NodeVolumesOptions } from "./volume-plugins.ts";
+import { VolumePlugins, type VolumePluginsOptions } from "./volume-plugins.ts";
 
 const NAME = "disks.example.com";
 const HANDLE = "vol-1";
@@ -31,7 +31,7 @@ function pretended(): Mounter & { readonly points: Map<string, string> } {
   const points = new Map<string, string>();
   return {
     points,
-    below: async (path) =>
+    listMountPoints: async (path) =>
       [...points.keys()]
         .filter((each) => each === path || each.startsWith(`${path}/`))
         .sort((a, b) => b.length - a.length),
@@ -48,7 +48,7 @@ interface Node extends AsyncDisposable {
   readonly rootDir: string;
   readonly events: string[];
   readonly changed: string[];
-  readonly nodeVolumes: NodeVolumes;
+  readonly nodeVolumes: VolumePlugins;
   readonly volumes: VolumeManager;
   driver(options?: Partial<FakeDriverOptions>): Promise<FakeDriver>;
   until(what: string, holds: () => boolean | Promise<boolean>): Promise<void>;
@@ -79,7 +79,7 @@ const persistent: PersistentVolume = {
   },
 };
 
-interface Given extends Partial<Pick<NodeVolumesOptions, "controllerAttach" | "pluginDir">> {
+interface Given extends Partial<Pick<VolumePluginsOptions, "controllerAttach" | "pluginDir">> {
   readonly volume?: PersistentVolume;
   readonly claim?: PersistentVolumeClaim;
 }
@@ -111,11 +111,11 @@ async function start(given: Given, rootDir: string, api: FakeApi, mounter: Node[
     updateClaimSize: async (_claim: PersistentVolumeClaim, storage: string) =>
       void events.push(`resized to ${storage}`),
   };
-  const podEvents: NodeVolumesOptions["events"] = {
+  const podEvents: VolumePluginsOptions["events"] = {
     recordPodEvent: (_pod, type, reason, message) => void events.push(`${type} ${reason}: ${message}`),
     recordContainerEvent: () => undefined,
   };
-  const nodeVolumes = new NodeVolumes({
+  const nodeVolumes = new VolumePlugins({
     directories,
     nodeName: "n1",
     controllerAttach: given.controllerAttach ?? true,
@@ -130,9 +130,9 @@ async function start(given: Given, rootDir: string, api: FakeApi, mounter: Node[
     tokens: { requestToken: token },
     claims,
     node: async () => api.objects.get("/api/v1/nodes/n1") as never,
-    onUse: () => undefined,
-    changed: (uid) => void changed.push(uid),
-    anyChanged: () => undefined,
+    onInUseChange: () => undefined,
+    retryPod: (uid) => void changed.push(uid),
+    retryAllPods: () => undefined,
   });
   await nodeVolumes.drivers.recover();
   const running = nodeVolumes.run(stop.signal);
@@ -421,7 +421,7 @@ t.test("VolumeManager waits until the controller has attached a volume, and is s
   t.match(await messages(at.volumes.setUp(pod, [])), [
     ["FailedMount", /^MountVolume.WaitForAttach failed .* not found/],
   ]);
-  const attachment = attachmentName({ driver: NAME, handle: HANDLE }, "n1");
+  const attachment = toAttachmentName({ driver: NAME, handle: HANDLE }, "n1");
   at.api.put(`/apis/storage.svc.io/v1/volumeattachments/${attachment}`, {
     kind: "VolumeAttachment",
     metadata: { name: attachment },

@@ -12,9 +12,9 @@ import { watchPlugins } from "../../plugins/plugin-watcher.ts";
 import type { Directories } from "../../pods/directories.ts";
 import type { PodEventRecorder } from "../../pods/pod-events.ts";
 import type { ClaimSource } from "../claims.ts";
-import { CsiNodeRecord } from "../csi/csi-node.ts";
+import { CsiNodeWriter } from "../csi/csi-node.ts";
 import { CsiVolumes } from "../csi/csi-volumes.ts";
-import { CsiDrivers } from "../csi/driver-registry.ts";
+import { CsiDriverRegistry } from "../csi/driver-registry.ts";
 import type { SecretSource } from "../csi/request-fields.ts";
 import { FlexDrivers } from "../flex/driver.ts";
 import { FlexVolumes } from "../flex/flex-volumes.ts";
@@ -23,7 +23,7 @@ import { TokenManager, type TokenRequestSource } from "../projected/token-manage
 import { Attachments } from "./attachments.ts";
 import { DriverVolumes } from "./driver-volumes.ts";
 
-export interface NodeVolumesOptions {
+export interface VolumePluginsOptions {
   readonly directories: Directories;
   readonly nodeName: string;
   /** `--enable-controller-attach-detach` */
@@ -42,42 +42,42 @@ export interface NodeVolumesOptions {
   readonly claims: Pick<ClaimSource, "updateClaimSize">;
   readonly node: () => Promise<Node>;
   /** The node's status should tell anew what is in use. */
-  readonly onUse: () => void;
+  readonly onInUseChange: () => void;
   /** The pod's volumes may be mounted now. */
-  readonly changed: (uid: string) => void;
+  readonly retryPod: (uid: string) => void;
   /** Those of any pod may. */
-  readonly anyChanged: () => void;
+  readonly retryAllPods: () => void;
 }
 
 /** Below the agent's own directory; drivers have it mounted. */
 const REGISTRY = "plugins_registry";
 /** CSIDriver objects kept for when the API server is away. */
-const OBJECTS_MAX = 256;
+const CACHED_DRIVERS_MAX = 256;
 
-export class NodeVolumes {
+export class VolumePlugins {
   readonly drivers: DriverVolumes;
   readonly attachments: Attachments;
-  readonly #options: NodeVolumesOptions;
-  readonly #csi: CsiDrivers;
-  readonly #record: CsiNodeRecord | undefined;
-  readonly #objects = new Map<string, CSIDriver>();
+  readonly #options: VolumePluginsOptions;
+  readonly #csi: CsiDriverRegistry;
+  readonly #csiNode: CsiNodeWriter | undefined;
+  readonly #driverCache = new Map<string, CSIDriver>();
 
-  constructor(options: NodeVolumesOptions) {
+  constructor(options: VolumePluginsOptions) {
     this.#options = options;
     const { directories, nodeName, client, clock, mounter, events, secret, claims } = options;
     this.attachments = new Attachments({ ...options, byController: options.controllerAttach });
-    this.#record = client && new CsiNodeRecord({ client, nodeName });
-    this.#csi = new CsiDrivers({
+    this.#csiNode = client && new CsiNodeWriter({ client, nodeName });
+    this.#csi = new CsiDriverRegistry({
       clock,
-      record: this.#record,
-      onChange: options.anyChanged,
+      csiNode: this.#csiNode,
+      onChange: options.retryAllPods,
     });
     const shared = { directories, attachments: this.attachments, secret, mounter, nodeName };
     this.drivers = new DriverVolumes({
       csi: new CsiVolumes({
         ...shared,
         drivers: this.#csi,
-        driverObject: (name) => this.#object(name),
+        driverObject: (name) => this.#readDriver(name),
         tokens: new TokenManager({ source: options.tokens, clock }),
         events,
         clock,
@@ -90,7 +90,7 @@ export class NodeVolumes {
   /** Lets drivers register until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { directories, clock, random, log } = this.#options;
-    const made = this.#record?.make({ clock, random, log, signal });
+    const made = this.#csiNode?.create({ clock, random, log, signal });
     await watchPlugins({
       directory: join(directories.rootDir, REGISTRY),
       handlers: { CSIPlugin: this.#csi },
@@ -103,22 +103,22 @@ export class NodeVolumes {
     this.#csi[Symbol.dispose]();
   }
 
-  async #object(name: string): Promise<CSIDriver | undefined> {
+  async #readDriver(name: string): Promise<CSIDriver | undefined> {
     const { client } = this.#options;
     if (client === undefined) return undefined;
     try {
       const found = await client.get(csiDriverKind, { name });
-      this.#objects.delete(name);
-      this.#objects.set(name, found);
-      const [oldest] = this.#objects.keys();
-      if (this.#objects.size > OBJECTS_MAX && oldest !== undefined) this.#objects.delete(oldest);
+      this.#driverCache.delete(name);
+      this.#driverCache.set(name, found);
+      const [oldest] = this.#driverCache.keys();
+      if (this.#driverCache.size > CACHED_DRIVERS_MAX && oldest !== undefined) this.#driverCache.delete(oldest);
       return found;
     } catch (error) {
       if (error instanceof StatusError && error.status.code === 404) {
-        this.#objects.delete(name);
+        this.#driverCache.delete(name);
         return undefined;
       }
-      const known = this.#objects.get(name);
+      const known = this.#driverCache.get(name);
       if (known === undefined) throw error;
       return known;
     }

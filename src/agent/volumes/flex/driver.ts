@@ -21,7 +21,7 @@ export interface FlexCapabilities {
   readonly fsGroup: boolean;
 }
 
-export interface FlexAnswer {
+export interface FlexResponse {
   readonly status: string;
   readonly message: string;
   readonly device: string;
@@ -31,7 +31,7 @@ export interface FlexAnswer {
 }
 
 /** The driver does not know the command: the agent does what it does for all. */
-export class NotSupported extends Error {
+export class NotSupportedError extends Error {
   override readonly name = "NotSupported";
 }
 
@@ -41,7 +41,7 @@ const OUTPUT_BYTES_MAX = 1024 * 1024;
 export class FlexDrivers {
   readonly #options: FlexDriversOptions;
   /** By path; as many as there are drivers. A program that was replaced is asked anew. */
-  readonly #known = new Map<string, { readonly version: string; readonly capabilities: FlexCapabilities }>();
+  readonly #capabilities = new Map<string, { readonly version: string; readonly capabilities: FlexCapabilities }>();
 
   constructor(options: FlexDriversOptions) {
     this.#options = options;
@@ -52,30 +52,30 @@ export class FlexDrivers {
     const path = this.#path(driver);
     const found = await stat(path, { bigint: true }).catch(() => undefined);
     if (found?.isFile() !== true) {
-      this.#known.delete(path);
+      this.#capabilities.delete(path);
       throw new Error(`no volume plugin matched name: flexvolume-${driver}`);
     }
     const version = `${found.ino}:${found.ctimeNs}`;
-    const known = this.#known.get(path);
+    const known = this.#capabilities.get(path);
     if (known?.version === version) return known.capabilities;
     const { capabilities: said } = await this.call(driver, "init", [], signal);
     const capabilities = { attach: said.attach !== false, fsGroup: said.fsGroup !== false };
-    this.#known.set(path, { version, capabilities });
+    this.#capabilities.set(path, { version, capabilities });
     return capabilities;
   }
 
   /** Rejects with a `NotSupported` when the driver says so, otherwise with what it says. */
-  async call(driver: string, command: string, words: readonly string[], signal?: AbortSignal): Promise<FlexAnswer> {
+  async call(driver: string, command: string, words: readonly string[], signal?: AbortSignal): Promise<FlexResponse> {
     const { clock } = this.#options;
     const path = this.#path(driver);
     const late = new AbortController();
     const timer = clock.timer(CALL_MS, () => late.abort());
     const cut = signal === undefined ? late.signal : AbortSignal.any([signal, late.signal]);
     try {
-      const { output, failure } = await run(path, [command, ...words], cut);
+      const { output, failure } = await runProgram(path, [command, ...words], cut);
       signal?.throwIfAborted();
       if (late.signal.aborted) throw new Error(`driver call ${command} of ${driver} timed out`);
-      return answer(command, output, failure);
+      return parseResponse(command, output, failure);
     } finally {
       timer.cancel();
     }
@@ -86,33 +86,33 @@ export class FlexDrivers {
   }
 }
 
-interface Ran {
+interface RunResult {
   readonly output: string;
   readonly failure: Error | undefined;
 }
 
-function run(path: string, words: readonly string[], signal: AbortSignal): Promise<Ran> {
+function runProgram(path: string, words: readonly string[], signal: AbortSignal): Promise<RunResult> {
   return new Promise((resolve) => {
     const options = { signal, maxBuffer: OUTPUT_BYTES_MAX };
     execFile(path, words, options, (error, output) => resolve({ output, failure: error ?? undefined }));
   });
 }
 
-function answer(command: string, output: string, failure: Error | undefined): FlexAnswer {
-  const parsed = parse(output);
+function parseResponse(command: string, output: string, failure: Error | undefined): FlexResponse {
+  const parsed = parseOutput(output);
   if (parsed === undefined) {
     throw new Error(
       failure?.message ?? `Failed to unmarshal output for command: ${command}, output: "${output.trim()}"`,
     );
   }
-  if (parsed.status === "Not supported") throw new NotSupported(`${command} is not supported by the driver`);
+  if (parsed.status === "Not supported") throw new NotSupportedError(`${command} is not supported by the driver`);
   if (parsed.status !== "Success" || failure !== undefined) {
     throw new Error(`${command} command failed, status: ${parsed.status}, reason: ${parsed.message}`);
   }
   return parsed;
 }
 
-function parse(output: string): FlexAnswer | undefined {
+function parseOutput(output: string): FlexResponse | undefined {
   let value: unknown;
   try {
     value = JSON.parse(output);

@@ -9,7 +9,7 @@ import { Attachments } from "../drivers/attachments.ts";
 import type { Mounter } from "../mount/mounter.ts";
 import { FlexDrivers } from "./driver.ts";
 import { FlexVolumes } from "./flex-volumes.ts";
-import { flexVolume } from "./volume.ts";
+import { toFlexVolume } from "./volume.ts";
 
 const DRIVER = "example.com/disk";
 
@@ -18,7 +18,7 @@ function pretended(): Mounter & { readonly points: Map<string, string> } {
   const points = new Map<string, string>();
   return {
     points,
-    below: async (path) => [...points.keys()].filter((each) => each === path || each.startsWith(`${path}/`)),
+    listMountPoints: async (path) => [...points.keys()].filter((each) => each === path || each.startsWith(`${path}/`)),
     tmpfs: async (target) => void points.set(target, "tmpfs"),
     hugePages: async (target, pageSize) => void points.set(target, pageSize),
     bind: async (source, target) => void points.set(target, source),
@@ -51,8 +51,8 @@ async function given(t: Test, answers: Readonly<Record<string, string>>, byContr
     nodeName: "n1",
     byController,
     node: async () => node,
-    onUse: () => undefined,
-    changed: () => undefined,
+    onInUseChange: () => undefined,
+    retryPod: () => undefined,
   });
   const flex = new FlexVolumes({
     directories: { rootDir, podLogsDir: rootDir },
@@ -78,7 +78,7 @@ async function given(t: Test, answers: Readonly<Record<string, string>>, byContr
     tellNode: (status: NonNullable<Node["status"]>) => {
       node = { ...node, status };
     },
-    setUp: () => flex.setUp({ pod, name: "data", volume: flexVolume(pod, volume, undefined)! }),
+    setUp: () => flex.setUp({ pod, name: "data", volume: toFlexVolume(pod, volume, undefined)! }),
     async calls() {
       const lines = (await readFile(join(rootDir, "calls"), "utf8")).replace(/\n$/, "").split("\n");
       return lines.map((line) => line.split("\t").slice(0, -1));

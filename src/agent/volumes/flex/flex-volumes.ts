@@ -5,14 +5,14 @@ import type { Pod } from "../../../api/core/pod/schema.ts";
 import { type Directories, podDir, podsDir } from "../../pods/directories.ts";
 import { podName, podNamespace, podUid } from "../../pods/pod-fields.ts";
 import type { SecretSource } from "../csi/request-fields.ts";
-import { Turns } from "../csi/keyed-mutex.ts";
+import { KeyedMutex } from "../csi/keyed-mutex.ts";
 import type { Attachments } from "../drivers/attachments.ts";
 import { isMounted } from "../local/empty-dir.ts";
 import type { Mounter } from "../mount/mounter.ts";
-import { giveToGroup } from "../mount/ownership.ts";
-import { OperationError, operation } from "../operation-error.ts";
-import type { Place } from "../volume-path.ts";
-import { type FlexDrivers, NotSupported } from "./driver.ts";
+import { applyFsGroup } from "../mount/ownership.ts";
+import { OperationError, runOperation } from "../operation-error.ts";
+import type { VolumePath } from "../volume-path.ts";
+import { type FlexDrivers, NotSupportedError } from "./driver.ts";
 import type { FlexVolume } from "./volume.ts";
 
 export interface FlexVolumesOptions {
@@ -47,46 +47,46 @@ const SUFFIX = ".flex.json";
 export class FlexVolumes {
   readonly #options: FlexVolumesOptions;
   /** Pods that share a volume attach it once. */
-  readonly #turns = new Turns();
+  readonly #mutex = new KeyedMutex();
 
   constructor(options: FlexVolumesOptions) {
     this.#options = options;
   }
 
-  async find(uid: string, name: string): Promise<Place | undefined> {
+  async find(uid: string, name: string): Promise<VolumePath | undefined> {
     const record = (await this.#records(uid)).find(({ podVolume }) => podVolume === name);
     if (record === undefined) return undefined;
-    const path = this.#target(uid, record);
+    const path = this.#targetPath(uid, record);
     return (await isMounted(this.#options.mounter, path)) ? { path, isBlock: false } : undefined;
   }
 
   /** Repeating it is harmless. Rejects with an `OperationError`. */
-  async setUp(request: FlexRequest): Promise<Place> {
+  async setUp(request: FlexRequest): Promise<VolumePath> {
     const { pod, name, volume, signal } = request;
     const { driver, specName, readOnly } = volume;
     const step = { volume: specName, event: "FailedMount", signal } as const;
-    const options = await operation("MountVolume.SetUp", step, () => this.#driverOptions(request));
-    const { attach, fsGroup } = await operation("MountVolume.SetUp", step, () =>
+    const options = await runOperation("MountVolume.SetUp", step, () => this.#driverOptions(request));
+    const { attach, fsGroup } = await runOperation("MountVolume.SetUp", step, () =>
       this.#options.drivers.capabilities(driver, signal),
     );
     const volumeName = attach ? await this.#volumeName(volume, options, signal) : "";
     const uid = podUid(pod);
     const record = { driver, specName, podVolume: name, volumeName, readOnly };
-    const path = this.#target(uid, record);
+    const path = this.#targetPath(uid, record);
     await this.#write(uid, record);
     if (attach) {
-      await this.#turns.take(`${driver}/${volumeName}`, () => this.#mountDevice(request, record, options));
+      await this.#mutex.run(`${driver}/${volumeName}`, () => this.#mountDevice(request, record, options));
     }
-    await operation("MountVolume.SetUp", step, async () => {
+    await runOperation("MountVolume.SetUp", step, async () => {
       await mkdir(path, { recursive: true, mode: 0o750 });
       try {
         await this.#options.drivers.call(driver, "mount", [path, JSON.stringify(options)], signal);
       } catch (error) {
-        if (!(error instanceof NotSupported)) throw error;
-        await this.#options.mounter.bind(this.#global(record), path);
+        if (!(error instanceof NotSupportedError)) throw error;
+        await this.#options.mounter.bind(this.#deviceMountPath(record), path);
       }
       const group = pod.spec?.securityContext?.fsGroup;
-      if (!readOnly && fsGroup && group !== undefined) await giveToGroup(path, { group, readOnly: false });
+      if (!readOnly && fsGroup && group !== undefined) await applyFsGroup(path, { group, readOnly: false });
     });
     return { path, isBlock: false };
   }
@@ -94,11 +94,11 @@ export class FlexVolumes {
   /** Rejects while a driver fails. */
   async tearDown(uid: string): Promise<void> {
     for (const record of await this.#records(uid)) {
-      const path = this.#target(uid, record);
+      const path = this.#targetPath(uid, record);
       if (await isMounted(this.#options.mounter, path)) await this.#unmount(record.driver, "unmount", path);
-      await removeEmpty(path);
+      await removeEmptyDirectory(path);
       if (record.volumeName !== "") {
-        await this.#turns.take(`${record.driver}/${record.volumeName}`, () => this.#unmountDevice(uid, record));
+        await this.#mutex.run(`${record.driver}/${record.volumeName}`, () => this.#unmountDevice(uid, record));
       }
       await rm(this.#file(uid, record), { force: true });
     }
@@ -114,7 +114,7 @@ export class FlexVolumes {
       return said.volumeName || volume.specName;
     } catch (error) {
       signal?.throwIfAborted();
-      if (error instanceof NotSupported) return volume.specName;
+      if (error instanceof NotSupportedError) return volume.specName;
       throw new OperationError("MountVolume.SetUp", volume.specName, "FailedMount", error);
     }
   }
@@ -126,25 +126,25 @@ export class FlexVolumes {
   ): Promise<void> {
     const { drivers, attachments, mounter, nodeName } = this.#options;
     const { driver, specName } = volume;
-    const target = this.#global(record);
+    const target = this.#deviceMountPath(record);
     if (await isMounted(mounter, target)) return;
     const unique = `flexvolume-${driver}/${record.volumeName}`;
     const given = JSON.stringify(options);
     let device = "";
-    if (attachments.byController) device = await attachments.device(unique, specName, podUid(pod));
+    if (attachments.byController) device = await attachments.waitForDevice(unique, specName, podUid(pod));
     else {
       const step = { volume: specName, event: "FailedAttachVolume", signal } as const;
-      device = await operation("AttachVolume.Attach", step, async () => {
-        const said = await drivers.call(driver, "attach", [given, nodeName], signal).catch(unsupported);
+      device = await runOperation("AttachVolume.Attach", step, async () => {
+        const said = await drivers.call(driver, "attach", [given, nodeName], signal).catch(ignoreNotSupported);
         return said?.device ?? "";
       });
     }
     const wait = { volume: specName, event: "FailedMount", signal } as const;
-    device = await operation("MountVolume.WaitForAttach", wait, async () => {
-      const said = await drivers.call(driver, "waitforattach", [device, given], signal).catch(unsupported);
+    device = await runOperation("MountVolume.WaitForAttach", wait, async () => {
+      const said = await drivers.call(driver, "waitforattach", [device, given], signal).catch(ignoreNotSupported);
       return said?.device || device;
     });
-    await operation("MountVolume.MountDevice", wait, async () => {
+    await runOperation("MountVolume.MountDevice", wait, async () => {
       await mkdir(target, { recursive: true, mode: 0o750 });
       await drivers.call(driver, "mountdevice", [target, device, given], signal);
     });
@@ -154,14 +154,14 @@ export class FlexVolumes {
     const { drivers, attachments, mounter, nodeName } = this.#options;
     const { driver, volumeName } = record;
     const unique = `flexvolume-${driver}/${volumeName}`;
-    const others = await this.#others(uid);
+    const others = await this.#otherRecords(uid);
     if (!others.some((each) => each.driver === driver && each.volumeName === volumeName)) {
-      const target = this.#global(record);
+      const target = this.#deviceMountPath(record);
       if (await isMounted(mounter, target)) await this.#unmount(driver, "unmountdevice", target);
-      await removeEmpty(target);
-      if (!attachments.byController) await drivers.call(driver, "detach", [volumeName, nodeName]).catch(unsupported);
+      await removeEmptyDirectory(target);
+      if (!attachments.byController) await drivers.call(driver, "detach", [volumeName, nodeName]).catch(ignoreNotSupported);
     }
-    attachments.drop(unique, uid);
+    attachments.unmarkInUse(unique, uid);
   }
 
   /** What the driver leaves to the agent is unmounted like anything else. */
@@ -169,7 +169,7 @@ export class FlexVolumes {
     try {
       await this.#options.drivers.call(driver, command, [path]);
     } catch (error) {
-      if (!(error instanceof NotSupported)) throw error;
+      if (!(error instanceof NotSupportedError)) throw error;
       await this.#options.mounter.unmount(path);
     }
   }
@@ -202,18 +202,18 @@ export class FlexVolumes {
     };
   }
 
-  #target(uid: string, { driver, specName }: FlexRecord): string {
+  #targetPath(uid: string, { driver, specName }: FlexRecord): string {
     return join(podDir(this.#options.directories, uid), "volumes", driver.replaceAll("/", "~"), specName);
   }
 
   /** Where the device is mounted for all pods of the node. */
-  #global({ driver, volumeName }: FlexRecord): string {
+  #deviceMountPath({ driver, volumeName }: FlexRecord): string {
     const { rootDir } = this.#options.directories;
     return join(rootDir, "plugins", "kubernetes.io", "flexvolume", driver, "mounts", volumeName);
   }
 
   #file(uid: string, record: FlexRecord): string {
-    return `${this.#target(uid, record)}${SUFFIX}`;
+    return `${this.#targetPath(uid, record)}${SUFFIX}`;
   }
 
   async #write(uid: string, record: FlexRecord): Promise<void> {
@@ -222,7 +222,7 @@ export class FlexVolumes {
     await writeFile(path, JSON.stringify(record), { mode: 0o600 });
   }
 
-  async #others(uid: string): Promise<readonly FlexRecord[]> {
+  async #otherRecords(uid: string): Promise<readonly FlexRecord[]> {
     const uids = await readdir(podsDir(this.#options.directories)).catch(() => []);
     const found = await Promise.all(uids.filter((each) => each !== uid).map((each) => this.#records(each)));
     return found.flat();
@@ -241,13 +241,13 @@ export class FlexVolumes {
   }
 }
 
-function unsupported(error: unknown): undefined {
-  if (error instanceof NotSupported) return undefined;
+function ignoreNotSupported(error: unknown): undefined {
+  if (error instanceof NotSupportedError) return undefined;
   throw error;
 }
 
 /** Takes no content with it: what is in there, if anything, is somebody's data. */
-async function removeEmpty(path: string): Promise<void> {
+async function removeEmptyDirectory(path: string): Promise<void> {
   const found = await lstat(path).catch(() => undefined);
   if (found !== undefined) await rmdir(path);
 }

@@ -16,7 +16,7 @@ export interface FlexVolume {
 }
 
 /** Undefined when the volume is not of this sort. */
-export function flexVolume(pod: Pod, volume: Volume, bound: PersistentVolume | undefined): FlexVolume | undefined {
+export function toFlexVolume(pod: Pod, volume: Volume, bound: PersistentVolume | undefined): FlexVolume | undefined {
   const own = volume.flexVolume;
   const claimed = bound?.spec?.flexVolume;
   const source = bound === undefined ? own : claimed;

@@ -10,29 +10,29 @@ export interface DeviceMount {
   readonly options: readonly string[];
 }
 
-const run = promisify(execFile);
+const execFileAsync = promisify(execFile);
 /** blkid: nothing on it that is known. */
 const NOTHING_FOUND = 2;
 
 /** Rejects rather than overwriting what is on the device. */
 export async function formatAndMount({ device, target, fsType, options }: DeviceMount): Promise<void> {
   const wanted = fsType === "" ? "ext4" : fsType;
-  const found = await contentOf(device);
+  const found = await detectContent(device);
   if (found === "") {
     const quick = wanted === "xfs" ? ["-f"] : wanted.startsWith("ext") ? ["-F", "-m0"] : [];
-    await run(`mkfs.${wanted}`, [...quick, device]);
+    await execFileAsync(`mkfs.${wanted}`, [...quick, device]);
   } else if (found !== wanted) {
     throw new Error(`failed to mount the volume as "${wanted}": it already contains ${found}`);
   } else if (wanted.startsWith("ext")) {
-    await check(device);
+    await runFsck(device);
   }
-  await run("mount", ["-t", wanted, "-o", ["defaults", ...options].join(","), device, target]);
+  await execFileAsync("mount", ["-t", wanted, "-o", ["defaults", ...options].join(","), device, target]);
 }
 
 /** Type of the file system, or of a table of partitions; empty: blank. */
-async function contentOf(device: string): Promise<string> {
+async function detectContent(device: string): Promise<string> {
   try {
-    const { stdout } = await run("blkid", ["-p", "-s", "TYPE", "-s", "PTTYPE", "-o", "export", device]);
+    const { stdout } = await execFileAsync("blkid", ["-p", "-s", "TYPE", "-s", "PTTYPE", "-o", "export", device]);
     const entries = new Map(stdout.split("\n").map((line) => line.split("=", 2) as [string, string]));
     const table = entries.get("PTTYPE");
     return entries.get("TYPE") ?? (table === undefined ? "" : `a partition table (${table})`);
@@ -43,8 +43,8 @@ async function contentOf(device: string): Promise<string> {
 }
 
 /** Mends what can be mended without asking; 4 says that there is more. */
-async function check(device: string): Promise<void> {
-  await run("fsck", ["-a", device]).catch((error: { readonly code?: unknown; readonly stdout?: string }) => {
+async function runFsck(device: string): Promise<void> {
+  await execFileAsync("fsck", ["-a", device]).catch((error: { readonly code?: unknown; readonly stdout?: string }) => {
     if (error.code === 4) throw new Error(`'fsck' found errors on device ${device} but could not correct them`);
   });
 }

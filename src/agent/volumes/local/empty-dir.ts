@@ -22,7 +22,7 @@ export async function setUpEmptyDir(mounter: Mounter, pod: Pod, volume: Volume, 
 }
 
 export async function isMounted(mounter: Mounter, directory: string): Promise<boolean> {
-  return (await mounter.below(directory)).includes(directory);
+  return (await mounter.listMountPoints(directory)).includes(directory);
 }
 
 /** The smaller of the volume's own limit and what the pod may use; 0: the kernel's. */

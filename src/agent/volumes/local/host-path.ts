@@ -3,23 +3,23 @@ import { stat, writeFile } from "node:fs/promises";
 import type { HostPathVolumeSource } from "../../../api/core/volume/schema.ts";
 import { makeDirectory } from "../../../std/fs/make-directory.ts";
 
-interface Check {
+interface PathCheck {
   readonly is: (stats: Stats) => boolean;
-  readonly what: string;
+  readonly description: string;
 }
 
-const checks: Readonly<Record<string, Check>> = {
-  Directory: { is: (stats) => stats.isDirectory(), what: "a directory" },
-  DirectoryOrCreate: { is: (stats) => stats.isDirectory(), what: "a directory" },
-  File: { is: (stats) => stats.isFile(), what: "a file" },
-  FileOrCreate: { is: (stats) => stats.isFile(), what: "a file" },
-  Socket: { is: (stats) => stats.isSocket(), what: "a socket file" },
-  CharDevice: { is: (stats) => stats.isCharacterDevice(), what: "a character device" },
-  BlockDevice: { is: (stats) => stats.isBlockDevice(), what: "a block device" },
+const checks: Readonly<Record<string, PathCheck>> = {
+  Directory: { is: (stats) => stats.isDirectory(), description: "a directory" },
+  DirectoryOrCreate: { is: (stats) => stats.isDirectory(), description: "a directory" },
+  File: { is: (stats) => stats.isFile(), description: "a file" },
+  FileOrCreate: { is: (stats) => stats.isFile(), description: "a file" },
+  Socket: { is: (stats) => stats.isSocket(), description: "a socket file" },
+  CharDevice: { is: (stats) => stats.isCharacterDevice(), description: "a character device" },
+  BlockDevice: { is: (stats) => stats.isBlockDevice(), description: "a block device" },
 };
 
 /** Makes what its type lets it make; throws with Kubernetes' text when the path is not of the type asked for. */
-export async function checkHostPath(source: HostPathVolumeSource): Promise<void> {
+export async function validateHostPath(source: HostPathVolumeSource): Promise<void> {
   const type = source.type ?? "";
   if (type === "") return;
   const check = checks[type];
@@ -30,6 +30,6 @@ export async function checkHostPath(source: HostPathVolumeSource): Promise<void>
   } else if (found === undefined && type === "FileOrCreate") {
     await writeFile(source.path, "", { mode: 0o644, flag: "a" });
   } else if (found === undefined || !check.is(found)) {
-    throw new Error(`hostPath type check failed: ${source.path} is not ${check.what}`);
+    throw new Error(`hostPath type check failed: ${source.path} is not ${check.description}`);
   }
 }

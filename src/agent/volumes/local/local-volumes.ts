@@ -7,10 +7,10 @@ import type { Volume } from "../../../api/core/volume/schema.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import { type Directories, podsDir } from "../../pods/directories.ts";
 import type { PodEventRecorder } from "../../pods/pod-events.ts";
-import { hostPathOf } from "../claims.ts";
+import { resolveHostPath } from "../claims.ts";
 import type { Mounter } from "../mount/mounter.ts";
-import { belongsToGroup, giveVolume } from "../mount/ownership.ts";
-import type { Place } from "../volume-path.ts";
+import { hasFsGroup, applyFsGroupToVolume } from "../mount/ownership.ts";
+import type { VolumePath } from "../volume-path.ts";
 import { type DeviceMount, formatAndMount } from "./block-device.ts";
 
 export interface LocalVolumeOptions {
@@ -22,7 +22,7 @@ export interface LocalVolumeOptions {
   readonly formatAndMount?: (mount: DeviceMount) => Promise<void>;
 }
 
-export interface LocalRequest {
+export interface LocalVolumeRequest {
   readonly pod: Pod;
   readonly volume: Volume;
   readonly bound: PersistentVolume;
@@ -31,9 +31,9 @@ export interface LocalRequest {
 }
 
 /** Answers the device, when it is to be given as one. Rejects with what is wrong with the volume. */
-export async function mountLocal(request: LocalRequest, options: LocalVolumeOptions): Promise<Place | undefined> {
+export async function mountLocal(request: LocalVolumeRequest, options: LocalVolumeOptions): Promise<VolumePath | undefined> {
   const { bound, directory } = request;
-  const path = await hostPathOf(bound);
+  const path = await resolveHostPath(bound);
   if (bound.spec?.volumeMode === "Block") return { path, isBlock: true };
   const found = await stat(path);
   const { local, mountOptions = [] } = bound.spec ?? {};
@@ -46,21 +46,21 @@ export async function mountLocal(request: LocalRequest, options: LocalVolumeOpti
   if (isDevice) {
     const mount = options.formatAndMount ?? formatAndMount;
     await mount({ device: path, target: directory, fsType: local.fsType ?? "", options: mountOptions });
-    await giveToGroup(request, options, directory);
+    await setOwnership(request, options, directory);
     return undefined;
   }
   // A hostPath is the host's, and stays as it is.
-  if (local !== undefined) await giveShared(request, options, path);
+  if (local !== undefined) await setSharedOwnership(request, options, path);
   await options.mounter.bind(path, directory);
   return undefined;
 }
 
 /** What another pod has mounted keeps its group. */
-async function giveShared(request: LocalRequest, options: LocalVolumeOptions, path: string): Promise<void> {
+async function setSharedOwnership(request: LocalVolumeRequest, options: LocalVolumeOptions, path: string): Promise<void> {
   const { pod, bound } = request;
   const group = pod.spec?.securityContext?.fsGroup;
   if (group === undefined) return;
-  if (!(await isUsed(path, options))) return await giveToGroup(request, options, path);
+  if (!(await isMountedByPod(path, options))) return await setOwnership(request, options, path);
   const { gid } = await stat(path);
   if (gid === group) return;
   const text =
@@ -70,20 +70,20 @@ async function giveShared(request: LocalRequest, options: LocalVolumeOptions, pa
 }
 
 /** Whether the directory is a volume of some pod already. */
-async function isUsed(path: string, { mounter, directories }: LocalVolumeOptions): Promise<boolean> {
+async function isMountedByPod(path: string, { mounter, directories }: LocalVolumeOptions): Promise<boolean> {
   const { dev, ino } = await stat(path);
-  for (const point of await mounter.below(podsDir(directories))) {
+  for (const point of await mounter.listMountPoints(podsDir(directories))) {
     const found = await stat(point).catch(() => undefined);
     if (found?.dev === dev && found.ino === ino) return true;
   }
   return false;
 }
 
-async function giveToGroup(request: LocalRequest, options: LocalVolumeOptions, path: string): Promise<void> {
+async function setOwnership(request: LocalVolumeRequest, options: LocalVolumeOptions, path: string): Promise<void> {
   const { pod, volume } = request;
   const { fsGroup: group, fsGroupChangePolicy: policy } = pod.spec?.securityContext ?? {};
   if (group === undefined || volume.persistentVolumeClaim?.readOnly === true) return;
   const rights = { group, readOnly: false };
-  if (policy === "OnRootMismatch" && (await belongsToGroup(path, rights))) return;
-  await giveVolume(path, rights, { ...options, pod, name: volume.name });
+  if (policy === "OnRootMismatch" && (await hasFsGroup(path, rights))) return;
+  await applyFsGroupToVolume(path, rights, { ...options, pod, name: volume.name });
 }

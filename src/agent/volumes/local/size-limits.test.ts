@@ -6,7 +6,7 @@ import type { Pod } from "../../../api/core/pod/schema.ts";
 import { silentLogger } from "../../../std/log/logger.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import type { Termination } from "../../pods/worker/pod-termination.ts";
-import { diskUsage, enforceSizeLimits } from "./size-limits.ts";
+import { measureDiskUsage, enforceSizeLimits } from "./size-limits.ts";
 
 const MI = 1024 * 1024;
 
@@ -34,7 +34,7 @@ t.test("enforceSizeLimits() ends pods once that have too much on disk, and no ot
     terminate: (termination: Termination) => void ended.push({ name: pod.metadata?.name, termination }),
   }));
   const running = enforceSizeLimits({
-    excess: async () => undefined,
+    findExcess: async () => undefined,
     pods: () => pods,
     volumes: { path: (pod) => pod.metadata?.name ?? "" },
     events: {
@@ -43,7 +43,7 @@ t.test("enforceSizeLimits() ends pods once that have too much on disk, and no ot
     },
     clock,
     log: silentLogger,
-    async usage(directory) {
+    async measureUsage(directory) {
       const found = used[directory];
       if (found === undefined) throw new Error("nothing there");
       return found;
@@ -61,8 +61,8 @@ t.test("enforceSizeLimits() ends pods once that have too much on disk, and no ot
 t.test("diskUsage() counts what is on disk", async (t) => {
   const directory = await mkdtemp(join(tmpdir(), "svc-usage-"));
   t.teardown(() => rm(directory, { recursive: true }));
-  const before = await diskUsage(directory);
+  const before = await measureDiskUsage(directory);
   await writeFile(join(directory, "file"), Buffer.alloc(MI));
-  t.ok((await diskUsage(directory)) - before >= MI);
-  await t.rejects(diskUsage(join(directory, "absent")));
+  t.ok((await measureDiskUsage(directory)) - before >= MI);
+  await t.rejects(measureDiskUsage(join(directory, "absent")));
 });

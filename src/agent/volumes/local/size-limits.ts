@@ -23,9 +23,9 @@ export interface SizeLimitOptions {
   readonly clock: Clock;
   readonly log: Logger;
   /** Bytes on disk below a directory. */
-  readonly usage: (directory: string) => Promise<number>;
+  readonly measureUsage: (directory: string) => Promise<number>;
   /** Why the pod has more on the disk, all in all, than its limits allow. */
-  readonly excess: (pod: Pod) => Promise<string | undefined>;
+  readonly findExcess: (pod: Pod) => Promise<string | undefined>;
   readonly signal: AbortSignal;
 }
 
@@ -42,7 +42,7 @@ export async function enforceSizeLimits(options: SizeLimitOptions): Promise<void
     const began = clock.monotonic();
     for (const each of options.pods()) {
       if (evicted.has(each) || isTerminal(each.pod) || isCritical(each.pod)) continue;
-      const message = (await firstExcess(options, each.pod)) ?? (await overallExcess(options, each.pod));
+      const message = (await findVolumeExcess(options, each.pod)) ?? (await findPodExcess(options, each.pod));
       if (message === undefined) continue;
       evicted.add(each);
       options.events.recordPodEvent(each.pod, "Warning", "Evicted", message);
@@ -53,7 +53,7 @@ export async function enforceSizeLimits(options: SizeLimitOptions): Promise<void
   }
 }
 
-async function firstExcess({ volumes, usage, log }: SizeLimitOptions, pod: Pod): Promise<string | undefined> {
+async function findVolumeExcess({ volumes, measureUsage: usage, log }: SizeLimitOptions, pod: Pod): Promise<string | undefined> {
   for (const volume of pod.spec?.volumes ?? []) {
     const limit = diskLimit(volume);
     if (limit === undefined) continue;
@@ -70,7 +70,7 @@ async function firstExcess({ volumes, usage, log }: SizeLimitOptions, pod: Pod):
   return undefined;
 }
 
-async function overallExcess({ excess, log }: SizeLimitOptions, pod: Pod): Promise<string | undefined> {
+async function findPodExcess({ findExcess: excess, log }: SizeLimitOptions, pod: Pod): Promise<string | undefined> {
   try {
     return await excess(pod);
   } catch (error) {
@@ -84,12 +84,12 @@ function diskLimit({ emptyDir }: Volume): string | undefined {
   return emptyDir === undefined || emptyDir.medium ? undefined : emptyDir.sizeLimit;
 }
 
-const run = promisify(execFile);
+const execFileAsync = promisify(execFile);
 
 /** What `du` counts: files with several names once, holes not at all, other file systems not. */
-export async function diskUsage(directory: string): Promise<number> {
+export async function measureDiskUsage(directory: string): Promise<number> {
   try {
-    const { stdout } = await run("du", ["-skx", directory]);
+    const { stdout } = await execFileAsync("du", ["-skx", directory]);
     return Number.parseInt(stdout, 10) * 1024;
   } catch (error) {
     // Files that vanished meanwhile are no reason not to believe the rest.

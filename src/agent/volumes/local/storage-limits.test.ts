@@ -34,7 +34,7 @@ function node(written: readonly number[], volume = 0): StorageLimitOptions {
     },
     volumes: { path: (_pod, { name }) => `/volumes/${name}` },
     directories: { rootDir: "/root", podLogsDir: "/logs" },
-    usage: async (path) => (path === "/volumes/disk" ? volume * mebi : path.startsWith("/logs/") ? mebi : 99 * mebi),
+    measureUsage: async (path) => (path === "/volumes/disk" ? volume * mebi : path.startsWith("/logs/") ? mebi : 99 * mebi),
   };
 }
 

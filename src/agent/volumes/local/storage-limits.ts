@@ -15,7 +15,7 @@ export interface StorageLimitOptions {
   readonly volumes: Pick<VolumeManager, "path">;
   readonly directories: Directories;
   /** Bytes on disk below a directory. */
-  readonly usage: (directory: string) => Promise<number>;
+  readonly measureUsage: (directory: string) => Promise<number>;
 }
 
 const NAME = "ephemeral-storage";
@@ -56,7 +56,7 @@ async function measureContainers(options: StorageLimitOptions, pod: Pod): Promis
     used.set(name, (used.get(name) ?? 0) + Number(writableLayer?.usedBytes?.value ?? 0n));
   }
   for (const name of used.keys()) {
-    const logs = await options.usage(join(podLogDir(options.directories, pod), name)).catch(() => 0);
+    const logs = await options.measureUsage(join(podLogDir(options.directories, pod), name)).catch(() => 0);
     used.set(name, (used.get(name) ?? 0) + logs);
   }
   return used;
@@ -68,7 +68,7 @@ function isLocal({ emptyDir, configMap, downwardAPI }: Volume): boolean {
 }
 
 /** 0 for a volume that does not exist yet or any more. */
-function measureVolume({ volumes, usage }: StorageLimitOptions, pod: Pod, volume: Volume): Promise<number> {
+function measureVolume({ volumes, measureUsage: usage }: StorageLimitOptions, pod: Pod, volume: Volume): Promise<number> {
   return usage(volumes.path(pod, volume)).catch(() => 0);
 }
 

@@ -26,13 +26,13 @@ t.test("systemMounter finds what it mounted, also where links lead there, deepes
   await mkdir(join(real, "a"), { recursive: true });
   await symlink(real, linked);
   t.teardown(async () => {
-    for (const point of await systemMounter.below(linked)) await systemMounter.unmount(point);
+    for (const point of await systemMounter.listMountPoints(linked)) await systemMounter.unmount(point);
   });
   await systemMounter.tmpfs(join(linked, "a"), 1024 * 1024);
   await mkdir(join(linked, "a/b"));
   await systemMounter.tmpfs(join(linked, "a/b"), 0);
-  t.same(await systemMounter.below(linked), [join(linked, "a/b"), join(linked, "a")]);
-  t.same(await systemMounter.below(real), [join(real, "a/b"), join(real, "a")]);
+  t.same(await systemMounter.listMountPoints(linked), [join(linked, "a/b"), join(linked, "a")]);
+  t.same(await systemMounter.listMountPoints(real), [join(real, "a/b"), join(real, "a")]);
   const { blocks, bsize } = await statfs(join(real, "a"));
   t.equal(blocks * bsize, 1024 * 1024);
   await t.rejects(writeFile(join(real, "a/large"), Buffer.alloc(2 * 1024 * 1024)), { code: "ENOSPC" });
@@ -44,9 +44,9 @@ t.test("systemMounter.bind() shows one place at another until it is unmounted", 
   await writeFile(join(source, "file"), "work");
   await systemMounter.bind(source, target);
   t.equal(await readFile(join(target, "file"), "utf8"), "work");
-  t.same(await systemMounter.below(target), [target]);
+  t.same(await systemMounter.listMountPoints(target), [target]);
   await systemMounter.unmount(target);
-  t.same(await systemMounter.below(target), []);
+  t.same(await systemMounter.listMountPoints(target), []);
   await t.rejects(readFile(join(target, "file")));
   await t.rejects(systemMounter.unmount(target));
 });

@@ -12,30 +12,30 @@ export interface Mounter {
   bind(source: string, target: string): Promise<void>;
   unmount(target: string): Promise<void>;
   /** Mount points at or below `path`, deepest first. */
-  below(path: string): Promise<readonly string[]>;
+  listMountPoints(path: string): Promise<readonly string[]>;
 }
 
-const run = promisify(execFile);
+const execFileAsync = promisify(execFile);
 
 export const systemMounter: Mounter = {
   async tmpfs(target, sizeBytes) {
     const size = sizeBytes > 0 ? [`size=${sizeBytes}`] : [];
-    await run("mount", ["-t", "tmpfs", "-o", ["rw", "noswap", ...size].join(","), "tmpfs", target]).catch(() =>
+    await execFileAsync("mount", ["-t", "tmpfs", "-o", ["rw", "noswap", ...size].join(","), "tmpfs", target]).catch(() =>
       // noswap needs Linux 6.3
-      run("mount", ["-t", "tmpfs", "-o", ["rw", ...size].join(","), "tmpfs", target]),
+      execFileAsync("mount", ["-t", "tmpfs", "-o", ["rw", ...size].join(","), "tmpfs", target]),
     );
   },
   async hugePages(target, pageSize) {
-    await run("mount", ["-t", "hugetlbfs", "-o", `nodev,pagesize=${pageSize.replace(/i$/, "")}`, "nodev", target]);
+    await execFileAsync("mount", ["-t", "hugetlbfs", "-o", `nodev,pagesize=${pageSize.replace(/i$/, "")}`, "nodev", target]);
   },
   async bind(source, target) {
     // Left as it is: the fd's path would otherwise be resolved, which is what the fd is there to avoid.
-    await run("mount", ["--no-canonicalize", "--bind", source, target]);
+    await execFileAsync("mount", ["--no-canonicalize", "--bind", source, target]);
   },
   async unmount(target) {
-    await run("umount", [target]);
+    await execFileAsync("umount", [target]);
   },
-  async below(path) {
+  async listMountPoints(path) {
     // The kernel tells where a mount really is, whatever links lead there.
     const real = await realpath(path).catch(() => path);
     const table = await readFile("/proc/self/mountinfo", "utf8");

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import t from "tap";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
-import { giveToGroup, tellOfDelay } from "./ownership.ts";
+import { applyFsGroup, reportProgress } from "./ownership.ts";
 
 async function tree(): Promise<string> {
   const root = await mkdtemp(join(tmpdir(), "svc-ownership-"));
@@ -21,7 +21,7 @@ const skip = process.getuid?.() === 0 ? false : "only root gives files away";
 t.test("giveToGroup() lets the group write what is its, and inherit it", { skip }, async (t) => {
   const root = await tree();
   const outside = await lstat("/etc/hostname");
-  await giveToGroup(root, { group: 2000, readOnly: false });
+  await applyFsGroup(root, { group: 2000, readOnly: false });
   const of = async (path: string) => {
     const { gid, mode } = await lstat(join(root, path));
     return [gid, (mode & 0o7777).toString(8)];
@@ -34,7 +34,7 @@ t.test("giveToGroup() lets the group write what is its, and inherit it", { skip 
 
 t.test("giveToGroup() lets the group only read what the agent writes", { skip }, async (t) => {
   const root = await tree();
-  await giveToGroup(root, { group: 2000, readOnly: true });
+  await applyFsGroup(root, { group: 2000, readOnly: true });
   t.equal((await lstat(join(root, "dir"))).mode & 0o7777, 0o2750);
   t.equal((await lstat(join(root, "dir/file"))).mode & 0o7777, 0o440);
 });
@@ -52,7 +52,7 @@ t.test("giveToGroup() is not led astray by names that become links meanwhile", {
       await rename(join(aside, "new"), join(root, "dir/file"));
     }
   })();
-  for (let round = 0; round < 500; round++) await giveToGroup(root, { group: 2000, readOnly: false });
+  for (let round = 0; round < 500; round++) await applyFsGroup(root, { group: 2000, readOnly: false });
   racing = false;
   await race;
   const { gid, mode } = await lstat(outside);
@@ -62,7 +62,7 @@ t.test("giveToGroup() is not led astray by names that become links meanwhile", {
 t.test("giveToGroup() gives up where directories lie in each other without end", { skip }, async (t) => {
   const root = await tree();
   await mkdir(join(root, ...Array<string>(600).fill("d")), { recursive: true });
-  await t.rejects(giveToGroup(root, { group: 2000, readOnly: false }), /nested deeper/);
+  await t.rejects(applyFsGroup(root, { group: 2000, readOnly: false }), /nested deeper/);
 });
 
 t.test("tellOfDelay() says that a volume with many files takes long, and how far it is", async (t) => {
@@ -75,7 +75,7 @@ t.test("tellOfDelay() says that a volume with many files takes long, and how far
     events: { recordPodEvent: (_: unknown, ...event: readonly string[]) => void events.push(event.join(" ")) },
   };
   const { promise, resolve } = Promise.withResolvers<void>();
-  const told = tellOfDelay(promise, { files: 7 }, waiting);
+  const told = reportProgress(promise, { files: 7 }, waiting);
   await clock.advance(29_000);
   t.same(events, []);
   await clock.advance(61_000);

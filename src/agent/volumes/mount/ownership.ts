@@ -10,18 +10,18 @@ const READ_WRITE = 0o660;
 const READ = 0o440;
 const DIRECTORY = 0o2110;
 /** Linux' O_PATH: a handle on what is there, be it a socket or a link, without opening it for reading. */
-const ANYTHING = 0o10000000 | constants.O_NOFOLLOW;
+const OPEN_PATH = 0o10000000 | constants.O_NOFOLLOW;
 /** Each level keeps a file open. */
 const DEPTH_MAX = 500;
 
 const SLOW_MS = 30_000;
 const PROGRESS_MS = 60_000;
-const ADVICE =
+const DOCS_URL =
   "https://kubernetes.io/docs/tasks/configure-pod-container/security-context/" +
   "#configure-volume-permission-and-ownership-change-policy-for-pods";
 
 /** Who waits for a volume's files. */
-export interface Waiting {
+export interface ProgressTarget {
   readonly pod: Pod;
   /** The volume's. */
   readonly name: string;
@@ -29,11 +29,11 @@ export interface Waiting {
   readonly events: Pick<PodEventRecorder, "recordPodEvent">;
 }
 
-interface Count {
+interface ProgressCount {
   files: number;
 }
 
-export interface GroupRights {
+export interface FsGroupAccess {
   readonly group: number;
   /** What the agent writes itself, the group only reads. */
   readonly readOnly: boolean;
@@ -44,37 +44,37 @@ export interface GroupRights {
  * later is the group's too. Links are given away, and not followed, also where a pod that has the volume already makes
  * one in place of what was looked at: from the root on, everything is reached through what is open.
  */
-export async function giveToGroup(path: string, rights: GroupRights, count?: Count): Promise<void> {
-  await giveEntry(path, { rights, count, depth: 0 });
+export async function applyFsGroup(path: string, rights: FsGroupAccess, count?: ProgressCount): Promise<void> {
+  await applyToEntry(path, { rights, count, depth: 0 });
 }
 
 interface Walk {
-  readonly rights: GroupRights;
-  readonly count: Count | undefined;
+  readonly rights: FsGroupAccess;
+  readonly count: ProgressCount | undefined;
   readonly depth: number;
 }
 
-async function giveEntry(path: string, { rights, count, depth }: Walk): Promise<void> {
+async function applyToEntry(path: string, { rights, count, depth }: Walk): Promise<void> {
   if (depth > DEPTH_MAX) throw new Error(`directories are nested deeper than ${DEPTH_MAX}`);
   if (count !== undefined) count.files += 1;
-  await using entry = await open(path, ANYTHING);
+  await using entry = await open(path, OPEN_PATH);
   const stats = await entry.stat();
   if (stats.isSymbolicLink()) return await lchown(path, -1, rights.group);
   const held = `/proc/self/fd/${entry.fd}`;
   await chown(held, -1, rights.group);
-  await chmod(held, (stats.mode & 0o7777) | bits(rights, stats.isDirectory()));
+  await chmod(held, (stats.mode & 0o7777) | modeBits(rights, stats.isDirectory()));
   if (!stats.isDirectory()) return;
-  for (const name of await readdir(held)) await giveEntry(`${held}/${name}`, { rights, count, depth: depth + 1 });
+  for (const name of await readdir(held)) await applyToEntry(`${held}/${name}`, { rights, count, depth: depth + 1 });
 }
 
 /** `giveToGroup` for a volume that others fill, and that may be large: says so as long as the pod waits for it. */
-export async function giveVolume(path: string, rights: GroupRights, waiting: Waiting): Promise<void> {
+export async function applyFsGroupToVolume(path: string, rights: FsGroupAccess, waiting: ProgressTarget): Promise<void> {
   const count = { files: 0 };
-  await tellOfDelay(giveToGroup(path, rights, count), count, waiting);
+  await reportProgress(applyFsGroup(path, rights, count), count, waiting);
 }
 
 /** Says how far the change is, after a while and then again and again, until it has ended. */
-export async function tellOfDelay(change: Promise<void>, count: Count, waiting: Waiting): Promise<void> {
+export async function reportProgress(change: Promise<void>, count: ProgressCount, waiting: ProgressTarget): Promise<void> {
   const { pod, name, clock, events } = waiting;
   const say = (text: string): void => {
     const message = `Setting volume ownership for ${podUid(pod)}/volumes/${name} ${text}`;
@@ -82,18 +82,18 @@ export async function tellOfDelay(change: Promise<void>, count: Count, waiting: 
     timer = clock.timer(PROGRESS_MS, () => say(`is in progress, processed ${count.files} files.`));
   };
   let timer = clock.timer(SLOW_MS, () =>
-    say(`is taking longer than expected, consider using OnRootMismatch - ${ADVICE}`),
+    say(`is taking longer than expected, consider using OnRootMismatch - ${DOCS_URL}`),
   );
   await change.finally(() => timer.cancel());
 }
 
 /** Whether the volume's root is as `giveToGroup` leaves it; `fsGroupChangePolicy: OnRootMismatch` looks no further. */
-export async function belongsToGroup(path: string, rights: GroupRights): Promise<boolean> {
+export async function hasFsGroup(path: string, rights: FsGroupAccess): Promise<boolean> {
   const stats = await lstat(path);
-  const wanted = bits(rights, true);
+  const wanted = modeBits(rights, true);
   return stats.gid === rights.group && (stats.mode & wanted) === wanted;
 }
 
-function bits({ readOnly }: GroupRights, isDirectory: boolean): number {
+function modeBits({ readOnly }: FsGroupAccess, isDirectory: boolean): number {
   return (readOnly ? READ : READ_WRITE) | (isDirectory ? DIRECTORY : 0);
 }

@@ -5,7 +5,7 @@ import { join, relative, sep } from "node:path";
 
 const DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 /** Linux' O_PATH: a handle on what is there, be it a socket, without opening it for reading. */
-const ANYTHING = 0o10000000 | constants.O_NOFOLLOW;
+const OPEN_PATH = 0o10000000 | constants.O_NOFOLLOW;
 
 /**
  * Opens `subPath` below `volume`, making missing directories, as open as the volume itself. The handle names what was
@@ -19,45 +19,45 @@ const ANYTHING = 0o10000000 | constants.O_NOFOLLOW;
  */
 export async function openSubPath(volume: string, subPath: string): Promise<FileHandle> {
   const parts = subPath.split("/").filter((part) => part !== "" && part !== ".");
-  if (subPath.startsWith("/") || parts.includes("..")) throw leaves(subPath);
+  if (subPath.startsWith("/") || parts.includes("..")) throw newEscapeError(subPath);
   const base = await realpath(volume);
-  const way = await resolved(base, parts, subPath);
-  let at = await open(base, way.length === 0 ? ANYTHING : DIRECTORY);
+  const names = await resolveNames(base, parts, subPath);
+  let handle = await open(base, names.length === 0 ? OPEN_PATH : DIRECTORY);
   try {
-    const rights = (await at.stat()).mode & 0o2777;
-    for (const [index, part] of way.entries()) {
-      const next = await step(at, part, index === way.length - 1, rights);
-      await at.close();
-      at = next;
+    const mode = (await handle.stat()).mode & 0o2777;
+    for (const [index, part] of names.entries()) {
+      const next = await openNext(handle, part, index === names.length - 1, mode);
+      await handle.close();
+      handle = next;
     }
-    return at;
+    return handle;
   } catch (error) {
-    await at.close();
+    await handle.close();
     throw error;
   }
 }
 
 /** The names to walk: those that exist without links, and after them those to be made. */
-async function resolved(base: string, parts: readonly string[], subPath: string): Promise<readonly string[]> {
+async function resolveNames(base: string, parts: readonly string[], subPath: string): Promise<readonly string[]> {
   let current = base;
   for (const [index, part] of parts.entries()) {
     const next = join(current, part);
     const found = await lstat(next).catch(() => undefined);
-    if (found === undefined) return [...names(base, current), ...parts.slice(index)];
+    if (found === undefined) return [...splitNames(base, current), ...parts.slice(index)];
     current = found.isSymbolicLink() ? await realpath(next) : next;
-    if (current !== base && !current.startsWith(base + sep)) throw leaves(subPath);
+    if (current !== base && !current.startsWith(base + sep)) throw newEscapeError(subPath);
   }
-  return names(base, current);
+  return splitNames(base, current);
 }
 
-function names(base: string, path: string): readonly string[] {
+function splitNames(base: string, path: string): readonly string[] {
   return relative(base, path)
     .split(sep)
     .filter((name) => name !== "");
 }
 
 /** Opens one name in a directory that is open; makes a missing one. */
-async function step(directory: FileHandle, name: string, isLast: boolean, rights: number): Promise<FileHandle> {
+async function openNext(directory: FileHandle, name: string, isLast: boolean, mode: number): Promise<FileHandle> {
   const path = `/proc/self/fd/${directory.fd}/${name}`;
   const made = await mkdir(path, { mode: 0o750 }).then(
     () => true,
@@ -66,10 +66,10 @@ async function step(directory: FileHandle, name: string, isLast: boolean, rights
       throw error;
     },
   );
-  const handle = await open(path, isLast && !made ? ANYTHING : DIRECTORY);
+  const handle = await open(path, isLast && !made ? OPEN_PATH : DIRECTORY);
   try {
     // By its handle: the name may be a link by now. At creation the process's umask takes bits away.
-    if (made) await handle.chmod(rights);
+    if (made) await handle.chmod(mode);
     if ((await handle.stat()).isSymbolicLink()) throw new Error(`"${name}" became a link`);
     return handle;
   } catch (error) {
@@ -78,6 +78,6 @@ async function step(directory: FileHandle, name: string, isLast: boolean, rights
   }
 }
 
-function leaves(subPath: string): Error {
+function newEscapeError(subPath: string): Error {
   return new Error(`subpath "${subPath}" leaves the volume`);
 }

@@ -22,7 +22,7 @@ import {
 } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
-const STAMPED = /^\.\.\d{4}_/;
+const TIMESTAMPED = /^\.\.\d{4}_/;
 
 export interface FileContent {
   readonly data: Uint8Array;
@@ -42,9 +42,9 @@ export async function writeAtomically(
   now: number,
   finish: () => Promise<void> = async () => undefined,
 ): Promise<{ readonly changed: boolean }> {
-  refuseClash(payload);
+  validateNoConflicts(payload);
   const previous = await readlink(join(target, "..data")).catch(() => undefined);
-  if (previous !== undefined && (await same(join(target, previous), payload))) {
+  if (previous !== undefined && (await isUnchanged(join(target, previous), payload))) {
     return { changed: false };
   }
   const stamp = new Date(now).toISOString().slice(0, 19).replace(/[-:T]/g, "_");
@@ -64,7 +64,7 @@ export async function writeAtomically(
   await linkNames(target, new Set([...payload.keys()].map((path) => path.split("/")[0] ?? path)));
   // The one before, and what a kill in the middle of a write left.
   for (const other of await readdir(target)) {
-    if (STAMPED.test(other) && other !== name) await rm(join(target, other), { recursive: true, force: true });
+    if (TIMESTAMPED.test(other) && other !== name) await rm(join(target, other), { recursive: true, force: true });
   }
   return { changed: true };
 }
@@ -93,7 +93,7 @@ async function linkNames(target: string, wanted: ReadonlySet<string>): Promise<v
 }
 
 /** Bits that a group was given later are no difference. */
-async function same(directory: string, payload: ReadonlyMap<string, FileContent>): Promise<boolean> {
+async function isUnchanged(directory: string, payload: ReadonlyMap<string, FileContent>): Promise<boolean> {
   const files = await readdir(directory, { recursive: true, withFileTypes: true }).catch(() => []);
   const paths = files.filter((each) => each.isFile()).map((each) => join(each.parentPath, each.name));
   if (paths.length !== payload.size) return false;
@@ -107,7 +107,7 @@ async function same(directory: string, payload: ReadonlyMap<string, FileContent>
 }
 
 /** Throws where one file would have to be a directory for another. */
-function refuseClash(payload: ReadonlyMap<string, FileContent>): void {
+function validateNoConflicts(payload: ReadonlyMap<string, FileContent>): void {
   for (const path of payload.keys()) {
     for (let above = dirname(path); above !== "."; above = dirname(above)) {
       if (payload.has(above)) throw new Error(`"${path}" cannot be made: "${above}" is a file`);

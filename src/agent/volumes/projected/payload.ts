@@ -39,17 +39,17 @@ interface KeyedSource {
   readonly mode: number;
 }
 
-export function configMapPayload(context: PayloadContext, source: ConfigMapVolumeSource): Promise<Payload> {
+export function readConfigMapPayload(context: PayloadContext, source: ConfigMapVolumeSource): Promise<Payload> {
   const { name = "", items, optional, defaultMode = MODE } = source;
-  return keyed(context, { kind: "configMap", name, items, optional, mode: defaultMode });
+  return readKeyed(context, { kind: "configMap", name, items, optional, mode: defaultMode });
 }
 
-export function secretPayload(context: PayloadContext, source: SecretVolumeSource): Promise<Payload> {
+export function readSecretPayload(context: PayloadContext, source: SecretVolumeSource): Promise<Payload> {
   const { secretName: name = "", items, optional, defaultMode = MODE } = source;
-  return keyed(context, { kind: "secret", name, items, optional, mode: defaultMode });
+  return readKeyed(context, { kind: "secret", name, items, optional, mode: defaultMode });
 }
 
-async function keyed(context: PayloadContext, source: KeyedSource): Promise<Payload> {
+async function readKeyed(context: PayloadContext, source: KeyedSource): Promise<Payload> {
   const label = source.kind === "secret" ? "secret" : "configmap";
   const data = await context.objects[source.kind](podNamespace(context.pod), source.name);
   if (data === undefined && source.optional !== true) throw new Error(`${label} "${source.name}" not found`);
@@ -73,7 +73,7 @@ async function keyed(context: PayloadContext, source: KeyedSource): Promise<Payl
   return files;
 }
 
-export function downwardPayload(
+export function createDownwardPayload(
   context: PayloadContext,
   items: readonly DownwardAPIVolumeFile[] | undefined,
   mode: number | undefined,
@@ -93,12 +93,12 @@ export function downwardPayload(
 }
 
 /** A later source wins where two write the same path. Rejects with all that is wrong, as Kubernetes lists it. */
-export async function projectedPayload(context: PayloadContext, source: ProjectedVolumeSource): Promise<Payload> {
+export async function readProjectedPayload(context: PayloadContext, source: ProjectedVolumeSource): Promise<Payload> {
   const files = new Map<string, FileContent>();
   const errors: string[] = [];
   for (const part of source.sources ?? []) {
     try {
-      const content = await projection(context, part, source.defaultMode ?? MODE);
+      const content = await readProjection(context, part, source.defaultMode ?? MODE);
       for (const [path, file] of content) files.set(path, file);
     } catch (error) {
       errors.push(error instanceof Error ? error.message : String(error));
@@ -108,35 +108,35 @@ export async function projectedPayload(context: PayloadContext, source: Projecte
   return files;
 }
 
-async function projection(context: PayloadContext, part: VolumeProjection, mode: number): Promise<Payload> {
+async function readProjection(context: PayloadContext, part: VolumeProjection, mode: number): Promise<Payload> {
   if (part.configMap !== undefined) {
     const { name = "", items, optional } = part.configMap;
-    return keyed(context, { kind: "configMap", name, items, optional, mode });
+    return readKeyed(context, { kind: "configMap", name, items, optional, mode });
   }
   if (part.secret !== undefined) {
     const { name = "", items, optional } = part.secret;
-    return keyed(context, { kind: "secret", name, items, optional, mode });
+    return readKeyed(context, { kind: "secret", name, items, optional, mode });
   }
-  if (part.downwardAPI !== undefined) return downwardPayload(context, part.downwardAPI.items, mode);
-  if (part.serviceAccountToken !== undefined) return tokenPayload(context, part.serviceAccountToken, mode);
+  if (part.downwardAPI !== undefined) return createDownwardPayload(context, part.downwardAPI.items, mode);
+  if (part.serviceAccountToken !== undefined) return requestTokenPayload(context, part.serviceAccountToken, mode);
   throw new Error("projected source clusterTrustBundle is not supported by this agent");
 }
 
 /** A pod of one user, or with a group of its own, keeps its tokens from everybody else. */
-async function tokenPayload(
+async function requestTokenPayload(
   context: PayloadContext,
   source: ServiceAccountTokenProjection,
   mode: number,
 ): Promise<Payload> {
   validatePath(source.path);
-  const owner = onlyUser(context.pod);
+  const owner = findCommonUser(context.pod);
   const isPrivate = owner !== undefined || context.pod.spec?.securityContext?.fsGroup !== undefined;
   const data = Buffer.from(await context.token(source));
   return new Map([[source.path, { data, mode: isPrivate ? 0o600 : mode, ...(owner === undefined ? {} : { owner }) }]]);
 }
 
 /** The user that all containers run as; undefined when they differ, or when some image decides. */
-function onlyUser(pod: Pod): number | undefined {
+function findCommonUser(pod: Pod): number | undefined {
   const shared = pod.spec?.securityContext?.runAsUser;
   const containers = [...initContainers(pod), ...appContainers(pod)];
   const [first, ...others] = new Set(containers.map(({ securityContext }) => securityContext?.runAsUser ?? shared));

@@ -30,8 +30,8 @@ function managed(answer?: (request: TokenRequest) => TokenRequest) {
 
 t.test("TokenManager.token() asks for what the pod wants, bound to the pod", async (t) => {
   const { tokens, asked } = managed();
-  await tokens.token(pod, { path: "token", audience: "vault", expirationSeconds: 600 });
-  await tokens.token(pod, { path: "token" });
+  await tokens.getToken(pod, { path: "token", audience: "vault", expirationSeconds: 600 });
+  await tokens.getToken(pod, { path: "token" });
   const boundObjectRef = { apiVersion: "v1", kind: "Pod", name: "web", uid: "uid-1" };
   t.same(asked, [
     {
@@ -50,32 +50,32 @@ t.test("TokenManager.token() asks for what the pod wants, bound to the pod", asy
 t.test("TokenManager.token() renews at four fifths of a token's life", async (t) => {
   const { tokens, clock } = managed();
   const wanted = { path: "token", expirationSeconds: 600 };
-  t.equal(await tokens.token(pod, wanted), "token-1");
+  t.equal(await tokens.getToken(pod, wanted), "token-1");
   t.equal(tokens.renewInMs("uid-1"), 480_000);
   await clock.advance(479_999);
-  t.equal(await tokens.token(pod, wanted), "token-1");
+  t.equal(await tokens.getToken(pod, wanted), "token-1");
   await clock.advance(1);
-  t.equal(await tokens.token(pod, wanted), "token-2");
+  t.equal(await tokens.getToken(pod, wanted), "token-2");
 });
 
 t.test("TokenManager.token() renews daily, however long the token would live", async (t) => {
   const { tokens } = managed();
-  await tokens.token(pod, { path: "token", expirationSeconds: 7 * 24 * 3600 });
+  await tokens.getToken(pod, { path: "token", expirationSeconds: 7 * 24 * 3600 });
   t.equal(tokens.renewInMs("uid-1"), 24 * HOUR_MS);
 });
 
 t.test("TokenManager.token() keeps a token that is still good while no other can be had", async (t) => {
   const { tokens, clock, source } = managed();
   const wanted = { path: "token", expirationSeconds: 600 };
-  await tokens.token(pod, wanted);
+  await tokens.getToken(pod, wanted);
   source.requestToken = async () => {
     throw new Error("away");
   };
   await clock.advance(599_999);
-  t.equal(await tokens.token(pod, wanted), "token-1");
+  t.equal(await tokens.getToken(pod, wanted), "token-1");
   t.equal(tokens.renewInMs("uid-1"), 10_000, "the server is not asked again and again");
   await clock.advance(1);
-  await t.rejects(tokens.token(pod, wanted), { message: "failed to fetch token: away" });
+  await t.rejects(tokens.getToken(pod, wanted), { message: "failed to fetch token: away" });
 });
 
 for (const [how, offsetMs] of [
@@ -85,14 +85,14 @@ for (const [how, offsetMs] of [
   t.test(`TokenManager.token() renews in time when the node's clock is set ${how}`, async (t) => {
     const { tokens, clock, asked } = managed();
     const wanted = { path: "token", expirationSeconds: 600 };
-    await tokens.token(pod, wanted);
+    await tokens.getToken(pod, wanted);
     clock.set(clock.now() + offsetMs);
     let late = 0;
     let longest = 0;
     for (let seconds = 1; seconds <= 1800; seconds++) {
       const before = asked.length;
       await clock.advance(1000);
-      await tokens.token(pod, wanted);
+      await tokens.getToken(pod, wanted);
       late = asked.length === before ? late + 1 : 0;
       longest = Math.max(longest, late);
     }
@@ -106,19 +106,19 @@ t.test("TokenManager.token() asks soon for another in place of one that was kept
     const expirationTimestamp = new Date(clock.now() - HOUR_MS).toISOString();
     return { ...request, status: { token: "kept", expirationTimestamp } };
   });
-  t.equal(await tokens.token(pod, { path: "token" }), "kept");
+  t.equal(await tokens.getToken(pod, { path: "token" }), "kept");
   t.equal(tokens.renewInMs("uid-1"), 60_000);
 });
 
 t.test("TokenManager.token() refuses an answer without a token", async (t) => {
   const { tokens } = managed((request) => request);
-  await t.rejects(tokens.token(pod, { path: "token" }), /failed to fetch token: the answer holds no token/);
+  await t.rejects(tokens.getToken(pod, { path: "token" }), /failed to fetch token: the answer holds no token/);
 });
 
 t.test("TokenManager.forget() lets go of a pod's tokens", async (t) => {
   const { tokens } = managed();
-  await tokens.token(pod, { path: "token" });
+  await tokens.getToken(pod, { path: "token" });
   tokens.forget("uid-1");
   t.equal(tokens.renewInMs("uid-1"), Number.POSITIVE_INFINITY);
-  t.equal(await tokens.token(pod, { path: "token" }), "token-2");
+  t.equal(await tokens.getToken(pod, { path: "token" }), "token-2");
 });
