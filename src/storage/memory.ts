@@ -3,7 +3,7 @@ import { type Logger, silentLogger } from "../std/log/logger.ts";
 import { Wakeup } from "../std/async/wakeup.ts";
 import { Compactor } from "./compactor.ts";
 import { Expiry } from "./expiry.ts";
-import { alreadyExists, checkRevision, conflicting, inRange, storeClosed } from "./failures.ts";
+import { alreadyExists, checkRevision, conflicting, inRange, storeClosed } from "./store-errors.ts";
 import { Leases } from "./leases.ts";
 import type {
   KeyValue,

@@ -3,7 +3,7 @@ import type { Logger } from "../../std/log/logger.ts";
 import { Wakeup } from "../../std/async/wakeup.ts";
 import { Compactor } from "../compactor.ts";
 import { type Expired, Expiry } from "../expiry.ts";
-import { checkRevision, inRange, storeClosed } from "../failures.ts";
+import { checkRevision, inRange, storeClosed } from "../store-errors.ts";
 import { Leases } from "../leases.ts";
 import {
   type KeyValue,

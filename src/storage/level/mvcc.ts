@@ -1,6 +1,6 @@
 /** Reading the present and the past: heads, versions and the log, as `keys.ts` lays them out. */
 
-import { inRange } from "../failures.ts";
+import { inRange } from "../store-errors.ts";
 import type { KeyValue, ListOptions, Page, Range, Revision, WatchEvent } from "../store.ts";
 import { StoreError } from "../store.ts";
 import type { Database } from "./database.ts";

@@ -1,4 +1,4 @@
-import { alreadyExists, conflicting } from "../failures.ts";
+import { alreadyExists, conflicting } from "../store-errors.ts";
 import { type KeyValue, type Revision, StoreError, type WatchEvent } from "../store.ts";
 import type { Database, Operation } from "./database.ts";
 import { headKey, logKey, REVISION_KEY, ttlKey, versionKey } from "./keys.ts";
