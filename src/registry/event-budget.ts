@@ -73,11 +73,11 @@ export class EventBudget implements AsyncDisposable {
       log,
       signal: this.#closing.signal,
       follower: {
-        listed: (page) => {
+        onList: (page) => {
           for (const known of [this.#held, this.#about, this.#sums]) known.clear();
           for (const item of page.items.toSorted((a, b) => a.modified - b.modified)) this.#put(item);
         },
-        change: (event) => (event.type === "put" ? this.#put(event.item) : this.#forget(event.key)),
+        onChange: (event) => (event.type === "put" ? this.#put(event.item) : this.#forget(event.key)),
       },
     });
   }

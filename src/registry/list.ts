@@ -2,7 +2,7 @@ import type { ApiObject } from "../api/kind.ts";
 import { badRequest, expired, StatusError } from "../api/status.ts";
 import { type Revision, StoreError } from "../storage/store.ts";
 import type { CachedObject } from "../storage/watch/cache.ts";
-import { Encoded } from "../storage/watch/change.ts";
+import { EncodedObject } from "../storage/watch/change.ts";
 import { type Continue, decodeContinue, encodeContinue } from "./read/continue.ts";
 import { parseResourceVersion } from "./read/freshness.ts";
 import { type Selection, type Selectors, select } from "./read/selection.ts";
@@ -62,7 +62,7 @@ export async function list<T extends ApiObject>(
   const { items, revision } = candidates(registry, scope, selection);
   const found = selection.matches === undefined ? items : items.filter((item) => selection.matches?.(item));
   const page = pageOf(found, selection, limit, revision);
-  registry.cache.countList(selection.index?.name ?? "", items.length, page.items.length);
+  registry.cache.recordList(selection.index?.name ?? "", items.length, page.items.length);
   return page;
 }
 
@@ -163,7 +163,7 @@ async function fromStore<T extends ApiObject>(
       const { namespace, name = "", resourceVersion } = object.metadata ?? {};
       const key = registry.objects.key(namespace, name);
       after = key;
-      const item = new Encoded(registry.kind, key, object, Number(resourceVersion) as Revision);
+      const item = new EncodedObject(registry.kind, key, object, Number(resourceVersion) as Revision);
       if (matches?.(item) === false) continue;
       items.push(item);
       if (items.length === limit) {

@@ -1,6 +1,6 @@
 import type { ApiObject, Kind } from "../api/kind.ts";
 import type { Scheme } from "../api/scheme.ts";
-import { rootOf } from "../storage/keys.ts";
+import { normalizePrefix } from "../storage/keys.ts";
 import { prefixRange } from "../storage/store.ts";
 import { CacheMemory } from "../storage/watch/cache-memory.ts";
 import { StoreFeed } from "../storage/watch/feed.ts";
@@ -19,7 +19,7 @@ export class Registries implements AsyncDisposable {
   constructor(scheme: Scheme, deps: RegistryDeps) {
     this.scheme = scheme;
     this.deps = deps;
-    this.feed = new StoreFeed({ ...deps, range: prefixRange(rootOf(deps.prefix)) });
+    this.feed = new StoreFeed({ ...deps, range: prefixRange(normalizePrefix(deps.prefix)) });
   }
 
   of<T extends ApiObject>(kind: Kind<T>): Registry<T> {

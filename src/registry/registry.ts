@@ -109,7 +109,7 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
 
   /** Whether the cache shows every write that was acknowledged. */
   get isFresh(): boolean {
-    return this.cache.shows(this.deps.store.current());
+    return this.cache.hasReached(this.deps.store.current());
   }
 
   /** The cache, if it is in use: for those who look on and must not be what brings it into use. */
@@ -160,7 +160,7 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
   get #feed(): Feed {
     const { feed } = this.#shared;
     if (this.kind.converter === undefined) return feed;
-    return new ConvertedFeed(feed, async (items) => await this.objects.shown(items));
+    return new ConvertedFeed(feed, async (items) => await this.objects.toKindVersion(items));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,7 +1,7 @@
 import type { ApiObject } from "../api/kind.ts";
 import { StatusError } from "../api/status.ts";
 import type { CacheEvent } from "../storage/watch/cache.ts";
-import { watchStore } from "../storage/watch/uncached-watch.ts";
+import { watchUncached } from "../storage/watch/uncached-watch.ts";
 import { parseResourceVersion, waitForCache } from "./read/freshness.ts";
 import { type Selectors, select } from "./read/selection.ts";
 import { currentRevision } from "./read/uncached.ts";
@@ -34,7 +34,7 @@ export async function watch<T extends ApiObject>(
     const { signal } = scope;
     const { store, clock } = registry.deps;
     const bookmarks = query.allowBookmarks === true;
-    const events = watchStore({ store, clock, objects: registry.objects, prefix, from, matches, bookmarks, signal });
+    const events = watchUncached({ store, clock, objects: registry.objects, prefix, from, matches, bookmarks, signal });
     return query.sendInitialEvents === true ? events : withoutInitialEnd(events);
   }
   const cache = fromNow ? await waitForCache(registry, scope, version) : await registry.startedCache();

@@ -42,7 +42,7 @@ function plainCodecOf<T extends ApiObject>(kind: Kind<T>, mediaType: StorageMedi
 
 /** For a kind whose own version is the one that is written. */
 export function plainCodec<T extends ApiObject>(kind: Kind<T>, mediaType: StorageMediaType): Codec<T> {
-  const restored = restoring(kind);
+  const restored = afterDecode(kind);
   const apiVersion = kind.group === "" ? kind.version : `${kind.group}/${kind.version}`;
   const identity = { apiVersion, kind: kind.kind };
   return {
@@ -64,7 +64,7 @@ export function plainCodec<T extends ApiObject>(kind: Kind<T>, mediaType: Storag
 }
 
 /** Defaults are those of the version that is stored: what a webhook makes of an object in another is all there is. */
-function restoring<T extends ApiObject>(kind: Kind<T>): (object: T) => T {
+function afterDecode<T extends ApiObject>(kind: Kind<T>): (object: T) => T {
   if (storageKindOf(kind as unknown as Kind).version !== kind.version) return (object) => object;
   return (object) => kind.strategy.afterDecode?.(object) ?? object;
 }

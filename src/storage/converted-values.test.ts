@@ -62,13 +62,13 @@ t.test("ObjectStore shows what lies in the store in the version of its kind", as
   const asked = mirror.asked.length;
   const { items } = await store.list(prefixRange(two.prefix()));
   t.match(
-    (await two.shown(items)).map((item) => two.decode(item)),
+    (await two.toKindVersion(items)).map((item) => two.decode(item)),
     [{ color: "eulb" }],
   );
   t.equal(mirror.asked.length, asked, "what was just written is known");
   t.match((await two.list(two.prefix())).items, [{ color: "eulb" }]);
   t.equal(mirror.asked.length, asked + 1, "but only once");
-  t.equal((await two.asWritten(makeWidget("b", { color: "x" }))).color, "x");
+  t.equal((await two.roundTrip(makeWidget("b", { color: "x" }))).color, "x");
   mirror.fails = true;
   await t.rejects(two.get(key), { message: "no answer" });
   await t.rejects(two.create("/registry/widgets/default/b", makeWidget("b")), { message: "no answer" });

@@ -18,14 +18,14 @@ import type { KeyValue } from "./store.ts";
 /** One write: what goes into the store, and what a client sees of it from then on. */
 export interface ConvertedWrite {
   readonly stored: Uint8Array;
-  readonly shown: Uint8Array;
+  readonly converted: Uint8Array;
 }
 
 /**
  * Ends a value that lies in the store in another version than values are written in now. It is no other JSON for it,
  * but equals nothing that is written: the next write of the object moves it, even one that changes nothing.
  */
-const OUTDATED = Buffer.from("\n");
+const OUTDATED_MARK = Buffer.from("\n");
 
 export class ConvertedValues<T extends ApiObject> {
   readonly #kind: Kind<T>;
@@ -42,10 +42,10 @@ export class ConvertedValues<T extends ApiObject> {
   }
 
   /** Values for the kind's codec, from those in the store; all that need it are asked for together. */
-  async shown(items: readonly KeyValue[]): Promise<readonly KeyValue[]> {
+  async toKindVersion(items: readonly KeyValue[]): Promise<readonly KeyValue[]> {
     const storage = this.#converter.storageKind.version;
     const wanted = this.#kind.version;
-    const versions = items.map(({ value }) => versionIn(value));
+    const versions = items.map(({ value }) => storedVersionOf(value));
     const asItIs = (version: string | undefined): boolean =>
       version === undefined || (version === wanted && version === storage && this.#isJson);
     const shown = [...items];
@@ -61,26 +61,26 @@ export class ConvertedValues<T extends ApiObject> {
     const converted = await this.#converter.convert(sources, wanted);
     for (const [i, place] of others.entries()) {
       const bytes = this.#encoded(converted[i]!);
-      const value = versions[place] === storage ? bytes : Buffer.concat([bytes, OUTDATED]);
+      const value = versions[place] === storage ? bytes : Buffer.concat([bytes, OUTDATED_MARK]);
       shown[place] = { ...items[place]!, value: toUnpooledBuffer(value) };
     }
     return shown;
   }
 
   /** `bytes` are as the kind's codec writes them. What is shown has been to the store's version and back. */
-  async written(bytes: Uint8Array): Promise<ConvertedWrite> {
+  async toStorageVersion(bytes: Uint8Array): Promise<ConvertedWrite> {
     const { storageKind: stored } = this.#converter;
     const own = stored.version === this.#kind.version;
-    if (own && this.#isJson) return { stored: bytes, shown: bytes };
+    if (own && this.#isJson) return { stored: bytes, converted: bytes };
     const target = plainCodec(stored, this.#mediaType);
     const sent = parseValue(bytes) as JsonObject;
     const [object] = await this.#converter.convert([sent], stored.version);
-    const written = target.encode(objectOf(stored, object!));
-    if (own) return { stored: written, shown: bytes };
+    const written = target.encode(decodeObject(stored, object!));
+    if (own) return { stored: written, converted: bytes };
     const [back] = await this.#converter.convert([this.#source(object!)], this.#kind.version);
     const shown = this.#encoded(back!);
     this.#written.add(written, shown);
-    return { stored: written, shown };
+    return { stored: written, converted: shown };
   }
 
   /** Custom resources have no protobuf form. */
@@ -93,12 +93,12 @@ export class ConvertedValues<T extends ApiObject> {
     const kind = this.#converter.kindOf(versionOf(value));
     if (kind === undefined) return value;
     const apiVersion = formatApiVersion(kind.group, kind.version);
-    const object = { ...applyDefaults(kind.schema, objectOf(kind, value)), apiVersion, kind: kind.kind };
+    const object = { ...applyDefaults(kind.schema, decodeObject(kind, value)), apiVersion, kind: kind.kind };
     return JSON.parse(stringify(kind.schema, object)) as JsonObject;
   }
 
   #encoded(value: JsonObject): Uint8Array {
-    return this.#codec.encode(objectOf(this.#kind, value));
+    return this.#codec.encode(decodeObject(this.#kind, value));
   }
 }
 
@@ -142,7 +142,7 @@ function keyOf(stored: Uint8Array): string {
 }
 
 /** Without what it says that it is, and what the kind does not know. */
-function objectOf<T extends ApiObject>(kind: Kind<T>, value: JsonObject): T {
+function decodeObject<T extends ApiObject>(kind: Kind<T>, value: JsonObject): T {
   const {
     kind: _,
     apiVersion: __,
@@ -152,7 +152,7 @@ function objectOf<T extends ApiObject>(kind: Kind<T>, value: JsonObject): T {
 }
 
 /** Undefined for what is no object: who reads the value says what is wrong with it. */
-function versionIn(value: Uint8Array): string | undefined {
+function storedVersionOf(value: Uint8Array): string | undefined {
   const head = Buffer.from(value.buffer, value.byteOffset, Math.min(value.byteLength, HEAD_BYTES)).toString("latin1");
   const version = HEAD.exec(head)?.[1];
   if (version !== undefined) return version;

@@ -12,7 +12,7 @@ t.test("Expiry calls in order of time, within a second after each is due, on one
     for (const { revision } of due) expired.push({ at: times[revision]!, now: clock.now() });
   });
   const times = Array.from({ length: 500 }, () => Math.floor(random.fraction() * 100_000));
-  for (const [i, at] of times.entries()) expiry.add(`/${i}`, i as Revision, at);
+  for (const [i, at] of times.entries()) expiry.schedule(`/${i}`, i as Revision, at);
   t.equal(clock.pending, 1);
   await clock.advance(101_000);
   t.same(
@@ -22,7 +22,7 @@ t.test("Expiry calls in order of time, within a second after each is due, on one
   );
   t.ok(expired.every(({ at, now }) => now >= at && now - at < 1000));
   t.equal(clock.pending, 0);
-  expiry.add("/x", 1 as Revision, 200_000);
+  expiry.schedule("/x", 1 as Revision, 200_000);
   expiry.close();
   t.equal(clock.pending, 0);
 });

@@ -2,7 +2,7 @@ import type { Clock, Timer } from "../std/time/clock.ts";
 import type { Revision } from "./store.ts";
 
 /** A value whose time is over, unless the key was written again since: `revision` says which write is meant. */
-export interface Expired {
+export interface ExpiredValue {
   readonly key: string;
   readonly revision: Revision;
 }
@@ -17,20 +17,20 @@ const GRANULARITY_MS = 1000;
  */
 export class Expiry {
   readonly #clock: Clock;
-  readonly #expire: (due: readonly Expired[]) => void;
+  readonly #expire: (due: readonly ExpiredValue[]) => void;
   /** By the second in which they fall due. */
-  readonly #due = new Map<number, Expired[]>();
+  readonly #due = new Map<number, ExpiredValue[]>();
   /** Those seconds: a binary heap, earliest first. */
   readonly #heap: number[] = [];
   #timer: { readonly at: number; readonly timer: Timer } | undefined;
 
-  constructor(clock: Clock, expire: (due: readonly Expired[]) => void) {
+  constructor(clock: Clock, expire: (due: readonly ExpiredValue[]) => void) {
     this.#clock = clock;
     this.#expire = expire;
   }
 
   /** `at` is in milliseconds since 1970. */
-  add(key: string, revision: Revision, at: number): void {
+  schedule(key: string, revision: Revision, at: number): void {
     const second = Math.ceil(at / GRANULARITY_MS) * GRANULARITY_MS;
     const due = this.#due.get(second);
     if (due !== undefined) {

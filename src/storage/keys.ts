@@ -3,7 +3,7 @@ import type { Kind } from "../api/kind.ts";
 import { badRequest } from "../api/status.ts";
 
 /** What all keys start with: `/registry/`. `registry`, `/registry` and `/registry/` mean the same. */
-export function rootOf(prefix: string): string {
+export function normalizePrefix(prefix: string): string {
   return ["", ...prefix.split("/").filter((segment) => segment !== ""), ""].join("/");
 }
 
@@ -13,7 +13,7 @@ export class KeySpace {
 
   /** `prefix` is the operator's (`--kvstore-prefix`). */
   constructor(prefix: string, kind: Pick<Kind, "storageName" | "namespaced">) {
-    this.#root = `${rootOf(prefix)}${kind.storageName}/`;
+    this.#root = `${normalizePrefix(prefix)}${kind.storageName}/`;
     this.#namespaced = kind.namespaced;
   }
 
@@ -21,7 +21,7 @@ export class KeySpace {
   key(namespace: string | undefined, name: string): string {
     if (name === "") throw badRequest("Name parameter required.");
     checkSegment("Name", name);
-    return this.prefix(this.#namespaced ? required(namespace) : undefined) + name;
+    return this.prefix(this.#namespaced ? requireNamespace(namespace) : undefined) + name;
   }
 
   prefix(namespace?: string): string {
@@ -35,7 +35,7 @@ export class KeySpace {
   }
 }
 
-function required(namespace: string | undefined): string {
+function requireNamespace(namespace: string | undefined): string {
   if (namespace === undefined || namespace === "") throw badRequest("Namespace parameter required.");
   return namespace;
 }

@@ -3,26 +3,26 @@ import { Leases } from "./leases.ts";
 
 t.test("Leases gives values written soon after each other one end, and none less life than it asked for", async (t) => {
   const leases = new Leases(60);
-  const ends = [0, 1, 59, 60, 61, 125].map((second) => leases.endOf(3600, second * 1000) / 1000);
+  const ends = [0, 1, 59, 60, 61, 125].map((second) => leases.expiresAt(3600, second * 1000) / 1000);
   t.same(ends, [3660, 3660, 3660, 3660, 3721, 3785]);
 });
 
 t.test("Leases lets no value outlive its time by more than a twentieth", async (t) => {
   const leases = new Leases(60);
-  t.equal(leases.endOf(100, 0), 105_000);
-  t.equal(leases.endOf(100, 5000), 105_000);
-  t.equal(leases.endOf(100, 5001), 110_001);
-  t.equal(leases.endOf(15, 5001), 20_751, "another time to live has a lease of its own");
+  t.equal(leases.expiresAt(100, 0), 105_000);
+  t.equal(leases.expiresAt(100, 5000), 105_000);
+  t.equal(leases.expiresAt(100, 5001), 110_001);
+  t.equal(leases.expiresAt(15, 5001), 20_751, "another time to live has a lease of its own");
 });
 
 t.test("Leases shares nothing for 0 seconds, and ends a lease that has a thousand values", async (t) => {
   const none = new Leases(0);
   t.same(
-    [0, 10, 10].map((now) => none.endOf(1, now)),
+    [0, 10, 10].map((now) => none.expiresAt(1, now)),
     [1000, 1010, 1010],
   );
   const full = new Leases(60);
   const ends = new Set<number>();
-  for (let now = 0; now < 1001; now++) ends.add(full.endOf(3600, now));
+  for (let now = 0; now < 1001; now++) ends.add(full.expiresAt(3600, now));
   t.same([...ends], [3_660_000, 3_661_000]);
 });

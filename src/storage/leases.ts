@@ -24,7 +24,7 @@ export class Leases {
   }
 
   /** Milliseconds since 1970. */
-  endOf(ttlSeconds: number, now: number): number {
+  expiresAt(ttlSeconds: number, now: number): number {
     const earliest = now + ttlSeconds * 1000;
     const extra = Math.min(this.#reuseSeconds, ttlSeconds * REUSE_SHARE) * 1000;
     const fits = earliest <= this.#ends && this.#ends <= earliest + extra;

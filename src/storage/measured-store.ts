@@ -26,7 +26,7 @@ interface OperationSeries {
 }
 
 /** The families that count work of the store. */
-export function storeFamilies(registry: MetricRegistry) {
+export function createStoreMetrics(registry: MetricRegistry) {
   const stability = "ALPHA" as const;
   const list = (name: string, help: string) =>
     registry.counter({ name: `apiserver_storage_list_${name}`, help, stability, labels: ["resource"] });
@@ -63,14 +63,14 @@ export function storeFamilies(registry: MetricRegistry) {
 export class MeasuredStore implements Store {
   readonly #store: Store;
   readonly #clock: Clock;
-  readonly #families: ReturnType<typeof storeFamilies>;
+  readonly #families: ReturnType<typeof createStoreMetrics>;
   readonly #resourceOf: (key: string) => string;
   readonly #series = new Map<Operation, Map<string, OperationSeries>>();
 
   constructor(store: Store, registry: MetricRegistry, clock: Clock, resourceOf: (key: string) => string) {
     this.#store = store;
     this.#clock = clock;
-    this.#families = storeFamilies(registry);
+    this.#families = createStoreMetrics(registry);
     this.#resourceOf = resourceOf;
   }
 
@@ -131,7 +131,7 @@ export class MeasuredStore implements Store {
     };
     work.then(done, (error: unknown) => {
       done();
-      if (!isOrdinary(error)) series.errors.inc();
+      if (!isExpected(error)) series.errors.inc();
     });
     return work;
   }
@@ -157,6 +157,6 @@ export class MeasuredStore implements Store {
 }
 
 /** Somebody else was quicker: the store has done its work. */
-function isOrdinary(error: unknown): boolean {
+function isExpected(error: unknown): boolean {
   return error instanceof StoreError && (error.code === "exists" || error.code === "conflict");
 }

@@ -3,7 +3,7 @@ import { type Logger, silentLogger } from "../std/log/logger.ts";
 import { Wakeup } from "../std/async/wakeup.ts";
 import { Compactor } from "./compactor.ts";
 import { Expiry } from "./expiry.ts";
-import { alreadyExists, checkRevision, conflicting, inRange, storeClosed } from "./store-errors.ts";
+import { alreadyExists, checkRevision, revisionConflict, inRange, storeClosed } from "./store-errors.ts";
 import { Leases } from "./leases.ts";
 import type {
   KeyValue,
@@ -130,14 +130,14 @@ class MemoryStore implements Store {
   async update(key: string, value: Uint8Array, expected: Revision, options?: WriteOptions): Promise<Revision> {
     this.#check();
     const current = this.#read(key);
-    if (current?.modified !== expected) throw conflicting(key, expected, current);
+    if (current?.modified !== expected) throw revisionConflict(key, expected, current);
     return this.#write(key, value, options);
   }
 
   async delete(key: string, expected: Revision): Promise<Revision> {
     this.#check();
     const current = this.#read(key);
-    if (current === undefined || current.modified !== expected) throw conflicting(key, expected, current);
+    if (current === undefined || current.modified !== expected) throw revisionConflict(key, expected, current);
     return this.#write(key, undefined);
   }
 
@@ -205,7 +205,7 @@ class MemoryStore implements Store {
       : { type: "delete", key, revision, previous: previous! };
     this.#log.push({ revision, size: 0, key, event });
     if (options?.ttlSeconds !== undefined) {
-      this.#expiry.add(key, revision, this.#leases.endOf(options.ttlSeconds, this.#clock.now()));
+      this.#expiry.schedule(key, revision, this.#leases.expiresAt(options.ttlSeconds, this.#clock.now()));
     }
     this.#changed.notify();
     return revision;

@@ -104,7 +104,7 @@ export class ObjectStore<T extends ApiObject> {
     try {
       const bytes = this.#codec.encode(object);
       const { stored, shown } = this.#converted ? await this.#written(bytes) : { stored: bytes, shown: object };
-      return versioned(shown, await this.#store.create(key, toUnpooledBuffer(stored), options));
+      return withResourceVersion(shown, await this.#store.create(key, toUnpooledBuffer(stored), options));
     } catch (error) {
       if (isCode(error, "exists")) throw alreadyExists(this.#subject(key, options));
       throw error;
@@ -117,13 +117,13 @@ export class ObjectStore<T extends ApiObject> {
   }
 
   /** The object as it would be read again after it was written: where a webhook converts, it may have changed it. */
-  async asWritten(object: T): Promise<T> {
+  async roundTrip(object: T): Promise<T> {
     return this.#converted ? (await this.#written(this.#codec.encode(object))).shown : object;
   }
 
   /** What lies in the store, as `decode` takes it. Rejects with a `StatusError` where it cannot be converted. */
-  shown(items: readonly KeyValue[]): MaybePromise<readonly KeyValue[]> {
-    return this.#converted?.shown(items) ?? items;
+  toKindVersion(items: readonly KeyValue[]): MaybePromise<readonly KeyValue[]> {
+    return this.#converted?.toKindVersion(items) ?? items;
   }
 
   /**
@@ -158,12 +158,12 @@ export class ObjectStore<T extends ApiObject> {
       if (sameBytes(bytes, state.seen ?? this.#codec.encode(state.object))) {
         // Only the store can confirm that nothing changes.
         if (state.bytes === undefined) throw staleCache(key);
-        return { store: versioned(next, state.revision) };
+        return { store: withResourceVersion(next, state.revision) };
       }
       const ttlSeconds = options.ttlSeconds?.(next);
       const { stored, shown } = this.#converted ? await this.#written(bytes) : { stored: bytes, shown: next };
       const revision = await this.#store.update(key, toUnpooledBuffer(stored), state.revision, { ttlSeconds });
-      return { store: versioned(shown, revision) };
+      return { store: withResourceVersion(shown, revision) };
     });
   }
 
@@ -171,7 +171,7 @@ export class ObjectStore<T extends ApiObject> {
   async delete(key: string, options: ObjectDeleteOptions<T> = {}): Promise<T> {
     return await this.#retry(key, options, async (state) => {
       await options.check?.(state.object);
-      return versioned(state.object, await this.#store.delete(key, state.revision));
+      return withResourceVersion(state.object, await this.#store.delete(key, state.revision));
     });
   }
 
@@ -181,7 +181,7 @@ export class ObjectStore<T extends ApiObject> {
       limit,
       revision,
     });
-    const items = this.#converted ? await this.#converted.shown(page.items) : page.items;
+    const items = this.#converted ? await this.#converted.toKindVersion(page.items) : page.items;
     return { ...page, items: items.map((item) => this.decode(item)) };
   }
 
@@ -194,7 +194,7 @@ export class ObjectStore<T extends ApiObject> {
       const why = cause instanceof Error ? cause.message : String(cause);
       throw new StoreError("corrupt", `Cannot decode "${item.key}": ${why}`, { cause, current: item });
     }
-    return versioned(object, item.modified);
+    return withResourceVersion(object, item.modified);
   }
 
   /** Attempts `write` on the cached and then on the stored state, until no other write comes between. */
@@ -203,7 +203,7 @@ export class ObjectStore<T extends ApiObject> {
     options: ObjectUpdateOptions<T>,
     write: (state: State<T>) => Promise<R>,
   ): Promise<R> {
-    let state = options.cached && staleState(options.cached);
+    let state = options.cached && cachedState(options.cached);
     for (;;) {
       if (state === undefined) {
         const item = await this.#store.get(key);
@@ -223,13 +223,13 @@ export class ObjectStore<T extends ApiObject> {
   }
 
   #state(item: KeyValue): MaybePromise<State<T>> {
-    return andThen(this.shown([item]), ([shown = item]) => {
+    return andThen(this.toKindVersion([item]), ([shown = item]) => {
       return { object: this.decode(shown), revision: item.modified, bytes: item.value, seen: shown.value };
     });
   }
 
   async #written(bytes: Uint8Array): Promise<{ readonly stored: Uint8Array; readonly shown: T }> {
-    const { stored, shown } = await this.#converted!.written(bytes);
+    const { stored, converted: shown } = await this.#converted!.toStorageVersion(bytes);
     return { stored, shown: this.#codec.decode(shown) };
   }
 
@@ -252,7 +252,7 @@ export class ObjectStore<T extends ApiObject> {
 }
 
 /** What a cache shows makes its object when it is asked for it, so its members are not copied one by one. */
-function staleState<T>(cached: NonNullable<ObjectUpdateOptions<T>["cached"]>): State<T> {
+function cachedState<T>(cached: NonNullable<ObjectUpdateOptions<T>["cached"]>): State<T> {
   return { object: cached.object, revision: cached.revision, bytes: undefined, seen: cached.stored };
 }
 
@@ -263,7 +263,7 @@ export function preconditionFailed(key: string, why: string): string {
 }
 
 /** The object as of a revision; frozen, since caches and callers share it. */
-export function versioned<T extends ApiObject>(object: T, revision: Revision): T {
+export function withResourceVersion<T extends ApiObject>(object: T, revision: Revision): T {
   const { kind: _kind, apiVersion: _apiVersion, ...members } = object;
   return deepFreeze({ ...members, metadata: { ...object.metadata, resourceVersion: String(revision) } } as T);
 }

@@ -5,7 +5,7 @@ export function alreadyExists(key: string, current: KeyValue): StoreError {
   return new StoreError("exists", `Cannot create "${key}": it exists`, { current });
 }
 
-export function conflicting(key: string, expected: Revision, current: KeyValue | undefined): StoreError {
+export function revisionConflict(key: string, expected: Revision, current: KeyValue | undefined): StoreError {
   const found = current === undefined ? "it does not exist" : `it is of revision ${current.modified}`;
   return new StoreError("conflict", `Cannot write "${key}" over revision ${expected}: ${found}`, { current });
 }

@@ -105,8 +105,8 @@ class PendingChange {
       prefix,
       follower: {
         // The initial list is no change. Deletions during a gap of the feed are repaired at the next interval.
-        listed: () => {},
-        change: (event) => {
+        onList: () => {},
+        onChange: (event) => {
           const isOther = key !== prefix && (event.type === "put" ? event.item.key : event.key) !== key;
           if (isOther || (which === "deletions" && event.type !== "delete")) return;
           this.mark();

@@ -46,7 +46,7 @@ export function customRoutes(options: CustomRoutesOptions): AnswerCustom {
       checkBody(context);
       // Its history begins before the first write, so that a client may watch from there.
       const { cache } = served.registry;
-      if (!cache.shows(ANY)) await cache.waitFor(ANY, context.signal);
+      if (!cache.hasReached(ANY)) await cache.waitFor(ANY, context.signal);
       return await match.value(context, match.params);
     });
   };

@@ -7,7 +7,7 @@ import { svcGroup } from "../../api/scheme.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Revision } from "../../storage/store.ts";
 import type { WatchCache } from "../../storage/watch/cache.ts";
-import { type CachedObject, Encoded } from "../../storage/watch/change.ts";
+import { type CachedObject, EncodedObject } from "../../storage/watch/change.ts";
 import type { Registry } from "../registry.ts";
 import type { Scope } from "../scope.ts";
 import { parseResourceVersion, waitForCache } from "./freshness.ts";
@@ -44,7 +44,7 @@ export async function getStored<T extends ApiObject>(
 ): Promise<CachedObject<T> | undefined> {
   currentRevision(registry, resourceVersion);
   const object = await registry.objects.get(key);
-  return object && new Encoded(registry.kind, key, object, Number(object.metadata?.resourceVersion) as Revision);
+  return object && new EncodedObject(registry.kind, key, object, Number(object.metadata?.resourceVersion) as Revision);
 }
 
 /** The store's revision. Throws a 504 when it has not come to `resourceVersion`. */

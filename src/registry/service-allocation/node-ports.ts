@@ -83,7 +83,7 @@ export class NodePorts {
   async #used(scope: Pick<Scope, "signal">): Promise<Set<number>> {
     const cache = await this.#services.freshCache(scope);
     for (const [port, revision] of this.#reserved) {
-      if (revision !== undefined && cache.shows(revision)) this.#reserved.delete(port);
+      if (revision !== undefined && cache.hasReached(revision)) this.#reserved.delete(port);
     }
     const used = new Set<number>();
     for (const { object } of cache.list(this.#services.objects.prefix()).items) addPorts(object, used);

@@ -37,7 +37,7 @@ async function readAndUpdate<T extends ApiObject>(
   if (options.dryRun === true) {
     if (cached === undefined) throw notFound(subject);
     registry.objects.checkPreconditions(key, cached.object, { preconditions, subject });
-    return await registry.objects.asWritten(await update(cached.object, store));
+    return await registry.objects.roundTrip(await update(cached.object, store));
   }
   const mutate = async (previous: T): Promise<UpdateOutcome<T>> => {
     const next = await update(previous, store);

@@ -39,7 +39,7 @@ async function storeObject<T extends ApiObject>({ registry, scope, options }: Wr
   const subject = registry.subject(scope, name);
   if (options.dryRun === true) {
     if ((await readLatest(registry, scope, key)) !== undefined) throw alreadyExists(subject);
-    return await registry.objects.asWritten(object);
+    return await registry.objects.roundTrip(object);
   }
   await waitForCache(registry, object);
   return await registry.objects.create(key, object, { subject, ttlSeconds: registry.ttlSeconds(object) });
@@ -50,7 +50,7 @@ async function waitForCache<T extends ApiObject>(registry: Registry<T>, object: 
   // Objects with a TTL, such as events, are written far more often than read.
   if (registry.uncached || registry.ttlSeconds(object) !== undefined) return;
   const { cache } = registry;
-  if (!cache.shows(0 as Revision)) await cache.ready();
+  if (!cache.hasReached(0 as Revision)) await cache.ready();
 }
 
 /** Adds "object is being deleted" when the existing object is terminating. */

@@ -17,7 +17,7 @@ const CHUNK_OPERATIONS = 2000;
  *
  * The new limit is on disk before anything is deleted; what a crash leaves behind goes the next time.
  */
-export async function forgetBefore(database: Database, before: Revision): Promise<void> {
+export async function compactBefore(database: Database, before: Revision): Promise<void> {
   await database.write([{ type: "put", key: COMPACTED_KEY, value: encodeNumber(COMPACTED_KEY, before) }], true);
   let operations: Operation[] = [];
   const bounds = { gte: LOG_RANGE.gte, lt: logKey((before + 1) as Revision) };

@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import type { Level } from "level";
 import { makeDirectory } from "../../std/fs/make-directory.ts";
 import { StoreError, type StoreErrorCode } from "../store.ts";
-import { offerAddonDirectory } from "./native.ts";
+import { addAddonDirectory } from "./native.ts";
 
 export type Operation =
   | { readonly type: "put"; readonly key: Buffer; readonly value: Buffer }
@@ -25,7 +25,7 @@ const CHUNK_BYTES = 2 ** 20;
 const WRITE_BUFFER_BYTES = 4 * 2 ** 20;
 
 /** To open a database LevelDB writes new files; without this much room it could not even be read afterwards. */
-const OPEN_ROOM_BYTES = 4 * WRITE_BUFFER_BYTES;
+const OPEN_SPACE_BYTES = 4 * WRITE_BUFFER_BYTES;
 
 export class Database {
   readonly #path: string;
@@ -41,9 +41,9 @@ export class Database {
     try {
       await makeDurableDirectory(path);
     } catch (cause) {
-      throw failure(`Cannot make directory "${path}" for the embedded store`, cause);
+      throw toStoreError(`Cannot make directory "${path}" for the embedded store`, cause);
     }
-    offerAddonDirectory(path);
+    addAddonDirectory(path);
     // Loaded only now: programs without an embedded store do without the native code.
     const { Level } = await import("level");
     const level = new Level<Buffer, Buffer>(path, {
@@ -54,7 +54,7 @@ export class Database {
     try {
       await level.open();
     } catch (cause) {
-      throw failure(`Cannot open the embedded store in "${path}"`, cause);
+      throw toStoreError(`Cannot open the embedded store in "${path}"`, cause);
     }
     return new Database(path, level);
   }
@@ -63,7 +63,7 @@ export class Database {
     try {
       return this.#level.getSync(key);
     } catch (cause) {
-      throw failure(`Cannot read the embedded store in "${this.#path}"`, cause);
+      throw toStoreError(`Cannot read the embedded store in "${this.#path}"`, cause);
     }
   }
 
@@ -84,7 +84,7 @@ export class Database {
         await iterator.close();
       }
     } catch (cause) {
-      throw failure(`Cannot read the embedded store in "${this.#path}"`, cause);
+      throw toStoreError(`Cannot read the embedded store in "${this.#path}"`, cause);
     }
   }
 
@@ -97,14 +97,14 @@ export class Database {
     try {
       await this.#level.batch(operations, { sync });
     } catch (cause) {
-      this.#failure ??= failure(`Cannot write the embedded store in "${this.#path}"`, cause);
+      this.#failure ??= toStoreError(`Cannot write the embedded store in "${this.#path}"`, cause);
       throw this.#failure;
     }
   }
 
-  async hasRoomToOpen(): Promise<boolean> {
+  async hasSpaceToOpen(): Promise<boolean> {
     const { bavail, bsize } = await statfs(this.#path);
-    return bavail * bsize >= OPEN_ROOM_BYTES;
+    return bavail * bsize >= OPEN_SPACE_BYTES;
   }
 
   close(): Promise<void> {
@@ -128,7 +128,7 @@ async function makeDurableDirectory(path: string): Promise<void> {
 }
 
 /** The one sentence an operator needs, under the code that says what kind of trouble it is. */
-function failure(doing: string, cause: unknown): unknown {
+function toStoreError(doing: string, cause: unknown): unknown {
   if (cause instanceof StoreError) return cause;
   const root = rootCause(cause);
   const text = root instanceof Error ? root.message : String(root);

@@ -1,13 +1,13 @@
 import t from "tap";
 import type { KeyValue, Revision } from "../store.ts";
-import { KnownItems } from "./item-cache.ts";
+import { ItemCache } from "./item-cache.ts";
 
 function item(key: string, bytes = 1, modified = 2): KeyValue {
   return { key, value: new Uint8Array(bytes), modified: modified as Revision, created: 2 as Revision };
 }
 
 t.test("KnownItems shows the latest of each key, and nothing that was deleted", async (t) => {
-  const known = new KnownItems();
+  const known = new ItemCache();
   known.set(item("/a"));
   known.set(item("/a", 1, 3));
   known.set(item("/b"));
@@ -24,7 +24,7 @@ t.test("KnownItems forgets those first that were set longest ago", async (t) => 
     [4097, 1, 4096],
     [5, 2 ** 20, 4],
   ] as const) {
-    const known = new KnownItems();
+    const known = new ItemCache();
     for (let i = 0; i < count; i++) known.set(item(`/${i}`, bytes));
     t.equal(known.get("/0"), undefined);
     t.equal(known.get(`/${count - kept}`)?.key, `/${count - kept}`);
@@ -32,7 +32,7 @@ t.test("KnownItems forgets those first that were set longest ago", async (t) => 
     known.set(item(`/${count - 1}`, bytes, 9));
     t.equal(known.get(`/${count - kept}`)?.key, `/${count - kept}`);
   }
-  const known = new KnownItems();
+  const known = new ItemCache();
   known.set(item("/big", 2 ** 22 + 1));
   t.equal(known.get("/big"), undefined, "what does not fit is not kept");
 });

@@ -8,7 +8,7 @@ const BYTES_MAX = 4 * 2 ** 20;
  * What keys hold that were last written or looked at: who changes an object mostly changes it again. Only the writer
  * fills it, with what is on disk, so it is never wrong; the oldest go first.
  */
-export class KnownItems {
+export class ItemCache {
   readonly #items = new Map<string, KeyValue>();
   #bytes = 0;
 

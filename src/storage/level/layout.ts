@@ -68,14 +68,14 @@ async function checkLog(database: Database, path: string, oldest: Revision, revi
   for await (const chunk of database.entries(bounds)) {
     for (const [bytes] of chunk) {
       const found = revisionOf(bytes);
-      if (found !== expected) throw lost(path, expected, found - 1);
+      if (found !== expected) throw lostWrites(path, expected, found - 1);
       expected = found + 1;
     }
   }
-  if (expected !== revision + 1) throw lost(path, Math.min(expected, revision + 1), Math.max(expected - 1, revision));
+  if (expected !== revision + 1) throw lostWrites(path, Math.min(expected, revision + 1), Math.max(expected - 1, revision));
 }
 
-function lost(path: string, first: number, last: number): StoreError {
+function lostWrites(path: string, first: number, last: number): StoreError {
   return new StoreError(
     "corrupt",
     `Cannot open the embedded store in "${path}": the disk has lost writes of revisions ${first} to ${last}; ` +

@@ -2,7 +2,7 @@ import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import { Wakeup } from "../../std/async/wakeup.ts";
 import { Compactor } from "../compactor.ts";
-import { type Expired, Expiry } from "../expiry.ts";
+import { type ExpiredValue, Expiry } from "../expiry.ts";
 import { checkRevision, inRange, storeClosed } from "../store-errors.ts";
 import { Leases } from "../leases.ts";
 import {
@@ -19,13 +19,13 @@ import {
   type WriteOptions,
 } from "../store.ts";
 import { History } from "../watch/history.ts";
-import { forgetBefore } from "./compaction.ts";
+import { compactBefore } from "./compaction.ts";
 import { Database } from "./database.ts";
 import { ttlKey } from "./keys.ts";
 import { type Layout, readLayout, readTtls, type Ttl } from "./layout.ts";
 import { listAt, readAt, readEvents } from "./mvcc.ts";
-import { keepPrivate } from "./permissions.ts";
-import { type Committed, Writer } from "./writer.ts";
+import { restrictPermissions } from "./permissions.ts";
+import { type CommittedWrite, Writer } from "./writer.ts";
 
 export interface LevelStoreOptions {
   /** The directory that holds the database; made when missing. */
@@ -44,7 +44,7 @@ export interface LevelStoreOptions {
 export async function openLevelStore(options: LevelStoreOptions): Promise<Store> {
   const database = await Database.open(options.path);
   try {
-    await keepPrivate(options.path, options.log);
+    await restrictPermissions(options.path, options.log);
     const layout = await readLayout(database, options.path);
     return new LevelStore(options, database, layout, await readTtls(database));
   } catch (error) {
@@ -103,7 +103,7 @@ class LevelStore implements Store {
     this.#expiry = new Expiry(options.clock, (due) => {
       this.#expiring = this.#expiring.then(() => this.#expire(due));
     });
-    for (const { key, revision, at } of ttls) this.#expiry.add(key, revision, at);
+    for (const { key, revision, at } of ttls) this.#expiry.schedule(key, revision, at);
     if (options.compactionIntervalMs > 0) this.#compactor = this.#startCompactor(options);
   }
 
@@ -155,7 +155,7 @@ class LevelStore implements Store {
     const run = async (): Promise<void> => {
       if (before <= this.#oldest || this.#closed) return;
       this.#oldest = before;
-      await forgetBefore(this.#database, before);
+      await compactBefore(this.#database, before);
     };
     this.#compacting = this.#compacting.then(run, run);
     await this.#compacting;
@@ -187,16 +187,16 @@ class LevelStore implements Store {
     if (expected === 0 && value === undefined) throw new RangeError(`Cannot delete "${key}": revision 0 is none`);
     if (this.#writer.failure !== undefined) await this.#recover(this.#writer.failure);
     const ttl = options?.ttlSeconds;
-    const expiresAt = ttl === undefined ? undefined : this.#leases.endOf(ttl, this.#options.clock.now());
+    const expiresAt = ttl === undefined ? undefined : this.#leases.expiresAt(ttl, this.#options.clock.now());
     return await this.#writer.write({ key, value, expected, expiresAt });
   }
 
-  #committed(writes: readonly Committed[]): void {
+  #committed(writes: readonly CommittedWrite[]): void {
     for (const { event, revision, bytes, expiresAt } of writes) {
       const key = event.type === "put" ? event.item.key : event.key;
       this.#recent.push({ revision, size: bytes, key, event });
       this.#revision = revision;
-      if (expiresAt !== undefined) this.#expiry.add(key, revision, expiresAt);
+      if (expiresAt !== undefined) this.#expiry.schedule(key, revision, expiresAt);
     }
     this.#changed.notify();
   }
@@ -214,7 +214,7 @@ class LevelStore implements Store {
   }
 
   /** A chunk at a time: others write meanwhile. */
-  async #expire(due: readonly Expired[]): Promise<void> {
+  async #expire(due: readonly ExpiredValue[]): Promise<void> {
     for (let start = 0; start < due.length; start += EXPIRING_WRITES) {
       const chunk = due.slice(start, start + EXPIRING_WRITES);
       const removed = await Promise.all(chunk.map((expired) => this.#remove(expired)));
@@ -227,7 +227,7 @@ class LevelStore implements Store {
   }
 
   /** Whether the value is gone, or was written anew. */
-  async #remove({ key, revision }: Expired): Promise<boolean> {
+  async #remove({ key, revision }: ExpiredValue): Promise<boolean> {
     const { clock, log } = this.#options;
     try {
       if (this.#writer.stored(key)?.modified === revision) await this.#write(key, undefined, revision);
@@ -236,7 +236,7 @@ class LevelStore implements Store {
       if (this.#closed) return false;
       if (error instanceof StoreError && error.code === "conflict") return true;
       log.error("Cannot remove a value whose time is over; trying again in a minute", error, { key });
-      this.#expiry.add(key, revision, clock.now() + 60_000);
+      this.#expiry.schedule(key, revision, clock.now() + 60_000);
       return false;
     }
   }
@@ -269,7 +269,7 @@ class LevelStore implements Store {
   async #reopen(failure: StoreError): Promise<void> {
     const { clock, log, path } = this.#options;
     this.#failedAt = clock.monotonic();
-    if (!(await this.#database.hasRoomToOpen())) throw failure;
+    if (!(await this.#database.hasSpaceToOpen())) throw failure;
     await this.#compacting.catch(() => {});
     await this.#database.close();
     this.#database = await Database.open(path);

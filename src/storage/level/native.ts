@@ -13,7 +13,7 @@ const O_TMPFILE = 0o20000000 | constants.O_DIRECTORY;
 const candidates = new Set<string>();
 
 /** Names a directory where the program may write, to be tried first. Call before the addon is loaded. */
-export function offerAddonDirectory(directory: string): void {
+export function addAddonDirectory(directory: string): void {
   candidates.add(directory);
 }
 

@@ -39,7 +39,7 @@ export function encodeNumber(key: Buffer, number: number): Buffer {
 }
 
 export function decodeNumber(key: Buffer, record: Buffer): number {
-  return readRevision(opened(key, record, 8), 0);
+  return readRevision(unseal(key, record, 8), 0);
 }
 
 export function encodeHead(key: Buffer, head: Head): Buffer {
@@ -48,7 +48,7 @@ export function encodeHead(key: Buffer, head: Head): Buffer {
 }
 
 export function decodeHead(key: Buffer, record: Buffer): Head {
-  const payload = opened(key, record, 16);
+  const payload = unseal(key, record, 16);
   return { modified: readRevision(payload, 0), created: readRevision(payload, 8) };
 }
 
@@ -62,7 +62,7 @@ export function encodeVersion(key: Buffer, created: Revision, value: Uint8Array 
 }
 
 export function decodeVersion(key: Buffer, record: Buffer): Version {
-  const payload = opened(key, record, 9);
+  const payload = unseal(key, record, 9);
   return { created: readRevision(payload, 1), value: payload[0] === 1 ? payload.subarray(9) : undefined };
 }
 
@@ -71,7 +71,7 @@ export function encodeLogEntry(key: Buffer, entry: LogEntry): Buffer {
 }
 
 export function decodeLogEntry(key: Buffer, record: Buffer): LogEntry {
-  const payload = opened(key, record, 8);
+  const payload = unseal(key, record, 8);
   return { previous: readRevision(payload, 0), key: payload.toString("utf8", 8) };
 }
 
@@ -80,7 +80,7 @@ export function encodeTtlEntry(key: Buffer, entry: TtlEntry): Buffer {
 }
 
 export function decodeTtlEntry(key: Buffer, record: Buffer): TtlEntry {
-  const payload = opened(key, record, 8);
+  const payload = unseal(key, record, 8);
   return { at: readRevision(payload, 0), key: payload.toString("utf8", 8) };
 }
 
@@ -96,7 +96,7 @@ function seal(key: Buffer, record: Buffer): Buffer {
 }
 
 /** The payload of a record that is what was written; throws a `StoreError` of code `corrupt` otherwise. */
-function opened(key: Buffer, record: Buffer, lengthMin: number): Buffer {
+function unseal(key: Buffer, record: Buffer, lengthMin: number): Buffer {
   const payload = record.subarray(CRC_BYTES);
   if (payload.length < lengthMin || record.readUInt32BE(0) !== crc32(payload, crc32(key))) {
     const name = key.toString("latin1").replace(/[^ -~]/g, ".");

@@ -1,8 +1,8 @@
-import { alreadyExists, conflicting } from "../store-errors.ts";
+import { alreadyExists, revisionConflict } from "../store-errors.ts";
 import { type KeyValue, type Revision, StoreError, type WatchEvent } from "../store.ts";
 import type { Database, Operation } from "./database.ts";
 import { headKey, logKey, REVISION_KEY, ttlKey, versionKey } from "./keys.ts";
-import { KnownItems } from "./item-cache.ts";
+import { ItemCache } from "./item-cache.ts";
 import { readHead, readItem } from "./mvcc.ts";
 import { encodeHead, encodeLogEntry, encodeNumber, encodeTtlEntry, encodeVersion } from "./record.ts";
 
@@ -16,7 +16,7 @@ export interface WriteRequest {
   readonly expiresAt?: number | undefined;
 }
 
-interface Pending {
+interface PendingWrite {
   readonly operations: readonly Operation[];
   readonly event: WatchEvent;
   readonly revision: Revision;
@@ -25,7 +25,7 @@ interface Pending {
   readonly commit: PromiseWithResolvers<void>;
 }
 
-export interface Committed {
+export interface CommittedWrite {
   readonly event: WatchEvent;
   readonly revision: Revision;
   readonly bytes: number;
@@ -33,7 +33,7 @@ export interface Committed {
 }
 
 /** Writes that wait for the disk. More are refused with `unavailable`: the disk is not keeping up. */
-const WAITING_MAX = 16_384;
+const QUEUED_MAX = 16_384;
 /** Of one batch: beyond it a larger one saves nothing and everyone waits longer. */
 const BATCH_WRITES = 1024;
 const BATCH_BYTES = 4 * 2 ** 20;
@@ -45,16 +45,16 @@ const BATCH_BYTES = 4 * 2 ** 20;
  */
 export class Writer {
   readonly #database: () => Database;
-  readonly #onCommit: (writes: readonly Committed[]) => void;
+  readonly #onCommit: (writes: readonly CommittedWrite[]) => void;
   #next: Revision;
-  #queue: Pending[] = [];
+  #queue: PendingWrite[] = [];
   /** The latest queued or unsynced write of each key that has one. */
-  readonly #latest = new Map<string, Pending>();
-  readonly #known = new KnownItems();
+  readonly #latest = new Map<string, PendingWrite>();
+  readonly #known = new ItemCache();
   #draining: Promise<void> | undefined;
   #failure: StoreError | undefined;
 
-  constructor(database: () => Database, revision: Revision, onCommit: (writes: readonly Committed[]) => void) {
+  constructor(database: () => Database, revision: Revision, onCommit: (writes: readonly CommittedWrite[]) => void) {
     this.#database = database;
     this.#next = revision;
     this.#onCommit = onCommit;
@@ -79,7 +79,7 @@ export class Writer {
       const previous = pending === undefined ? this.stored(request.key) : itemOf(pending.event);
       if ((previous?.modified ?? 0) === request.expected) return await this.#enqueue(request, previous);
       // A write that is not on disk yet proves nothing: the answer waits for it.
-      if (pending === undefined) throw refusal(request, previous);
+      if (pending === undefined) throw rejection(request, previous);
       await pending.commit.promise.catch(() => {});
     }
   }
@@ -101,8 +101,8 @@ export class Writer {
   }
 
   async #enqueue(request: WriteRequest, previous: KeyValue | undefined): Promise<Revision> {
-    if (this.#queue.length >= WAITING_MAX) {
-      throw new StoreError("unavailable", `Cannot write "${request.key}": ${WAITING_MAX} writes wait for the disk`);
+    if (this.#queue.length >= QUEUED_MAX) {
+      throw new StoreError("unavailable", `Cannot write "${request.key}": ${QUEUED_MAX} writes wait for the disk`);
     }
     const revision = (this.#next + 1) as Revision;
     const pending = prepare(request, previous, revision);
@@ -130,7 +130,7 @@ export class Writer {
     this.#draining = undefined;
   }
 
-  #takeBatch(): Pending[] {
+  #takeBatch(): PendingWrite[] {
     let count = 0;
     let bytes = 0;
     while (count < this.#queue.length && count < BATCH_WRITES && bytes < BATCH_BYTES) {
@@ -139,14 +139,14 @@ export class Writer {
     return this.#queue.splice(0, count);
   }
 
-  #settle(batch: readonly Pending[]): void {
+  #settle(batch: readonly PendingWrite[]): void {
     for (const pending of batch) this.#written(pending);
     this.#onCommit(batch);
     for (const pending of batch) pending.commit.resolve();
   }
 
   /** All that was judged against the failed writes fails with them. */
-  #fail(batch: readonly Pending[], error: unknown): void {
+  #fail(batch: readonly PendingWrite[], error: unknown): void {
     this.#failure =
       error instanceof StoreError ? error : new StoreError("unavailable", "Cannot write the store", { cause: error });
     const failed = [...batch, ...this.#queue];
@@ -156,7 +156,7 @@ export class Writer {
   }
 
   /** It is on disk. */
-  #written(pending: Pending): void {
+  #written(pending: PendingWrite): void {
     const { event } = pending;
     const key = keyOf(event);
     if (this.#latest.get(key) === pending) this.#latest.delete(key);
@@ -173,12 +173,12 @@ function itemOf(event: WatchEvent): KeyValue | undefined {
   return event.type === "put" ? event.item : undefined;
 }
 
-function refusal({ key, expected }: WriteRequest, current: KeyValue | undefined): StoreError {
+function rejection({ key, expected }: WriteRequest, current: KeyValue | undefined): StoreError {
   if (expected === 0 && current !== undefined) return alreadyExists(key, current);
-  return conflicting(key, expected, current);
+  return revisionConflict(key, expected, current);
 }
 
-function prepare(request: WriteRequest, previous: KeyValue | undefined, revision: Revision): Pending {
+function prepare(request: WriteRequest, previous: KeyValue | undefined, revision: Revision): PendingWrite {
   const { key, value, expiresAt } = request;
   const created = previous?.created ?? revision;
   const head = headKey(key);
@@ -209,7 +209,7 @@ function eventOf({ key, value }: WriteRequest, previous: KeyValue | undefined, r
   return { type: "delete", key, revision, previous };
 }
 
-function operationsOf(batch: readonly Pending[]): Operation[] {
+function operationsOf(batch: readonly PendingWrite[]): Operation[] {
   const operations = batch.flatMap((pending) => pending.operations);
   operations.push({ type: "put", key: REVISION_KEY, value: encodeNumber(REVISION_KEY, batch.at(-1)!.revision) });
   return operations;

@@ -1,8 +1,8 @@
 /** What the watch caches of a server may keep in memory together, beside the bytes of each object as stored. */
-import { type Evictable, encodingCost, objectCost } from "./change.ts";
+import { type Evictable, encodingBytes, objectBytes } from "./change.ts";
 import { HistoryPool } from "./history.ts";
 import { QueuePool } from "./queue-pool.ts";
-import { Residency } from "./lru.ts";
+import { ApproximateLru } from "./lru.ts";
 
 export interface MemoryLimits {
   /** Of objects as values, estimated. */
@@ -24,14 +24,14 @@ export const MEMORY_LIMITS: MemoryLimits = {
 
 /** One for all caches of a server: kinds share by what is used, not by what is set aside for each. */
 export class CacheMemory {
-  readonly objects: Residency<Evictable>;
-  readonly encodings: Residency<Evictable>;
+  readonly objects: ApproximateLru<Evictable>;
+  readonly encodings: ApproximateLru<Evictable>;
   readonly history: HistoryPool;
   readonly queues: QueuePool;
 
   constructor(limits: MemoryLimits = MEMORY_LIMITS) {
-    this.objects = new Residency(limits.objects, objectCost, (entry) => entry.dropObject());
-    this.encodings = new Residency(limits.encodings, encodingCost, (entry) => entry.dropEncodings());
+    this.objects = new ApproximateLru(limits.objects, objectBytes, (entry) => entry.dropObject());
+    this.encodings = new ApproximateLru(limits.encodings, encodingBytes, (entry) => entry.dropEncodings());
     this.history = new HistoryPool(limits.history);
     this.queues = new QueuePool(limits.queues);
   }

@@ -6,7 +6,7 @@ import type { RandomSource } from "../../std/crypto/random.ts";
 import type { ObjectStore } from "../object-store.ts";
 import { type KeyValue, type Page, type Revision, StoreError, type WatchEvent } from "../store.ts";
 import { CacheMemory } from "./cache-memory.ts";
-import { type CachedObject, type CacheEvent, Change, Encoded, type Matches } from "./change.ts";
+import { type CachedObject, type CacheEvent, Change, EncodedObject, type Matches } from "./change.ts";
 import type { Feed } from "./feed.ts";
 import { type Follower, follow } from "./follow.ts";
 import { History, type HistoryBudget } from "./history.ts";
@@ -68,7 +68,7 @@ const HISTORY: HistoryBudget = { items: 4096, bytes: 8 * 2 ** 20 };
 export class WatchCache<T extends ApiObject> implements AsyncDisposable {
   readonly kind: Kind<T>;
   readonly #options: WatchCacheOptions<T>;
-  readonly #objects = new SortedObjects<Encoded<T>>();
+  readonly #objects = new SortedObjects<EncodedObject<T>>();
   readonly #memory: CacheMemory;
   readonly #indexes: Indexes<T>;
   readonly #history: History<Change<T>>;
@@ -121,7 +121,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
   }
 
   /** Whether it shows all up to `revision`. */
-  shows(revision: Revision): boolean {
+  hasReached(revision: Revision): boolean {
     return this.#listed && this.revision() >= revision;
   }
 
@@ -141,9 +141,9 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
 
   /** What was there at an earlier revision, in key order; undefined when the history does not reach back there. */
   listAt(prefix: string, revision: Revision): readonly CachedObject<T>[] | undefined {
-    if (!this.shows(revision) || revision < this.#history.start) return undefined;
+    if (!this.hasReached(revision) || revision < this.#history.start) return undefined;
     const items = this.#objects.prefixed(prefix);
-    const before = new Map<string, Encoded<T> | undefined>();
+    const before = new Map<string, EncodedObject<T> | undefined>();
     for (const { key, previous } of this.#history.since(revision)) {
       if (key.startsWith(prefix) && !before.has(key)) before.set(key, previous);
     }
@@ -153,7 +153,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
   }
 
   /** For metrics: a list was answered. */
-  countList(index: string, fetched: number, returned: number): void {
+  recordList(index: string, fetched: number, returned: number): void {
     let counts = this.counts.lists.get(index);
     if (counts === undefined) {
       counts = { lists: 0, fetched: 0, returned: 0 };
@@ -174,7 +174,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
    * first.
    */
   waitFor(revision: Revision, signal?: AbortSignal): Promise<void> {
-    if (this.#stalled || this.shows(revision)) return Promise.resolve();
+    if (this.#stalled || this.hasReached(revision)) return Promise.resolve();
     return this.#wait(revision, signal);
   }
 
@@ -239,16 +239,16 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     do {
       stop.throwIfAborted();
       await this.#options.feed.progress.wait(stop);
-    } while (!this.#stalled && !this.shows(revision));
+    } while (!this.#stalled && !this.hasReached(revision));
   }
 
   #run(): Promise<void> {
     const { feed, objects, clock, log, random, fallible } = this.#options;
     const retryMaxMs = fallible === true ? STALLED_RETRY_MS : undefined;
     const follower: Follower = {
-      listed: (page) => this.#replace(page),
-      change: (event) => this.#apply(event),
-      interrupted: () => {
+      onList: (page) => this.#replace(page),
+      onChange: (event) => this.#apply(event),
+      onInterrupt: () => {
         this.#base = this.revision();
         this.#following = false;
         if (this.#options.fallible === true) this.#stall();
@@ -269,7 +269,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
   #replace(page: Page): void {
     // Watchers of before cannot know what happened in between, so nobody may resume from there.
     this.#history.restart(page.revision);
-    for (const change of this.#differences(page)) this.#take(change);
+    for (const change of this.#differences(page)) this.WatchCache.#applyChange(change);
     this.#base = page.revision;
     this.#following = true;
     this.#listed = true;
@@ -304,7 +304,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     }
     if (change === undefined) return;
     this.#history.push(change);
-    this.#take(change);
+    this.WatchCache.#applyChange(change);
   }
 
   /** An object that cannot be decoded is left out, as if it were not there: one bad value must not hide all others. */
@@ -313,7 +313,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     try {
       const memory = this.#memory;
       const stored = { memory, item, decode: this.#decode };
-      const current = new Encoded(this.kind, item.key, this.#decode(item), item.modified, stored);
+      const current = new EncodedObject(this.kind, item.key, this.#decode(item), item.modified, stored);
       return new Change(item.modified, previous, current, item.value.length + CHANGE_BYTES);
     } catch (error) {
       this.#options.log.error("Leaving out an object that cannot be decoded", error, { key: item.key });
@@ -321,7 +321,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     }
   }
 
-  #take(change: Change<T>): void {
+  WatchCache.#applyChange(change: Change<T>): void {
     if (change.current === undefined) this.#objects.delete(change.key);
     else this.#objects.set(change.current);
     this.#indexes.replace(change.previous, change.current);

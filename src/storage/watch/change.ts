@@ -3,7 +3,7 @@ import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { ObjectMeta } from "../../api/meta/object-meta.ts";
 import { encodeJson } from "../../schema/json/encode.ts";
 import { toUnpooledBuffer } from "../../std/memory/unpooled-buffer.ts";
-import { versioned } from "../object-store.ts";
+import { withResourceVersion } from "../object-store.ts";
 import type { KeyValue, Revision } from "../store.ts";
 import type { CacheMemory } from "./cache-memory.ts";
 
@@ -56,15 +56,15 @@ export interface Evictable {
 }
 
 /** Of a decoded object, as measured with pods of 0.8 KB and config maps of 1.3 KB: 4 KB and 2 KB. */
-export function objectCost({ size }: Evictable): number {
+export function objectBytes({ size }: Evictable): number {
   return 1024 + 3 * size;
 }
 
-export function encodingCost({ encodedSize }: Evictable): number {
+export function encodingBytes({ encodedSize }: Evictable): number {
   return 200 + encodedSize;
 }
 
-export interface EncodedOptions<T extends ApiObject> {
+export interface StoredValue<T extends ApiObject> {
   readonly memory: CacheMemory;
   readonly item: KeyValue;
   /** The value of `item`; it must not throw for what it was once given. */
@@ -75,18 +75,18 @@ export interface EncodedOptions<T extends ApiObject> {
  * An object with its encodings; `bytes` are made when first read. With `stored` both the value and the encodings are
  * kept only as long as there is room for them, and are made again when somebody asks.
  */
-export class Encoded<T extends ApiObject> implements CachedObject<T>, Evictable {
+export class EncodedObject<T extends ApiObject> implements CachedObject<T>, Evictable {
   readonly key: string;
   readonly revision: Revision;
   readonly labels: ObjectMeta["labels"];
   readonly #kind: Kind<T>;
-  readonly #stored: EncodedOptions<T> | undefined;
+  readonly #stored: StoredValue<T> | undefined;
   #object: T | undefined;
   #bytes: Buffer | undefined;
   #added: ObjectEvent<T> | undefined;
   #encodedSize: number | undefined;
 
-  constructor(kind: Kind<T>, key: string, object: T, revision: Revision, stored?: EncodedOptions<T>) {
+  constructor(kind: Kind<T>, key: string, object: T, revision: Revision, stored?: StoredValue<T>) {
     this.#kind = kind;
     this.key = key;
     this.#object = object;
@@ -136,16 +136,16 @@ export class Encoded<T extends ApiObject> implements CachedObject<T>, Evictable 
   }
 
   /** The same state at the revision in which it went away. */
-  at(revision: Revision): Encoded<T> {
+  at(revision: Revision): EncodedObject<T> {
     const { item, decode, memory } = this.#stored ?? {};
-    const object = versioned(this.object, revision);
+    const object = withResourceVersion(this.object, revision);
     if (item === undefined || decode === undefined || memory === undefined) {
-      return new Encoded(this.#kind, this.key, object, revision);
+      return new EncodedObject(this.#kind, this.key, object, revision);
     }
-    return new Encoded(this.#kind, this.key, object, revision, {
+    return new EncodedObject(this.#kind, this.key, object, revision, {
       memory,
       item,
-      decode: (stored) => versioned(decode(stored), revision),
+      decode: (stored) => withResourceVersion(decode(stored), revision),
     });
   }
 
@@ -175,14 +175,14 @@ export class Encoded<T extends ApiObject> implements CachedObject<T>, Evictable 
 export class Change<T extends ApiObject> {
   readonly key: string;
   readonly revision: Revision;
-  readonly current: Encoded<T> | undefined;
-  readonly previous: Encoded<T> | undefined;
+  readonly current: EncodedObject<T> | undefined;
+  readonly previous: EncodedObject<T> | undefined;
   /** Bytes in the store of the change, for the history's budget. */
   readonly size: number;
   #modified: ObjectEvent<T> | undefined;
   #deleted: ObjectEvent<T> | undefined;
 
-  constructor(revision: Revision, previous: Encoded<T> | undefined, current: Encoded<T> | undefined, size: number) {
+  constructor(revision: Revision, previous: EncodedObject<T> | undefined, current: EncodedObject<T> | undefined, size: number) {
     const either = current ?? previous;
     if (either === undefined) throw new Error("Cannot change nothing into nothing");
     this.key = either.key;
@@ -193,7 +193,7 @@ export class Change<T extends ApiObject> {
   }
 
   /** What a watcher with this selector sees; undefined when it sees nothing. */
-  seenBy(matches: Matches<T> | undefined): ObjectEvent<T> | undefined {
+  eventFor(matches: Matches<T> | undefined): ObjectEvent<T> | undefined {
     const { previous, current } = this;
     const before = previous !== undefined && (matches === undefined || matches(previous));
     const after = current !== undefined && (matches === undefined || matches(current));
@@ -202,12 +202,12 @@ export class Change<T extends ApiObject> {
     return before ? this.#deletedEvent(previous) : undefined;
   }
 
-  #modifiedEvent(item: Encoded<T>): ObjectEvent<T> {
+  #modifiedEvent(item: EncodedObject<T>): ObjectEvent<T> {
     this.#modified ??= { type: "MODIFIED", item, revision: this.revision, size: item.size };
     return this.#modified;
   }
 
-  #deletedEvent(item: Encoded<T>): ObjectEvent<T> {
+  #deletedEvent(item: EncodedObject<T>): ObjectEvent<T> {
     this.#deleted ??= { type: "DELETED", item: item.at(this.revision), revision: this.revision, size: item.size };
     return this.#deleted;
   }

@@ -10,8 +10,8 @@ import { type KeyValue, type Range, type Revision, type Store, StoreError, type 
 import type { Feed, Subscriber } from "./feed.ts";
 
 /** Bytes as stored, and changes, that may wait. */
-const WAITING_MAX = 4096;
-const WAITING_BYTES_MAX = 16 * 2 ** 20;
+const QUEUED_MAX = 4096;
+const QUEUED_BYTES_MAX = 16 * 2 ** 20;
 
 export type Convert = (items: readonly KeyValue[]) => Promise<readonly KeyValue[]>;
 
@@ -22,7 +22,7 @@ export class ConvertedFeed implements Feed {
   readonly #feed: Feed;
   readonly #convert: Convert;
   /** By subscriber. */
-  readonly #waiting = new Map<Subscriber, Waiting>();
+  readonly #waiting = new Map<Subscriber, ConversionQueue>();
 
   constructor(feed: Feed, convert: Convert) {
     this.#feed = feed;
@@ -37,9 +37,9 @@ export class ConvertedFeed implements Feed {
   }
 
   async subscribe(prefix: string, subscriber: Subscriber): Promise<Revision> {
-    const waiting = new Waiting(subscriber, this.#convert, this.progress, (error) => {
+    const waiting = new ConversionQueue(subscriber, this.#convert, this.progress, (error) => {
       this.unsubscribe(prefix, subscriber);
-      subscriber.broken(error);
+      subscriber.onBroken(error);
     });
     this.#waiting.set(subscriber, waiting);
     return await this.#feed.subscribe(prefix, waiting);
@@ -62,7 +62,7 @@ export class ConvertedFeed implements Feed {
   }
 }
 
-class Waiting implements Subscriber {
+class ConversionQueue implements Subscriber {
   readonly #subscriber: Subscriber;
   readonly #convert: Convert;
   readonly #progress: Wakeup;
@@ -98,17 +98,17 @@ class Waiting implements Subscriber {
     this.#events = [];
   }
 
-  change(event: WatchEvent): void {
+  onChange(event: WatchEvent): void {
     if (this.#ended) return;
     if (this.#before === Number.POSITIVE_INFINITY) this.#before = revisionOf(event) - 1;
     this.#events.push(event);
     this.#bytes += sizeOf(event);
-    if (this.#events.length > WAITING_MAX || this.#bytes > WAITING_BYTES_MAX) {
+    if (this.#events.length > QUEUED_MAX || this.#bytes > QUEUED_BYTES_MAX) {
       this.#break(new StoreError("unavailable", "More is written than the conversion webhook converts"));
     } else void this.#run();
   }
 
-  broken(error: unknown): void {
+  onBroken(error: unknown): void {
     if (!this.#ended) this.#break(error);
   }
 
@@ -119,7 +119,7 @@ class Waiting implements Subscriber {
     try {
       while (this.#events.length > 0) await this.#handOn(this.#listed);
     } catch (error) {
-      this.broken(error);
+      this.onBroken(error);
     } finally {
       this.#running = false;
     }
@@ -136,7 +136,7 @@ class Waiting implements Subscriber {
     if (this.#ended) return;
     let next = 0;
     for (const event of fresh) {
-      this.#subscriber.change(event.type === "put" ? { ...event, item: items[next++]! } : event);
+      this.#subscriber.onChange(event.type === "put" ? { ...event, item: items[next++]! } : event);
     }
     this.#before = this.#events[0] === undefined ? Number.POSITIVE_INFINITY : revisionOf(this.#events[0]) - 1;
     this.#progress.notify();

@@ -88,7 +88,7 @@ t.test("StoreFeed drops a follower that throws, and no other", async (t) => {
   const change = (): void => {
     throw new Error("cannot");
   };
-  await feed.subscribe("/r/pods/", { change, broken: (error) => void failures.push(error) });
+  await feed.subscribe("/r/pods/", { onChange: change, onBroken: (error) => void failures.push(error) });
   const other = await follow("/r/pods/");
   for (const key of ["/r/pods/1", "/r/pods/2"]) await store.create(key, bytes);
   await clock.advance(0);

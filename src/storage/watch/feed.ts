@@ -17,9 +17,9 @@ export interface StoreFeedOptions {
 
 /** Who hears of the changes below a prefix. One that throws loses its subscription, and nobody else does. */
 export interface Subscriber {
-  change(event: WatchEvent): void;
+  onChange(event: WatchEvent): void;
   /** Changes after this may be missing: subscribe, then list again. The subscription is over. */
-  broken(error: unknown): void;
+  onBroken(error: unknown): void;
 }
 
 /** What caches follow. */
@@ -131,18 +131,18 @@ export class StoreFeed implements Feed, AsyncDisposable {
 
   #tell(prefix: string, subscriber: Subscriber, event: WatchEvent): void {
     try {
-      subscriber.change(event);
+      subscriber.onChange(event);
     } catch (error) {
       this.#options.log.error("A follower of the store failed at a change and lists again", error, { prefix });
       this.unsubscribe(prefix, subscriber);
-      subscriber.broken(error);
+      subscriber.onBroken(error);
     }
   }
 
   #break(error: unknown): void {
     const all = [...this.#subscribers.values()].flatMap((subscribers) => [...subscribers]);
     this.#subscribers.clear();
-    for (const subscriber of all) subscriber.broken(error);
+    for (const subscriber of all) subscriber.onBroken(error);
     this.progress.notify();
   }
 }

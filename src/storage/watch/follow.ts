@@ -8,11 +8,11 @@ import type { Feed, Subscriber } from "./feed.ts";
 /** Who keeps something in step with all that lies below a prefix. */
 export interface Follower {
   /** All there is; the first time, and again after the feed broke. */
-  listed(page: Page): void;
+  onList(page: Page): void;
   /** A change after the list. */
-  change(event: WatchEvent): void;
+  onChange(event: WatchEvent): void;
   /** Nothing is told any more until the next list. Heard again when a list fails. */
-  interrupted?(): void;
+  onInterrupt?(): void;
 }
 
 export interface FollowOptions {
@@ -31,7 +31,7 @@ export interface FollowOptions {
 
 const RETRY_MAX_MS = 10_000;
 /** A failure that lasts is told again after this time. */
-const TELL_AGAIN_MS = 60_000;
+const LOG_AGAIN_MS = 60_000;
 
 /** A list, then every change after it, whatever breaks in between. Resolves when `signal` aborts. */
 export async function follow(options: FollowOptions): Promise<void> {
@@ -43,9 +43,9 @@ export async function follow(options: FollowOptions): Promise<void> {
       await followOnce(options, () => backoff.reset());
     } catch (error) {
       if (signal.aborted) return;
-      options.follower.interrupted?.();
+      options.follower.onInterrupt?.();
       const [why, at] = [String(error), clock.monotonic()];
-      if (why !== told.why || at - told.at >= TELL_AGAIN_MS) {
+      if (why !== told.why || at - told.at >= LOG_AGAIN_MS) {
         log.error("Cannot follow the store; trying again", error, { prefix });
         told = { why, at };
       }
@@ -67,12 +67,12 @@ async function followOnce({ feed, prefix, follower, signal }: FollowOptions, onL
   };
   const change = (event: WatchEvent): void => {
     // The feed may be behind the list.
-    if ((event.type === "put" ? event.item.modified : event.revision) > listed) follower.change(event);
+    if ((event.type === "put" ? event.item.modified : event.revision) > listed) follower.onChange(event);
   };
   const subscriber: Subscriber = {
-    change: (event) => (early === undefined ? change(event) : void early.push(event)),
-    broken: () => {
-      follower.interrupted?.();
+    onChange: (event) => (early === undefined ? change(event) : void early.push(event)),
+    onBroken: () => {
+      follower.onInterrupt?.();
       stop();
     },
   };
@@ -83,7 +83,7 @@ async function followOnce({ feed, prefix, follower, signal }: FollowOptions, onL
     if (page.revision < since) throw new StoreError("unavailable", "Cannot use the store's list: it is an old one");
     if (over) return;
     listed = page.revision;
-    follower.listed(page);
+    follower.onList(page);
     const waiting = early;
     early = undefined;
     for (const event of waiting) change(event);

@@ -1,5 +1,5 @@
 import type { ApiObject } from "../../api/kind.ts";
-import type { Encoded } from "./change.ts";
+import type { EncodedObject } from "./change.ts";
 import { SortedObjects } from "./sorted.ts";
 
 /** By name: the value under which an object is found; undefined for none. */
@@ -8,7 +8,7 @@ export type IndexFunctions<T> = Readonly<Record<string, (object: T) => string | 
 /** Secondary indexes over the objects of a cache: `pods` by `spec.nodeName`. */
 export class Indexes<T extends ApiObject> {
   readonly #functions: IndexFunctions<T>;
-  readonly #values = new Map<string, Map<string, SortedObjects<Encoded<T>>>>();
+  readonly #values = new Map<string, Map<string, SortedObjects<EncodedObject<T>>>>();
 
   constructor(functions: IndexFunctions<T>) {
     this.#functions = functions;
@@ -20,12 +20,12 @@ export class Indexes<T extends ApiObject> {
   }
 
   /** In key order. */
-  find(index: string, value: string): readonly Encoded<T>[] {
+  find(index: string, value: string): readonly EncodedObject<T>[] {
     this.#function(index);
     return this.#values.get(index)?.get(value)?.prefixed("") ?? [];
   }
 
-  replace(previous: Encoded<T> | undefined, current: Encoded<T> | undefined): void {
+  replace(previous: EncodedObject<T> | undefined, current: EncodedObject<T> | undefined): void {
     for (const [name, values] of this.#values) {
       const before = previous && this.valueOf(name, previous.object);
       const after = current && this.valueOf(name, current.object);

@@ -1,9 +1,9 @@
 import t from "tap";
-import { Residency } from "./lru.ts";
+import { ApproximateLru } from "./lru.ts";
 
 function setUp(bytes: number) {
   const forgotten: string[] = [];
-  const residency = new Residency<string>(
+  const residency = new ApproximateLru<string>(
     bytes,
     (entry) => Number(entry.slice(1)),
     (entry) => forgotten.push(entry),

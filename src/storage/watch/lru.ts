@@ -3,7 +3,7 @@
  * are young when used, and when the young fill half the budget, those that are old and were not used since are
  * forgotten, and the young become old.
  */
-export class Residency<E> {
+export class ApproximateLru<E> {
   readonly #half: number;
   readonly #costOf: (entry: E) => number;
   readonly #forget: (entry: E) => void;

@@ -5,7 +5,7 @@ import { createMemoryStore } from "../memory.ts";
 import { ObjectStore } from "../object-store.ts";
 import type { Revision } from "../store.ts";
 import type { CacheEvent } from "./change.ts";
-import { watchStore } from "./uncached-watch.ts";
+import { watchUncached } from "./uncached-watch.ts";
 
 function setUp() {
   const clock = new FakeClock();
@@ -29,7 +29,7 @@ t.test("watchStore() tells what is there, marks its end, and goes on with change
   const { store, objects, key, options, stop } = setUp();
   await objects.create(key("a"), makeWidget("a", { color: "red" }));
   await objects.create(key("b"), makeWidget("b", { color: "blue" }));
-  const events = watchStore({ ...options, bookmarks: true, matches: ({ object: { color } }) => color === "red" });
+  const events = watchUncached({ ...options, bookmarks: true, matches: ({ object: { color } }) => color === "red" });
   t.same([await next(events), await next(events)], ["ADDED a", `BOOKMARK ${store.current()}`]);
   const coming = next(events);
   await objects.guaranteedUpdate(key("b"), (widget) => ({ ...widget, color: "red" }));
@@ -48,10 +48,10 @@ t.test("watchStore() from a revision tells what came after it, or 410", async (t
   const { store, objects, key, options, stop } = setUp();
   const first = await objects.create(key("a"), makeWidget("a"));
   await objects.create(key("b"), makeWidget("b"));
-  const events = watchStore({ ...options, from: Number(first.metadata?.resourceVersion) as Revision });
+  const events = watchUncached({ ...options, from: Number(first.metadata?.resourceVersion) as Revision });
   t.equal(await next(events), "ADDED b");
   stop.abort();
   await store.compact(store.current());
-  const late = watchStore({ ...options, signal: new AbortController().signal, from: 0 as Revision });
+  const late = watchUncached({ ...options, signal: new AbortController().signal, from: 0 as Revision });
   await t.rejects(next(late), { name: "StatusError" });
 });

@@ -3,11 +3,11 @@ import { expired } from "../../api/status.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { ObjectStore } from "../object-store.ts";
 import { type KeyValue, prefixRange, type Revision, type Store, StoreError, type WatchEvent } from "../store.ts";
-import { type CacheEvent, Change, Encoded } from "./change.ts";
+import { type CacheEvent, Change, EncodedObject } from "./change.ts";
 import type { WatchOptions } from "./watcher.ts";
 import { BOOKMARK_INTERVAL_MS } from "./watchers.ts";
 
-export interface DirectWatchOptions<T extends ApiObject> extends Omit<WatchOptions<T>, "index"> {
+export interface UncachedWatchOptions<T extends ApiObject> extends Omit<WatchOptions<T>, "index"> {
   readonly store: Store;
   readonly objects: ObjectStore<T>;
   readonly clock: Clock;
@@ -17,15 +17,15 @@ export interface DirectWatchOptions<T extends ApiObject> extends Omit<WatchOptio
  * The watch of a kind that has no cache: each change is decoded for each watcher. It asks the store for more only when
  * its reader does, so a slow one holds no memory; when compaction overtakes it, it fails with 410.
  */
-export async function* watchStore<T extends ApiObject>(options: DirectWatchOptions<T>): AsyncGenerator<CacheEvent<T>> {
+export async function* watchUncached<T extends ApiObject>(options: UncachedWatchOptions<T>): AsyncGenerator<CacheEvent<T>> {
   const { store, objects, clock, prefix, matches, bookmarks, signal } = options;
-  const encoded = (item: KeyValue): Encoded<T> =>
-    new Encoded(objects.kind, item.key, objects.decode(item), item.modified);
+  const encoded = (item: KeyValue): EncodedObject<T> =>
+    new EncodedObject(objects.kind, item.key, objects.decode(item), item.modified);
   const { converter } = objects.kind;
   let from = options.from;
   if (from === undefined) {
     const page = await store.list(prefixRange(prefix));
-    for (const item of await objects.shown(page.items)) {
+    for (const item of await objects.toKindVersion(page.items)) {
       if (signal.aborted) return;
       const found = encoded(item);
       if (matches?.(found) !== false) yield found.added;
@@ -37,7 +37,7 @@ export async function* watchStore<T extends ApiObject>(options: DirectWatchOptio
   try {
     for await (const batch of store.watch(prefixRange(prefix), from, signal)) {
       for (const event of converter === undefined ? batch.events : await shownEvents(batch.events, objects)) {
-        const seen = changeOf(event, encoded).seenBy(matches);
+        const seen = changeOf(event, encoded).eventFor(matches);
         if (seen !== undefined) yield seen;
       }
       if (bookmarks !== true || clock.monotonic() - marked < BOOKMARK_INTERVAL_MS) continue;
@@ -56,7 +56,7 @@ async function shownEvents<T extends ApiObject>(
   objects: ObjectStore<T>,
 ): Promise<readonly WatchEvent[]> {
   const states = events.flatMap((event) => [event.type === "put" ? event.item : undefined, event.previous]);
-  const shown = (await objects.shown(states.filter((state) => state !== undefined))).values();
+  const shown = (await objects.toKindVersion(states.filter((state) => state !== undefined))).values();
   const next = (state: KeyValue | undefined): KeyValue | undefined => state && shown.next().value;
   return events.map((event) => {
     if (event.type === "delete") return { ...event, previous: next(event.previous)! };
@@ -64,7 +64,7 @@ async function shownEvents<T extends ApiObject>(
   });
 }
 
-function changeOf<T extends ApiObject>(event: WatchEvent, encoded: (item: KeyValue) => Encoded<T>): Change<T> {
+function changeOf<T extends ApiObject>(event: WatchEvent, encoded: (item: KeyValue) => EncodedObject<T>): Change<T> {
   const previous = event.previous && encoded(event.previous);
   const current = event.type === "put" ? encoded(event.item) : undefined;
   return new Change(event.type === "put" ? event.item.modified : event.revision, previous, current, 0);

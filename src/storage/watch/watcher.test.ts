@@ -1,11 +1,11 @@
 import t from "tap";
 import { makeWidget, type Widget, widgetKind } from "../../testing/storage/widget.ts";
 import type { Revision } from "../store.ts";
-import { Change, Encoded } from "./change.ts";
+import { Change, EncodedObject } from "./change.ts";
 import { WATCHER_QUEUE_MAX, Watcher, type WatchOptions } from "./watcher.ts";
 
-const encoded = (revision: number, size: number): Encoded<Widget> =>
-  new Encoded(widgetKind, "/w/a", makeWidget("a", { size }), revision as Revision);
+const encoded = (revision: number, size: number): EncodedObject<Widget> =>
+  new EncodedObject(widgetKind, "/w/a", makeWidget("a", { size }), revision as Revision);
 
 /** The change of revision `revision` of an object whose size is its revision. */
 function change(revision: number): Change<Widget> {

@@ -30,7 +30,7 @@ export interface WatchOptions<T> {
 export const WATCHER_QUEUE_MAX = 1024;
 const WATCHER_QUEUE_BYTES = 8 * 2 ** 20;
 
-type Waiting<T> = {
+type PendingRead<T> = {
   readonly resolve: (result: IteratorResult<CacheEvent<T>>) => void;
   readonly reject: (error: unknown) => void;
 };
@@ -47,7 +47,7 @@ export class Watcher<T extends ApiObject> implements AsyncIterableIterator<Cache
   readonly #queue = new Fifo<CacheEvent<T>>();
   readonly #pool: QueuePool | undefined;
   #queuedBytes = 0;
-  #waiting: Waiting<T>[] = [];
+  #waiting: PendingRead<T>[] = [];
   #ended = false;
   #error: unknown;
   /** Where a client starts ahead of the cache, having just written: it knows of changes up to here. */
@@ -134,7 +134,7 @@ export class Watcher<T extends ApiObject> implements AsyncIterableIterator<Cache
 
   #see(change: Change<T>): CacheEvent<T> | undefined {
     if (change.revision <= this.#ahead || !change.key.startsWith(this.options.prefix)) return undefined;
-    return change.seenBy(this.#matches);
+    return change.eventFor(this.#matches);
   }
 
   #take(): CacheEvent<T> | undefined {
