@@ -109,8 +109,8 @@ export function createNodeApi(options: NodeApiOptions): NodeApi {
     watchList: true,
     stopping: stop.signal,
     admission: new AdmissionChain([]),
-    mayCreate: async () => {},
-    confirm: () => undefined,
+    authorizeCreate: async () => {},
+    escalationCheckFor: () => undefined,
   };
   const registryOf = <T extends ApiObject>({ kind, group }: Kind<T>): Registry<T> =>
     registries.of(kinds.find((each) => each.kind === kind && each.group === group)!) as unknown as Registry<T>;

@@ -12,8 +12,8 @@ import type { ApiServerConfig } from "../config/config.ts";
 import type { DebugEndpoints } from "../debug/debug-endpoints.ts";
 import { createOperatorPages } from "../debug/operator-pages.ts";
 import { authorizerAttributes, requireAuthorized } from "../filters/authorization.ts";
-import { bindPod, evictPod } from "../handlers/binding-eviction.ts";
-import { tokenHandler } from "../handlers/token-request.ts";
+import { createBindingHandler, createEvictionHandler } from "../handlers/binding-eviction.ts";
+import { createTokenRequestHandler } from "../handlers/token-request.ts";
 import { type ComponentChecks, componentStatuses } from "../health/component-statuses.ts";
 import type { Readiness } from "../health/readiness.ts";
 import { AgentConnections } from "../proxy/agent-connections.ts";
@@ -52,8 +52,8 @@ export async function createApiHandler(
       cbor: config.cbor,
       stopping,
       admission,
-      mayCreate: (context) => requireAuthorized(authorizer, { ...authorizerAttributes(context), verb: "create" }),
-      confirm: createEscalationCheck(authorizer, registries),
+      authorizeCreate: (context) => requireAuthorized(authorizer, { ...authorizerAttributes(context), verb: "create" }),
+      escalationCheckFor: createEscalationCheck(authorizer, registries),
     },
     readiness,
     operatorPages: createOperatorPages(config, { metrics, debugEndpoints, clock }),
@@ -80,9 +80,9 @@ async function createExtraHandlers(
   const agents = stack.use(await AgentConnections.open(config.agents, { clock, log: log.child("agents") }));
   const forwarding = stack.use(new RequestForwarder());
   return {
-    bindPod: bindPod(registries.of(podKind)),
-    evictPod: evictPod(registries.of(podDisruptionBudgetKind)),
-    requestToken: tokenHandler(registries, tokenRequestSettings(config, identities), config.groupAliases),
+    bindPod: createBindingHandler(registries.of(podKind)),
+    evictPod: createEvictionHandler(registries.of(podDisruptionBudgetKind)),
+    requestToken: createTokenRequestHandler(registries, tokenRequestSettings(config, identities), config.groupAliases),
     connect: createConnectHandlers({ registries, agents, forwarder: forwarding, random }),
     podLog: createPodLogHandler(registries.of(nodeKind), agents),
     componentStatuses: componentStatuses(componentStatusChecks(readiness, config.embeddedControllers)),

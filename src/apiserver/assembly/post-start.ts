@@ -13,7 +13,7 @@ import { startControlPlaneControllers } from "../control-plane/control-plane-con
 import type { EndpointReconcilerOptions } from "../control-plane/endpoint-reconciler.ts";
 import { SECURE_PORT, startServiceAllocation } from "../control-plane/kubernetes-service.ts";
 import { ensureNodeBootstrap } from "../control-plane/node-bootstrap.ts";
-import { serveDefinitions } from "../custom-resources/definition-controller.ts";
+import { startDefinitionController } from "../custom-resources/definition-controller.ts";
 import { registerLocalApiServices } from "../discovery/local-api-services.ts";
 import { isUnspecifiedAddress } from "../serving/secure-serving.ts";
 import { servingCa } from "../serving/serving-ca.ts";
@@ -63,10 +63,10 @@ async function startRequiredControllers(
   await bootstrapCluster(registries, stopping);
   await accessControl.policy.ready();
   readiness.markDone("bootstrap");
-  const definitions = serveDefinitions({
+  const definitions = startDefinitionController({
     registries,
-    custom,
-    aliases: config.groupAliases,
+    customResources: custom,
+    groupAliases: config.groupAliases,
     clock,
     log: log.child("custom-resources"),
     signal: stopping,

@@ -7,7 +7,7 @@ import { Router } from "../../http/router.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { CONFIGURATION_PATH, type IssuerDiscovery, JWKS_PATH } from "../authentication/issuer-discovery.ts";
 import type { CustomResources } from "../custom-resources/custom-resources.ts";
-import { customRoutes } from "../custom-resources/custom-routes.ts";
+import { createCustomResourceHandler } from "../custom-resources/custom-routes.ts";
 import type { OperatorPage } from "../debug/operator-pages.ts";
 import { Discovery } from "../discovery/discovery.ts";
 import { versionInfo } from "../discovery/version.ts";
@@ -49,7 +49,7 @@ export function createRouter(options: RouterOptions): RequestHandler {
   addResourceRoutes(router, scheme, registries, settings, { aliases, extra });
   const discovery = new Discovery(scheme, aliases, options.address);
   addNonResourceRoutes(router, options, discovery);
-  const respondCustom = customRoutes({ custom, settings, aliases, extra });
+  const respondCustom = createCustomResourceHandler({ customResources: custom, settings, groupAliases: aliases, extraHandlers: extra });
   const groups = new Set(discovery.paths().map((path) => path.split("/").slice(0, 3).join("/")));
   return async (context) => {
     const { request } = context;

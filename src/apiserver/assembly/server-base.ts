@@ -11,7 +11,7 @@ import { openStore } from "../../storage/open.ts";
 import type { Store } from "../../storage/store.ts";
 import { ProxyClientCertificate } from "../admission/proxy-client-certificate.ts";
 import type { ApiServerConfig } from "../config/config.ts";
-import { conversionDeps } from "../custom-resources/conversion/conversion-deps.ts";
+import { createConversionDeps } from "../custom-resources/conversion/conversion-deps.ts";
 import { CustomResources } from "../custom-resources/custom-resources.ts";
 import { type ServedApis, selectServedApis } from "../discovery/api-enablement.ts";
 import { Readiness } from "../health/readiness.ts";
@@ -74,7 +74,7 @@ export async function createServerBase(
     stopping,
     identity: () => outbound.pair,
   };
-  const conversion = conversionDeps(config, webhookClient);
+  const conversion = createConversionDeps(config, webhookClient);
   const custom = stack.use(new CustomResources({ registries, conversion, log: log.child("extensions") }));
   const readiness = new Readiness(store, registries, log.child("health"), {
     clock,

@@ -15,7 +15,7 @@ import type { Attributes, Authorizer, UserInfo } from "../../auth/user.ts";
 import { formatTime } from "../../schema/value/time.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { ReviewToken } from "../authentication/authenticators.ts";
-import type { AnswerReview } from "../handlers/review.ts";
+import type { ReviewHandler } from "../handlers/review.ts";
 import { type RequestContext, userOf } from "../request/request-context.ts";
 import { fieldSelectorText, labelSelectorText } from "./review-selectors.ts";
 
@@ -33,10 +33,10 @@ export function createReviewHandlers({
   authorizer,
   selectors,
   clock,
-}: ReviewDeps): Readonly<Record<string, AnswerReview>> {
+}: ReviewDeps): Readonly<Record<string, ReviewHandler>> {
   const authorize = (user: UserInfo, reviewed: ReviewedAttributes) =>
     authorizeReview(authorizer, user, selectors ? reviewed : withoutSelectors(reviewed));
-  const access: AnswerReview = async (_context, object) => {
+  const access: ReviewHandler = async (_context, object) => {
     const { spec } = object as SubjectAccessReview;
     return withReviewStatus(object, await authorize(reviewedUser(spec), spec));
   };

@@ -9,14 +9,14 @@ import type { Registries } from "../../registry/registries.ts";
 import type { Scope } from "../../registry/scope.ts";
 import { ignoreConflict } from "../control-plane/ensure.ts";
 import { AUTOMANAGED_LABEL } from "../discovery/local-api-services.ts";
-import { spellings } from "../handlers/routes.ts";
+import { groupNames } from "../handlers/routes.ts";
 
-const KEPT = "true";
+const AUTOMANAGED = "true";
 /** Behind all groups of Kubernetes' own. */
 const PRIORITIES = { groupPriorityMinimum: 1000, versionPriority: 100 };
 
 /** Makes those that are missing and takes away those whose group version is served no more. */
-export async function registerCustomApis(
+export async function syncCustomApiServices(
   registries: Registries,
   aliases: boolean,
   user: Scope,
@@ -27,24 +27,24 @@ export async function registerCustomApis(
   const cache = await registry.freshCache(scope);
   const existing = cache.list(registry.objects.prefix()).items.map(({ object }) => object);
   const names = new Set(existing.map(({ metadata }) => metadata?.name ?? ""));
-  const wanted = customApis(registries, aliases);
+  const wanted = customApiServices(registries, aliases);
   for (const [name, service] of wanted) {
     if (!names.has(name)) await ignoreConflict(create(registry, scope, service, { fieldManager }));
   }
   for (const { metadata } of existing) {
     const { name = "", labels } = metadata ?? {};
-    if (labels?.[AUTOMANAGED_LABEL] === KEPT && !wanted.has(name)) await ignoreConflict(remove(registry, scope, name));
+    if (labels?.[AUTOMANAGED_LABEL] === AUTOMANAGED && !wanted.has(name)) await ignoreConflict(remove(registry, scope, name));
   }
 }
 
-function customApis({ scheme }: Registries, aliases: boolean): ReadonlyMap<string, APIService> {
+function customApiServices({ scheme }: Registries, aliases: boolean): ReadonlyMap<string, APIService> {
   const apis = new Map<string, APIService>();
   for (const { custom, group: own, version } of scheme.kinds()) {
     if (custom !== true) continue;
-    for (const group of spellings(own, aliases)) {
+    for (const group of groupNames(own, aliases)) {
       const name = `${version}.${group}`;
       const spec = { group, version, ...PRIORITIES };
-      apis.set(name, { metadata: { name, labels: { [AUTOMANAGED_LABEL]: KEPT } }, spec });
+      apis.set(name, { metadata: { name, labels: { [AUTOMANAGED_LABEL]: AUTOMANAGED } }, spec });
     }
   }
   return apis;

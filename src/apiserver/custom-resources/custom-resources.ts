@@ -7,11 +7,11 @@ import type { Kind } from "../../api/kind.ts";
 import type { Registries } from "../../registry/registries.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import type { Logger } from "../../std/log/logger.ts";
-import { type ConversionDeps, conversionWebhook } from "./conversion/conversion-webhook.ts";
+import { type ConversionDeps, createConversionWebhook } from "./conversion/conversion-webhook.ts";
 import { type DefinitionState, ServedKind } from "./served-kind.ts";
 
 /** One definition in use. */
-interface Served {
+interface ServedDefinition {
   readonly definition: CustomResourceDefinition;
   readonly storageName: string;
   readonly versions: readonly ServedKind[];
@@ -28,7 +28,7 @@ export class CustomResources implements AsyncDisposable {
   readonly #conversion: ConversionDeps;
   readonly #log: Logger;
   /** By the names of the definitions. */
-  readonly #served = new Map<string, Served>();
+  readonly #served = new Map<string, ServedDefinition>();
   readonly #byKind = new Map<Kind, ServedKind>();
   readonly #retiring = new Set<Promise<void>>();
 
@@ -52,18 +52,18 @@ export class CustomResources implements AsyncDisposable {
   /** From now on requests are answered as `definition` says. */
   serve(definition: CustomResourceDefinition): void {
     const name = definition.metadata?.name ?? "";
-    const before = this.#served.get(name);
-    if (before !== undefined && isSame(before.definition, definition)) {
-      for (const served of before.versions) served.state = stateOf(definition);
+    const previous = this.#served.get(name);
+    if (previous !== undefined && definesSameKinds(previous.definition, definition)) {
+      for (const served of previous.versions) served.state = definitionState(definition);
       return;
     }
     const storageName = `${definition.spec.group}/${definition.spec.names.plural}`;
-    const kinds = this.#kindsOf(definition, before?.versions ?? []);
+    const kinds = this.#kindsOf(definition, previous?.versions ?? []);
     this.#registries.scheme.setCustomVersions(storageName, kinds);
-    const versions = kinds.map((kind) => new ServedKind(kind, stateOf(definition), this.#registries));
+    const versions = kinds.map((kind) => new ServedKind(kind, definitionState(definition), this.#registries));
     this.#served.set(name, { definition, storageName, versions });
     for (const served of versions) this.#byKind.set(served.kind, served);
-    this.#retire(before);
+    this.#retire(previous);
     this.#log
       .v(2)
       ?.info("Serving a custom resource", { name, versions: kinds.map(({ version }) => version).join(" ") });
@@ -84,22 +84,22 @@ export class CustomResources implements AsyncDisposable {
   /** What the server itself knows stays what it is, whatever a definition says. */
   #kindsOf(definition: CustomResourceDefinition, before: readonly ServedKind[]): readonly Kind[] {
     const { scheme } = this.#registries;
-    const own = new Set(before.map(({ kind }) => kind));
-    const isFree = (kind: Kind | undefined): boolean => kind === undefined || own.has(kind);
-    const converter = conversionWebhook(definition, this.#conversion);
+    const previousKinds = new Set(before.map(({ kind }) => kind));
+    const isFree = (kind: Kind | undefined): boolean => kind === undefined || previousKinds.has(kind);
+    const converter = createConversionWebhook(definition, this.#conversion);
     const kinds: Kind[] = [];
     for (const { name, served } of definition.spec.versions) {
       if (!served) continue;
       const kind = converter?.kindOf(name) ?? createCustomKind(definition, name);
-      const free =
+      const isUnused =
         isFree(scheme.byResource(kind.group, name, kind.plural)) && isFree(scheme.byKind(kind.group, name, kind.kind));
-      if (free) kinds.push(kind);
+      if (isUnused) kinds.push(kind);
       else this.#log.warn("Not serving a custom resource whose names are taken", { name: definition.metadata?.name });
     }
     return kinds;
   }
 
-  #retire(before: Served | undefined): void {
+  #retire(before: ServedDefinition | undefined): void {
     for (const served of before?.versions ?? []) {
       this.#byKind.delete(served.kind);
       const retired = served
@@ -112,7 +112,7 @@ export class CustomResources implements AsyncDisposable {
 }
 
 /** Whether two states of a definition make the same kinds. */
-function isSame(a: CustomResourceDefinition, b: CustomResourceDefinition): boolean {
+function definesSameKinds(a: CustomResourceDefinition, b: CustomResourceDefinition): boolean {
   return (
     a.metadata?.uid === b.metadata?.uid &&
     deepEqual(a.spec, b.spec) &&
@@ -120,6 +120,6 @@ function isSame(a: CustomResourceDefinition, b: CustomResourceDefinition): boole
   );
 }
 
-function stateOf(definition: CustomResourceDefinition): DefinitionState {
+function definitionState(definition: CustomResourceDefinition): DefinitionState {
   return { terminating: isConditionTrue(definition, "Terminating") };
 }

@@ -6,30 +6,30 @@ import { parseMediaType } from "../../http/negotiate.ts";
 import { Router } from "../../http/router.ts";
 import type { Revision } from "../../storage/store.ts";
 import { unsupportedBody } from "../handlers/body.ts";
-import { addKindRoutes, type ExtraHandlers, type Route, spellings } from "../handlers/routes.ts";
+import { addKindRoutes, type ExtraHandlers, type Route, groupNames } from "../handlers/routes.ts";
 import type { ResourceSettings } from "../handlers/target.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import type { CustomResources } from "./custom-resources.ts";
 import type { ServedKind } from "./served-kind.ts";
 
-export interface CustomRoutesOptions {
-  readonly custom: CustomResources;
+export interface CustomResourceHandlerOptions {
+  readonly customResources: CustomResources;
   readonly settings: ResourceSettings;
-  readonly aliases: boolean;
-  readonly extra: ExtraHandlers;
+  readonly groupAliases: boolean;
+  readonly extraHandlers: ExtraHandlers;
 }
 
-const ANY = 0 as Revision;
+const ANY_REVISION = 0 as Revision;
 
 /** Resolves with undefined for a path that belongs to no custom resource. */
-export type AnswerCustom = (context: RequestContext) => Promise<HttpResponse | undefined>;
+export type CustomResourceHandler = (context: RequestContext) => Promise<HttpResponse | undefined>;
 
-export function customRoutes(options: CustomRoutesOptions): AnswerCustom {
+export function createCustomResourceHandler(options: CustomResourceHandlerOptions): CustomResourceHandler {
   const routers = new WeakMap<ServedKind, Router<Route>>();
   const routerOf = (served: ServedKind): Router<Route> => {
     let router = routers.get(served);
     if (router === undefined) {
-      router = routerFor(served, options);
+      router = createKindRouter(served, options);
       routers.set(served, router);
     }
     return router;
@@ -37,31 +37,31 @@ export function customRoutes(options: CustomRoutesOptions): AnswerCustom {
   return async (context) => {
     const { info, request } = context;
     if (!info.isResourceRequest) return undefined;
-    const served = options.custom.find(info.group, info.version, info.resource);
+    const served = options.customResources.find(info.group, info.version, info.resource);
     if (served === undefined) return undefined;
-    return await served.during(async () => {
+    return await served.runRequest(async () => {
       const match = routerOf(served).match(request.method, request.path);
-      if (match === undefined) return otherwise(served, context);
+      if (match === undefined) return handleUnmatched(served, context);
       if (!("value" in match)) throw methodNotSupported(served, context);
       checkBody(context);
       // Its history begins before the first write, so that a client may watch from there.
       const { cache } = served.registry;
-      if (!cache.hasReached(ANY)) await cache.waitFor(ANY, context.signal);
+      if (!cache.hasReached(ANY_REVISION)) await cache.waitFor(ANY_REVISION, context.signal);
       return await match.value(context, match.params);
     });
   };
 }
 
-function routerFor(served: ServedKind, { settings, aliases, extra }: CustomRoutesOptions): Router<Route> {
+function createKindRouter(served: ServedKind, { settings, groupAliases: aliases, extraHandlers: extra }: CustomResourceHandlerOptions): Router<Route> {
   const { kind, registry } = served;
   const router = new Router<Route>();
-  const own: ResourceSettings = {
+  const retiringSettings: ResourceSettings = {
     ...settings,
     stopping: AbortSignal.any([settings.stopping, served.retired]),
     admission: settings.admission.withGuard(refuseWhileTerminating(served)),
   };
-  for (const group of spellings(kind.group, aliases)) {
-    addKindRoutes(router, { kind, group, registry, settings: own }, extra);
+  for (const group of groupNames(kind.group, aliases)) {
+    addKindRoutes(router, { kind, group, registry, settings: retiringSettings }, extra);
   }
   return router;
 }
@@ -79,7 +79,7 @@ function refuseWhileTerminating(served: ServedKind): AdmissionPlugin {
 }
 
 /** Paths that a custom resource of another scope would have are nobody's; subresources it does not have are missed. */
-function otherwise({ kind }: ServedKind, { info }: RequestContext): undefined {
+function handleUnmatched({ kind }: ServedKind, { info }: RequestContext): undefined {
   if (info.subresource === "" || (info.namespace !== "") !== kind.namespaced) return undefined;
   throw notFound({ group: info.group, resource: kind.plural, name: info.name });
 }
@@ -97,6 +97,6 @@ const BODY_TYPES = ["application/json", "application/yaml"];
 function checkBody({ info, request }: RequestContext): void {
   const type = parseMediaType(request.headers["content-type"] ?? "")?.type ?? "";
   if (request.method === "PATCH" && !PATCH_TYPES.includes(type)) throw unsupportedBody(PATCH_TYPES);
-  const whole = (request.method === "POST" || request.method === "PUT") && info.subresource !== "scale";
-  if (whole && type.endsWith(".protobuf")) throw unsupportedBody(BODY_TYPES);
+  const isWholeObject = (request.method === "POST" || request.method === "PUT") && info.subresource !== "scale";
+  if (isWholeObject && type.endsWith(".protobuf")) throw unsupportedBody(BODY_TYPES);
 }

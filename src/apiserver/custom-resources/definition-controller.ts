@@ -19,29 +19,29 @@ import { guaranteedUpdate } from "../../registry/write/guaranteed-update.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import { registerCustomApis } from "./custom-api-services.ts";
+import { syncCustomApiServices } from "./custom-api-services.ts";
 import type { CustomResources } from "./custom-resources.ts";
-import { cleanUp, needsCleanup } from "./definition-finalizer.ts";
+import { finalizeDefinition, needsFinalizer } from "./definition-finalizer.ts";
 
-export interface DefinitionDeps {
+export interface DefinitionControllerDeps {
   readonly registries: Registries;
-  readonly custom: CustomResources;
+  readonly customResources: CustomResources;
   /** Whether groups are served in Kubernetes' spelling too. */
-  readonly aliases: boolean;
+  readonly groupAliases: boolean;
   readonly clock: Clock;
   readonly log: Logger;
   /** Aborts when the server stops. */
   readonly signal: AbortSignal;
 }
 
-export interface Definitions {
+export interface RunningDefinitionController {
   /** Resolves when all definitions that were in the store at the start are served. */
   ready(): Promise<void>;
   /** Resolves when the work has stopped, after the signal has aborted. */
   readonly ended: Promise<void>;
 }
 
-export function serveDefinitions(deps: DefinitionDeps): Definitions {
+export function startDefinitionController(deps: DefinitionControllerDeps): RunningDefinitionController {
   const controller = new DefinitionController(deps);
   const ended = controller.run();
   return { ready: () => controller.ready, ended };
@@ -49,21 +49,21 @@ export function serveDefinitions(deps: DefinitionDeps): Definitions {
 
 const RETRY_MS = 1000;
 /** Its name in managed fields, as in Kubernetes. */
-const MANAGER = "kube-apiserver";
+const FIELD_MANAGER = "kube-apiserver";
 
-type Change = (definition: CustomResourceDefinition, now: string) => CustomResourceDefinition;
+type DefinitionUpdate = (definition: CustomResourceDefinition, now: string) => CustomResourceDefinition;
 
 class DefinitionController {
-  readonly #deps: DefinitionDeps;
+  readonly #deps: DefinitionControllerDeps;
   readonly #registry: Registry<CustomResourceDefinition>;
   readonly #scope: Scope;
   readonly #ready = Promise.withResolvers<void>();
   /** What was served when the API services were last looked at. */
-  #announced = -1;
+  #syncedChangeCount = -1;
   /** Definitions whose objects are being deleted, by uid. */
-  readonly #cleaning = new Map<string, Promise<void>>();
+  readonly #finalizers = new Map<string, Promise<void>>();
 
-  constructor(deps: DefinitionDeps) {
+  constructor(deps: DefinitionControllerDeps) {
     this.#deps = deps;
     this.#registry = deps.registries.of(customResourceDefinitionKind);
     this.#scope = {
@@ -92,59 +92,59 @@ class DefinitionController {
       }
     }
     this.#ready.reject(new Error("the server is stopping"));
-    await Promise.all(this.#cleaning.values());
+    await Promise.all(this.#finalizers.values());
   }
 
   async #watch(): Promise<void> {
     const { cache, objects } = this.#registry;
     await Promise.race([cache.ready(), waitForAbort(this.#deps.signal)]);
-    for (const name of this.#deps.custom.names()) if (this.#find(name) === undefined) this.#deps.custom.withdraw(name);
+    for (const name of this.#deps.customResources.names()) if (this.#find(name) === undefined) this.#deps.customResources.withdraw(name);
     const prefix = objects.prefix();
     let started = false;
     for await (const event of cache.watch({ prefix, bookmarks: true, signal: this.#deps.signal })) {
       if (event.type === "BOOKMARK") {
         if (event.initialEventsEnd) {
           started = true;
-          await this.#announce();
+          await this.#syncApiServices();
           this.#ready.resolve();
         }
         continue;
       }
       const definition = event.item.object;
-      await this.#settle(definition.metadata?.name ?? "");
+      await this.#reconcile(definition.metadata?.name ?? "");
       // What it had may be what others wait for.
-      for (const other of this.#waitingFor(definition)) await this.#settle(other);
-      if (started) await this.#announce();
+      for (const other of this.#conflictingDefinitions(definition)) await this.#reconcile(other);
+      if (started) await this.#syncApiServices();
     }
   }
 
   /** Keeps the API services that stand for what is served. */
-  async #announce(): Promise<void> {
-    const { registries, aliases, log, signal } = this.#deps;
+  async #syncApiServices(): Promise<void> {
+    const { registries, groupAliases: aliases, log, signal } = this.#deps;
     const { changeCount: changes } = registries.scheme;
-    if (changes === this.#announced) return;
+    if (changes === this.#syncedChangeCount) return;
     try {
-      await registerCustomApis(registries, aliases, this.#scope, MANAGER);
-      this.#announced = changes;
+      await syncCustomApiServices(registries, aliases, this.#scope, FIELD_MANAGER);
+      this.#syncedChangeCount = changes;
     } catch (error) {
       if (!signal.aborted) log.error("Cannot keep the API services of custom resources", error);
     }
   }
 
   /** Brings what is served, and what the definition says of it, to where the cache says it should be. */
-  async #settle(name: string): Promise<void> {
-    const { custom, log, signal } = this.#deps;
+  async #reconcile(name: string): Promise<void> {
+    const { customResources: custom, log, signal } = this.#deps;
     try {
       const stored = this.#find(name);
       if (stored === undefined) {
         custom.withdraw(name);
         return;
       }
-      const leaving = stored.metadata?.deletionTimestamp !== undefined;
-      const named = leaving ? stored : await this.#write(stored, this.#namesOf);
-      if (isConditionTrue(named, "NamesAccepted") || isConditionTrue(named, "Established")) custom.serve(named);
-      if (!leaving) await this.#write(named, establish);
-      else if (needsCleanup(stored)) this.#clean(stored);
+      const isDeleted = stored.metadata?.deletionTimestamp !== undefined;
+      const accepted = isDeleted ? stored : await this.#write(stored, this.#acceptNames);
+      if (isConditionTrue(accepted, "NamesAccepted") || isConditionTrue(accepted, "Established")) custom.serve(accepted);
+      if (!isDeleted) await this.#write(accepted, establish);
+      else if (needsFinalizer(stored)) this.#startFinalizer(stored);
     } catch (error) {
       if (signal.aborted) return;
       // Another server over the same store was faster; the watch tells what it wrote.
@@ -153,19 +153,19 @@ class DefinitionController {
     }
   }
 
-  readonly #namesOf: Change = (definition, now) => acceptNames(definition, this.#all(), now);
+  readonly #acceptNames: DefinitionUpdate = (definition, now) => acceptNames(definition, this.#definitions(), now);
 
   #find(name: string): CustomResourceDefinition | undefined {
     return this.#registry.cache.get(this.#registry.objects.key(undefined, name))?.object;
   }
 
-  #all(): readonly CustomResourceDefinition[] {
+  #definitions(): readonly CustomResourceDefinition[] {
     return this.#registry.cache.list(this.#registry.objects.prefix()).items.map(({ object }) => object);
   }
 
   /** Those of the group whose names were taken. */
-  #waitingFor({ metadata, spec }: CustomResourceDefinition): readonly string[] {
-    return this.#all()
+  #conflictingDefinitions({ metadata, spec }: CustomResourceDefinition): readonly string[] {
+    return this.#definitions()
       .filter((other) => other.metadata?.name !== metadata?.name)
       .filter(
         (other) => svcGroup(other.spec.group) === svcGroup(spec.group) && !isConditionTrue(other, "NamesAccepted"),
@@ -174,14 +174,14 @@ class DefinitionController {
   }
 
   /** The definition as written, or as it is where there is nothing new to say. */
-  async #write(definition: CustomResourceDefinition, next: Change): Promise<CustomResourceDefinition> {
+  async #write(definition: CustomResourceDefinition, next: DefinitionUpdate): Promise<CustomResourceDefinition> {
     if (next(definition, this.#registry.timestamp()) === definition) return definition;
     return await this.#writeStored(definition.metadata?.name ?? "", next);
   }
 
-  async #writeStored(name: string, next: Change): Promise<CustomResourceDefinition> {
+  async #writeStored(name: string, next: DefinitionUpdate): Promise<CustomResourceDefinition> {
     const registry = this.#registry;
-    const options = { fieldManager: MANAGER, subresource: "status" };
+    const options = { fieldManager: FIELD_MANAGER, subresource: "status" };
     const request = { registry, scope: this.#scope, name, options };
     return await guaranteedUpdate(request, (previous) => {
       const changed = next(previous, registry.timestamp());
@@ -189,20 +189,20 @@ class DefinitionController {
     });
   }
 
-  #clean(definition: CustomResourceDefinition): void {
+  #startFinalizer(definition: CustomResourceDefinition): void {
     const uid = definition.metadata?.uid ?? "";
-    if (this.#cleaning.has(uid)) return;
-    const cleaning = this.#cleanUntilGone(definition).finally(() => this.#cleaning.delete(uid));
-    this.#cleaning.set(uid, cleaning);
+    if (this.#finalizers.has(uid)) return;
+    const cleaning = this.#finalizeWithRetries(definition).finally(() => this.#finalizers.delete(uid));
+    this.#finalizers.set(uid, cleaning);
   }
 
   /** Never rejects. */
-  async #cleanUntilGone(definition: CustomResourceDefinition): Promise<void> {
+  async #finalizeWithRetries(definition: CustomResourceDefinition): Promise<void> {
     const { registries, clock, log, signal } = this.#deps;
-    const write = (name: string, next: Change) => this.#writeStored(name, next);
+    const write = (name: string, next: DefinitionUpdate) => this.#writeStored(name, next);
     while (!signal.aborted) {
       try {
-        await cleanUp(definition, { registries, clock, scope: this.#scope, write });
+        await finalizeDefinition(definition, { registries, clock, scope: this.#scope, write });
         return;
       } catch (error) {
         if (signal.aborted || (error instanceof StatusError && error.status.code === 404)) return;

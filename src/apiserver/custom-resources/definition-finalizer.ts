@@ -20,38 +20,38 @@ import { parseValue } from "../../storage/codec.ts";
 import { prefixRange } from "../../storage/store.ts";
 
 type Condition = Omit<CustomResourceDefinitionCondition, "lastTransitionTime">;
-type Change = (definition: CustomResourceDefinition, now: string) => CustomResourceDefinition;
+type DefinitionUpdate = (definition: CustomResourceDefinition, now: string) => CustomResourceDefinition;
 
-export interface CleanupDeps {
+export interface FinalizerDeps {
   readonly registries: Registries;
   readonly clock: Clock;
   readonly scope: Scope;
   /** Writes what `change` makes of the definition as it is then; rejects with a 404 when it is gone. */
-  readonly write: (name: string, change: Change) => Promise<unknown>;
+  readonly write: (name: string, change: DefinitionUpdate) => Promise<unknown>;
 }
 
 /** Objects with finalizers of their own are looked after again at this pace. */
-const AGAIN_MS = 500;
+const RETRY_MS = 500;
 /** After so many rounds the definition says what it waits for. */
-const PATIENT_ROUNDS = 120;
+const CHECK_ROUNDS = 120;
 
-export function needsCleanup({ metadata }: CustomResourceDefinition): boolean {
+export function needsFinalizer({ metadata }: CustomResourceDefinition): boolean {
   return metadata?.deletionTimestamp !== undefined && (metadata.finalizers ?? []).includes(CLEANUP_FINALIZER);
 }
 
 /** Resolves when nothing is left and the definition is let go. */
-export async function cleanUp(definition: CustomResourceDefinition, deps: CleanupDeps): Promise<void> {
+export async function finalizeDefinition(definition: CustomResourceDefinition, deps: FinalizerDeps): Promise<void> {
   const name = definition.metadata?.name ?? "";
   if (!isConditionTrue(definition, "Established")) {
-    await deps.write(name, letGo("NeverEstablished", "resource was never established"));
+    await deps.write(name, withoutFinalizer("NeverEstablished", "resource was never established"));
     return;
   }
-  await deps.write(name, told(terminating("InstanceDeletionInProgress", "CustomResource deletion is in progress")));
+  await deps.write(name, withCondition(terminating("InstanceDeletionInProgress", "CustomResource deletion is in progress")));
   await deleteAll(definition, deps);
-  await deps.write(name, letGo("InstanceDeletionCompleted", "removed all instances"));
+  await deps.write(name, withoutFinalizer("InstanceDeletionCompleted", "removed all instances"));
 }
 
-async function deleteAll(definition: CustomResourceDefinition, deps: CleanupDeps): Promise<void> {
+async function deleteAll(definition: CustomResourceDefinition, deps: FinalizerDeps): Promise<void> {
   const { registries, clock } = deps;
   const scope = { ...deps.scope, group: definition.spec.group };
   const { versions } = definition.spec;
@@ -61,15 +61,15 @@ async function deleteAll(definition: CustomResourceDefinition, deps: CleanupDeps
   const registry = registries.of(kind);
   try {
     for (let round = 1; ; round++) {
-      if (converter !== undefined && (await removeUnbound(registry)) === 0) return;
+      if (converter !== undefined && (await deleteWithoutFinalizers(registry)) === 0) return;
       await deleteCollection(registry, scope, {}, {});
       const { items } = await list(registry, scope);
       if (items.length === 0) return;
-      if (round === PATIENT_ROUNDS) {
+      if (round === CHECK_ROUNDS) {
         const message = "could not confirm zero CustomResources remaining: timed out waiting for the condition";
-        await deps.write(definition.metadata?.name ?? "", told(terminating("InstanceDeletionCheck", message)));
+        await deps.write(definition.metadata?.name ?? "", withCondition(terminating("InstanceDeletionCheck", message)));
       }
-      await clock.sleep(AGAIN_MS, scope.signal);
+      await clock.sleep(RETRY_MS, scope.signal);
     }
   } finally {
     await registries.forget(kind);
@@ -86,30 +86,30 @@ function converterOf({ spec }: CustomResourceDefinition, { scheme }: Registries)
  * What waits for nothing goes as it lies in the store: a definition is often deleted together with the webhook that
  * could still read its objects. Resolves with how many are left.
  */
-async function removeUnbound({ deps: { store }, objects }: Registry): Promise<number> {
+async function deleteWithoutFinalizers({ deps: { store }, objects }: Registry): Promise<number> {
   const { items } = await store.list(prefixRange(objects.prefix()));
-  let left = 0;
+  let remaining = 0;
   for (const { key, value, modified } of items) {
     const { metadata } = parseValue(value) as ApiObject;
-    if ((metadata?.finalizers ?? []).length > 0) left++;
+    if ((metadata?.finalizers ?? []).length > 0) remaining++;
     // Whoever was quicker is seen in the next round.
-    else await store.delete(key, modified).catch(() => left++);
+    else await store.delete(key, modified).catch(() => remaining++);
   }
-  return left;
+  return remaining;
 }
 
 function terminating(reason: string, message: string): Condition {
   return { type: "Terminating", status: "True", reason, message };
 }
 
-function told(condition: Condition): Change {
+function withCondition(condition: Condition): DefinitionUpdate {
   return (definition, now) => setCondition(definition, condition, now);
 }
 
-function letGo(reason: string, message: string): Change {
+function withoutFinalizer(reason: string, message: string): DefinitionUpdate {
   return (definition, now) => {
-    const done = setCondition(definition, { type: "Terminating", status: "False", reason, message }, now);
-    const finalizers = (done.metadata?.finalizers ?? []).filter((finalizer) => finalizer !== CLEANUP_FINALIZER);
-    return { ...done, metadata: { ...done.metadata, finalizers } };
+    const updated = setCondition(definition, { type: "Terminating", status: "False", reason, message }, now);
+    const finalizers = (updated.metadata?.finalizers ?? []).filter((finalizer) => finalizer !== CLEANUP_FINALIZER);
+    return { ...updated, metadata: { ...updated.metadata, finalizers } };
   };
 }

@@ -18,7 +18,7 @@ t.test("ServedKind keeps its registry until the requests that have begun are ans
   const served = new ServedKind(createCustomKind(widgets({}), "v1"), { terminating: false }, registries);
   const { cache } = served.registry;
   const answered = Promise.withResolvers<void>();
-  const request = served.during(async () => {
+  const request = served.runRequest(async () => {
     await answered.promise;
     await cache.ready();
     return "as it began";

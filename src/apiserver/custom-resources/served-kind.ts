@@ -17,7 +17,7 @@ export class ServedKind {
   state: DefinitionState;
   readonly #registries: Registries;
   readonly #retired = new AbortController();
-  readonly #gone = Promise.withResolvers<void>();
+  readonly #drained = Promise.withResolvers<void>();
   #requests = 0;
 
   constructor(kind: Kind, state: DefinitionState, registries: Registries) {
@@ -37,20 +37,20 @@ export class ServedKind {
   }
 
   /** Runs a request; the registry lives for as long as it lasts. */
-  async during<T>(request: () => Promise<T>): Promise<T> {
+  async runRequest<T>(request: () => Promise<T>): Promise<T> {
     this.#requests++;
     try {
       return await request();
     } finally {
       this.#requests--;
-      if (this.#requests === 0 && this.retired.aborted) this.#gone.resolve();
+      if (this.#requests === 0 && this.retired.aborted) this.#drained.resolve();
     }
   }
 
   /** Resolves when its requests are answered and its registry is closed. */
   async retire(): Promise<void> {
     this.#retired.abort(new Error(`${this.kind.plural} are not served in this form any more`));
-    if (this.#requests > 0) await this.#gone.promise;
+    if (this.#requests > 0) await this.#drained.promise;
     await this.#registries.forget(this.kind);
   }
 }

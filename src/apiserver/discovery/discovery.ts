@@ -6,9 +6,9 @@ import { formatApiVersion, kubernetesGroup, type Scheme } from "../../api/scheme
 import type { HttpResponse } from "../../http/message.ts";
 import { negotiate } from "../../http/negotiate.ts";
 import { bytesResponse } from "../../http/respond.ts";
-import { spellings } from "../handlers/routes.ts";
+import { groupNames } from "../handlers/routes.ts";
 import type { RequestContext } from "../request/request-context.ts";
-import { formNotAcceptable, isPretty, notAcceptable } from "../responses/status-response.ts";
+import { transformNotAcceptable, isPretty, notAcceptable } from "../responses/status-response.ts";
 import { type DiscoveryObject, type DiscoveryDocument, createDocument } from "./discovery-documents.ts";
 
 interface ServedVersion {
@@ -108,7 +108,7 @@ class DiscoveryDocuments {
     });
     if (match === undefined) {
       const hasMediaType = negotiate(accept, OFFERS, () => true) !== undefined;
-      throw hasMediaType ? formNotAcceptable(ADVERTISED_TYPES) : notAcceptable(ADVERTISED_TYPES);
+      throw hasMediaType ? transformNotAcceptable(ADVERTISED_TYPES) : notAcceptable(ADVERTISED_TYPES);
     }
     if (aggregated !== undefined && match.params.as !== undefined) {
       return respondAggregated(aggregated, match.offer, ifNoneMatch);
@@ -185,7 +185,7 @@ function servedVersions(scheme: Scheme, aliases: boolean): readonly ServedVersio
   const versions = new Map<string, ServedVersion & { kinds: Kind[] }>();
   for (const kind of scheme.kinds()) {
     // Kubernetes' spelling first: clients that know its groups by name do more for them than for strange ones.
-    for (const group of spellings(kind.group, aliases).toReversed()) {
+    for (const group of groupNames(kind.group, aliases).toReversed()) {
       const key = formatApiVersion(group, kind.version);
       let served = versions.get(key);
       if (served === undefined) {

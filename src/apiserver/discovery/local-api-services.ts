@@ -10,7 +10,7 @@ import type { Registries } from "../../registry/registries.ts";
 import type { Scope } from "../../registry/scope.ts";
 import { update } from "../../registry/update.ts";
 import { ignoreConflict } from "../control-plane/ensure.ts";
-import { spellings } from "../handlers/routes.ts";
+import { groupNames } from "../handlers/routes.ts";
 
 /** Without this label of Kubernetes' own an API service is not the server's to change. */
 export const AUTOMANAGED_LABEL = "kube-aggregator.kubernetes.io/automanaged";
@@ -83,7 +83,7 @@ function localApiServices(scheme: Scheme, aliases: boolean): ReadonlyMap<string,
     const rank = priorities[kubernetesGroup(kind.group)];
     const versionPriority = rank?.versions[kind.version];
     if (rank === undefined || versionPriority === undefined) continue;
-    for (const group of spellings(kind.group, aliases)) {
+    for (const group of groupNames(kind.group, aliases)) {
       const name = `${kind.version}.${group}`;
       const spec = { group, version: kind.version, groupPriorityMinimum: rank.group, versionPriority };
       apis.set(name, { metadata: { name, labels: { [AUTOMANAGED_LABEL]: ON_START } }, spec });

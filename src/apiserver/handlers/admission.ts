@@ -5,9 +5,9 @@ import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { UserInfo } from "../../auth/user.ts";
 import type { Admission } from "../../registry/write/request.ts";
 import { type RequestContext, userOf } from "../request/request-context.ts";
-import type { Target } from "./target.ts";
+import type { ResourceTarget } from "./target.ts";
 
-interface Sent {
+interface SentOptions {
   readonly dryRun: boolean;
   /** Where the objects are of another kind than the target's. */
   readonly objectKind?: ObjectKind | undefined;
@@ -15,31 +15,31 @@ interface Sent {
   readonly options?: ApiObject | undefined;
 }
 
-export function admissionOf(
-  target: Target,
+export function createAdmission(
+  target: ResourceTarget,
   context: RequestContext,
   params: Readonly<Record<string, string>>,
-  sent: Sent,
+  sent: SentOptions,
 ): Admission {
-  return { chain: target.settings.admission, context: new AboutRequest(target, context, params, sent) };
+  return { chain: target.settings.admission, context: new RequestAdmissionContext(target, context, params, sent) };
 }
 
-export function objectKindOf({ kind, group }: Pick<Target, "kind" | "group">): ObjectKind {
+export function objectKindOf({ kind, group }: Pick<ResourceTarget, "kind" | "group">): ObjectKind {
   return { group, version: kind.version, kind: kind.kind, schema: kind.schema };
 }
 
 /** Reads of the request what is asked for, when it is: mostly few plugins want to know. */
-class AboutRequest implements AdmissionContext {
+class RequestAdmissionContext implements AdmissionContext {
   readonly kind: Kind;
   readonly group: string;
   readonly namespace: string;
   readonly name: string;
   readonly dryRun: boolean;
-  readonly #target: Target;
+  readonly #target: ResourceTarget;
   readonly #context: RequestContext;
-  readonly #sent: Sent;
+  readonly #sent: SentOptions;
 
-  constructor(target: Target, context: RequestContext, params: Readonly<Record<string, string>>, sent: Sent) {
+  constructor(target: ResourceTarget, context: RequestContext, params: Readonly<Record<string, string>>, sent: SentOptions) {
     this.kind = target.kind as unknown as Kind;
     this.group = target.group;
     this.namespace = params.namespace ?? "";
@@ -77,13 +77,13 @@ class AboutRequest implements AdmissionContext {
   /** Those of a patch are told as those of what the patch turns out to be, as in Kubernetes. */
   optionsFor(operation: Operation): ApiObject | undefined {
     if (operation === "CONNECT") return undefined;
-    if (operation === "DELETE") return { kind: "DeleteOptions", apiVersion: META, ...this.#sent.options };
+    if (operation === "DELETE") return { kind: "DeleteOptions", apiVersion: META_API_VERSION, ...this.#sent.options };
     const { query } = this.#context.info;
     const dryRun = query.getAll("dryRun");
     const [fieldManager, fieldValidation] = [query.get("fieldManager"), query.get("fieldValidation")];
     const options = {
       kind: operation === "CREATE" ? "CreateOptions" : "UpdateOptions",
-      apiVersion: META,
+      apiVersion: META_API_VERSION,
       ...(dryRun.length === 0 ? {} : { dryRun }),
       ...(fieldManager ? { fieldManager } : {}),
       ...(fieldValidation ? { fieldValidation } : {}),
@@ -92,4 +92,4 @@ class AboutRequest implements AdmissionContext {
   }
 }
 
-const META = "meta.k8s.io/v1";
+const META_API_VERSION = "meta.k8s.io/v1";

@@ -11,27 +11,27 @@ import { isPlainObject } from "../../schema/value/plain-object.ts";
 import { describeDuplicateKeys, parseYaml } from "../../schema/yaml/yaml.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { writtenResponse } from "../responses/object-response.ts";
-import { admissionOf } from "./admission.ts";
+import { createAdmission } from "./admission.ts";
 import { BODY_BYTES_MAX } from "./body.ts";
-import { writerOf } from "./field-manager.ts";
-import { applyQuery, type FieldValidation } from "./query.ts";
-import { answeringOf, type ResourceHandler, scopeOf } from "./target.ts";
+import { fieldManagerOptions } from "./field-manager.ts";
+import { parseApplyQuery, type FieldValidation } from "./query.ts";
+import { responseOptionsOf, type ResourceHandler, scopeOf } from "./target.ts";
 
 export const APPLY_TYPE = "application/apply-patch+yaml";
 export const APPLY_CBOR_TYPE = "application/apply-patch+cbor";
 
-export function applyObject(part?: SubresourceStrategy): ResourceHandler {
+export function createApplyHandler(part?: SubresourceStrategy): ResourceHandler {
   return async (target, context, params) => {
     const { kind, settings } = target;
-    const answering = answeringOf(target, context, "object");
-    const sent = await readApply(context);
-    const admission = admissionOf(target, context, params, sent.options);
+    const answering = responseOptionsOf(target, context, "object");
+    const sent = await readApplyBody(context);
+    const admission = createAdmission(target, context, params, sent.options);
     const options: ApplyOptions = {
       ...sent.options,
       admission,
-      checkEscalation: settings.confirm(kind, params.name ?? ""),
+      checkEscalation: settings.escalationCheckFor(kind, params.name ?? ""),
       subresourceStrategy: part,
-      authorizeCreate: () => settings.mayCreate(context),
+      authorizeCreate: () => settings.authorizeCreate(context),
     };
     const scope = scopeOf(target, context, params);
     const { object, created } = await apply(target.registry, scope, params.name ?? "", sent.configuration, options);
@@ -39,26 +39,26 @@ export function applyObject(part?: SubresourceStrategy): ResourceHandler {
   };
 }
 
-interface SentApply {
+interface ApplyBody {
   readonly configuration: Configuration;
   readonly options: ApplyOptions & { readonly dryRun: boolean };
 }
 
 /** What all applies share: who wants what, and how strictly it is read. */
-export async function readApply(context: RequestContext): Promise<SentApply> {
+export async function readApplyBody(context: RequestContext): Promise<ApplyBody> {
   const bytes = await readBody(context.request, BODY_BYTES_MAX);
-  const { dryRun, force, fieldManager, fieldValidation } = applyQuery(context.info.query);
+  const { dryRun, force, fieldManager, fieldValidation } = parseApplyQuery(context.info.query);
   const isCbor = context.request.headers["content-type"]?.startsWith(APPLY_CBOR_TYPE) === true;
-  const { value, duplicates } = isCbor ? fromCbor(bytes) : readConfiguration(bytes);
+  const { value, duplicates } = isCbor ? parseCborConfiguration(bytes) : parseConfiguration(bytes);
   const warn = (texts: readonly string[]): void => {
     context.warnings.push(...texts);
   };
   const onMerged = (): void => reportDuplicates(duplicates, fieldValidation, context);
-  const options = { dryRun, force, warn, ...writerOf(context, fieldManager), fieldManager, onMerged };
+  const options = { dryRun, force, warn, ...fieldManagerOptions(context, fieldManager), fieldManager, onMerged };
   return { configuration: value, options };
 }
 
-interface Read {
+interface ParsedConfiguration {
   readonly value: Configuration;
   /** What a strict reader of YAML says of members that are named twice. */
   readonly duplicates: readonly string[];
@@ -66,7 +66,7 @@ interface Read {
 
 const OPENING_BRACE = 0x7b;
 
-function fromCbor(bytes: Buffer): Read {
+function parseCborConfiguration(bytes: Buffer): ParsedConfiguration {
   let value: unknown;
   try {
     value = decodeCbor(bytes);
@@ -78,11 +78,11 @@ function fromCbor(bytes: Buffer): Read {
   return { value, duplicates: [] };
 }
 
-function readConfiguration(bytes: Buffer): Read {
+function parseConfiguration(bytes: Buffer): ParsedConfiguration {
   if (bytes[0] === OPENING_BRACE) {
     try {
       const { value, duplicates } = parseJson(bytes);
-      if (duplicates.length === 0) return { value: configurationOf(value), duplicates };
+      if (duplicates.length === 0) return { value: toConfiguration(value), duplicates };
     } catch (error) {
       // What is no JSON may still be YAML.
       if (!(error instanceof SyntaxError)) throw error;
@@ -91,14 +91,14 @@ function readConfiguration(bytes: Buffer): Read {
   try {
     // Further documents are not looked at, as in Kubernetes.
     const [document] = parseYaml(bytes.toString("utf8"));
-    return { value: configurationOf(document?.value), duplicates: describeDuplicateKeys(document) };
+    return { value: toConfiguration(document?.value), duplicates: describeDuplicateKeys(document) };
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     throw badRequest(`error decoding YAML: error converting YAML to JSON: ${error.message}`);
   }
 }
 
-function configurationOf(value: unknown): Configuration {
+function toConfiguration(value: unknown): Configuration {
   if (value === undefined || value === null) return {};
   if (isPlainObject(value)) return value;
   const type = Array.isArray(value) ? "array" : typeof value === "boolean" ? "bool" : typeof value;

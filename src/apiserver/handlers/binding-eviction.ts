@@ -7,21 +7,21 @@ import type { Registry } from "../../registry/registry.ts";
 import { bind } from "../../registry/subresources/binding.ts";
 import { evict } from "../../registry/subresources/eviction.ts";
 import { runMutatingAdmission } from "../../registry/write/admission.ts";
-import { statusResponse, success } from "../responses/status-response.ts";
-import { admissionOf } from "./admission.ts";
-import { readObject } from "./body.ts";
-import { deleteOptions } from "./query.ts";
+import { statusResponse, successStatus } from "../responses/status-response.ts";
+import { createAdmission } from "./admission.ts";
+import { readObjectBody } from "./body.ts";
+import { parseDeleteOptions } from "./query.ts";
 import { type ResourceHandler, scopeOf } from "./target.ts";
-import { warningsTo } from "./write.ts";
+import { warningAppender } from "./write.ts";
 
 /** POST to `pods/NAME/eviction`. The body may be of the older version, which has the same members. */
-export function evictPod(budgets: Registry<PodDisruptionBudget>): ResourceHandler {
+export function createEvictionHandler(budgets: Registry<PodDisruptionBudget>): ResourceHandler {
   const body = { group: "policy", version: "v1", olderVersion: "v1beta1", kind: "Eviction", schema: evictionSchema };
   return async (target, context, params) => {
-    const { object, dryRun } = await readObject<Eviction>(context, body, "CreateOptions");
-    const admission = admissionOf(target, context, params, { dryRun, objectKind: body });
-    const sent = await runMutatingAdmission({ options: { admission, warn: warningsTo(context) } }, object, undefined);
-    const { preconditions, gracePeriodSeconds, propagationPolicy } = deleteOptions(
+    const { object, dryRun } = await readObjectBody<Eviction>(context, body, "CreateOptions");
+    const admission = createAdmission(target, context, params, { dryRun, objectKind: body });
+    const sent = await runMutatingAdmission({ options: { admission, warn: warningAppender(context) } }, object, undefined);
+    const { preconditions, gracePeriodSeconds, propagationPolicy } = parseDeleteOptions(
       new URLSearchParams(),
       sent.deleteOptions,
     );
@@ -35,16 +35,16 @@ export function evictPod(budgets: Registry<PodDisruptionBudget>): ResourceHandle
       ...(preconditions ? { preconditions } : {}),
     };
     await evict(pods, budgets, scopeOf(target, context, params), params.name ?? "", sent, options);
-    return statusResponse(success(201), context);
+    return statusResponse(successStatus(201), context);
   };
 }
 
 const bindingBody = { group: "", version: "v1", kind: "Binding", schema: bindingSchema };
 
 /** POST to `pods/NAME/binding`, and to `bindings`, where the name stands in the body. */
-export function bindPod(pods: Registry<Pod>): ResourceHandler {
+export function createBindingHandler(pods: Registry<Pod>): ResourceHandler {
   return async (target, context, params) => {
-    const { object: sent, dryRun } = await readObject<Binding>(context, bindingBody, "CreateOptions");
+    const { object: sent, dryRun } = await readObjectBody<Binding>(context, bindingBody, "CreateOptions");
     const name = params.name ?? sent.metadata?.name ?? "";
     if (name === "") throw badRequest("name must be provided");
     if (sent.metadata?.name && sent.metadata.name !== name) {
@@ -54,14 +54,14 @@ export function bindPod(pods: Registry<Pod>): ResourceHandler {
     if (namespace !== "" && namespace !== params.namespace) {
       throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
     }
-    const admission = admissionOf(target, context, params, { dryRun, objectKind: bindingBody });
-    const placed = { ...sent, metadata: { ...sent.metadata, name, namespace: params.namespace ?? "" } };
+    const admission = createAdmission(target, context, params, { dryRun, objectKind: bindingBody });
+    const named = { ...sent, metadata: { ...sent.metadata, name, namespace: params.namespace ?? "" } };
     const admitted = await runMutatingAdmission(
-      { options: { admission, warn: warningsTo(context) } },
-      placed,
+      { options: { admission, warn: warningAppender(context) } },
+      named,
       undefined,
     );
     await bind(pods, scopeOf(target, context, params), name, admitted, { dryRun, admission });
-    return statusResponse(success(201), context);
+    return statusResponse(successStatus(201), context);
   };
 }

@@ -9,7 +9,7 @@ import { goQuote } from "../../schema/value/go-quote.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 
 /** What a body is to be: the kind the path asks for. */
-export interface Expected {
+export interface ExpectedBody {
   readonly group: string;
   readonly version: string;
   readonly kind: string;
@@ -21,28 +21,28 @@ export interface Expected {
   /** A version whose bodies are read as this one's. */
   readonly olderVersion?: string;
   /** Told how the body spells its group. */
-  readonly spelled?: ((group: string) => void) | undefined;
+  readonly onGroup?: ((group: string) => void) | undefined;
   /** CBOR is spoken. */
   readonly cbor?: boolean | undefined;
 }
 
-export interface Identity {
+export interface GroupVersionKind {
   readonly kind: string;
   readonly version: string;
   readonly group: string;
 }
 
 /** Where Kubernetes keeps its kinds; clients read it in its messages. */
-const SCHEME = "pkg/api/legacyscheme/scheme.go:30";
-const INTERFACE =
+const SCHEME_FILE = "pkg/api/legacyscheme/scheme.go:30";
+const TYPE_META_STRUCT =
   'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }';
 
 /**
  * Kind and version as the body names them, names in any case; what it leaves out is `expected`. Throws a `SyntaxError`
  * in Go's words when they are no texts, or where they could not be.
  */
-export function identityOf(value: unknown, expected: Expected): Identity {
-  const { kind, apiVersion } = namedIn(value);
+export function groupVersionKindOf(value: unknown, expected: ExpectedBody): GroupVersionKind {
+  const { kind, apiVersion } = readTypeMeta(value);
   const named = parseApiVersion(apiVersion);
   if (apiVersion !== "" && named === undefined) {
     const why = `unexpected GroupVersion string: ${apiVersion}`;
@@ -52,21 +52,21 @@ export function identityOf(value: unknown, expected: Expected): Identity {
   return { kind: kind === "" ? expected.kind : kind, group, version };
 }
 
-function namedIn(value: unknown): { readonly kind: string; readonly apiVersion: string } {
+function readTypeMeta(value: unknown): { readonly kind: string; readonly apiVersion: string } {
   const found = { kind: "", apiVersion: "" };
-  const wrong = (what: unknown, where: string): never => {
+  const throwWrongType = (what: unknown, where: string): never => {
     throw new SyntaxError(
       `couldn't get version/kind; json parse error: json: cannot unmarshal ${goType(what)} into Go ${where}`,
     );
   };
   if (value === null || value === undefined) return found;
-  if (!isPlainObject(value)) return wrong(value, `value of type ${INTERFACE}`);
+  if (!isPlainObject(value)) return throwWrongType(value, `value of type ${TYPE_META_STRUCT}`);
   for (const name of Object.keys(value)) {
     const lower = name.toLowerCase();
     const member = lower === "kind" ? "kind" : lower === "apiversion" ? "apiVersion" : undefined;
     const text = value[name];
     if (member === undefined || text === null) continue;
-    if (typeof text !== "string") return wrong(text, `struct field .${member} of type string`);
+    if (typeof text !== "string") return throwWrongType(text, `struct field .${member} of type string`);
     found[member] = text;
   }
   return found;
@@ -82,16 +82,16 @@ export function goType(value: unknown): string {
  * A body may leave its identity to the path, but not contradict it. Throws a 400, or what custom resources are told.
  * `value` is what the body holds as JSON.
  */
-export function checkKind(found: Identity, expected: Expected, value?: unknown): void {
+export function checkGroupVersionKind(found: GroupVersionKind, expected: ExpectedBody, value?: unknown): void {
   const sameGroup = svcGroup(found.group) === svcGroup(expected.group);
   const sameVersion = found.version === expected.version || found.version === expected.olderVersion;
   if (found.kind === expected.kind && sameGroup && sameVersion) {
-    expected.spelled?.(found.group);
+    expected.onGroup?.(found.group);
     return;
   }
   if (expected.custom === true) throw otherCustomKind(found, expected, sameGroup && sameVersion);
   const known = typeOf(found, expected.scheme);
-  if (known === undefined) throw cannotHandle(found, expected, notRegistered(found, SCHEME));
+  if (known === undefined) throw cannotHandle(found, expected, notRegistered(found, SCHEME_FILE));
   // It is read as what it says it is before anybody asks what it should be.
   const schema = expected.scheme?.byKind(found.group, found.version, found.kind)?.schema;
   const unreadable =
@@ -102,21 +102,21 @@ export function checkKind(found: Identity, expected: Expected, value?: unknown):
   throw cannotHandle(found, expected, `converting (${known}) to (${wanted}): unknown conversion`);
 }
 
-export function notRegistered({ kind, group, version }: Identity, scheme: string): string {
+export function notRegistered({ kind, group, version }: GroupVersionKind, scheme: string): string {
   const named = goQuote(formatApiVersion(group, version));
   return `no kind ${goQuote(kind)} is registered for version ${named} in scheme ${goQuote(scheme)}`;
 }
 
-export function cannotHandle({ kind, version }: Identity, expected: Expected, why: string): StatusError {
+export function cannotHandle({ kind, version }: GroupVersionKind, expected: ExpectedBody, why: string): StatusError {
   return badRequest(`${kind} in version ${goQuote(version)} cannot be handled as a ${expected.kind}: ${why}`);
 }
 
-function otherVersion(found: Identity, { group, version }: Expected): StatusError {
+function otherVersion(found: GroupVersionKind, { group, version }: ExpectedBody): StatusError {
   const [sent, wanted] = [formatApiVersion(found.group, found.version), formatApiVersion(group, version)];
   return badRequest(`the API version in the data (${sent}) does not match the expected API version (${wanted})`);
 }
 
-function otherCustomKind(found: Identity, expected: Expected, sameVersion: boolean): StatusError {
+function otherCustomKind(found: GroupVersionKind, expected: ExpectedBody, sameVersion: boolean): StatusError {
   if (!sameVersion) return otherVersion(found, expected);
   const error = invalidField("kind", found.kind, `must be ${expected.kind}`);
   return invalid({ group: expected.group, resource: expected.kind, name: "" }, [error], renderFieldError);
@@ -130,7 +130,7 @@ const UNVERSIONED: ReadonlySet<string> = new Set([
 ]);
 
 /** What Go calls the type of a kind; undefined for kinds that nobody knows. */
-function typeOf({ group, version, kind }: Identity, scheme: Scheme | undefined): string | undefined {
+function typeOf({ group, version, kind }: GroupVersionKind, scheme: Scheme | undefined): string | undefined {
   if (group === "" && version === "v1" && UNVERSIONED.has(kind)) return `v1.${kind}`;
   const kinds = (scheme?.kinds() ?? []).filter(
     (one) => one.custom !== true && one.group === svcGroup(group) && one.version === version,

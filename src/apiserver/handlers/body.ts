@@ -14,10 +14,10 @@ import { decodeEnvelope } from "../../schema/protobuf/envelope.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
 import { describeDuplicateKeys, parseYaml } from "../../schema/yaml/yaml.ts";
 import type { RequestContext } from "../request/request-context.ts";
-import { cannotHandle, checkKind, type Expected, type Identity, identityOf, notRegistered } from "./body-kind.ts";
-import { type FieldValidation, type WriteQuery, writeQuery } from "./query.ts";
+import { cannotHandle, checkGroupVersionKind, type ExpectedBody, type GroupVersionKind, groupVersionKindOf, notRegistered } from "./body-kind.ts";
+import { type FieldValidation, type WriteQuery, parseWriteQuery } from "./query.ts";
 
-export type { Expected } from "./body-kind.ts";
+export type { ExpectedBody as Expected } from "./body-kind.ts";
 
 /** As in Kubernetes: more does not fit into the store. */
 export const BODY_BYTES_MAX = 3 * 2 ** 20;
@@ -29,21 +29,21 @@ const BODY_TYPES = ["application/json", "application/yaml", "application/vnd.kub
 type BodyType = "json" | "yaml" | "protobuf" | "cbor";
 
 /** A body with the media type that it says it has. */
-interface SentBody {
+interface RawBody {
   readonly type: BodyType;
   readonly bytes: Buffer;
 }
 
 /** A body's value before it is anything else. */
-interface Parsed {
+interface ParsedBody {
   readonly value: unknown;
   readonly duplicates: readonly string[];
   readonly scan?: ParsedJson["scan"];
   /** What a strict reader of YAML says of members that are named twice. */
-  readonly repeated?: readonly string[];
+  readonly yamlDuplicates?: readonly string[];
 }
 
-export interface SentObject<T> extends WriteQuery {
+export interface ObjectBody<T> extends WriteQuery {
   /** Without kind and apiVersion. */
   readonly object: T;
 }
@@ -52,49 +52,49 @@ export interface SentObject<T> extends WriteQuery {
  * The object in the body, with what the query says of the write. Checked in Kubernetes' order, which for creations and
  * updates is not the same. Throws 400, 413, 415 or 422.
  */
-export async function readObject<T extends ApiObject>(
+export async function readObjectBody<T extends ApiObject>(
   context: RequestContext,
-  expected: Expected,
+  expected: ExpectedBody,
   options: "CreateOptions" | "UpdateOptions",
-): Promise<SentObject<T>> {
+): Promise<ObjectBody<T>> {
   const { request, info, warnings } = context;
-  const typeOf = (): BodyType => bodyType(request.headers["content-type"], expected.cbor === true);
-  if (options === "CreateOptions") typeOf();
+  const bodyTypeOf = (): BodyType => bodyType(request.headers["content-type"], expected.cbor === true);
+  if (options === "CreateOptions") bodyTypeOf();
   const bytes = await readBody(request, BODY_BYTES_MAX);
-  const query = writeQuery(options, info.query);
-  const object = decodeSent<T>({ type: typeOf(), bytes }, expected, query.fieldValidation, warnings);
+  const query = parseWriteQuery(options, info.query);
+  const object = decodeBody<T>({ type: bodyTypeOf(), bytes }, expected, query.fieldValidation, warnings);
   return { ...query, object };
 }
 
 /** Throws a 400. */
-function decodeSent<T extends ApiObject>(
-  { type, bytes }: SentBody,
-  expected: Expected,
+function decodeBody<T extends ApiObject>(
+  { type, bytes }: RawBody,
+  expected: ExpectedBody,
   validation: FieldValidation,
   warnings: string[],
 ): T {
-  const unrecognized = (error: unknown): never => {
-    const why = whyUnreadable(error);
+  const throwUnrecognized = (error: unknown): never => {
+    const why = decodeErrorMessage(error);
     throw badRequest(
       `the object provided is unrecognized (must be of type ${expected.kind}): ${why} (${excerpt(bytes)})`,
     );
   };
-  const read = <R>(reading: () => R): R => {
+  const tryParse = <R>(parseStep: () => R): R => {
     try {
-      return reading();
+      return parseStep();
     } catch (error) {
-      return unrecognized(error);
+      return throwUnrecognized(error);
     }
   };
   if (type === "protobuf") {
-    const envelope = read(() => envelopeOf(bytes));
-    const identity = read(() => identityOf({ kind: envelope.kind, apiVersion: envelope.apiVersion }, expected));
-    checkKind(identity, expected);
-    return fromProtobuf(envelope.raw, identity, expected);
+    const envelope = tryParse(() => decodeBodyEnvelope(bytes));
+    const identity = tryParse(() => groupVersionKindOf({ kind: envelope.kind, apiVersion: envelope.apiVersion }, expected));
+    checkGroupVersionKind(identity, expected);
+    return decodeProtobufBody(envelope.raw, identity, expected);
   }
-  const parsed = read(() => parse(bytes, type));
-  const identity = read(() => identityOf(parsed.value, expected));
-  checkKind(identity, expected, parsed.value);
+  const parsed = tryParse(() => parseBody(bytes, type));
+  const identity = tryParse(() => groupVersionKindOf(parsed.value, expected));
+  checkGroupVersionKind(identity, expected, parsed.value);
   return decodeObject<T>(parsed, expected, validation, warnings, identity);
 }
 
@@ -102,46 +102,46 @@ function decodeSent<T extends ApiObject>(
  * Options of a deletion, which name any API version. Undefined for an empty body. Throws a 415, and for a body that
  * cannot be read a 500, as Kubernetes does.
  */
-export async function readOptional<T extends ApiObject>(
+export async function readOptionalBody<T extends ApiObject>(
   context: RequestContext,
-  expected: Expected,
+  expected: ExpectedBody,
 ): Promise<T | undefined> {
   // Whoever sends nothing need not say what it is.
   const bytes = await readBody(context.request, BODY_BYTES_MAX);
   if (bytes.length === 0) return undefined;
   const type = bodyType(context.request.headers["content-type"], expected.cbor === true);
   try {
-    const envelope = type === "protobuf" ? envelopeOf(bytes) : undefined;
-    const parsed = type === "protobuf" ? undefined : parse(bytes, type);
-    const identity = identityOf(envelope ?? parsed?.value, expected);
+    const envelope = type === "protobuf" ? decodeBodyEnvelope(bytes) : undefined;
+    const parsed = type === "protobuf" ? undefined : parseBody(bytes, type);
+    const identity = groupVersionKindOf(envelope ?? parsed?.value, expected);
     if (identity.kind !== expected.kind) throw new SyntaxError(notRegistered(identity, OPTIONS_SCHEME));
-    if (envelope !== undefined) return fromProtobuf(envelope.raw, identity, expected);
-    return optionsFrom<T>(parsed?.scan === undefined ? parsed?.value : parsed.scan.value, expected);
+    if (envelope !== undefined) return decodeProtobufBody(envelope.raw, identity, expected);
+    return decodeOptions<T>(parsed?.scan === undefined ? parsed?.value : parsed.scan.value, expected);
   } catch (error) {
-    throw new StatusError(500, "", whyUnreadable(error), { cause: error });
+    throw new StatusError(500, "", decodeErrorMessage(error), { cause: error });
   }
 }
 
 /** Where Kubernetes keeps its options; clients read it in its messages. */
 const OPTIONS_SCHEME = "pkg/apis/meta/internalversion/scheme/register.go:27";
 
-function optionsFrom<T>(value: unknown, expected: Expected): T {
+function decodeOptions<T>(value: unknown, expected: ExpectedBody): T {
   const merged = mergeRepeatedMembers(expected.schema, value);
   const { value: decoded, errors } = decode(expected.schema, merged ?? {}, { unknownFields: "drop" });
   if (errors[0] !== undefined) throw new SyntaxError(errors[0].message);
-  return withoutIdentity(decoded as ApiObject) as T;
+  return withoutTypeMeta(decoded as ApiObject) as T;
 }
 
 /** A patched value's kind. Throws a 400 when it is another than expected. */
-export function checkIdentity(value: unknown, expected: Expected): void {
+export function checkPatchedType(value: unknown, expected: ExpectedBody): void {
   const own = { kind: expected.kind, group: expected.group, version: expected.version };
-  let identity: Identity;
+  let identity: GroupVersionKind;
   try {
-    identity = identityOf(value, expected);
+    identity = groupVersionKindOf(value, expected);
   } catch (error) {
-    throw cannotHandle(own, expected, whyUnreadable(error));
+    throw cannotHandle(own, expected, decodeErrorMessage(error));
   }
-  checkKind(identity, expected, value);
+  checkGroupVersionKind(identity, expected, value);
 }
 
 function bodyType(header: string | undefined, cbor: boolean): BodyType {
@@ -167,7 +167,7 @@ export function unsupportedBody(accepted: readonly string[]): StatusError {
   return new StatusError(415, "UnsupportedMediaType", message);
 }
 
-function parse(bytes: Buffer, type: Exclude<BodyType, "protobuf">): Parsed {
+function parseBody(bytes: Buffer, type: Exclude<BodyType, "protobuf">): ParsedBody {
   switch (type) {
     case "cbor":
       return { value: decodeCbor(bytes), duplicates: [] };
@@ -175,28 +175,28 @@ function parse(bytes: Buffer, type: Exclude<BodyType, "protobuf">): Parsed {
       if (!isUtf8(bytes)) throw new SyntaxError("yaml: invalid leading UTF-8 octet");
       // Further documents are not looked at, as in Kubernetes.
       const [document] = parseYaml(bytes.toString("utf8"));
-      return { value: document?.value, duplicates: [], repeated: describeDuplicateKeys(document) };
+      return { value: document?.value, duplicates: [], yamlDuplicates: describeDuplicateKeys(document) };
     }
     case "json":
       try {
         return parseJson(bytes);
       } catch (error) {
         if (!(error instanceof SyntaxError)) throw error;
-        throw new SyntaxError(`couldn't get version/kind; json parse error: ${goSyntax(error)}`, { cause: error });
+        throw new SyntaxError(`couldn't get version/kind; json parse error: ${withoutPosition(error)}`, { cause: error });
       }
     default:
       return type satisfies never;
   }
 }
 
-function whyUnreadable(error: unknown): string {
+function decodeErrorMessage(error: unknown): string {
   if (error instanceof SyntaxError || error instanceof CborError || error instanceof StatusError) return error.message;
   if (error instanceof Error && error.name === "ProtobufError") return error.message;
   throw error;
 }
 
 /** Go says what is wrong but not where. */
-export function goSyntax(error: SyntaxError): string {
+export function withoutPosition(error: SyntaxError): string {
   return error.message.replace(/ \(line \d+, column \d+\)$/, "");
 }
 
@@ -208,11 +208,11 @@ function excerpt(bytes: Buffer): string {
 }
 
 export function decodeObject<T>(
-  parsed: Parsed,
-  expected: Expected,
+  parsed: ParsedBody,
+  expected: ExpectedBody,
   validation: FieldValidation,
   warnings: string[],
-  identity: Identity = expected,
+  identity: GroupVersionKind = expected,
 ): T {
   const merged = parsed.scan === undefined ? parsed.value : mergeRepeatedMembers(expected.schema, parsed.scan.value);
   const unknownFields = validation === "Ignore" ? "drop" : "report";
@@ -220,8 +220,8 @@ export function decodeObject<T>(
   const error = errors[0];
   if (error !== undefined) throw cannotHandle(identity, expected, error.message);
   if (validation !== "Ignore") {
-    const { repeated = [] } = parsed;
-    const findings = findingsOf(parsed, unknown);
+    const { yamlDuplicates: repeated = [] } = parsed;
+    const findings = fieldValidationFindings(parsed, unknown);
     if (validation === "Strict" && (findings.length > 0 || repeated.length > 0)) {
       const lines = repeated.map((line) => `\n  ${line}`).join("");
       const all = repeated.length === 0 ? findings : [`yaml: unmarshal errors:${lines}`, ...findings];
@@ -229,20 +229,20 @@ export function decodeObject<T>(
     }
     warnings.push(...repeated, ...findings);
   }
-  return resetting(merged, withoutIdentity(value as ApiObject)) as T;
+  return keepEmptyManagedFields(merged, withoutTypeMeta(value as ApiObject)) as T;
 }
 
 /** Members that nobody knows and members named twice, in the order in which the body has them. */
-function findingsOf({ duplicates, scan }: Parsed, unknown: readonly string[]): readonly string[] {
+function fieldValidationFindings({ duplicates, scan }: ParsedBody, unknown: readonly string[]): readonly string[] {
   const unknownText = (path: string): string => `unknown field ${goQuote(path)}`;
   const duplicateText = (path: string): string => `duplicate field ${goQuote(path)}`;
   if (scan === undefined) return [...new Set([...duplicates.map(duplicateText), ...unknown.map(unknownText)])];
-  const strangers = new Set(unknown);
+  const unknownPaths = new Set(unknown);
   const findings = [
     ...unknown.map((path) => ({ text: unknownText(path), index: scan.memberIndexes.get(path) ?? 0 })),
     ...scan.duplicates
       // What is in a member that nobody knows is not looked at.
-      .filter(({ path }) => !isWithin(path, strangers))
+      .filter(({ path }) => !isWithin(path, unknownPaths))
       .map(({ path, index }) => ({ text: duplicateText(path), index })),
   ];
   return [...new Set(findings.sort((a, b) => a.index - b.index).map(({ text }) => text))];
@@ -257,29 +257,29 @@ function isWithin(path: string, members: ReadonlySet<string>): boolean {
 }
 
 /** An empty list of managers is not the same as none: it asks that they be forgotten. */
-function resetting(sent: unknown, object: ApiObject): ApiObject {
+function keepEmptyManagedFields(sent: unknown, object: ApiObject): ApiObject {
   const { metadata } = (sent ?? {}) as { readonly metadata?: { readonly managedFields?: unknown } | null };
   const managers = metadata?.managedFields;
   if (!Array.isArray(managers) || managers.length > 0) return object;
   return { ...object, metadata: { ...object.metadata, managedFields: [] } };
 }
 
-function envelopeOf(bytes: Buffer): ReturnType<typeof decodeEnvelope> {
+function decodeBodyEnvelope(bytes: Buffer): ReturnType<typeof decodeEnvelope> {
   if (bytes.length === 0) throw new SyntaxError("empty data");
   const envelope = decodeEnvelope(bytes);
   if (bytes.length === 4) throw new SyntaxError("empty body");
   return envelope;
 }
 
-function fromProtobuf<T>(raw: Uint8Array, identity: Identity, expected: Expected): T {
+function decodeProtobufBody<T>(raw: Uint8Array, identity: GroupVersionKind, expected: ExpectedBody): T {
   try {
-    return withoutIdentity(decodeProtobuf(expected.schema, raw) as ApiObject) as T;
+    return withoutTypeMeta(decodeProtobuf(expected.schema, raw) as ApiObject) as T;
   } catch (error) {
-    throw cannotHandle(identity, expected, whyUnreadable(error));
+    throw cannotHandle(identity, expected, decodeErrorMessage(error));
   }
 }
 
-function withoutIdentity(object: ApiObject): ApiObject {
+function withoutTypeMeta(object: ApiObject): ApiObject {
   const { kind: _kind, apiVersion: _apiVersion, ...rest } = object;
   return rest;
 }

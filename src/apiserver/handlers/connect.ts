@@ -5,48 +5,48 @@ import { membersOf } from "../../schema/members.ts";
 import type { ObjectSchema, Schema } from "../../schema/schema.ts";
 import { connectOptions } from "../openapi/subresource-schemas.ts";
 import type { RequestContext } from "../request/request-context.ts";
-import { admissionOf } from "./admission.ts";
+import { createAdmission } from "./admission.ts";
 import type { ResourceHandler } from "./target.ts";
 
 /** The handler behind the plugins. */
-export function connecting(subresource: Subresource, handler: ResourceHandler): ResourceHandler {
+export function createConnectHandler(subresource: Subresource, handler: ResourceHandler): ResourceHandler {
   const { kind } = subresource;
   const schema = connectOptions(subresource);
   if (schema === undefined) throw new Error(`Cannot connect to ${kind}: nothing is known of its options`);
   const objectKind = { group: "", version: "v1", kind, schema };
   return async (target, context, params) => {
-    const { chain, context: about } = admissionOf(target, context, params, { dryRun: false, objectKind });
-    const options = optionsOf(schema, context, params.path);
+    const { chain, context: about } = createAdmission(target, context, params, { dryRun: false, objectKind });
+    const options = parseConnectOptions(schema, context, params.path);
     await chain.validate(about, "CONNECT", await chain.mutate(about, "CONNECT", options));
     return await handler(target, context, params);
   };
 }
 
 /** Throws a 400 for numbers that are none. */
-function optionsOf(schema: ObjectSchema, { info }: RequestContext, path: string | undefined) {
+function parseConnectOptions(schema: ObjectSchema, { info }: RequestContext, path: string | undefined) {
   const options: Record<string, unknown> = {};
   for (const { name, schema: of } of membersOf(schema)) {
     const values = info.query.getAll(name);
-    if (values.length > 0 && name !== "kind" && name !== "apiVersion") options[name] = readOption(of, values);
+    if (values.length > 0 && name !== "kind" && name !== "apiVersion") options[name] = parseOption(of, values);
   }
   return path === undefined || !("path" in schema.fields) ? options : { ...options, path: `/${path}` };
 }
 
-function readOption(schema: Schema, values: readonly string[]): unknown {
+function parseOption(schema: Schema, values: readonly string[]): unknown {
   const [first = ""] = values;
   switch (schema.type) {
     case "boolean":
       return first !== "0" && first.toLowerCase() !== "false";
     case "integer":
-      return numberOf(first);
+      return parseInteger(first);
     case "list":
-      return schema.items.type === "integer" ? values.flatMap((value) => value.split(",")).map(numberOf) : values;
+      return schema.items.type === "integer" ? values.flatMap((value) => value.split(",")).map(parseInteger) : values;
     default:
       return first;
   }
 }
 
-function numberOf(text: string): number {
+function parseInteger(text: string): number {
   if (!/^[+-]?\d+$/.test(text)) throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
   return Number(text);
 }

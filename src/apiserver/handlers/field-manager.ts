@@ -3,12 +3,12 @@ import type { FieldManagerOptions } from "../../registry/write/request.ts";
 import type { RequestContext } from "../request/request-context.ts";
 
 /** Who writes: the manager that the client names, or else its program (`kubectl` of `kubectl/v1.33.1 (linux)`). */
-export function writerOf(context: RequestContext, fieldManager: string): FieldManagerOptions {
+export function fieldManagerOptions(context: RequestContext, fieldManager: string): FieldManagerOptions {
   const { subresource } = context.info;
-  return { fieldManager: fieldManager || programOf(context.request.headers["user-agent"]), subresource };
+  return { fieldManager: fieldManager || programName(context.request.headers["user-agent"]), subresource };
 }
 
-function programOf(agent: string | undefined): string {
+function programName(agent: string | undefined): string {
   let program = "";
   let bytes = 0;
   for (const character of (agent ?? "").split("/")[0]!) {

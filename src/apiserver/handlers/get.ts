@@ -7,13 +7,13 @@ import type { RequestContext } from "../request/request-context.ts";
 import { isTrue } from "../request/request-info.ts";
 import { listResponse, objectResponse } from "../responses/object-response.ts";
 import { advertisedTypes, type Format } from "../responses/representation.ts";
-import { formNotAcceptable } from "../responses/status-response.ts";
-import { watchStream, watchValues } from "../responses/watch-stream.ts";
-import { listQuery, type WatchOptions, watchQuery } from "./query.ts";
-import { answeringOf, type ResourceHandler, type ResourceSettings, scopeOf } from "./target.ts";
+import { transformNotAcceptable } from "../responses/status-response.ts";
+import { streamWatchFrames, streamWatchValues } from "../responses/watch-stream.ts";
+import { parseListQuery, type WatchOptions, parseWatchQuery } from "./query.ts";
+import { responseOptionsOf, type ResourceHandler, type ResourceSettings, scopeOf } from "./target.ts";
 
 export const getObject: ResourceHandler = async (target, context, params) => {
-  const answering = answeringOf(target, context, "object");
+  const answering = responseOptionsOf(target, context, "object");
   const version = context.info.query.get("resourceVersion") ?? undefined;
   const found = await get(target.registry, scopeOf(target, context, params), params.name ?? "", version);
   return objectResponse(200, target.kind, found, answering);
@@ -21,44 +21,44 @@ export const getObject: ResourceHandler = async (target, context, params) => {
 
 export const listObjects: ResourceHandler = async (target, context, params) => {
   if (isTrue(context.info.query.get("watch"))) return await watchObjects(target, context, params);
-  const answering = answeringOf(target, context, "list");
-  const page = await list(target.registry, scopeOf(target, context, params), listQuery(context.info.query));
+  const answering = responseOptionsOf(target, context, "list");
+  const page = await list(target.registry, scopeOf(target, context, params), parseListQuery(context.info.query));
   return listResponse(target.kind, page, answering);
 };
 
 /** What streams are called where it is not as objects are. */
-const STREAM_TYPES: Partial<Record<Format, (mediaType: string) => string>> = {
+const STREAM_MEDIA_TYPES: Partial<Record<Format, (mediaType: string) => string>> = {
   protobuf: (mediaType) => `${mediaType};stream=watch`,
   cbor: () => "application/cbor-seq",
 };
 
 const watchObjects: ResourceHandler = async (target, context, params) => {
   const { settings, kind, registry } = target;
-  const options = watchQuery(context.info.query, settings.watchList);
-  const answering = answeringOf(target, context, "watch");
+  const options = parseWatchQuery(context.info.query, settings.watchList);
+  const answering = responseOptionsOf(target, context, "watch");
   // The bookmark at their end has no place in a table.
   if (options.sendInitialEvents && answering.representation.as === "table") {
-    throw formNotAcceptable(advertisedTypes(settings.cbor));
+    throw transformNotAcceptable(advertisedTypes(settings.cbor));
   }
-  const limit = new WatchLimit(context, settings, options);
-  const scope: Scope = { ...scopeOf(target, context, params), signal: limit.signal };
+  const timeout = new WatchTimeout(context, settings, options);
+  const scope: Scope = { ...scopeOf(target, context, params), signal: timeout.signal };
   try {
     const events = await watch(registry, scope, options);
     const { mediaType, format } = answering.representation;
-    const frames = () => limit.around(watchStream(kind, events, answering, settings.clock));
+    const frames = () => timeout.wrap(streamWatchFrames(kind, events, answering, settings.clock));
     return {
       status: 200,
-      headers: { "content-type": STREAM_TYPES[format]?.(mediaType) ?? mediaType },
-      body: createValueStream(frames, () => limit.around(watchValues(events))),
+      headers: { "content-type": STREAM_MEDIA_TYPES[format]?.(mediaType) ?? mediaType },
+      body: createValueStream(frames, () => timeout.wrap(streamWatchValues(events))),
     };
   } catch (error) {
-    limit.end();
+    timeout.end();
     throw error;
   }
 };
 
 /** A watch ends when its client says, or some time between once and twice the server's least. */
-class WatchLimit {
+class WatchTimeout {
   readonly signal: AbortSignal;
   readonly #controller = new AbortController();
   readonly #timer: { cancel(): void };
@@ -80,7 +80,7 @@ class WatchLimit {
     this.#controller.abort();
   }
 
-  async *around<V>(stream: AsyncIterable<V>): AsyncGenerator<V> {
+  async *wrap<V>(stream: AsyncIterable<V>): AsyncGenerator<V> {
     try {
       for await (const value of stream) yield value;
     } finally {

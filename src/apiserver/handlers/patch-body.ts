@@ -10,8 +10,8 @@ import { parseJson } from "../../schema/json/parse.ts";
 import { invalidField, renderFieldError } from "../../schema/validation/field-error.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { APPLY_CBOR_TYPE, APPLY_TYPE } from "./apply.ts";
-import { BODY_BYTES_MAX, checkIdentity, decodeObject, type Expected, goSyntax } from "./body.ts";
-import { type FieldValidation, type WriteQuery, writeQuery } from "./query.ts";
+import { BODY_BYTES_MAX, checkPatchedType, decodeObject, type Expected, withoutPosition } from "./body.ts";
+import { type FieldValidation, type WriteQuery, parseWriteQuery } from "./query.ts";
 
 const PATCH_TYPES = {
   "application/json-patch+json": "json",
@@ -19,28 +19,28 @@ const PATCH_TYPES = {
   "application/strategic-merge-patch+json": "strategic",
 } as const;
 
-export interface SentPatch extends WriteQuery {
+export interface PatchBody extends WriteQuery {
   readonly patch: Patch;
   /** Paths that the patch names more than once. */
   readonly duplicates: readonly string[];
 }
 
 /** The patch, and what the query says of it. Throws 400, 413 or 422. */
-export async function readPatch(context: RequestContext, type: Patch["type"]): Promise<SentPatch> {
+export async function readPatchBody(context: RequestContext, type: Patch["type"]): Promise<PatchBody> {
   const bytes = await readBody(context.request, BODY_BYTES_MAX);
-  return { ...writeQuery("PatchOptions", context.info.query), ...parsePatch(bytes, type) };
+  return { ...parseWriteQuery("PatchOptions", context.info.query), ...parsePatch(bytes, type) };
 }
 
-function parsePatch(bytes: Buffer, type: Patch["type"]): Pick<SentPatch, "patch" | "duplicates"> {
+function parsePatch(bytes: Buffer, type: Patch["type"]): Pick<PatchBody, "patch" | "duplicates"> {
   let parsed: ReturnType<typeof parseJson>;
   try {
     parsed = parseJson(bytes);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    throw badRequest(type === "strategic" ? goSyntax(error) : `error decoding patch: ${goSyntax(error)}`);
+    throw badRequest(type === "strategic" ? withoutPosition(error) : `error decoding patch: ${withoutPosition(error)}`);
   }
   const { value, duplicates } = parsed;
-  if (type === "json") return { patch: { type, operations: operationsOf(value) }, duplicates: [] };
+  if (type === "json") return { patch: { type, operations: jsonPatchOperations(value) }, duplicates: [] };
   if (value === null) throw badRequest("Invalid JSON Patch");
   if (typeof value !== "object" || Array.isArray(value)) {
     const where = type === "strategic" ? "" : "error decoding patch: ";
@@ -49,7 +49,7 @@ function parsePatch(bytes: Buffer, type: Patch["type"]): Pick<SentPatch, "patch"
   return { patch: { type, value }, duplicates };
 }
 
-export function patchType(header = "", cbor = false): Patch["type"] | "apply" {
+export function patchTypeOf(header = "", cbor = false): Patch["type"] | "apply" {
   // To the letter: parameters are not looked at, but capitals are.
   const type = header.split(";", 1)[0]?.trim() ?? "";
   if (Object.hasOwn(PATCH_TYPES, type)) return PATCH_TYPES[type as keyof typeof PATCH_TYPES];
@@ -57,14 +57,14 @@ export function patchType(header = "", cbor = false): Patch["type"] | "apply" {
   throw new StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", { details: {} });
 }
 
-function operationsOf(value: unknown): readonly Operation[] {
-  const wrong = (found: unknown, wanted: string): never => {
+function jsonPatchOperations(value: unknown): readonly Operation[] {
+  const unexpectedType = (found: unknown, wanted: string): never => {
     throw badRequest(`error decoding patch: json: cannot unmarshal ${goType(found)} into Go value of type ${wanted}`);
   };
   if (value === null) return [];
-  if (!Array.isArray(value)) return wrong(value, "[]handlers.jsonPatchOp");
+  if (!Array.isArray(value)) return unexpectedType(value, "[]handlers.jsonPatchOp");
   for (const item of value) {
-    if (typeof item !== "object" || item === null || Array.isArray(item)) wrong(item, "handlers.jsonPatchOp");
+    if (typeof item !== "object" || item === null || Array.isArray(item)) unexpectedType(item, "handlers.jsonPatchOp");
     const { op, path, from = "" } = item as { readonly [name: string]: unknown };
     if (typeof op !== "string" || typeof path !== "string" || typeof from !== "string") {
       const message = "the server rejected our request due to an error in our request";
@@ -81,7 +81,7 @@ function goType(value: unknown): string {
 
 /** A JSON value that a patch made, into an object. Throws a 422 that shows what `show` says. */
 export function decodePatched<T extends ApiObject>(
-  { patch, duplicates }: SentPatch,
+  { patch, duplicates }: PatchBody,
   value: unknown,
   show: (why: string) => DecodeFailure,
   expected: Expected,
@@ -90,7 +90,7 @@ export function decodePatched<T extends ApiObject>(
 ): T {
   try {
     // A strategic patch changes what the object holds, whatever it says of its kind.
-    if (patch.type !== "strategic") checkIdentity(value, expected);
+    if (patch.type !== "strategic") checkPatchedType(value, expected);
     const findings: string[] = [];
     const lenient = validation === "Strict" ? "Warn" : validation;
     const object = decodeObject<T>({ value, duplicates }, expected, lenient, findings);

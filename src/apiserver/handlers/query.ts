@@ -30,7 +30,7 @@ export interface WriteQuery {
 }
 
 /** `kind` names the options in errors: `CreateOptions`. */
-export function writeQuery(
+export function parseWriteQuery(
   kind: "CreateOptions" | "UpdateOptions" | "PatchOptions",
   query: URLSearchParams,
 ): WriteQuery {
@@ -45,7 +45,7 @@ export interface ApplyQuery extends WriteQuery {
   readonly force: boolean;
 }
 
-export function applyQuery(query: URLSearchParams): ApplyQuery {
+export function parseApplyQuery(query: URLSearchParams): ApplyQuery {
   const missing = (query.get("fieldManager") ?? "") === "";
   const errors = missing ? [requiredField("fieldManager", "is required for apply patch")] : [];
   return { ...checkedWrite("PatchOptions", query, errors), force: isTrue(query.get("force")) };
@@ -57,12 +57,12 @@ function checkedWrite(kind: string, query: URLSearchParams, found: readonly Fiel
   const errors = [
     ...found,
     ...validateFieldManager(fieldManager, "fieldManager"),
-    ...dryRunErrors(query.getAll("dryRun")),
+    ...validateDryRun(query.getAll("dryRun")),
   ];
   if (!["", "Ignore", "Warn", "Strict"].includes(fieldValidation)) {
     errors.push(notSupported("fieldValidation", fieldValidation, ["", "Ignore", "Strict", "Warn"]));
   }
-  refuse(kind, errors);
+  throwIfInvalid(kind, errors);
   return {
     fieldManager,
     dryRun: query.getAll("dryRun").length > 0,
@@ -70,20 +70,20 @@ function checkedWrite(kind: string, query: URLSearchParams, found: readonly Fiel
   };
 }
 
-export function listQuery(query: URLSearchParams): ListQuery {
+export function parseListQuery(query: URLSearchParams): ListQuery {
   const resourceVersion = query.get("resourceVersion") ?? undefined;
   const resourceVersionMatch = query.get("resourceVersionMatch") ?? undefined;
   const errors: FieldError[] = [];
   if (query.has("sendInitialEvents")) {
     errors.push(forbiddenField("sendInitialEvents", "sendInitialEvents is forbidden for list"));
   }
-  errors.push(...matchErrors(resourceVersionMatch, resourceVersion, query.get("continue") ?? ""));
-  refuse("ListOptions", errors);
-  integer(query, "timeoutSeconds");
+  errors.push(...validateResourceVersionMatch(resourceVersionMatch, resourceVersion, query.get("continue") ?? ""));
+  throwIfInvalid("ListOptions", errors);
+  parseInteger(query, "timeoutSeconds");
   return {
     labelSelector: query.get("labelSelector") ?? undefined,
     fieldSelector: query.get("fieldSelector") ?? undefined,
-    limit: integer(query, "limit"),
+    limit: parseInteger(query, "limit"),
     continue: query.get("continue") ?? undefined,
     resourceVersion,
     resourceVersionMatch,
@@ -100,7 +100,7 @@ export interface WatchOptions {
   readonly timeoutSeconds: number | undefined;
 }
 
-export function watchQuery(query: URLSearchParams, watchList: boolean): WatchOptions {
+export function parseWatchQuery(query: URLSearchParams, watchList: boolean): WatchOptions {
   const match = query.get("resourceVersionMatch") ?? "";
   const initial = query.get("sendInitialEvents");
   const errors: FieldError[] = [];
@@ -122,39 +122,39 @@ export function watchQuery(query: URLSearchParams, watchList: boolean): WatchOpt
   if (match !== "" && match !== "NotOlderThan") {
     errors.push(notSupported("resourceVersionMatch", match, ["NotOlderThan"]));
   }
-  refuse("ListOptions", errors);
+  throwIfInvalid("ListOptions", errors);
   return {
     labelSelector: query.get("labelSelector") ?? undefined,
     fieldSelector: query.get("fieldSelector") ?? undefined,
     resourceVersion: query.get("resourceVersion") ?? undefined,
     allowBookmarks: isTrue(query.get("allowWatchBookmarks")),
     sendInitialEvents: isTrue(initial),
-    timeoutSeconds: integer(query, "timeoutSeconds"),
+    timeoutSeconds: parseInteger(query, "timeoutSeconds"),
   };
 }
 
 /** The body wins where there is one; otherwise the query. */
-export function deleteOptions(query: URLSearchParams, body: SentDeleteOptions | undefined): DeleteOptions {
+export function parseDeleteOptions(query: URLSearchParams, body: SentDeleteOptions | undefined): DeleteOptions {
   const dryRun = body === undefined ? query.getAll("dryRun") : (body.dryRun ?? []);
-  const grace = body === undefined ? integer(query, "gracePeriodSeconds") : body.gracePeriodSeconds;
-  const orphan = body === undefined ? optionalFlag(query.get("orphanDependents")) : body.orphanDependents;
+  const grace = body === undefined ? parseInteger(query, "gracePeriodSeconds") : body.gracePeriodSeconds;
+  const orphan = body === undefined ? parseOptionalBoolean(query.get("orphanDependents")) : body.orphanDependents;
   const policy = (body === undefined ? query.get("propagationPolicy") : body.propagationPolicy) ?? undefined;
-  const errors = dryRunErrors(dryRun);
+  const errors = validateDryRun(dryRun);
   if (orphan !== undefined && policy !== undefined) {
     errors.push(
       invalidField("propagationPolicy", policy, "orphanDependents and deletionPropagation cannot be both set"),
     );
   }
   if (policy !== undefined && !["Foreground", "Background", "Orphan"].includes(policy)) {
-    errors.push(unsupported("propagationPolicy", policy, ["Foreground", "Background", "Orphan", "nil"]));
+    errors.push(unsupportedValue("propagationPolicy", policy, ["Foreground", "Background", "Orphan", "nil"]));
   }
-  refuse("DeleteOptions", errors);
-  const meant = orphan === undefined ? policy : orphan ? "Orphan" : "Background";
+  throwIfInvalid("DeleteOptions", errors);
+  const effectivePolicy = orphan === undefined ? policy : orphan ? "Orphan" : "Background";
   return {
     dryRun: dryRun.length > 0,
     gracePeriodSeconds: grace,
     orphanDependents: orphan,
-    propagationPolicy: meant as PropagationPolicy | undefined,
+    propagationPolicy: effectivePolicy as PropagationPolicy | undefined,
     ...preconditionsOf(query, body),
   };
 }
@@ -170,13 +170,13 @@ function preconditionsOf(
   return uid === undefined && resourceVersion === undefined ? {} : { preconditions: { uid, resourceVersion } };
 }
 
-function dryRunErrors(values: readonly string[]): FieldError[] {
+function validateDryRun(values: readonly string[]): FieldError[] {
   if (values.every((value) => value === "All")) return [];
   const list = `[]string{${values.map((value) => goQuote(value)).join(", ")}}`;
   return [{ ...notSupported("dryRun", "", ["All"]), badValue: unquoted(list) }];
 }
 
-function matchErrors(match: string | undefined, version: string | undefined, token: string): FieldError[] {
+function validateResourceVersionMatch(match: string | undefined, version: string | undefined, token: string): FieldError[] {
   if (match === undefined || match === "") return [];
   const errors: FieldError[] = [];
   if (token !== "")
@@ -187,7 +187,7 @@ function matchErrors(match: string | undefined, version: string | undefined, tok
     );
   }
   if (match !== "Exact" && match !== "NotOlderThan") {
-    errors.push(unsupported("resourceVersionMatch", match, ["Exact", "NotOlderThan", ""]));
+    errors.push(unsupportedValue("resourceVersionMatch", match, ["Exact", "NotOlderThan", ""]));
   }
   if (match === "Exact" && version === "0") {
     const why = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"';
@@ -197,7 +197,7 @@ function matchErrors(match: string | undefined, version: string | undefined, tok
 }
 
 /** Throws a 400 in Go's words. */
-function integer(query: URLSearchParams, name: string): number | undefined {
+function parseInteger(query: URLSearchParams, name: string): number | undefined {
   const text = query.get(name);
   if (text === null) return undefined;
   if (!/^[-+]?\d{1,19}$/.test(text)) {
@@ -207,16 +207,16 @@ function integer(query: URLSearchParams, name: string): number | undefined {
 }
 
 /** Supported values in the order that Kubernetes lists them. */
-function unsupported(field: string, value: string, supported: readonly string[]): FieldError {
+function unsupportedValue(field: string, value: string, supported: readonly string[]): FieldError {
   const detail = `supported values: ${supported.map((text) => goQuote(text)).join(", ")}`;
   return { ...notSupported(field, value, []), detail };
 }
 
-function optionalFlag(text: string | null): boolean | undefined {
+function parseOptionalBoolean(text: string | null): boolean | undefined {
   return text === null ? undefined : isTrue(text);
 }
 
-function refuse(kind: string, errors: readonly FieldError[]): void {
+function throwIfInvalid(kind: string, errors: readonly FieldError[]): void {
   if (errors.length === 0) return;
   throw invalid({ group: OPTIONS_GROUP, resource: kind, name: "" }, errors, renderFieldError);
 }

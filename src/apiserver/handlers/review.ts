@@ -7,23 +7,23 @@ import { setNamespace } from "../../registry/write/name-and-namespace.ts";
 import { renderFieldError } from "../../schema/validation/field-error.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { writtenResponse } from "../responses/object-response.ts";
-import { admissionOf } from "./admission.ts";
-import { readObject } from "./body.ts";
-import { writerOf } from "./field-manager.ts";
-import { answeringOf, expectedOf, type ResourceHandler, scopeOf } from "./target.ts";
-import { warningsTo } from "./write.ts";
+import { createAdmission } from "./admission.ts";
+import { readObjectBody } from "./body.ts";
+import { fieldManagerOptions } from "./field-manager.ts";
+import { responseOptionsOf, expectedBodyOf, type ResourceHandler, scopeOf } from "./target.ts";
+import { warningAppender } from "./write.ts";
 
 /** The question with its answer in `status`. Throws a `StatusError` where there is none. */
-export type AnswerReview = (context: RequestContext, question: ApiObject) => Promise<ApiObject>;
+export type ReviewHandler = (context: RequestContext, question: ApiObject) => Promise<ApiObject>;
 
 /** POST of an object that is a question. Nothing is stored. */
-export function createReview(answer: AnswerReview): ResourceHandler {
+export function createReviewHandler(answer: ReviewHandler): ResourceHandler {
   return async (target, context, params) => {
-    const answering = answeringOf(target, context, "object");
-    const { object: sent, dryRun, fieldManager } = await readObject(context, expectedOf(target), "CreateOptions");
+    const answering = responseOptionsOf(target, context, "object");
+    const { object: sent, dryRun, fieldManager } = await readObjectBody(context, expectedBodyOf(target), "CreateOptions");
     const scope = scopeOf(target, context, params);
-    const admission = admissionOf(target, context, params, { dryRun });
-    const options = { admission, warn: warningsTo(context), ...writerOf(context, fieldManager) };
+    const admission = createAdmission(target, context, params, { dryRun });
+    const options = { admission, warn: warningAppender(context), ...fieldManagerOptions(context, fieldManager) };
     const request = { registry: target.registry, scope, name: "", options };
     const desired = applyDefaults(request, setNamespace(request, sent));
     const tracked = updateManagedFields(request, desired, undefined);

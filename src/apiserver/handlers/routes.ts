@@ -6,12 +6,12 @@ import type { HttpResponse } from "../../http/message.ts";
 import type { Router } from "../../http/router.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { RequestContext } from "../request/request-context.ts";
-import { connecting } from "./connect.ts";
+import { createConnectHandler } from "./connect.ts";
 import { getObject, listObjects } from "./get.ts";
-import { type AnswerReview, createReview } from "./review.ts";
-import { getView, patchViewed, updateViewed } from "./subresource-view.ts";
-import type { ResourceHandler, ResourceSettings, Target } from "./target.ts";
-import { createObject, deleteObject, deleteObjects, patchObject, updateObject } from "./write.ts";
+import { type ReviewHandler, createReviewHandler } from "./review.ts";
+import { createGetViewHandler, createPatchViewHandler, createUpdateViewHandler } from "./subresource-view.ts";
+import type { ResourceHandler, ResourceSettings, ResourceTarget } from "./target.ts";
+import { createObject, deleteObject, deleteObjects, createPatchHandler, createUpdateHandler } from "./write.ts";
 
 export type Route = (context: RequestContext, params: Readonly<Record<string, string>>) => Promise<HttpResponse>;
 
@@ -25,13 +25,13 @@ export interface ExtraHandlers {
   readonly connect: Readonly<Record<string, ResourceHandler>>;
   readonly componentStatuses: { readonly get: ResourceHandler; readonly list: ResourceHandler };
   /** Who answers the kinds that are questions. */
-  readonly reviews: Readonly<Record<string, AnswerReview>>;
+  readonly reviews: Readonly<Record<string, ReviewHandler>>;
 }
 
 /** The spellings in which a group is served, the project's own first. */
-export function spellings(group: string, aliases: boolean): readonly string[] {
-  const other = kubernetesGroup(group);
-  return aliases && other !== group ? [group, other] : [group];
+export function groupNames(group: string, aliases: boolean): readonly string[] {
+  const kubernetesName = kubernetesGroup(group);
+  return aliases && kubernetesName !== group ? [group, kubernetesName] : [group];
 }
 
 export function addResourceRoutes(
@@ -42,13 +42,13 @@ export function addResourceRoutes(
   options: { readonly aliases: boolean; readonly extra: ExtraHandlers },
 ): void {
   for (const kind of scheme.kinds()) {
-    for (const group of spellings(kind.group, options.aliases)) {
+    for (const group of groupNames(kind.group, options.aliases)) {
       addKindRoutes(router, { kind, group, registry: registries.of(kind), settings }, options.extra);
     }
   }
 }
 
-export function addKindRoutes(router: Router<Route>, target: Target, extra: ExtraHandlers): void {
+export function addKindRoutes(router: Router<Route>, target: ResourceTarget, extra: ExtraHandlers): void {
   const { kind, group } = target;
   const base = group === "" ? `/api/${kind.version}` : `/apis/${group}/${kind.version}`;
   const collection = `${base}${kind.namespaced ? "/namespaces/{namespace}" : ""}/${kind.plural}`;
@@ -60,32 +60,32 @@ export function addKindRoutes(router: Router<Route>, target: Target, extra: Extr
     });
   };
   if (!isPersisted(kind)) {
-    if (kind.verbs.includes("create")) add("POST", collection, answerer(kind, extra));
-    add("GET", collection, allowed(kind, "list", extra.componentStatuses.list));
-    add("GET", `${collection}/{name}`, allowed(kind, "get", extra.componentStatuses.get));
+    if (kind.verbs.includes("create")) add("POST", collection, createOnlyHandler(kind, extra));
+    add("GET", collection, handlerIfServed(kind, "list", extra.componentStatuses.list));
+    add("GET", `${collection}/{name}`, handlerIfServed(kind, "get", extra.componentStatuses.get));
     return;
   }
-  add("GET", collection, allowed(kind, "list", listObjects));
-  add("POST", collection, allowed(kind, "create", createObject));
-  add("DELETE", collection, allowed(kind, "deletecollection", deleteObjects));
+  add("GET", collection, handlerIfServed(kind, "list", listObjects));
+  add("POST", collection, handlerIfServed(kind, "create", createObject));
+  add("DELETE", collection, handlerIfServed(kind, "deletecollection", deleteObjects));
   if (kind.namespaced) {
-    add("GET", `${base}/${kind.plural}`, allowed(kind, "list", listObjects));
-    add("GET", `${base}/namespaces//${kind.plural}`, allowed(kind, "list", listObjects));
+    add("GET", `${base}/${kind.plural}`, handlerIfServed(kind, "list", listObjects));
+    add("GET", `${base}/namespaces//${kind.plural}`, handlerIfServed(kind, "list", listObjects));
   }
-  const one = `${collection}/{name}`;
-  add("GET", one, allowed(kind, "get", getObject));
-  add("PUT", one, allowed(kind, "update", updateObject()));
-  add("PATCH", one, allowed(kind, "patch", patchObject()));
-  add("DELETE", one, allowed(kind, "delete", deleteObject));
-  const watchList = allowed(kind, "watch", listObjects);
+  const item = `${collection}/{name}`;
+  add("GET", item, handlerIfServed(kind, "get", getObject));
+  add("PUT", item, handlerIfServed(kind, "update", createUpdateHandler()));
+  add("PATCH", item, handlerIfServed(kind, "patch", createPatchHandler()));
+  add("DELETE", item, handlerIfServed(kind, "delete", deleteObject));
+  const watchList = handlerIfServed(kind, "watch", listObjects);
   add("GET", collection.replace(base, `${base}/watch`), watchList);
-  add("GET", one.replace(base, `${base}/watch`), watchList);
+  add("GET", item.replace(base, `${base}/watch`), watchList);
   if (kind.namespaced) add("GET", `${base}/watch/${kind.plural}`, watchList);
   for (const subresource of kind.subresources) {
     const handler = extra.connect[`${kind.plural}/${subresource.name}`];
     if (handler !== undefined && group === "") {
-      const connect = connecting(subresource, handler);
-      const path = `${one}/${subresource.name}`;
+      const connect = createConnectHandler(subresource, handler);
+      const path = `${item}/${subresource.name}`;
       const isProxy = subresource.name === "proxy";
       for (const method of isProxy ? PROXY_METHODS : ["GET", "POST"]) {
         add(method, path, connect);
@@ -94,7 +94,7 @@ export function addKindRoutes(router: Router<Route>, target: Target, extra: Extr
       continue;
     }
     for (const verb of subresource.verbs) {
-      add(METHODS[verb] ?? verb, `${one}/${subresource.name}`, subresourceHandler(subresource, verb, extra));
+      add(METHODS[verb] ?? verb, `${item}/${subresource.name}`, subresourceHandler(subresource, verb, extra));
     }
   }
 }
@@ -110,14 +110,14 @@ const METHODS: Partial<Record<Verb, string>> = {
 };
 
 /** Throws for a question that nobody answers. */
-function answerer(kind: Kind, { bindPod, reviews }: ExtraHandlers): ResourceHandler {
+function createOnlyHandler(kind: Kind, { bindPod, reviews }: ExtraHandlers): ResourceHandler {
   if (kind.kind === "Binding") return bindPod;
   const answer = reviews[kind.kind];
   if (answer === undefined) throw new Error(`Cannot serve ${kind.plural}: nobody answers them`);
-  return createReview(answer);
+  return createReviewHandler(answer);
 }
 
-function allowed<T extends ApiObject>(
+function handlerIfServed<T extends ApiObject>(
   kind: Kind<T>,
   verb: Verb,
   handler: ResourceHandler,
@@ -132,11 +132,11 @@ function subresourceHandler(
   extra: ExtraHandlers,
 ): ResourceHandler {
   if (part !== undefined && verb === "get") return getObject;
-  if (part !== undefined && verb === "update") return updateObject(part);
-  if (part !== undefined && verb === "patch") return patchObject(part);
-  if (view !== undefined && verb === "get") return getView(view);
-  if (view !== undefined && verb === "update") return updateViewed(view);
-  if (view !== undefined && verb === "patch") return patchViewed(view);
+  if (part !== undefined && verb === "update") return createUpdateHandler(part);
+  if (part !== undefined && verb === "patch") return createPatchHandler(part);
+  if (view !== undefined && verb === "get") return createGetViewHandler(view);
+  if (view !== undefined && verb === "update") return createUpdateViewHandler(view);
+  if (view !== undefined && verb === "patch") return createPatchViewHandler(view);
   switch (`${verb} ${name}`) {
     case "create binding":
       return extra.bindPod;

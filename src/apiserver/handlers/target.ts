@@ -9,14 +9,14 @@ import type { EscalationCheck } from "../../registry/write/request.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { type RequestContext, userOf } from "../request/request-context.ts";
-import type { Answering } from "../responses/object-response.ts";
-import { representationOf } from "../responses/representation.ts";
-import { includeObjectOf } from "../responses/table.ts";
-import { identityOf } from "../responses/type-meta.ts";
+import type { ResponseOptions } from "../responses/object-response.ts";
+import { negotiateRepresentation } from "../responses/representation.ts";
+import { parseIncludeObject } from "../responses/table.ts";
+import { typeMetaOf } from "../responses/type-meta.ts";
 import type { Expected } from "./body.ts";
 
 /** One resource in one spelling of its group. */
-export interface Target<T extends ApiObject = ApiObject> {
+export interface ResourceTarget<T extends ApiObject = ApiObject> {
   readonly kind: Kind<T>;
   /** The spelling that this route answers in. */
   readonly group: string;
@@ -39,18 +39,18 @@ export interface ResourceSettings {
   /** Who is asked about writes. */
   readonly admission: AdmissionChain;
   /** Throws a 403 when who may update or patch the object may not create it. */
-  readonly mayCreate: (context: RequestContext) => Promise<void>;
+  readonly authorizeCreate: (context: RequestContext) => Promise<void>;
   /** For kinds that give something: throws when the object, as the request names it, gives what its writer has not. */
-  readonly confirm: (kind: Kind, named: string) => EscalationCheck | undefined;
+  readonly escalationCheckFor: (kind: Kind, named: string) => EscalationCheck | undefined;
 }
 
 export type ResourceHandler = (
-  target: Target,
+  target: ResourceTarget,
   context: RequestContext,
   params: Readonly<Record<string, string>>,
 ) => Promise<HttpResponse>;
 
-export function scopeOf(target: Target, context: RequestContext, params: Readonly<Record<string, string>>): Scope {
+export function scopeOf(target: ResourceTarget, context: RequestContext, params: Readonly<Record<string, string>>): Scope {
   return {
     namespace: params.namespace ?? "",
     group: target.group,
@@ -62,18 +62,18 @@ export function scopeOf(target: Target, context: RequestContext, params: Readonl
   };
 }
 
-export function expectedOf({ kind, group, settings }: Target): Expected {
+export function expectedBodyOf({ kind, group, settings }: ResourceTarget): Expected {
   const { scheme, cbor } = settings;
   return { group, version: kind.version, kind: kind.kind, schema: kind.schema, custom: kind.custom, scheme, cbor };
 }
 
-export function answeringOf(target: Target, context: RequestContext, shape: "object" | "list" | "watch"): Answering {
+export function responseOptionsOf(target: ResourceTarget, context: RequestContext, shape: "object" | "list" | "watch"): ResponseOptions {
   const { kind, settings } = target;
   const custom = kind.custom === true;
-  const representation = representationOf(context, { shape, custom, cbor: settings.cbor });
-  const includeObject = representation.as === "table" ? includeObjectOf(context.info.query) : "None";
+  const representation = negotiateRepresentation(context, { shape, custom, cbor: settings.cbor });
+  const includeObject = representation.as === "table" ? parseIncludeObject(context.info.query) : "None";
   return {
-    identity: identityOf(kind, target.group),
+    identity: typeMetaOf(kind, target.group),
     representation,
     table: { includeObject, now: settings.clock.now() },
   };

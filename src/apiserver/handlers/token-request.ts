@@ -7,30 +7,30 @@ import { requestToken, type TokenSettings } from "../../registry/subresources/to
 import { runMutatingAdmission } from "../../registry/write/admission.ts";
 import { applyDefaults } from "../../registry/write/apply-defaults.ts";
 import { writtenResponse } from "../responses/object-response.ts";
-import { admissionOf, objectKindOf } from "./admission.ts";
-import { readObject } from "./body.ts";
-import { writerOf } from "./field-manager.ts";
-import { answeringOf, expectedOf, type ResourceHandler, scopeOf, type Target } from "./target.ts";
-import { warningsTo } from "./write.ts";
+import { createAdmission, objectKindOf } from "./admission.ts";
+import { readObjectBody } from "./body.ts";
+import { fieldManagerOptions } from "./field-manager.ts";
+import { responseOptionsOf, expectedBodyOf, type ResourceHandler, scopeOf, type ResourceTarget } from "./target.ts";
+import { warningAppender } from "./write.ts";
 
 /** POST to `serviceaccounts/NAME/token`. A dry run makes a token too, as in Kubernetes: nothing is kept of either. */
-export function tokenHandler(registries: Registries, settings: TokenSettings, aliases: boolean): ResourceHandler {
-  const kind = tokenRequestKind as unknown as Target["kind"];
+export function createTokenRequestHandler(registries: Registries, settings: TokenSettings, aliases: boolean): ResourceHandler {
+  const kind = tokenRequestKind as unknown as ResourceTarget["kind"];
   const registry = registries.of(kind);
   return async (target, context, params) => {
     // The path says nothing of the group: the answer is spelled as the question.
     let group = aliases ? kubernetesGroup(kind.group) : kind.group;
-    const spelled = (named: string): void => {
+    const onGroup = (named: string): void => {
       group = named;
     };
-    const expected = { ...expectedOf({ ...target, kind, group }), spelled };
-    const { object: sent, dryRun, fieldManager } = await readObject<TokenRequest>(context, expected, "CreateOptions");
+    const expected = { ...expectedBodyOf({ ...target, kind, group }), spelled: onGroup };
+    const { object: sent, dryRun, fieldManager } = await readObjectBody<TokenRequest>(context, expected, "CreateOptions");
     const shown = { ...target, kind, group, registry };
-    const answering = answeringOf(shown, context, "object");
+    const answering = responseOptionsOf(shown, context, "object");
     const scope = scopeOf(shown, context, params);
-    const warn = warningsTo(context);
-    const admission = admissionOf(target, context, params, { dryRun, objectKind: objectKindOf(shown) });
-    const options = { admission, warn, ...writerOf(context, fieldManager) };
+    const warn = warningAppender(context);
+    const admission = createAdmission(target, context, params, { dryRun, objectKind: objectKindOf(shown) });
+    const options = { admission, warn, ...fieldManagerOptions(context, fieldManager) };
     const request = { registry, scope, name: params.name ?? "", options };
     const tracked = updateManagedFields(request, applyDefaults(request, sent), undefined);
     const admitted = await runMutatingAdmission(request, tracked, undefined);

@@ -13,73 +13,73 @@ import type { WriteOptions } from "../../registry/write/request.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { listResponse, writtenResponse } from "../responses/object-response.ts";
 import { deletedResponse } from "../responses/status-response.ts";
-import { admissionOf } from "./admission.ts";
-import { applyObject } from "./apply.ts";
-import { readObject, readOptional } from "./body.ts";
-import { writerOf } from "./field-manager.ts";
-import { decodePatched, patchType, readPatch } from "./patch-body.ts";
-import { deleteOptions, listQuery } from "./query.ts";
-import { answeringOf, expectedOf, type ResourceHandler, scopeOf, type Target } from "./target.ts";
+import { createAdmission } from "./admission.ts";
+import { createApplyHandler } from "./apply.ts";
+import { readObjectBody, readOptionalBody } from "./body.ts";
+import { fieldManagerOptions } from "./field-manager.ts";
+import { decodePatched, patchTypeOf, readPatchBody } from "./patch-body.ts";
+import { parseDeleteOptions, parseListQuery } from "./query.ts";
+import { responseOptionsOf, expectedBodyOf, type ResourceHandler, scopeOf, type ResourceTarget } from "./target.ts";
 
 export const createObject: ResourceHandler = async (target, context, params) => {
-  const answering = answeringOf(target, context, "object");
-  const { object: sent, dryRun, fieldManager } = await readObject(context, expectedOf(target), "CreateOptions");
-  const warn = warningsTo(context);
-  const options = { dryRun, warn, ...writerOf(context, fieldManager), ...asked(target, context, params, dryRun) };
+  const answering = responseOptionsOf(target, context, "object");
+  const { object: sent, dryRun, fieldManager } = await readObjectBody(context, expectedBodyOf(target), "CreateOptions");
+  const warn = warningAppender(context);
+  const options = { dryRun, warn, ...fieldManagerOptions(context, fieldManager), ...writeChecks(target, context, params, dryRun) };
   const object = await create(target.registry, scopeOf(target, context, params), sent, options);
   return writtenResponse(201, target.kind, object, answering);
 };
 
 /** Who has a say in writes of the target's kind. */
-export function asked(
-  target: Target,
+export function writeChecks(
+  target: ResourceTarget,
   context: RequestContext,
   params: Readonly<Record<string, string>>,
   dryRun: boolean,
 ): Pick<WriteOptions, "admission" | "checkEscalation"> {
   const { kind, settings } = target;
   return {
-    admission: admissionOf(target, context, params, { dryRun }),
-    checkEscalation: settings.confirm(kind, params.name ?? ""),
+    admission: createAdmission(target, context, params, { dryRun }),
+    checkEscalation: settings.escalationCheckFor(kind, params.name ?? ""),
   };
 }
 
 /** The same warning twice is sent once. */
-export function warningsTo({ warnings }: RequestContext): (texts: readonly string[]) => void {
+export function warningAppender({ warnings }: RequestContext): (texts: readonly string[]) => void {
   return (texts) => {
     warnings.push(...texts);
   };
 }
 
 /** PUT of an object, or of a part of it. */
-export function updateObject(part?: SubresourceStrategy): ResourceHandler {
+export function createUpdateHandler(part?: SubresourceStrategy): ResourceHandler {
   return async (target, context, params) => {
-    const answering = answeringOf(target, context, "object");
-    const { object: sent, dryRun, fieldManager } = await readObject(context, expectedOf(target), "UpdateOptions");
-    const warn = warningsTo(context);
+    const answering = responseOptionsOf(target, context, "object");
+    const { object: sent, dryRun, fieldManager } = await readObjectBody(context, expectedBodyOf(target), "UpdateOptions");
+    const warn = warningAppender(context);
     const options: WriteOptions = {
       dryRun,
       subresourceStrategy: part,
       warn,
-      authorizeCreate: () => target.settings.mayCreate(context),
-      ...writerOf(context, fieldManager),
-      ...asked(target, context, params, dryRun),
+      authorizeCreate: () => target.settings.authorizeCreate(context),
+      ...fieldManagerOptions(context, fieldManager),
+      ...writeChecks(target, context, params, dryRun),
     };
     const result = await update(target.registry, scopeOf(target, context, params), params.name ?? "", sent, options);
     return writtenResponse(result.created ? 201 : 200, target.kind, result.object, answering);
   };
 }
 
-export function patchObject(part?: SubresourceStrategy): ResourceHandler {
-  const apply = applyObject(part);
+export function createPatchHandler(part?: SubresourceStrategy): ResourceHandler {
+  const apply = createApplyHandler(part);
   return async (target, context, params) => {
-    const type = patchType(context.request.headers["content-type"], target.settings.cbor);
+    const type = patchTypeOf(context.request.headers["content-type"], target.settings.cbor);
     if (type === "apply") return await apply(target, context, params);
-    const answering = answeringOf(target, context, "object");
-    const expected = expectedOf(target);
-    const sent = await readPatch(context, type);
+    const answering = responseOptionsOf(target, context, "object");
+    const expected = expectedBodyOf(target);
+    const sent = await readPatchBody(context, type);
     const { dryRun, fieldManager, fieldValidation } = sent;
-    const warn = warningsTo(context);
+    const warn = warningAppender(context);
     const before = context.warnings.length;
     const decode = (value: unknown, show: (why: string) => DecodeFailure): ApiObject => {
       // The patch may be tried again on a newer object: what the last try found is what counts.
@@ -92,29 +92,29 @@ export function patchObject(part?: SubresourceStrategy): ResourceHandler {
       subresourceStrategy: part,
       decode,
       warn,
-      ...writerOf(context, fieldManager),
-      ...asked(target, context, params, dryRun),
+      ...fieldManagerOptions(context, fieldManager),
+      ...writeChecks(target, context, params, dryRun),
     });
     return writtenResponse(200, target.kind, object, answering);
   };
 }
 
 export const deleteObject: ResourceHandler = async (target, context, params) => {
-  const answering = answeringOf(target, context, "object");
+  const answering = responseOptionsOf(target, context, "object");
   const options = await readDeleteOptions(target, context, params);
   const name = params.name ?? "";
-  const { object, deleted: gone } = await removeOne(target, context, params, name, options);
+  const { object, deleted: isDeleted } = await removeObject(target, context, params, name, options);
   // Whoever says that dependents go too is told that this has not happened yet.
-  const accepted = !gone && options.orphanDependents === false;
-  if (!gone || target.kind.returnsDeletedObject === true)
+  const accepted = !isDeleted && options.orphanDependents === false;
+  if (!isDeleted || target.kind.returnsDeletedObject === true)
     return writtenResponse(accepted ? 202 : 200, target.kind, object, answering);
   const uid = object.metadata?.uid ?? "";
   const group = target.group === "" ? {} : { group: target.group };
   return deletedResponse({ name, ...group, kind: target.kind.plural, uid }, context);
 };
 
-async function removeOne(
-  target: Target,
+async function removeObject(
+  target: ResourceTarget,
   context: RequestContext,
   params: Readonly<Record<string, string>>,
   name: string,
@@ -132,33 +132,33 @@ export const deleteObjects: ResourceHandler = async (target, context, params) =>
   // Here a version says from when to list, not what an object must have.
   const query = new URLSearchParams(context.info.query);
   query.delete("resourceVersion");
-  const answering = answeringOf(target, context, "list");
-  const listed = listQuery(context.info.query);
+  const answering = responseOptionsOf(target, context, "list");
+  const listed = parseListQuery(context.info.query);
   const options = await readDeleteOptions(target, context, params, query);
   const page = await deleteCollection(target.registry, scopeOf(target, context, params), listed, options);
   return listResponse(target.kind, page, answering);
 };
 
 async function readDeleteOptions(
-  target: Target,
+  target: ResourceTarget,
   context: RequestContext,
   params: Readonly<Record<string, string>>,
   query = context.info.query,
 ): Promise<DeleteOptions> {
   const expected = { group: "", version: "v1", kind: "DeleteOptions", schema: deleteOptionsSchema };
-  const sent = await readOptional<SentOptions>(context, expected);
-  const options = deleteOptions(query, sent);
+  const sent = await readOptionalBody<SentOptions>(context, expected);
+  const options = parseDeleteOptions(query, sent);
   const { deletionWarning } = target.kind.strategy;
   if (deletionWarning !== undefined && options.propagationPolicy === undefined) context.warnings.push(deletionWarning);
   const { dryRun = false } = options;
   return {
     ...options,
-    admission: admissionOf(target, context, params, { dryRun, options: toldOptions(sent, options) }),
+    admission: createAdmission(target, context, params, { dryRun, options: effectiveOptions(sent, options) }),
   };
 }
 
 /** Those of the query are told as if they had been sent. */
-function toldOptions(sent: SentOptions | undefined, { dryRun, ...options }: DeleteOptions): ApiObject {
+function effectiveOptions(sent: SentOptions | undefined, { dryRun, ...options }: DeleteOptions): ApiObject {
   if (sent !== undefined) return sent as ApiObject;
   const { gracePeriodSeconds, propagationPolicy, orphanDependents } = options;
   return {

@@ -3,7 +3,7 @@ import { componentStatusKind } from "../../api/core/component-status/kind.ts";
 import type { ComponentCondition, ComponentStatus } from "../../api/core/component-status/schema.ts";
 import { notFound } from "../../api/status.ts";
 import type { Revision } from "../../storage/store.ts";
-import { answeringOf, type ResourceHandler } from "../handlers/target.ts";
+import { responseOptionsOf, type ResourceHandler } from "../handlers/target.ts";
 import { listResponse, objectResponse } from "../responses/object-response.ts";
 import { encodeObject } from "../responses/type-meta.ts";
 
@@ -19,14 +19,14 @@ export function componentStatuses(checks: ComponentChecks): ComponentStatuses {
   const names = Object.keys(checks).sort();
   return {
     get: async (target, context, params) => {
-      const answering = answeringOf(target, context, "object");
+      const answering = responseOptionsOf(target, context, "object");
       const name = params.name ?? "";
       const check = Object.hasOwn(checks, name) ? checks[name] : undefined;
       if (check === undefined) throw notFound({ group: "", resource: componentStatusKind.singular, name });
       return objectResponse(200, componentStatusKind, encodedRow(await componentStatus(name, check)), answering);
     },
     list: async (target, context) => {
-      const answering = answeringOf(target, context, "list");
+      const answering = responseOptionsOf(target, context, "list");
       const objects = await Promise.all(names.map((name) => componentStatus(name, checks[name]!)));
       const revision = 0 as Revision;
       const items = objects.map((object) => ({ key: "", revision, labels: undefined, ...encodedRow(object) }));

@@ -7,7 +7,7 @@ import type { HttpRequest, HttpResponse } from "../../http/message.ts";
 import { negotiate } from "../../http/negotiate.ts";
 import { bytesResponse } from "../../http/respond.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import { spellings } from "../handlers/routes.ts";
+import { groupNames } from "../handlers/routes.ts";
 import { OpenApiDocument } from "./document.ts";
 import { encodeGnostic } from "./gnostic-v2.ts";
 import { encodeGnosticV3 } from "./gnostic-v3.ts";
@@ -102,7 +102,7 @@ export class OpenApi {
   }
 
   #v2(kinds: readonly Kind[], describe: Describe) {
-    const allNames = (group: string): readonly string[] => spellings(group, this.#aliases);
+    const allNames = (group: string): readonly string[] => groupNames(group, this.#aliases);
     const document = new OpenApiDocument(2, createOpenApiContext(kinds, allNames, describe));
     document.addGroup("");
     document.addGroups();
@@ -129,7 +129,7 @@ export class OpenApi {
 
   /** Groups are named in the spelling of the document, and in all where it is of a group that has but one. */
   #groupNames(group: string, part: DocumentPart): readonly string[] {
-    const names = spellings(group, this.#aliases);
+    const names = groupNames(group, this.#aliases);
     const own = "group" in part ? groupDomain(part.group) : undefined;
     return own === undefined || names.length === 1 ? names : names.filter((name) => groupDomain(name) === own);
   }
@@ -137,7 +137,7 @@ export class OpenApi {
   #kindsOf({ group, version }: { readonly group: string; readonly version: string }): readonly Kind[] {
     return this.#scheme
       .kinds()
-      .filter((kind) => kind.version === version && spellings(kind.group, this.#aliases).includes(group));
+      .filter((kind) => kind.version === version && groupNames(kind.group, this.#aliases).includes(group));
   }
 
   /** By path under `/openapi/v3/`. */
@@ -148,7 +148,7 @@ export class OpenApi {
       ["version", { type: "product" }],
     ]);
     for (const { group: own, version } of this.#scheme.kinds()) {
-      for (const group of spellings(own, this.#aliases)) {
+      for (const group of groupNames(own, this.#aliases)) {
         if (group !== "") parts.set(`apis/${group}`, { type: "group", group });
         parts.set(group === "" ? `api/${version}` : `apis/${group}/${version}`, { type: "version", group, version });
       }

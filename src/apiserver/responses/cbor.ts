@@ -4,19 +4,19 @@ import { listMeta } from "../../api/meta/list-meta.ts";
 import { encodeCbor, encodeCborValue } from "../../schema/cbor/encode.ts";
 import { list, object, optional, required, string } from "../../schema/define.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
-import type { Identity } from "./type-meta.ts";
+import type { TypeMeta } from "./type-meta.ts";
 
-interface Shapes {
+interface CborSchemas {
   readonly list: ObjectSchema;
   readonly event: ObjectSchema;
 }
 
-const shapes = new WeakMap<ObjectSchema, Shapes>();
+const schemas = new WeakMap<ObjectSchema, CborSchemas>();
 
-function shapesOf(schema: ObjectSchema): Shapes {
-  let made = shapes.get(schema);
-  if (made === undefined) {
-    made = {
+function cborSchemasOf(schema: ObjectSchema): CborSchemas {
+  let found = schemas.get(schema);
+  if (found === undefined) {
+    found = {
       list: object("List", {
         kind: optional(1, string),
         apiVersion: optional(2, string),
@@ -25,33 +25,33 @@ function shapesOf(schema: ObjectSchema): Shapes {
       }),
       event: object("WatchEvent", { type: required(1, string), object: required(2, schema) }),
     };
-    shapes.set(schema, made);
+    schemas.set(schema, found);
   }
-  return made;
+  return found;
 }
 
-export function cborObject<T extends ApiObject>({ schema }: Kind<T>, identity: Identity, value: T): Buffer {
+export function encodeCborObject<T extends ApiObject>({ schema }: Kind<T>, identity: TypeMeta, value: T): Buffer {
   return encodeCbor(schema, { ...value, ...identity });
 }
 
-export function cborList<T extends ApiObject>(
+export function encodeCborList<T extends ApiObject>(
   kind: Kind<T>,
-  identity: Identity,
-  itemIdentity: Identity,
+  identity: TypeMeta,
+  itemIdentity: TypeMeta,
   metadata: object,
   objects: readonly T[],
 ): Buffer {
   // Items of custom resources say what they are.
   const items = kind.custom === true ? objects.map((item) => ({ ...item, ...itemIdentity })) : objects;
-  return encodeCbor(shapesOf(kind.schema).list, { ...identity, metadata, items });
+  return encodeCbor(cborSchemasOf(kind.schema).list, { ...identity, metadata, items });
 }
 
 /** An item of a sequence. */
-export function cborEvent<T extends ApiObject>(kind: Kind<T>, identity: Identity, type: string, value: T): Buffer {
-  return encodeCbor(shapesOf(kind.schema).event, { type, object: { ...value, ...identity } });
+export function encodeCborEvent<T extends ApiObject>(kind: Kind<T>, identity: TypeMeta, type: string, value: T): Buffer {
+  return encodeCbor(cborSchemasOf(kind.schema).event, { type, object: { ...value, ...identity } });
 }
 
 /** What has been written as JSON. */
-export function cborOf(json: Uint8Array): Buffer {
+export function jsonToCbor(json: Uint8Array): Buffer {
   return encodeCborValue(JSON.parse(Buffer.from(json).toString()));
 }

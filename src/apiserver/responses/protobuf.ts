@@ -6,44 +6,44 @@ import { binary, message, optional, string } from "../../schema/define.ts";
 import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
 import { encodeEnvelope, type Magic } from "../../schema/protobuf/envelope.ts";
 import { ReverseWriter, wireBytes } from "../../schema/protobuf/wire.ts";
-import { metadataOnly } from "./partial-metadata.ts";
-import type { Identity } from "./type-meta.ts";
+import { partialObjectMetadata } from "./partial-metadata.ts";
+import type { TypeMeta } from "./type-meta.ts";
 
-const messages = new WeakMap<object, Uint8Array>();
+const encodedObjects = new WeakMap<object, Uint8Array>();
 
-function messageOf<T extends ApiObject>(kind: Kind<T>, object: T): Uint8Array {
-  let bytes = messages.get(object);
+function encodeOnce<T extends ApiObject>(kind: Kind<T>, object: T): Uint8Array {
+  let bytes = encodedObjects.get(object);
   if (bytes === undefined) {
     bytes = encodeProtobuf(kind.schema, object);
-    messages.set(object, bytes);
+    encodedObjects.set(object, bytes);
   }
   return bytes;
 }
 
 /** `PartialObjectMetadata`, and the items of its list. */
-export function protobufMetadata(magic: Magic, metaVersion: string, object: ApiObject): Uint8Array {
+export function encodeProtobufMetadata(magic: Magic, metaVersion: string, object: ApiObject): Uint8Array {
   const identity = { apiVersion: metaVersion, kind: "PartialObjectMetadata" };
-  return encodeEnvelope(magic, identity, encodeProtobuf(metadataOnly, { metadata: object.metadata }));
+  return encodeEnvelope(magic, identity, encodeProtobuf(partialObjectMetadata, { metadata: object.metadata }));
 }
 
-export function protobufMetadataList(
+export function encodeProtobufMetadataList(
   magic: Magic,
   metaVersion: string,
   metadata: ListMetadata,
   objects: readonly ApiObject[],
 ): Uint8Array {
-  const items = objects.map((object) => encodeProtobuf(metadataOnly, { metadata: object.metadata }));
+  const items = objects.map((object) => encodeProtobuf(partialObjectMetadata, { metadata: object.metadata }));
   const identity = { apiVersion: metaVersion, kind: "PartialObjectMetadataList" };
-  return encodeEnvelope(magic, identity, listMessage(metadata, items));
+  return encodeEnvelope(magic, identity, encodeList(metadata, items));
 }
 
-export function protobufObject<T extends ApiObject>(
+export function encodeProtobufObject<T extends ApiObject>(
   magic: Magic,
-  identity: Identity,
+  identity: TypeMeta,
   kind: Kind<T>,
   object: T,
 ): Uint8Array {
-  return encodeEnvelope(magic, identity, messageOf(kind, object));
+  return encodeEnvelope(magic, identity, encodeOnce(kind, object));
 }
 
 export interface ListMetadata {
@@ -52,18 +52,18 @@ export interface ListMetadata {
   readonly remainingItemCount?: number | undefined;
 }
 
-export function protobufList<T extends ApiObject>(
+export function encodeProtobufList<T extends ApiObject>(
   magic: Magic,
-  identity: Identity,
+  identity: TypeMeta,
   kind: Kind<T>,
   metadata: ListMetadata,
   objects: readonly T[],
 ): Uint8Array {
-  const items = objects.map((object) => messageOf(kind, object));
-  return encodeEnvelope(magic, identity, listMessage(metadata, items));
+  const items = objects.map((object) => encodeOnce(kind, object));
+  return encodeEnvelope(magic, identity, encodeList(metadata, items));
 }
 
-function listMessage(metadata: ListMetadata, items: readonly Uint8Array[]): Uint8Array {
+function encodeList(metadata: ListMetadata, items: readonly Uint8Array[]): Uint8Array {
   const writer = new ReverseWriter();
   for (let index = items.length - 1; index >= 0; index--) {
     writer.bytes(items[index]!);
@@ -78,13 +78,13 @@ const rawExtension = message("runtime.RawExtension", { raw: optional(1, binary) 
 const watchEvent = message("meta/v1.WatchEvent", { type: optional(1, string), object: optional(2, rawExtension) });
 
 /** A frame of a watch: four bytes of length, then the event. */
-export function protobufFrame(type: string, object: Uint8Array): Buffer {
+export function encodeProtobufFrame(type: string, object: Uint8Array): Buffer {
   const event = encodeProtobuf(watchEvent, { type, object: { raw: object } });
   const length = Buffer.alloc(4);
   length.writeUInt32BE(event.length);
   return Buffer.concat([length, event]);
 }
 
-export function protobufStatus(magic: Magic, status: object): Uint8Array {
+export function encodeProtobufStatus(magic: Magic, status: object): Uint8Array {
   return encodeEnvelope(magic, { apiVersion: "v1", kind: "Status" }, encodeProtobuf(statusResponse, status));
 }

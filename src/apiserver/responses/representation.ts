@@ -2,7 +2,7 @@
 import { kubernetesGroup } from "../../api/scheme.ts";
 import { acceptsExactly, negotiate } from "../../http/negotiate.ts";
 import type { RequestContext } from "../request/request-context.ts";
-import { formNotAcceptable, isPretty, notAcceptable } from "./status-response.ts";
+import { transformNotAcceptable, isPretty, notAcceptable } from "./status-response.ts";
 
 export type Format = "json" | "yaml" | "protobuf" | "cbor";
 
@@ -13,7 +13,7 @@ export interface Representation {
   readonly magic: "k8s" | "svc";
   readonly as: "object" | "table" | "metadata";
   /** Of `metadata`: that of a list was asked for. */
-  readonly ofList: boolean;
+  readonly isListMetadata: boolean;
   /** Of tables and metadata, in the spelling asked for: `meta.k8s.io/v1`. */
   readonly metaVersion: string;
   readonly pretty: boolean;
@@ -33,9 +33,9 @@ const SVC_OFFER: Offer = { mediaType: "application/vnd.svc.protobuf", format: "p
 
 /** What refusals name: the project's own spelling of protobuf is served and not advertised. */
 const ADVERTISED = [JSON_OFFER, YAML_OFFER, PROTOBUF_OFFER];
-const STREAMS = ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
+const STREAM_TYPES = ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
 
-export interface Choice {
+export interface RepresentationRequest {
   readonly shape: "object" | "list" | "watch";
   readonly custom: boolean;
   readonly cbor: boolean;
@@ -47,7 +47,7 @@ export function advertisedTypes(cbor: boolean): readonly string[] {
 }
 
 /** Throws a 406 when the client takes nothing that can be given. */
-export function representationOf(context: RequestContext, { shape, custom, cbor }: Choice): Representation {
+export function negotiateRepresentation(context: RequestContext, { shape, custom, cbor }: RepresentationRequest): Representation {
   const { accept } = context.request.headers;
   const advertised = advertisedTypes(cbor);
   // A stream of YAML documents is nothing clients ask for.
@@ -56,24 +56,24 @@ export function representationOf(context: RequestContext, { shape, custom, cbor 
   );
   // The first look is at whole media types, and custom resources are spared it.
   if (!custom && !acceptsExactly(accept, offers)) {
-    throw notAcceptable(shape === "object" ? advertised : [...advertised, ...STREAMS]);
+    throw notAcceptable(shape === "object" ? advertised : [...advertised, ...STREAM_TYPES]);
   }
-  const chosen = negotiate(accept, offers, (offer, params) => fits(offer, params, shape, custom));
-  if (chosen === undefined) throw formNotAcceptable(advertised);
-  const { offer, params } = chosen;
+  const match = negotiate(accept, offers, (offer, params) => isAcceptable(offer, params, shape, custom));
+  if (match === undefined) throw transformNotAcceptable(advertised);
+  const { offer, params } = match;
   return {
     ...offer,
     as: params.as === undefined ? "object" : params.as === "Table" ? "table" : "metadata",
-    ofList: params.as === "PartialObjectMetadataList",
+    isListMetadata: params.as === "PartialObjectMetadataList",
     metaVersion: `${params.g ?? "meta.k8s.io"}/${params.v ?? "v1"}`,
     pretty: params.pretty === "1" || isPretty(context),
   };
 }
 
-function fits(
+function isAcceptable(
   offer: Offer,
   params: Readonly<Record<string, string>>,
-  shape: Choice["shape"],
+  shape: RepresentationRequest["shape"],
   custom: boolean,
 ): boolean {
   const { as, g = "", v = "", stream = "" } = params;

@@ -5,10 +5,10 @@ import { bytesResponse } from "../../http/respond.ts";
 import { escapeHtml } from "../../schema/json/html-escape.ts";
 import { encodeYaml } from "../../schema/yaml/yaml.ts";
 import type { RequestContext } from "../request/request-context.ts";
-import { protobufStatus } from "./protobuf.ts";
+import { encodeProtobufStatus } from "./protobuf.ts";
 
 /** A success need not say its code. */
-type StatusText = Omit<Status, "code" | "details"> & {
+type StatusBody = Omit<Status, "code" | "details"> & {
   readonly code?: number;
   readonly details?: Status["details"] | undefined;
 };
@@ -22,18 +22,18 @@ const OFFERS = [
 
 /** Failures are always answered: what cannot be said in the form asked for is said in JSON, indented. */
 export function statusResponse(status: Status, context: RequestContext): HttpResponse {
-  return encoded(status.code, status, context);
+  return encodeStatus(status.code, status, context);
 }
 
-function encoded(code: number, status: StatusText, context: RequestContext): HttpResponse {
+function encodeStatus(code: number, status: StatusBody, context: RequestContext): HttpResponse {
   const chosen = negotiate(context.request.headers.accept, OFFERS)?.offer.mediaType;
   switch (chosen) {
     case "application/yaml":
       return bytesResponse(code, chosen, Buffer.from(encodeYaml(status)));
     case "application/vnd.kubernetes.protobuf":
-      return bytesResponse(code, chosen, protobufStatus("k8s", status));
+      return bytesResponse(code, chosen, encodeProtobufStatus("k8s", status));
     case "application/vnd.svc.protobuf":
-      return bytesResponse(code, chosen, protobufStatus("svc", status));
+      return bytesResponse(code, chosen, encodeProtobufStatus("svc", status));
     default: {
       const pretty = chosen === undefined || isPretty(context);
       const text = pretty ? JSON.stringify(status, undefined, 2) : `${JSON.stringify(status)}\n`;
@@ -67,25 +67,25 @@ export function notAcceptable(offered: readonly string[]): StatusError {
 }
 
 /** `one` of two forms of metadata was asked for, and it is not that of what there is. */
-export function otherForm(asked: "PartialObjectMetadata" | "PartialObjectMetadataList", goType: string): StatusError {
+export function wrongMetadataKind(asked: "PartialObjectMetadata" | "PartialObjectMetadataList", goType: string): StatusError {
   const what = asked === "PartialObjectMetadata" ? "a list" : "not a list";
   const message = `you requested ${asked}, but the requested object is ${what} (*${goType})`;
   return new StatusError(406, "NotAcceptable", message);
 }
 
 /** A media type fits, but not the form of it that was asked for (`as=`). */
-export function formNotAcceptable(offered: readonly string[]): StatusError {
+export function transformNotAcceptable(offered: readonly string[]): StatusError {
   const message = `only the following media types are accepted: ${offered.join(", ")}`;
   return new StatusError(406, "NotAcceptable", message);
 }
 
 /** `Success`, as bindings answer. */
-export function success(code: number): Status {
+export function successStatus(code: number): Status {
   return { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", code };
 }
 
 /** `Success` with what was deleted; such a `Status` carries no code. */
 export function deletedResponse(details: Status["details"], context: RequestContext): HttpResponse {
-  const { code, ...status } = success(200);
-  return encoded(code, { ...status, details }, context);
+  const { code, ...status } = successStatus(200);
+  return encodeStatus(code, { ...status, details }, context);
 }

@@ -6,9 +6,9 @@ import { invalid } from "../../api/status.ts";
 import { stringify } from "../../schema/json/encode.ts";
 import { escapeHtml } from "../../schema/json/html-escape.ts";
 import { notSupported, renderFieldError } from "../../schema/validation/field-error.ts";
-import { metadataOnly } from "./partial-metadata.ts";
+import { partialObjectMetadata } from "./partial-metadata.ts";
 import type { ListMetadata } from "./protobuf.ts";
-import { headOf, type Identity } from "./type-meta.ts";
+import { typeMetaPrefix, type TypeMeta } from "./type-meta.ts";
 
 export interface TableOptions {
   /** `meta.k8s.io/v1` */
@@ -26,7 +26,7 @@ export interface Row<T> {
   readonly bytes: Buffer;
 }
 
-export function includeObjectOf(query: URLSearchParams): TableOptions["includeObject"] {
+export function parseIncludeObject(query: URLSearchParams): TableOptions["includeObject"] {
   const value = query.get("includeObject") ?? "";
   if (value === "") return "Metadata";
   if (value === "None" || value === "Metadata" || value === "Object") return value;
@@ -34,9 +34,9 @@ export function includeObjectOf(query: URLSearchParams): TableOptions["includeOb
   throw invalid({ group: "meta.k8s.io", resource: "TableOptions", name: "" }, [error], renderFieldError);
 }
 
-export function table<T extends ApiObject>(
+export function encodeTable<T extends ApiObject>(
   kind: Kind<T>,
-  identity: Identity,
+  identity: TypeMeta,
   metadata: ListMetadata,
   rows: readonly Row<T>[],
   options: TableOptions,
@@ -44,7 +44,7 @@ export function table<T extends ApiObject>(
   const head = { kind: "Table", apiVersion: options.metaVersion, metadata };
   const definitions = options.headers ? columnDefinitions(kind) : null;
   const start = `${JSON.stringify(head).slice(0, -1)},"columnDefinitions":${JSON.stringify(definitions)},"rows":[`;
-  const texts = rows.map((row) => rowText(kind, identity, row, options));
+  const texts = rows.map((row) => encodeRow(kind, identity, row, options));
   return Buffer.from(`${start}${texts.join(",")}]}`);
 }
 
@@ -55,28 +55,28 @@ function columnDefinitions<T extends ApiObject>(kind: Kind<T>) {
   });
 }
 
-function rowText<T extends ApiObject>(kind: Kind<T>, identity: Identity, row: Row<T>, options: TableOptions): string {
+function encodeRow<T extends ApiObject>(kind: Kind<T>, identity: TypeMeta, row: Row<T>, options: TableOptions): string {
   const cells = kind.columns.map((column) => column.cell(row.object, options.now));
   const conditions = kind.rowConditions?.(row.object) ?? [];
-  const said = conditions.length === 0 ? "" : `"conditions":${escapeHtml(JSON.stringify(conditions))},`;
-  return `{"cells":${escapeHtml(JSON.stringify(cells))},${said}"object":${included(identity, row, options)}}`;
+  const conditionsJson = conditions.length === 0 ? "" : `"conditions":${escapeHtml(JSON.stringify(conditions))},`;
+  return `{"cells":${escapeHtml(JSON.stringify(cells))},${conditionsJson}"object":${encodeRowObject(identity, row, options)}}`;
 }
 
-function included<T extends ApiObject>(identity: Identity, row: Row<T>, options: TableOptions): string {
+function encodeRowObject<T extends ApiObject>(identity: TypeMeta, row: Row<T>, options: TableOptions): string {
   switch (options.includeObject) {
     case "None":
       return "null";
     case "Object":
-      return headOf(identity).toString() + row.bytes.subarray(1).toString();
+      return typeMetaPrefix(identity).toString() + row.bytes.subarray(1).toString();
     case "Metadata":
-      return partialMetadata(row.object, options.metaVersion);
+      return encodePartialMetadata(row.object, options.metaVersion);
     default:
       return options.includeObject satisfies never;
   }
 }
 
 /** `PartialObjectMetadata` as JSON. */
-export function partialMetadata(object: ApiObject, metaVersion: string): string {
+export function encodePartialMetadata(object: ApiObject, metaVersion: string): string {
   const head = JSON.stringify({ kind: "PartialObjectMetadata", apiVersion: metaVersion }).slice(0, -1);
-  return `${head},${stringify(metadataOnly, { metadata: object.metadata }).slice(1)}`;
+  return `${head},${stringify(partialObjectMetadata, { metadata: object.metadata }).slice(1)}`;
 }

@@ -3,24 +3,24 @@ import type { ApiObject, Kind } from "../../api/kind.ts";
 import { formatApiVersion } from "../../api/scheme.ts";
 import { encodeJson } from "../../schema/json/encode.ts";
 
-export interface Identity {
+export interface TypeMeta {
   readonly kind: string;
   readonly apiVersion: string;
 }
 
-export function identityOf(kind: Kind, group: string): Identity {
+export function typeMetaOf(kind: Kind, group: string): TypeMeta {
   return { kind: kind.kind, apiVersion: formatApiVersion(group, kind.version) };
 }
 
-const heads = new Map<string, Buffer>();
+const prefixes = new Map<string, Buffer>();
 
 /** `{"kind":"Pod","apiVersion":"v1",` — one buffer for all answers of a kind. */
-export function headOf({ kind, apiVersion }: Identity): Buffer {
+export function typeMetaPrefix({ kind, apiVersion }: TypeMeta): Buffer {
   const key = `${apiVersion}/${kind}`;
-  let head = heads.get(key);
+  let head = prefixes.get(key);
   if (head === undefined) {
     head = Buffer.from(`${JSON.stringify({ kind, apiVersion }).slice(0, -1)},`);
-    heads.set(key, head);
+    prefixes.set(key, head);
   }
   return head;
 }

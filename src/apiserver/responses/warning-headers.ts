@@ -7,23 +7,23 @@ const CUT_CHARACTERS_MAX = 256;
 /** The values of the `Warning` headers, each text once. Texts with control characters cannot be sent. */
 export function warningHeaders(warnings: readonly string[]): readonly string[] {
   const texts = [...new Set(warnings)].filter((text) => text !== "");
-  const all = texts.reduce((sum, text) => sum + lengthOf(text), 0);
-  return (all <= ALL_CHARACTERS_MAX ? texts : cut(texts)).filter(isSendable).map(headerOf);
+  const totalLength = texts.reduce((sum, text) => sum + characterCount(text), 0);
+  return (totalLength <= ALL_CHARACTERS_MAX ? texts : truncate(texts)).filter(isSendable).map(warningHeader);
 }
 
-function cut(texts: readonly string[]): readonly string[] {
-  const kept: string[] = [];
+function truncate(texts: readonly string[]): readonly string[] {
+  const result: string[] = [];
   let written = 0;
   for (const text of texts) {
     if (written >= ALL_CHARACTERS_MAX) break;
-    const short = lengthOf(text) <= CUT_CHARACTERS_MAX ? text : [...text].slice(0, CUT_CHARACTERS_MAX).join("");
-    kept.push(short);
-    written += lengthOf(short);
+    const short = characterCount(text) <= CUT_CHARACTERS_MAX ? text : [...text].slice(0, CUT_CHARACTERS_MAX).join("");
+    result.push(short);
+    written += characterCount(short);
   }
-  return kept;
+  return result;
 }
 
-function lengthOf(text: string): number {
+function characterCount(text: string): number {
   let characters = 0;
   for (const _ of text) characters++;
   return characters;
@@ -33,7 +33,7 @@ function isSendable(text: string): boolean {
   return !/[\p{Cc}]/u.test(text);
 }
 
-function headerOf(text: string): string {
+function warningHeader(text: string): string {
   const quoted = text.toWellFormed().replace(/[\\"]/g, "\\$&");
   // Headers are bytes, which Node takes as characters of Latin-1.
   return `299 - "${Buffer.from(quoted, "utf8").toString("latin1")}"`;

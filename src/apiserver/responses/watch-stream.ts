@@ -3,11 +3,11 @@ import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { CacheEvent } from "../../storage/watch/cache.ts";
 import { toStatus } from "../filters/error-responses.ts";
-import { cborEvent, cborOf } from "./cbor.ts";
-import type { Answering } from "./object-response.ts";
-import { protobufFrame, protobufMetadata, protobufObject, protobufStatus } from "./protobuf.ts";
-import { partialMetadata, table } from "./table.ts";
-import { headOf } from "./type-meta.ts";
+import { encodeCborEvent, jsonToCbor } from "./cbor.ts";
+import type { ResponseOptions } from "./object-response.ts";
+import { encodeProtobufFrame, encodeProtobufMetadata, encodeProtobufObject, encodeProtobufStatus } from "./protobuf.ts";
+import { encodePartialMetadata, encodeTable } from "./table.ts";
+import { typeMetaPrefix } from "./type-meta.ts";
 
 type BookmarkEvent = Extract<CacheEvent<never>, { readonly type: "BOOKMARK" }>;
 type ObjectEvent<T> = Exclude<CacheEvent<T>, { readonly type: "BOOKMARK" }>;
@@ -18,21 +18,21 @@ const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
 const LIST_BLUEPRINT = "kubernetes.io/initial-events-list-blueprint";
 
 /** Frames of plain JSON and protobuf by event, then by spelling. */
-const frames = new WeakMap<object, Map<string, Buffer>>();
+const sharedFrames = new WeakMap<object, Map<string, Buffer>>();
 
-export async function* watchStream<T extends ApiObject>(
+export async function* streamWatchFrames<T extends ApiObject>(
   kind: Kind<T>,
   events: AsyncIterable<CacheEvent<T>>,
-  answering: Answering,
+  answering: ResponseOptions,
   clock: Clock,
 ): AsyncGenerator<Uint8Array> {
-  const framing = new Framing(kind, answering, clock);
+  const encoder = new FrameEncoder(kind, answering, clock);
   try {
     for await (const event of events) {
-      yield framing.encoded(event.type === "BOOKMARK" ? framing.bookmark(event) : framing.change(event));
+      yield encoder.toMediaType(event.type === "BOOKMARK" ? encoder.encodeBookmark(event) : encoder.encodeChange(event));
     }
   } catch (error) {
-    yield framing.encoded(framing.failure(error));
+    yield encoder.toMediaType(encoder.encodeError(error));
   }
 }
 
@@ -43,7 +43,7 @@ interface WatchValue {
 }
 
 /** The same for readers in this process. */
-export async function* watchValues<T extends ApiObject>(
+export async function* streamWatchValues<T extends ApiObject>(
   events: AsyncIterable<CacheEvent<T>>,
 ): AsyncGenerator<WatchValue> {
   try {
@@ -62,67 +62,67 @@ function bookmarkMetadata({ revision, initialEventsEnd }: BookmarkEvent, more?: 
   return { resourceVersion: String(revision), ...annotations };
 }
 
-class Framing<T extends ApiObject> {
+class FrameEncoder<T extends ApiObject> {
   readonly #kind: Kind<T>;
-  readonly #answering: Answering;
+  readonly #answering: ResponseOptions;
   readonly #clock: Clock;
-  readonly #spelling: string;
+  readonly #frameKey: string;
   #headers = true;
 
-  constructor(kind: Kind<T>, answering: Answering, clock: Clock) {
+  constructor(kind: Kind<T>, answering: ResponseOptions, clock: Clock) {
     this.#kind = kind;
     this.#answering = answering;
     this.#clock = clock;
     const { identity, representation } = answering;
-    this.#spelling = `${identity.apiVersion} ${representation.format} ${representation.magic}`;
+    this.#frameKey = `${identity.apiVersion} ${representation.format} ${representation.magic}`;
   }
 
   /** Frames are made as JSON where CBOR has none of its own. */
-  encoded(frame: Uint8Array): Uint8Array {
+  toMediaType(frame: Uint8Array): Uint8Array {
     const isJson = this.#answering.representation.format === "cbor" && frame[0] === OPENING_BRACE;
-    return isJson ? cborOf(frame) : frame;
+    return isJson ? jsonToCbor(frame) : frame;
   }
 
-  change(event: ObjectEvent<T>): Uint8Array {
+  encodeChange(event: ObjectEvent<T>): Uint8Array {
     const { representation } = this.#answering;
-    if (representation.as === "table") return this.#table(event);
+    if (representation.as === "table") return this.#encodeTable(event);
     if (representation.as === "metadata" && representation.format === "protobuf") {
       const { magic, metaVersion } = representation;
-      return protobufFrame(event.type, protobufMetadata(magic, metaVersion, event.item.object));
+      return encodeProtobufFrame(event.type, encodeProtobufMetadata(magic, metaVersion, event.item.object));
     }
     if (representation.as === "metadata") {
-      return jsonFrame(event.type, Buffer.from(partialMetadata(event.item.object, representation.metaVersion)));
+      return jsonFrame(event.type, Buffer.from(encodePartialMetadata(event.item.object, representation.metaVersion)));
     }
-    let bySpelling = frames.get(event);
-    if (bySpelling === undefined) {
-      bySpelling = new Map();
-      frames.set(event, bySpelling);
+    let byKey = sharedFrames.get(event);
+    if (byKey === undefined) {
+      byKey = new Map();
+      sharedFrames.set(event, byKey);
     }
-    let frame = bySpelling.get(this.#spelling);
+    let frame = byKey.get(this.#frameKey);
     if (frame === undefined) {
-      frame = this.#plain(event);
-      bySpelling.set(this.#spelling, frame);
+      frame = this.#encodeObject(event);
+      byKey.set(this.#frameKey, frame);
     }
     return frame;
   }
 
-  bookmark(event: BookmarkEvent): Uint8Array {
+  encodeBookmark(event: BookmarkEvent): Uint8Array {
     const { identity, representation } = this.#answering;
     const metadata = bookmarkMetadata(event, event.initialEventsEnd ? this.#blueprint() : undefined);
     if (representation.format === "protobuf" && representation.as === "metadata") {
-      return protobufFrame(
+      return encodeProtobufFrame(
         "BOOKMARK",
-        protobufMetadata(representation.magic, representation.metaVersion, { metadata }),
+        encodeProtobufMetadata(representation.magic, representation.metaVersion, { metadata }),
       );
     }
     if (representation.format === "protobuf") {
       const object = { metadata } as unknown as T;
-      return protobufFrame("BOOKMARK", protobufObject(representation.magic, identity, this.#kind, object));
+      return encodeProtobufFrame("BOOKMARK", encodeProtobufObject(representation.magic, identity, this.#kind, object));
     }
     if (representation.as === "table") {
       return jsonFrame(
         "BOOKMARK",
-        table(this.#kind, identity, { resourceVersion: String(event.revision) }, [], this.#tableOptions()),
+        encodeTable(this.#kind, identity, { resourceVersion: String(event.revision) }, [], this.#tableOptions()),
       );
     }
     const as =
@@ -145,30 +145,30 @@ class Framing<T extends ApiObject> {
   }
 
   /** The last frame of a watch that cannot go on. */
-  failure(error: unknown): Uint8Array {
+  encodeError(error: unknown): Uint8Array {
     const status = toStatus(error);
     const { representation } = this.#answering;
     if (representation.format === "protobuf") {
-      return protobufFrame("ERROR", protobufStatus(representation.magic, status));
+      return encodeProtobufFrame("ERROR", encodeProtobufStatus(representation.magic, status));
     }
     return jsonFrame("ERROR", Buffer.from(JSON.stringify(status)));
   }
 
-  #plain(event: ObjectEvent<T>): Buffer {
+  #encodeObject(event: ObjectEvent<T>): Buffer {
     const { identity, representation } = this.#answering;
     if (representation.format === "protobuf") {
-      const object = protobufObject(representation.magic, identity, this.#kind, event.item.object);
-      return protobufFrame(event.type, object);
+      const object = encodeProtobufObject(representation.magic, identity, this.#kind, event.item.object);
+      return encodeProtobufFrame(event.type, object);
     }
-    if (representation.format === "cbor") return cborEvent(this.#kind, identity, event.type, event.item.object);
-    return jsonFrame(event.type, headOf(identity), event.item.bytes.subarray(1));
+    if (representation.format === "cbor") return encodeCborEvent(this.#kind, identity, event.type, event.item.object);
+    return jsonFrame(event.type, typeMetaPrefix(identity), event.item.bytes.subarray(1));
   }
 
-  #table(event: ObjectEvent<T>): Buffer {
+  #encodeTable(event: ObjectEvent<T>): Buffer {
     const metadata = { resourceVersion: String(event.revision) };
     return jsonFrame(
       event.type,
-      table(this.#kind, this.#answering.identity, metadata, [event.item], this.#tableOptions()),
+      encodeTable(this.#kind, this.#answering.identity, metadata, [event.item], this.#tableOptions()),
     );
   }
 

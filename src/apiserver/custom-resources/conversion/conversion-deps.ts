@@ -14,7 +14,7 @@ import type { ConversionDeps } from "./conversion-webhook.ts";
 /** A longer answer is none: what is asked about has a quarter of it, and versions are of about the same size. */
 const ANSWER_BYTES_MAX = 16 * 2 ** 20;
 
-export interface ReachDeps {
+export interface ConversionClientDeps {
   readonly registries: Registries;
   readonly clock: Clock;
   readonly random: RandomSource;
@@ -24,9 +24,9 @@ export interface ReachDeps {
   readonly identity: () => KeyPair | undefined;
 }
 
-export function conversionDeps(
+export function createConversionDeps(
   { admission }: Pick<ApiServerConfig, "admission">,
-  { registries, clock, random, metrics, stopping, identity }: ReachDeps,
+  { registries, clock, random, metrics, stopping, identity }: ConversionClientDeps,
 ): ConversionDeps {
   const reader = createObjectReader(registries);
   const client = new WebhookClient({

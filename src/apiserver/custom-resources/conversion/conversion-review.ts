@@ -11,7 +11,7 @@ const VERSIONS = ["v1", "v1beta1"] as const;
 export type ReviewVersion = (typeof VERSIONS)[number];
 
 /** An answer that is none. Its text goes on behind `conversion webhook for …, Kind=… `. */
-export class BadAnswer extends Error {
+export class InvalidConversionResponse extends Error {
   override readonly name = "BadAnswer";
   readonly failure: ConversionFailure;
 
@@ -22,12 +22,12 @@ export class BadAnswer extends Error {
 }
 
 /** The first one that this server speaks; undefined where there is none. */
-export function reviewVersion(accepted: readonly string[]): ReviewVersion | undefined {
+export function selectReviewVersion(accepted: readonly string[]): ReviewVersion | undefined {
   return accepted.find((version): version is ReviewVersion => VERSIONS.some((known) => known === version));
 }
 
 /** `objects` are JSON texts. */
-export function reviewText(
+export function encodeConversionReview(
   version: ReviewVersion,
   uid: string,
   desiredAPIVersion: string,
@@ -39,9 +39,9 @@ export function reviewText(
 }
 
 /** As many objects as were asked about, of whatever form. Throws a `BadAnswer`. */
-export function readReview(answer: unknown, version: ReviewVersion, uid: string, count: number): readonly unknown[] {
-  const malformed = (why: string): BadAnswer =>
-    new BadAnswer("conversion_webhook_malformed_response_failure", `failed: ${why}`);
+export function parseConversionResponse(answer: unknown, version: ReviewVersion, uid: string, count: number): readonly unknown[] {
+  const malformed = (why: string): InvalidConversionResponse =>
+    new InvalidConversionResponse("conversion_webhook_malformed_response_failure", `failed: ${why}`);
   const { apiVersion, kind, response }: JsonObject = isPlainObject(answer) ? answer : {};
   // The older version never had to say what it answers.
   if (version === "v1" && !isReview(apiVersion, kind)) {
@@ -61,7 +61,7 @@ export function readReview(answer: unknown, version: ReviewVersion, uid: string,
   const objects: readonly unknown[] = Array.isArray(response.convertedObjects) ? response.convertedObjects : [];
   if (objects.length !== count) {
     const why = `returned ${objects.length} objects, expected ${count}`;
-    throw new BadAnswer("conversion_webhook_partial_response_failure", why);
+    throw new InvalidConversionResponse("conversion_webhook_partial_response_failure", why);
   }
   return objects;
 }
@@ -81,44 +81,44 @@ export interface Position {
  * What a webhook made of `original`, with the metadata that is not its to change. Throws a `BadAnswer` for what cannot
  * be the same object.
  */
-export function checkedObject(
+export function validateConvertedObject(
   original: JsonObject,
-  made: unknown,
+  converted: unknown,
   apiVersion: string,
   { index, count }: Position,
 ): JsonObject {
-  const bad = (what: string): BadAnswer =>
-    new BadAnswer("conversion_webhook_invalid_converted_object_failure", `returned ${what}`);
+  const invalidObject = (what: string): InvalidConversionResponse =>
+    new InvalidConversionResponse("conversion_webhook_invalid_converted_object_failure", `returned ${what}`);
   const many = count > 1;
   const invalid = `invalid ${many ? "converted object" : "object"}`;
   const at = `${invalid} at index ${index}`;
-  if (!isPlainObject(made) || typeof made.kind !== "string") {
-    throw bad(`${at}: Object 'Kind' is missing in '${JSON.stringify(made)}'`);
+  if (!isPlainObject(converted) || typeof converted.kind !== "string") {
+    throw invalidObject(`${at}: Object 'Kind' is missing in '${JSON.stringify(converted)}'`);
   }
-  if (made.apiVersion !== apiVersion) {
-    const received = typeof made.apiVersion === "string" ? made.apiVersion : "";
-    throw bad(`${at}: invalid groupVersion (expected ${apiVersion}, received ${received})`);
+  if (converted.apiVersion !== apiVersion) {
+    const received = typeof converted.apiVersion === "string" ? converted.apiVersion : "";
+    throw invalidObject(`${at}: invalid groupVersion (expected ${apiVersion}, received ${received})`);
   }
-  if (made.kind !== original.kind) {
-    throw bad(`${at}: invalid kind (expected ${String(original.kind)}, received ${made.kind})`);
+  if (converted.kind !== original.kind) {
+    throw invalidObject(`${at}: invalid kind (expected ${String(original.kind)}, received ${converted.kind})`);
   }
-  const difference = differenceOf(original, made);
-  if (difference !== undefined) throw bad(`${many ? at : invalid}: ${difference}`);
+  const difference = metadataDifference(original, converted);
+  if (difference !== undefined) throw invalidObject(`${many ? at : invalid}: ${difference}`);
   try {
-    return { ...made, metadata: restoredMetadata(original.metadata, made.metadata) };
+    return { ...converted, metadata: restoreMetadata(original.metadata, converted.metadata) };
   } catch (error) {
-    throw bad(`invalid metadata${many ? ` in object at index ${index}` : ""}: ${(error as Error).message}`);
+    throw invalidObject(`invalid metadata${many ? ` in object at index ${index}` : ""}: ${(error as Error).message}`);
   }
 }
 
-const KEPT = [
+const IMMUTABLE_METADATA = [
   ["name", "name"],
   ["namespace", "namespace"],
   ["uid", "UID"],
 ] as const;
 
-function differenceOf(original: JsonObject, made: JsonObject): string | undefined {
-  for (const [member, word] of KEPT) {
+function metadataDifference(original: JsonObject, made: JsonObject): string | undefined {
+  for (const [member, word] of IMMUTABLE_METADATA) {
     const [before, after] = [textIn(original.metadata, member), textIn(made.metadata, member)];
     if (before !== after) return `must have the same ${word}: ${before} != ${after}`;
   }
@@ -131,7 +131,7 @@ function textIn(metadata: unknown, member: string): string {
 }
 
 /** Labels and annotations are the webhook's, all else is as it was. Throws an `Error` for what these cannot be. */
-function restoredMetadata(original: unknown, made: unknown): JsonObject {
+function restoreMetadata(original: unknown, made: unknown): JsonObject {
   if (made === undefined) throw new Error("missing metadata in converted object");
   if (!isPlainObject(made)) throw new Error(`invalid metadata of type ${goType(made)} in converted object`);
   const {
@@ -139,8 +139,8 @@ function restoredMetadata(original: unknown, made: unknown): JsonObject {
     annotations: oldAnnotations,
     ...rest
   }: JsonObject = isPlainObject(original) ? original : {};
-  const labels = textsOf("labels", oldLabels, made.labels, (texts) => validateLabels(texts, "metadata.labels"));
-  const annotations = textsOf("annotations", oldAnnotations, made.annotations, (texts) => {
+  const labels = validateStringMap("labels", oldLabels, made.labels, (texts) => validateLabels(texts, "metadata.labels"));
+  const annotations = validateStringMap("annotations", oldAnnotations, made.annotations, (texts) => {
     return validateAnnotations(texts, "metadata.annotation");
   });
   return {
@@ -150,15 +150,15 @@ function restoredMetadata(original: unknown, made: unknown): JsonObject {
   };
 }
 
-type Texts = Readonly<Record<string, string>>;
+type StringMap = Readonly<Record<string, string>>;
 
 /** Only what has changed has to be valid: what was there may be older than the rules. */
-function textsOf(
+function validateStringMap(
   member: string,
   before: unknown,
   after: unknown,
-  validate: (texts: Texts) => readonly FieldError[],
-): Texts | undefined {
+  validate: (texts: StringMap) => readonly FieldError[],
+): StringMap | undefined {
   if (after === undefined || after === null) return undefined;
   if (!isPlainObject(after)) {
     throw new Error(`invalid metadata.${member} of type ${goType(after)} in converted object`);
@@ -170,12 +170,12 @@ function textsOf(
     throw new Error(`metadata.${member}[${name}] must be a string, but is ${goType(value)} in converted object`);
   }
   const isSame = entries.length === Object.keys(old).length && entries.every(([name, value]) => old[name] === value);
-  const errors = isSame ? [] : validate(after as Texts);
-  if (errors.length > 0) throw new Error(together(errors.map((error) => `${error.field}: ${renderFieldError(error)}`)));
-  return after as Texts;
+  const errors = isSame ? [] : validate(after as StringMap);
+  if (errors.length > 0) throw new Error(joinErrors(errors.map((error) => `${error.field}: ${renderFieldError(error)}`)));
+  return after as StringMap;
 }
 
-function together(texts: readonly string[]): string {
+function joinErrors(texts: readonly string[]): string {
   const once = [...new Set(texts)];
   return once.length === 1 ? once[0]! : `[${once.join(", ")}]`;
 }

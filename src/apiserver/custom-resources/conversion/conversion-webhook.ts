@@ -14,7 +14,7 @@ import type { WebhookClient } from "../../../client/webhook/webhook-client.ts";
 import { type RandomSource, randomUuid } from "../../../std/crypto/random.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import type { ConversionFailure, ConversionMetrics } from "./conversion-metrics.ts";
-import { BadAnswer, checkedObject, readReview, reviewText, reviewVersion } from "./conversion-review.ts";
+import { InvalidConversionResponse, validateConvertedObject, parseConversionResponse, encodeConversionReview, selectReviewVersion } from "./conversion-review.ts";
 
 export interface ConversionDeps {
   readonly client: WebhookClient;
@@ -32,7 +32,7 @@ const OBJECTS_MAX = 500;
 const BYTES_MAX = 4 * 2 ** 20;
 
 /** Undefined for a definition that wants no webhook. */
-export function conversionWebhook(
+export function createConversionWebhook(
   definition: CustomResourceDefinition,
   deps: ConversionDeps,
 ): ConversionWebhook | undefined {
@@ -67,14 +67,14 @@ export class ConversionWebhook implements Converter {
 
   async convert(objects: readonly JsonObject[], version: string): Promise<readonly JsonObject[]> {
     const result = [...objects];
-    const places = Map.groupBy(objects.keys(), (place) => versionOf(objects[place]!));
-    for (const [from, ofVersion] of places) {
+    const indexesByVersion = Map.groupBy(objects.keys(), (place) => versionOf(objects[place]!));
+    for (const [from, ofVersion] of indexesByVersion) {
       if (from === version) continue;
       const [empty, full] = partition(ofVersion, (place) => isEmpty(objects[place]!));
       for (const place of empty) result[place] = { ...objects[place], apiVersion: this.#apiVersion(version) };
-      const written = full.map((place) => ({ place, object: this.#spelled(objects[place]!, from) }));
-      for (const batch of batches(written)) {
-        const made = await this.#ask(batch, from, version);
+      const serialized = full.map((place) => ({ place, object: this.#serialize(objects[place]!, from) }));
+      for (const batch of batches(serialized)) {
+        const made = await this.#convertBatch(batch, from, version);
         for (const [i, { place }] of batch.entries()) result[place] = made[i]!;
       }
     }
@@ -86,63 +86,63 @@ export class ConversionWebhook implements Converter {
     return `${this.#definition.spec.group}/${version}`;
   }
 
-  #spelled(object: JsonObject, version: string): Written {
+  #serialize(object: JsonObject, version: string): SerializedObject {
     const spelled = { ...object, apiVersion: this.#apiVersion(version) };
     return { object: spelled, text: JSON.stringify(spelled) };
   }
 
-  async #ask(batch: readonly Placed[], from: string, to: string): Promise<readonly JsonObject[]> {
+  async #convertBatch(batch: readonly IndexedObject[], from: string, to: string): Promise<readonly JsonObject[]> {
     const { clock, metrics } = this.#deps;
-    const began = clock.monotonic();
+    const start = clock.monotonic();
     let failure: ConversionFailure | undefined = "conversion_webhook_call_failure";
     try {
-      const made = await this.#answered(batch, to);
+      const made = await this.#callWebhook(batch, to);
       failure = undefined;
       return made;
     } catch (error) {
       const { kind } = batch[0]!.object.object;
       const what = `conversion webhook for ${this.#apiVersion(from)}, Kind=${String(kind)}`;
-      if (error instanceof BadAnswer) failure = error.failure;
-      const why = error instanceof BadAnswer ? error.message : `failed: ${(error as Error).message}`;
+      if (error instanceof InvalidConversionResponse) failure = error.failure;
+      const why = error instanceof InvalidConversionResponse ? error.message : `failed: ${(error as Error).message}`;
       throw new StatusError(500, "", `${what} ${why}`, { cause: error });
     } finally {
-      const seconds = (clock.monotonic() - began) / 1000;
+      const seconds = (clock.monotonic() - start) / 1000;
       metrics.observe({ definition: this.#definition.metadata?.name ?? "", from, to, seconds, failure });
     }
   }
 
-  async #answered(batch: readonly Placed[], to: string): Promise<readonly JsonObject[]> {
+  async #callWebhook(batch: readonly IndexedObject[], to: string): Promise<readonly JsonObject[]> {
     const { client, random, stopping } = this.#deps;
     const { conversionReviewVersions, clientConfig } = this.#webhook;
-    const review = reviewVersion(conversionReviewVersions);
+    const review = selectReviewVersion(conversionReviewVersions);
     if (review === undefined) throw new Error("no recognized conversion review versions");
     const uid = randomUuid(random);
     const apiVersion = this.#apiVersion(to);
     const texts = batch.map(({ object }) => object.text);
     const answer = await client.post(
       clientConfig ?? {},
-      reviewText(review, uid, apiVersion, texts),
+      encodeConversionReview(review, uid, apiVersion, texts),
       TIMEOUT_MS,
       stopping,
     );
-    const made = readReview(answer, review, uid, batch.length);
+    const made = parseConversionResponse(answer, review, uid, batch.length);
     const count = batch.length;
-    return batch.map(({ object }, index) => checkedObject(object.object, made[index], apiVersion, { index, count }));
+    return batch.map(({ object }, index) => validateConvertedObject(object.object, made[index], apiVersion, { index, count }));
   }
 }
 
-interface Written {
+interface SerializedObject {
   readonly object: JsonObject;
   readonly text: string;
 }
 
-interface Placed {
+interface IndexedObject {
   readonly place: number;
-  readonly object: Written;
+  readonly object: SerializedObject;
 }
 
-function* batches(all: readonly Placed[]): Iterable<readonly Placed[]> {
-  let batch: Placed[] = [];
+function* batches(all: readonly IndexedObject[]): Iterable<readonly IndexedObject[]> {
+  let batch: IndexedObject[] = [];
   let bytes = 0;
   for (const placed of all) {
     const { length } = placed.object.text;
