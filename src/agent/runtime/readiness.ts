@@ -4,10 +4,10 @@ import type { RuntimeCondition, StatusResponse } from "./cri/runtime-status.ts";
 /** In Kubernetes' words, as far as the conditions are chosen; empty when nothing does. */
 export function findUnreadyConditions(
   status: StatusResponse | undefined,
-  chosen: (condition: RuntimeCondition) => boolean = () => true,
+  isSelected: (condition: RuntimeCondition) => boolean = () => true,
 ): readonly string[] {
   return (status?.status?.conditions ?? [])
-    .filter((condition) => condition.status !== true && chosen(condition))
+    .filter((condition) => condition.status !== true && isSelected(condition))
     .map(({ type, reason = "", message = "" }) => {
       const what = type === "NetworkReady" ? "container runtime network" : "container runtime";
       return `${what} not ready: ${type}=false reason:${reason} message:${message}`;
