@@ -65,8 +65,9 @@ function watchRuntimeEvents(
 
 function enforceStorageLimits({ config, cri, clock, log, signal }: Foundation, parts: PodComponents): Promise<void> {
   const { volumes, events } = parts.services;
-  const usage = measureDiskUsage;
-  const storage = { runtime: cri.runtime, volumes, directories: config, usage };
-  const excess = (pod: Pod): Promise<string | undefined> => findStorageExcess(storage, pod);
-  return enforceSizeLimits({ findExcess: excess, pods: () => parts.pods.workers, volumes, events, clock, log, measureUsage: usage, signal });
+  const measureUsage = measureDiskUsage;
+  const storage = { runtime: cri.runtime, volumes, directories: config, measureUsage };
+  const findExcess = (pod: Pod): Promise<string | undefined> => findStorageExcess(storage, pod);
+  const pods = () => parts.pods.workers;
+  return enforceSizeLimits({ findExcess, pods, volumes, events, clock, log, measureUsage, signal });
 }

@@ -71,7 +71,7 @@ export async function podHarness(): Promise<Harness> {
     hugePages: async () => undefined,
     bind: async () => undefined,
     unmount: async () => undefined,
-    below: async () => [],
+    listMountPoints: async () => [],
   };
   const node = {
     name: "n1",

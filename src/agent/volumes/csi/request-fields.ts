@@ -43,7 +43,7 @@ export async function createVolumeContext(
   { attributes, isEphemeral }: CsiVolume,
   pod: Pod,
   driver: CSIDriver | undefined,
-  tokens: Pick<TokenManager, "grant">,
+  tokens: Pick<TokenManager, "getIssuedToken">,
 ): Promise<Readonly<Record<string, string>>> {
   const context: Record<string, string> = { ...attributes };
   if (driver?.spec.podInfoOnMount === true) {
