@@ -194,7 +194,7 @@ export interface AuthorizationConfig {
   readonly mode: "AlwaysAllow" | "Webhook";
   /** How long a SubjectAccessReview is cached when it allows, and when it does not. */
   readonly allowedMs: number;
-  readonly refusedMs: number;
+  readonly deniedMs: number;
   /** Whether read-only endpoints check finer subresources than `nodes/proxy`. */
   readonly fineGrained: boolean;
 }

@@ -10,7 +10,7 @@ import { rotateServingCertificate } from "./certificates/serving-certificate.ts"
 import { checkMachine, setOomScore } from "./node/machine/machine-check.ts";
 import { setOpenFilesMax } from "./node/machine/open-files.ts";
 import { podsDir } from "./pods/directories.ts";
-import { agentHandler } from "./server/agent-handler.ts";
+import { createAgentHandler } from "./server/agent-handler.ts";
 import { type AgentServer, startAgentServer } from "./server/agent-server.ts";
 
 export type { AgentConfig } from "./agent-config.ts";
@@ -51,7 +51,7 @@ export async function startAgent(config: AgentConfig, deps: AgentDeps): Promise<
   // These reject when the node cannot do what its configuration requires.
   await volumes.drivers.recover();
   await components.node.cgroups.enforceReservations();
-  await components.node.cgroups.place();
+  await components.node.cgroups.moveProcesses();
   const running = runLoops(foundation, components.reporting, components.node, components.podComponents);
   const owned = stack.move();
   let closing: Promise<void> | undefined;
@@ -136,6 +136,6 @@ async function openServer(
   }
   const debugging = config.server.debuggingHandlers;
   const shown = { pods, clock, authenticate: undefined, problems: () => [], configz: {}, debugging };
-  await foundation.standalone?.listen(agentHandler(shown));
+  await foundation.standalone?.listen(createAgentHandler(shown));
   return server;
 }

@@ -6,7 +6,7 @@ import { createNotifier } from "../std/process/sd-notify.ts";
 import { systemClock } from "../std/time/clock.ts";
 import { KUBERNETES_VERSION } from "../std/version.ts";
 import { joinCluster } from "./api-server/join.ts";
-import { type AgentInvocation, agentCommandLine } from "./config/command-line.ts";
+import { type AgentInvocation, parseAgentCommandLine } from "./config/command-line.ts";
 import { toAgentConfig } from "./options.ts";
 import type { MakeNodeApi } from "./standalone/standalone.ts";
 
@@ -17,7 +17,7 @@ export interface RunDeps {
 
 /** Runs until SIGINT or SIGTERM, or, with `--runonce`, until all pods run. Containers keep running. Resolves with the exit code. */
 export async function run(argv: readonly string[], deps: RunDeps = {}): Promise<number> {
-  const invocation = agentCommandLine(argv, process.env, { version: KUBERNETES_VERSION });
+  const invocation = parseAgentCommandLine(argv, process.env, { version: KUBERNETES_VERSION });
   if (invocation.kind === "exit") {
     process.stdout.write(invocation.stdout);
     process.stderr.write(invocation.stderr);

@@ -147,7 +147,7 @@ export function toAgentConfig(effective: EffectiveConfig): AgentConfig {
       authorization: {
         mode: flags["authorization-mode"],
         allowedMs: flags["authorization-webhook-cache-authorized-ttl"],
-        refusedMs: flags["authorization-webhook-cache-unauthorized-ttl"],
+        deniedMs: flags["authorization-webhook-cache-unauthorized-ttl"],
         fineGrained: effective.gates.enabled("SvcletFineGrainedAuthz"),
       },
       debuggingHandlers: flags["enable-debugging-handlers"],

@@ -80,7 +80,7 @@ export function openNode(
     capacity: foundation.capacity.capacity,
     tree: foundation.tree,
     slices: foundation.slices,
-    event: recordNodeEvent,
+    recordEvent: recordNodeEvent,
     clock,
     log: log.child("cgroups"),
     signal,

@@ -27,17 +27,17 @@ export class CgroupTree {
 
   /** Version 2 has one tree, and says so at its root. */
   async isUnified(): Promise<boolean> {
-    return (await this.#found()).isUnified;
+    return (await this.#readLayout()).isUnified;
   }
 
   /** Rejects when the kernel refuses. */
-  async make(path: string): Promise<void> {
+  async create(path: string): Promise<void> {
     if (!(await this.isUnified())) {
-      for (const top of await this.#tops()) await mkdir(join(top, path), { recursive: true });
+      for (const top of await this.#controllerRoots()) await mkdir(join(top, path), { recursive: true });
       return;
     }
     let at = this.hierarchy;
-    const known = await this.#known();
+    const known = await this.#readControllers();
     const wanted = controllers.filter((name) => known.includes(name)).map((name) => `+${name}`);
     for (const part of path.split("/").filter((each) => each !== "")) {
       await writeFile(join(at, "cgroup.subtree_control"), wanted.join(" "));
@@ -47,34 +47,34 @@ export class CgroupTree {
   }
 
   /** Whether the group is there, for every controller that the kernel has. */
-  async missing(path: string): Promise<readonly string[]> {
-    const paths = (await this.#tops()).map((top) => join(top, path));
+  async findMissing(path: string): Promise<readonly string[]> {
+    const paths = (await this.#controllerRoots()).map((top) => join(top, path));
     const found = await Promise.all(paths.map(isDirectory));
     return paths.filter((_, place) => !found[place]);
   }
 
   /** Of a group that is there. A controller that the kernel lacks limits nothing. */
-  async limit(path: string, limits: CgroupLimits): Promise<void> {
-    for (const [controller, name, value] of (await this.isUnified()) ? unified(limits) : separate(limits)) {
-      const top = await this.#top(controller);
+  async setLimits(path: string, limits: CgroupLimits): Promise<void> {
+    for (const [controller, name, value] of (await this.isUnified()) ? v2Settings(limits) : v1Settings(limits)) {
+      const top = await this.#controllerRoot(controller);
       if (top !== undefined) await writeFile(join(top, path, name), String(value));
     }
   }
 
   /** Moves a process into the group, for every controller. */
-  async join(path: string, pid: number): Promise<void> {
-    for (const top of await this.#tops()) await writeFile(join(top, path, "cgroup.procs"), String(pid));
+  async addProcess(path: string, pid: number): Promise<void> {
+    for (const top of await this.#controllerRoots()) await writeFile(join(top, path, "cgroup.procs"), String(pid));
   }
 
   /** The processes that are in the group itself. */
-  async processes(path: string): Promise<readonly number[]> {
-    const [top = this.hierarchy] = await this.#tops();
+  async readProcesses(path: string): Promise<readonly number[]> {
+    const [top = this.hierarchy] = await this.#controllerRoots();
     const text = await readFile(join(top, path, "cgroup.procs"), "utf8");
     return text.split("\n").filter(Boolean).map(Number);
   }
 
   /** Directories of the group: one per controller with version 1, at most one with 2. */
-  async directories(path: string): Promise<readonly string[]> {
+  async findDirectories(path: string): Promise<readonly string[]> {
     const names = await readdir(this.hierarchy).catch(() => []);
     const paths = [this.hierarchy, ...names.map((name) => join(this.hierarchy, name))].map((top) => join(top, path));
     const found = await Promise.all(paths.map(isDirectory));
@@ -90,22 +90,22 @@ export class CgroupTree {
   }
 
   /** The controllers of version 2. */
-  async #known(): Promise<readonly string[]> {
+  async #readControllers(): Promise<readonly string[]> {
     return (await readFile(join(this.hierarchy, "cgroup.controllers"), "utf8")).split(/\s+/);
   }
 
-  async #tops(): Promise<readonly string[]> {
+  async #controllerRoots(): Promise<readonly string[]> {
     if (await this.isUnified()) return [this.hierarchy];
-    return [...(await this.#found()).tops.values()];
+    return [...(await this.#readLayout()).roots.values()];
   }
 
-  async #top(controller: (typeof controllers)[number]): Promise<string | undefined> {
-    if (await this.isUnified()) return (await this.#known()).includes(controller) ? this.hierarchy : undefined;
-    return (await this.#found()).tops.get(controller);
+  async #controllerRoot(controller: (typeof controllers)[number]): Promise<string | undefined> {
+    if (await this.isUnified()) return (await this.#readControllers()).includes(controller) ? this.hierarchy : undefined;
+    return (await this.#readLayout()).roots.get(controller);
   }
 
-  #found(): Promise<Layout> {
-    this.#layout ??= layoutOf(this.hierarchy);
+  #readLayout(): Promise<Layout> {
+    this.#layout ??= detectLayout(this.hierarchy);
     return this.#layout;
   }
 }
@@ -113,14 +113,14 @@ export class CgroupTree {
 interface Layout {
   readonly isUnified: boolean;
   /** Of version 1: where each controller is. */
-  readonly tops: ReadonlyMap<string, string>;
+  readonly roots: ReadonlyMap<string, string>;
 }
 
-async function layoutOf(hierarchy: string): Promise<Layout> {
-  const isUnified = await isThere(join(hierarchy, "cgroup.controllers"));
+async function detectLayout(hierarchy: string): Promise<Layout> {
+  const isUnified = await exists(join(hierarchy, "cgroup.controllers"));
   const places = controllers.map((name) => [name, join(hierarchy, name)] as const);
   const found = await Promise.all(places.map(([, top]) => isDirectory(top)));
-  return { isUnified, tops: new Map(places.filter((_, place) => found[place])) };
+  return { isUnified, roots: new Map(places.filter((_, place) => found[place])) };
 }
 
 /** Most groups are empty by then, and a list of one is long: files for everything that it counts. */
@@ -138,7 +138,7 @@ async function removeWithChildren(directory: string): Promise<void> {
 
 type Setting = readonly [controller: (typeof controllers)[number], file: string, value: number | string];
 
-function separate(limits: CgroupLimits): readonly Setting[] {
+function v1Settings(limits: CgroupLimits): readonly Setting[] {
   const { cpuShares, cpuPeriodUs, cpuQuotaUs, memoryBytes, pids, hugePages = {} } = limits;
   const settings: readonly (Setting | false)[] = [
     cpuShares !== undefined && ["cpu", "cpu.shares", cpuShares],
@@ -153,10 +153,10 @@ function separate(limits: CgroupLimits): readonly Setting[] {
   return settings.filter((each) => each !== false);
 }
 
-function unified(limits: CgroupLimits): readonly Setting[] {
+function v2Settings(limits: CgroupLimits): readonly Setting[] {
   const { cpuShares, cpuPeriodUs, cpuQuotaUs, memoryBytes, pids, hugePages = {} } = limits;
   const settings: readonly (Setting | false)[] = [
-    cpuShares !== undefined && ["cpu", "cpu.weight", cpuWeight(cpuShares)],
+    cpuShares !== undefined && ["cpu", "cpu.weight", toCpuWeight(cpuShares)],
     cpuQuotaUs !== undefined && ["cpu", "cpu.max", `${cpuQuotaUs ?? "max"} ${cpuPeriodUs ?? 100_000}`],
     memoryBytes !== undefined && ["memory", "memory.max", memoryBytes ?? "max"],
     pids !== undefined && ["pids", "pids.max", pids],
@@ -166,7 +166,7 @@ function unified(limits: CgroupLimits): readonly Setting[] {
 }
 
 /** Version 2 weighs from 1 to 10000 what version 1 shares from 2 to 262144. */
-export function cpuWeight(shares: number): number {
+export function toCpuWeight(shares: number): number {
   return 1 + Math.floor(((shares - 2) * 9999) / 262_142);
 }
 
@@ -177,7 +177,7 @@ function isDirectory(path: string): Promise<boolean> {
   );
 }
 
-function isThere(path: string): Promise<boolean> {
+function exists(path: string): Promise<boolean> {
   return stat(path).then(
     () => true,
     () => false,

@@ -30,7 +30,7 @@ function setUp(t: Test, more: Partial<NodeCgroupSettings>, tree?: CgroupTree) {
     capacity,
     tree: tree ?? new CgroupTree(hierarchy),
     slices: undefined,
-    event: (type, reason, message) => void events.push(`${type} ${reason}: ${message}`),
+    recordEvent: (type, reason, message) => void events.push(`${type} ${reason}: ${message}`),
     clock,
     log: silentLogger,
     signal: stop.signal,
@@ -70,7 +70,7 @@ t.test(
 t.test("NodeCgroups.run() tries again while the kernel refuses, until the agent stops", async (t) => {
   const broken = new CgroupTree("/nonexistent");
   let tries = 0;
-  broken.make = async () => {
+  broken.create = async () => {
     tries += 1;
     throw new Error("device or resource busy");
   };
@@ -105,13 +105,13 @@ t.test("NodeCgroups.place() moves the agent, and what is in no cgroup, but the f
   const hierarchy = t.testdir({ cpu: { "cgroup.procs": `1\n${process.pid}\n` } });
   const tree = new CgroupTree(hierarchy);
   const moved: string[] = [];
-  tree.join = async (path, pid) => {
+  tree.addProcess = async (path, pid) => {
     moved.push(`${path} ${pid}`);
     // The kernel takes a process from where it was.
     if (path === "/system") writeFileSync(join(hierarchy, "cpu/cgroup.procs"), "1\n");
   };
   const { cgroups } = setUp(t, { agentCgroup: "/agent", systemCgroup: "/system", cgroupRoot: "/pods" }, tree);
-  await cgroups.place();
+  await cgroups.moveProcesses();
   t.same(moved, [`/agent ${process.pid}`, `/system ${process.pid}`]);
-  await t.rejects(setUp(t, { systemCgroup: "/" }).cgroups.place(), /system container cannot be root/);
+  await t.rejects(setUp(t, { systemCgroup: "/" }).cgroups.moveProcesses(), /system container cannot be root/);
 });

@@ -7,7 +7,7 @@ import type { ResourceList } from "../../api/core/resources/schema.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
 import type { CgroupLimits, CgroupTree } from "./cgroup-tree.ts";
-import { type SystemdSlices, slicePath } from "./systemd-slices.ts";
+import { type SystemdSlices, toSlicePath } from "./systemd-slices.ts";
 import { parseUnits, parseMillis } from "../pods/resources/quantities.ts";
 import { applyCgroupLimits } from "../pods/resources/pod-cgroups.ts";
 import { makeHugePageLimits } from "../pods/resources/pod-cgroup-limits.ts";
@@ -36,7 +36,7 @@ export interface NodeCgroupsOptions {
   readonly tree: CgroupTree;
   readonly slices: Pick<SystemdSlices, "apply"> | undefined;
   /** About the node. */
-  readonly event: (type: "Normal" | "Warning", reason: string, message: string) => void;
+  readonly recordEvent: (type: "Normal" | "Warning", reason: string, message: string) => void;
   readonly clock: Clock;
   readonly log: Logger;
   readonly signal: AbortSignal;
@@ -46,9 +46,9 @@ const ENFORCED = "NodeAllocatableEnforced";
 const FAILED = "FailedNodeAllocatableEnforcement";
 const RETRY_MS = 60_000;
 /** How often it is looked whether processes have left the cgroups that they were put into. */
-const KEEP_MS = 300_000;
+const MOVE_INTERVAL_MS = 300_000;
 /** While processes are moved, new ones come. */
-const SWEEPS = 10;
+const MOVE_ATTEMPTS = 10;
 
 export class NodeCgroups {
   readonly #options: NodeCgroupsOptions;
@@ -65,15 +65,15 @@ export class NodeCgroups {
   }
 
   /** Puts the agent, and what is in no cgroup, where they belong. Rejects when the kernel refuses. */
-  async place(): Promise<void> {
+  async moveProcesses(): Promise<void> {
     const { settings, tree } = this.#options;
     const { agentCgroup, systemCgroup } = settings;
     if (systemCgroup === "/") throw new Error('system container cannot be root ("/")');
     if (agentCgroup !== "") {
-      await tree.make(agentCgroup);
-      await tree.join(agentCgroup, process.pid);
+      await tree.create(agentCgroup);
+      await tree.addProcess(agentCgroup, process.pid);
     }
-    if (systemCgroup !== "") await this.#sweep(systemCgroup);
+    if (systemCgroup !== "") await this.#moveRootProcesses(systemCgroup);
   }
 
   /** Until the signal: limits all pods together, when what runs allows it, and keeps processes in their places. */
@@ -85,28 +85,28 @@ export class NodeCgroups {
       });
     };
     // Each to its end: what is being written when the agent stops is written before it has stopped.
-    await Promise.all([this.#limitPods(), this.#keepPlaces()].map(untilStopped));
+    await Promise.all([this.#runLimitLoop(), this.#runProcessLoop()].map(untilStopped));
   }
 
-  async #limitPods(): Promise<void> {
-    const { settings, tree, slices, event, clock, signal } = this.#options;
+  async #runLimitLoop(): Promise<void> {
+    const { settings, tree, slices, recordEvent: event, clock, signal } = this.#options;
     if (!settings.cgroupsPerQos) return;
     const parent = cgroupName("", "Guaranteed", settings);
     while (!signal.aborted) {
       try {
-        await applyCgroupLimits(tree, slices, parent, this.#podsTogether(await processesMax()));
+        await applyCgroupLimits(tree, slices, parent, this.#allPodsLimits(await readProcessesMax()));
         event("Normal", ENFORCED, "Updated Node Allocatable limit across pods");
         return;
       } catch (error) {
         // Pods that were there before may use more than they all may now.
-        event("Warning", FAILED, `Failed to update Node Allocatable Limits ["kubepods"]: ${messageOf(error)}`);
+        event("Warning", FAILED, `Failed to update Node Allocatable Limits ["kubepods"]: ${errorMessage(error)}`);
         await clock.sleep(RETRY_MS, signal);
       }
     }
   }
 
   /** The capacity, less what is reserved if that is enforced; not less what eviction needs to act in time. */
-  #podsTogether(processes: number): CgroupLimits {
+  #allPodsLimits(processes: number): CgroupLimits {
     const { settings, capacity } = this.#options;
     const reserved = settings.enforce.includes("pods") ? [settings.systemReserved, settings.svcReserved] : [];
     const left = (name: string, amount: (text: string | undefined) => number, whole = amount(capacity[name])) =>
@@ -124,7 +124,7 @@ export class NodeCgroups {
   }
 
   async #reserve(whose: "system" | "svc", cgroup: string, reserved: ResourceList): Promise<void> {
-    const { tree, settings, slices, event } = this.#options;
+    const { tree, settings, slices, recordEvent: event } = this.#options;
     const word = whose === "system" ? "System" : "Svc";
     try {
       const isSystemd = settings.cgroupDriver === "systemd";
@@ -132,47 +132,47 @@ export class NodeCgroups {
         .split("/")
         .at(-1)
         ?.replace(/\.slice$/, "")}.slice`;
-      const path = isSystemd ? slicePath(slice) : cgroup;
-      const missing = await tree.missing(path);
+      const path = isSystemd ? toSlicePath(slice) : cgroup;
+      const missing = await tree.findMissing(path);
       if (missing.length > 0)
         throw new Error(`cgroup ${JSON.stringify(cgroup)} has some missing paths: ${missing.join(", ")}`);
-      const limits = reservedLimits(reserved);
+      const limits = toReservedLimits(reserved);
       if (isSystemd) await slices?.apply(slice, limits);
-      await tree.limit(path, limits);
+      await tree.setLimits(path, limits);
       event("Normal", ENFORCED, `Updated limits on ${whose} reserved cgroup ${cgroup}`);
     } catch (error) {
-      const text = `Failed to enforce ${word} Reserved Cgroup Limits on ${JSON.stringify(cgroup)}: ${messageOf(error)}`;
+      const text = `Failed to enforce ${word} Reserved Cgroup Limits on ${JSON.stringify(cgroup)}: ${errorMessage(error)}`;
       event("Warning", FAILED, text);
       throw new Error(text, { cause: error });
     }
   }
 
-  async #keepPlaces(): Promise<void> {
+  async #runProcessLoop(): Promise<void> {
     const { settings, clock, log, signal } = this.#options;
     if (settings.agentCgroup === "" && settings.systemCgroup === "") return;
     while (!signal.aborted) {
-      await clock.sleep(KEEP_MS, signal);
-      await this.place().catch((error) => log.error("Cannot keep processes in their cgroups", error));
+      await clock.sleep(MOVE_INTERVAL_MS, signal);
+      await this.moveProcesses().catch((error) => log.error("Cannot keep processes in their cgroups", error));
     }
   }
 
   /** All processes of the root, but the first and the kernel's own. */
-  async #sweep(cgroup: string): Promise<void> {
+  async #moveRootProcesses(cgroup: string): Promise<void> {
     const { tree } = this.#options;
-    await tree.make(cgroup);
-    for (let sweep = 0; sweep < SWEEPS; sweep++) {
+    await tree.create(cgroup);
+    for (let sweep = 0; sweep < MOVE_ATTEMPTS; sweep++) {
       const found = await Promise.all(
-        (await tree.processes("/")).map(async (pid) => ((await isUsers(pid)) ? [pid] : [])),
+        (await tree.readProcesses("/")).map(async (pid) => ((await isUserProcess(pid)) ? [pid] : [])),
       );
       const pids = found.flat();
       if (pids.length === 0) return;
-      for (const pid of pids) await tree.join(cgroup, pid).catch(unlessGone);
+      for (const pid of pids) await tree.addProcess(cgroup, pid).catch(ignoreExited);
     }
     throw new Error(`some processes could not be moved to cgroup ${JSON.stringify(cgroup)}`);
   }
 }
 
-function reservedLimits(reserved: ResourceList): CgroupLimits {
+function toReservedLimits(reserved: ResourceList): CgroupLimits {
   const { cpu, memory, pid } = reserved;
   return {
     ...(cpu === undefined ? {} : { cpuShares: milliCpuToShares(parseMillis(cpu)) }),
@@ -182,14 +182,14 @@ function reservedLimits(reserved: ResourceList): CgroupLimits {
 }
 
 /** That the kernel has numbers and room for; 0 when it does not say. */
-async function processesMax(): Promise<number> {
+async function readProcessesMax(): Promise<number> {
   const files = ["/proc/sys/kernel/pid_max", "/proc/sys/kernel/threads-max"];
   const found = await Promise.all(files.map((file) => readFile(file, "utf8").catch(() => "")));
   return Math.min(...found.map((text) => Number(text) || 0));
 }
 
 /** The kernel's own processes have no program. */
-async function isUsers(pid: number): Promise<boolean> {
+async function isUserProcess(pid: number): Promise<boolean> {
   if (pid === 1) return false;
   return await readlink(`/proc/${pid}/exe`).then(
     () => true,
@@ -197,10 +197,10 @@ async function isUsers(pid: number): Promise<boolean> {
   );
 }
 
-function unlessGone(error: NodeJS.ErrnoException): void {
+function ignoreExited(error: NodeJS.ErrnoException): void {
   if (error.code !== "ESRCH") throw error;
 }
 
-function messageOf(error: unknown): string {
+function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -1,29 +1,29 @@
 import t from "tap";
-import { limitProperties, SystemdSlices, slicePath } from "./systemd-slices.ts";
+import { toLimitProperties, SystemdSlices, toSlicePath } from "./systemd-slices.ts";
 
 t.test("slicePath() is where systemd puts a slice", async (t) => {
-  t.equal(slicePath("kubepods.slice"), "/kubepods.slice");
+  t.equal(toSlicePath("kubepods.slice"), "/kubepods.slice");
   t.equal(
-    slicePath("kubepods-burstable-podu_1.slice"),
+    toSlicePath("kubepods-burstable-podu_1.slice"),
     "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podu_1.slice",
   );
 });
 
 t.test("limitProperties() says limits in systemd's terms", async (t) => {
   const limits = { cpuShares: 512, cpuQuotaUs: 12_345, cpuPeriodUs: 100_000, memoryBytes: 4096, pids: 7 };
-  t.same(limitProperties(limits, true), [
+  t.same(toLimitProperties(limits, true), [
     ["MemoryMax", "t", "4096"],
     ["CPUWeight", "t", "20"],
     ["CPUQuotaPeriodUSec", "t", "100000"],
     ["CPUQuotaPerSecUSec", "t", "130000"],
     ["TasksMax", "t", "7"],
   ]);
-  t.same(limitProperties({ cpuShares: 512, memoryBytes: null, cpuQuotaUs: null }, false), [
+  t.same(toLimitProperties({ cpuShares: 512, memoryBytes: null, cpuQuotaUs: null }, false), [
     ["MemoryLimit", "t", "18446744073709551615"],
     ["CPUShares", "t", "512"],
     ["CPUQuotaPerSecUSec", "t", "18446744073709551615"],
   ]);
-  t.same(limitProperties({}, true), []);
+  t.same(toLimitProperties({}, true), []);
 });
 
 t.test("SystemdSlices.apply() makes a slice below its parent, or changes the one that is there", async (t) => {

@@ -4,7 +4,7 @@
  */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { type CgroupLimits, cpuWeight } from "./cgroup-tree.ts";
+import { type CgroupLimits, toCpuWeight } from "./cgroup-tree.ts";
 
 /** A property of a unit: its name, its D-Bus type, its value. */
 export type SliceProperty = readonly [name: string, type: "b" | "s" | "t" | "as", ...values: readonly string[]];
@@ -27,14 +27,14 @@ export class SystemdSlices {
 
   /** Makes the slice, or gives it other limits. `name` as in `kubepods-burstable.slice`. */
   async apply(name: string, limits: CgroupLimits): Promise<void> {
-    const limiting = limitProperties(limits, this.#isUnified);
-    const start = [...standing(name, this.#isUnified), ...limiting];
+    const limiting = toLimitProperties(limits, this.#isUnified);
+    const start = [...unitProperties(name, this.#isUnified), ...limiting];
     try {
-      await this.#call("StartTransientUnit", "ssa(sv)a(sa(sv))", [name, "replace", ...variants(start), "0"]);
+      await this.#call("StartTransientUnit", "ssa(sv)a(sa(sv))", [name, "replace", ...toVariants(start), "0"]);
     } catch (error) {
       if (!/already (?:exists|loaded)|UnitExists/.test(String(error))) throw error;
       // Until the next boot, as what the unit was made with.
-      await this.#call("SetUnitProperties", "sba(sv)", [name, "true", ...variants(limiting)]);
+      await this.#call("SetUnitProperties", "sba(sv)", [name, "true", ...toVariants(limiting)]);
     }
   }
 
@@ -45,18 +45,18 @@ export class SystemdSlices {
 }
 
 /** `kubepods-burstable.slice` → `/kubepods.slice/kubepods-burstable.slice`, where systemd puts it. */
-export function slicePath(name: string): string {
+export function toSlicePath(name: string): string {
   const parts = name.replace(/\.slice$/, "").split("-");
   return parts.map((_, place) => `/${parts.slice(0, place + 1).join("-")}.slice`).join("");
 }
 
 /** The limits in systemd's terms. */
-export function limitProperties(limits: CgroupLimits, isUnified: boolean): readonly SliceProperty[] {
+export function toLimitProperties(limits: CgroupLimits, isUnified: boolean): readonly SliceProperty[] {
   const { cpuShares, cpuQuotaUs, cpuPeriodUs, memoryBytes, pids } = limits;
   const properties: readonly (SliceProperty | false)[] = [
     memoryBytes !== undefined && [isUnified ? "MemoryMax" : "MemoryLimit", "t", String(memoryBytes ?? UNLIMITED)],
     cpuShares !== undefined &&
-      (isUnified ? ["CPUWeight", "t", String(cpuWeight(cpuShares))] : ["CPUShares", "t", String(cpuShares)]),
+      (isUnified ? ["CPUWeight", "t", String(toCpuWeight(cpuShares))] : ["CPUShares", "t", String(cpuShares)]),
     cpuPeriodUs !== undefined && ["CPUQuotaPeriodUSec", "t", String(cpuPeriodUs)],
     cpuQuotaUs !== undefined && ["CPUQuotaPerSecUSec", "t", quotaPerSecond(cpuQuotaUs, cpuPeriodUs ?? 100_000)],
     pids !== undefined && ["TasksMax", "t", String(pids)],
@@ -69,8 +69,8 @@ function quotaPerSecond(quotaUs: number | null, periodUs: number): string {
   return quotaUs === null ? UNLIMITED : String(Math.ceil(((quotaUs / periodUs) * 1_000_000) / 10_000) * 10_000);
 }
 
-function standing(name: string, isUnified: boolean): readonly SliceProperty[] {
-  const parent = slicePath(name).split("/").at(-2) ?? "";
+function unitProperties(name: string, isUnified: boolean): readonly SliceProperty[] {
+  const parent = toSlicePath(name).split("/").at(-2) ?? "";
   return [
     ["Description", "s", `pods of the node: ${name}`],
     ...(parent === "" ? [] : [["Wants", "as", "1", parent] as const]),
@@ -82,7 +82,7 @@ function standing(name: string, isUnified: boolean): readonly SliceProperty[] {
   ];
 }
 
-function variants(properties: readonly SliceProperty[]): readonly string[] {
+function toVariants(properties: readonly SliceProperty[]): readonly string[] {
   return [String(properties.length), ...properties.flat()];
 }
 

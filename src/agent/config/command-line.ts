@@ -21,7 +21,7 @@ export interface AgentInvocation {
 }
 
 /** Never throws for what the operator wrote, on the command line or in a file. */
-export function agentCommandLine(
+export function parseAgentCommandLine(
   argv: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
   surroundings: Surroundings,

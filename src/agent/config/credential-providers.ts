@@ -82,19 +82,19 @@ export async function readCredentialProviders(
 ): Promise<readonly CredentialProvider[]> {
   const problems: string[] = [];
   const providers: CredentialProvider[] = [];
-  for (const file of await filesOf(path)) {
+  for (const file of await listFiles(path)) {
     const found = await readProviders(file);
     problems.push(...found.problems.map((problem) => `${file}: ${problem}`));
     providers.push(...found.providers);
   }
-  const errors = problems.length > 0 ? [] : checkProviders(providers, options);
+  const errors = problems.length > 0 ? [] : validateProviders(providers, options);
   problems.push(...errors.map((error) => `${path}: ${error.field}: ${renderFieldError(error)}`));
   if (problems.length > 0) throw new CredentialProvidersError(problems);
   return providers;
 }
 
 /** Of a directory those that are named like configuration, by name. */
-async function filesOf(path: string): Promise<readonly string[]> {
+async function listFiles(path: string): Promise<readonly string[]> {
   try {
     if (!(await stat(path)).isDirectory()) return [path];
     const names = (await readdir(path)).filter((name) => /\.(?:json|yaml|yml)$/.test(name)).sort();
@@ -105,12 +105,12 @@ async function filesOf(path: string): Promise<readonly string[]> {
   throw new CredentialProvidersError([`no configuration files found in directory ${JSON.stringify(path)}`]);
 }
 
-interface Read {
+interface ReadResult {
   readonly providers: readonly CredentialProvider[];
   readonly problems: readonly string[];
 }
 
-async function readProviders(file: string): Promise<Read> {
+async function readProviders(file: string): Promise<ReadResult> {
   try {
     const bytes = await readFile(file);
     if (bytes.length > BYTES_MAX) throw new Error(`larger than ${BYTES_MAX} bytes`);
@@ -121,8 +121,8 @@ async function readProviders(file: string): Promise<Read> {
 }
 
 /** Throws a `SyntaxError` for what is neither YAML nor JSON. Of the kind's versions only v1 knows tokens. */
-export function parseCredentialProviders(text: string): Read {
-  const failed = (problem: string): Read => ({ providers: [], problems: [problem] });
+export function parseCredentialProviders(text: string): ReadResult {
+  const failed = (problem: string): ReadResult => ({ providers: [], problems: [problem] });
   const documents = parseYaml(text).filter(({ value }) => value !== undefined && value !== null);
   const [document] = documents;
   if (document === undefined || documents.length > 1)
@@ -142,7 +142,7 @@ export function parseCredentialProviders(text: string): Read {
   return problems.length > 0 ? { providers: [], problems } : { providers: decoded.value.providers ?? [], problems };
 }
 
-export function checkProviders(
+export function validateProviders(
   providers: readonly CredentialProvider[],
   { tokens }: CredentialProvidersOptions,
 ): readonly FieldError[] {
@@ -151,13 +151,13 @@ export function checkProviders(
   return providers.flatMap((provider, index) => {
     const at = `providers[${index}]`;
     const errors = [
-      ...checkName(`${at}.name`, provider.name, names),
-      ...checkVersion(`${at}.apiVersion`, provider.apiVersion),
-      ...checkImages(`${at}.matchImages`, provider.matchImages),
-      ...checkDuration(`${at}.defaultCacheDuration`, provider.defaultCacheDuration),
+      ...validateName(`${at}.name`, provider.name, names),
+      ...validateVersion(`${at}.apiVersion`, provider.apiVersion),
+      ...validateImages(`${at}.matchImages`, provider.matchImages),
+      ...validateDuration(`${at}.defaultCacheDuration`, provider.defaultCacheDuration),
       ...(provider.tokenAttributes === undefined
         ? []
-        : checkTokens(`${at}.tokenAttributes`, provider.tokenAttributes, provider.apiVersion, tokens)),
+        : validateTokenAttributes(`${at}.tokenAttributes`, provider.tokenAttributes, provider.apiVersion, tokens)),
     ];
     names.add(provider.name);
     return errors;
@@ -165,7 +165,7 @@ export function checkProviders(
 }
 
 /** It names the plugin's program in its directory, and must not lead out of it. */
-function checkName(field: string, name: string, before: ReadonlySet<string>): readonly FieldError[] {
+function validateName(field: string, name: string, before: ReadonlySet<string>): readonly FieldError[] {
   const errors: FieldError[] = [];
   if (name === "") errors.push(requiredField(field, "provider name is required"));
   if (name.includes("/")) errors.push(invalidField(field, name, "provider name cannot contain path separators"));
@@ -175,12 +175,12 @@ function checkName(field: string, name: string, before: ReadonlySet<string>): re
   return errors;
 }
 
-function checkVersion(field: string, version: string): readonly FieldError[] {
+function validateVersion(field: string, version: string): readonly FieldError[] {
   if (version === "") return [requiredField(field, "apiVersion is required")];
   return requestVersions.includes(version) ? [] : [notSupported(field, version, requestVersions)];
 }
 
-function checkImages(field: string, patterns: readonly string[]): readonly FieldError[] {
+function validateImages(field: string, patterns: readonly string[]): readonly FieldError[] {
   if (patterns.length === 0) return [requiredField(field, "at least 1 item in matchImages is required")];
   return patterns.flatMap((pattern) => {
     const problem = findImagePatternProblem(pattern);
@@ -188,41 +188,41 @@ function checkImages(field: string, patterns: readonly string[]): readonly Field
   });
 }
 
-function checkDuration(field: string, text: string | undefined): readonly FieldError[] {
+function validateDuration(field: string, text: string | undefined): readonly FieldError[] {
   if (text === undefined) return [requiredField(field, "defaultCacheDuration is required")];
   const isNegative = (parseDuration(text) ?? 0n) < 0n;
   return isNegative ? [invalidField(field, unquoted(text), "must be greater than or equal to 0")] : [];
 }
 
-function checkTokens(field: string, asked: TokenAttributes, version: string, allowed: boolean): readonly FieldError[] {
-  const { requiredServiceAccountAnnotationKeys: needed = [], optionalServiceAccountAnnotationKeys: more = [] } = asked;
+function validateTokenAttributes(field: string, attributes: TokenAttributes, version: string, allowed: boolean): readonly FieldError[] {
+  const { requiredServiceAccountAnnotationKeys: needed = [], optionalServiceAccountAnnotationKeys: more = [] } = attributes;
   const errors: FieldError[] = [];
   if (!allowed) {
     const gate = "SvcletServiceAccountTokenForCredentialProviders";
     errors.push(forbiddenField(field, `tokenAttributes is not supported when ${gate} feature gate is disabled`));
   }
-  if (asked.serviceAccountTokenAudience === "") {
+  if (attributes.serviceAccountTokenAudience === "") {
     errors.push(requiredField(`${field}.serviceAccountTokenAudience`, "serviceAccountTokenAudience is required"));
   }
-  if (asked.requireServiceAccount === undefined) {
+  if (attributes.requireServiceAccount === undefined) {
     errors.push(requiredField(`${field}.requireServiceAccount`, "requireServiceAccount is required"));
   }
   if (!version.endsWith("/v1")) {
     errors.push(forbiddenField(field, "tokenAttributes is only supported for version v1 of the plugins' API"));
   }
   const neededField = `${field}.requiredServiceAccountAnnotationKeys`;
-  if (asked.requireServiceAccount === false && needed.length > 0) {
+  if (attributes.requireServiceAccount === false && needed.length > 0) {
     const why = "requireServiceAccount cannot be false when requiredServiceAccountAnnotationKeys is set";
     errors.push(forbiddenField(neededField, why));
   }
-  errors.push(...checkKeys(neededField, needed));
-  errors.push(...checkKeys(`${field}.optionalServiceAccountAnnotationKeys`, more));
+  errors.push(...validateKeys(neededField, needed));
+  errors.push(...validateKeys(`${field}.optionalServiceAccountAnnotationKeys`, more));
   const both = needed.filter((key) => more.includes(key));
   if (both.length > 0) errors.push(invalidField(field, both, "annotation keys cannot be both required and optional"));
   return errors;
 }
 
-function checkKeys(field: string, keys: readonly string[]): readonly FieldError[] {
+function validateKeys(field: string, keys: readonly string[]): readonly FieldError[] {
   return keys.flatMap((key, place) => [
     ...qualifiedName(key.toLowerCase()).map((problem) => invalidField(field, key, problem)),
     ...(keys.indexOf(key) < place ? [duplicateField(field, key)] : []),

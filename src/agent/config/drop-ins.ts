@@ -2,16 +2,16 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { FlagError } from "../../flags/flag.ts";
 
-const suffix = ".conf";
+const SUFFIX = ".conf";
 
 /**
  * The drop-in files of a directory in the order they apply: by name, byte by byte. Other files and directories are
  * passed over, so that editors' backups and README files do no harm.
  */
-export function dropInFiles(directory: string): readonly string[] {
+export function listDropIns(directory: string): readonly string[] {
   try {
     return readdirSync(directory, { withFileTypes: true })
-      .filter((entry) => !entry.isDirectory() && entry.name.endsWith(suffix))
+      .filter((entry) => !entry.isDirectory() && entry.name.endsWith(SUFFIX))
       .map(({ name }) => name)
       .sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
       .map((name) => join(directory, name));

@@ -52,7 +52,7 @@ function leafFields(schema: ObjectSchema, parent: Steps): ConfigField[] {
 }
 
 /** What the field holds when nobody says anything; undefined when it is then absent. */
-export function defaultOf({ field, flag }: ConfigField, withFile: boolean): unknown {
+export function getDefault({ field, flag }: ConfigField, withFile: boolean): unknown {
   if (flag === undefined) return field.default;
   const { row } = flag;
   // What has no effect is not on, whatever Kubernetes has there.

@@ -25,7 +25,7 @@ export function isConfigKind(apiVersion: unknown, kind: unknown): boolean {
 }
 
 /** `value` with our names. Only files of the Kubernetes kind are respelt: in others its names are unknown fields. */
-export function respell(value: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+export function renameKubeletFields(value: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   if (value.kind !== kubernetes.kind) return value;
   const result: Record<string, unknown> = {};
   for (const [name, member] of Object.entries(value)) {
@@ -44,7 +44,7 @@ export function respell(value: Readonly<Record<string, unknown>>): Readonly<Reco
 }
 
 /** The names under which a field may stand in a file. */
-export function spellings(field: string): readonly string[] {
+export function fieldAliases(field: string): readonly string[] {
   const original = originalNames.get(field);
   return [field, ...(original === undefined ? [] : [original]), field.replaceAll("Svclet", "Kubelet")];
 }

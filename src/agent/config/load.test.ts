@@ -4,10 +4,10 @@ import t, { type Test } from "tap";
 import { FlagError } from "../../flags/flag.ts";
 import { decode } from "../../schema/decode/decode.ts";
 import { encodeYaml, parseYaml } from "../../schema/yaml/yaml.ts";
-import { agentCommandLine } from "./command-line.ts";
-import { configFields, defaultOf, fromJson, isEffective, toJson } from "./fields.ts";
-import { dropInVariable, loadAgentConfig } from "./load.ts";
-import { findOrigin, sourceText } from "./origin.ts";
+import { parseAgentCommandLine } from "./command-line.ts";
+import { configFields, getDefault, fromJson, isEffective, toJson } from "./fields.ts";
+import { DROP_IN_VARIABLE, loadAgentConfig } from "./load.ts";
+import { findOrigin, formatSource } from "./origin.ts";
 import { printConfig } from "./print.ts";
 import { parseConfig } from "./read.ts";
 import { svcletConfiguration } from "./schema.ts";
@@ -46,7 +46,7 @@ t.test("loadAgentConfig() without a file takes the flags' defaults", async (t) =
   t.equal(flags["read-only-port"], 10_255);
   t.equal(flags["authorization-mode"], "AlwaysAllow");
   t.same(config.evictionHard, flags["eviction-hard"]);
-  t.equal(sourceText((findOrigin(origins, ["maxPods"]) as { source: { kind: "default" } }).source), "default");
+  t.equal(formatSource((findOrigin(origins, ["maxPods"]) as { source: { kind: "default" } }).source), "default");
 });
 
 t.test("loadAgentConfig() with a file takes the file's defaults, which are stricter", async (t) => {
@@ -110,8 +110,8 @@ t.test("loadAgentConfig() finds drop-ins by the environment, unless the flag nam
     "a/1.conf": `${header}logging: {verbosity: 1}\n`,
     "b/1.conf": `${header}logging: {verbosity: 2}\n`,
   });
-  t.equal(loadAgentConfig([], { [dropInVariable]: `${directory}/a` }).flags.v, 1);
-  t.equal(loadAgentConfig([`--config-dir=${directory}/b`], { [dropInVariable]: `${directory}/a` }).flags.v, 2);
+  t.equal(loadAgentConfig([], { [DROP_IN_VARIABLE]: `${directory}/a` }).flags.v, 1);
+  t.equal(loadAgentConfig([`--config-dir=${directory}/b`], { [DROP_IN_VARIABLE]: `${directory}/a` }).flags.v, 2);
   t.match(problemsOf([`--config-dir=${directory}/none`]), [/^--config-dir=.*cannot be read/]);
 });
 
@@ -221,7 +221,7 @@ t.test("configFields: a field that the agent does not act on is refused by file,
     const { steps, flag } = target;
     if (flag === undefined) continue;
     const sample = toJson(flag.row, flag.row.type.parse(flag.row.type.sample));
-    if (JSON.stringify(sample) === JSON.stringify(defaultOf(target, true))) continue;
+    if (JSON.stringify(sample) === JSON.stringify(getDefault(target, true))) continue;
     const value = steps.reduceRight<unknown>((inner, step) => ({ [step]: inner }), sample);
     const directory = files(t, { "agent.yaml": `${header}${encodeYaml(value)}` });
     const problems = problemsOf([`--config=${directory}/agent.yaml`]);
@@ -237,7 +237,7 @@ t.test("agentCommandLine() prints a configuration that reads back as the same", 
     "agent.yaml": `${kubernetesHeader}logging:\n  verbosity: 4\nfeatureGates: {LoggingBetaOptions: false}\n`,
   });
   const file = `${directory}/agent.yaml`;
-  const first = agentCommandLine([`--config=${file}`, "--dry-run-config"], {}, { version: "v1.33.0" });
+  const first = parseAgentCommandLine([`--config=${file}`, "--dry-run-config"], {}, { version: "v1.33.0" });
   if (first.kind !== "exit") throw new Error("a dry run must exit");
   t.equal(first.code, 0);
   t.match(first.stdout, `  verbosity: 4  # ${file}:4\n`);
@@ -252,16 +252,16 @@ t.test("agentCommandLine() prints a configuration that reads back as the same", 
 
 t.test("agentCommandLine() exits with 1 and every problem when the configuration is wrong", async (t) => {
   const directory = files(t, { "agent.yaml": `${header}maxPod: 1\nportt: 2\n` });
-  const exit = agentCommandLine([`--config=${directory}/agent.yaml`, "--dry-run-config"], {}, { version: "v1.33.0" });
+  const exit = parseAgentCommandLine([`--config=${directory}/agent.yaml`, "--dry-run-config"], {}, { version: "v1.33.0" });
   t.match(exit, {
     kind: "exit",
     code: 1,
     stdout: "",
     stderr: /:3: unknown field maxPod(.|\n)*:4: unknown field portt/,
   });
-  t.match(agentCommandLine(["--version"], {}, { version: "v1.33.0" }), { stdout: "agent v1.33.0\n" });
-  t.match(agentCommandLine(["-h"], {}, { version: "v1.33.0" }), { code: 0, stdout: /--max-pods int32/ });
-  t.match(agentCommandLine(["--runonce"], {}, { version: "v1.33.0" }), { kind: "exit", code: 1 });
+  t.match(parseAgentCommandLine(["--version"], {}, { version: "v1.33.0" }), { stdout: "agent v1.33.0\n" });
+  t.match(parseAgentCommandLine(["-h"], {}, { version: "v1.33.0" }), { code: 0, stdout: /--max-pods int32/ });
+  t.match(parseAgentCommandLine(["--runonce"], {}, { version: "v1.33.0" }), { kind: "exit", code: 1 });
 });
 
 const root = new URL("../../../", import.meta.url);

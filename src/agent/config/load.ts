@@ -9,24 +9,24 @@ import { FeatureGates, gateProblems, gateWarnings } from "../../flags/gates.ts";
 import { parseCommandLine } from "../../flags/parse.ts";
 import type { GateSettings } from "../../flags/types/gate-settings.ts";
 import { agentFlags } from "../flags.ts";
-import { dropInFiles } from "./drop-ins.ts";
-import { type ConfigField, configFields, defaultOf, fromJson, isEffective, toJson } from "./fields.ts";
+import { listDropIns } from "./drop-ins.ts";
+import { type ConfigField, configFields, getDefault, fromJson, isEffective, toJson } from "./fields.ts";
 import {
   type Branch,
   emptyBranch,
   findOrigin,
-  leavesOf,
+  listLeaves,
   mergeOrigins,
-  originsOf,
-  pathText,
-  plainValue,
+  toOrigins,
+  formatPath,
+  toPlainValue,
   type Source,
-  sourceText,
+  formatSource,
   withOrigin,
 } from "./origin.ts";
 import { type ConfigFile, readConfigFile } from "./read.ts";
 import type { DefaultedConfiguration } from "./schema.ts";
-import { ruleProblems } from "./validate.ts";
+import { validateRules } from "./validate.ts";
 
 export interface EffectiveConfig {
   /** Every field that has a value, defaults included. */
@@ -42,29 +42,29 @@ export interface EffectiveConfig {
 }
 
 /** The environment variable that names the drop-in directory when `--config-dir` does not. */
-export const dropInVariable = "SVCLET_CONFIG_DROPIN_DIR_ALPHA";
+export const DROP_IN_VARIABLE = "SVCLET_CONFIG_DROPIN_DIR_ALPHA";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Throws `FlagError` with everything that is wrong, on the command line or in the files. */
 export function loadAgentConfig(argv: readonly string[], env: Environment): EffectiveConfig {
   const line = parseCommandLine(agentFlags, argv);
-  const files = readFiles(line.values.config, line.values["config-dir"] || (env[dropInVariable] ?? ""));
+  const files = readFiles(line.values.config, line.values["config-dir"] || (env[DROP_IN_VARIABLE] ?? ""));
   const problems = files.flatMap((file) => file.problems);
   if (problems.length > 0) throw new FlagError(problems);
 
   const withFile = line.values.config !== "";
   const set = applyFlags(files.reduce(applyFile, emptyBranch), line.values, line.given);
-  const origins = inOrder(applyDerived(configFields.reduce((tree, field) => applyDefault(tree, field, withFile), set)));
+  const origins = sortFields(applyDerived(configFields.reduce((tree, field) => applyDefault(tree, field, withFile), set)));
   const wrong = new Set<ConfigField>();
-  const flags = flagValues(line.values, origins, problems, wrong);
+  const flags = resolveFlagValues(line.values, origins, problems, wrong);
   const settings = flags["feature-gates"];
   const gates = new FeatureGates(agentGates, settings);
-  problems.push(...gateSettingProblems(origins, settings), ...fieldProblems(origins, withFile, gates, wrong));
-  if (problems.length === 0) problems.push(...ruleProblems(flags, origins));
+  problems.push(...validateGateSettings(origins, settings), ...validateFields(origins, withFile, gates, wrong));
+  if (problems.length === 0) problems.push(...validateRules(flags, origins));
   if (problems.length > 0) throw new FlagError(problems);
   return {
-    config: plainValue(origins) as DefaultedConfiguration,
+    config: toPlainValue(origins) as DefaultedConfiguration,
     flags,
     given: line.given,
     gates,
@@ -75,7 +75,7 @@ export function loadAgentConfig(argv: readonly string[], env: Environment): Effe
 
 function readFiles(config: string, directory: string): readonly ConfigFile[] {
   const main = config === "" ? [] : [readConfigFile(resolve(config), "file")];
-  const dropIns = directory === "" ? [] : dropInFiles(resolve(directory));
+  const dropIns = directory === "" ? [] : listDropIns(resolve(directory));
   return [...main, ...dropIns.map((file) => readConfigFile(file, "drop-in"))];
 }
 
@@ -89,7 +89,7 @@ function applyFlags(tree: Branch, values: Readonly<Record<string, unknown>>, giv
   return configFields.reduce((result, { steps, flag }) => {
     if (flag === undefined || !given.has(flag.name)) return result;
     const source: Source = { kind: "flag", flag: flag.name };
-    const node = originsOf(toJson(flag.row, values[flag.name]), () => source);
+    const node = toOrigins(toJson(flag.row, values[flag.name]), () => source);
     if (flag.name !== "feature-gates") return withOrigin(result, steps, node);
     return withOrigin(result, steps, mergeOrigins(findOrigin(result, steps), node));
   }, tree);
@@ -103,8 +103,8 @@ function applyDefault(tree: Branch, target: ConfigField, withFile: boolean): Bra
   const fromFlag = found?.kind === "leaf" && found.source.kind === "flag";
   const isUnset = found?.kind === "leaf" && !fromFlag && target.field.presence === "optional" && isZero(found.value);
   if (found !== undefined && !isUnset) return tree;
-  const value = defaultOf(target, withFile);
-  return isNothing(value) ? tree : withOrigin(tree, target.steps, originsOf(value, isDefault));
+  const value = getDefault(target, withFile);
+  return isEmpty(value) ? tree : withOrigin(tree, target.steps, toOrigins(value, isDefault));
 }
 
 function isZero(value: unknown): boolean {
@@ -112,7 +112,7 @@ function isZero(value: unknown): boolean {
 }
 
 /** Empty text, lists and maps say nothing and stay out of the configuration. */
-function isNothing(value: unknown): boolean {
+function isEmpty(value: unknown): boolean {
   if (value === undefined || value === "") return true;
   return typeof value === "object" && value !== null && Object.keys(value).length === 0;
 }
@@ -125,7 +125,7 @@ function applyDerived(tree: Branch): Branch {
   };
   let result = tree;
   if (Number(leaf("maxParallelImagePulls")?.value ?? 0) > 1 && leaf("serializeImagePulls")?.source.kind === "default") {
-    result = withOrigin(result, ["serializeImagePulls"], originsOf(false, isDefault));
+    result = withOrigin(result, ["serializeImagePulls"], toOrigins(false, isDefault));
   }
   const update = leaf("nodeStatusUpdateFrequency");
   if (update?.source.kind !== "default" && leaf("nodeStatusReportFrequency")?.source.kind === "default") {
@@ -133,14 +133,14 @@ function applyDerived(tree: Branch): Branch {
   }
   if (leaf("mergeDefaultEvictionSettings")?.value === true) {
     const steps = ["evictionHard"];
-    const defaults = originsOf(agentFlags["eviction-hard"].default, isDefault);
+    const defaults = toOrigins(agentFlags["eviction-hard"].default, isDefault);
     result = withOrigin(result, steps, mergeOrigins(defaults, findOrigin(result, steps) ?? emptyBranch));
   }
   return result;
 }
 
 /** Fields in the order of their description, whoever set them first. */
-function inOrder(tree: Branch): Branch {
+function sortFields(tree: Branch): Branch {
   return configFields.reduce((result, { steps }) => {
     const node = findOrigin(tree, steps);
     return node === undefined ? result : withOrigin(result, steps, node);
@@ -148,7 +148,7 @@ function inOrder(tree: Branch): Branch {
 }
 
 /** Each flag's effective value; what the file says is checked as strictly as what the flag says. */
-function flagValues(
+function resolveFlagValues(
   parsed: ParsedFlags<typeof agentFlags>,
   origins: Branch,
   problems: string[],
@@ -160,27 +160,27 @@ function flagValues(
     if (flag === undefined) continue;
     const node = findOrigin(origins, steps);
     try {
-      values[flag.name] = node === undefined ? flag.row.default : fromJson(flag.row, plainValue(node));
+      values[flag.name] = node === undefined ? flag.row.default : fromJson(flag.row, toPlainValue(node));
     } catch (error) {
       if (!(error instanceof ValueError)) throw error;
       wrong.add(target);
       problems.push(
-        `${whereOf(node)}: field ${pathText(steps)}: ${JSON.stringify(node && plainValue(node))} ${error.message}`,
+        `${describeSource(node)}: field ${formatPath(steps)}: ${JSON.stringify(node && toPlainValue(node))} ${error.message}`,
       );
     }
   }
   return values as ParsedFlags<typeof agentFlags>;
 }
 
-function gateSettingProblems(origins: Branch, settings: GateSettings): string[] {
+function validateGateSettings(origins: Branch, settings: GateSettings): string[] {
   return Object.entries(settings).flatMap(([name, value]) => {
     const node = findOrigin(origins, ["featureGates", name]);
-    return gateProblems(agentGates, { [name]: value }).map((problem) => `${whereOf(node)}: ${problem}`);
+    return gateProblems(agentGates, { [name]: value }).map((problem) => `${describeSource(node)}: ${problem}`);
   });
 }
 
 /** Fields set to what this build does not act on, or whose gate is off. The flag's default may always be said. */
-function fieldProblems(
+function validateFields(
   origins: Branch,
   withFile: boolean,
   gates: FeatureGates,
@@ -192,13 +192,13 @@ function fieldProblems(
     const node = findOrigin(origins, steps);
     const leaf = node === undefined ? undefined : firstLeaf(node);
     if (leaf === undefined || leaf.source.kind === "default") return [];
-    const normal = defaultOf(target, withFile);
-    const usual = [normal, defaultOf(target, false)];
-    if (node !== undefined && usual.some((value) => sameText(plainValue(node), value))) return [];
+    const normal = getDefault(target, withFile);
+    const usual = [normal, getDefault(target, false)];
+    if (node !== undefined && usual.some((value) => equalsAsJson(toPlainValue(node), value))) return [];
     const gate = flag?.row.gate ?? field.featureGate;
-    const at = `${whereOf(node)}: field ${pathText(steps)}`;
+    const at = `${describeSource(node)}: field ${formatPath(steps)}`;
     if (!isEffective(target)) {
-      const only = isNothing(normal) ? "leave it out" : `only its default ${JSON.stringify(normal)} is accepted`;
+      const only = isEmpty(normal) ? "leave it out" : `only its default ${JSON.stringify(normal)} is accepted`;
       return [`${at}: this build does not act on this field, ${only}`];
     }
     return gate === undefined || gates.has(gate) ? [] : [`${at}: needs feature gate ${gate}`];
@@ -206,15 +206,15 @@ function fieldProblems(
 }
 
 function firstLeaf(node: ReturnType<typeof findOrigin> & object) {
-  for (const [, leaf] of leavesOf(node)) return leaf;
+  for (const [, leaf] of listLeaves(node)) return leaf;
   return undefined;
 }
 
-function whereOf(node: ReturnType<typeof findOrigin>): string {
+function describeSource(node: ReturnType<typeof findOrigin>): string {
   const leaf = node === undefined ? undefined : firstLeaf(node);
-  return leaf === undefined ? "configuration" : sourceText(leaf.source);
+  return leaf === undefined ? "configuration" : formatSource(leaf.source);
 }
 
-function sameText(value: unknown, normal: unknown): boolean {
+function equalsAsJson(value: unknown, normal: unknown): boolean {
   return JSON.stringify(value) === JSON.stringify(normal);
 }

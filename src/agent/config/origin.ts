@@ -26,11 +26,11 @@ export type Steps = readonly string[];
 export const emptyBranch: Branch = { kind: "branch", members: new Map() };
 
 /** `value` as a tree; members that are null are left out. */
-export function originsOf(value: unknown, sourceOf: (steps: Steps) => Source, steps: Steps = []): Origin {
+export function toOrigins(value: unknown, sourceOf: (steps: Steps) => Source, steps: Steps = []): Origin {
   if (!isPlainObject(value)) return { kind: "leaf", value, source: sourceOf(steps) };
   const members = Object.entries(value)
     .filter(([, member]) => member !== null && member !== undefined)
-    .map(([name, member]) => [name, originsOf(member, sourceOf, [...steps, name])] as const);
+    .map(([name, member]) => [name, toOrigins(member, sourceOf, [...steps, name])] as const);
   return { kind: "branch", members: new Map(members) };
 }
 
@@ -43,9 +43,9 @@ export function mergeOrigins(base: Origin | undefined, over: Origin): Origin {
 }
 
 export function findOrigin(root: Origin, steps: Steps): Origin | undefined {
-  let at: Origin | undefined = root;
-  for (const step of steps) at = at?.kind === "branch" ? at.members.get(step) : undefined;
-  return at;
+  let node: Origin | undefined = root;
+  for (const step of steps) node = node?.kind === "branch" ? node.members.get(step) : undefined;
+  return node;
 }
 
 /** A copy of `root` with `node` at `steps`; undefined takes away what is there. */
@@ -61,37 +61,37 @@ export function withOrigin(root: Branch, steps: Steps, node: Origin | undefined)
 }
 
 /** The plain value of a tree. */
-export function plainValue(node: Origin): unknown {
+export function toPlainValue(node: Origin): unknown {
   if (node.kind === "leaf") return node.value;
-  return Object.fromEntries([...node.members].map(([name, member]) => [name, plainValue(member)]));
+  return Object.fromEntries([...node.members].map(([name, member]) => [name, toPlainValue(member)]));
 }
 
-export function* leavesOf(node: Origin, steps: Steps = []): Generator<readonly [Steps, Leaf]> {
+export function* listLeaves(node: Origin, steps: Steps = []): Generator<readonly [Steps, Leaf]> {
   if (node.kind === "leaf") yield [steps, node];
-  else for (const [name, member] of node.members) yield* leavesOf(member, [...steps, name]);
+  else for (const [name, member] of node.members) yield* listLeaves(member, [...steps, name]);
 }
 
 /** `authentication.webhook.enabled`, `evictionHard[memory.available]` */
-export function pathText(steps: Steps): string {
+export function formatPath(steps: Steps): string {
   return steps.reduce((path, step) => (/^\w+$/.test(step) ? child(path, step) : key(path, step)), "");
 }
 
 /** `default`, `/etc/svc/agent.yaml:7`, `drop-in /etc/svc/agent.d/10.conf:3`, `flag --max-pods` */
-export function sourceText(source: Source): string {
+export function formatSource(source: Source): string {
   switch (source.kind) {
     case "default":
       return "default";
     case "flag":
       return `flag --${source.flag}`;
     case "file":
-      return place(source.file, source.line);
+      return formatLocation(source.file, source.line);
     case "drop-in":
-      return `drop-in ${place(source.file, source.line)}`;
+      return `drop-in ${formatLocation(source.file, source.line)}`;
     default:
       return source satisfies never;
   }
 }
 
-export function place(file: string, line: number | undefined): string {
+export function formatLocation(file: string, line: number | undefined): string {
   return line === undefined ? file : `${file}:${line}`;
 }

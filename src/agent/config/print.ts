@@ -3,7 +3,7 @@ import { type Flag, printValue } from "../../flags/flag.ts";
 import { encodeYaml } from "../../schema/yaml/yaml.ts";
 import { agentFlags } from "../flags.ts";
 import type { EffectiveConfig } from "./load.ts";
-import { type Branch, sourceText } from "./origin.ts";
+import { type Branch, formatSource } from "./origin.ts";
 import { configApiVersion, configKind } from "./kubelet-names.ts";
 
 /** A file that `--config` reads back, followed by the flags that have no field in it. */
@@ -25,7 +25,7 @@ function branchLines(branch: Branch, depth: number): string[] {
     if (node.kind === "branch") {
       return node.members.size === 0 ? [`${label} {}`] : [label, ...branchLines(node, depth + 1)];
     }
-    const origin = `# ${sourceText(node.source)}`;
+    const origin = `# ${formatSource(node.source)}`;
     if (!Array.isArray(node.value) || node.value.length === 0) return [`${label} ${scalar(node.value)}  ${origin}`];
     const items = encodeYaml(node.value).trimEnd().split("\n");
     return [`${label}  ${origin}`, ...items.map((item) => `${pad}${item}`)];

@@ -7,9 +7,9 @@ import { membersOf } from "../../schema/members.ts";
 import { splitPath } from "../../schema/value/field-path.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 import { parseYaml, type YamlDocument } from "../../schema/yaml/yaml.ts";
-import { type Branch, emptyBranch, originsOf, pathText, place, type Source, type Steps } from "./origin.ts";
+import { type Branch, emptyBranch, toOrigins, formatPath, formatLocation, type Source, type Steps } from "./origin.ts";
 import { svcletConfiguration } from "./schema.ts";
-import { configApiVersion, configKind, isConfigKind, respell, spellings } from "./kubelet-names.ts";
+import { configApiVersion, configKind, isConfigKind, renameKubeletFields, fieldAliases } from "./kubelet-names.ts";
 
 export interface ConfigFile {
   /** What the file says, with its lines. */
@@ -31,16 +31,16 @@ const pathFields: readonly Steps[] = [
 ];
 
 /** Larger than any such file; a mistaken path must not fill the memory. */
-const fileBytesMax = 3 * 1024 * 1024;
+const FILE_BYTES_MAX = 3 * 1024 * 1024;
 
 export function readConfigFile(file: string, kind: "file" | "drop-in"): ConfigFile {
   let text: string;
   try {
     const bytes = readFileSync(file);
-    if (bytes.length > fileBytesMax) return failed(`${file}: larger than ${fileBytesMax} bytes`);
+    if (bytes.length > FILE_BYTES_MAX) return withProblem(`${file}: larger than ${FILE_BYTES_MAX} bytes`);
     text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch (error) {
-    return failed(`${file}: cannot be read: ${(error as Error).message}`);
+    return withProblem(`${file}: cannot be read: ${(error as Error).message}`);
   }
   return parseConfig(text, file, kind);
 }
@@ -51,12 +51,12 @@ export function parseConfig(text: string, file: string, kind: "file" | "drop-in"
   try {
     documents = parseYaml(text).filter(({ value }) => value !== undefined && value !== null);
   } catch (error) {
-    return failed(`${file}: ${(error as Error).message}`);
+    return withProblem(`${file}: ${(error as Error).message}`);
   }
   const [document, second] = documents;
-  if (document === undefined) return failed(`${file}: the file is empty: ${expectation}`);
-  if (second !== undefined) return failed(`${file}: holds ${documents.length} documents: one is expected`);
-  if (!isPlainObject(document.value)) return failed(`${file}: not an object: ${expectation}`);
+  if (document === undefined) return withProblem(`${file}: the file is empty: ${expectation}`);
+  if (second !== undefined) return withProblem(`${file}: holds ${documents.length} documents: one is expected`);
+  if (!isPlainObject(document.value)) return withProblem(`${file}: not an object: ${expectation}`);
   return readDocument(document, document.value, file, kind);
 }
 
@@ -69,24 +69,24 @@ function readDocument(
   kind: "file" | "drop-in",
 ): ConfigFile {
   const lineOf = (steps: Steps): number | undefined => findLine(document, steps);
-  const at = (steps: Steps): string => place(file, lineOf(steps));
+  const at = (steps: Steps): string => formatLocation(file, lineOf(steps));
   if (!isConfigKind(raw.apiVersion, raw.kind)) {
     const found = `apiVersion ${JSON.stringify(raw.apiVersion ?? "")} and kind ${JSON.stringify(raw.kind ?? "")}`;
-    return failed(`${at(["kind"])}: ${found} are not those of an agent configuration: ${expectation}`);
+    return withProblem(`${at(["kind"])}: ${found} are not those of an agent configuration: ${expectation}`);
   }
-  const { apiVersion: _version, kind: _kind, ...value } = durationsAsText(respell(raw));
+  const { apiVersion: _version, kind: _kind, ...value } = formatDurations(renameKubeletFields(raw));
   const decoded = decode(svcletConfiguration, value);
   const problems = [
-    ...document.duplicates.map((path) => `${at(textSteps(path))}: field ${path} is set twice`),
-    ...decoded.unknown.map((path) => `${at(textSteps(path))}: unknown field ${path}${suggestion(path)}`),
-    ...decoded.errors.map(({ path, message }) => `${at(textSteps(path))}: field ${path} ${plainMessage(message)}`),
+    ...document.duplicates.map((path) => `${at(toSteps(path))}: field ${path} is set twice`),
+    ...decoded.unknown.map((path) => `${at(toSteps(path))}: unknown field ${path}${suggestField(path)}`),
+    ...decoded.errors.map(({ path, message }) => `${at(toSteps(path))}: field ${path} ${simplifyMessage(message)}`),
   ];
   const sourceOf = (steps: Steps): Source => ({ kind, file, line: lineOf(steps) });
-  const origins = originsOf(resolvePaths(decoded.value, dirname(file)), sourceOf);
-  return { origins: origins as Branch, removed: nullSteps(value), problems };
+  const origins = toOrigins(resolvePaths(decoded.value, dirname(file)), sourceOf);
+  return { origins: origins as Branch, removed: findNulls(value), problems };
 }
 
-function failed(problem: string): ConfigFile {
+function withProblem(problem: string): ConfigFile {
   return { origins: emptyBranch, removed: [], problems: [problem] };
 }
 
@@ -94,26 +94,26 @@ function failed(problem: string): ConfigFile {
 function findLine(document: YamlDocument, steps: Steps): number | undefined {
   for (let length = steps.length; length > 0; length -= 1) {
     const [first = "", ...rest] = steps.slice(0, length);
-    for (const name of spellings(first)) {
-      const line = document.line(pathText([name, ...rest]));
+    for (const name of fieldAliases(first)) {
+      const line = document.line(formatPath([name, ...rest]));
       if (line !== undefined) return line;
     }
   }
   return undefined;
 }
 
-function textSteps(path: string): Steps {
+function toSteps(path: string): Steps {
   return splitPath(path).filter((step): step is string => typeof step === "string");
 }
 
 /** Go's decoders speak of Go: `cannot unmarshal string into Go struct field X.maxPods of type int32`. */
-function plainMessage(message: string): string {
+function simplifyMessage(message: string): string {
   const match = /cannot unmarshal (.+) into Go .* of type (\S+)$/.exec(message);
   return match === null ? `cannot be read: ${message}` : `must be of type ${match[2]}, not ${match[1]}`;
 }
 
-function suggestion(path: string): string {
-  const steps = textSteps(path);
+function suggestField(path: string): string {
+  const steps = toSteps(path);
   const last = steps.at(-1) ?? "";
   const guess =
     steps.length === 1
@@ -126,26 +126,26 @@ function suggestion(path: string): string {
 }
 
 /** `logging.flushFrequency` may also be a number of nanoseconds. */
-function durationsAsText(value: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+function formatDurations(value: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const { logging } = value;
   if (!isPlainObject(logging) || typeof logging.flushFrequency !== "number") return value;
   return { ...value, logging: { ...logging, flushFrequency: `${logging.flushFrequency}ns` } };
 }
 
-function nullSteps(value: unknown, steps: Steps = []): Steps[] {
+function findNulls(value: unknown, steps: Steps = []): Steps[] {
   if (value === null) return [steps];
   if (!isPlainObject(value)) return [];
-  return Object.entries(value).flatMap(([name, member]) => nullSteps(member, [...steps, name]));
+  return Object.entries(value).flatMap(([name, member]) => findNulls(member, [...steps, name]));
 }
 
 function resolvePaths(value: unknown, directory: string): unknown {
-  return pathFields.reduce((result, steps) => resolveAt(result, steps, directory), value);
+  return pathFields.reduce((result, steps) => resolvePath(result, steps, directory), value);
 }
 
-function resolveAt(value: unknown, [step, ...rest]: Steps, directory: string): unknown {
+function resolvePath(value: unknown, [step, ...rest]: Steps, directory: string): unknown {
   if (step === undefined) {
     return typeof value === "string" && value !== "" && !isAbsolute(value) ? resolve(directory, value) : value;
   }
   if (!isPlainObject(value) || value[step] === undefined) return value;
-  return { ...value, [step]: resolveAt(value[step], rest, directory) };
+  return { ...value, [step]: resolvePath(value[step], rest, directory) };
 }

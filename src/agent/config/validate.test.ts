@@ -2,13 +2,13 @@ import t from "tap";
 import type { ParsedFlags } from "../../flags/flag.ts";
 import type { agentFlags } from "../flags.ts";
 import { loadAgentConfig } from "./load.ts";
-import { emptyBranch, originsOf } from "./origin.ts";
-import { ruleProblems } from "./validate.ts";
+import { emptyBranch, toOrigins } from "./origin.ts";
+import { validateRules } from "./validate.ts";
 
 type AgentFlags = ParsedFlags<typeof agentFlags>;
 
 const defaults = loadAgentConfig([], {}).flags;
-const problems = (changed: Partial<AgentFlags>) => ruleProblems({ ...defaults, ...changed }, emptyBranch);
+const problems = (changed: Partial<AgentFlags>) => validateRules({ ...defaults, ...changed }, emptyBranch);
 
 t.test("ruleProblems() finds nothing wrong with the defaults", async (t) => {
   t.same(problems({}), []);
@@ -48,9 +48,9 @@ t.test("ruleProblems() accepts what the rules allow", async (t) => {
 
 t.test("ruleProblems() wants images pulled one after the other, or a number of them at once", async (t) => {
   const of = (settings: object, serialize: boolean) => {
-    const origins = originsOf(settings, () => ({ kind: "flag", flag: "config" }));
+    const origins = toOrigins(settings, () => ({ kind: "flag", flag: "config" }));
     if (origins.kind !== "branch") throw new Error("an object is a branch");
-    return ruleProblems({ ...defaults, "serialize-image-pulls": serialize }, origins);
+    return validateRules({ ...defaults, "serialize-image-pulls": serialize }, origins);
   };
   t.same(of({ maxParallelImagePulls: 1 }, true), []);
   t.same(of({ maxParallelImagePulls: 5 }, false), []);
@@ -59,15 +59,15 @@ t.test("ruleProblems() wants images pulled one after the other, or a number of t
 });
 
 t.test("ruleProblems() says where the field was set", async (t) => {
-  const origins = originsOf({ cgroupsPerQOS: false }, () => ({ kind: "file", file: "a.yaml", line: 3 }));
+  const origins = toOrigins({ cgroupsPerQOS: false }, () => ({ kind: "file", file: "a.yaml", line: 3 }));
   if (origins.kind !== "branch") throw new Error("an object is a branch");
-  t.match(ruleProblems({ ...defaults, "cgroups-per-qos": false }, origins), [
+  t.match(validateRules({ ...defaults, "cgroups-per-qos": false }, origins), [
     /^a\.yaml:3: invalid configuration: .*cgroupsPerQOS/,
   ]);
 });
 
 t.test("ruleProblems() checks fields without a flag", async (t) => {
-  const of = (settings: object) => ruleProblems(defaults, originsOf(settings, () => ({ kind: "default" })) as never);
+  const of = (settings: object) => validateRules(defaults, toOrigins(settings, () => ({ kind: "default" })) as never);
   const restart = /^crashLoopBackOff.maxContainerRestartPeriod must lie between 1s and 300s$/;
   const ids = /^userNamespaces.idsPerPod must be a multiple of 65536/;
   const cases: readonly [object, RegExp | undefined][] = [

@@ -2,7 +2,7 @@
 import type { ParsedFlags } from "../../flags/flag.ts";
 import { parseDuration } from "../../flags/types/duration.ts";
 import type { agentFlags } from "../flags.ts";
-import { type Branch, findOrigin, leavesOf, plainValue, type Steps, sourceText } from "./origin.ts";
+import { type Branch, findOrigin, listLeaves, toPlainValue, type Steps, formatSource } from "./origin.ts";
 
 type AgentFlags = ParsedFlags<typeof agentFlags>;
 
@@ -13,7 +13,7 @@ interface RestartSettings {
 interface Rule {
   /** The field that is wrong when the rule is broken. */
   readonly steps: Steps;
-  readonly broken: (flags: AgentFlags, field: (name: string) => unknown) => boolean;
+  readonly isBroken: (flags: AgentFlags, field: (name: string) => unknown) => boolean;
   readonly message: string;
 }
 
@@ -22,12 +22,12 @@ const ID_RANGE = 65_536;
 const rules: readonly Rule[] = [
   {
     steps: ["containerLogMaxWorkers"],
-    broken: (_flags, field) => Number(field("containerLogMaxWorkers") ?? 1) < 1,
+    isBroken: (_flags, field) => Number(field("containerLogMaxWorkers") ?? 1) < 1,
     message: "containerLogMaxWorkers must be a positive number",
   },
   {
     steps: ["crashLoopBackOff"],
-    broken: (_flags, field) => {
+    isBroken: (_flags, field) => {
       const { maxContainerRestartPeriod: period = "1s" } = (field("crashLoopBackOff") ?? {}) as RestartSettings;
       const ms = parseDuration(period) ?? 0;
       return ms < 1_000 || ms > 300_000;
@@ -36,7 +36,7 @@ const rules: readonly Rule[] = [
   },
   {
     steps: ["userNamespaces"],
-    broken: (_flags, field) => {
+    isBroken: (_flags, field) => {
       const ids = Number((field("userNamespaces") as { idsPerPod?: unknown } | undefined)?.idsPerPod ?? ID_RANGE);
       return ids < ID_RANGE || ids % ID_RANGE !== 0 || ids > 2 ** 32 - ID_RANGE;
     },
@@ -44,87 +44,87 @@ const rules: readonly Rule[] = [
   },
   {
     steps: ["maxParallelImagePulls"],
-    broken: (_flags, field) => Number(field("maxParallelImagePulls") ?? 1) < 1,
+    isBroken: (_flags, field) => Number(field("maxParallelImagePulls") ?? 1) < 1,
     message: "maxParallelImagePulls must be a positive number",
   },
   {
     steps: ["maxParallelImagePulls"],
-    broken: (flags, field) => flags["serialize-image-pulls"] && Number(field("maxParallelImagePulls") ?? 1) > 1,
+    isBroken: (flags, field) => flags["serialize-image-pulls"] && Number(field("maxParallelImagePulls") ?? 1) > 1,
     message:
       "maxParallelImagePulls cannot be larger than 1 unless serializeImagePulls (--serialize-image-pulls) is set to false",
   },
   {
     steps: ["imageGCLowThresholdPercent"],
-    broken: (flags) => flags["image-gc-low-threshold"] > flags["image-gc-high-threshold"],
+    isBroken: (flags) => flags["image-gc-low-threshold"] > flags["image-gc-high-threshold"],
     message: "imageGCLowThresholdPercent must not be above imageGCHighThresholdPercent",
   },
   {
     steps: ["enforceNodeAllocatable"],
-    broken: ({ "enforce-node-allocatable": enforced }) => enforced.includes("none") && enforced.length > 1,
+    isBroken: ({ "enforce-node-allocatable": enforced }) => enforced.includes("none") && enforced.length > 1,
     message:
       "invalid configuration: enforceNodeAllocatable (--enforce-node-allocatable) may not contain additional " +
       'enforcements when "none" is specified',
   },
   {
     steps: ["enforceNodeAllocatable"],
-    broken: (flags) => requiresCgroup(flags, "system-reserved"),
+    isBroken: (flags) => requiresCgroup(flags, "system-reserved"),
     message:
       "invalid configuration: systemReservedCgroup (--system-reserved-cgroup) must be specified when " +
       '"system-reserved" contained in enforceNodeAllocatable (--enforce-node-allocatable)',
   },
   {
     steps: ["enforceNodeAllocatable"],
-    broken: (flags) => requiresCgroup(flags, "svc-reserved"),
+    isBroken: (flags) => requiresCgroup(flags, "svc-reserved"),
     message:
       "invalid configuration: svcReservedCgroup (--svc-reserved-cgroup) must be specified when " +
       '"svc-reserved" contained in enforceNodeAllocatable (--enforce-node-allocatable)',
   },
   {
     steps: ["cgroupsPerQOS"],
-    broken: (flags) => !flags["cgroups-per-qos"] && flags["enforce-node-allocatable"].some((name) => name !== "none"),
+    isBroken: (flags) => !flags["cgroups-per-qos"] && flags["enforce-node-allocatable"].some((name) => name !== "none"),
     message:
       "invalid configuration: enforceNodeAllocatable (--enforce-node-allocatable) is not supported unless " +
       "cgroupsPerQOS (--cgroups-per-qos) is set to true",
   },
   {
     steps: ["systemCgroups"],
-    broken: (flags) => flags["system-cgroups"] !== "" && flags["cgroup-root"] === "",
+    isBroken: (flags) => flags["system-cgroups"] !== "" && flags["cgroup-root"] === "",
     message:
       "invalid configuration: systemCgroups (--system-cgroups) was specified and cgroupRoot (--cgroup-root) was not " +
       "specified",
   },
   {
     steps: ["runOnce"],
-    broken: (flags) => flags.runonce && flags["enable-server"],
+    isBroken: (flags) => flags.runonce && flags["enable-server"],
     message: "runOnce and enableServer exclude each other: set enableServer to false",
   },
   {
     steps: ["evictionSoft"],
-    broken: (flags) =>
+    isBroken: (flags) =>
       Object.keys(flags["eviction-soft"]).some((signal) => !Object.hasOwn(flags["eviction-soft-grace-period"], signal)),
     message: "evictionSoft needs a grace period in evictionSoftGracePeriod for each of its signals",
   },
   {
     steps: ["tlsCertFile"],
-    broken: (flags) => (flags["tls-cert-file"] === "") !== (flags["tls-private-key-file"] === ""),
+    isBroken: (flags) => (flags["tls-cert-file"] === "") !== (flags["tls-private-key-file"] === ""),
     message: "tlsCertFile and tlsPrivateKeyFile belong together: set both or neither",
   },
   {
     steps: ["reservedSystemCPUs"],
-    broken: (flags) =>
+    isBroken: (flags) =>
       flags["reserved-cpus"] !== "" && (flags["svc-reserved-cgroup"] !== "" || flags["system-reserved-cgroup"] !== ""),
     message: "reservedSystemCPUs cannot be used with systemReservedCgroup or svcReservedCgroup",
   },
 ];
 
 /** One line for each broken rule, with where the field was set. */
-export function ruleProblems(flags: AgentFlags, origins: Branch): string[] {
+export function validateRules(flags: AgentFlags, origins: Branch): string[] {
   const field = (name: string): unknown => {
     const node = findOrigin(origins, [name]);
-    return node === undefined ? undefined : plainValue(node);
+    return node === undefined ? undefined : toPlainValue(node);
   };
   return rules
-    .filter(({ broken }) => broken(flags, field))
+    .filter(({ isBroken: broken }) => broken(flags, field))
     .map(({ steps, message }) => `${origin(origins, steps)}${message}`);
 }
 
@@ -134,8 +134,8 @@ function requiresCgroup(flags: AgentFlags, name: "system-reserved" | "svc-reserv
 
 function origin(origins: Branch, steps: Steps): string {
   const node = findOrigin(origins, steps);
-  for (const [, { source }] of node === undefined ? [] : leavesOf(node)) {
-    if (source.kind !== "default") return `${sourceText(source)}: `;
+  for (const [, { source }] of node === undefined ? [] : listLeaves(node)) {
+    if (source.kind !== "default") return `${formatSource(source)}: `;
   }
   return "";
 }

@@ -40,10 +40,10 @@ export interface PluginWatcherOptions {
   readonly signal: AbortSignal;
 }
 
-interface Registered {
+interface PluginSocket {
   /** Tells a socket from another that took its place. */
   readonly identity: string;
-  readonly gone: AbortController;
+  readonly removed: AbortController;
   readonly done: Promise<void>;
 }
 
@@ -56,12 +56,12 @@ const RETRY_MAX_MS = 60_000;
 /** Runs until the signal aborts. Never rejects. */
 export async function watchPlugins(options: PluginWatcherOptions): Promise<void> {
   const { directory, clock, log, signal } = options;
-  const known = new Map<string, Registered>();
+  const known = new Map<string, PluginSocket>();
   await mkdir(directory, { recursive: true, mode: 0o750 }).catch((error: unknown) => {
     log.warn("Cannot make the directory of plugins", { directory, error: String(error) });
   });
   let turn = Promise.resolve();
-  const look = (): void => {
+  const check = (): void => {
     turn = turn
       .then(() => reconcile(options, known))
       .catch((error: unknown) => {
@@ -69,18 +69,18 @@ export async function watchPlugins(options: PluginWatcherOptions): Promise<void>
       });
   };
   // Watching starts before looking, so that nothing falls between the two.
-  using _watch = watchFiles([join(directory, "*")], clock, look);
-  look();
+  using _watch = watchFiles([join(directory, "*")], clock, check);
+  check();
   await waitForAbort(signal);
   await turn;
-  for (const { gone } of known.values()) gone.abort();
+  for (const { removed: gone } of known.values()) gone.abort();
   await Promise.all([...known.values()].map(({ done }) => done));
 }
 
-async function reconcile(options: PluginWatcherOptions, known: Map<string, Registered>): Promise<void> {
+async function reconcile(options: PluginWatcherOptions, known: Map<string, PluginSocket>): Promise<void> {
   const { directory, log, signal } = options;
-  const found = await sockets(directory);
-  for (const [path, { identity, gone, done }] of known) {
+  const found = await listSockets(directory);
+  for (const [path, { identity, removed: gone, done }] of known) {
     if (found.get(path) === identity) continue;
     gone.abort();
     await done;
@@ -90,12 +90,12 @@ async function reconcile(options: PluginWatcherOptions, known: Map<string, Regis
     if (known.has(path) || signal.aborted) continue;
     if (known.size >= PLUGINS_MAX) return log.warn("Too many plugins: leaving the others alone", { directory });
     const gone = new AbortController();
-    known.set(path, { identity, gone, done: serve(options, path, gone.signal) });
+    known.set(path, { identity, removed: gone, done: runSocket(options, path, gone.signal) });
   }
 }
 
 /** Sockets in the directory and below it; names that begin with a dot are not looked at. */
-async function sockets(directory: string): Promise<ReadonlyMap<string, string>> {
+async function listSockets(directory: string): Promise<ReadonlyMap<string, string>> {
   const found = new Map<string, string>();
   const entries = await readdir(directory, { recursive: true, withFileTypes: true }).catch(() => []);
   for (const entry of entries) {
@@ -108,14 +108,14 @@ async function sockets(directory: string): Promise<ReadonlyMap<string, string>> 
 }
 
 /** From the socket's appearance to its end. Never rejects. */
-async function serve(options: PluginWatcherOptions, path: string, gone: AbortSignal): Promise<void> {
+async function runSocket(options: PluginWatcherOptions, path: string, gone: AbortSignal): Promise<void> {
   const { clock, random, log, signal } = options;
   const either = AbortSignal.any([gone, signal]);
   const backoff = new Backoff({ initialMs: RETRY_MIN_MS, maxMs: RETRY_MAX_MS }, random);
   let plugin: Plugin | undefined;
   while (plugin === undefined && !either.aborted) {
     try {
-      plugin = await introduce(options, path, either);
+      plugin = await registerPlugin(options, path, either);
       log.info("Registered plugin", { type: plugin.type, name: plugin.name, endpoint: plugin.endpoint });
     } catch (error) {
       if (either.aborted) break;
@@ -131,7 +131,7 @@ async function serve(options: PluginWatcherOptions, path: string, gone: AbortSig
     .catch((error: unknown) => log.warn("Cannot deregister plugin", { name: plugin.name, error: String(error) }));
 }
 
-async function introduce(options: PluginWatcherOptions, path: string, signal: AbortSignal): Promise<Plugin> {
+async function registerPlugin(options: PluginWatcherOptions, path: string, signal: AbortSignal): Promise<Plugin> {
   using channel = new UnixChannel(path, options.clock);
   const limits = { timeoutMs: CALL_MS, signal };
   const {

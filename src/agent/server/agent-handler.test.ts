@@ -5,7 +5,7 @@ import { unauthorized } from "../../api/status.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { makeRequest } from "../../http/request.ts";
 import { podHarness, testPod } from "../../testing/agent/pod-harness.ts";
-import { type AgentHandlerOptions, agentHandler, healthHandler } from "./agent-handler.ts";
+import { type AgentHandlerOptions, createAgentHandler, createHealthHandler } from "./agent-handler.ts";
 
 async function text(response: HttpResponse): Promise<string> {
   const chunks: Uint8Array[] = [];
@@ -33,7 +33,7 @@ t.test("agentHandler() answers logs of the current and the previous run, and ref
     configz: {},
     debugging: true,
   };
-  const handler = agentHandler(base);
+  const handler = createAgentHandler(base);
   const ask = async (path: string, query = ""): Promise<string> => {
     const response = await handler(makeRequest({ path, query }));
     return `${response.status} ${await text(response)}`;
@@ -51,12 +51,12 @@ t.test("agentHandler() answers logs of the current and the previous run, and ref
   t.match(await ask("/pods/"), /^200 .*"name":"web"/);
   t.match(await ask("/runningpods/"), /^200 .*"uid":"uid-web"/);
 
-  const refusing = agentHandler({ ...base, authenticate: () => Promise.reject(unauthorized()) });
+  const refusing = createAgentHandler({ ...base, authenticate: () => Promise.reject(unauthorized()) });
   t.equal((await refusing(makeRequest({ path: "/pods" }))).status, 401);
   t.equal((await refusing(makeRequest({ path: "/nonsense" }))).status, 404, "before authentication");
-  const nobody = agentHandler({ ...base, authenticate: async () => undefined });
+  const nobody = createAgentHandler({ ...base, authenticate: async () => undefined });
   t.equal((await nobody(makeRequest({ path: "/pods" }))).status, 401);
-  const shut = agentHandler({ ...base, debugging: false });
+  const shut = createAgentHandler({ ...base, debugging: false });
   t.equal((await shut(makeRequest({ path: "/containerLogs/default/web/c" }))).status, 404);
 });
 
@@ -70,14 +70,14 @@ t.test("agentHandler() takes the run that ended for the previous one while a res
   await mkdir(dirname(latest?.logPath ?? ""), { recursive: true });
   await writeFile(latest?.logPath ?? "", "2026-01-01T00:00:00.000000000Z stdout F crashed\n");
   const options = { authenticate: undefined, problems: () => [], configz: {}, debugging: true };
-  const handler = agentHandler({ pods: at.manager, clock: at.clock, ...options });
+  const handler = createAgentHandler({ pods: at.manager, clock: at.clock, ...options });
   const path = "/containerLogs/default/crash/c";
   t.equal(await text(await handler(makeRequest({ path, query: "previous=true" }))), "crashed\n");
   t.equal(await text(await handler(makeRequest({ path }))), "crashed\n");
 });
 
 t.test("healthHandler() says what is wrong", async (t) => {
-  const response = await healthHandler(() => ["pleg: away"])(makeRequest({ path: "/healthz" }));
+  const response = await createHealthHandler(() => ["pleg: away"])(makeRequest({ path: "/healthz" }));
   t.equal(response.status, 500);
   t.equal(await text(response), "[-]pleg: away\n");
 });

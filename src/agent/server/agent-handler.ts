@@ -30,15 +30,15 @@ export interface AgentHandlerOptions {
 
 type Route = (request: HttpRequest, params: Readonly<Record<string, string>>) => Promise<HttpResponse>;
 
-export function agentHandler(options: AgentHandlerOptions): Handler {
+export function createAgentHandler(options: AgentHandlerOptions): Handler {
   const router = new Router<Route>();
-  router.add("GET", "/healthz", async () => health(options));
-  router.add("GET", "/pods", async () => jsonResponse(200, podList(options.pods.pods)));
-  router.add("GET", "/runningpods", async () => jsonResponse(200, podList(runningPods(options.pods))));
+  router.add("GET", "/healthz", async () => createHealthResponse(options));
+  router.add("GET", "/pods", async () => jsonResponse(200, toPodList(options.pods.pods)));
+  router.add("GET", "/runningpods", async () => jsonResponse(200, toPodList(listRunningPods(options.pods))));
   router.add("GET", "/configz", async () => jsonResponse(200, { kubeletconfig: options.configz }));
   if (options.debugging) {
     router.add("GET", "/containerLogs/{namespace}/{pod}/{container}", (request, params) =>
-      containerLogs(options, request, params),
+      serveContainerLogs(options, request, params),
     );
   }
   return async (request) => {
@@ -46,7 +46,7 @@ export function agentHandler(options: AgentHandlerOptions): Handler {
       const path = request.path.length > 1 ? request.path.replace(/\/$/, "") : request.path;
       const match = router.match(request.method, path);
       if (match === undefined) return textResponse(404, "404 page not found\n");
-      const refusal = await refused(options, request);
+      const refusal = await checkAccess(options, request);
       if (refusal !== undefined) return refusal;
       if (!("value" in match)) return textResponse(405, "Method Not Allowed\n", { allow: match.allowed.join(", ") });
       return await match.value(request, match.params);
@@ -57,20 +57,20 @@ export function agentHandler(options: AgentHandlerOptions): Handler {
 }
 
 /** The health port's handler: nothing but `/healthz`, and no questions about who asks. */
-export function healthHandler(problems: () => readonly string[]): Handler {
+export function createHealthHandler(problems: () => readonly string[]): Handler {
   return async (request) =>
     request.path === "/healthz" || request.path === "/healthz/"
-      ? health({ problems })
+      ? createHealthResponse({ problems })
       : textResponse(404, "404 page not found\n");
 }
 
-function health({ problems }: Pick<AgentHandlerOptions, "problems">): HttpResponse {
+function createHealthResponse({ problems }: Pick<AgentHandlerOptions, "problems">): HttpResponse {
   const found = problems();
   return found.length === 0 ? textResponse(200, "ok") : textResponse(500, `${found.map((each) => `[-]${each}`).join("\n")}\n`);
 }
 
 /** Undefined when the request may go on. */
-async function refused(
+async function checkAccess(
   { authenticate, authorize }: AgentHandlerOptions,
   request: HttpRequest,
 ): Promise<HttpResponse | undefined> {
@@ -89,12 +89,12 @@ async function refused(
   }
 }
 
-function podList(items: readonly Pod[]): unknown {
+function toPodList(items: readonly Pod[]): unknown {
   return { kind: "PodList", apiVersion: "v1", metadata: {}, items };
 }
 
 /** As the runtime has them, without what only the sources know. */
-function runningPods(pods: PodManager): readonly Pod[] {
+function listRunningPods(pods: PodManager): readonly Pod[] {
   return [...pods.workers].flatMap((worker) => {
     const running = worker.observation.containers.filter((each) => each.state === "running");
     if (running.length === 0) return [];
@@ -104,7 +104,7 @@ function runningPods(pods: PodManager): readonly Pod[] {
   });
 }
 
-async function containerLogs(
+async function serveContainerLogs(
   options: AgentHandlerOptions,
   request: HttpRequest,
   params: Readonly<Record<string, string>>,
@@ -113,18 +113,18 @@ async function containerLogs(
   const query = new URLSearchParams(request.query);
   const worker = options.pods.find(namespace, pod);
   if (worker === undefined) throw new HttpError(404, "NotFound", `pod "${pod}" does not exist`);
-  const previous = flag(query, "previous");
-  const found = findRun(worker, container, previous);
+  const previous = parseFlag(query, "previous");
+  const found = findContainer(worker, container, previous);
   const source = {
     path: found.logPath,
     clock: options.clock,
     signal: request.signal,
     running: () => worker.observation.containers.some((each) => each.id === found.id && each.state === "running"),
   };
-  return bytesResponse(200, "text/plain", readLog(source, logOptions(query, options.clock)));
+  return bytesResponse(200, "text/plain", readLog(source, parseLogOptions(query, options.clock)));
 }
 
-function findRun(worker: PodWorker, name: string, previous: boolean): ObservedContainer {
+function findContainer(worker: PodWorker, name: string, previous: boolean): ObservedContainer {
   if (!allContainers(worker.pod).some(({ spec }) => spec.name === name)) {
     throw new HttpError(404, "NotFound", `container "${name}" not found in pod "${worker.pod.metadata?.name}"`);
   }
@@ -137,39 +137,39 @@ function findRun(worker: PodWorker, name: string, previous: boolean): ObservedCo
     "BadRequest",
     previous
       ? `previous terminated container "${name}" in pod "${worker.pod.metadata?.name}" not found`
-      : `container "${name}" in pod "${worker.pod.metadata?.name}" is waiting to start: ${pullTexts[reason] ?? reason}`,
+      : `container "${name}" in pod "${worker.pod.metadata?.name}" is waiting to start: ${pullMessages[reason] ?? reason}`,
   );
 }
 
 /** What Kubernetes says in place of these reasons. */
-const pullTexts: Readonly<Record<string, string>> = {
+const pullMessages: Readonly<Record<string, string>> = {
   ErrImagePull: "image can't be pulled",
   ImagePullBackOff: "trying and failing to pull image",
 };
 
-function logOptions(query: URLSearchParams, clock: Clock): LogOptions {
-  const sinceSeconds = count(query, "sinceSeconds");
+function parseLogOptions(query: URLSearchParams, clock: Clock): LogOptions {
+  const sinceSeconds = parseCount(query, "sinceSeconds");
   const sinceTime = query.get("sinceTime");
   const at = sinceTime === null || sinceTime === "" ? undefined : Date.parse(sinceTime);
   if (at !== undefined && Number.isNaN(at)) {
     throw new HttpError(400, "BadRequest", `sinceTime "${sinceTime}" is not an RFC 3339 time`);
   }
-  const tail = query.get("tailLines") === "-1" ? undefined : (count(query, "tailLines") ?? count(query, "tail"));
+  const tail = query.get("tailLines") === "-1" ? undefined : (parseCount(query, "tailLines") ?? parseCount(query, "tail"));
   return {
-    follow: flag(query, "follow"),
-    timestamps: flag(query, "timestamps"),
+    follow: parseFlag(query, "follow"),
+    timestamps: parseFlag(query, "timestamps"),
     tailLines: tail,
     since: sinceSeconds === undefined ? at : clock.now() - sinceSeconds * 1000,
-    limitBytes: count(query, "limitBytes"),
+    limitBytes: parseCount(query, "limitBytes"),
   };
 }
 
-function flag(query: URLSearchParams, name: string): boolean {
+function parseFlag(query: URLSearchParams, name: string): boolean {
   const value = query.get(name);
   return value === "" || value === "true" || value === "1";
 }
 
-function count(query: URLSearchParams, name: string): number | undefined {
+function parseCount(query: URLSearchParams, name: string): number | undefined {
   const value = query.get(name);
   if (value === null || value === "") return undefined;
   if (!/^\d{1,15}$/.test(value)) throw new HttpError(400, "BadRequest", `${name} "${value}" is not a whole number`);

@@ -11,9 +11,9 @@ import type { Logger } from "../../std/log/logger.ts";
 import type { AgentConfig } from "../agent-config.ts";
 import { CertificateFiles } from "../certificates/certificate-files.ts";
 import type { PodManager } from "../pods/pod-manager.ts";
-import { type AgentHandlerOptions, agentHandler, healthHandler } from "./agent-handler.ts";
-import { type AgentAuthentication, agentAuthentication } from "./authentication.ts";
-import { agentAuthorization } from "./authorization.ts";
+import { type AgentHandlerOptions, createAgentHandler, createHealthHandler } from "./agent-handler.ts";
+import { type AgentAuthentication, createAgentAuthentication } from "./authentication.ts";
+import { createAgentAuthorization } from "./authorization.ts";
 
 export interface AgentServerOptions {
   readonly config: AgentConfig;
@@ -49,13 +49,13 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
     await Promise.all(listeners.map((each) => each.close(DRAIN_MS)));
   };
   const handler = (access: Pick<AgentHandlerOptions, "authenticate" | "authorize">, debugging: boolean) =>
-    agentHandler({ ...access, pods, clock, problems, configz: config.configz, debugging });
+    createAgentHandler({ ...access, pods, clock, problems, configz: config.configz, debugging });
   try {
     if (server.enabled) {
-      const tls = await servingPair(options);
-      authentication = await agentAuthentication({ server, client, clock, log });
+      const tls = await loadServingCertificate(options);
+      authentication = await createAgentAuthentication({ server, client, clock, log });
       const { nodeName } = config;
-      const authorize = agentAuthorization({ nodeName, settings: server.authorization, client, clock, log });
+      const authorize = createAgentAuthorization({ nodeName, settings: server.authorization, client, clock, log });
       const ca = authentication.clientCa();
       const opened = listen({
         handler: handler({ authenticate: authentication.authenticate, authorize }, server.debuggingHandlers),
@@ -81,7 +81,7 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
     }
     if (server.healthzPort > 0) {
       const host = server.healthzAddress;
-      const health = listen({ handler: healthHandler(problems), log, clock, host, port: server.healthzPort });
+      const health = listen({ handler: createHealthHandler(problems), log, clock, host, port: server.healthzPort });
       listeners.push(await explainAddressInUse("--healthz-port", health));
     }
   } catch (error) {
@@ -99,7 +99,7 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
 }
 
 /** The files of the flags; else what the cluster signed; else the pair of an earlier start; else a self-signed one. */
-async function servingPair({ config, clock, ips }: AgentServerOptions): Promise<KeyPair> {
+async function loadServingCertificate({ config, clock, ips }: AgentServerOptions): Promise<KeyPair> {
   const { tlsCertFile, tlsKeyFile } = config.server;
   if (tlsCertFile !== "" && tlsKeyFile !== "") {
     const given = await readKeyPair({ certFile: tlsCertFile, keyFile: tlsKeyFile });

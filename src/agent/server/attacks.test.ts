@@ -8,9 +8,9 @@ import { parseTarget } from "../../http/server/request-target.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { podHarness, testPod } from "../../testing/agent/pod-harness.ts";
 import { defaultAgentConfig } from "../options.ts";
-import { type AgentHandlerOptions, agentHandler } from "./agent-handler.ts";
-import { agentAuthentication } from "./authentication.ts";
-import { subresourcesOf } from "./authorization.ts";
+import { type AgentHandlerOptions, createAgentHandler } from "./agent-handler.ts";
+import { createAgentAuthentication } from "./authentication.ts";
+import { findSubresources } from "./authorization.ts";
 
 const MARK = "the golden line";
 const user = { name: "eve", uid: "", groups: [], extra: {} };
@@ -24,7 +24,7 @@ async function agent(options: Partial<AgentHandlerOptions>) {
   const logPath = run?.logPath ?? "";
   await mkdir(dirname(logPath), { recursive: true });
   await writeFile(logPath, `2026-01-01T00:00:00.000000000Z stdout F ${MARK}\n`);
-  const handler = agentHandler({
+  const handler = createAgentHandler({
     ...{ pods: at.manager, clock: at.clock, problems: () => [], configz: { mark: MARK }, debugging: true },
     authenticate: async () => user,
     ...options,
@@ -81,7 +81,7 @@ t.test("agentHandler() serves nothing but what was asked about, however the path
   await using at = await agent({
     authorize: async (_, { path }) => {
       asked.push(path);
-      return subresourcesOf(path, true).some((each) => lesser.has(each)) ? undefined : refusalText(403, "Forbidden\n");
+      return findSubresources(path, true).some((each) => lesser.has(each)) ? undefined : refusalText(403, "Forbidden\n");
     },
   });
   let refused = 0;
@@ -137,7 +137,7 @@ t.test("agentHandler() reads no file of the host through a link in place of a lo
 t.test("agentHandler() believes no header that says who asks, and no token that nobody vouches for", async (t) => {
   const server = { ...defaultAgentConfig("n1").server, clientCaFile: "", anonymousAuth: false };
   await using at = await podHarness();
-  using authentication = await agentAuthentication({ server, client: undefined, clock: at.clock, log: silentLogger });
+  using authentication = await createAgentAuthentication({ server, client: undefined, clock: at.clock, log: silentLogger });
   await using one = await agent({ authenticate: authentication.authenticate });
   const spoofed: readonly Record<string, string>[] = [
     {},

@@ -36,12 +36,12 @@ export interface AgentAuthenticationOptions {
 const AUDIENCES = ["svclet"];
 
 /** Rejects when the authority's file cannot be used; later, what cannot be used is logged and changes nothing. */
-export async function agentAuthentication(options: AgentAuthenticationOptions): Promise<AgentAuthentication> {
+export async function createAgentAuthentication(options: AgentAuthenticationOptions): Promise<AgentAuthentication> {
   const { server, client, clock, log } = options;
   const { clientCaFile: file, anonymousAuth, tokenCacheMs } = server;
   let ca = file === "" ? undefined : await readFile(file, "utf8");
   const x509 = ca === undefined ? undefined : x509Authenticator({ caPem: ca, clock });
-  const look = async (): Promise<void> => {
+  const reloadCa = async (): Promise<void> => {
     const next = await readFile(file, "utf8");
     if (next === ca) return;
     ca = next;
@@ -52,14 +52,14 @@ export async function agentAuthentication(options: AgentAuthenticationOptions): 
     x509 === undefined
       ? undefined
       : watchFiles([file], clock, () => {
-          look().catch((error: unknown) => log.error("Cannot use the authorities of clients", error, { file }));
+          reloadCa().catch((error: unknown) => log.error("Cannot use the authorities of clients", error, { file }));
         });
   if (tokenCacheMs !== undefined && client === undefined) {
     log.warn("Believes no bearer tokens: there is no API server to ask whose they are");
   }
   const authenticators = [
     ...(x509 === undefined ? [] : [x509.authenticate]),
-    ...(tokenCacheMs === undefined || client === undefined ? [] : [reviewed(client, tokenCacheMs, clock)]),
+    ...(tokenCacheMs === undefined || client === undefined ? [] : [createTokenReviewAuthenticator(client, tokenCacheMs, clock)]),
   ];
   return {
     authenticate: unionAuthenticator(authenticators, anonymousAuth ? anonymousAuthenticator() : undefined),
@@ -68,8 +68,8 @@ export async function agentAuthentication(options: AgentAuthenticationOptions): 
   };
 }
 
-function reviewed(client: Client, cacheMs: number, clock: Clock): Authenticator {
-  const ask = async ({ token }: { readonly token: string }): Promise<TokenReviewStatus> => {
+function createTokenReviewAuthenticator(client: Client, cacheMs: number, clock: Clock): Authenticator {
+  const review = async ({ token }: { readonly token: string }): Promise<TokenReviewStatus> => {
     try {
       const { status = {} } = await client.create(tokenReviewKind, { spec: { token } });
       const { audiences: _, ...answer } = status;
@@ -79,6 +79,6 @@ function reviewed(client: Client, cacheMs: number, clock: Clock): Authenticator 
       throw new RetryableError((error as Error).message, { cause: error });
     }
   };
-  const tokens = tokenWebhookAuthenticator({ review: ask, audiences: AUDIENCES, clock, random: systemRandom });
+  const tokens = tokenWebhookAuthenticator({ review: review, audiences: AUDIENCES, clock, random: systemRandom });
   return bearerAuthenticator(cacheTokens(tokens, { clock, successTtlMs: cacheMs, failureTtlMs: cacheMs }), AUDIENCES);
 }

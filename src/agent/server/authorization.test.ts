@@ -5,14 +5,14 @@ import { silentLogger } from "../../std/log/logger.ts";
 import { FakeApi } from "../../testing/agent/fake-api.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { defaultAgentConfig } from "../options.ts";
-import { agentAuthorization, subresourcesOf } from "./authorization.ts";
+import { createAgentAuthorization, findSubresources } from "./authorization.ts";
 
 const user = { name: "ali", uid: "", groups: ["g"], extra: {} };
 const { authorization } = defaultAgentConfig("n1").server;
 
 function fixture(fineGrained = false, api = new FakeApi()) {
   const clock = new FakeClock(0);
-  const authorize = agentAuthorization({
+  const authorize = createAgentAuthorization({
     nodeName: "n1",
     settings: { ...authorization, mode: "Webhook", fineGrained },
     client: createClient({ transport: api.transport }),
@@ -59,9 +59,9 @@ t.test("subresourcesOf() takes whole names of paths only", async (t) => {
     ["/", "proxy"],
     ["//metrics", "proxy"],
   ] as const;
-  for (const [path, subresource] of table) t.same(subresourcesOf(path, false), [subresource], path);
-  t.same(subresourcesOf("/runningpods/", true), ["pods", "proxy"]);
-  t.same(subresourcesOf("/podsx", true), ["proxy"]);
+  for (const [path, subresource] of table) t.same(findSubresources(path, false), [subresource], path);
+  t.same(findSubresources("/runningpods/", true), ["pods", "proxy"]);
+  t.same(findSubresources("/podsx", true), ["proxy"]);
 });
 
 t.test("agentAuthorization() fails closed where the API server does not answer, or there is none", async (t) => {
@@ -72,8 +72,8 @@ t.test("agentAuthorization() fails closed where the API server does not answer, 
   for (let pause = 0; pause < 5; pause++) await clock.advance(10_000);
   t.equal(await answer, "500 Authorization error (user=ali, verb=get, resource=nodes, subresource=proxy)");
   const none = { nodeName: "n1", client: undefined, clock: new FakeClock(0), log: silentLogger };
-  t.equal(agentAuthorization({ ...none, settings: authorization }), undefined, "AlwaysAllow asks nobody");
-  t.throws(() => agentAuthorization({ ...none, settings: { ...authorization, mode: "Webhook" } }), {
+  t.equal(createAgentAuthorization({ ...none, settings: authorization }), undefined, "AlwaysAllow asks nobody");
+  t.throws(() => createAgentAuthorization({ ...none, settings: { ...authorization, mode: "Webhook" } }), {
     message: /^Cannot serve: the authorization mode Webhook.*set authorization\.mode/,
   });
 });

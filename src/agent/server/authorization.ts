@@ -25,7 +25,7 @@ export interface AgentAuthorizationOptions {
 }
 
 /** Undefined: whoever is let in may do everything. Throws where nobody could be asked. */
-export function agentAuthorization(options: AgentAuthorizationOptions): AgentAuthorization | undefined {
+export function createAgentAuthorization(options: AgentAuthorizationOptions): AgentAuthorization | undefined {
   const { nodeName, settings, client, clock, log } = options;
   if (settings.mode === "AlwaysAllow") return undefined;
   if (client === undefined) {
@@ -37,25 +37,25 @@ export function agentAuthorization(options: AgentAuthorizationOptions): AgentAut
   }
   const authorizer = webhookAuthorizer({
     name: "API server",
-    ask: (spec) => reviewed(client, spec),
+    ask: (spec) => createReview(client, spec),
     authorizedTtlMs: settings.allowedMs,
-    unauthorizedTtlMs: settings.refusedMs,
+    unauthorizedTtlMs: settings.deniedMs,
     failurePolicy: "NoOpinion",
     matchConditions: [],
     clock,
     random: systemRandom,
     log,
   });
-  return (user, request) => refusal(authorizer, user, nodeName, request, settings.fineGrained);
+  return (user, request) => checkAuthorization(authorizer, user, nodeName, request, settings.fineGrained);
 }
 
-async function reviewed(client: Client, spec: object): Promise<SubjectAccessReviewStatus> {
+async function createReview(client: Client, spec: object): Promise<SubjectAccessReviewStatus> {
   const { status } = await client.create(subjectAccessReviewKind, { spec });
   if (status === undefined) throw new Error("the API server's answer has no status");
   return status;
 }
 
-async function refusal(
+async function checkAuthorization(
   authorizer: Authorizer,
   user: UserInfo,
   nodeName: string,
@@ -63,9 +63,9 @@ async function refusal(
   fineGrained: boolean,
 ): Promise<HttpResponse | undefined> {
   const verb = verbs[method] ?? "";
-  const subresources = subresourcesOf(path, fineGrained);
+  const subresources = findSubresources(path, fineGrained);
   for (const subresource of subresources) {
-    const { decision, error } = await authorizer.authorize(attributesOf(user, verb, nodeName, subresource, path));
+    const { decision, error } = await authorizer.authorize(toAttributes(user, verb, nodeName, subresource, path));
     if (decision === "allow") return undefined;
     if (error === undefined) continue;
     const what = `user=${user.name}, verb=${verb}, resource=nodes, subresource=${subresource}`;
@@ -84,7 +84,7 @@ const verbs: Readonly<Record<string, string>> = {
 };
 
 /** What of the node a path stands for; all other paths stand for `nodes/proxy`, as what is most dangerous. */
-const parts = [
+const subresourcesByPath = [
   ["/stats", "stats"],
   ["/metrics", "metrics"],
   ["/logs", "log"],
@@ -94,7 +94,7 @@ const parts = [
 ] as const;
 
 /** With the gate `SvcletFineGrainedAuthz` these are had by their own name too, tried first. */
-const finerParts = [
+const fineGrainedSubresources = [
   ["/pods", "pods"],
   ["/healthz", "healthz"],
   ["/configz", "configz"],
@@ -102,14 +102,14 @@ const finerParts = [
 ] as const;
 
 /** Any of them is enough. */
-export function subresourcesOf(path: string, fineGrained: boolean): readonly string[] {
+export function findSubresources(path: string, fineGrained: boolean): readonly string[] {
   const of = (known: readonly (readonly [string, string])[]): string | undefined =>
     known.find(([root]) => path === root || path.startsWith(`${root}/`))?.[1];
-  const finer = fineGrained ? of(finerParts) : undefined;
-  return [...(finer === undefined ? [] : [finer]), of(parts) ?? "proxy"];
+  const finer = fineGrained ? of(fineGrainedSubresources) : undefined;
+  return [...(finer === undefined ? [] : [finer]), of(subresourcesByPath) ?? "proxy"];
 }
 
-function attributesOf(user: UserInfo, verb: string, nodeName: string, subresource: string, path: string): Attributes {
+function toAttributes(user: UserInfo, verb: string, nodeName: string, subresource: string, path: string): Attributes {
   const node = { namespace: "", apiGroup: "", apiVersion: "v1", resource: "nodes", subresource, name: nodeName };
   return { user, verb, isResourceRequest: true, ...node, path };
 }

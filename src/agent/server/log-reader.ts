@@ -29,10 +29,10 @@ const LINE_BYTES_MAX = 1024 * 1024;
 /** Pieces of the log in order. Ends with the log, or with the container when following, or when the signal aborts. */
 export async function* readLog(source: LogSource, options: LogOptions): AsyncGenerator<Uint8Array> {
   let left = options.limitBytes ?? Number.POSITIVE_INFINITY;
-  for await (const lines of logLines(source, options)) {
+  for await (const lines of readLines(source, options)) {
     const text: Buffer[] = [];
     for (const line of lines) {
-      const piece = render(line, options);
+      const piece = formatLine(line, options);
       if (piece !== undefined) text.push(piece);
     }
     const whole = Buffer.concat(text);
@@ -43,7 +43,7 @@ export async function* readLog(source: LogSource, options: LogOptions): AsyncGen
   }
 }
 
-function render(line: string, options: LogOptions): Buffer | undefined {
+function formatLine(line: string, options: LogOptions): Buffer | undefined {
   const parsed = parseLogLine(line);
   if (parsed === undefined) return undefined;
   if (options.since !== undefined && Date.parse(parsed.time) < options.since) return undefined;
@@ -51,10 +51,10 @@ function render(line: string, options: LogOptions): Buffer | undefined {
   return Buffer.from(`${stamp}${parsed.content}${parsed.partial ? "" : "\n"}`);
 }
 
-async function* logLines(source: LogSource, options: LogOptions): AsyncGenerator<readonly string[]> {
+async function* readLines(source: LogSource, options: LogOptions): AsyncGenerator<readonly string[]> {
   let file = await openLog(source.path);
   try {
-    let position = options.tailLines === undefined ? 0 : await tailPosition(file, options.tailLines);
+    let position = options.tailLines === undefined ? 0 : await findTailPosition(file, options.tailLines);
     let rest = Buffer.alloc(0);
     let successor: FileHandle | undefined;
     while (!source.signal.aborted) {
@@ -76,7 +76,7 @@ async function* logLines(source: LogSource, options: LogOptions): AsyncGenerator
         rest = Buffer.alloc(0);
         continue;
       }
-      successor = options.follow ? await rotated(source.path, file) : undefined;
+      successor = options.follow ? await openRotated(source.path, file) : undefined;
       // What was written between the last look and the change of files comes first.
       if (successor !== undefined) continue;
       if (!options.follow || !wasRunning) return;
@@ -88,14 +88,14 @@ async function* logLines(source: LogSource, options: LogOptions): AsyncGenerator
 }
 
 /** The file that took the path's place, opened; undefined while it is the same. */
-async function rotated(path: string, file: FileHandle): Promise<FileHandle | undefined> {
+async function openRotated(path: string, file: FileHandle): Promise<FileHandle | undefined> {
   const [now, held] = await Promise.all([lstat(path).catch(() => undefined), file.stat()]);
   if (now === undefined || now.ino === held.ino) return undefined;
   return openLog(path).catch(() => undefined);
 }
 
 /** Where the last `lines` lines begin. Reads backwards. */
-async function tailPosition(file: FileHandle, lines: number): Promise<number> {
+async function findTailPosition(file: FileHandle, lines: number): Promise<number> {
   const { size } = await file.stat();
   if (lines <= 0) return size;
   let found = 0;

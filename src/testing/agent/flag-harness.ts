@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { type RunningAgent, startAgent } from "../../agent/agent.ts";
 import type { AgentConfig } from "../../agent/agent-config.ts";
-import { slicePath } from "../../agent/cgroups/systemd-slices.ts";
+import { toSlicePath } from "../../agent/cgroups/systemd-slices.ts";
 import { toJson } from "../../agent/config/fields.ts";
 import { type EffectiveConfig, loadAgentConfig } from "../../agent/config/load.ts";
 import { agentFlags } from "../../agent/flags.ts";
@@ -133,7 +133,7 @@ export async function testAgent(form: "flag" | "file", settings: Settings): Prom
         iptables: fakeIptables(iptables),
         async callSystemd(method, _signature, words) {
           systemd.push({ method, words });
-          const path = slicePath(words[0] ?? "");
+          const path = toSlicePath(words[0] ?? "");
           for (const name of controllers) await mkdir(join(cgroupHierarchy, name, path), { recursive: true });
         },
       });

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import t, { type Test } from "tap";
-import { agentCommandLine } from "../../../agent/config/command-line.ts";
+import { parseAgentCommandLine } from "../../../agent/config/command-line.ts";
 import { loadAgentConfig } from "../../../agent/config/load.ts";
 import { agentFlags } from "../../../agent/flags.ts";
 import { findKernelProblems } from "../../../agent/node/machine/kernel-tunables.ts";
@@ -79,7 +79,7 @@ t.test("agentFlags: --config and --config-dir are read, the latter over the form
 });
 
 t.test("agentFlags: --dry-run-config, --version and --help print and do not run", async (t) => {
-  const printed = (...argv: string[]) => agentCommandLine(argv, {}, { version: "v1.33.0" });
+  const printed = (...argv: string[]) => parseAgentCommandLine(argv, {}, { version: "v1.33.0" });
   t.match(printed("--dry-run-config", "--max-pods=7"), { kind: "exit", code: 0, stdout: /^maxPods: 7 +# flag/m });
   t.match(printed("--version"), { kind: "exit", code: 0, stdout: "agent v1.33.0\n" });
   t.match(printed("--version=v1.33.9-site"), { kind: "run", version: "v1.33.9-site" });

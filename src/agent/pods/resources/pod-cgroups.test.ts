@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
 import type { Pod } from "../../../api/core/pod/schema.ts";
-import { CgroupTree, cpuWeight } from "../../cgroups/cgroup-tree.ts";
+import { CgroupTree, toCpuWeight } from "../../cgroups/cgroup-tree.ts";
 import { PodCgroups } from "./pod-cgroups.ts";
 
 const settings = {
@@ -47,7 +47,7 @@ t.test("PodCgroups.apply() writes the same, of version 2", async (t) => {
   await new PodCgroups({ tree: new CgroupTree(hierarchy), settings, pods: () => [] }).apply(pod("200m", "40Mi"));
   t.equal(readFileSync(join(at, "cpu.max"), "utf8"), "27000 100000");
   t.equal(readFileSync(join(at, "memory.max"), "utf8"), String(60 * 2 ** 20));
-  t.equal(readFileSync(join(at, "cpu.weight"), "utf8"), String(cpuWeight(174)));
+  t.equal(readFileSync(join(at, "cpu.weight"), "utf8"), String(toCpuWeight(174)));
   t.equal(readFileSync(join(hierarchy, "kubepods/cgroup.subtree_control"), "utf8"), "+cpu +memory +pids");
-  t.same([2, 1024, 262_144].map(cpuWeight), [1, 39, 10_000]);
+  t.same([2, 1024, 262_144].map(toCpuWeight), [1, 39, 10_000]);
 });

@@ -5,7 +5,7 @@
 import { rmdir } from "node:fs/promises";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import { type CgroupLimits, CgroupTree } from "../../cgroups/cgroup-tree.ts";
-import { type SystemdSlices, slicePath } from "../../cgroups/systemd-slices.ts";
+import { type SystemdSlices, toSlicePath } from "../../cgroups/systemd-slices.ts";
 import { podUid } from "../pod-fields.ts";
 import { type CgroupSettings, cgroupName, milliCpuToShares, podCgroupParent } from "./container-resources.ts";
 import { makeHugePageLimits, makePodCgroupLimits, maxLimits, type PodLimitSettings } from "./pod-cgroup-limits.ts";
@@ -69,7 +69,7 @@ export class PodCgroups {
     const { settings } = this.#options;
     if (settings.cgroupDriver === "systemd") return;
     for (const tier of QOS_DIRECTORIES.toReversed()) {
-      for (const path of await this.#tree.directories(`${settings.cgroupRoot}/kubepods/${tier}`)) {
+      for (const path of await this.#tree.findDirectories(`${settings.cgroupRoot}/kubepods/${tier}`)) {
         await rmdir(path).catch(() => undefined);
       }
     }
@@ -117,13 +117,13 @@ export async function applyCgroupLimits(
   parent: string,
   limits: CgroupLimits,
 ): Promise<void> {
-  if (!parent.endsWith(".slice")) await tree.make(parent);
+  if (!parent.endsWith(".slice")) await tree.create(parent);
   else await slices?.apply(parent, limits);
-  await tree.limit(cgroupPath(parent), limits);
+  await tree.setLimits(cgroupPath(parent), limits);
 }
 
 function cgroupPath(parent: string): string {
-  return parent.endsWith(".slice") && !parent.startsWith("/") ? slicePath(parent) : parent;
+  return parent.endsWith(".slice") && !parent.startsWith("/") ? toSlicePath(parent) : parent;
 }
 
 /** Directories of the pod's cgroup: one per controller with cgroup v1, at most one with v2. */
@@ -134,7 +134,7 @@ export async function findPodCgroups(
 ): Promise<readonly string[]> {
   const tree = new CgroupTree(hierarchy);
   const settings = { cgroupDriver: "cgroupfs", cgroupRoot: root, cgroupsPerQos: true } as const;
-  return (await Promise.all(candidateParents(uid, settings).map((path) => tree.directories(path)))).flat();
+  return (await Promise.all(candidateParents(uid, settings).map((path) => tree.findDirectories(path)))).flat();
 }
 
 /** The pod's cgroup in each QoS class. */
