@@ -269,7 +269,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
   #replace(page: Page): void {
     // Watchers of before cannot know what happened in between, so nobody may resume from there.
     this.#history.restart(page.revision);
-    for (const change of this.#differences(page)) this.WatchCache.#applyChange(change);
+    for (const change of this.#differences(page)) this.#applyChange(change);
     this.#base = page.revision;
     this.#following = true;
     this.#listed = true;
@@ -304,7 +304,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     }
     if (change === undefined) return;
     this.#history.push(change);
-    this.WatchCache.#applyChange(change);
+    this.#applyChange(change);
   }
 
   /** An object that cannot be decoded is left out, as if it were not there: one bad value must not hide all others. */
@@ -321,7 +321,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     }
   }
 
-  WatchCache.#applyChange(change: Change<T>): void {
+  #applyChange(change: Change<T>): void {
     if (change.current === undefined) this.#objects.delete(change.key);
     else this.#objects.set(change.current);
     this.#indexes.replace(change.previous, change.current);
@@ -329,7 +329,7 @@ export class WatchCache<T extends ApiObject> implements AsyncDisposable {
     this.#watchers.dispatch(change);
     change.previous?.release();
     // Of the first list nobody has asked for anything yet.
-    if (this.#listed) change.current?.settle();
+    if (this.#listed) change.current?.retain();
     else change.current?.dropObject();
   }
 }

@@ -114,7 +114,7 @@ export class EncodedObject<T extends ApiObject> implements CachedObject<T>, Evic
     if (stored === undefined) return this.#object!;
     const object = this.#object ?? stored.decode(stored.item);
     this.#object = object;
-    stored.memory.objects.use(this);
+    stored.memory.objects.touch(this);
     return object;
   }
 
@@ -124,19 +124,19 @@ export class EncodedObject<T extends ApiObject> implements CachedObject<T>, Evic
       const object = this.#object ?? this.#stored?.decode(this.#stored.item) ?? this.object;
       this.#bytes = toUnpooledBuffer(encodeJson(this.#kind.schema, object, { omitTypeMeta: true }));
     }
-    this.#stored?.memory.encodings.use(this);
+    this.#stored?.memory.encodings.touch(this);
     return this.#bytes;
   }
 
   /** What a watcher is told that sees the object for the first time. */
   get added(): ObjectEvent<T> {
     this.#added ??= { type: "ADDED", item: this, revision: this.revision, size: this.size };
-    this.#stored?.memory.encodings.use(this);
+    this.#stored?.memory.encodings.touch(this);
     return this.#added;
   }
 
   /** The same state at the revision in which it went away. */
-  at(revision: Revision): EncodedObject<T> {
+  withRevision(revision: Revision): EncodedObject<T> {
     const { item, decode, memory } = this.#stored ?? {};
     const object = withResourceVersion(this.object, revision);
     if (item === undefined || decode === undefined || memory === undefined) {
@@ -150,14 +150,14 @@ export class EncodedObject<T extends ApiObject> implements CachedObject<T>, Evic
   }
 
   /** Makes room for the object, which has just changed and will likely be asked for. */
-  settle(): void {
-    this.#stored?.memory.objects.use(this);
+  retain(): void {
+    this.#stored?.memory.objects.touch(this);
   }
 
   /** The object is no longer what its key holds. */
   release(): void {
-    this.#stored?.memory.objects.release(this);
-    this.#stored?.memory.encodings.release(this);
+    this.#stored?.memory.objects.delete(this);
+    this.#stored?.memory.encodings.delete(this);
   }
 
   dropObject(): void {
@@ -208,7 +208,7 @@ export class Change<T extends ApiObject> {
   }
 
   #deletedEvent(item: EncodedObject<T>): ObjectEvent<T> {
-    this.#deleted ??= { type: "DELETED", item: item.at(this.revision), revision: this.revision, size: item.size };
+    this.#deleted ??= { type: "DELETED", item: item.withRevision(this.revision), revision: this.revision, size: item.size };
     return this.#deleted;
   }
 }

@@ -13,26 +13,26 @@ function setUp(bytes: number) {
 
 t.test("Residency forgets what was not used for longest", async (t) => {
   const { residency, forgotten } = setUp(80);
-  for (const entry of ["a20", "b20", "c20", "d20", "a20"]) residency.use(entry);
+  for (const entry of ["a20", "b20", "c20", "d20", "a20"]) residency.touch(entry);
   t.same(forgotten, []);
-  for (const entry of ["e20", "f20"]) residency.use(entry);
+  for (const entry of ["e20", "f20"]) residency.touch(entry);
   t.same(forgotten, ["b20", "c20"], "what was used again stays");
 });
 
 t.test("Residency keeps what fits half of it, however often it is gone through", async (t) => {
   const { residency, forgotten } = setUp(80);
-  for (let round = 0; round < 5; round++) for (const entry of ["a10", "b10", "c10", "d10"]) residency.use(entry);
+  for (let round = 0; round < 5; round++) for (const entry of ["a10", "b10", "c10", "d10"]) residency.touch(entry);
   t.same(forgotten, []);
 });
 
 t.test("Residency.release() forgets at once, and gives back what was counted", async (t) => {
   const { residency, forgotten } = setUp(80);
   for (let i = 0; i < 100; i++) {
-    residency.use(`a${30}`);
-    residency.release(`a${30}`);
+    residency.touch(`a${30}`);
+    residency.delete(`a${30}`);
   }
   t.equal(forgotten.length, 100);
-  residency.use("b30");
-  residency.release("never1");
+  residency.touch("b30");
+  residency.delete("never1");
   t.equal(forgotten.length, 100, "what is not kept is not forgotten");
 });

@@ -19,7 +19,7 @@ export class ApproximateLru<E> {
   }
 
   /** Says that the entry was made, or is used. */
-  use(entry: E): void {
+  touch(entry: E): void {
     if (this.#young.has(entry)) return;
     this.#young.add(entry);
     this.#bytes += this.#costOf(entry);
@@ -31,7 +31,7 @@ export class ApproximateLru<E> {
   }
 
   /** Forgets the entry at once: nobody will ask for it soon. */
-  release(entry: E): void {
+  delete(entry: E): void {
     const young = this.#young.delete(entry);
     if (young) this.#bytes -= this.#costOf(entry);
     if (this.#old.delete(entry) || young) this.#forget(entry);
