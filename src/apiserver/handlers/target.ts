@@ -73,7 +73,7 @@ export function responseOptionsOf(target: ResourceTarget, context: RequestContex
   const representation = negotiateRepresentation(context, { shape, custom, cbor: settings.cbor });
   const includeObject = representation.as === "table" ? parseIncludeObject(context.info.query) : "None";
   return {
-    identity: typeMetaOf(kind, target.group),
+    typeMeta: typeMetaOf(kind, target.group),
     representation,
     table: { includeObject, now: settings.clock.now() },
   };

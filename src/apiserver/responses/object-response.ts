@@ -20,7 +20,7 @@ const COMMA = Buffer.from(",");
 const LIST_END = Buffer.from("]}\n");
 
 export interface ResponseOptions {
-  readonly identity: TypeMeta;
+  readonly typeMeta: TypeMeta;
   readonly representation: Representation;
   readonly table: Omit<TableOptions, "metaVersion" | "headers">;
 }
@@ -40,7 +40,7 @@ export function objectResponse<T extends ApiObject>(
   row: Row<T>,
   answering: ResponseOptions,
 ): HttpResponse {
-  const { identity, representation } = answering;
+  const { typeMeta: identity, representation } = answering;
   checkMetadataKind(kind as unknown as Kind, answering, false);
   if (representation.as === "table") {
     const metadata = { resourceVersion: row.object.metadata?.resourceVersion ?? "" };
@@ -90,10 +90,10 @@ export function listResponse<T extends ApiObject>(
     ...(page.continue === undefined ? {} : { continue: page.continue }),
     ...(page.remaining === undefined ? {} : { remainingItemCount: page.remaining }),
   };
-  const identity = { kind: kind.listKind, apiVersion: answering.identity.apiVersion };
+  const identity = { kind: kind.listKind, apiVersion: answering.typeMeta.apiVersion };
   if (representation.as === "table") {
     return encodeJson(200, representation, [
-      encodeTable(kind, answering.identity, metadata, page.items, tableOptions(answering)),
+      encodeTable(kind, answering.typeMeta, metadata, page.items, tableOptions(answering)),
       NEWLINE,
     ]);
   }
@@ -117,7 +117,7 @@ export function listResponse<T extends ApiObject>(
   }
   if (representation.format === "cbor") {
     const objects = page.items.map(({ object }) => object);
-    const body = encodeCborList(kind, identity, answering.identity, metadata, objects);
+    const body = encodeCborList(kind, identity, answering.typeMeta, metadata, objects);
     return bytesResponse(200, representation.mediaType, body);
   }
   // Lists of custom resources say even that there is no more, and what each item is.
@@ -125,7 +125,7 @@ export function listResponse<T extends ApiObject>(
   const pieces: Uint8Array[] = [typeMetaPrefix(identity), Buffer.from(`"metadata":${JSON.stringify(listMetadata)},"items":[`)];
   for (const [index, item] of page.items.entries()) {
     if (index > 0) pieces.push(COMMA);
-    if (kind.custom === true) pieces.push(typeMetaPrefix(answering.identity), item.bytes.subarray(1));
+    if (kind.custom === true) pieces.push(typeMetaPrefix(answering.typeMeta), item.bytes.subarray(1));
     else pieces.push(item.bytes);
   }
   pieces.push(LIST_END);

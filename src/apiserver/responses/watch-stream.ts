@@ -73,7 +73,7 @@ class FrameEncoder<T extends ApiObject> {
     this.#kind = kind;
     this.#answering = answering;
     this.#clock = clock;
-    const { identity, representation } = answering;
+    const { typeMeta: identity, representation } = answering;
     this.#frameKey = `${identity.apiVersion} ${representation.format} ${representation.magic}`;
   }
 
@@ -107,7 +107,7 @@ class FrameEncoder<T extends ApiObject> {
   }
 
   encodeBookmark(event: BookmarkEvent): Uint8Array {
-    const { identity, representation } = this.#answering;
+    const { typeMeta: identity, representation } = this.#answering;
     const metadata = bookmarkMetadata(event, event.initialEventsEnd ? this.#blueprint() : undefined);
     if (representation.format === "protobuf" && representation.as === "metadata") {
       return encodeProtobufFrame(
@@ -135,7 +135,7 @@ class FrameEncoder<T extends ApiObject> {
 
   /** An empty list, into which clients put what they have seen. */
   #blueprint(): Readonly<Record<string, string>> {
-    const { identity, representation } = this.#answering;
+    const { typeMeta: identity, representation } = this.#answering;
     const list =
       representation.as === "metadata"
         ? { kind: "PartialObjectMetadataList", apiVersion: representation.metaVersion }
@@ -155,7 +155,7 @@ class FrameEncoder<T extends ApiObject> {
   }
 
   #encodeObject(event: ObjectEvent<T>): Buffer {
-    const { identity, representation } = this.#answering;
+    const { typeMeta: identity, representation } = this.#answering;
     if (representation.format === "protobuf") {
       const object = encodeProtobufObject(representation.magic, identity, this.#kind, event.item.object);
       return encodeProtobufFrame(event.type, object);
@@ -168,7 +168,7 @@ class FrameEncoder<T extends ApiObject> {
     const metadata = { resourceVersion: String(event.revision) };
     return jsonFrame(
       event.type,
-      encodeTable(this.#kind, this.#answering.identity, metadata, [event.item], this.#tableOptions()),
+      encodeTable(this.#kind, this.#answering.typeMeta, metadata, [event.item], this.#tableOptions()),
     );
   }
 
