@@ -41,7 +41,7 @@ const rules = [
 ];
 
 const self = celTypeOf(schema) ?? dynType;
-const names = createEnvironment({ variables: { self, oldSelf: self }, nameFormats: nameForms });
+const names = createEnvironment({ variables: { self, oldSelf: self }, nameFormats });
 for (const rule of rules) {
   const { program } = compile(rule, names);
   if (program === undefined) throw new Error(`Cannot compile ${rule}`);

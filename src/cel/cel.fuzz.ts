@@ -5,7 +5,7 @@
 
 import { nameFormats } from "../testing/cel/name-formats.ts";
 import { everything, fuzz, sample } from "../testing/schema/fuzz-harness.ts";
-import { toDynamicCelValue, toCelValue } from "./adapter/json-value.ts";
+import { toCelValue, toDynamicCelValue } from "./adapter/json-value.ts";
 import { celTypeOf } from "./adapter/schema-type.ts";
 import { compile } from "./cel.ts";
 import { createEnvironment } from "./environment.ts";
@@ -13,10 +13,10 @@ import { renderErrors } from "./parse/source.ts";
 import { dynType, intType } from "./values/types.ts";
 
 const self = celTypeOf(everything) ?? dynType;
-const names = createEnvironment({ variables: { self, d: dynType, x: intType }, nameFormats: nameForms, stored: true });
+const names = createEnvironment({ variables: { self, d: dynType, x: intType }, nameFormats, stored: true });
 const unchecked = createEnvironment({
   variables: { self, d: dynType, x: intType },
-  nameFormats: nameForms,
+  nameFormats,
   stored: true,
   unchecked: true,
 });

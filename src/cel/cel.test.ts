@@ -2,15 +2,15 @@ import t from "tap";
 import { nameFormats } from "../testing/cel/name-formats.ts";
 import { toDynamicCelValue } from "./adapter/json-value.ts";
 import { type CompileResult, compile, type Program } from "./cel.ts";
-import { type Environment, createEnvironment } from "./environment.ts";
+import { createEnvironment, type Environment } from "./environment.ts";
 import { renderErrors } from "./parse/source.ts";
-import { boolType, dynType, intType, listType, mapType, objectType, stringType, formatType } from "./values/types.ts";
+import { boolType, dynType, formatType, intType, listType, mapType, objectType, stringType } from "./values/types.ts";
 import { fail } from "./values/value.ts";
 
 const self = objectType("Self", { a: intType, s: stringType, list: listType(intType) });
 const names = createEnvironment({
   variables: { self, x: intType, m: mapType(stringType, intType), d: dynType },
-  nameFormats: nameForms,
+  nameFormats,
 });
 
 function errorsOf(source: string, among: Environment = names): string {

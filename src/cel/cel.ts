@@ -20,7 +20,7 @@ import { planEvaluation } from "./evaluate/evaluate.ts";
 import { CostExceeded, Frame, type Interpretable } from "./evaluate/frame.ts";
 import { parse } from "./parse/parser.ts";
 import type { CelError } from "./parse/source.ts";
-import { type Type, formatType } from "./values/types.ts";
+import { formatType, type Type } from "./values/types.ts";
 import { comparisonCounter, Failure, type Value } from "./values/value.ts";
 
 export interface CompileOptions {

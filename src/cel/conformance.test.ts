@@ -19,6 +19,7 @@ import {
   doubleType,
   durationType,
   dynType,
+  formatType,
   intType,
   listType,
   mapType,
@@ -27,7 +28,6 @@ import {
   stringType,
   type Type,
   timestampType,
-  formatType,
   typeType,
   uintType,
 } from "./values/types.ts";
@@ -134,7 +134,7 @@ function objectOf(any: TextMessage): Value {
 }
 
 function typeNamed(name: string): Type {
-  const value = createEnvironment({ variables: {}, nameFormats: nameForms }).constants.get(name)?.value;
+  const value = createEnvironment({ variables: {}, nameFormats }).constants.get(name)?.value;
   if (value instanceof TypeValue) return value.of;
   throw new Unsupported(name);
 }
@@ -189,7 +189,7 @@ function run(test: TextMessage): string | undefined {
   }
   const names = createEnvironment({
     variables,
-    nameFormats: nameForms,
+    nameFormats,
     mixedLiterals: true,
     unchecked: text(test, "disable_check") === "true",
   });

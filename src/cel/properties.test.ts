@@ -43,8 +43,8 @@ const { expression } = fc.letrec<{ expression: string }>((tie) => {
 });
 
 const variables = { x: intType, d: dynType, y: dynType };
-const checked = createEnvironment({ variables, nameFormats: nameForms });
-const unchecked = createEnvironment({ variables, nameFormats: nameForms, mixedLiterals: true, unchecked: true });
+const checked = createEnvironment({ variables, nameFormats });
+const unchecked = createEnvironment({ variables, nameFormats, mixedLiterals: true, unchecked: true });
 const values = { x: 3n, d: toDynamicCelValue({ a: [1, "a"], b: { c: 2.5 } }), y: true };
 
 /** A tree without its places in the text. */

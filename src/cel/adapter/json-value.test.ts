@@ -20,7 +20,7 @@ import { createEnvironment } from "../environment.ts";
 import { renderErrors } from "../parse/source.ts";
 import { dynType } from "../values/types.ts";
 import { escapeName, unescapeName } from "./escape.ts";
-import { toDynamicCelValue, toCelValue } from "./json-value.ts";
+import { toCelValue, toDynamicCelValue } from "./json-value.ts";
 import { celTypeOf } from "./schema-type.ts";
 
 const item = object("Item", { name: optional(1, string), size: optional(2, int64) });
@@ -48,7 +48,7 @@ const schema = object("Custom", {
 function evaluate(rule: string, self: unknown, among: Schema = schema, resourceRoot = false): unknown {
   const type = celTypeOf(among, { resourceRoot });
   if (type === undefined) return "no type";
-  const names = createEnvironment({ variables: { self: type, oldSelf: type }, nameFormats: nameForms });
+  const names = createEnvironment({ variables: { self: type, oldSelf: type }, nameFormats });
   const { program, errors } = compile(rule, names);
   if (program === undefined) return renderErrors(errors, rule).split("\n")[0];
   const [first, second] = Array.isArray(self) ? self : [self, self];
@@ -172,7 +172,7 @@ t.test("typeOf() follows schemas that hold themselves", (t) => {
 });
 
 t.test("dynamicOf() takes JSON as it comes", (t) => {
-  const names = createEnvironment({ variables: { d: dynType }, nameFormats: nameForms });
+  const names = createEnvironment({ variables: { d: dynType }, nameFormats });
   const d = toDynamicCelValue({ a: [1, 2.5, "x", null, true], b: { c: {} } });
   for (const rule of ["d.a[0] == 1 && d.a[1] == 2.5 && d.a[3] == null && d.a.size() == 5", "d.b.c.size() == 0"]) {
     t.equal(compile(rule, names).program?.evaluate({ d }).value, true, rule);

@@ -33,10 +33,13 @@ export function checkLiterals(checked: CheckedExpression, source: string): reado
   return errors;
 }
 
-function invalidLiteral(checked: CheckedExpression, expr: Expr): { readonly offset: number; readonly name: string } | undefined {
+function invalidLiteral(
+  checked: CheckedExpression,
+  expr: Expr,
+): { readonly offset: number; readonly name: string } | undefined {
   if (expr.kind !== "call") return undefined;
-  const meaning = checked.referenceOf(expr);
-  const name = meaning?.kind === "call" ? meaning.name : "";
+  const reference = checked.referenceOf(expr);
+  const name = reference?.kind === "call" ? reference.name : "";
   const arg = expr.args.at(-1);
   if (!Object.hasOwn(checks, name) || arg?.kind !== "literal" || typeof arg.value !== "string") return undefined;
   return isValid(checks[name]!, arg.value) ? undefined : { offset: arg.offset, name };

@@ -24,6 +24,7 @@ import {
   doubleType,
   dynType,
   errorType,
+  formatType,
   intType,
   listType,
   mapType,
@@ -31,12 +32,11 @@ import {
   optionalType,
   stringType,
   type Type,
-  formatType,
   uintType,
 } from "../values/types.ts";
-import type { CheckedExpression, Reference, CheckerEnvironment } from "./checked.ts";
+import type { CheckedExpression, CheckerEnvironment, Reference } from "./checked.ts";
 import { instantiate, TYPE_SIZE_MAX, typeSize } from "./instantiate.ts";
-import { Bindings, isDyn, mostGeneral, isSameType, unwrapOptional } from "./unify.ts";
+import { Bindings, isDyn, isSameType, mostGeneral, unwrapOptional } from "./unify.ts";
 
 export type CheckResult =
   | { readonly checked: CheckedExpression; readonly errors?: undefined }
@@ -185,8 +185,8 @@ class Checker {
   #optionalSelect(expr: Call): Type {
     const [operand, field] = expr.args;
     const name = field?.kind === "literal" ? String(field.value) : "";
-    const meaning = { kind: "call", name: expr.name, overloads: [], target: false } as const;
-    this.references.set(expr, meaning);
+    const reference = { kind: "call", name: expr.name, overloads: [], target: false } as const;
+    this.references.set(expr, reference);
     this.check(field!);
     return this.#bindings.resolve(this.#member(expr, operand!, name, true));
   }
@@ -282,7 +282,8 @@ class Checker {
       return this.#report(expr.offset, `undeclared reference to '${expr.type}' (in container '')`);
     }
     const type = named.kind === "type" ? named.of : undefined;
-    if (type?.kind !== "object") return this.#report(expr.offset, `'${formatType(type ?? named)}' is not a message type`);
+    if (type?.kind !== "object")
+      return this.#report(expr.offset, `'${formatType(type ?? named)}' is not a message type`);
     for (const field of expr.fields) {
       const given = this.check(field.value);
       const value = field.optional ? this.#unwrapOptional(field.value, given) : given;

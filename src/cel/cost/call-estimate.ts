@@ -86,7 +86,11 @@ const replacing: Estimate = ({ target, args }) => {
 };
 
 /** How often something is replaced, and how much of the text is kept besides. */
-function countReplacements(text: number, old: number, unchanged: boolean): { readonly times: number; readonly kept: number } {
+function countReplacements(
+  text: number,
+  old: number,
+  unchanged: boolean,
+): { readonly times: number; readonly kept: number } {
   if (old === 0) return { times: text + 1, kept: text };
   return unchanged ? { times: 0, kept: text } : { times: Math.ceil(text / old), kept: 0 };
 }

@@ -37,7 +37,7 @@ function mapOf(values: Schema, maxProperties?: number): Schema {
 
 function programOf(schema: Schema, rule: string): Program {
   const self = celTypeOf(schema) ?? fail("no type");
-  const { program, errors } = compile(rule, createEnvironment({ variables: { self, oldSelf: self }, nameFormats: nameForms }));
+  const { program, errors } = compile(rule, createEnvironment({ variables: { self, oldSelf: self }, nameFormats }));
   return program ?? fail(errors?.[0]?.message ?? "");
 }
 

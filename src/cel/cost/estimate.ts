@@ -6,8 +6,8 @@
 
 import type { CheckedExpression } from "../check/checked.ts";
 import { ACCUMULATOR, type Call, type Comprehension, type Expr } from "../parse/ast.ts";
-import { estimateCall, type EstimatedArg } from "./call-estimate.ts";
-import { isScalar, originOfItems, originOfKeys, originOfMember, type Origin, literalSize } from "./origin.ts";
+import { type EstimatedArg, estimateCall } from "./call-estimate.ts";
+import { isScalar, literalSize, type Origin, originOfItems, originOfKeys, originOfMember } from "./origin.ts";
 import { add, fixed, multiply, type Range, union, unknownRange } from "./range.ts";
 import { LIST_COST, MAP_COST, OBJECT_COST } from "./runtime-cost.ts";
 
@@ -126,21 +126,21 @@ class Estimator {
   }
 
   #call(expr: Call): Range {
-    const meaning = this.#checked.referenceOf(expr);
-    if (meaning?.kind !== "call") return fixed(0);
-    if (meaning.name === "dyn") {
+    const reference = this.#checked.referenceOf(expr);
+    if (reference?.kind !== "call") return fixed(0);
+    if (reference.name === "dyn") {
       const [arg] = expr.args;
       const cost = this.cost(arg!);
       this.#copySizes(expr, arg!);
       return add(cost, fixed(1));
     }
     const argCosts = expr.args.map((arg) => this.cost(arg));
-    const target = meaning.target ? expr.target : undefined;
+    const target = reference.target ? expr.target : undefined;
     const targetCost = target === undefined ? fixed(0) : this.cost(target);
     const estimate = this.#overloads(expr, target, argCosts);
     this.#setElementSize(
       expr,
-      meaning.overloads.map(({ id }) => id),
+      reference.overloads.map(({ id }) => id),
     );
     if (estimate.size !== undefined && !this.#sizes.has(expr)) this.#sizes.set(expr, estimate.size);
     return add(targetCost, estimate.cost);
@@ -148,22 +148,22 @@ class Estimator {
 
   /** What any of the functions that a call may mean costs. */
   #overloads(expr: Call, target: Expr | undefined, argCosts: readonly Range[]): { cost: Range; size?: Range } {
-    const meaning = this.#checked.referenceOf(expr);
-    if (meaning?.kind !== "call") return { cost: fixed(0) };
+    const reference = this.#checked.referenceOf(expr);
+    if (reference?.kind !== "call") return { cost: fixed(0) };
     const described = expr.args.map((arg) => this.#describe(arg));
     const whole = target === undefined ? undefined : this.#describe(target);
     const argSum = argCosts.reduce(add, fixed(0));
-    if (meaning.name === "_&&_" || meaning.name === "_||_") {
+    if (reference.name === "_&&_" || reference.name === "_||_") {
       const [left = fixed(0), right = fixed(0)] = argCosts;
       return { cost: { min: left.min, max: left.max + right.max } };
     }
-    if (meaning.name === "_?_:_") return this.#conditional(expr, argCosts);
-    if (meaning.name === "_+_") this.#setUnionEntrySize(expr);
+    if (reference.name === "_?_:_") return this.#conditional(expr, argCosts);
+    if (reference.name === "_+_") this.#setUnionEntrySize(expr);
     let cost: Range | undefined;
     let size: Range | undefined;
-    const ids = meaning.overloads.length === 0 ? [meaning.name] : meaning.overloads.map(({ id }) => id);
+    const ids = reference.overloads.length === 0 ? [reference.name] : reference.overloads.map(({ id }) => id);
     for (const id of ids) {
-      const estimate = estimateCall(meaning.name, id, whole, described);
+      const estimate = estimateCall(reference.name, id, whole, described);
       cost = cost === undefined ? estimate.cost : union(cost, estimate.cost);
       if (estimate.size !== undefined) size = size === undefined ? estimate.size : union(size, estimate.size);
     }

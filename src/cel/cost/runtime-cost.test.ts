@@ -20,7 +20,7 @@ const names = createEnvironment({
     x: intType,
     d: dynType,
   },
-  nameFormats: nameForms,
+  nameFormats,
   stored: true,
 });
 const values: Readonly<Record<string, Value>> = {

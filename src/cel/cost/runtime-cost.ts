@@ -28,7 +28,10 @@ function traversalCost(index: number, times = 1): CallCost {
 
 /** A result longer than what it is made of could fill the memory, which Kubernetes' figure says nothing of. */
 function withResultCost(cost: CallCost): CallCost {
-  return { ...cost, after: (result) => (sizeForCost(result) > FREE_RESULT_SIZE ? Math.ceil(sizeForCost(result) * TRAVERSAL) : 0) };
+  return {
+    ...cost,
+    after: (result) => (sizeForCost(result) > FREE_RESULT_SIZE ? Math.ceil(sizeForCost(result) * TRAVERSAL) : 0),
+  };
 }
 
 const FREE_RESULT_SIZE = 10_000;

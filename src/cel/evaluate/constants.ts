@@ -33,8 +33,8 @@ export class ConstantFolder {
         return expr.unsigned === true ? new Uint(expr.value as bigint) : expr.value;
       case "identifier":
       case "select": {
-        const meaning = this.#checked.referenceOf(expr);
-        return meaning?.kind === "constant" ? meaning.value : undefined;
+        const reference = this.#checked.referenceOf(expr);
+        return reference?.kind === "constant" ? reference.value : undefined;
       }
       case "list": {
         if (expr.optional.size > 0) return undefined;
@@ -62,11 +62,11 @@ export class ConstantFolder {
 
   #foldConversion(expr: Call): Value | undefined {
     const [only] = expr.args;
-    const meaning = this.#checked.referenceOf(expr);
+    const reference = this.#checked.referenceOf(expr);
     if (expr.target !== undefined || expr.args.length !== 1 || !conversions.has(expr.name)) return undefined;
     const value = this.fold(only!);
-    if (value === undefined || meaning?.kind !== "call") return undefined;
-    return tryEvaluate(() => (createDispatcher(meaning.overloads)([value]).call as (value: Value) => Value)(value));
+    if (value === undefined || reference?.kind !== "call") return undefined;
+    return tryEvaluate(() => (createDispatcher(reference.overloads)([value]).call as (value: Value) => Value)(value));
   }
 }
 

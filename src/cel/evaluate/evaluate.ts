@@ -17,7 +17,17 @@ import type {
   Select,
 } from "../parse/ast.ts";
 import { EntryMap } from "../values/entry-map.ts";
-import { ArrayList, comparisonCounter, equal, Failure, fail, List, Optional, sizeForCost, type Value } from "../values/value.ts";
+import {
+  ArrayList,
+  comparisonCounter,
+  equal,
+  Failure,
+  fail,
+  List,
+  Optional,
+  sizeForCost,
+  type Value,
+} from "../values/value.ts";
 import { ConstantFolder } from "./constants.ts";
 import { type Frame, type Interpretable, planRead } from "./frame.ts";
 import { type LoopParts, planLoop } from "./loops.ts";
@@ -50,9 +60,9 @@ class Planner {
     this.#checked = checked;
     this.#constants = new ConstantFolder(checked);
     // Variables have the first slots, so they are counted before any local one is.
-    for (const meaning of checked.references()) {
-      if (meaning.kind !== "variable" || meaning.local || this.variables.has(meaning.name)) continue;
-      this.variables.set(meaning.name, this.variables.size);
+    for (const reference of checked.references()) {
+      if (reference.kind !== "variable" || reference.local || this.variables.has(reference.name)) continue;
+      this.variables.set(reference.name, this.variables.size);
     }
   }
 
@@ -97,9 +107,9 @@ class Planner {
   }
 
   #planVariable(expr: Identifier | Select, name: string, free: boolean): Interpretable {
-    const meaning = this.#checked.referenceOf(expr);
-    if (meaning?.kind !== "variable") return () => fail(`undeclared reference to '${name}'`);
-    const get = planRead(this.#slotOf(meaning.name, meaning.local), meaning.name);
+    const reference = this.#checked.referenceOf(expr);
+    if (reference?.kind !== "variable") return () => fail(`undeclared reference to '${name}'`);
+    const get = planRead(this.#slotOf(reference.name, reference.local), reference.name);
     if (free) return get;
     return (frame) => {
       frame.charge(1);
@@ -209,9 +219,9 @@ class Planner {
 
   /** `a.or(b)` and `a.orValue(b)` look at `b` only when `a` is nothing. */
   #optionalOr(expr: Call): Interpretable | undefined {
-    const meaning = this.#checked.referenceOf(expr);
+    const reference = this.#checked.referenceOf(expr);
     const [alternative] = expr.args;
-    if (meaning?.kind !== "call" || !meaning.target || alternative === undefined) return undefined;
+    if (reference?.kind !== "call" || !reference.target || alternative === undefined) return undefined;
     if (expr.name !== "or" && expr.name !== "orValue") return undefined;
     const target = this.plan(expr.target!);
     const other = this.plan(alternative);
@@ -226,13 +236,13 @@ class Planner {
   }
 
   #function(expr: Call): Interpretable {
-    const meaning = this.#checked.referenceOf(expr);
-    if (meaning?.kind !== "call") return () => fail(`undeclared reference to '${expr.name}'`);
-    const membership = meaning.name === "@in" ? this.#constantMembership(expr) : undefined;
+    const reference = this.#checked.referenceOf(expr);
+    if (reference?.kind !== "call") return () => fail(`undeclared reference to '${expr.name}'`);
+    const membership = reference.name === "@in" ? this.#constantMembership(expr) : undefined;
     if (membership !== undefined) return membership;
-    const args = (meaning.target ? [expr.target!, ...expr.args] : expr.args).map((arg) => this.plan(arg));
-    const choose = createDispatcher(meaning.overloads);
-    const costs = new Map(meaning.overloads.map(({ id }) => [id, runtimeCost(meaning.name, id)]));
+    const args = (reference.target ? [expr.target!, ...expr.args] : expr.args).map((arg) => this.plan(arg));
+    const choose = createDispatcher(reference.overloads);
+    const costs = new Map(reference.overloads.map(({ id }) => [id, runtimeCost(reference.name, id)]));
     return (frame) => {
       const values = args.map((arg) => arg(frame));
       const overload = choose(values);

@@ -11,9 +11,12 @@ import {
   resourceCheckValue,
 } from "./authorizer.ts";
 
-const names = createEnvironment({ variables: { authorizer: authorizerType }, nameFormats: nameForms });
+const names = createEnvironment({ variables: { authorizer: authorizerType }, nameFormats });
 
-function ask(source: string, answer: AuthorizationDecision): { readonly questions: readonly CheckAttributes[]; readonly result: unknown } {
+function ask(
+  source: string,
+  answer: AuthorizationDecision,
+): { readonly questions: readonly CheckAttributes[]; readonly result: unknown } {
   const { program, errors } = compile(source, names);
   if (program === undefined) throw new Error(errors.map(({ message }) => message).join());
   const questions: CheckAttributes[] = [];
@@ -72,7 +75,7 @@ t.test("authorizer refuses questions without an object", (t) => {
 });
 
 t.test("authorizer.requestResource asks for what the request is for", (t) => {
-  const among = createEnvironment({ variables: { "authorizer.requestResource": resourceCheckType }, nameFormats: nameForms });
+  const among = createEnvironment({ variables: { "authorizer.requestResource": resourceCheckType }, nameFormats });
   const { program } = compile("authorizer.requestResource.check('delete').allowed()", among);
   const asked: CheckAttributes[] = [];
   const resource = resourceCheckValue(

@@ -137,8 +137,12 @@ function checkFunctions(serviceAccount: ServiceAccount): readonly FunctionDeclar
     ),
     functionOf(
       "resource",
-      method("groupcheck_resource", [groupType, stringType], resourceCheckType, (asked: AuthorizerCheck, resource: string) =>
-        asked.with({ resource: requireNotEmpty(resource, "resource") }, resourceCheckType),
+      method(
+        "groupcheck_resource",
+        [groupType, stringType],
+        resourceCheckType,
+        (asked: AuthorizerCheck, resource: string) =>
+          asked.with({ resource: requireNotEmpty(resource, "resource") }, resourceCheckType),
       ),
     ),
     partFunction("subresource", "resourcecheck_subresource"),
@@ -165,7 +169,12 @@ const decisionFunctions: readonly FunctionDeclaration[] = [
   ),
   functionOf(
     "errored",
-    method("decision_errored", [decisionType], boolType, ({ decision: answer }: Decision) => answer.error !== undefined),
+    method(
+      "decision_errored",
+      [decisionType],
+      boolType,
+      ({ decision: answer }: Decision) => answer.error !== undefined,
+    ),
   ),
   functionOf(
     "error",

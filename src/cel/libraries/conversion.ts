@@ -117,7 +117,12 @@ const conversions: readonly FunctionDeclaration[] = [
   functionOf(
     "bool",
     overload("bool_to_bool", [boolType], boolType, identity),
-    overload("string_to_bool", [stringType], boolType, (text: string) => boolTexts[text] ?? failConversion("string", "bool")),
+    overload(
+      "string_to_bool",
+      [stringType],
+      boolType,
+      (text: string) => boolTexts[text] ?? failConversion("string", "bool"),
+    ),
   ),
   functionOf(
     "bytes",

@@ -105,7 +105,7 @@ export function port({ host }: GoUrl): string {
 /** The path as it can be sent: what is escaped already stays so. */
 export function escapedPath({ path }: GoUrl): string {
   if (/^[A-Za-z0-9\-_.~!$&'()*+,;=:@[\]/%]*$/.test(path)) return path;
-  const plain = unescape(path, false) ?? path;
+  const plain = unescapePercent(path, false) ?? path;
   return Buffer.from(plain)
     .toString("latin1")
     .replaceAll(/[^A-Za-z0-9\-_.~$&+,/:;=@]/g, (byte) => {
@@ -119,15 +119,15 @@ export function queryOf({ query }: GoUrl): ReadonlyMap<string, readonly string[]
   for (const pair of query.split("&")) {
     if (pair === "" || pair.includes(";")) continue;
     const equals = pair.indexOf("=");
-    const key = unescape(equals < 0 ? pair : pair.slice(0, equals), true);
-    const value = unescape(equals < 0 ? "" : pair.slice(equals + 1), true);
+    const key = unescapePercent(equals < 0 ? pair : pair.slice(0, equals), true);
+    const value = unescapePercent(equals < 0 ? "" : pair.slice(equals + 1), true);
     if (key === undefined || value === undefined) continue;
     values.set(key, [...(values.get(key) ?? []), value]);
   }
   return values;
 }
 
-function unescape(text: string, plusIsSpace: boolean): string | undefined {
+function unescapePercent(text: string, plusIsSpace: boolean): string | undefined {
   const spaced = plusIsSpace ? text.replaceAll("+", " ") : text;
   if (!spaced.includes("%")) return spaced;
   if (checkEscapes(spaced) !== undefined) return undefined;

@@ -5,7 +5,7 @@ import { compile } from "../cel.ts";
 import { createEnvironment } from "../environment.ts";
 import { renderErrors } from "../parse/source.ts";
 
-const names = createEnvironment({ variables: {}, nameFormats: nameForms, stored: true });
+const names = createEnvironment({ variables: {}, nameFormats, stored: true });
 
 function evaluate(source: string): unknown {
   const { program, errors } = compile(source, names);
@@ -167,7 +167,7 @@ t.test("evaluate() says why there is no value", (t) => {
 });
 
 t.test("compile() knows what this version added only in expressions that were stored before", (t) => {
-  const fresh = createEnvironment({ variables: {}, nameFormats: nameForms });
+  const fresh = createEnvironment({ variables: {}, nameFormats });
   const { errors } = compile("isSemver('1.0.0')", fresh);
   t.equal(errors?.[0]?.message, "undeclared reference to 'isSemver' (in container '')");
   t.end();

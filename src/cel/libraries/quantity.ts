@@ -63,15 +63,27 @@ export const quantity: Library = {
     ),
     functionOf(
       "isGreaterThan",
-      method("quantity_is_greater_than", two, boolType, (a: QuantityValue, b: QuantityValue) => compareQuantities(a, b) > 0),
+      method(
+        "quantity_is_greater_than",
+        two,
+        boolType,
+        (a: QuantityValue, b: QuantityValue) => compareQuantities(a, b) > 0,
+      ),
     ),
     functionOf(
       "isLessThan",
-      method("quantity_is_less_than", two, boolType, (a: QuantityValue, b: QuantityValue) => compareQuantities(a, b) < 0),
+      method(
+        "quantity_is_less_than",
+        two,
+        boolType,
+        (a: QuantityValue, b: QuantityValue) => compareQuantities(a, b) < 0,
+      ),
     ),
     functionOf(
       "compareTo",
-      method("quantity_compare_to", two, intType, (a: QuantityValue, b: QuantityValue) => BigInt(compareQuantities(a, b))),
+      method("quantity_compare_to", two, intType, (a: QuantityValue, b: QuantityValue) =>
+        BigInt(compareQuantities(a, b)),
+      ),
     ),
     functionOf(
       "asApproximateFloat",

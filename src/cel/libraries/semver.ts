@@ -39,7 +39,8 @@ function parseStrict(text: string): Semver | string {
     ["patch", patch],
   ] as const) {
     if (!/^\d+$/.test(digits)) return `Invalid character(s) found in ${name} number ${JSON.stringify(digits)}`;
-    if (/^0\d/.test(digits)) return `${capitalize(name)} number must not contain leading zeroes ${JSON.stringify(digits)}`;
+    if (/^0\d/.test(digits))
+      return `${capitalize(name)} number must not contain leading zeroes ${JSON.stringify(digits)}`;
     if (digits.length > 20 || BigInt(digits) > UINT_MAX) return `value out of range: ${digits}`;
     numbers.push(BigInt(digits));
   }

@@ -21,7 +21,11 @@ export function formatText(pattern: string, args: List): string {
     if (precision !== undefined && letter !== "f" && letter !== "e") {
       return fail(`unrecognized formatting clause "${letter}"`);
     }
-    const text = formatClause(letter, value, precision === undefined || precision === "" ? 6 : parsePrecision(precision));
+    const text = formatClause(
+      letter,
+      value,
+      precision === undefined || precision === "" ? 6 : parsePrecision(precision),
+    );
     length += text.length;
     return length > LENGTH_MAX ? fail("text too long") : text;
   });
@@ -39,7 +43,9 @@ function formatClause(letter: string, value: Value, precision: number): string {
       return formatString(value);
     case "d":
       return (
-        formatInteger(value) ?? formatNonFinite(value) ?? fail(mismatch("decimal clause can only be used on integers", value))
+        formatInteger(value) ??
+        formatNonFinite(value) ??
+        fail(mismatch("decimal clause can only be used on integers", value))
       );
     case "f":
       return formatNumber("fixed-point", value, (size) => formatFixed(size, precision));
@@ -126,7 +132,8 @@ function formatHex(value: Value): string {
 }
 
 function formatString(value: Value): string {
-  if (value instanceof ListClass || value instanceof MapValue) return formatCollection(value, { remaining: LENGTH_MAX });
+  if (value instanceof ListClass || value instanceof MapValue)
+    return formatCollection(value, { remaining: LENGTH_MAX });
   return formatScalar(value);
 }
 
@@ -159,7 +166,8 @@ function formatCollection(value: List | MapValue, room: LengthBudget): string {
 }
 
 function formatItem(value: Value, room: LengthBudget): string {
-  const text = value instanceof ListClass || value instanceof MapValue ? formatCollection(value, room) : formatQuoted(value);
+  const text =
+    value instanceof ListClass || value instanceof MapValue ? formatCollection(value, room) : formatQuoted(value);
   room.remaining -= text.length;
   return room.remaining < 0 ? fail("text too long") : text;
 }

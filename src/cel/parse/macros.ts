@@ -64,7 +64,9 @@ function expandHas({ offset, args }: MacroCall): Expr {
 function expandQuantifier(macro: MacroCall): Expr {
   const { offset, args } = macro;
   const two = args.length === 3;
-  const names = two ? iterationVariables(macro) : { variable: variableName(args[0]!, "argument must be a simple name") };
+  const names = two
+    ? iterationVariables(macro)
+    : { variable: variableName(args[0]!, "argument must be a simple name") };
   const predicate = args.at(-1)!;
   const kind = quantifiers[macro.name as Quantifier];
   const loop: Loop = { kind, predicate };

@@ -1,6 +1,6 @@
 /** Values of expressions: what each type is held as, and when two of them are equal. */
 import { compareBytes, compareNumbers, isNumeric, Uint } from "./compare.ts";
-import { dynType, type Type, formatType } from "./types.ts";
+import { dynType, formatType, type Type } from "./types.ts";
 
 /**
  * | type | held as |
