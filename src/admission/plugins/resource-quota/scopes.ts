@@ -1,6 +1,6 @@
 /** Scopes of quotas: a quota counts the objects that match all of its scopes. */
 import type { ResourceQuota, ScopedResourceSelectorRequirement } from "../../../api/core/resource-quota/schema.ts";
-import { type Requirement, satisfies } from "../../../api/meta/selectors/selector.ts";
+import { matchesValue, type Requirement } from "../../../api/meta/selectors/selector.ts";
 
 export type Scope = ScopedResourceSelectorRequirement;
 
@@ -12,7 +12,7 @@ export function scopesOf({ spec }: ResourceQuota): readonly Scope[] {
 
 /** For scopes with values; undefined if the object has no value. */
 export function matchesScopeValue({ operator, values = [] }: Scope, value: string | undefined): boolean {
-  return satisfies({ operator: operator as Requirement["operator"], values }, value);
+  return matchesValue({ operator: operator as Requirement["operator"], values }, value);
 }
 
 /** Formats scopes as Kubernetes does: `[{PriorityClass In [high low]}]`. */

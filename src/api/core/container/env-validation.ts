@@ -1,4 +1,4 @@
-/** Rules for the environment of containers. */
+/** Rules for environment variables. */
 import { type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { configMapKey, dns1123Subdomain, environmentName, validateName } from "../../meta/validation/names.ts";
@@ -24,12 +24,12 @@ function validateValueFrom(source: EnvVarSource, value: string, path: string): r
   }
   if (configMapKeyRef !== undefined) errors.push(...validateKeyRef(configMapKeyRef, child(path, "configMapKeyRef")));
   if (secretKeyRef !== undefined) errors.push(...validateKeyRef(secretKeyRef, child(path, "secretKeyRef")));
-  const given = [fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef].filter((one) => one !== undefined).length;
-  if (given === 0) {
+  const sources = [fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef].filter((one) => one !== undefined).length;
+  if (sources === 0) {
     const detail = "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`";
     errors.push(invalidField(path, "", detail));
   } else if (value !== "") errors.push(invalidField(path, "", "may not be specified when `value` is not empty"));
-  else if (given > 1) errors.push(invalidField(path, "", "may not have more than one field specified at a time"));
+  else if (sources > 1) errors.push(invalidField(path, "", "may not have more than one field specified at a time"));
   return errors;
 }
 
@@ -45,7 +45,7 @@ function validateKeyRef({ name = "", key }: KeyRef, path: string): readonly Fiel
   ];
 }
 
-/** That a source is missing or double is named at the list. */
+/** Errors about a missing or a second source have the path of the list, as in Kubernetes. */
 export function validateEnvFrom(sources: readonly EnvFromSource[], path: string): readonly FieldError[] {
   return sources.flatMap(({ prefix = "", configMapRef, secretRef }, i) => {
     const at = index(path, i);

@@ -1,4 +1,4 @@
-/** Rules for probes and lifecycle hooks: exactly one handler, each with what it needs. */
+/** Rules for probes and lifecycle hooks: exactly one handler with its required fields. */
 import {
   type FieldError,
   forbiddenField,
@@ -34,7 +34,7 @@ export function validateProbe(probe: Probe, path: string): readonly FieldError[]
   return errors;
 }
 
-/** `gracePeriodSeconds` bounds a sleep; undefined where sleeping is no choice (probes). */
+/** `gracePeriodSeconds` is the maximum of a sleep; undefined for probes, which cannot sleep. */
 export function validateHandler(
   handler: LifecycleHandler | Probe,
   path: string,
@@ -42,7 +42,7 @@ export function validateHandler(
 ): readonly FieldError[] {
   const errors: FieldError[] = [];
   let handlers = 0;
-  const one = (name: string, check: () => readonly FieldError[]): void => {
+  const checkHandler = (name: string, check: () => readonly FieldError[]): void => {
     handlers += 1;
     const at = child(path, name);
     if (handlers > 1) errors.push(forbiddenField(at, "may not specify more than 1 handler type"));
@@ -51,19 +51,21 @@ export function validateHandler(
   const { exec, httpGet, tcpSocket } = handler;
   if (exec !== undefined) {
     const command = child(child(path, "exec"), "command");
-    one("exec", () => ((exec.command ?? []).length === 0 ? [requiredField(command)] : []));
+    checkHandler("exec", () => ((exec.command ?? []).length === 0 ? [requiredField(command)] : []));
   }
-  if (httpGet !== undefined) one("httpGet", () => validateHttpGet(httpGet, child(path, "httpGet")));
+  if (httpGet !== undefined) checkHandler("httpGet", () => validateHttpGet(httpGet, child(path, "httpGet")));
   if (tcpSocket !== undefined) {
-    one("tcpSocket", () => validatePortReference(tcpSocket.port, child(child(path, "tcpSocket"), "port")));
+    checkHandler("tcpSocket", () => validatePortReference(tcpSocket.port, child(child(path, "tcpSocket"), "port")));
   }
   const grpc = "grpc" in handler ? handler.grpc : undefined;
   if (grpc !== undefined) {
-    one("grpc", () => portNumber(grpc.port).map((p) => invalidField(child(child(path, "grpc"), "port"), grpc.port, p)));
+    checkHandler("grpc", () =>
+      portNumber(grpc.port).map((p) => invalidField(child(child(path, "grpc"), "port"), grpc.port, p)),
+    );
   }
   const sleep = "sleep" in handler ? handler.sleep : undefined;
   if (sleep !== undefined) {
-    one("sleep", () => {
+    checkHandler("sleep", () => {
       const most = gracePeriodSeconds ?? 0;
       if (sleep.seconds >= 0 && sleep.seconds <= most) return [];
       const detail = `must be non-negative and less than terminationGracePeriodSeconds (${most})`;

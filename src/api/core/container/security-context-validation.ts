@@ -1,4 +1,4 @@
-/** Rules for what pods and their containers are allowed and kept from: users, profiles, capabilities. */
+/** Rules for security contexts: users, profiles, capabilities. */
 import {
   type FieldError,
   forbiddenField,
@@ -19,7 +19,7 @@ import type {
 
 const ID_MAX = 2147483647;
 
-/** Of a user or a group. */
+/** The ID of a user or a group. */
 export function validateId(id: number | undefined, path: string): readonly FieldError[] {
   if (id === undefined || (id >= 0 && id <= ID_MAX)) return [];
   return [invalidField(path, id, `must be between 0 and ${ID_MAX}, inclusive`)];
@@ -27,7 +27,7 @@ export function validateId(id: number | undefined, path: string): readonly Field
 
 const PROC_MOUNTS = ["Default", "Unmasked"];
 
-/** `hostUsers`: whether the container has the node's users. */
+/** `hostUsers`: whether the pod uses the host's user namespace. */
 export function validateSecurityContext(
   context: SecurityContext,
   path: string,
@@ -77,7 +77,7 @@ export function validateSeccompProfile(profile: SeccompProfile | undefined, path
   return errors;
 }
 
-/** The longest path that the kernel takes. */
+/** PATH_MAX of Linux without the terminator. */
 const PROFILE_PATH_MAX = 4095;
 
 export function validateAppArmorProfile(profile: AppArmorProfile | undefined, path: string): readonly FieldError[] {
@@ -128,7 +128,7 @@ export function validateWindowsOptions(
 
 function windowsUserProblems(name: string): readonly string[] {
   if (name === "") return [" cannot be an empty string"];
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the check is for control characters
   if (/[\x00-\x1f\x7f]/.test(name)) return [" cannot contain control characters"];
   const parts = name.split("\\");
   if (parts.length > 2) return [" cannot contain more than one backslash"];
@@ -148,14 +148,14 @@ function windowsUserProblems(name: string): readonly string[] {
   return problems;
 }
 
-/** What the annotation of old says of a profile: `runtime/default`, `unconfined`, `localhost/NAME`. */
+/** The deprecated annotation's text for a profile: `runtime/default`, `unconfined`, `localhost/NAME`. */
 export function profileAnnotation({ type, localhostProfile = "" }: SeccompProfile | AppArmorProfile): string {
   if (type === "RuntimeDefault") return "runtime/default";
   if (type === "Unconfined") return "unconfined";
   return type === "Localhost" && localhostProfile.trim() !== "" ? `localhost/${localhostProfile}` : "";
 }
 
-/** An annotation of old beside the field must say the same. `what` names the profile in the error. */
+/** The deprecated annotation must agree with the field. `what` names the profile in the error. */
 export function validateAnnotationMatchesField(
   annotation: string | undefined,
   profile: SeccompProfile | AppArmorProfile | undefined,
@@ -164,8 +164,8 @@ export function validateAnnotationMatchesField(
 ): readonly FieldError[] {
   if (annotation === undefined || profile === undefined) return [];
   const normal = annotation === "docker/default" && what === "seccomp" ? "runtime/default" : annotation;
-  const wanted = profileAnnotation(profile);
-  if (normal === wanted) return [];
+  const expected = profileAnnotation(profile);
+  if (normal === expected) return [];
   if (profile.type === "Localhost" && normal.startsWith("localhost/")) {
     return [forbiddenField(child(path, "localhostProfile"), `${what} profile in annotation and field must match`)];
   }

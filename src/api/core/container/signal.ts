@@ -1,6 +1,6 @@
 import { oneOf } from "../../../schema/define.ts";
 
-/** Signals that may stop a container. */
+/** Stop signals of containers. */
 export const signal = oneOf(
   "SIGABRT",
   "SIGALRM",

@@ -1,4 +1,4 @@
-/** Rules for the containers of a pod: what all have in common, and what each sort may or must not have. */
+/** Rules for containers: those for all, and those for each of the three lists of a pod. */
 import {
   duplicateField,
   type FieldError,
@@ -19,16 +19,16 @@ import type { Container, ContainerPort, EphemeralContainer } from "./schema.ts";
 import { validateSecurityContext } from "./security-context-validation.ts";
 import { validateDevices, validateMounts } from "./volume-mount-validation.ts";
 
-/** What a container's rules need to know of the pod around it. */
+/** The properties of the pod that the rules for its containers depend on. */
 export interface PodContext {
   readonly volumes: ReadonlyMap<string, Volume>;
   readonly gracePeriodSeconds: number;
   readonly restartPolicy: string;
-  /** Whether containers have the node's users. */
+  /** Whether the pod uses the host's user namespace. */
   readonly hostUsers: boolean;
 }
 
-/** All containers of a pod. `path` is the path of the spec. */
+/** Validates all containers of a pod. `path` is the path of the spec. */
 export function validateContainers(spec: PodSpec, path: string, pod: PodContext): readonly FieldError[] {
   return [
     ...validateMainContainers(spec.containers, child(path, "containers"), pod),
@@ -69,7 +69,7 @@ function validateInitContainers(spec: PodSpec, path: string, pod: PodContext): r
       ...validateContainer(container, at, pod),
       ...(supported ? [] : [notSupported(child(at, "restartPolicy"), restartPolicy, ["Always"])]),
       ...validateUnique(container.name, child(at, "name"), names),
-      // They run one by one; Kubernetes counts each as the first.
+      // Init containers run one at a time, so that their host ports do not conflict.
       ...validateHostPorts([container], path),
       ...(restartPolicy === "Always"
         ? validateHooksAndProbes(container, at, pod)
@@ -83,10 +83,10 @@ function validateInitContainers(spec: PodSpec, path: string, pod: PodContext): r
   });
 }
 
-/** What only containers have that go on running. */
+/** The fields of containers that keep running. */
 const HOOKS_AND_PROBES = ["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"] as const;
 
-/** What the services of a pod have, which those who come to look must not. */
+/** The fields that ephemeral containers must not set. */
 const EPHEMERAL_FORBIDDEN = ["ports", "resources", "resizePolicy", "restartPolicy", ...HOOKS_AND_PROBES] as const;
 
 function validateEphemeralContainers(spec: PodSpec, path: string, pod: PodContext): readonly FieldError[] {
@@ -102,20 +102,20 @@ function validateEphemeralContainers(spec: PodSpec, path: string, pod: PodContex
       ...validateUnique(container.name, child(at, "name"), names),
       ...(target === "" || others.has(target) ? [] : [notFoundField(child(at, "targetContainerName"), target)]),
       ...forbidMembers(container, at, EPHEMERAL_FORBIDDEN, detail),
-      ...volumeMounts.flatMap((mount, place) =>
-        forbidMembers(mount, index(child(at, "volumeMounts"), place), ["subPath", "subPathExpr"], detail),
+      ...volumeMounts.flatMap((mount, mountIndex) =>
+        forbidMembers(mount, index(child(at, "volumeMounts"), mountIndex), ["subPath", "subPathExpr"], detail),
       ),
     ];
   });
 }
 
 function validateUnique(name: string, path: string, taken: Set<string>): readonly FieldError[] {
-  const twice = taken.has(name);
+  const duplicate = taken.has(name);
   taken.add(name);
-  return twice ? [duplicateField(path, name)] : [];
+  return duplicate ? [duplicateField(path, name)] : [];
 }
 
-/** Members that are set at all: an empty list or object is not. */
+/** Rejects fields that are set; an empty list or object counts as unset. */
 function forbidMembers<T extends object>(
   object: T,
   path: string,
@@ -157,13 +157,13 @@ function validateContainer(container: Container, path: string, pod: PodContext):
   ];
 }
 
-/** One of a closed set; there is always a default. */
+/** One of a closed set of values; required, because there is always a default. */
 export function validateChoice(value: string, path: string, choices: readonly string[]): readonly FieldError[] {
   if (choices.includes(value)) return [];
   return [value === "" ? requiredField(path) : notSupported(path, value, choices)];
 }
 
-/** Templates were never checked for this. */
+/** For pods only: Kubernetes does not check templates. */
 export function validateImageWhitespace({ image = "" }: Container, path: string): readonly FieldError[] {
   if (image === image.trim()) return [];
   return [invalidField(child(path, "image"), image, "must not have leading or trailing whitespace")];
@@ -190,19 +190,19 @@ function validatePort(port: number, path: string): readonly FieldError[] {
   return portNumber(port).map((problem) => invalidField(path, port, problem));
 }
 
-/** A port of the node can be had once. */
+/** Host ports must be unique within the pod. */
 function validateHostPorts(containers: readonly Container[], path: string): readonly FieldError[] {
   const taken = new Set<string>();
   return containers.flatMap(({ ports = [] }, i) =>
-    ports.flatMap(({ hostPort = 0, hostIP = "", protocol = "" }, place) => {
+    ports.flatMap(({ hostPort = 0, hostIP = "", protocol = "" }, portIndex) => {
       if (hostPort === 0) return [];
-      const at = child(index(child(index(path, i), "ports"), place), "hostPort");
+      const at = child(index(child(index(path, i), "ports"), portIndex), "hostPort");
       return validateUnique(`${protocol}/${hostIP}/${hostPort}`, at, taken);
     }),
   );
 }
 
-/** Hooks and probes of a container that goes on running. */
+/** Rules for lifecycle hooks and probes. */
 function validateHooksAndProbes(container: Container, path: string, pod: PodContext): readonly FieldError[] {
   const { lifecycle, livenessProbe, readinessProbe, startupProbe } = container;
   const [live, ready, start] = HOOKS_AND_PROBES.slice(1).map((name) => child(path, name)) as [string, string, string];

@@ -1,4 +1,4 @@
-/** Rules for what containers see of the pod's volumes: as directories, or as raw devices. */
+/** Rules for volume mounts and volume devices of containers. */
 import {
   type FieldError,
   forbiddenField,
@@ -40,7 +40,7 @@ export function validateMounts(container: Container, path: string, volumes: Volu
 const PROPAGATIONS = ["Bidirectional", "HostToContainer", "None"];
 const RECURSIONS = ["Disabled", "Enabled", "IfPossible"];
 
-/** Kubernetes leaves the place in the list out of the paths of most of these members. */
+/** As in Kubernetes, the paths of most of these fields lack the list index. */
 function validateMountMembers(mount: VolumeMount, container: Container, list: string, at: string): FieldError[] {
   const { subPath = "", subPathExpr = "", mountPropagation } = mount;
   const errors: FieldError[] = [...validateDescendingPath(subPath, child(list, "subPath"))];

@@ -1,4 +1,4 @@
-/** Rules for annotations that mean something to Kubernetes: some came before the fields that replaced them. */
+/** Rules for annotations that Kubernetes interprets; some precede fields that replaced them. */
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
 import { child, key } from "../../../schema/value/field-path.ts";
 import type { ObjectMeta } from "../../meta/object-meta.ts";
@@ -16,7 +16,7 @@ const MIRROR = "kubernetes.io/config.mirror";
 const DELETION_COST = "controller.kubernetes.io/pod-deletion-cost";
 const TOLERATIONS = "scheduler.alpha.kubernetes.io/tolerations";
 
-/** `path` is that of the annotations. */
+/** `path` is the path of the annotations. */
 export function validatePodAnnotations(
   { annotations = {} }: ObjectMeta,
   spec: PodSpec,
@@ -69,15 +69,15 @@ function validateAppArmorAnnotations(
   return Object.entries(annotations).flatMap(([name, profile]) => {
     if (!name.startsWith(APP_ARMOR)) return [];
     const container = name.slice(APP_ARMOR.length);
-    const known = ["", "runtime/default", "unconfined"].includes(profile) || profile.startsWith("localhost/");
+    const isKnown = ["", "runtime/default", "unconfined"].includes(profile) || profile.startsWith("localhost/");
     return [
       ...(names.has(container) ? [] : [invalidField(key(path, name), container, "container not found")]),
-      ...(known ? [] : [invalidField(key(path, name), profile, `invalid AppArmor profile name: "${profile}"`)]),
+      ...(isKnown ? [] : [invalidField(key(path, name), profile, `invalid AppArmor profile name: "${profile}"`)]),
     ];
   });
 }
 
-/** `path` is that of the spec. */
+/** `path` is the path of the spec. */
 export function validateSeccompAnnotationsMatchFields(
   metadata: ObjectMeta,
   spec: PodSpec,
@@ -87,15 +87,15 @@ export function validateSeccompAnnotationsMatchFields(
   const at = child(path, "securityContext.seccompProfile");
   return [
     ...validateAnnotationMatchesField(annotations[SECCOMP_POD], spec.securityContext?.seccompProfile, at, "seccomp"),
-    ...containersWithPaths(spec, path).flatMap(({ container, at: place }) => {
+    ...containersWithPaths(spec, path).flatMap(({ container, at: containerPath }) => {
       const annotation = annotations[`${SECCOMP_CONTAINER}${container.name}`];
-      const field = child(place, "securityContext.seccompProfile");
+      const field = child(containerPath, "securityContext.seccompProfile");
       return validateAnnotationMatchesField(annotation, container.securityContext?.seccompProfile, field, "seccomp");
     }),
   ];
 }
 
-/** Of new pods only: those that exist may disagree. */
+/** For new pods only: existing ones may disagree. */
 export function validateAppArmorAnnotationsMatchFields(
   metadata: ObjectMeta,
   spec: PodSpec,

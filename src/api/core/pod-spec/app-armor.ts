@@ -1,4 +1,4 @@
-/** AppArmor profiles stood in annotations before they had a field: what new pods say in one is said in both. */
+/** AppArmor profiles were annotations before they were a field: new pods get both from either. */
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
 import type { Container, EphemeralContainer } from "../container/schema.ts";
 import { type AppArmorProfile, appArmorProfile } from "../container/security-context.ts";
@@ -11,7 +11,7 @@ import { appArmorWarning } from "./warnings.ts";
 
 const LOCALHOST = "localhost/";
 
-/** Undefined for text that names no profile. */
+/** Undefined for text that is not a profile. */
 function parseProfile(annotation: string): AppArmorProfile | undefined {
   if (annotation === "unconfined") return { type: "Unconfined" };
   if (annotation === "runtime/default") return { type: "RuntimeDefault" };
@@ -23,24 +23,24 @@ function parseProfile(annotation: string): AppArmorProfile | undefined {
 export function syncAppArmor(pod: Pod): Pod {
   const { spec } = pod;
   if (spec === undefined || spec.os?.name === "windows") return pod;
-  const given = pod.metadata?.annotations ?? {};
+  const annotations = pod.metadata?.annotations ?? {};
   const added: Record<string, string> = {};
   for (const { container } of containersWithPaths(spec, "")) {
     const profile = container.securityContext?.appArmorProfile ?? spec.securityContext?.appArmorProfile;
     const name = `${APP_ARMOR}${container.name}`;
-    const text = profile === undefined || given[name] !== undefined ? "" : profileAnnotation(profile);
+    const text = profile === undefined || annotations[name] !== undefined ? "" : profileAnnotation(profile);
     if (text !== "") added[name] = text;
   }
   const annotated =
     Object.keys(added).length === 0
       ? pod
-      : { ...pod, metadata: { ...pod.metadata, annotations: { ...given, ...added } } };
-  return { ...annotated, spec: setProfilesFromAnnotations(spec, given) };
+      : { ...pod, metadata: { ...pod.metadata, annotations: { ...annotations, ...added } } };
+  return { ...annotated, spec: setProfilesFromAnnotations(spec, annotations) };
 }
 
 function setProfilesFromAnnotations(spec: PodSpec, annotations: Readonly<Record<string, string>>): PodSpec {
   if (!Object.keys(annotations).some((name) => name.startsWith(APP_ARMOR))) return spec;
-  const filled = <C extends Container | EphemeralContainer>(container: C): C => {
+  const setProfile = <C extends Container | EphemeralContainer>(container: C): C => {
     const annotation = annotations[`${APP_ARMOR}${container.name}`];
     if (annotation === undefined || container.securityContext?.appArmorProfile !== undefined) return container;
     const profile = parseProfile(annotation);
@@ -52,12 +52,12 @@ function setProfilesFromAnnotations(spec: PodSpec, annotations: Readonly<Record<
   };
   return {
     ...spec,
-    containers: spec.containers.map(filled),
-    ...(spec.initContainers === undefined ? {} : { initContainers: spec.initContainers.map(filled) }),
+    containers: spec.containers.map(setProfile),
+    ...(spec.initContainers === undefined ? {} : { initContainers: spec.initContainers.map(setProfile) }),
   };
 }
 
-/** Of a pod as it was sent: once both places say the same, nobody can tell which was first. */
+/** For the pod as the client sent it: once both are set, the original is unknown. */
 export function appArmorWarnings({ metadata, spec }: Pod): readonly string[] {
   if (spec === undefined || spec.os?.name === "windows") return [];
   return containersWithPaths(spec, "").flatMap(({ container }) => {

@@ -1,4 +1,4 @@
-/** The containers of a pod, of every sort, each with where it stands. */
+/** The containers of a pod of all three lists, with their field paths. */
 import { child, index } from "../../../schema/value/field-path.ts";
 import type { Container } from "../container/schema.ts";
 import type { PodSpec } from "./schema.ts";
@@ -10,7 +10,7 @@ export interface ContainerWithPath {
   readonly at: string;
 }
 
-/** In the order in which Kubernetes visits them: those that run first come first. */
+/** In Kubernetes' order: init containers, containers, ephemeral containers. */
 export function containersWithPaths(spec: PodSpec, path: string): readonly ContainerWithPath[] {
   return (["initContainers", "containers", "ephemeralContainers"] as const).flatMap((list) =>
     (spec[list] ?? []).map((container, i) => ({ container, list, at: index(child(path, list), i) })),

@@ -8,7 +8,7 @@ function defaulted(spec: Partial<NonNullable<Pod["spec"]>>): NonNullable<Pod["sp
   return result;
 }
 
-t.test("setPodDefaults() fills in what Kubernetes fills in", async (t) => {
+t.test("setPodDefaults() sets Kubernetes' defaults", async (t) => {
   t.same(defaulted({ containers: [{ name: "a", image: "web:1" }] }), {
     containers: [
       {
@@ -28,7 +28,7 @@ t.test("setPodDefaults() fills in what Kubernetes fills in", async (t) => {
   });
 });
 
-t.test("setPodDefaults() keeps what the author said", async (t) => {
+t.test("setPodDefaults() keeps values that are set", async (t) => {
   const spec = defaulted({
     containers: [{ name: "a", image: "web", imagePullPolicy: "Never" }],
     restartPolicy: "Never",
@@ -41,7 +41,7 @@ t.test("setPodDefaults() keeps what the author said", async (t) => {
   t.equal(spec.containers[0]?.imagePullPolicy, "Never");
 });
 
-t.test("setPodDefaults() makes limits requests and host ports the container's", async (t) => {
+t.test("setPodDefaults() sets requests from limits and host ports from container ports", async (t) => {
   const spec = defaulted({
     hostNetwork: true,
     containers: [
@@ -91,7 +91,7 @@ t.test("setPodDefaults() defaults probes, volumes and references", async (t) => 
   ]);
 });
 
-t.test("pullPolicyOf() reads the tag, not the port of the registry", async (t) => {
+t.test("pullPolicyOf() distinguishes the tag from the port of the registry", async (t) => {
   t.equal(pullPolicyOf("web"), "Always");
   t.equal(pullPolicyOf("web:latest"), "Always");
   t.equal(pullPolicyOf("registry:5000/web"), "Always");

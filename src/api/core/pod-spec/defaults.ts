@@ -1,6 +1,6 @@
 /**
- * What Kubernetes fills into a pod that its author left out (facts/types.json `serverDefaults`), beyond the defaults
- * that stand at the fields. Everything here is also done to pod templates, but for `setPodDefaults`.
+ * Defaults of pods and of pod specs (facts/types.json `serverDefaults`) beyond those declared in the schema. Pod
+ * templates get all of them but those of `setPodDefaults`.
  */
 
 import type { HTTPGetAction, LifecycleHandler, Probe } from "../container/probe.ts";
@@ -13,7 +13,7 @@ import type { PodSpec } from "./schema.ts";
 const DEFAULT_FILE_MODE = 0o644;
 const TOKEN_EXPIRATION_SECONDS = 3600;
 
-/** Defaults of a pod itself: those of its spec, plus what only pods get. */
+/** Sets the defaults of the spec and those that only pods get. */
 export function setPodDefaults(pod: Pod): Pod {
   const spec = setPodSpecDefaults(pod.spec ?? { containers: [] });
   const setPodContainerDefaults = (container: Container) =>
@@ -39,7 +39,7 @@ export function setPodSpecDefaults(spec: PodSpec): PodSpec {
     securityContext: spec.securityContext ?? {},
     terminationGracePeriodSeconds: spec.terminationGracePeriodSeconds ?? 30,
     schedulerName: spec.schedulerName || "default-scheduler",
-    // The deprecated alias is kept in step with the field that replaced it.
+    // `serviceAccount` is the deprecated alias of `serviceAccountName`.
     ...(spec.serviceAccountName ? { serviceAccount: spec.serviceAccountName } : {}),
     ...(spec.serviceAccount && !spec.serviceAccountName ? { serviceAccountName: spec.serviceAccount } : {}),
     containers: (spec.containers ?? []).map(setContainerDefaults),
@@ -74,7 +74,7 @@ function setContainerDefaults<C extends Container | EphemeralContainer>(containe
   };
 }
 
-/** What names an image: the host it comes from, its path there, a tag, a digest. */
+/** The parts of an image reference: registry host, repository path, tag, digest. */
 const HOST = /(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?|\[[a-fA-F0-9:]+\])(?::\d+)?\//;
 const PART = /[a-z0-9]+(?:(?:\.|__?|-+)[a-z0-9]+)*/;
 const TAG = /:\w[\w.-]{0,127}/;
@@ -84,8 +84,7 @@ const REFERENCE = new RegExp(
 );
 
 /**
- * `Always` for `:latest` and for no tag at all, else `IfNotPresent`, also for text that names no image. A digest pins
- * an image more than any tag.
+ * `Always` for the tag `:latest` or without a tag, else `IfNotPresent`, also for a digest and for invalid references.
  */
 export function pullPolicyOf(image: string): "Always" | "IfNotPresent" {
   if (!REFERENCE.test(image)) return "IfNotPresent";
@@ -123,7 +122,7 @@ function setEnvFieldVersion(variable: EnvVar): EnvVar {
   return { ...variable, valueFrom: { ...variable.valueFrom, fieldRef: { ...fieldRef, apiVersion: "v1" } } };
 }
 
-/** A limit is also the request unless that is given. */
+/** Uses the limit as the request where no request is set. */
 function setRequestsFromLimits(container: Container): Container {
   const { limits, requests } = container.resources ?? {};
   if (limits === undefined || Object.keys(limits).length === 0) return container;

@@ -1,7 +1,6 @@
 /**
- * What a pod cannot ask for because 1.33 leaves it switched off by default: it is taken out of the spec in silence, as
- * if the client had sent an unknown field. Gates: PodLevelResources, DynamicResourceAllocation, ImageVolume,
- * ClusterTrustBundleProjection, ContainerStopSignals.
+ * Drops the fields of features that are off by default in 1.33, silently like unknown fields. Gates: PodLevelResources,
+ * DynamicResourceAllocation, ImageVolume, ClusterTrustBundleProjection, ContainerStopSignals.
  */
 import type { Container, EphemeralContainer } from "../container/schema.ts";
 import type { Volume } from "../volume/schema.ts";
@@ -10,13 +9,13 @@ import type { PodSpec } from "./schema.ts";
 export function dropDisabledFields(spec: PodSpec): PodSpec {
   const { resources: _, resourceClaims: __, ...kept } = spec;
   const images = new Set((spec.volumes ?? []).filter(({ image }) => image !== undefined).map(({ name }) => name));
-  const clean = <C extends Container | EphemeralContainer>(containers: readonly C[]): readonly C[] =>
+  const dropFields = <C extends Container | EphemeralContainer>(containers: readonly C[]): readonly C[] =>
     containers.map((container) => dropContainerFields(container, images));
   return {
     ...kept,
-    containers: clean(spec.containers ?? []),
-    ...(spec.initContainers === undefined ? {} : { initContainers: clean(spec.initContainers) }),
-    ...(spec.ephemeralContainers === undefined ? {} : { ephemeralContainers: clean(spec.ephemeralContainers) }),
+    containers: dropFields(spec.containers ?? []),
+    ...(spec.initContainers === undefined ? {} : { initContainers: dropFields(spec.initContainers) }),
+    ...(spec.ephemeralContainers === undefined ? {} : { ephemeralContainers: dropFields(spec.ephemeralContainers) }),
     ...(spec.volumes === undefined ? {} : { volumes: dropVolumeFields(spec.volumes) }),
   };
 }
@@ -45,7 +44,7 @@ function dropVolumeFields(volumes: readonly Volume[]): readonly Volume[] {
     if (projected?.sources?.some(({ clusterTrustBundle }) => clusterTrustBundle !== undefined) !== true) {
       return [volume];
     }
-    // The place in the list stays, empty.
+    // The source stays in the list without its fields.
     const sources = projected.sources.map(({ clusterTrustBundle: _, ...source }) => source);
     return [{ ...volume, projected: { ...projected, sources } }];
   });

@@ -1,11 +1,11 @@
-/** Rules for how a pod finds names: its resolver's settings and the hosts it knows by heart. */
+/** Rules for the DNS configuration and the host aliases of a pod. */
 import { type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { validateLegacyIp } from "../../meta/validation/ip.ts";
 import { dns1123Subdomain, looseSubdomain, validateName } from "../../meta/validation/names.ts";
 import type { HostAlias, PodDNSConfig, PodSpec } from "./schema.ts";
 
-/** What C libraries read of a resolver's file. */
+/** The limits of C libraries for resolv.conf. */
 const NAMESERVERS_MAX = 3;
 const SEARCHES_MAX = 32;
 const SEARCH_CHARACTERS_MAX = 2048;
@@ -48,8 +48,8 @@ function validateDnsConfig(config: PodDNSConfig, path: string): readonly FieldEr
 export function validateHostAliases(aliases: readonly HostAlias[], path: string): readonly FieldError[] {
   return aliases.flatMap(({ ip, hostnames = [] }, i) => [
     ...validateLegacyIp(ip, child(index(path, i), "ip")),
-    ...hostnames.flatMap((name, place) =>
-      validateName(index(child(index(path, i), "hostnames"), place), name, dns1123Subdomain),
+    ...hostnames.flatMap((name, nameIndex) =>
+      validateName(index(child(index(path, i), "hostnames"), nameIndex), name, dns1123Subdomain),
     ),
   ]);
 }

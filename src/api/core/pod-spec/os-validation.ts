@@ -1,4 +1,4 @@
-/** What a pod may not ask of the operating system it is for, nor together with the node's own namespaces. */
+/** Rules for fields that the pod's operating system does not support, and for user namespaces. */
 import {
   type FieldError,
   forbiddenField,
@@ -12,7 +12,7 @@ import type { PodSpec } from "./schema.ts";
 
 const SYSTEMS = ["linux", "windows"];
 
-/** `path` is that of the spec. */
+/** `path` is the path of the spec. */
 export function validateOs(spec: PodSpec, path: string): readonly FieldError[] {
   const name = spec.os?.name;
   if (name === undefined) return [];
@@ -23,16 +23,16 @@ export function validateOs(spec: PodSpec, path: string): readonly FieldError[] {
 
 function validateLinux(spec: PodSpec, path: string): readonly FieldError[] {
   const detail = "windows options cannot be set for a linux pod";
-  const places = [
+  const contexts = [
     { context: spec.securityContext, at: path },
     ...containersWithPaths(spec, path).map(({ container, at }) => ({ context: container.securityContext, at })),
   ];
-  return places
+  return contexts
     .filter(({ context }) => context?.windowsOptions !== undefined)
     .map(({ at }) => forbiddenField(child(at, "securityContext.windowsOptions"), detail));
 }
 
-/** In Kubernetes' order: members of the spec, and of its security context. */
+/** In Kubernetes' order: fields of the spec and of its security context. */
 const WINDOWS_POD = [
   "securityContext.appArmorProfile",
   "securityContext.seLinuxOptions",
@@ -65,7 +65,7 @@ const WINDOWS_CONTAINER = [
 function validateWindows(spec: PodSpec, path: string): readonly FieldError[] {
   const forbid = (field: string): FieldError => forbiddenField(field, "cannot be set for a windows pod");
   return [
-    ...WINDOWS_POD.filter((name) => isSet(memberOf(spec, name))).map((name) => forbid(child(path, name))),
+    ...WINDOWS_POD.filter((name) => isSet(fieldValue(spec, name))).map((name) => forbid(child(path, name))),
     ...containersWithPaths(spec, path).flatMap(({ container, at }) =>
       WINDOWS_CONTAINER.filter((name) => isSet(container.securityContext?.[name])).map((name) =>
         forbid(child(at, `securityContext.${name}`)),
@@ -74,8 +74,8 @@ function validateWindows(spec: PodSpec, path: string): readonly FieldError[] {
   ];
 }
 
-/** Flags that are off count as absent. */
-function memberOf(spec: PodSpec, path: (typeof WINDOWS_POD)[number]): unknown {
+/** The value of a field; `hostPID` and `hostIPC` count as absent when false. */
+function fieldValue(spec: PodSpec, path: (typeof WINDOWS_POD)[number]): unknown {
   if (path === "hostPID" || path === "hostIPC") return spec[path] === true ? true : undefined;
   return path.split(".").reduce<unknown>((object, name) => (object as Members | undefined)?.[name], spec);
 }
@@ -86,19 +86,19 @@ function isSet(value: unknown): boolean {
   return value !== undefined && !(Array.isArray(value) && value.length === 0);
 }
 
-/** Containers that are processes of a Windows node: all of a pod's or none, and on the node's network. */
+/** HostProcess containers of Windows: all containers of a pod or none, with hostNetwork. */
 export function validateHostProcess(spec: PodSpec, path: string): readonly FieldError[] {
-  const wanted = spec.securityContext?.windowsOptions?.hostProcess;
+  const podValue = spec.securityContext?.windowsOptions?.hostProcess;
   const containers = containersWithPaths(spec, path);
   const errors: FieldError[] = [];
   let count = 0;
   for (const { container, at } of containers) {
-    const own = container.securityContext?.windowsOptions?.hostProcess;
-    if (wanted !== undefined && own !== undefined && wanted !== own) {
-      const detail = `pod hostProcess value must be identical if both are specified, was ${wanted}`;
-      errors.push(invalidField(child(at, "securityContext.windowsOptions.hostProcess"), own, detail));
+    const containerValue = container.securityContext?.windowsOptions?.hostProcess;
+    if (podValue !== undefined && containerValue !== undefined && podValue !== containerValue) {
+      const detail = `pod hostProcess value must be identical if both are specified, was ${podValue}`;
+      errors.push(invalidField(child(at, "securityContext.windowsOptions.hostProcess"), containerValue, detail));
     }
-    if (own ?? wanted) count += 1;
+    if (containerValue ?? podValue) count += 1;
   }
   if (count === 0) return errors;
   if (count !== containers.length) {
@@ -112,7 +112,7 @@ export function validateHostProcess(spec: PodSpec, path: string): readonly Field
   return errors;
 }
 
-/** Users of the pod's own go with none of the node's namespaces. */
+/** A pod with its own user namespace cannot use host namespaces. */
 export function validateHostUsers(spec: PodSpec, path: string): readonly FieldError[] {
   if (spec.hostUsers !== false) return [];
   return (["hostNetwork", "hostPID", "hostIPC"] as const)

@@ -1,4 +1,4 @@
-/** What a whole pod asks for and may use, as Kubernetes adds up its containers. */
+/** The requests and limits of a whole pod, aggregated as in Kubernetes' `PodRequests` and `PodLimits`. */
 
 import type { Container } from "../container/schema.ts";
 import type { ContainerStatus } from "../container/status.ts";
@@ -13,7 +13,7 @@ import {
 } from "../resources/quantities.ts";
 
 export interface PodResourcesOptions {
-  /** While containers are resized they have what they had and what they are to have: the larger counts. */
+  /** Counts the larger of desired and actual resources, for pods that are being resized. */
   readonly useStatusResources?: boolean;
   readonly includeOverhead?: boolean;
 }
@@ -25,7 +25,7 @@ export function podRequests(pod: Pod, options: PodResourcesOptions = {}): Resour
   return options.includeOverhead === true ? addResources(requests, parseResourceList(pod.spec?.overhead)) : requests;
 }
 
-/** The overhead only counts where there is a limit. */
+/** Overhead counts only for resources that have a limit. */
 export function podLimits(pod: Pod, options: PodResourcesOptions = {}): ResourceQuantities {
   const limits = aggregateContainers(pod, (container) =>
     limitsOf(container, containerStatusOf(pod, container, options), pod),
@@ -38,26 +38,25 @@ export function podLimits(pod: Pod, options: PodResourcesOptions = {}): Resource
 }
 
 /**
- * All containers and sidecars together, or an init container beside the sidecars that were started before it, whichever
- * is more.
+ * The larger of: all containers and sidecars together; an init container together with the sidecars started before it.
  */
 function aggregateContainers({ spec }: Pod, of: (container: Container) => ResourceQuantities): ResourceQuantities {
   let sidecars = NO_RESOURCES;
   let starting = NO_RESOURCES;
   for (const container of spec?.initContainers ?? []) {
-    const own = of(container);
+    const resources = of(container);
     if (container.restartPolicy === "Always") {
-      sidecars = addResources(sidecars, own);
+      sidecars = addResources(sidecars, resources);
       starting = maxResources(starting, sidecars);
     } else {
-      starting = maxResources(starting, addResources(sidecars, own));
+      starting = maxResources(starting, addResources(sidecars, resources));
     }
   }
   const running = (spec?.containers ?? []).reduce((all, container) => addResources(all, of(container)), sidecars);
   return maxResources(running, starting);
 }
 
-/** Undefined where only the spec counts: init containers that end are never resized. */
+/** Undefined where only the spec counts: init containers that are not sidecars are never resized. */
 function containerStatusOf(
   pod: Pod,
   container: Container,
@@ -72,23 +71,23 @@ function containerStatusOf(
 }
 
 function requestsOf({ resources }: Container, status: ContainerStatus | undefined, pod: Pod): ResourceQuantities {
-  const wanted = parseResourceList(resources?.requests);
-  if (status === undefined) return wanted;
-  const present = maxResources(
+  const desired = parseResourceList(resources?.requests);
+  if (status === undefined) return desired;
+  const actual = maxResources(
     parseResourceList(status.resources?.requests),
     parseResourceList(status.allocatedResources),
   );
-  return isInfeasible(pod) ? present : maxResources(wanted, present);
+  return isInfeasible(pod) ? actual : maxResources(desired, actual);
 }
 
 function limitsOf({ resources }: Container, status: ContainerStatus | undefined, pod: Pod): ResourceQuantities {
-  const wanted = parseResourceList(resources?.limits);
-  if (status === undefined) return wanted;
-  const present = parseResourceList(status.resources?.limits);
-  return isInfeasible(pod) ? present : maxResources(wanted, present);
+  const desired = parseResourceList(resources?.limits);
+  if (status === undefined) return desired;
+  const actual = parseResourceList(status.resources?.limits);
+  return isInfeasible(pod) ? actual : maxResources(desired, actual);
 }
 
-/** The node will never give what was asked for. */
+/** The node can never allocate the desired resources. */
 function isInfeasible({ status }: Pod): boolean {
   return (status?.conditions ?? []).some(({ type, reason }) => type === "PodResizePending" && reason === "Infeasible");
 }

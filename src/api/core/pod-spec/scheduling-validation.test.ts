@@ -9,7 +9,7 @@ function faults(spec: Omit<PodSpec, "containers">): readonly string[] {
 const required = "requiredDuringSchedulingIgnoredDuringExecution";
 const preferred = "preferredDuringSchedulingIgnoredDuringExecution";
 
-t.test("validateScheduling() accepts what is in order", async (t) => {
+t.test("validateScheduling() accepts valid affinity and spread constraints", async (t) => {
   const term = { matchExpressions: [{ key: "disk", operator: "In" as const, values: ["ssd"] }] };
   t.same(faults({}), []);
   t.same(
@@ -26,7 +26,7 @@ t.test("validateScheduling() accepts what is in order", async (t) => {
   );
 });
 
-t.test("validateScheduling() names each fault of an affinity", async (t) => {
+t.test("validateScheduling() reports each error of an affinity", async (t) => {
   const node = `spec.affinity.nodeAffinity.${required}.nodeSelectorTerms`;
   t.same(faults({ affinity: { nodeAffinity: { [required]: { nodeSelectorTerms: [] } } } }), [
     `FieldValueRequired ${node}`,
@@ -48,7 +48,7 @@ t.test("validateScheduling() names each fault of an affinity", async (t) => {
   ]);
 });
 
-t.test("validateScheduling() names each fault of a spread", async (t) => {
+t.test("validateScheduling() reports each error of a spread constraint", async (t) => {
   const one = { maxSkew: 0, topologyKey: "zone", whenUnsatisfiable: "ScheduleAnyway" as const, minDomains: 1 };
   const at = "spec.topologySpreadConstraints";
   t.same(faults({ topologySpreadConstraints: [one, { ...one, maxSkew: 1, matchLabelKeys: ["a"] }] }), [

@@ -1,4 +1,4 @@
-/** Rules for where a pod may run: node and pod affinity, topology spread. */
+/** Rules for node affinity, pod affinity and topology spread constraints. */
 import {
   duplicateField,
   type FieldError,
@@ -21,33 +21,33 @@ import type { NodeSelector, NodeSelectorRequirement, NodeSelectorTerm } from "..
 import type { Affinity, NodeAffinity, PodAffinity, PodAffinityTerm, TopologySpreadConstraint } from "./affinity.ts";
 import type { PodSpec } from "./schema.ts";
 
-/** What was stored before rules came, and may stay. */
+/** Exemptions for values that the stored object has already. */
 export interface SchedulingValidationOptions {
-  /** Values of node selectors that are no labels. */
+  /** Values in required node affinity that are not label values. */
   readonly allowInvalidNodeAffinityValues?: boolean;
-  /** Selectors of topology spread constraints that do not hold. */
+  /** Invalid label selectors of topology spread constraints. */
   readonly allowInvalidTopologySpreadSelectors?: boolean;
 }
 
 export function validateScheduling(
   spec: PodSpec,
   path: string,
-  rules: SchedulingValidationOptions = {},
+  options: SchedulingValidationOptions = {},
 ): readonly FieldError[] {
   const constraints = child(path, "topologySpreadConstraints");
   return [
-    ...validateAffinity(spec.affinity, child(path, "affinity"), rules),
-    ...validateSpread(spec.topologySpreadConstraints ?? [], constraints, rules),
+    ...validateAffinity(spec.affinity, child(path, "affinity"), options),
+    ...validateSpread(spec.topologySpreadConstraints ?? [], constraints, options),
   ];
 }
 
 function validateAffinity(
   affinity: Affinity | undefined,
   path: string,
-  rules: SchedulingValidationOptions,
+  options: SchedulingValidationOptions,
 ): readonly FieldError[] {
   return [
-    ...validateNodeAffinity(affinity?.nodeAffinity, child(path, "nodeAffinity"), rules),
+    ...validateNodeAffinity(affinity?.nodeAffinity, child(path, "nodeAffinity"), options),
     ...validatePodAffinity(affinity?.podAffinity, child(path, "podAffinity")),
     ...validatePodAffinity(affinity?.podAntiAffinity, child(path, "podAntiAffinity")),
   ];
@@ -59,18 +59,18 @@ const PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution";
 function validateNodeAffinity(
   affinity: NodeAffinity | undefined,
   path: string,
-  rules: SchedulingValidationOptions,
+  options: SchedulingValidationOptions,
 ): readonly FieldError[] {
-  const demanded = affinity?.[REQUIRED];
+  const required = affinity?.[REQUIRED];
   return [
-    ...(demanded === undefined
+    ...(required === undefined
       ? []
-      : validateNodeSelector(demanded, child(path, REQUIRED), {
-          allowInvalidValues: rules.allowInvalidNodeAffinityValues === true,
+      : validateNodeSelector(required, child(path, REQUIRED), {
+          allowInvalidValues: options.allowInvalidNodeAffinityValues === true,
         })),
     ...(affinity?.[PREFERRED] ?? []).flatMap(({ weight, preference }, i) => {
       const at = index(child(path, PREFERRED), i);
-      // Bad values of wishes are warned of, not refused.
+      // Invalid values of preferred terms cause a warning instead of an error.
       const term = validateNodeTerm(preference, child(at, "preference"), { allowInvalidValues: true });
       return [...validateWeight(weight, at), ...term];
     }),
@@ -84,12 +84,12 @@ export interface NodeSelectorValidationOptions {
 export function validateNodeSelector(
   selector: NodeSelector,
   path: string,
-  rules: NodeSelectorValidationOptions = {},
+  options: NodeSelectorValidationOptions = {},
 ): readonly FieldError[] {
   const at = child(path, "nodeSelectorTerms");
   const terms = selector.nodeSelectorTerms;
   if (terms.length === 0) return [requiredField(at, "must have at least one node selector term")];
-  return terms.flatMap((term, i) => validateNodeTerm(term, index(at, i), rules));
+  return terms.flatMap((term, i) => validateNodeTerm(term, index(at, i), options));
 }
 
 function validateWeight(weight: number, path: string): readonly FieldError[] {
@@ -100,11 +100,11 @@ function validateWeight(weight: number, path: string): readonly FieldError[] {
 function validateNodeTerm(
   term: NodeSelectorTerm,
   path: string,
-  rules: NodeSelectorValidationOptions,
+  options: NodeSelectorValidationOptions,
 ): readonly FieldError[] {
   return [
     ...(term.matchExpressions ?? []).flatMap((expression, i) =>
-      validateExpression(expression, index(child(path, "matchExpressions"), i), rules),
+      validateExpression(expression, index(child(path, "matchExpressions"), i), options),
     ),
     ...(term.matchFields ?? []).flatMap((field, i) => validateMatchField(field, index(child(path, "matchFields"), i))),
   ];
@@ -113,13 +113,13 @@ function validateNodeTerm(
 function validateExpression(
   { key, operator, values = [] }: NodeSelectorRequirement,
   path: string,
-  rules: NodeSelectorValidationOptions,
+  options: NodeSelectorValidationOptions,
 ): readonly FieldError[] {
   const at = child(path, "values");
   return [
     ...validateOperator(operator, values, path),
     ...validateName(child(path, "key"), key, qualifiedName),
-    ...(rules.allowInvalidValues === true ? [] : values).flatMap((value, i) =>
+    ...(options.allowInvalidValues === true ? [] : values).flatMap((value, i) =>
       validateName(index(at, i), value, labelValue),
     ),
   ];
@@ -146,7 +146,7 @@ function validateOperator(operator: string, values: readonly string[], path: str
   }
 }
 
-/** Of the fields of nodes, only the name can be asked for. */
+/** Of the fields of nodes, only `metadata.name` can be selected. */
 function validateMatchField(
   { key, operator, values = [] }: NodeSelectorRequirement,
   path: string,
@@ -212,7 +212,7 @@ const INCLUSIONS = ["Honor", "Ignore"];
 function validateSpread(
   constraints: readonly TopologySpreadConstraint[],
   path: string,
-  rules: SchedulingValidationOptions,
+  options: SchedulingValidationOptions,
 ): readonly FieldError[] {
   const last = new Map(
     constraints.map(({ topologyKey, whenUnsatisfiable }, i) => [`${whenUnsatisfiable} ${topologyKey}`, i]),
@@ -220,15 +220,15 @@ function validateSpread(
   return constraints.flatMap((constraint, i) => {
     const at = index(path, i);
     const { topologyKey, whenUnsatisfiable, labelSelector } = constraint;
-    const again = last.get(`${whenUnsatisfiable} ${topologyKey}`) !== i;
+    const repeated = last.get(`${whenUnsatisfiable} ${topologyKey}`) !== i;
     const pair = child(at, "{topologyKey, whenUnsatisfiable}");
     return [
       ...validateConstraint(constraint, at),
-      ...(again ? [duplicateField(pair, `{${topologyKey}, ${whenUnsatisfiable}}`)] : []),
+      ...(repeated ? [duplicateField(pair, `{${topologyKey}, ${whenUnsatisfiable}}`)] : []),
       ...validateInclusion(constraint.nodeAffinityPolicy, child(at, "nodeAffinityPolicy")),
       ...validateInclusion(constraint.nodeTaintsPolicy, child(at, "nodeTaintsPolicy")),
       ...validateMatchLabelKeys(constraint, child(at, "matchLabelKeys")),
-      ...(rules.allowInvalidTopologySpreadSelectors === true
+      ...(options.allowInvalidTopologySpreadSelectors === true
         ? []
         : validateLabelSelector(labelSelector, child(at, "labelSelector"))),
     ];
@@ -258,7 +258,7 @@ function validateInclusion(policy: string | undefined, path: string): readonly F
   return policy === undefined || INCLUSIONS.includes(policy) ? [] : [notSupported(path, policy, INCLUSIONS)];
 }
 
-/** Keys whose values come from the pod may not also stand in the selector. */
+/** The keys must not be in the selector as well, because their values come from the pod. */
 function validateMatchLabelKeys(
   { matchLabelKeys = [], labelSelector }: TopologySpreadConstraint,
   path: string,

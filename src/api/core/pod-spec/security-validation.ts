@@ -1,4 +1,4 @@
-/** Rules for what a pod sets for all its containers: users and groups, profiles, sysctls. */
+/** Rules for the security context of a pod: users and groups, profiles, sysctls. */
 import {
   duplicateField,
   type FieldError,
@@ -29,7 +29,7 @@ const CHOICES = {
 export function validatePodSecurityContext(
   spec: PodSpec,
   path: string,
-  rules: PodSecurityValidationOptions,
+  options: PodSecurityValidationOptions,
 ): readonly FieldError[] {
   const context = spec.securityContext;
   const choices = Object.entries(CHOICES) as readonly (readonly [keyof typeof CHOICES, readonly string[]])[];
@@ -49,7 +49,7 @@ export function validatePodSecurityContext(
           ),
         ]
       : []),
-    ...validateSysctls(context?.sysctls ?? [], child(path, "sysctls"), spec, rules),
+    ...validateSysctls(context?.sysctls ?? [], child(path, "sysctls"), spec, options),
     ...choices.flatMap(([field, values]) => {
       const value = context?.[field];
       return value === undefined || values.includes(value) ? [] : [notSupported(child(path, field), value, values)];
@@ -68,7 +68,7 @@ function validateSysctls(
   sysctls: readonly Sysctl[],
   path: string,
   spec: PodSpec,
-  rules: PodSecurityValidationOptions,
+  options: PodSecurityValidationOptions,
 ): readonly FieldError[] {
   const seen = new Set<string>();
   return sysctls.flatMap(({ name }, i) => {
@@ -80,7 +80,7 @@ function validateSysctls(
     seen.add(name);
     const group = sysctlGroup(name);
     const shared = (group === "net" && spec.hostNetwork === true) || (group === "ipc" && spec.hostIPC === true);
-    if (shared && rules.allowHostNamespaceSysctls !== true) {
+    if (shared && options.allowHostNamespaceSysctls !== true) {
       errors.push(
         invalidField(at, name, `may not be specified when 'host${group === "net" ? "Network" : "IPC"}' is true`),
       );
@@ -100,9 +100,11 @@ const IPC_SYSCTLS = new Set([
   "kernel.msgmni",
 ]);
 
-/** The kernel's namespace that a sysctl belongs to. The first sign between parts says which of the two it uses. */
+/**
+ * The kernel namespace of a sysctl. The first separator of the name decides whether dots or slashes separate its parts.
+ */
 function sysctlGroup(name: string): "ipc" | "net" | undefined {
-  const dotted = /^[^./]*\//.test(name) ? name.replace(/[./]/g, (sign) => (sign === "." ? "/" : ".")) : name;
+  const dotted = /^[^./]*\//.test(name) ? name.replace(/[./]/g, (separator) => (separator === "." ? "/" : ".")) : name;
   if (IPC_SYSCTLS.has(dotted) || dotted.startsWith("fs.mqueue.")) return "ipc";
   return dotted.startsWith("net.") ? "net" : undefined;
 }

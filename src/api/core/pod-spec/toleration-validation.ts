@@ -1,4 +1,4 @@
-/** Rules for tolerations: which taints of nodes a pod puts up with. */
+/** Rules for tolerations of node taints. */
 import { type FieldError, invalidField, notSupported } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { labelValue, qualifiedName, validateName } from "../../meta/validation/names.ts";
@@ -30,7 +30,7 @@ export function validateToleration(toleration: Toleration, path: string): readon
   return errors;
 }
 
-/** No operator is `Equal`. Faults of the value are named here, too. */
+/** An absent operator is `Equal`. Errors of the value have the operator's path, as in Kubernetes. */
 function validateOperator(toleration: Toleration, operator: string, path: string): readonly FieldError[] {
   const { value = "" } = toleration;
   switch (operator) {

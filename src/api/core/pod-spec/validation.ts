@@ -1,4 +1,4 @@
-/** Rules for the spec of a pod, wherever it stands: in a pod, or in the template of a workload. */
+/** Rules for pod specs, of pods and of templates. */
 import { duplicateField, type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { dns1123Label, dns1123Subdomain, qualifiedName, validateName } from "../../meta/validation/names.ts";
@@ -14,11 +14,11 @@ import { validatePodSecurityContext } from "./security-validation.ts";
 import { validateTolerations } from "./toleration-validation.ts";
 
 export interface PodSpecValidationOptions extends SchedulingValidationOptions {
-  /** The spec is a pod's own. Templates may leave to the pod what is filled in when it is made. */
+  /** The spec of a pod. In templates, fields that pods default may be absent. */
   readonly isPod?: boolean;
-  /** The pod's name, where it is known. */
+  /** The pod's name; absent in templates. */
   readonly name?: string;
-  /** Sysctls of the node's own namespaces, which pods that share these were once allowed. */
+  /** Accepts sysctls of host namespaces, for pods stored with them. */
   readonly allowHostNamespaceSysctls?: boolean;
 }
 
@@ -66,7 +66,7 @@ export function validatePodSpec(
   ];
 }
 
-/** On the node's network, a container's port is the node's; templates may leave that to the pod. */
+/** With hostNetwork, host ports equal container ports; templates may leave host ports to the pod's defaults. */
 function validateHostPorts(spec: PodSpec, path: string, options: PodSpecValidationOptions): readonly FieldError[] {
   if (spec.hostNetwork !== true) return [];
   return spec.containers.flatMap(({ ports = [] }, i) =>
@@ -96,7 +96,7 @@ function validateGates(spec: PodSpec, path: string): readonly FieldError[] {
 }
 
 function validateNames(spec: PodSpec, path: string): readonly FieldError[] {
-  const forms = [
+  const formats = [
     ["serviceAccountName", dns1123Subdomain],
     ["nodeName", dns1123Subdomain],
     ["hostname", dns1123Label],
@@ -105,7 +105,7 @@ function validateNames(spec: PodSpec, path: string): readonly FieldError[] {
   ] as const;
   const { runtimeClassName } = spec;
   return [
-    ...forms.flatMap(([field, form]) => (spec[field] ? validateName(child(path, field), spec[field], form) : [])),
+    ...formats.flatMap(([field, format]) => (spec[field] ? validateName(child(path, field), spec[field], format) : [])),
     ...(runtimeClassName === undefined
       ? []
       : validateName(child(path, "runtimeClassName"), runtimeClassName, dns1123Subdomain)),

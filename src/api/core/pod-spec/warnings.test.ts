@@ -8,7 +8,7 @@ function warnings(spec: Partial<PodSpec>): readonly string[] {
   return podSpecWarnings({ containers: [container], ...spec }, "spec");
 }
 
-t.test("podSpecWarnings() tells of ports that meet, each with the one before it", async (t) => {
+t.test("podSpecWarnings() reports duplicate and overlapping ports", async (t) => {
   const ports = (...given: readonly (readonly [number, number?, string?])[]) =>
     given.map(([containerPort, hostPort, hostIP]) => ({
       containerPort,
@@ -25,7 +25,7 @@ t.test("podSpecWarnings() tells of ports that meet, each with the one before it"
   t.same(of([80, 8080], [80, 8080, "10.0.0.1"]), [`${at}: dangerously ambiguous port definition with ${first}`]);
 });
 
-t.test("podSpecWarnings() tells of variables that hide one another, unless they build on it", async (t) => {
+t.test("podSpecWarnings() reports variables that hide earlier ones, unless they refer to them", async (t) => {
   const of = (value: string) =>
     warnings({
       containers: [
@@ -43,7 +43,7 @@ t.test("podSpecWarnings() tells of variables that hide one another, unless they 
   t.equal(of("$(A)").length, 1);
 });
 
-t.test("podSpecWarnings() tells of files that hide one another", async (t) => {
+t.test("podSpecWarnings() reports overlapping paths of volume files", async (t) => {
   const items = [
     { key: "a", path: "dir" },
     { key: "b", path: "dir/file" },
@@ -56,7 +56,7 @@ t.test("podSpecWarnings() tells of files that hide one another", async (t) => {
   ]);
 });
 
-t.test("podSpecWarnings() tells of what is deprecated or pointless", async (t) => {
+t.test("podSpecWarnings() reports deprecated fields and fields without effect", async (t) => {
   t.match(warnings({ nodeSelector: { "beta.kubernetes.io/os": "linux" } }), [/use "kubernetes.io\/os" instead$/]);
   t.match(warnings({ volumes: [{ name: "v", rbd: { monitors: ["m"], image: "i" } }] }), [/non-functional in v1.31\+$/]);
   t.match(warnings({ hostAliases: [{ ip: "010.0.0.1" }] }), [/non-standard IP address/]);

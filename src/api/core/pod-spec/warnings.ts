@@ -1,4 +1,4 @@
-/** What the author of a pod or of a template is told although nothing is wrong: deprecated, pointless, ambiguous. */
+/** Warnings for pods and templates: deprecated fields, fields without effect, ambiguous settings. */
 import { child, index, key } from "../../../schema/value/field-path.ts";
 import type { ObjectMeta } from "../../meta/object-meta.ts";
 import { isFractional } from "../../meta/quantity.ts";
@@ -13,11 +13,11 @@ import { containersWithPaths } from "./containers.ts";
 import type { PodSpec } from "./schema.ts";
 
 export interface PodWarningOptions {
-  /** Templates are warned of AppArmor annotations here; pods when the annotation is turned into the field. */
+  /** Warns about AppArmor annotations of templates here; for pods, `app-armor.ts` does. */
   readonly template?: boolean;
 }
 
-/** `path` is where the spec stands: `spec`, `spec.template.spec`. */
+/** `path` is the path of the spec: `spec`, `spec.template.spec`. */
 export function podSpecWarnings(
   spec: PodSpec,
   path: string,
@@ -47,24 +47,25 @@ function annotationsOf(path: string): string {
 function labelWarnings(spec: PodSpec, path: string): string[] {
   const warnings: string[] = [];
   for (const label of Object.keys(spec.nodeSelector ?? {})) {
-    const renamed = labelDeprecation(label);
-    if (renamed !== undefined) warnings.push(`${key(child(path, "nodeSelector"), label)}: ${renamed}`);
+    const deprecation = labelDeprecation(label);
+    if (deprecation !== undefined) warnings.push(`${key(child(path, "nodeSelector"), label)}: ${deprecation}`);
   }
   const { nodeAffinity } = spec.affinity ?? {};
   const at = child(path, "affinity.nodeAffinity");
-  const demanded = nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
-  for (const [i, term] of demanded.entries()) {
+  const required = nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
+  for (const [i, term] of required.entries()) {
     const terms = child(at, "requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms");
     warnings.push(...nodeTermWarnings(term, index(terms, i), false));
   }
   for (const [i, { preference }] of (nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []).entries()) {
-    const wish = index(child(at, "preferredDuringSchedulingIgnoredDuringExecution"), i);
-    warnings.push(...nodeTermWarnings(preference, child(wish, "preference"), true));
+    const preferredPath = index(child(at, "preferredDuringSchedulingIgnoredDuringExecution"), i);
+    warnings.push(...nodeTermWarnings(preference, child(preferredPath, "preference"), true));
   }
   for (const [i, { topologyKey, labelSelector }] of (spec.topologySpreadConstraints ?? []).entries()) {
     const constraint = index(child(path, "topologySpreadConstraints"), i);
-    const renamed = labelDeprecation(topologyKey);
-    if (renamed !== undefined) warnings.push(`${child(constraint, "topologyKey")}: ${topologyKey} is ${renamed}`);
+    const deprecation = labelDeprecation(topologyKey);
+    if (deprecation !== undefined)
+      warnings.push(`${child(constraint, "topologyKey")}: ${topologyKey} is ${deprecation}`);
     if (labelSelector === undefined) warnings.push(nullSelector(constraint));
   }
   return warnings;
@@ -74,17 +75,17 @@ function nullSelector(path: string): string {
   return `${child(path, "labelSelector")}: a null labelSelector results in matching no pod`;
 }
 
-/** Values are only looked at where validation lets bad ones pass: `checkValues`. */
+/** `checkValues`: warns about invalid label values, where validation accepts them. */
 export function nodeTermWarnings(term: NodeSelectorTerm, path: string, checkValues: boolean): readonly string[] {
   const warnings: string[] = [];
   for (const [i, { key: label, values = [] }] of (term.matchExpressions ?? []).entries()) {
     const at = index(child(path, "matchExpressions"), i);
-    const renamed = labelDeprecation(label);
-    if (renamed !== undefined) warnings.push(`${child(at, "key")}: ${label} is ${renamed}`);
+    const deprecation = labelDeprecation(label);
+    if (deprecation !== undefined) warnings.push(`${child(at, "key")}: ${label} is ${deprecation}`);
     if (!checkValues) continue;
-    for (const [place, value] of values.entries()) {
-      const where = index(child(at, "values"), place);
-      warnings.push(...labelValue(value).map((problem) => `${where}: ${value} is invalid, ${problem}`));
+    for (const [valueIndex, value] of values.entries()) {
+      const valuePath = index(child(at, "values"), valueIndex);
+      warnings.push(...labelValue(value).map((problem) => `${valuePath}: ${value} is invalid, ${problem}`));
     }
   }
   return warnings;
@@ -132,7 +133,7 @@ function pullSecretWarnings({ imagePullSecrets = [] }: PodSpec, path: string): s
   ];
 }
 
-/** Bytes cannot be divided. */
+/** Bytes must be integers. */
 function fractionWarnings(amounts: Readonly<Record<string, string>> | undefined, path: string): string[] {
   return (["memory", "ephemeral-storage"] as const)
     .filter((name) => isFractional(amounts?.[name]))
@@ -156,11 +157,12 @@ function profileWarnings(
   }
   for (const { container } of containersWithPaths(spec, "")) {
     const { seccompProfile, appArmorProfile } = container.securityContext ?? {};
-    const old = `${SECCOMP_CONTAINER}${container.name}`;
-    if (seccompProfile === undefined && annotations[old] !== undefined) warnings.push(`${key(path, old)}: ${seccomp}`);
+    const annotation = `${SECCOMP_CONTAINER}${container.name}`;
+    if (seccompProfile === undefined && annotations[annotation] !== undefined)
+      warnings.push(`${key(path, annotation)}: ${seccomp}`);
     const profile = `${APP_ARMOR}${container.name}`;
-    const confined = appArmorProfile !== undefined || spec.securityContext?.appArmorProfile !== undefined;
-    if (options.template === true && !confined && annotations[profile] !== undefined) {
+    const hasProfile = appArmorProfile !== undefined || spec.securityContext?.appArmorProfile !== undefined;
+    if (options.template === true && !hasProfile && annotations[profile] !== undefined) {
       warnings.push(appArmorWarning(path, profile));
     }
   }
@@ -183,14 +185,14 @@ function containerWarnings(container: Container, path: string): string[] {
   return [...warnings, ...envWarnings(container, child(path, "env"))];
 }
 
-/** A later definition that does not build on the earlier one may vanish when the object is applied. */
+/** Server-side apply may drop the earlier of two definitions of a variable, unless the later one refers to it. */
 function envWarnings({ env = [] }: Container, path: string): string[] {
   const seen = new Set<string>();
   const warnings: string[] = [];
   for (const [i, { name, value = "", valueFrom }] of env.entries()) {
     const reference = `$(${name})`;
-    const builds = valueFrom === undefined && value !== reference && value.includes(reference);
-    if (seen.has(name) && !builds) {
+    const refersToEarlier = valueFrom === undefined && value !== reference && value.includes(reference);
+    if (seen.has(name) && !refersToEarlier) {
       const hides = `hides previous definition of ${JSON.stringify(name)}, which may be dropped when using apply`;
       warnings.push(`${index(path, i)}: ${hides}`);
     }
@@ -203,27 +205,27 @@ type Port = NonNullable<Container["ports"]>[number];
 
 function portWarnings(spec: PodSpec, path: string): string[] {
   const warnings: string[] = [];
-  const taken: { readonly port: Port; readonly at: string }[] = [];
+  const ports: { readonly port: Port; readonly at: string }[] = [];
   for (const { container, at } of containersWithPaths(spec, path)) {
     for (const [i, port] of (container.ports ?? []).entries()) {
-      const here = index(child(at, "ports"), i);
+      const portPath = index(child(at, "ports"), i);
       const { hostIP = "", hostPort = 0, protocol = "TCP" } = port;
       if (hostIP !== "" && hostPort === 0) {
         const shown = `{Name:${port.name ?? ""} HostPort:0 ContainerPort:${port.containerPort} Protocol:${protocol} HostIP:${hostIP}}`;
-        warnings.push(`${here}: hostIP set without hostPort: ${shown}`);
+        warnings.push(`${portPath}: hostIP set without hostPort: ${shown}`);
       }
-      for (const other of taken) {
+      for (const other of ports) {
         if (other.port.containerPort !== port.containerPort || (other.port.protocol ?? "TCP") !== protocol) continue;
         const [otherIp, otherPort] = [other.port.hostIP ?? "", other.port.hostPort ?? 0];
         if (otherIp === hostIP && otherPort === hostPort) {
-          warnings.push(`${here}: duplicate port definition with ${other.at}`);
+          warnings.push(`${portPath}: duplicate port definition with ${other.at}`);
         } else if (hostPort === 0 || otherPort === 0) {
-          warnings.push(`${here}: overlapping port definition with ${other.at}`);
+          warnings.push(`${portPath}: overlapping port definition with ${other.at}`);
         } else if (hostPort === otherPort && (hostIP === "") !== (otherIp === "")) {
-          warnings.push(`${here}: dangerously ambiguous port definition with ${other.at}`);
+          warnings.push(`${portPath}: dangerously ambiguous port definition with ${other.at}`);
         }
       }
-      taken.push({ port, at: here });
+      ports.push({ port, at: portPath });
     }
   }
   return warnings;

@@ -1,10 +1,6 @@
 /**
- * Rules, defaults and warnings for the pods that workloads describe; one set of rules with pods themselves
- * (`validatePodSpec` in pod-spec-validation.ts). `path` is where the template stands: `spec.template`, `template`.
- *
- *     validatePodTemplateSpec(template, path)   errors of metadata and spec
- *     setPodTemplateDefaults(template)          the template with what its author left out
- *     podTemplateWarnings(template, path)       what is deprecated or pointless in it
+ * Rules, defaults and warnings for pod templates; the rules for the spec are those of pods (pod-spec/validation.ts).
+ * `path` is the path of the template: `spec.template`, `template`.
  */
 import { type FieldError, forbiddenField } from "../../../schema/validation/field-error.ts";
 import { child } from "../../../schema/value/field-path.ts";
@@ -16,11 +12,13 @@ import { type PodSpecValidationOptions, validatePodSpec } from "../pod-spec/vali
 import { podSpecWarnings } from "../pod-spec/warnings.ts";
 import type { PodTemplateSpec } from "./schema.ts";
 
-/** `rules` spare what was stored before: see `rulesFor` in pod-stored-rules.ts. */
+/**
+ * `options` exempt what the stored object has already: see `validationOptionsFrom` in pod-spec/validation-options.ts.
+ */
 export function validatePodTemplateSpec(
   template: PodTemplateSpec,
   path: string,
-  rules: PodSpecValidationOptions = {},
+  options: PodSpecValidationOptions = {},
 ): readonly FieldError[] {
   const { metadata = {}, spec = { containers: [] } } = template;
   const [annotations, at] = [child(path, "annotations"), child(path, "spec")];
@@ -28,7 +26,7 @@ export function validatePodTemplateSpec(
     ...validateLabels(metadata.labels, child(path, "labels")),
     ...validateAnnotations(metadata.annotations, annotations),
     ...validatePodAnnotations(metadata, spec, annotations),
-    ...validatePodSpec(spec, at, rules),
+    ...validatePodSpec(spec, at, options),
     ...validateSeccompAnnotationsMatchFields(metadata, spec, at),
     ...((spec.ephemeralContainers ?? []).length === 0
       ? []

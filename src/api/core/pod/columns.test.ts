@@ -94,13 +94,13 @@ t.test("podColumns show the progress of init containers and count sidecars", asy
   );
 });
 
-t.test("podColumns say Terminating for a pod that is being deleted", async (t) => {
+t.test("podColumns show Terminating for a pod that is being deleted", async (t) => {
   const deleted: Pod = { ...base, metadata: { ...base.metadata, deletionTimestamp: "2026-01-01T00:09:00Z" } };
   t.same(cells({ ...deleted, status: { phase: "Running" } }), ["0/2", "Terminating", "0"]);
   t.same(cells({ ...deleted, status: { phase: "Succeeded" } }), ["0/2", "Succeeded", "0"]);
 });
 
-t.test("podRowConditions() tells of pods that came to their end", async (t) => {
+t.test("podRowConditions() marks finished pods as completed", async (t) => {
   t.same(podRowConditions({ ...base, status: { phase: "Running" } }), []);
   t.match(podRowConditions({ ...base, status: { phase: "Succeeded" } }), [{ type: "Completed", reason: "Succeeded" }]);
   t.match(podRowConditions({ ...base, status: { phase: "Failed" } }), [{ status: "True", message: "The pod failed." }]);

@@ -1,4 +1,4 @@
-/** What `kubectl get pods` shows, computed as Kubernetes' own printer does (`printPod`). */
+/** The columns of `kubectl get pods`, computed as in Kubernetes' `printPod`. */
 import { ageColumn, column, nameColumn, wideColumn } from "../../columns/columns.ts";
 import { humanDuration } from "../../columns/human-duration.ts";
 import type { Column, RowCondition } from "../../kind.ts";
@@ -11,7 +11,7 @@ interface PodSummary {
   readonly total: number;
   readonly reason: string;
   readonly restarts: number;
-  /** Milliseconds since 1970 of the latest restart; undefined when nothing restarted. */
+  /** The time of the latest restart, in milliseconds since 1970; undefined without restarts. */
   readonly lastRestart: number | undefined;
 }
 
@@ -35,7 +35,7 @@ export const podColumns: readonly Column<Pod>[] = [
   wideColumn("Readiness Gates", readinessGates),
 ];
 
-/** A pod that came to its end says so to clients that hide or dim such rows. */
+/** The row condition of finished pods, which clients may hide or dim. */
 export function podRowConditions(pod: Pod): readonly RowCondition[] {
   const reason = pod.status?.phase;
   if (reason !== "Succeeded" && reason !== "Failed") return [];
@@ -88,7 +88,7 @@ function summarise(pod: Pod): PodSummary {
   };
 }
 
-/** A pod that is being deleted says so, unless it came to its end before. */
+/** Replaces the reason of a pod that is being deleted, unless the pod has finished. */
 function ending(pod: Pod, reason: string): string {
   if (pod.metadata?.deletionTimestamp === undefined) return reason;
   if (pod.status?.reason === "NodeLost") return "Unknown";
@@ -97,7 +97,7 @@ function ending(pod: Pod, reason: string): string {
 }
 
 interface InitProgress {
-  /** Set while an init container is not done: `Init:1/2`, `Init:CrashLoopBackOff`. */
+  /** Set until all init containers are done: `Init:1/2`, `Init:CrashLoopBackOff`. */
   readonly reason: string | undefined;
   readonly restarts: number;
   readonly sidecarRestarts: number;
@@ -145,7 +145,7 @@ interface MainProgress {
   readonly lastRestart: number | undefined;
 }
 
-/** The first container that is not running gives the reason: walking from the end, it has the last word. */
+/** The first container that is not running determines the reason, as the loop runs from the last to the first. */
 function mainProgress(pod: Pod): MainProgress {
   let reason: string | undefined;
   let ready = 0;

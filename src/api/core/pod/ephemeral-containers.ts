@@ -1,4 +1,4 @@
-/** The `ephemeralcontainers` subresource: containers that come to look may be added to a pod, and stay as they are. */
+/** The `ephemeralcontainers` subresource: adds ephemeral containers, which cannot be changed or removed. */
 
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
 import { type FieldError, forbiddenField } from "../../../schema/validation/field-error.ts";

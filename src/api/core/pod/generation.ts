@@ -2,7 +2,7 @@ import { semanticEqual } from "../../../schema/semantic-equal.ts";
 import { podSpec } from "../pod-spec/schema.ts";
 import type { Pod } from "./schema.ts";
 
-/** The generation counts the changes of the spec. */
+/** Increments `metadata.generation` when the spec changed. */
 export function updatePodGeneration(next: Pod, previous: Pod): Pod {
   const before = previous.metadata?.generation ?? 0;
   const generation = semanticEqual(podSpec, next.spec, previous.spec) ? before : before + 1;

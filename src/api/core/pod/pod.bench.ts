@@ -1,6 +1,6 @@
 /**
- * Run by `make bench`: one JSON line per operation of the schema engine, with the microseconds and the bytes of heap
- * that it takes for a pod of about 3 KB.
+ * Run by `make bench`: prints one JSON line per operation of the schema package, with the microseconds and the bytes of
+ * heap for a pod of about 3 KB.
  */
 import { readFileSync } from "node:fs";
 import { decodeCbor } from "../../../schema/cbor/decode.ts";

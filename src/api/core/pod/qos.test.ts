@@ -1,7 +1,7 @@
 import t from "tap";
 import { qosClassOf } from "./qos.ts";
 
-t.test("qosClassOf() ranks pods by their requests and limits", async (t) => {
+t.test("qosClassOf() follows from requests and limits", async (t) => {
   const both = { cpu: "1", memory: "1Gi" };
   const of = (resources: object) => qosClassOf({ containers: [{ name: "a", resources }] });
   t.equal(of({}), "BestEffort");

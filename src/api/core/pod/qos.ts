@@ -1,10 +1,10 @@
-/** Quality of service: how a pod's requests and limits rank it when memory runs short. */
+/** Quality of service classes, by which the kubelet ranks pods for eviction. */
 import { parseQuantity } from "../../meta/quantity.ts";
 import type { PodSpec } from "../pod-spec/schema.ts";
 
 export type PodQosClass = "Guaranteed" | "Burstable" | "BestEffort";
 
-/** Guaranteed: every container's limits equal its requests for CPU and memory. BestEffort: none asks for anything. */
+/** Guaranteed: limits equal requests for CPU and memory of every container. BestEffort: no requests or limits. */
 export function qosClassOf(spec: PodSpec): PodQosClass {
   let asks = false;
   let guaranteed = true;

@@ -26,7 +26,7 @@ function asking(changed: ResourceRequirements, more: Partial<Container> = {}): P
   return pod({ containers: [{ ...container, ...more, resources: changed }] });
 }
 
-t.test("podResize changes amounts of CPU and memory, and nothing else", async (t) => {
+t.test("podResizeStrategy changes CPU and memory, and nothing else", async (t) => {
   const grown = resized(
     asking({ requests: { cpu: "1500m" }, limits: { cpu: "3", memory: "2Gi" } }, { image: "web:2" }),
   );
@@ -50,7 +50,7 @@ t.test("podResize changes amounts of CPU and memory, and nothing else", async (t
   ]);
 });
 
-t.test("podResize keeps the class of service and the containers", async (t) => {
+t.test("podResizeStrategy rejects changes of the QoS class and of the containers", async (t) => {
   const equal = { cpu: "2", memory: "1Gi" };
   t.same(resized(asking({ requests: equal, limits: equal })).faults, ["FieldValueInvalid spec"]);
   t.same(resized(pod({ containers: [container, { name: "b", image: "x" }] })).faults, [
@@ -58,7 +58,7 @@ t.test("podResize keeps the class of service and the containers", async (t) => {
   ]);
 });
 
-t.test("podEphemeralContainers adds containers, which then stay as they are", async (t) => {
+t.test("podEphemeralContainersStrategy adds containers, which are immutable then", async (t) => {
   const with_ = (...names: readonly string[]): Pod =>
     pod({ ephemeralContainers: names.map((name) => ({ name, image: "debug:1", targetContainerName: "a" })) });
   const apply = (next: Pod, previous: Pod): readonly string[] => {

@@ -1,4 +1,4 @@
-/** The `resize` subresource: CPU and memory of containers that run may change, and nothing else. */
+/** The `resize` subresource: changes CPU and memory of running containers. */
 
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
 import { type FieldError, forbiddenField, invalidField } from "../../../schema/validation/field-error.ts";
@@ -24,7 +24,7 @@ export const podResizeStrategy: SubresourceStrategy<Pod> = {
   validateUpdate,
 };
 
-/** Containers that were added, removed or renamed are kept for validation to find. */
+/** Keeps added, removed or renamed containers, so that validation rejects them. */
 function prepareForUpdate(next: Pod, previous: Pod): Pod {
   const { spec = NO_SPEC } = next;
   const { spec: old = NO_SPEC } = previous;
@@ -40,7 +40,7 @@ function prepareForUpdate(next: Pod, previous: Pod): Pod {
   return updatePodGeneration({ ...previous, metadata: subresourceMetadata(next, previous), spec: enabled }, previous);
 }
 
-/** Of the metadata sent, only what says which object is meant; and who manages what of it now. */
+/** Takes from the client's metadata only the object's identity and managedFields. */
 export function subresourceMetadata(next: Pod, previous: Pod): Pod["metadata"] {
   const { name, namespace, uid, resourceVersion, managedFields } = next.metadata ?? {};
   const kept = { ...previous.metadata, name, namespace, uid, resourceVersion };
@@ -76,8 +76,8 @@ function validateUpdate(next: Pod, previous: Pod): readonly FieldError[] {
     errors.push(invalidField("spec", next.status?.qosClass ?? "", detail));
   }
   if (!canResize(previous)) errors.push(forbiddenField("spec", "Pod running on node without support for resize"));
-  const moved = validateOrder(spec, old);
-  if (moved.length > 0) return [...errors, ...moved];
+  const orderErrors = validateOrder(spec, old);
+  if (orderErrors.length > 0) return [...errors, ...orderErrors];
   for (const list of ["containers", "initContainers"] as const) {
     for (const [i, container] of (spec[list] ?? []).entries()) {
       const at = child(index(`spec.${list}`, i), "resources");
@@ -90,7 +90,7 @@ function validateUpdate(next: Pod, previous: Pod): readonly FieldError[] {
   return errors;
 }
 
-/** An agent that can resize says what its running containers have. */
+/** A kubelet that supports resize reports the resources of running containers. */
 function canResize({ status }: Pod): boolean {
   const running = (status?.containerStatuses ?? []).find(({ state }) => state?.running !== undefined);
   return running === undefined || running.resources !== undefined;
@@ -127,8 +127,8 @@ function validateContainerResize(next: Container, previous: Container, path: str
 }
 
 /**
- * The new spec with the CPU and memory of the old one; any other difference then shows. What had no list of amounts at
- * all is not looked at, as in Kubernetes.
+ * Returns `next` with the CPU and memory of `previous`; any difference that remains is invalid. Containers without a
+ * list of requests or limits are skipped, as in Kubernetes.
  */
 function maskComputeResources(next: PodSpec, previous: PodSpec): PodSpec {
   const restore = (containers: readonly Container[], old: readonly Container[] = []): readonly Container[] =>

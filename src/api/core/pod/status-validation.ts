@@ -1,4 +1,4 @@
-/** Rules for what the node agent says of a pod. */
+/** Rules for updates of a pod's status. */
 import {
   duplicateField,
   type FieldError,
@@ -36,7 +36,7 @@ export function validatePodStatusUpdate(next: Pod, previous: Pod): readonly Fiel
   ];
 }
 
-/** Who the processes of containers are. */
+/** Rules for the users that containers run as. */
 function validateContainerUsers(status: PodStatus, windows: boolean): readonly FieldError[] {
   const lists = ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"] as const;
   return lists.flatMap((list) =>
@@ -48,15 +48,15 @@ function validateContainerUsers(status: PodStatus, windows: boolean): readonly F
       return [
         ...validateId(linux.uid, child(at, "uid")),
         ...validateId(linux.gid, child(at, "gid")),
-        ...(linux.supplementalGroups ?? []).flatMap((group, place) =>
-          validateId(group, index(child(at, "supplementalGroups"), place)),
+        ...(linux.supplementalGroups ?? []).flatMap((group, groupIndex) =>
+          validateId(group, index(child(at, "supplementalGroups"), groupIndex)),
         ),
       ];
     }),
   );
 }
 
-/** A container that has ended and will not be started again cannot be said to run. */
+/** A terminated container that is not restarted must stay terminated. */
 function validateTerminatedContainers(
   next: PodStatus,
   previous: PodStatus,
@@ -99,9 +99,9 @@ function validateStaysTerminated(
 ): readonly FieldError[] {
   return previous.flatMap((old, i) => {
     if (old.state?.terminated === undefined || mayRestart(old)) return [];
-    const revived = next.some(({ name, state }) => name === old.name && state?.terminated === undefined);
+    const restarted = next.some(({ name, state }) => name === old.name && state?.terminated === undefined);
     const at = child(index(path, i), "state");
-    return revived ? [forbiddenField(at, "may not be transitioned to non-terminated state")] : [];
+    return restarted ? [forbiddenField(at, "may not be transitioned to non-terminated state")] : [];
   });
 }
 
@@ -128,13 +128,13 @@ function validateHostIps({ hostIP = "", hostIPs = [] }: PodStatus): readonly Fie
   ];
 }
 
-/** As Kubernetes prints them: `[]core.PodIP{core.PodIP{IP:"10.0.0.1"}}`. */
+/** As Go prints the list: `[]core.PodIP{core.PodIP{IP:"10.0.0.1"}}`. */
 function goIps(type: string, ips: readonly string[]): unknown {
   const items = ips.map((ip) => `core.${type}{IP:${JSON.stringify(ip)}}`);
   return unquoted(`[]core.${type}{${items.join(", ")}}`);
 }
 
-/** One address, or one of each family. */
+/** Whether there is at most one address of each family. */
 function isDualStack(ips: readonly string[]): boolean {
   if (ips.length < 2) return true;
   const families = new Set(ips.map((ip) => parseIp(ip)?.family));

@@ -12,7 +12,7 @@ function created(spec: Partial<PodSpec>, metadata: Pod["metadata"] = {}): Pod {
   return podStrategy.prepareForCreate?.(complete, "") ?? complete;
 }
 
-t.test("podStrategy says an AppArmor profile in both places", async (t) => {
+t.test("podStrategy sets an AppArmor profile in the annotation and in the field", async (t) => {
   const field = created({
     containers: [{ ...container, securityContext: { appArmorProfile: { type: "Unconfined" } } }],
   });
@@ -28,7 +28,7 @@ t.test("podStrategy says an AppArmor profile in both places", async (t) => {
   t.same(podStrategy.validate?.(annotated), []);
 });
 
-t.test("podStrategy gives affinity terms the values of the pod's own labels", async (t) => {
+t.test("podStrategy adds matchLabelKeys to the selectors of affinity terms", async (t) => {
   const term = { topologyKey: "zone", labelSelector: {}, matchLabelKeys: ["rev", "none"], mismatchLabelKeys: ["team"] };
   const pod = created(
     { affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } } },
@@ -41,7 +41,7 @@ t.test("podStrategy gives affinity terms the values of the pod's own labels", as
   ]);
 });
 
-t.test("podStrategy takes out what is switched off", async (t) => {
+t.test("podStrategy drops the fields of disabled features", async (t) => {
   const pod = created({
     resources: { limits: { cpu: "1" } },
     resourceClaims: [{ name: "gpu" }],
@@ -68,7 +68,7 @@ t.test("podStrategy takes out what is switched off", async (t) => {
   t.notOk("resourceClaims" in (pod.spec ?? {}));
 });
 
-t.test("podStatusPart lets no container that has ended run again", async (t) => {
+t.test("podStatusStrategy rejects a terminated container that runs again", async (t) => {
   const ended = {
     name: "a",
     ready: false,
@@ -93,7 +93,7 @@ t.test("podStatusPart lets no container that has ended run again", async (t) => 
   t.same(faults("Never"), ["status.containerStatuses[0].state"]);
 });
 
-t.test("podStatusPart keeps owners and quality of service, and checks addresses", async (t) => {
+t.test("podStatusStrategy keeps owners and the QoS class, and validates addresses", async (t) => {
   const pod = created({}, { ownerReferences: [{ apiVersion: "v1", kind: "Node", name: "n", uid: "u" }] });
   const sent: Pod = { ...pod, metadata: { name: "web" }, status: { podIP: "10.0.0.1", hostIPs: [{ ip: "x" }] } };
   const next = podStatusStrategy.prepareForUpdate(sent, pod, "");

@@ -1,4 +1,4 @@
-/** What becomes of pods as they are written: what the server sets, what a client may not. */
+/** How writes change pods: fields that the server sets or drops. */
 import type { FieldError } from "../../../schema/validation/field-error.ts";
 import type { Strategy, SubresourceStrategy } from "../../kind.ts";
 import { dns1123Label } from "../../meta/validation/names.ts";
@@ -25,7 +25,7 @@ export const podStrategy: Strategy<Pod> = {
     updatePodGeneration(keepStatus(dropDisabledSpecFields(next), previous), previous),
   validate: (object, previous): readonly FieldError[] => (previous === undefined ? validateNewPod(object) : []),
   validateUpdate: validatePodUpdate,
-  // Updates of pods are frequent and seldom made by people.
+  // Controllers and agents, not people, update pods, and often.
   warnings: (object, previous) => (previous === undefined ? podWarnings(object) : []),
   gracePeriodSeconds: gracePeriodSeconds,
 };
@@ -62,25 +62,27 @@ function replaceNegativeGracePeriod(spec: PodSpec): PodSpec {
   return (spec.terminationGracePeriodSeconds ?? 0) < 0 ? { ...spec, terminationGracePeriodSeconds: 1 } : spec;
 }
 
-/** That gates hold the pod back shows from the start. */
+/** The condition that reports the scheduling gates of a new pod. */
 function schedulingGatedStatus(spec: PodSpec): Pick<PodStatus, "conditions"> {
   if ((spec.schedulingGates ?? []).length === 0) return {};
   const message = "Scheduling is blocked due to non-empty scheduling gates";
   return { conditions: [{ type: "PodScheduled", status: "False", reason: "SchedulingGated", message }] };
 }
 
-/** Affinity terms that go by the pod's own labels get the values of the pod they came with. */
+/**
+ * Adds the values of the pod's labels for `matchLabelKeys` and `mismatchLabelKeys` to the selectors of affinity terms.
+ */
 function applyMatchLabelKeys(spec: PodSpec, labels: Readonly<Record<string, string>>): PodSpec {
   if (spec.affinity?.podAffinity === undefined && spec.affinity?.podAntiAffinity === undefined) return spec;
-  const filled = (term: PodAffinityTerm): PodAffinityTerm => addKeyRequirements(term, labels);
+  const withKeyRequirements = (term: PodAffinityTerm): PodAffinityTerm => addKeyRequirements(term, labels);
   const affinity = { ...spec.affinity };
   for (const field of ["podAffinity", "podAntiAffinity"] as const) {
     const terms = affinity[field];
     if (terms === undefined) continue;
-    const required = terms.requiredDuringSchedulingIgnoredDuringExecution?.map(filled);
-    const preferred = terms.preferredDuringSchedulingIgnoredDuringExecution?.map((wish) => ({
-      ...wish,
-      podAffinityTerm: filled(wish.podAffinityTerm),
+    const required = terms.requiredDuringSchedulingIgnoredDuringExecution?.map(withKeyRequirements);
+    const preferred = terms.preferredDuringSchedulingIgnoredDuringExecution?.map((preferredTerm) => ({
+      ...preferredTerm,
+      podAffinityTerm: withKeyRequirements(preferredTerm.podAffinityTerm),
     }));
     affinity[field] = {
       ...(required === undefined ? {} : { requiredDuringSchedulingIgnoredDuringExecution: required }),
@@ -93,15 +95,15 @@ function applyMatchLabelKeys(spec: PodSpec, labels: Readonly<Record<string, stri
 function addKeyRequirements(term: PodAffinityTerm, labels: Readonly<Record<string, string>>): PodAffinityTerm {
   const { labelSelector, matchLabelKeys = [], mismatchLabelKeys = [] } = term;
   if (labelSelector === undefined) return term;
-  const of = (keys: readonly string[], operator: "In" | "NotIn") =>
+  const requirements = (keys: readonly string[], operator: "In" | "NotIn") =>
     keys.flatMap((key) => (labels[key] === undefined ? [] : [{ key, operator, values: [labels[key]] }]));
-  const added = [...of(matchLabelKeys, "In"), ...of(mismatchLabelKeys, "NotIn")];
+  const added = [...requirements(matchLabelKeys, "In"), ...requirements(mismatchLabelKeys, "NotIn")];
   if (added.length === 0) return term;
   const matchExpressions = [...(labelSelector.matchExpressions ?? []), ...added];
   return { ...term, labelSelector: { ...labelSelector, matchExpressions } };
 }
 
-/** The older member has the first address of the newer one, and wins where they differ. */
+/** Keeps `podIP` equal to the first of `podIPs`; `podIP` wins where they differ. */
 function syncPodIps(object: Pod): Pod {
   const { podIP, podIPs = [] } = object.status ?? {};
   const [first] = podIPs;
@@ -109,7 +111,7 @@ function syncPodIps(object: Pod): Pod {
   return first === undefined ? object : { ...object, status: { ...object.status, podIP: first.ip } };
 }
 
-/** Owners are not the node agent's business, and quality of service was decided when the pod was made. */
+/** A status update changes neither the owners nor the QoS class, which was computed at creation. */
 function prepareForStatusUpdate(next: Pod, previous: Pod): Pod {
   const { ownerReferences: _, ...metadata } = next.metadata ?? {};
   const owners = previous.metadata?.ownerReferences;
@@ -132,7 +134,10 @@ function prepareForStatusUpdate(next: Pod, previous: Pod): Pod {
   };
 }
 
-/** What 1.33 leaves switched off by default: claims to devices, their health, allotted amounts, stop signals. */
+/**
+ * Drops the status fields of features that are off by default in 1.33: device claims, resource health, allocated
+ * resources, stop signals.
+ */
 function dropDisabledStatusFields({ resourceClaimStatuses: _, ...status }: PodStatus): PodStatus {
   const clean = (statuses: readonly ContainerStatus[]): readonly ContainerStatus[] =>
     statuses.map(({ allocatedResources: _, allocatedResourcesStatus: __, stopSignal: ___, ...rest }) => rest);
@@ -141,10 +146,10 @@ function dropDisabledStatusFields({ resourceClaimStatuses: _, ...status }: PodSt
   return { ...status, ...Object.fromEntries(cleaned) };
 }
 
-/** A pod that no node has yet, or that has come to its end, needs no grace (`podStrategy.CheckGracefulDelete`). */
+/** A pod that is unscheduled or finished is deleted at once (`podStrategy.CheckGracefulDelete`). */
 function gracePeriodSeconds(object: Pod, requested: number | undefined): number {
-  const wanted = requested ?? object.spec?.terminationGracePeriodSeconds ?? 30;
+  const seconds = requested ?? object.spec?.terminationGracePeriodSeconds ?? 30;
   if (!object.spec?.nodeName) return 0;
   if (object.status?.phase === "Succeeded" || object.status?.phase === "Failed") return 0;
-  return wanted < 0 ? 1 : wanted;
+  return seconds < 0 ? 1 : seconds;
 }

@@ -14,7 +14,7 @@ function pod(spec: Partial<PodSpec>, annotations?: Readonly<Record<string, strin
   });
 }
 
-function faults(previous: Pod, next: Pod): readonly string[] {
+function errorsOf(previous: Pod, next: Pod): readonly string[] {
   return validatePodUpdate(next, previous).map(({ type, field }) => `${type} ${field}`);
 }
 
@@ -23,11 +23,11 @@ function terms(...keys: readonly string[]): NonNullable<PodSpec["affinity"]> {
   return { nodeAffinity: { [REQUIRED]: { nodeSelectorTerms: [{ matchExpressions }] } } };
 }
 
-t.test("validatePodUpdate() lets a gated pod be sent to fewer nodes, not to others", async (t) => {
+t.test("validatePodUpdate() accepts only narrower node selection of a gated pod", async (t) => {
   const gates = [{ name: "example.com/a" }, { name: "example.com/b" }];
   const gated = pod({ schedulingGates: gates, nodeSelector: { disk: "ssd" }, affinity: terms("zone") });
   const change = (spec: Partial<PodSpec>): readonly string[] =>
-    faults(gated, pod({ ...gated.spec, ...spec } as Partial<PodSpec>));
+    errorsOf(gated, pod({ ...gated.spec, ...spec } as Partial<PodSpec>));
   t.same(change({ schedulingGates: [] }), []);
   t.same(change({ nodeSelector: { disk: "ssd", arch: "arm" } }), []);
   t.same(change({ nodeSelector: { disk: "hdd" } }), ["FieldValueInvalid spec.nodeSelector"]);
@@ -40,28 +40,28 @@ t.test("validatePodUpdate() lets a gated pod be sent to fewer nodes, not to othe
   t.same(change({ hostname: "h" }), ["FieldValueForbidden spec"]);
 });
 
-t.test("validatePodUpdate() keeps a pod that waits no longer where it may run", async (t) => {
-  t.same(faults(pod({}), pod({ nodeSelector: { disk: "ssd" } })), ["FieldValueForbidden spec"]);
+t.test("validatePodUpdate() rejects changes of node selection without scheduling gates", async (t) => {
+  t.same(errorsOf(pod({}), pod({ nodeSelector: { disk: "ssd" } })), ["FieldValueForbidden spec"]);
 });
 
-t.test("validatePodUpdate() keeps what says how a pod was confined", async (t) => {
+t.test("validatePodUpdate() rejects changes of AppArmor and mirror annotations", async (t) => {
   const armor = "container.apparmor.security.beta.kubernetes.io/a";
   const confined = pod({}, { [armor]: "unconfined" });
-  t.same(faults(confined, pod({}, { [armor]: "unconfined" })), []);
-  t.same(faults(confined, pod({})), [`FieldValueForbidden metadata.annotations[${armor}]`]);
-  t.same(faults(pod({}), confined), [`FieldValueForbidden metadata.annotations[${armor}]`]);
+  t.same(errorsOf(confined, pod({}, { [armor]: "unconfined" })), []);
+  t.same(errorsOf(confined, pod({})), [`FieldValueForbidden metadata.annotations[${armor}]`]);
+  t.same(errorsOf(pod({}), confined), [`FieldValueForbidden metadata.annotations[${armor}]`]);
 });
 
-t.test("validatePodUpdate() lets a deadline come nearer", async (t) => {
+t.test("validatePodUpdate() accepts a shorter deadline, not a longer one", async (t) => {
   const limited = pod({ activeDeadlineSeconds: 10 });
-  t.same(faults(limited, pod({ activeDeadlineSeconds: 9 })), []);
-  t.same(faults(limited, pod({ activeDeadlineSeconds: 11 })), ["FieldValueInvalid spec.activeDeadlineSeconds"]);
-  t.same(faults(limited, pod({})), ["FieldValueInvalid spec.activeDeadlineSeconds"]);
+  t.same(errorsOf(limited, pod({ activeDeadlineSeconds: 9 })), []);
+  t.same(errorsOf(limited, pod({ activeDeadlineSeconds: 11 })), ["FieldValueInvalid spec.activeDeadlineSeconds"]);
+  t.same(errorsOf(limited, pod({})), ["FieldValueInvalid spec.activeDeadlineSeconds"]);
 });
 
-t.test("validatePodUpdate() spares what was stored before it was forbidden", async (t) => {
+t.test("validatePodUpdate() accepts invalid values that the stored pod has already", async (t) => {
   const sysctls = [{ name: "net.core.somaxconn", value: "1" }];
   const old = pod({ hostNetwork: true, securityContext: { sysctls } });
   const next = pod({ hostNetwork: true, securityContext: { sysctls }, activeDeadlineSeconds: 5 });
-  t.same(faults(old, next), []);
+  t.same(errorsOf(old, next), []);
 });

@@ -1,4 +1,4 @@
-/** What may be changed of a pod that exists: little, and a bit more while scheduling gates hold it back. */
+/** Rules for updates of pods: few fields are mutable, a few more while the pod has scheduling gates. */
 
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
 import { type FieldError, forbiddenField, invalidField } from "../../../schema/validation/field-error.ts";
@@ -45,7 +45,7 @@ function initContainerCount({ initContainers = [] }: PodSpec): number {
   return initContainers.length;
 }
 
-/** What says how a pod was confined, or that it mirrors another, stays. */
+/** The annotations for AppArmor profiles and for mirror pods are immutable. */
 export function validateAnnotationUpdate(
   next: ObjectMeta | undefined,
   previous: ObjectMeta | undefined,
@@ -60,7 +60,7 @@ export function validateAnnotationUpdate(
   });
 }
 
-/** Kubernetes looks no further at the first list that differs. */
+/** Kubernetes reports only the first list that differs. */
 function validateContainerCount(next: PodSpec, previous: PodSpec): readonly FieldError[] {
   const detail = "pod updates may not add or remove containers";
   if (next.containers.length !== previous.containers.length) return [forbiddenField("spec.containers", detail)];
@@ -71,7 +71,7 @@ function validateContainerCount(next: PodSpec, previous: PodSpec): readonly Fiel
 
 const DEADLINE_MAX = 2147483647;
 
-/** A deadline may be set, and come nearer. */
+/** A deadline may be set or shortened. */
 function validateDeadline(
   next: number | undefined,
   previous: number | undefined,
@@ -94,8 +94,8 @@ function validateDeadline(
 
 function validateAddedTolerations(next: readonly Toleration[], previous: readonly Toleration[]): readonly FieldError[] {
   const bare = ({ tolerationSeconds: _, ...rest }: Toleration) => rest;
-  const kept = previous.every((old) => next.some((toleration) => deepEqual(bare(old), bare(toleration))));
-  if (kept) return validateTolerations(next, "spec.tolerations");
+  const unchanged = previous.every((old) => next.some((toleration) => deepEqual(bare(old), bare(toleration))));
+  if (unchanged) return validateTolerations(next, "spec.tolerations");
   return [forbiddenField("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")];
 }
 
@@ -119,7 +119,7 @@ function validateImmutableFields(next: PodSpec, previous: PodSpec): readonly Fie
   return semanticEqual(podSpec, fixed, previous) ? errors : [...errors, forbiddenField("spec", MUTABLE)];
 }
 
-/** The new spec with everything that may change set back to what it was; any other difference then shows. */
+/** Returns `next` with the mutable fields of `previous`; any difference that remains is invalid. */
 function maskMutableFields(next: PodSpec, previous: PodSpec): PodSpec {
   const restore = (containers: readonly Container[], old: readonly Container[] = []): Container[] =>
     containers.map((container, i) => setOrDelete(container, "image", old[i]?.image));
@@ -135,7 +135,7 @@ function maskMutableFields(next: PodSpec, previous: PodSpec): PodSpec {
   return shortened ? { ...result, terminationGracePeriodSeconds: grace } : result;
 }
 
-/** A pod that waits may be sent to fewer nodes, not to others. */
+/** A gated pod may be restricted to fewer nodes, but not sent to others. */
 function validateGatedChanges(next: PodSpec, previous: PodSpec): readonly FieldError[] {
   const [now, before] = [next.nodeSelector ?? {}, previous.nodeSelector ?? {}];
   const kept = Object.entries(before).every(([name, value]) => now[name] === value);
@@ -164,7 +164,7 @@ function validateNodeAffinityNarrowing(
   );
 }
 
-/** An empty term selects nothing, and must not begin to select something. */
+/** An empty term matches no node, so that requirements must not be added to it. */
 function addsOnly(next: NodeSelectorTerm, previous: NodeSelectorTerm): boolean {
   const lists = ["matchExpressions", "matchFields"] as const;
   const sizeOf = (term: NodeSelectorTerm): number => lists.reduce((sum, list) => sum + (term[list] ?? []).length, 0);

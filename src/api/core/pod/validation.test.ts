@@ -13,7 +13,7 @@ function problems(spec: Partial<PodSpec>): readonly string[] {
   return validateNewPod(pod).map((e) => `${e.type} ${e.field}`);
 }
 
-t.test("validateNewPod() takes a plain pod", async (t) => {
+t.test("validateNewPod() accepts a minimal pod", async (t) => {
   t.same(problems({}), []);
   t.same(
     problems({
@@ -25,7 +25,7 @@ t.test("validateNewPod() takes a plain pod", async (t) => {
   );
 });
 
-t.test("validateNewPod() names each fault and its field", async (t) => {
+t.test("validateNewPod() reports each error with its field", async (t) => {
   const table: readonly (readonly [Partial<PodSpec>, readonly string[]])[] = [
     [{ containers: [] }, ["FieldValueRequired spec.containers"]],
     [{ containers: [container, container] }, ["FieldValueDuplicate spec.containers[1].name"]],
@@ -96,7 +96,7 @@ function update(spec: Partial<PodSpec>): readonly string[] {
   return validatePodUpdate(setPodDefaults(next), pod).map((e) => e.field);
 }
 
-t.test("validatePodUpdate() lets only the few mutable fields change", async (t) => {
+t.test("validatePodUpdate() accepts changes of the mutable fields only", async (t) => {
   t.same(update({}), []);
   t.same(update({ containers: [{ ...container, image: "web:2" }] }), []);
   t.same(update({ activeDeadlineSeconds: 5 }), []);

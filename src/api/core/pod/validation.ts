@@ -1,4 +1,4 @@
-/** Rules for new pods, and what of them holds on every write. Those for changes stand in `pod-update-validation.ts`. */
+/** Rules for new pods, and those that hold on updates as well. `update-validation.ts` has the rules for changes. */
 import { type FieldError, forbiddenField } from "../../../schema/validation/field-error.ts";
 import { index } from "../../../schema/value/field-path.ts";
 import { validateImageWhitespace } from "../container/validation.ts";
@@ -27,7 +27,7 @@ export function validateNewPod(pod: Pod): readonly FieldError[] {
   ];
 }
 
-/** A pod as such, new or changed. */
+/** The rules for both new and updated pods. */
 export function validatePod(
   { metadata = {}, spec = NO_SPEC }: Pod,
   options: PodSpecValidationOptions = {},
@@ -43,16 +43,16 @@ export function validatePod(
   ];
 }
 
-/** Tokens are a service account's. */
+/** A projected token requires a service account. */
 function validateTokenProjections(spec: PodSpec): readonly FieldError[] {
   if (spec.serviceAccountName) return [];
   return (spec.volumes ?? []).flatMap(({ projected }, i) =>
-    (projected?.sources ?? []).flatMap(({ serviceAccountToken }, place) =>
+    (projected?.sources ?? []).flatMap(({ serviceAccountToken }, sourceIndex) =>
       serviceAccountToken === undefined
         ? []
         : [
             forbiddenField(
-              `${index("spec.volumes", i)}.projected.${index("sources", place)}.serviceAccountToken`,
+              `${index("spec.volumes", i)}.projected.${index("sources", sourceIndex)}.serviceAccountToken`,
               "must not be specified when serviceAccountName is not set",
             ),
           ],

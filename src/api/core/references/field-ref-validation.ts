@@ -1,14 +1,11 @@
-/**
- * Rules for references to what a pod knows of itself (the downward API): a field of the pod, or a resource of one of
- * its containers.
- */
+/** Rules for the downward API: references to fields of the pod and to resources of its containers. */
 import { type FieldError, invalidField, notSupported, requiredField } from "../../../schema/validation/field-error.ts";
 import { child } from "../../../schema/value/field-path.ts";
 import { parseQuantity } from "../../meta/quantity.ts";
 import { qualifiedName, validateName } from "../../meta/validation/names.ts";
 import type { ObjectFieldSelector, ResourceFieldSelector } from "./field-selectors.ts";
 
-/** What environment variables may take from the pod. */
+/** The fields that environment variables may refer to. */
 export const ENV_FIELDS = [
   "metadata.name",
   "metadata.namespace",
@@ -21,7 +18,7 @@ export const ENV_FIELDS = [
   "status.podIPs",
 ];
 
-/** What files may take from the pod. */
+/** The fields that files may refer to. */
 export const FILE_FIELDS = [
   "metadata.annotations",
   "metadata.labels",
@@ -74,7 +71,7 @@ const HUGE_PAGES = /^(?:limits|requests)\.hugepages-/;
 const CPU_DIVISORS = ["1m", "1"];
 const BYTE_DIVISORS = ["1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"];
 
-/** A file must say whose resource it means; a variable may mean its own container's. */
+/** A file must name the container; an environment variable may omit it. */
 export function validateResourceFieldRef(
   { containerName = "", resource, divisor }: ResourceFieldSelector,
   path: string,

@@ -1,4 +1,4 @@
-/** Amounts of resources by name, to reckon with. */
+/** Resource quantities by name, parsed, with arithmetic on them. */
 import { addQuantities, compareQuantities, formatQuantity, parseQuantity, type Quantity } from "../../meta/quantity.ts";
 import type { ResourceList } from "./schema.ts";
 
@@ -8,17 +8,17 @@ export const NO_RESOURCES: ResourceQuantities = new Map();
 export const ONE_UNIT: Quantity = { nanos: 1_000_000_000n, format: "DecimalSI" };
 const ZERO: Quantity = { nanos: 0n, format: "DecimalSI" };
 
-/** Texts that are no quantities count as nothing. */
+/** Parses a ResourceList; invalid quantities count as zero. */
 export function parseResourceList(list: ResourceList | undefined): ResourceQuantities {
   return new Map(Object.entries(list ?? {}).map(([name, text]) => [name, parseQuantity(text) ?? ZERO]));
 }
 
-/** In the order of their names. */
+/** Formats quantities as a ResourceList, ordered by name. */
 export function formatResourceList(amounts: ResourceQuantities): ResourceList {
   return Object.fromEntries(sortByName(amounts).map(([name, amount]) => [name, formatQuantity(amount)]));
 }
 
-/** Of both what each has. */
+/** Adds quantities by name; a name in only one of the maps keeps its quantity. */
 export function addResources(a: ResourceQuantities, b: ResourceQuantities): ResourceQuantities {
   return mergeResources(a, b, addQuantities);
 }
@@ -27,7 +27,7 @@ export function maxResources(...all: readonly ResourceQuantities[]): ResourceQua
   return all.reduce((a, b) => mergeResources(a, b, (x, y) => (compareQuantities(x, y) < 0 ? y : x)), NO_RESOURCES);
 }
 
-/** What only the second has is negative then. */
+/** Subtracts `b` from `a`; a name in `b` alone becomes negative. */
 export function subtractResources(a: ResourceQuantities, b: ResourceQuantities): ResourceQuantities {
   const negative = new Map([...b].map(([name, { nanos, format }]) => [name, { nanos: -nanos, format }]));
   return addResources(a, negative);

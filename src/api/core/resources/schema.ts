@@ -1,7 +1,7 @@
 import { listMap, map, milliQuantity, object, optional, required, string } from "../../../schema/define.ts";
 import type { Infer } from "../../../schema/schema.ts";
 
-/** Amounts by resource name: `{ cpu: "500m", memory: "64Mi" }`. */
+/** Quantities by resource name: `{ cpu: "500m", memory: "64Mi" }`. */
 export const resourceList = map(milliQuantity);
 export type ResourceList = Infer<typeof resourceList>;
 

@@ -1,4 +1,4 @@
-/** Rules for what containers ask for, and for how they may be resized. */
+/** Rules for resource requirements and resize policies of containers. */
 import {
   duplicateField,
   type FieldError,
@@ -20,7 +20,7 @@ import {
 } from "./names.ts";
 import type { ResourceRequirements } from "./schema.ts";
 
-/** Amounts of a resource: none below zero, no parts of what cannot be divided. */
+/** A non-negative quantity; an integer for resources that are not divisible. */
 export function validateResourceQuantity(name: string, amount: string, path: string): readonly FieldError[] {
   return [
     ...(compareQuantityTexts(amount, "0") < 0
@@ -36,23 +36,23 @@ export function validateContainerResources(
 ): readonly FieldError[] {
   const [limitsAt, requestsAt] = [child(path, "limits"), child(path, "requests")];
   const names = [...Object.keys(limits), ...Object.keys(requests)];
-  const pagesAlone = names.some(isHugePages) && !names.some((name) => name === "cpu" || name === "memory");
+  const hugePagesOnly = names.some(isHugePages) && !names.some((name) => name === "cpu" || name === "memory");
   return [
     ...Object.entries(limits).flatMap(([name, amount]) => validateContainerResource(name, amount, key(limitsAt, name))),
     ...Object.entries(requests).flatMap(([name, amount]) => [
       ...validateContainerResource(name, amount, key(requestsAt, name)),
       ...validateRequest(name, amount, limits[name], path),
     ]),
-    ...(pagesAlone ? [forbiddenField(path, "HugePages require cpu or memory")] : []),
+    ...(hugePagesOnly ? [forbiddenField(path, "HugePages require cpu or memory")] : []),
   ];
 }
 
 function validateContainerResource(name: string, amount: string, path: string): readonly FieldError[] {
-  const cut = isHugePages(name) && !isMultipleOfPageSize(name, amount);
+  const isPartialPage = isHugePages(name) && !isMultipleOfPageSize(name, amount);
   return [
     ...validateContainerResourceName(name, path),
     ...validateResourceQuantity(name, amount, path),
-    ...(cut ? [invalidField(path, amount, `${amount} is not positive integer multiple of ${name}`)] : []),
+    ...(isPartialPage ? [invalidField(path, amount, `${amount} is not positive integer multiple of ${name}`)] : []),
   ];
 }
 
@@ -72,7 +72,7 @@ function validateRequest(name: string, amount: string, limit: string | undefined
 const RESIZABLE = ["cpu", "memory"];
 const RESTARTS = ["NotRequired", "RestartContainer"];
 
-/** Kubernetes names most of these faults at the list. */
+/** Most errors have the path of the list, as in Kubernetes. */
 export function validateResizePolicy(
   policies: readonly ContainerResizePolicy[],
   path: string,
