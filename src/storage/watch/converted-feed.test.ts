@@ -26,10 +26,10 @@ function setUp(t: Test) {
   const seen: string[] = [];
   const failures: string[] = [];
   const subscriber = {
-    change: (event: WatchEvent): void => {
+    onChange: (event: WatchEvent): void => {
       seen.push(event.type === "put" ? `${event.item.key.slice(PREFIX.length)} ${event.item.value}` : "gone");
     },
-    broken: (error: unknown) => void failures.push((error as Error).message),
+    onBroken: (error: unknown) => void failures.push((error as Error).message),
   };
   const list = async () => {
     const page = feed.store.list(prefixRange(PREFIX));

@@ -30,7 +30,7 @@ export class HistoryPool {
   }
 
   /** Tells that a history takes more, or less, than before. */
-  HistoryPool.add(history: History<HistoryEntry>, bytes: number): void {
+  add(history: History<HistoryEntry>, bytes: number): void {
     this.#bytes += bytes;
     if (history.length > 0) this.#members.add(history);
     else this.#members.delete(history);
@@ -119,7 +119,7 @@ export class History<E extends HistoryEntry> {
 
   #count(bytes: number): void {
     this.#bytes += bytes;
-    this.#pool?.HistoryPool.add(this, bytes);
+    this.#pool?.add(this, bytes);
   }
 
   #drop(): void {
