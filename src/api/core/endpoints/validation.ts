@@ -2,14 +2,14 @@ import { type FieldError, invalidField, notSupported, requiredField } from "../.
 import { child, index } from "../../../schema/value/field-path.ts";
 import { ipWarnings, validateLegacyIp, validateNonSpecialIp } from "../../meta/validation/ip.ts";
 import { dns1123Label, dns1123Subdomain, portNumber, qualifiedName } from "../../meta/validation/names.ts";
-import { PROTOCOLS } from "../service/protocols.ts";
+import { PROTOCOLS } from "../protocols.ts";
 import type { EndpointAddress, EndpointPort, EndpointSubset, Endpoints } from "./schema.ts";
 
 export function validateEndpoints({ subsets = [] }: Endpoints): readonly FieldError[] {
   return subsets.flatMap((subset, i) => validateSubset(subset, index("subsets", i)));
 }
 
-/** Both lists of addresses, each address with where it stands. */
+/** The ready and the not ready addresses, each with its path. */
 function addressesOf(subset: EndpointSubset, path: string): readonly (readonly [EndpointAddress, string])[] {
   return (["addresses", "notReadyAddresses"] as const).flatMap((field) =>
     (subset[field] ?? []).map((address, i) => [address, index(child(path, field), i)] as const),
@@ -18,7 +18,7 @@ function addressesOf(subset: EndpointSubset, path: string): readonly (readonly [
 
 function validateSubset(subset: EndpointSubset, path: string): readonly FieldError[] {
   const addresses = addressesOf(subset, path);
-  // Headless services may have no ports.
+  // Endpoints of headless services may have no ports.
   const ports = subset.ports ?? [];
   return [
     ...(addresses.length === 0 ? [requiredField(path, "must specify `addresses` or `notReadyAddresses`")] : []),

@@ -8,12 +8,12 @@ import {
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { dns1123Label, portName, portNumber, qualifiedName } from "../../meta/validation/names.ts";
-import { PROTOCOLS } from "./protocols.ts";
+import { PROTOCOLS } from "../protocols.ts";
 import type { ServicePort, ServiceSpec } from "./schema.ts";
 import { isHeadless } from "./types.ts";
 
 const PORTS = "spec.ports";
-/** Cloud load balancers would open it to everybody. */
+/** The kubelet's port, which cloud load balancers would expose. */
 const AGENT_PORT = 10250;
 
 export function validatePorts(spec: ServiceSpec): readonly FieldError[] {
@@ -55,7 +55,7 @@ function validateProtocol(protocol: string, path: string): readonly FieldError[]
   return PROTOCOLS.includes(protocol) ? [] : [notSupported(path, protocol, PROTOCOLS)];
 }
 
-/** What ports may not share: a number on the nodes, a number of the service; each is one's own per protocol. */
+/** Ports must not share a node port or a service port per protocol. */
 function validateUniquePorts({ ports = [], type }: ServiceSpec): readonly FieldError[] {
   const taken = new Set<string>();
   const isTaken = (what: string): boolean => taken.size === taken.add(what).size;

@@ -9,7 +9,7 @@ import {
 } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { parseIp } from "../../../std/net/ip.ts";
-import { PROTOCOLS } from "../../core/service/protocols.ts";
+import { PROTOCOLS } from "../../core/protocols.ts";
 import { ipWarnings, validateLegacyIp, validateNonSpecialIp } from "../../meta/validation/ip.ts";
 import { dns1123Label, dns1123Subdomain, labelValue, qualifiedName } from "../../meta/validation/names.ts";
 import { validateLabels } from "../../meta/validation/object-meta.ts";

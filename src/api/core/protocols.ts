@@ -1,2 +1,2 @@
-/** What ports of services and endpoints may speak. */
+/** The protocols of service and endpoint ports. */
 export const PROTOCOLS: readonly string[] = ["SCTP", "TCP", "UDP"];
