@@ -1,4 +1,4 @@
-/** Ways to ask a container something, for probes and lifecycle hooks: a command, a connection; see the others. */
+/** Handlers of probes and lifecycle hooks: exec and TCP. HTTP and gRPC are in files of their own. */
 import { connect } from "node:net";
 import type { TCPSocketAction } from "../../api/core/container/probe.ts";
 import type { Container } from "../../api/core/container/schema.ts";
@@ -35,8 +35,7 @@ export async function runExec(options: ExecOptions): Promise<ProbeResult> {
     };
   } catch (error) {
     signal.throwIfAborted();
-    const late = error instanceof RuntimeError && error.code === "DEADLINE_EXCEEDED";
-    if (late) {
+    if (error instanceof RuntimeError && error.code === "DEADLINE_EXCEEDED") {
       return {
         result: "failure",
         output: `command timed out: "${command.join(" ")}" timed out after ${timeoutSeconds}s`,
@@ -46,11 +45,11 @@ export async function runExec(options: ExecOptions): Promise<ProbeResult> {
   }
 }
 
-/** Number or the name of one of the container's ports. Throws as Go would for a name that is neither. */
+/** Resolves a number or the name of a container port. Throws Go's error for other texts. */
 export function resolvePort(port: number | string, container: Container): number {
   if (typeof port === "number") return port;
-  const named = (container.ports ?? []).find((each) => each.name === port);
-  if (named !== undefined) return named.containerPort;
+  const namedPort = (container.ports ?? []).find((each) => each.name === port);
+  if (namedPort !== undefined) return namedPort.containerPort;
   const parsed = Number.parseInt(port, 10);
   if (!/^\d+$/.test(port) || parsed < 1 || parsed > 65_535)
     throw new Error(`strconv.Atoi: parsing "${port}": invalid syntax`);
@@ -64,7 +63,7 @@ export interface NetworkProbeOptions {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly userAgent: string;
-  /** Other headers than those of probes, which close their connections; for hooks, which do not say so. */
+  /** Replace the headers of probes, which send `Connection: close`; for hooks, which do not. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -78,10 +77,10 @@ export function connectTcp(action: TCPSocketAction, options: NetworkProbeOptions
   const host = resolveHost(action, options);
   const { promise, resolve } = Promise.withResolvers<ProbeResult>();
   const socket = connect({ host, port });
-  const end = (outcome: ProbeResult): void => {
+  const end = (result: ProbeResult): void => {
     timer.cancel();
     socket.destroy();
-    resolve(outcome);
+    resolve(result);
   };
   const timer = options.clock.timer(options.timeoutMs, () =>
     end({ result: "failure", output: `dial tcp ${joinHostPort(host, port)}: i/o timeout` }),
@@ -99,7 +98,7 @@ const dialReasons: Readonly<Record<string, string>> = {
   ETIMEDOUT: "i/o timeout",
 };
 
-/** In the words that people search for. */
+/** In Go's text, which people search for. */
 export function describeDialError(error: Error, host: string, port: number): string {
   const code = (error as NodeJS.ErrnoException).code ?? "";
   const reason = dialReasons[code];
@@ -107,7 +106,7 @@ export function describeDialError(error: Error, host: string, port: number): str
   return code === "ECONNRESET" ? "EOF" : error.message;
 }
 
-/** The host that is named, else the pod. */
+/** The action's host, else the pod's IP. */
 export function resolveHost(action: { readonly host?: string | undefined }, { podIp }: NetworkProbeOptions): string {
   return action.host === undefined || action.host === "" ? podIp : action.host;
 }

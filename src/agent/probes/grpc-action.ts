@@ -1,4 +1,4 @@
-/** The gRPC health protocol (grpc.health.v1), one call over a connection of its own. */
+/** Calls the gRPC health service (grpc.health.v1) over a new connection. */
 import { type ClientHttp2Session, connect, type IncomingHttpHeaders } from "node:http2";
 import { gunzipSync } from "node:zlib";
 import type { GRPCAction } from "../../api/core/container/probe.ts";
@@ -14,12 +14,12 @@ const healthCheckResponse = message("grpc.health.v1.HealthCheckResponse", { stat
 const PATH = "/grpc.health.v1.Health/Check";
 const SERVING = 1;
 const servingStatuses = ["UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN"];
-/** Between two attempts to connect, as gRPC's clients wait. */
+/** Time between two connection attempts, as in gRPC's clients. */
 const RECONNECT_MS = 1_000;
-/** The client that servers have come to know probes by. */
+/** Kubernetes' probes send this user agent. */
 const GRPC_CLIENT = "grpc-go/1.68.1";
 
-/** By number. */
+/** Names of gRPC's status codes, by number. */
 const GRPC_CODES = [
   "OK",
   "CANCELLED",
@@ -51,7 +51,7 @@ export async function checkGrpcHealth(action: GRPCAction, options: NetworkProbeO
   let session: ClientHttp2Session | undefined;
   try {
     session = await dial(address, options, signal);
-    const answer = await callCheck(
+    const response = await callCheck(
       session,
       address,
       action.service ?? "",
@@ -59,7 +59,7 @@ export async function checkGrpcHealth(action: GRPCAction, options: NetworkProbeO
       deadline - clock.monotonic(),
       signal,
     );
-    return toResult(answer);
+    return toResult(response);
   } catch (error) {
     options.signal.throwIfAborted();
     const why = error instanceof Error ? error.message : String(error);
@@ -76,7 +76,7 @@ export async function checkGrpcHealth(action: GRPCAction, options: NetworkProbeO
   }
 }
 
-/** Tries until the server has spoken HTTP/2, or the signal aborts. */
+/** Tries until a server sends its HTTP/2 settings, or the signal aborts. */
 async function dial(address: string, { clock }: NetworkProbeOptions, signal: AbortSignal): Promise<ClientHttp2Session> {
   for (;;) {
     const session = await waitForSettings(connect(`http://${address}`), signal);
@@ -85,7 +85,7 @@ async function dial(address: string, { clock }: NetworkProbeOptions, signal: Abo
   }
 }
 
-/** Undefined when the connection failed; rejects when the signal aborted. */
+/** Resolves with undefined if the connection fails; rejects if the signal aborts. */
 function waitForSettings(session: ClientHttp2Session, signal: AbortSignal): Promise<ClientHttp2Session | undefined> {
   const { promise, resolve, reject } = Promise.withResolvers<ClientHttp2Session | undefined>();
   const abort = (): void => {
@@ -101,10 +101,10 @@ function waitForSettings(session: ClientHttp2Session, signal: AbortSignal): Prom
 }
 
 interface HealthResponse {
-  /** gRPC's name of the code. */
+  /** gRPC's name of the status code. */
   readonly code: string;
   readonly message: string;
-  /** Of the service, when the code is `OK`. */
+  /** Serving status, if the code is `OK`. */
   readonly status: number;
 }
 
@@ -145,7 +145,7 @@ async function callCheck(
   return parseResponse(headers, trailers, received);
 }
 
-/** A message is preceded by whether it is compressed, and its length. */
+/** The prefix of a message: a byte for compression, and the length. */
 function makeMessagePrefix(length: number): Buffer {
   const start = Buffer.alloc(5);
   start.writeUInt32BE(length, 1);
@@ -168,9 +168,9 @@ function parseStatus(body: Buffer): number {
   return status;
 }
 
-/** Of an answer that is none of gRPC's. */
+/** gRPC's mapping of HTTP status codes for a response without gRPC status. */
 function httpStatusToCode(http: unknown): string {
-  const known: Readonly<Record<string, string>> = {
+  const statuses: Readonly<Record<string, string>> = {
     400: "INTERNAL",
     401: "UNAUTHENTICATED",
     403: "PERMISSION_DENIED",
@@ -180,14 +180,14 @@ function httpStatusToCode(http: unknown): string {
     503: "UNAVAILABLE",
     504: "UNAVAILABLE",
   };
-  return known[String(http)] ?? "UNKNOWN";
+  return statuses[String(http)] ?? "UNKNOWN";
 }
 
 function describeUnexpected(headers: IncomingHttpHeaders): string {
   const type = headers["content-type"];
-  const about =
+  const problem =
     type === undefined ? "missing HTTP content-type" : `received unexpected content-type ${JSON.stringify(type)}`;
-  return `unexpected HTTP status code received from server: ${headers[":status"]}; malformed header: ${about}`;
+  return `unexpected HTTP status code received from server: ${headers[":status"]}; malformed header: ${problem}`;
 }
 
 function decodeMessage(text: string): string {

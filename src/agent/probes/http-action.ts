@@ -1,4 +1,4 @@
-/** GET, as Kubernetes' probes and hooks ask: certificates unchecked, redirects followed as long as the host stays. */
+/** HTTP GET of probes and hooks. As in Kubernetes, does not verify certificates, and follows redirects on one host. */
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { isIP } from "node:net";
@@ -13,22 +13,22 @@ import {
   resolvePort,
 } from "./actions.ts";
 
-/** Requests in all, the first one among them. */
+/** Number of requests, including the first one. */
 const REQUESTS_MAX = 10;
-/** How a server without TLS answers a request that expects it. */
+/** The error for a server that does not support TLS. */
 export const NO_TLS = "http: server gave HTTP response to HTTPS client";
 const PROBE_HEADERS = { connection: "close" };
 const REDIRECT_STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 export async function probeHttp(action: HTTPGetAction, options: NetworkProbeOptions): Promise<ProbeResult> {
-  const found = await followRedirects(action, options);
-  return "result" in found ? found : toResult(found);
+  const response = await followRedirects(action, options);
+  return "result" in response ? response : toResult(response);
 }
 
-/** The same for whom any answer will do, whatever its status. */
+/** A hook succeeds with any response, whatever its status. */
 export async function sendHttpHook(action: HTTPGetAction, options: NetworkProbeOptions): Promise<ProbeResult> {
-  const found = await followRedirects(action, options);
-  return "result" in found ? found : { result: "success", output: found.body };
+  const response = await followRedirects(action, options);
+  return "result" in response ? response : { result: "success", output: response.body };
 }
 
 async function followRedirects(
@@ -49,21 +49,21 @@ async function followRedirects(
   const headers = makeHeaders(action, options);
   let url = start;
   for (let requests = 1; ; requests++) {
-    const answer = await get(url, headers, options);
-    const failed = (text: string): ProbeResult => ({
+    const response = await get(url, headers, options);
+    const fail = (text: string): ProbeResult => ({
       result: "failure",
       output: `Get "${formatUrl(url, start)}": ${text}`,
     });
-    if (answer.error !== undefined) return failed(answer.error);
-    const next = resolveRedirect(answer, url);
-    if (next === undefined || next.hostname !== start.hostname) return answer;
-    if (requests === REQUESTS_MAX) return failed(`stopped after ${REQUESTS_MAX} redirects`);
+    if (response.error !== undefined) return fail(response.error);
+    const next = resolveRedirect(response, url);
+    if (next === undefined || next.hostname !== start.hostname) return response;
+    if (requests === REQUESTS_MAX) return fail(`stopped after ${REQUESTS_MAX} redirects`);
     if (url.protocol !== "https:" || next.protocol === "https:") headers.referer = [formatUrl(url, start)];
     url = next;
   }
 }
 
-/** Where to go on; undefined when the answer is the last word. */
+/** The URL of a redirect; undefined for other responses. */
 function resolveRedirect({ status, location }: HttpResponse, url: URL): URL | undefined {
   if (!REDIRECT_STATUSES.has(status) || location === undefined || location === "") return undefined;
   return URL.parse(location, url) ?? undefined;
@@ -76,21 +76,21 @@ function toResult({ status, body }: HttpResponse): ProbeResult {
   return { result: "warning", output: `Probe terminated redirects, Response body: ${body}` };
 }
 
-/** As it was given: with the port, also when it is the scheme's own. */
+/** The first URL always with its port, as in Go, even the default port of its scheme. */
 function formatUrl(url: URL, start: URL): string {
   const port = url.port === "" && url.origin === start.origin ? (url.protocol === "https:" ? ":443" : ":80") : "";
   return port === "" ? url.href : url.href.replace(url.host, `${url.host}${port}`);
 }
 
-/** Of a header that is given twice both are sent; one that is given empty is not sent at all. */
+/** Sends all values of a repeated header, and no header whose values are empty. */
 function makeHeaders(action: HTTPGetAction, options: NetworkProbeOptions): Record<string, string[]> {
   const headers: Record<string, string[]> = {};
   for (const { name, value } of action.httpHeaders ?? []) {
     const key = name.toLowerCase();
     headers[key] = [...(headers[key] ?? []), value];
   }
-  const usual = { "user-agent": options.userAgent, accept: "*/*", ...(options.headers ?? PROBE_HEADERS) };
-  for (const [name, value] of Object.entries(usual)) headers[name] ??= [value];
+  const defaults = { "user-agent": options.userAgent, accept: "*/*", ...(options.headers ?? PROBE_HEADERS) };
+  for (const [name, value] of Object.entries(defaults)) headers[name] ??= [value];
   return Object.fromEntries(Object.entries(headers).filter(([, values]) => values.some((value) => value !== "")));
 }
 
@@ -116,17 +116,17 @@ function get(
     const text = limit.signal.aborted ? (limit.signal.reason as Error).message : describeHttpError(error, url);
     resolve({ status: 0, location: undefined, body: "", error: text });
   };
-  // A probe asks whether the server answers, not who it is: certificates are not verified, as in Kubernetes.
-  const make = url.protocol === "https:" ? httpsRequest : httpRequest;
+  // A probe tests whether the server responds, not its identity: certificates are not verified, as in Kubernetes.
+  const createRequest = url.protocol === "https:" ? httpsRequest : httpRequest;
   const { host, ...others } = headers;
-  const request = make(
+  const request = createRequest(
     url,
     {
       headers: { ...others, ...(host?.[0] === undefined ? {} : { host: host[0] }) },
       signal,
       agent: false,
       rejectUnauthorized: false,
-      // A Host header says nothing about the certificate that is asked for.
+      // The Host header does not affect the certificate that the server selects.
       servername: isIP(url.hostname.replace(/^\[|\]$/g, "")) === 0 ? url.hostname : "",
     },
     (response) => {
@@ -149,7 +149,7 @@ function get(
       response.on("error", fail);
     },
   );
-  // Node would say that the connection ends, of its own accord.
+  // Node adds `Connection: close` by default.
   if (headers.connection === undefined) request.removeHeader("connection");
   request.on("error", fail);
   request.end();

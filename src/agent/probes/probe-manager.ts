@@ -1,4 +1,4 @@
-/** A prober for every probe of every container that runs, and what became of them. */
+/** Runs a prober for each probe of each running container, and caches the results. */
 
 import type { Probe } from "../../api/core/container/probe.ts";
 import type { Container } from "../../api/core/container/schema.ts";
@@ -15,7 +15,7 @@ export interface ProbeManagerOptions {
   readonly clock: Clock;
   readonly events: PodEventRecorder;
   readonly userAgent: string;
-  /** Called when a verdict changed. */
+  /** Called when a result changed. */
   readonly onChange: (uid: string) => void;
 }
 
@@ -23,16 +23,16 @@ const PROBE_KINDS = ["startup", "liveness", "readiness"] as const;
 
 export class ProbeManager {
   readonly #options: ProbeManagerOptions;
-  /** By container id and kind: at most three a container that runs. */
+  /** By container id and kind: at most three per running container. */
   readonly #probers = new Map<string, Prober>();
-  /** When each pod was first seen here: its probes' clocks tick from then on. */
+  /** When each pod was first synced, on the monotonic clock: the periods of its probes start then. */
   readonly #began = new Map<string, number>();
 
   constructor(options: ProbeManagerOptions) {
     this.#options = options;
   }
 
-  /** Starts probes of containers that run, stops those of containers that do not. */
+  /** Starts probes of running containers and stops those of other containers. */
   sync(pod: Pod, observation: Observation): void {
     const uid = podUid(pod);
     const began = this.#began.get(uid) ?? this.#options.clock.monotonic();
@@ -53,18 +53,18 @@ export class ProbeManager {
       }
     }
     for (const [key, prober] of this.#probers) {
-      if (prober.uid === uid && !wanted.has(key)) this.#drop(key, prober);
+      if (prober.uid === uid && !wanted.has(key)) this.#stopProber(key, prober);
     }
   }
 
-  /** Ends a pod's probes; `readiness` goes on while the pod terminates. */
-  stop(uid: string, which: readonly ProbeKind[] = PROBE_KINDS): void {
+  /** Stops a pod's probes; `readiness` continues while the pod terminates. */
+  stop(uid: string, kinds: readonly ProbeKind[] = PROBE_KINDS): void {
     for (const [key, prober] of this.#probers) {
-      if (prober.uid !== uid || !which.includes(prober.kind)) continue;
+      if (prober.uid !== uid || !kinds.includes(prober.kind)) continue;
       prober.stop();
-      if (which.includes("readiness")) this.#probers.delete(key);
+      if (kinds.includes("readiness")) this.#probers.delete(key);
     }
-    if (which.includes("readiness")) this.#began.delete(uid);
+    if (kinds.includes("readiness")) this.#began.delete(uid);
   }
 
   hasStarted(container: Container, id: string): boolean {
@@ -75,19 +75,19 @@ export class ProbeManager {
     return container.readinessProbe === undefined || this.#probers.get(`${id}/readiness`)?.passed === true;
   }
 
-  /** What wants the container ended. */
+  /** The kind of probe that requires the container to be killed; `ok` if none does. */
   health(id: string): "ok" | "liveness" | "startup" {
     if (this.#probers.get(`${id}/startup`)?.passed === false) return "startup";
     return this.#probers.get(`${id}/liveness`)?.passed === false ? "liveness" : "ok";
   }
 
-  #drop(key: string, prober: Prober): void {
+  #stopProber(key: string, prober: Prober): void {
     prober.stop();
     this.#probers.delete(key);
   }
 
   #start(key: string, target: ProbeTarget): void {
-    const { runtime, clock, events, userAgent, onChange: onResult } = this.#options;
+    const { runtime, clock, events, userAgent, onChange } = this.#options;
     const { spec, container, kind } = target;
     const prober = new Prober(target, {
       runtime,
@@ -96,9 +96,9 @@ export class ProbeManager {
       userAgent,
       mayProbe: () => kind === "startup" || this.hasStarted(spec, container.id),
       onChange: () => {
-        // What the readiness probe waited for.
+        // The readiness probe waits for the startup probe.
         if (kind === "startup") this.#probers.get(`${container.id}/readiness`)?.probeNow();
-        onResult(podUid(target.pod));
+        onChange(podUid(target.pod));
       },
     });
     this.#probers.set(key, prober);

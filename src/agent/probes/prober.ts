@@ -1,4 +1,4 @@
-/** Asks one container one thing, again and again, and keeps the verdict. */
+/** Runs one probe of one container periodically and holds its result. */
 
 import type { Probe } from "../../api/core/container/probe.ts";
 import type { Container } from "../../api/core/container/schema.ts";
@@ -22,7 +22,7 @@ export interface ProbeTarget {
   readonly probe: Probe;
   readonly container: ObservedContainer;
   readonly observation: Observation;
-  /** When the pod was first seen, on the monotonic clock. */
+  /** When the pod was first synced, on the monotonic clock. */
   readonly began: number;
 }
 
@@ -31,27 +31,27 @@ export interface ProberOptions {
   readonly clock: Clock;
   readonly events: PodEventRecorder;
   readonly userAgent: string;
-  /** False as long as another probe has to pass first. */
+  /** False until the startup probe has passed. */
   readonly mayProbe: () => boolean;
-  /** Called when the verdict changed. */
+  /** Called when the result changed. */
   readonly onChange: () => void;
 }
 
-/** What has just started is given this long to open its ports; Kubernetes' agent sees it as late as that. */
+/** Minimum time between the start of a container and its first probe; Kubernetes' kubelet has a similar delay. */
 const INITIAL_DELAY_MS = 500;
-/** A container that is not ready at first is soon asked again. */
+/** Time between the first readiness probe, if it fails, and the second. */
 const SECOND_PROBE_MS = 1_000;
-/** So often is asked when there is no answer, before it is told. */
+/** Attempts of a probe whose result is unknown, as in Kubernetes. */
 const ATTEMPTS_MAX = 3;
 
 /**
- * Startup and liveness probes come at multiples of their period since the pod was first seen. The readiness probe comes
- * as soon as it may, once more if that fails, and then in its period.
+ * Startup and liveness probes run at multiples of their period since the pod was first synced. The readiness probe runs
+ * as early as possible, soon again if that fails, and then in its period.
  */
 export class Prober {
   readonly uid: string;
   readonly kind: ProbeKind;
-  /** Undefined until enough outcomes agree. */
+  /** Undefined until a threshold is reached. */
   passed: boolean | undefined;
   readonly #target: ProbeTarget;
   readonly #options: ProberOptions;
@@ -71,12 +71,12 @@ export class Prober {
     this.#stop.abort();
   }
 
-  /** Does not wait for the next time. */
+  /** Probes at once instead of at the next tick. */
   probeNow(): void {
     this.#wake?.();
   }
 
-  /** Ends by abort, or once a verdict is final: a startup probe that passed, a probe that wants the container ended. */
+  /** Ends by abort, or when the result is final: a passed startup probe, a failed startup or liveness probe. */
   async #run(): Promise<void> {
     const { clock, mayProbe } = this.#options;
     const { probe, kind } = this.#target;
@@ -85,26 +85,26 @@ export class Prober {
     const periodMs = (probe.periodSeconds ?? 10) * 1000;
     const first = this.#firstAt(periodMs);
     let anchor = first.anchor;
-    let again = kind === "readiness";
+    let mayRepeatSoon = kind === "readiness";
     let due = first.at;
     await this.#sleepUntil(due);
     let run: ResultRun = { success: undefined, count: 0 };
     while (!signal.aborted) {
-      // Timers may go off a little early: the tick that they were set for is over all the same.
+      // Timers may fire a little early; the tick that they were set for still counts as over.
       const at = Math.max(clock.monotonic(), due);
       let next = nextTick(at, anchor, periodMs);
       if (mayProbe()) {
-        run = appendResult(run, await this.#ask(signal));
-        this.#conclude(run);
+        run = appendResult(run, await this.#probe(signal));
+        this.#updateResult(run);
         if (kind === "startup" ? this.passed !== undefined : kind === "liveness" && this.passed === false) return;
-        if (again && this.passed !== true) {
+        if (mayRepeatSoon && this.passed !== true) {
           next = at + Math.min(SECOND_PROBE_MS, periodMs);
           anchor = next;
         }
-        again = false;
+        mayRepeatSoon = false;
       }
       due = next;
-      // A clock that ticked meanwhile is answered at once.
+      // `probeNow` restarts the period.
       if (await this.#sleepUntil(due)) {
         anchor = clock.monotonic();
         due = anchor;
@@ -112,16 +112,16 @@ export class Prober {
     }
   }
 
-  /** On the monotonic clock: when to ask first, and from when on the period counts. */
+  /** Times on the monotonic clock: of the first probe, and of the start of the first period. */
   #firstAt(periodMs: number): { readonly at: number; readonly anchor: number } {
     const { clock } = this.#options;
     const { probe, container, kind, began } = this.#target;
     const now = clock.monotonic();
-    // Less than nothing when the clock was set back.
+    // Negative if the clock was set back.
     const age = Math.max(0, clock.now() - container.startedAt);
     const settled = now + Math.max(0, INITIAL_DELAY_MS - age);
     const allowed = now + Math.max(0, (probe.initialDelaySeconds ?? 0) * 1000 - age);
-    // Containers that an agent finds when it starts are spread over the period.
+    // Spreads the probes of containers that ran before the agent started over the period.
     const spread = age > periodMs ? (Number.parseInt(container.id.slice(0, 8), 16) || 0) / 2 ** 32 : 0;
     const anchor = kind === "readiness" ? settled : began + spread * periodMs;
     const earliest = Math.max(settled, allowed);
@@ -129,22 +129,22 @@ export class Prober {
     return { at: kind === "readiness" && allowed <= settled ? settled : onTick, anchor };
   }
 
-  /** Whether `hurry` cut it short. Rejects when stopped. */
+  /** Resolves with whether `probeNow` ended it. Rejects when stopped. */
   async #sleepUntil(at: number): Promise<boolean> {
     const { clock } = this.#options;
-    const cut = new AbortController();
+    const woken = new AbortController();
     const signal = this.#stop.signal;
-    this.#wake = () => cut.abort();
+    this.#wake = () => woken.abort();
     try {
-      await clock.sleep(Math.max(0, at - clock.monotonic()), AbortSignal.any([cut.signal, signal]));
+      await clock.sleep(Math.max(0, at - clock.monotonic()), AbortSignal.any([woken.signal, signal]));
     } catch (error) {
       if (signal.aborted) throw error;
     }
     this.#wake = undefined;
-    return cut.signal.aborted;
+    return woken.signal.aborted;
   }
 
-  #conclude(run: ResultRun): void {
+  #updateResult(run: ResultRun): void {
     const { probe } = this.#target;
     if (run.success === undefined || this.passed === run.success) return;
     const threshold = run.success ? (probe.successThreshold ?? 1) : (probe.failureThreshold ?? 3);
@@ -153,15 +153,15 @@ export class Prober {
     this.#options.onChange();
   }
 
-  async #ask(signal: AbortSignal): Promise<ProbeResult> {
+  async #probe(signal: AbortSignal): Promise<ProbeResult> {
     const { pod, spec, role, kind } = this.#target;
-    let outcome = await this.#act(signal);
-    for (let tries = 1; tries < ATTEMPTS_MAX && outcome.result === "unknown" && !signal.aborted; tries++) {
-      outcome = await this.#act(signal);
+    let result = await this.#runHandler(signal);
+    for (let tries = 1; tries < ATTEMPTS_MAX && result.result === "unknown" && !signal.aborted; tries++) {
+      result = await this.#runHandler(signal);
     }
     signal.throwIfAborted();
     const label = kind.slice(0, 1).toUpperCase() + kind.slice(1);
-    const say = (reason: string, text: string): void =>
+    const record = (reason: string, text: string): void =>
       this.#options.events.recordContainerEvent(
         pod,
         { role, name: spec.name },
@@ -169,13 +169,13 @@ export class Prober {
         reason,
         `${label} probe ${text}`,
       );
-    if (outcome.result === "failure") say("Unhealthy", `failed: ${outcome.output}`);
-    if (outcome.result === "unknown") say("Unhealthy", `errored and resulted in unknown state: ${outcome.output}`);
-    if (outcome.result === "warning") say("ProbeWarning", `warning: ${outcome.output}`);
-    return outcome;
+    if (result.result === "failure") record("Unhealthy", `failed: ${result.output}`);
+    if (result.result === "unknown") record("Unhealthy", `errored and resulted in unknown state: ${result.output}`);
+    if (result.result === "warning") record("ProbeWarning", `warning: ${result.output}`);
+    return result;
   }
 
-  #act(signal: AbortSignal): Promise<ProbeResult> {
+  #runHandler(signal: AbortSignal): Promise<ProbeResult> {
     const { probe, container, spec, observation } = this.#target;
     const { runtime, clock, userAgent } = this.#options;
     const timeoutSeconds = probe.timeoutSeconds ?? 1;
@@ -199,25 +199,25 @@ export class Prober {
   }
 }
 
-/** How many outcomes of the same sort came last. */
+/** Number of equal results in a row. */
 interface ResultRun {
   readonly success: boolean | undefined;
   readonly count: number;
 }
 
-/** No answer changes nothing. */
+/** An unknown result does not change the run. */
 function appendResult(run: ResultRun, { result }: ProbeResult): ResultRun {
   if (result === "unknown") return run;
   const success = result !== "failure";
   return { success, count: run.success === success ? run.count + 1 : 1 };
 }
 
-/** The first multiple of the period since `anchor` that is later than `at`, whatever fractions come to. */
+/** The first multiple of the period since `anchor` after `at`, with tolerance for rounding. */
 function nextTick(at: number, anchor: number, periodMs: number): number {
   return anchor + (Math.floor((at - anchor + 0.5) / periodMs) + 1) * periodMs;
 }
 
-/** What an earlier agent found out about this very container, and told the server. */
+/** The result that an earlier agent wrote to the pod's status for this container. */
 function restoreResult({ pod, kind, container }: ProbeTarget): true | undefined {
   const { initContainerStatuses = [], containerStatuses = [] } = pod.status ?? {};
   const all = [...initContainerStatuses, ...containerStatuses];

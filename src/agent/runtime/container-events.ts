@@ -1,6 +1,6 @@
 /**
- * Hears of containers from the runtime itself, where it tells. What is told is only a reason to look: listings see what
- * was never told.
+ * Watches the runtime's container events, if it supports them. An event only triggers a listing, which also detects
+ * changes without an event.
  */
 
 import type { RandomSource } from "../../std/crypto/random.ts";
@@ -21,10 +21,10 @@ export interface ContainerEventsOptions {
 
 const RETRY_MIN_MS = 500;
 const RETRY_MAX_MS = 30_000;
-/** A runtime that tells nothing may be replaced by one that does. */
+/** A runtime without events may be replaced by one that supports them. */
 const UNSUPPORTED_RETRY_MS = 300_000;
 
-/** Until the signal aborts. Never rejects. */
+/** Runs until the signal aborts. Never rejects. */
 export async function watchContainerEvents(options: ContainerEventsOptions): Promise<void> {
   const { events, clock, random, log, onEvent, signal } = options;
   const backoff = new Backoff({ initialMs: RETRY_MIN_MS, maxMs: RETRY_MAX_MS }, random);
@@ -38,10 +38,10 @@ export async function watchContainerEvents(options: ContainerEventsOptions): Pro
     } catch (error) {
       if (signal.aborted) return;
       if (error instanceof RuntimeError && error.code === "UNIMPLEMENTED") delayMs = UNSUPPORTED_RETRY_MS;
-      log.v(2)?.info("The container runtime tells nothing of its containers", { error: String(error) });
+      log.v(2)?.info("Container event stream ended", { error: String(error) });
     }
     await clock.sleep(delayMs ?? backoff.next(), signal).catch(() => undefined);
-    // Whatever was missed meanwhile.
+    // Events may have been lost in between.
     if (delayMs === undefined && !signal.aborted) onEvent();
   }
 }

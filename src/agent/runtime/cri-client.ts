@@ -1,4 +1,4 @@
-/** The runtime seam over CRI gRPC on a unix socket. Serializers come from our own schemas. */
+/** Implements `Runtime` with CRI over gRPC on a unix socket. Serializers come from our own schemas. */
 import * as grpc from "@grpc/grpc-js";
 import { decodeProtobuf } from "../../schema/protobuf/decode.ts";
 import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
@@ -11,7 +11,7 @@ import { type ImageService, type Runtime, RuntimeError } from "./runtime.ts";
 export interface CriOptions {
   /** `unix:///run/containerd/containerd.sock` */
   readonly endpoint: string;
-  /** Limit of every call but pulls; see `Runtime`. */
+  /** Timeout of every call except pulls; see `Runtime`. */
   readonly requestTimeoutMs: number;
   readonly clock: Clock;
 }
@@ -22,13 +22,13 @@ export interface CriClient extends Disposable {
   readonly events: WatchContainerEvents;
 }
 
-/** Tells of containers as long as the runtime does; resolves when it stops, rejects with its `RuntimeError`. */
+/** Streams the runtime's container events; resolves when the stream ends, rejects with its `RuntimeError`. */
 export type WatchContainerEvents = (
-  tell: (event: ContainerEventResponse) => void,
+  onEvent: (event: ContainerEventResponse) => void,
   signal: AbortSignal,
 ) => Promise<void>;
 
-/** Lists of images of a busy node exceed gRPC's 4 MiB. */
+/** The list of images of a large node exceeds gRPC's default of 4 MiB. */
 const MESSAGE_BYTES_MAX = 16 * 1024 * 1024;
 
 interface Method {
@@ -42,17 +42,15 @@ interface CallOptions {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Connects lazily; throws only for an endpoint that cannot be one. */
+/** Connects lazily; throws only for an invalid endpoint. */
 export function createCriClient(options: CriOptions): CriClient {
   if (!options.endpoint.startsWith("unix:///")) {
-    throw new Error(
-      `Cannot use container runtime endpoint "${options.endpoint}": it is not of the form unix:///path/to/socket`,
-    );
+    throw new Error(`Cannot use container runtime endpoint "${options.endpoint}": it is not unix:///path/to/socket`);
   }
   const client = new grpc.Client(options.endpoint, grpc.credentials.createInsecure(), {
     "grpc.max_receive_message_length": MESSAGE_BYTES_MAX,
     "grpc.max_send_message_length": MESSAGE_BYTES_MAX,
-    // A runtime that restarts is found again quickly.
+    // Reconnects quickly to a runtime that restarts.
     "grpc.initial_reconnect_backoff_ms": 200,
     "grpc.max_reconnect_backoff_ms": 3_000,
     "grpc.service_config_disable_resolution": 1,
@@ -76,18 +74,18 @@ function createUnaryCall(client: grpc.Client, options: CriOptions): UnaryCall {
         return;
       }
       let timer: Timer | undefined;
-      const late = (): void => {
+      const onTimeout = (): void => {
         inFlight.cancel();
         settle(() => reject(new RuntimeError("DEADLINE_EXCEEDED", "context deadline exceeded")));
       };
-      const abort = (): void => {
+      const onAbort = (): void => {
         inFlight.cancel();
         settle(() => reject(signal?.reason));
       };
-      const settle = (tell: () => void): void => {
-        signal?.removeEventListener("abort", abort);
+      const settle = (complete: () => void): void => {
+        signal?.removeEventListener("abort", onAbort);
         timer?.cancel();
-        tell();
+        complete();
       };
       const inFlight = client.makeUnaryRequest(
         path,
@@ -97,16 +95,16 @@ function createUnaryCall(client: grpc.Client, options: CriOptions): UnaryCall {
         (error, response) =>
           settle(() => (error === null ? resolve(response as never) : reject(fromServiceError(error)))),
       );
-      signal?.addEventListener("abort", abort, { once: true });
-      // On our own clock: gRPC's deadlines are times of the day, which the host may change.
+      signal?.addEventListener("abort", onAbort, { once: true });
+      // gRPC's deadlines are wall-clock times, which the host may change; this timer is monotonic.
       const limit = options.requestTimeoutMs + extraMs;
-      if (Number.isFinite(limit)) timer = options.clock.timer(limit, late);
+      if (Number.isFinite(limit)) timer = options.clock.timer(limit, onTimeout);
     });
 }
 
 function createEventWatcher(client: grpc.Client): WatchContainerEvents {
   const { request, response } = runtimeService.GetContainerEvents;
-  return (tell, signal) =>
+  return (onEvent, signal) =>
     new Promise((resolve, reject) => {
       signal.throwIfAborted();
       const stream = client.makeServerStreamRequest(
@@ -117,7 +115,7 @@ function createEventWatcher(client: grpc.Client): WatchContainerEvents {
       );
       const cancel = (): void => stream.cancel();
       signal.addEventListener("abort", cancel, { once: true });
-      stream.on("data", tell);
+      stream.on("data", onEvent);
       stream.on("error", (error: grpc.ServiceError) =>
         reject(signal.aborted ? signal.reason : fromServiceError(error)),
       );
@@ -131,7 +129,7 @@ function fromServiceError(error: grpc.ServiceError): RuntimeError {
   return new RuntimeError(grpc.status[error.code] ?? "UNKNOWN", details, { cause: error });
 }
 
-/** People and their tools know what is said of a broken connection from Kubernetes' events. */
+/** Go's text for a broken connection, which people and tools search for in Kubernetes' events. */
 function toGoMessage(details: string): string {
   if (details === "Connection dropped") return "error reading from server: EOF";
   const path = /connect (?:ECONNREFUSED|ENOENT) (\S+?)\.?(?: Resolution note|$)/.exec(details)?.[1];
@@ -141,12 +139,12 @@ function toGoMessage(details: string): string {
 }
 
 function createRuntime(call: UnaryCall): Runtime {
-  const plain =
+  const unary =
     (name: keyof typeof runtimeService) =>
     (request: unknown, signal?: AbortSignal): Promise<never> =>
       call(`/runtime.v1.RuntimeService/${name}`, runtimeService[name], request, { extraMs: 0, signal });
-  // Cut off half way, the runtime leaves a sandbox's network rules behind: once begun, these go on to their end.
-  const whole =
+  // A cancelled call would leave the sandbox's network rules behind: once sent, these calls are not cancelled.
+  const uncancellable =
     (name: "StopPodSandbox" | "RemovePodSandbox") =>
     async (request: unknown, signal?: AbortSignal): Promise<never> => {
       signal?.throwIfAborted();
@@ -155,7 +153,7 @@ function createRuntime(call: UnaryCall): Runtime {
         signal: undefined,
       });
     };
-  const graced =
+  const withTimeout =
     (name: "StopContainer" | "ExecSync") =>
     (request: { readonly timeout?: bigint | undefined }, signal?: AbortSignal): Promise<never> =>
       call(`/runtime.v1.RuntimeService/${name}`, runtimeService[name], request, {
@@ -163,37 +161,37 @@ function createRuntime(call: UnaryCall): Runtime {
         signal,
       });
   return {
-    version: plain("Version"),
-    status: plain("Status"),
-    updateRuntimeConfig: plain("UpdateRuntimeConfig"),
-    runPodSandbox: plain("RunPodSandbox"),
-    stopPodSandbox: whole("StopPodSandbox"),
-    removePodSandbox: whole("RemovePodSandbox"),
-    podSandboxStatus: plain("PodSandboxStatus"),
-    listPodSandbox: plain("ListPodSandbox"),
-    createContainer: plain("CreateContainer"),
-    startContainer: plain("StartContainer"),
-    stopContainer: graced("StopContainer"),
-    removeContainer: plain("RemoveContainer"),
-    listContainers: plain("ListContainers"),
-    containerStatus: plain("ContainerStatus"),
-    updateContainerResources: plain("UpdateContainerResources"),
-    listContainerStats: plain("ListContainerStats"),
-    reopenContainerLog: plain("ReopenContainerLog"),
-    execSync: graced("ExecSync"),
+    version: unary("Version"),
+    status: unary("Status"),
+    updateRuntimeConfig: unary("UpdateRuntimeConfig"),
+    runPodSandbox: unary("RunPodSandbox"),
+    stopPodSandbox: uncancellable("StopPodSandbox"),
+    removePodSandbox: uncancellable("RemovePodSandbox"),
+    podSandboxStatus: unary("PodSandboxStatus"),
+    listPodSandbox: unary("ListPodSandbox"),
+    createContainer: unary("CreateContainer"),
+    startContainer: unary("StartContainer"),
+    stopContainer: withTimeout("StopContainer"),
+    removeContainer: unary("RemoveContainer"),
+    listContainers: unary("ListContainers"),
+    containerStatus: unary("ContainerStatus"),
+    updateContainerResources: unary("UpdateContainerResources"),
+    listContainerStats: unary("ListContainerStats"),
+    reopenContainerLog: unary("ReopenContainerLog"),
+    execSync: withTimeout("ExecSync"),
   };
 }
 
 function createImageService(call: UnaryCall): ImageService {
-  const plain =
+  const unary =
     (name: keyof typeof imageService, extraMs = 0) =>
     (request: unknown, signal?: AbortSignal): Promise<never> =>
       call(`/runtime.v1.ImageService/${name}`, imageService[name], request, { extraMs, signal });
   return {
-    listImages: plain("ListImages"),
-    imageStatus: plain("ImageStatus"),
-    pullImage: plain("PullImage", Number.POSITIVE_INFINITY),
-    removeImage: plain("RemoveImage"),
-    imageFsInfo: plain("ImageFsInfo"),
+    listImages: unary("ListImages"),
+    imageStatus: unary("ImageStatus"),
+    pullImage: unary("PullImage", Number.POSITIVE_INFINITY),
+    removeImage: unary("RemoveImage"),
+    imageFsInfo: unary("ImageFsInfo"),
   };
 }

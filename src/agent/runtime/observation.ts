@@ -1,4 +1,4 @@
-/** What runs, in the agent's own terms: CRI's answers with absent zero values resolved and times in milliseconds. */
+/** A pod's sandboxes and containers in the runtime: CRI's responses with defaults set and times in milliseconds. */
 import type { ContainerStatus } from "./cri/container-status.ts";
 import type { PodSandbox, PodSandboxStatus } from "./cri/sandbox.ts";
 import { isNotFound, isUnreachable, type Runtime, RuntimeError } from "./runtime.ts";
@@ -20,7 +20,7 @@ export const annotations = {
   ports: "io.kubernetes.container.ports",
   terminationGracePeriod: "io.kubernetes.pod.terminationGracePeriod",
   deletionGracePeriod: "io.kubernetes.pod.deletionGracePeriod",
-  /** Our own: milliseconds that the container's next restart has to wait, so that a new agent knows. */
+  /** Of this project: delay of the container's next restart in milliseconds, for an agent that restarts. */
   restartDelay: "io.svc.container.restartDelay",
 } as const;
 
@@ -39,7 +39,7 @@ export interface ObservedContainer {
   readonly name: string;
   readonly sandboxId: string;
   readonly state: "created" | "running" | "exited" | "unknown";
-  /** Milliseconds since 1970; 0 when it did not happen. */
+  /** Milliseconds since 1970; 0 if it did not happen. */
   readonly createdAt: number;
   readonly startedAt: number;
   readonly finishedAt: number;
@@ -51,16 +51,16 @@ export interface ObservedContainer {
   readonly hash: string;
   readonly restartCount: number;
   readonly logPath: string;
-  /** Whom it was started as; undefined where the runtime does not say. */
+  /** The user of its first process; undefined if the runtime does not report it. */
   readonly user?: ContainerStatus["user"];
-  /** `SIGTERM`; undefined where the runtime does not say. */
+  /** `SIGTERM`; undefined if the runtime does not report it. */
   readonly stopSignal?: Exclude<ContainerStatus["stopSignal"], "RUNTIME_DEFAULT">;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
   readonly mounts: readonly { readonly containerPath: string; readonly hostPath: string }[];
 }
 
-/** One pod as the runtime has it. Both lists newest first. */
+/** One pod in the runtime. Both lists are sorted, newest first. */
 export interface Observation {
   readonly sandboxes: readonly ObservedSandbox[];
   readonly containers: readonly ObservedContainer[];
@@ -68,7 +68,7 @@ export interface Observation {
 
 export const emptyObservation: Observation = { sandboxes: [], containers: [] };
 
-/** What of an observation a listing shows as well: the same text means that there is nothing new to be seen. */
+/** The parts of an observation that a listing contains too; equal digests mean that nothing changed. */
 export function digestOf({ sandboxes, containers }: Observation): string {
   const parts = [
     ...sandboxes.map(({ id, ready }) => sandboxDigest(id, ready)),
@@ -85,7 +85,7 @@ export function containerDigest(id: string, state: ObservedContainer["state"]): 
   return `${id}=${state}`;
 }
 
-/** Nanoseconds to milliseconds. Some runtimes answer Go's zero time, which is before 1970. */
+/** Nanoseconds to milliseconds. Some runtimes return Go's zero time, which is before 1970. */
 function toMilliseconds(nanoseconds: bigint | undefined): number {
   return nanoseconds === undefined || nanoseconds <= 0n ? 0 : Number(nanoseconds / 1_000_000n);
 }
@@ -98,7 +98,7 @@ export const containerStates = {
 } as const;
 
 export function toObservedContainer(status: ContainerStatus, sandboxId: string): ObservedContainer {
-  const notes = status.annotations ?? {};
+  const values = status.annotations ?? {};
   return {
     id: status.id ?? "",
     name: status.labels?.[labels.containerName] ?? status.metadata?.name ?? "",
@@ -112,15 +112,15 @@ export function toObservedContainer(status: ContainerStatus, sandboxId: string):
     message: status.message ?? "",
     image: status.image?.image ?? "",
     imageId: status.imageRef ?? "",
-    hash: notes[annotations.hash] ?? "",
-    restartCount: Number.parseInt(notes[annotations.restartCount] ?? "0", 10) || 0,
+    hash: values[annotations.hash] ?? "",
+    restartCount: Number.parseInt(values[annotations.restartCount] ?? "0", 10) || 0,
     logPath: status.logPath ?? "",
     ...(status.user?.linux === undefined ? {} : { user: status.user }),
     ...(status.stopSignal === undefined || status.stopSignal === "RUNTIME_DEFAULT"
       ? {}
       : { stopSignal: status.stopSignal }),
     labels: status.labels ?? {},
-    annotations: notes,
+    annotations: values,
     mounts: (status.mounts ?? []).map((mount) => ({
       containerPath: mount.containerPath ?? "",
       hostPath: mount.hostPath ?? "",
@@ -143,13 +143,13 @@ export function toObservedSandbox(status: PodSandboxStatus): ObservedSandbox {
 }
 
 /**
- * Asks the runtime for one pod. `known` saves calls: an exited container never changes again. Something that goes away
- * between the listing and its inspection is left out.
+ * Observes one pod in the runtime. `previous` saves calls: an exited container never changes. Omits a sandbox or container
+ * that is removed between the listing and its inspection.
  */
 export async function observe(
   runtime: Runtime,
   uid: string,
-  known: Observation = emptyObservation,
+  previous: Observation = emptyObservation,
   signal?: AbortSignal,
 ): Promise<Observation> {
   const filter = { labelSelector: { [labels.podUid]: uid } };
@@ -158,9 +158,9 @@ export async function observe(
     runtime.listContainers({ filter }, signal),
   ]);
   const sandboxes = await Promise.all(
-    (listedSandboxes.items ?? []).map((item) => inspectSandbox(runtime, item, known, signal)),
+    (listedSandboxes.items ?? []).map((item) => inspectSandbox(runtime, item, previous, signal)),
   );
-  const exited = new Map(known.containers.filter((each) => each.state === "exited").map((each) => [each.id, each]));
+  const exited = new Map(previous.containers.filter((each) => each.state === "exited").map((each) => [each.id, each]));
   const containers = await Promise.all(
     (listedContainers.containers ?? []).map(async (item) => {
       const before = exited.get(item.id ?? "");
@@ -177,21 +177,21 @@ export async function observe(
   };
 }
 
-/** What the runtime has made of a pod: a sandbox, or a container in one. */
+/** Ids of a sandbox, or of a container in it, that the agent has created. */
 export interface CreatedIds {
   readonly sandboxId: string;
   readonly containerId?: string;
 }
 
-/** What was known, and what was made since; nothing else is asked for. */
+/** Adds to the previous observation what was created since; requests nothing else from the runtime. */
 export async function observeCreated(
   runtime: Runtime,
-  made: readonly CreatedIds[],
-  known: Observation,
+  created: readonly CreatedIds[],
+  previous: Observation,
   signal?: AbortSignal,
 ): Promise<Observation> {
-  const sandboxes = made.filter(({ containerId }) => containerId === undefined);
-  const containers = made.filter(({ containerId }) => containerId !== undefined);
+  const sandboxes = created.filter(({ containerId }) => containerId === undefined);
+  const containers = created.filter(({ containerId }) => containerId !== undefined);
   const [newSandboxes, newContainers] = await Promise.all([
     Promise.all(
       sandboxes.map(async ({ sandboxId }) => {
@@ -209,19 +209,22 @@ export async function observeCreated(
   const ids = new Set([...newSandboxes, ...newContainers].map((each) => each?.id));
   const isOld = ({ id }: { readonly id: string }): boolean => !ids.has(id);
   return {
-    sandboxes: newestFirst([...newSandboxes, ...known.sandboxes.filter(isOld)], ({ attempt }) => attempt),
-    containers: newestFirst([...newContainers, ...known.containers.filter(isOld)], ({ restartCount }) => restartCount),
+    sandboxes: newestFirst([...newSandboxes, ...previous.sandboxes.filter(isOld)], ({ attempt }) => attempt),
+    containers: newestFirst(
+      [...newContainers, ...previous.containers.filter(isOld)],
+      ({ restartCount }) => restartCount,
+    ),
   };
 }
 
 async function inspectSandbox(
   runtime: Runtime,
   item: PodSandbox,
-  known: Observation,
+  previous: Observation,
   signal: AbortSignal | undefined,
 ): Promise<ObservedSandbox | undefined> {
   const ready = (item.state ?? "SANDBOX_READY") === "SANDBOX_READY";
-  const before = known.sandboxes.find((each) => each.id === item.id);
+  const before = previous.sandboxes.find((each) => each.id === item.id);
   if (before !== undefined && before.ready === ready) {
     return before;
   }
@@ -231,15 +234,15 @@ async function inspectSandbox(
     if (answer?.status === undefined) return undefined;
     now = toObservedSandbox(answer.status);
   } catch (error) {
-    // Runtimes may fail to tell of one that has stopped, for want of its network say; it can be removed all the same.
+    // Runtimes may fail to report a stopped sandbox, for instance because its network is gone. It can be removed.
     if (ready || !(error instanceof RuntimeError) || isUnreachable(error)) throw error;
     now = { ...fromListing(item), hostNetwork: before?.hostNetwork ?? false };
   }
-  // A stopped sandbox has lost its addresses, but the pod's status keeps them.
+  // A stopped sandbox has lost its addresses; the pod's status keeps them.
   return now.ips.length === 0 && before !== undefined ? { ...now, ips: before.ips } : now;
 }
 
-/** What the listing says of one that has stopped. */
+/** A stopped sandbox, from the listing alone. */
 function fromListing({ id = "", metadata, createdAt }: PodSandbox): Omit<ObservedSandbox, "hostNetwork"> {
   return { id, attempt: metadata?.attempt ?? 0, ready: false, createdAt: toMilliseconds(createdAt), ips: [] };
 }
@@ -255,7 +258,7 @@ async function undefinedIfNotFound<T>(call: Promise<T>): Promise<T | undefined> 
   }
 }
 
-/** By how often there was one before: times of the day go back when the clock is set. */
+/** Sorts by the attempt first: creation times go back when the clock is set. */
 function newestFirst<T extends { readonly createdAt: number }>(
   items: readonly (T | undefined)[],
   count: (item: T) => number,

@@ -1,7 +1,7 @@
-/** What a runtime says keeps it from running pods. */
+/** Conditions that prevent a runtime from running pods. */
 import type { RuntimeCondition, StatusResponse } from "./cri/runtime-status.ts";
 
-/** In Kubernetes' words, as far as the conditions are chosen; empty when nothing does. */
+/** In Kubernetes' text; empty when all selected conditions are met. */
 export function findUnreadyConditions(
   status: StatusResponse | undefined,
   isSelected: (condition: RuntimeCondition) => boolean = () => true,
@@ -14,7 +14,7 @@ export function findUnreadyConditions(
     });
 }
 
-/** Why pods can have no network; undefined when they can. */
+/** Why the network is not ready; undefined when it is. */
 export function getNetworkProblem(status: StatusResponse | undefined): string | undefined {
   return findUnreadyConditions(status, ({ type }) => type === "NetworkReady")[0];
 }

@@ -1,6 +1,6 @@
 /**
- * Notices what changes in the runtime without asking about each pod: lists sandboxes and containers and compares. The
- * pace follows the life of the node: quick after a change, every `calmMs` while pods run, seldom when there are none.
+ * Detects changes in the runtime without a call per pod: lists all sandboxes and containers and compares them with the
+ * last listing. Lists in a short period after a change, in a longer one while pods run, and rarely when there are none.
  */
 
 import type { Logger } from "../../std/log/logger.ts";
@@ -13,40 +13,40 @@ export interface RelisterOptions {
   readonly clock: Clock;
   readonly log: Logger;
   /**
-   * Called whenever something of a pod appeared, changed or went, with what is there now as in `digestOf`, and since
-   * when the runtime was asked for it on the monotonic clock. False: not now; the next listing tells it again.
+   * Called for each pod that changed, with its digest as in `digestOf`, and the time of the listing's request on the
+   * monotonic clock. False: call again after the next listing.
    */
-  readonly onChange: (uid: string, digest: string, askedAt: number) => boolean;
+  readonly onChange: (uid: string, digest: string, requestedAt: number) => boolean;
   readonly signal: AbortSignal;
 }
 
-/** What a listing says of a pod that the sources may not know (any more). */
+/** A pod in a listing of the runtime; the sources may not have it. */
 export interface RuntimePod {
   readonly uid: string;
   readonly name: string;
   readonly namespace: string;
   readonly running: boolean;
-  /** Changes whenever anything of the pod does; as in `digestOf`. */
+  /** As in `digestOf`; differs after any change of the pod. */
   readonly digest: string;
 }
 
 const FAST_PERIOD_MS = 100;
 const NORMAL_PERIOD_MS = 1_000;
 const EMPTY_PERIOD_MS = 10_000;
-/** Of the time, a listing takes no more than this part: a runtime that is slow has enough to do. */
+/** Listings take at most this share of the time, so that they do not overload a slow runtime. */
 const LISTING_TIME_SHARE = 0.1;
-/** A runtime that answers no listing for so long is called down. */
+/** The runtime is unhealthy if no listing succeeds for this time, as in Kubernetes. */
 export const relistThresholdMs = 180_000;
 
 export class Relister {
   readonly #options: RelisterOptions;
   #pods: ReadonlyMap<string, RuntimePod> = new Map();
   #hasListed = false;
-  /** Pods whose change nobody wanted to hear of yet. */
-  #unheard: ReadonlySet<string> = new Set();
-  #delay = FAST_PERIOD_MS;
-  /** No two listings are closer together. */
-  #paceMs = FAST_PERIOD_MS;
+  /** Pods for which `onChange` returned false. */
+  #unprocessed: ReadonlySet<string> = new Set();
+  #delayMs = FAST_PERIOD_MS;
+  /** Minimum time between two listings. */
+  #minPeriodMs = FAST_PERIOD_MS;
   #wake: AbortController = new AbortController();
   #lastSuccess: number;
   #failing = false;
@@ -61,7 +61,7 @@ export class Relister {
     return this.#pods;
   }
 
-  /** At the last listing the runtime had nothing of the pod. */
+  /** Whether the last listing had nothing of the pod. */
   isAbsent(uid: string): boolean {
     return this.#hasListed && !this.#pods.has(uid);
   }
@@ -71,19 +71,19 @@ export class Relister {
     return this.#options.clock.monotonic() - this.#lastSuccess < relistThresholdMs;
   }
 
-  /** Says that a change is expected: lists soon, however often this is said, and quickens for a while. */
+  /** Announces a change: the next listing comes soon, and the period is short for a while. Calls are coalesced. */
   requestRelist(): void {
-    this.#delay = FAST_PERIOD_MS;
+    this.#delayMs = FAST_PERIOD_MS;
     this.#wake.abort();
   }
 
-  /** Lists once; rejects when the runtime does not answer. */
+  /** Lists once; rejects when the call fails. */
   async list(): Promise<ReadonlyMap<string, RuntimePod>> {
     const { runtime, signal, clock } = this.#options;
     const began = clock.monotonic();
     const pods = await listPods(runtime, signal);
     this.#lastSuccess = clock.monotonic();
-    this.#paceMs = Math.max(
+    this.#minPeriodMs = Math.max(
       FAST_PERIOD_MS,
       Math.min((this.#lastSuccess - began) / LISTING_TIME_SHARE, NORMAL_PERIOD_MS),
     );
@@ -92,10 +92,10 @@ export class Relister {
     this.#hasListed = true;
     const changed = changedPods(before, pods);
     if (changed.length > 0) {
-      this.#delay = FAST_PERIOD_MS;
+      this.#delayMs = FAST_PERIOD_MS;
     }
-    const told = [...new Set([...changed, ...this.#unheard])];
-    this.#unheard = new Set(told.filter((uid) => !this.#options.onChange(uid, pods.get(uid)?.digest ?? "", began)));
+    const uids = [...new Set([...changed, ...this.#unprocessed])];
+    this.#unprocessed = new Set(uids.filter((uid) => !this.#options.onChange(uid, pods.get(uid)?.digest ?? "", began)));
     return pods;
   }
 
@@ -107,7 +107,7 @@ export class Relister {
         await this.list();
         if (this.#failing) {
           this.#failing = false;
-          log.info("Container runtime answers again");
+          log.info("Container runtime is reachable again");
         }
       } catch (error) {
         if (signal.aborted) {
@@ -115,17 +115,17 @@ export class Relister {
         }
         if (!this.#failing) {
           this.#failing = true;
-          log.error("Cannot list pods of the container runtime", error);
+          log.error("Failed to list pods of the container runtime", error);
         }
-        this.#delay = NORMAL_PERIOD_MS;
+        this.#delayMs = NORMAL_PERIOD_MS;
       }
-      const calm = this.#pods.size === 0 ? EMPTY_PERIOD_MS : NORMAL_PERIOD_MS;
-      const delay = this.#delay;
-      this.#delay = Math.min(this.#delay * 2, calm);
+      const longestMs = this.#pods.size === 0 ? EMPTY_PERIOD_MS : NORMAL_PERIOD_MS;
+      const delayMs = this.#delayMs;
+      this.#delayMs = Math.min(this.#delayMs * 2, longestMs);
       this.#wake = new AbortController();
-      const patient = AbortSignal.any([signal, this.#wake.signal]);
-      if (delay > this.#paceMs) await clock.sleep(delay - this.#paceMs, patient).catch(() => undefined);
-      await clock.sleep(this.#paceMs, signal).catch(() => undefined);
+      const wake = AbortSignal.any([signal, this.#wake.signal]);
+      if (delayMs > this.#minPeriodMs) await clock.sleep(delayMs - this.#minPeriodMs, wake).catch(() => undefined);
+      await clock.sleep(this.#minPeriodMs, signal).catch(() => undefined);
     }
   }
 }

@@ -1,8 +1,8 @@
 /**
- * What the agent asks of a container runtime: the CRI calls it uses, typed by the CRI messages. Promises of the seam:
- * a rejected call is a `RuntimeError` with the gRPC code's name; an aborted signal cancels the call at the runtime;
- * every call but `pullImage` is bounded by the client's own timeout; a call on something absent rejects with
- * `NOT_FOUND`, except stop and remove, which succeed.
+ * The interface of a container runtime: the CRI calls that the agent uses, typed by the CRI messages. An implementation
+ * guarantees: a rejected call is a `RuntimeError` with the gRPC code's name; an aborted signal cancels the call at the
+ * runtime; every call except `pullImage` has the client's timeout; a call for an absent object rejects with
+ * `NOT_FOUND`, except stop and remove, which succeed. `runtime-conformance.ts` has the tests.
  */
 import type { Infer, ObjectSchema } from "../../schema/schema.ts";
 import type { imageService, runtimeService } from "./cri/services.ts";
@@ -28,7 +28,7 @@ export interface Runtime {
   readonly listPodSandbox: Call<Service["ListPodSandbox"]>;
   readonly createContainer: Call<Service["CreateContainer"]>;
   readonly startContainer: Call<Service["StartContainer"]>;
-  /** `timeout` of the request is the grace in seconds; the call's own limit is extended by it. */
+  /** `timeout` of the request is the grace period in seconds; it extends the timeout of the call. */
   readonly stopContainer: Call<Service["StopContainer"]>;
   readonly removeContainer: Call<Service["RemoveContainer"]>;
   readonly listContainers: Call<Service["ListContainers"]>;
@@ -36,14 +36,14 @@ export interface Runtime {
   readonly updateContainerResources: Call<Service["UpdateContainerResources"]>;
   readonly listContainerStats: Call<Service["ListContainerStats"]>;
   readonly reopenContainerLog: Call<Service["ReopenContainerLog"]>;
-  /** `timeout` of the request is in seconds; the call's own limit is extended by it. */
+  /** `timeout` of the request, in seconds, extends the timeout of the call. */
   readonly execSync: Call<Service["ExecSync"]>;
 }
 
 export interface ImageService {
   readonly listImages: Call<Images["ListImages"]>;
   readonly imageStatus: Call<Images["ImageStatus"]>;
-  /** Not bounded by the request timeout: a pull takes as long as it takes. */
+  /** Has no timeout. */
   readonly pullImage: Call<Images["PullImage"]>;
   readonly removeImage: Call<Images["RemoveImage"]>;
   readonly imageFsInfo: Call<Images["ImageFsInfo"]>;
@@ -54,7 +54,7 @@ export class RuntimeError extends Error {
   override readonly name = "RuntimeError";
   /** gRPC's name of the code: `NOT_FOUND`, `UNAVAILABLE`, `DEADLINE_EXCEEDED`, … */
   readonly code: string;
-  /** What the runtime said, without the prefix. */
+  /** The runtime's message, without the prefix. */
   readonly detail: string;
 
   constructor(code: string, detail: string, options?: { readonly cause?: unknown }) {
@@ -64,15 +64,15 @@ export class RuntimeError extends Error {
   }
 }
 
-/** Codes of a runtime that cannot be reached, or that nobody waits for any more. */
+/** Codes of a runtime that cannot be reached, and of a cancelled call. */
 const UNREACHABLE: ReadonlySet<string> = new Set(["UNAVAILABLE", "CANCELLED"]);
 
-/** Whether it says nothing of what was asked, only of the way there. */
+/** Whether the error is about the connection and not about the requested object. */
 export function isUnreachable(error: RuntimeError): boolean {
   return UNREACHABLE.has(error.code);
 }
 
-/** `NOT_FOUND` → `NotFound`, as Go spells codes. */
+/** `NOT_FOUND` → `NotFound`, as in Go. */
 export function toGoCode(code: string): string {
   if (code === "CANCELLED") {
     return "Canceled";

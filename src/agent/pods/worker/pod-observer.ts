@@ -1,4 +1,4 @@
-/** Looks at what the runtime has of one pod. */
+/** Observes the sandboxes and containers of one pod in the runtime. */
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import {
@@ -18,123 +18,123 @@ export interface PodObserverOptions {
   readonly runtime: Runtime;
   readonly clock: Clock;
   readonly pod: () => Pod;
-  /** Called with each new observation, before the look ends. */
+  /** Called with each new observation, before `observe` resolves. */
   readonly onObservation: (seen: Observation) => void;
-  /** The runtime answers, but not how the pod is; called once until it does again. */
+  /** The runtime is reachable but cannot report the pod's status; called once until it can again. */
   readonly onStatusError: (error: RuntimeError) => void;
   readonly signal: AbortSignal;
 }
 
 export class PodObserver {
-  /** Nothing was done since the last look: the next `refresh` makes none. */
+  /** The worker did nothing since the last observation: the next `refresh` returns that one. */
   isCurrent = false;
   readonly #options: PodObserverOptions;
   #observation: Observation = emptyObservation;
-  /** Of the observation. */
+  /** Digest of the observation. */
   #digest = digestOf(emptyObservation);
-  /** The observation is not older, on the monotonic clock. */
-  #asOf = Number.NEGATIVE_INFINITY;
-  /** Looks follow each other, so that an older answer never replaces a newer one. */
-  #looks: Promise<unknown> = Promise.resolve();
-  #waiting = 0;
-  #isUnknown = false;
-  #isMaking = false;
-  /** What was made since the last look; undefined: more was done than that. */
-  #made: readonly CreatedIds[] | undefined = [];
+  /** When the observation began, on the monotonic clock. */
+  #observedAt = Number.NEGATIVE_INFINITY;
+  /** Observations are sequential, so that an older one never replaces a newer one. */
+  #last: Promise<unknown> = Promise.resolve();
+  #pendingCount = 0;
+  #hasStatusError = false;
+  #isCreating = false;
+  /** Created since the last observation; undefined: the worker did more than that. */
+  #created: readonly CreatedIds[] | undefined = [];
 
   constructor(options: PodObserverOptions) {
     this.#options = options;
   }
 
-  /** What was seen last. */
+  /** The last observation. */
   get observation(): Observation {
     return this.#observation;
   }
 
-  /** Looks that have not ended. */
+  /** Observations that have not completed. */
   get pendingCount(): number {
-    return this.#waiting;
+    return this.#pendingCount;
   }
 
-  /** A look at all of it, or at what was made since the last one where nothing else was done. */
+  /** Observes everything; only the created containers if the worker did nothing else since the last observation. */
   async refresh(): Promise<Observation> {
     if (this.isCurrent) {
       this.isCurrent = false;
       return this.#observation;
     }
-    const made = this.#made;
-    return await this.#lookAt(made?.length === 0 ? undefined : made);
+    const created = this.#created;
+    return await this.#observe(created?.length === 0 ? undefined : created);
   }
 
-  /** Listings that see it half made are no news. Rejects as the work does. */
+  /** Runs a creation; `compareListing` ignores listings that see it half done. Rejects as the work does. */
   async create(work: () => Promise<CreatedIds | undefined>): Promise<void> {
-    const before = this.#made;
+    const before = this.#created;
     this.isCurrent = false;
-    this.#made = undefined;
-    this.#isMaking = true;
+    this.#created = undefined;
+    this.#isCreating = true;
     try {
-      const made = await work();
-      this.#made = before && made && [...before, made];
+      const created = await work();
+      this.#created = before && created && [...before, created];
     } finally {
-      this.#isMaking = false;
-      this.#asOf = this.#options.clock.monotonic();
+      this.#isCreating = false;
+      this.#observedAt = this.#options.clock.monotonic();
     }
   }
 
-  /** What a listing, asked for at that time, says that is not known: undefined if it may be older than what is. */
-  compareListing(digest: string, askedAt: number): boolean | undefined {
+  /** Whether a listing that was requested at that time differs from the observation; undefined if it may be older. */
+  compareListing(digest: string, requestedAt: number): boolean | undefined {
     if (digest === this.#digest) return false;
-    return this.#isMaking || askedAt < this.#asOf ? undefined : true;
+    return this.#isCreating || requestedAt < this.#observedAt ? undefined : true;
   }
 
   /** Rejects when the runtime does not answer, or the signal aborts. */
   observe(): Promise<Observation> {
-    return this.#lookAt(undefined);
+    return this.#observe(undefined);
   }
 
-  #lookAt(made: readonly CreatedIds[] | undefined): Promise<Observation> {
-    this.#waiting += 1;
-    const look = this.#looks.then(async () => {
+  #observe(created: readonly CreatedIds[] | undefined): Promise<Observation> {
+    this.#pendingCount += 1;
+    const observation = this.#last.then(async () => {
       const began = this.#options.clock.monotonic();
       try {
-        this.#observation = await this.#see(made);
-        this.#isUnknown = false;
+        this.#observation = await this.#readRuntime(created);
+        this.#hasStatusError = false;
       } catch (error) {
-        this.#noteUnknown(error);
+        this.#reportStatusError(error);
         throw error;
       } finally {
-        this.#waiting -= 1;
+        this.#pendingCount -= 1;
       }
       this.#digest = digestOf(this.#observation);
-      this.#asOf = began;
-      this.#made = [];
+      this.#observedAt = began;
+      this.#created = [];
       this.#options.onObservation(this.#observation);
       return this.#observation;
     });
-    this.#looks = look.catch(() => undefined);
-    return look;
+    this.#last = observation.catch(() => undefined);
+    return observation;
   }
 
-  #noteUnknown(error: unknown): void {
-    // Of a runtime that is away the node tells.
-    if (this.#isUnknown || !(error instanceof RuntimeError) || isUnreachable(error)) return;
-    this.#isUnknown = true;
+  #reportStatusError(error: unknown): void {
+    // The node's conditions report a runtime that cannot be reached.
+    if (this.#hasStatusError || !(error instanceof RuntimeError) || isUnreachable(error)) return;
+    this.#hasStatusError = true;
     this.#options.onStatusError(error);
   }
 
-  async #see(made: readonly CreatedIds[] | undefined): Promise<Observation> {
+  async #readRuntime(created: readonly CreatedIds[] | undefined): Promise<Observation> {
     const { runtime, clock, signal } = this.#options;
     const pod = this.#options.pod();
-    const known = this.#observation;
+    const previous = this.#observation;
     const { sandboxes, containers } =
-      made === undefined
-        ? await observe(runtime, podUid(pod), known, signal)
-        : await observeCreated(runtime, made, known, signal);
+      created === undefined
+        ? await observe(runtime, podUid(pod), previous, signal)
+        : await observeCreated(runtime, created, previous, signal);
     const count = allContainers(pod).length;
     const read = containers.map(async (each) => {
-      if (known.containers.includes(each)) return each;
-      const isSure = !mayBeOomKilled(pod, each);
-      return await addTerminationMessage(isSure ? each : await awaitFinalReason(each, runtime, clock, signal), count);
+      if (previous.containers.includes(each)) return each;
+      const isFinal = !mayBeOomKilled(pod, each);
+      return await addTerminationMessage(isFinal ? each : await awaitFinalReason(each, runtime, clock, signal), count);
     });
     return { sandboxes, containers: await Promise.all(read) };
   }
