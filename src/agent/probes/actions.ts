@@ -6,7 +6,7 @@ import type { Clock } from "../../std/time/clock.ts";
 import { type Runtime, RuntimeError } from "../runtime/runtime.ts";
 
 export interface ProbeResult {
-  readonly result: "success" | "warning" | "failure" | "unknown";
+  readonly outcome: "success" | "warning" | "failure" | "unknown";
   /** At most `OUTPUT_BYTES_MAX`. */
   readonly output: string;
 }
@@ -30,18 +30,18 @@ export async function runExec(options: ExecOptions): Promise<ProbeResult> {
     );
     const output = Buffer.concat([answer.stdout ?? Buffer.alloc(0), answer.stderr ?? Buffer.alloc(0)]);
     return {
-      result: (answer.exitCode ?? 0) === 0 ? "success" : "failure",
+      outcome: (answer.exitCode ?? 0) === 0 ? "success" : "failure",
       output: output.subarray(0, OUTPUT_BYTES_MAX).toString("utf8"),
     };
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof RuntimeError && error.code === "DEADLINE_EXCEEDED") {
       return {
-        result: "failure",
+        outcome: "failure",
         output: `command timed out: "${command.join(" ")}" timed out after ${timeoutSeconds}s`,
       };
     }
-    return { result: "unknown", output: error instanceof Error ? error.message : String(error) };
+    return { outcome: "unknown", output: error instanceof Error ? error.message : String(error) };
   }
 }
 
@@ -83,11 +83,11 @@ export function connectTcp(action: TCPSocketAction, options: NetworkProbeOptions
     resolve(result);
   };
   const timer = options.clock.timer(options.timeoutMs, () =>
-    end({ result: "failure", output: `dial tcp ${joinHostPort(host, port)}: i/o timeout` }),
+    end({ outcome: "failure", output: `dial tcp ${joinHostPort(host, port)}: i/o timeout` }),
   );
-  options.signal.addEventListener("abort", () => end({ result: "unknown", output: "probe cancelled" }), { once: true });
-  socket.on("connect", () => end({ result: "success", output: "" }));
-  socket.on("error", (error) => end({ result: "failure", output: describeDialError(error, host, port) }));
+  options.signal.addEventListener("abort", () => end({ outcome: "unknown", output: "probe cancelled" }), { once: true });
+  socket.on("connect", () => end({ outcome: "success", output: "" }));
+  socket.on("error", (error) => end({ outcome: "failure", output: describeDialError(error, host, port) }));
   return promise;
 }
 

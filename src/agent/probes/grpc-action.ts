@@ -64,10 +64,10 @@ export async function checkGrpcHealth(action: GRPCAction, options: NetworkProbeO
     options.signal.throwIfAborted();
     const why = error instanceof Error ? error.message : String(error);
     if (session === undefined) {
-      return { result: "failure", output: `timeout: failed to connect service "${address}" within ${within}: ${why}` };
+      return { outcome: "failure", output: `timeout: failed to connect service "${address}" within ${within}: ${why}` };
     }
     if (limit.signal.aborted) {
-      return { result: "failure", output: `timeout: health rpc did not complete within ${within}` };
+      return { outcome: "failure", output: `timeout: health rpc did not complete within ${within}` };
     }
     return toResult({ code: "UNAVAILABLE", message: why, status: 0 });
   } finally {
@@ -200,14 +200,14 @@ function decodeMessage(text: string): string {
 
 function toResult({ code, message: text, status }: HealthResponse): ProbeResult {
   if (code === "OK") {
-    if (status === SERVING) return { result: "success", output: "service healthy" };
+    if (status === SERVING) return { outcome: "success", output: "service healthy" };
     const name = servingStatuses[status] ?? String(status);
-    return { result: "failure", output: `service unhealthy (responded with "${name}")` };
+    return { outcome: "failure", output: `service unhealthy (responded with "${name}")` };
   }
   if (code === "UNIMPLEMENTED") {
     const output = `error: this server does not implement the grpc health protocol (grpc.health.v1.Health): ${text}`;
-    return { result: "failure", output };
+    return { outcome: "failure", output };
   }
   const output = `error: health rpc probe failed: rpc error: code = ${toGoCode(code)} desc = ${text}`;
-  return { result: "failure", output };
+  return { outcome: "failure", output };
 }

@@ -28,7 +28,7 @@ export async function probeHttp(action: HTTPGetAction, options: NetworkProbeOpti
 /** A hook succeeds with any response, whatever its status. */
 export async function sendHttpHook(action: HTTPGetAction, options: NetworkProbeOptions): Promise<ProbeResult> {
   const response = await followRedirects(action, options);
-  return "result" in response ? response : { result: "success", output: response.body };
+  return "result" in response ? response : { outcome: "success", output: response.body };
 }
 
 async function followRedirects(
@@ -44,14 +44,14 @@ async function followRedirects(
       `${(action.scheme ?? "HTTP").toLowerCase()}://${authority}${path.startsWith("/") ? "" : "/"}${path}`,
     );
   } catch (error) {
-    return { result: "unknown", output: error instanceof Error ? error.message : String(error) };
+    return { outcome: "unknown", output: error instanceof Error ? error.message : String(error) };
   }
   const headers = makeHeaders(action, options);
   let url = start;
   for (let requests = 1; ; requests++) {
     const response = await get(url, headers, options);
     const fail = (text: string): ProbeResult => ({
-      result: "failure",
+      outcome: "failure",
       output: `Get "${formatUrl(url, start)}": ${text}`,
     });
     if (response.error !== undefined) return fail(response.error);
@@ -71,9 +71,9 @@ function resolveRedirect({ status, location }: HttpResponse, url: URL): URL | un
 
 function toResult({ status, body }: HttpResponse): ProbeResult {
   if (status < 200 || status >= 400)
-    return { result: "failure", output: `HTTP probe failed with statuscode: ${status}` };
-  if (status < 300) return { result: "success", output: body };
-  return { result: "warning", output: `Probe terminated redirects, Response body: ${body}` };
+    return { outcome: "failure", output: `HTTP probe failed with statuscode: ${status}` };
+  if (status < 300) return { outcome: "success", output: body };
+  return { outcome: "warning", output: `Probe terminated redirects, Response body: ${body}` };
 }
 
 /** The first URL always with its port, as in Go, even the default port of its scheme. */

@@ -62,10 +62,10 @@ t.test("grpcAction() tells what a health service answers, in the words of Kubern
     });
   });
   await using at = await listening(server);
-  const failed = (output: string): ProbeResult => ({ result: "failure", output });
+  const failed = (output: string): ProbeResult => ({ outcome: "failure", output });
   const rpc = (code: string): ProbeResult => failed(`error: health rpc probe failed: rpc error: code = ${code}`);
   const cases: readonly (readonly [string, ProbeResult])[] = [
-    ["1", { result: "success", output: "service healthy" }],
+    ["1", { outcome: "success", output: "service healthy" }],
     ["2", failed('service unhealthy (responded with "NOT_SERVING")')],
     ["0", failed('service unhealthy (responded with "UNKNOWN")')],
     ["9", failed('service unhealthy (responded with "9")')],

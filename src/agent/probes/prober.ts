@@ -156,7 +156,7 @@ export class Prober {
   async #probe(signal: AbortSignal): Promise<ProbeResult> {
     const { pod, spec, role, kind } = this.#target;
     let result = await this.#runHandler(signal);
-    for (let tries = 1; tries < ATTEMPTS_MAX && result.result === "unknown" && !signal.aborted; tries++) {
+    for (let tries = 1; tries < ATTEMPTS_MAX && result.outcome === "unknown" && !signal.aborted; tries++) {
       result = await this.#runHandler(signal);
     }
     signal.throwIfAborted();
@@ -169,9 +169,9 @@ export class Prober {
         reason,
         `${label} probe ${text}`,
       );
-    if (result.result === "failure") record("Unhealthy", `failed: ${result.output}`);
-    if (result.result === "unknown") record("Unhealthy", `errored and resulted in unknown state: ${result.output}`);
-    if (result.result === "warning") record("ProbeWarning", `warning: ${result.output}`);
+    if (result.outcome === "failure") record("Unhealthy", `failed: ${result.output}`);
+    if (result.outcome === "unknown") record("Unhealthy", `errored and resulted in unknown state: ${result.output}`);
+    if (result.outcome === "warning") record("ProbeWarning", `warning: ${result.output}`);
     return result;
   }
 
@@ -206,7 +206,7 @@ interface ResultRun {
 }
 
 /** An unknown result does not change the run. */
-function appendResult(run: ResultRun, { result }: ProbeResult): ResultRun {
+function appendResult(run: ResultRun, { outcome: result }: ProbeResult): ResultRun {
   if (result === "unknown") return run;
   const success = result !== "failure";
   return { success, count: run.success === success ? run.count + 1 : 1 };

@@ -30,7 +30,7 @@ export async function runHook(hook: LifecycleHandler, options: HookOptions): Pro
     return;
   }
   const outcome = await runHandler(hook, options);
-  if (outcome !== undefined && outcome.result !== "success" && outcome.result !== "warning") {
+  if (outcome !== undefined && outcome.outcome !== "success" && outcome.outcome !== "warning") {
     throw new Error(`lifecycle hook failed: ${outcome.output}`);
   }
 }
@@ -43,18 +43,18 @@ async function runHandler(hook: LifecycleHandler, options: HookOptions): Promise
   }
   if (hook.httpGet !== undefined) return sendHttpGet(hook.httpGet, options);
   // The API has tcpSocket for old objects only; it fails at run time, as in Kubernetes.
-  return { result: "failure", output: "invalid handler: tcpSocket is not supported" };
+  return { outcome: "failure", output: "invalid handler: tcpSocket is not supported" };
 }
 
 /** Hooks ignored `scheme: HTTPS` before Kubernetes 1.26. Falls back to HTTP for servers from then. */
 async function sendHttpGet(action: HTTPGetAction, options: HookOptions): Promise<ProbeResult> {
   const network: NetworkProbeOptions = { ...options, headers: { "accept-encoding": "gzip" } };
   const outcome = await sendHttpHook(action, network);
-  if (outcome.result === "success" || !outcome.output.endsWith(NO_TLS)) return outcome;
+  if (outcome.outcome === "success" || !outcome.output.endsWith(NO_TLS)) return outcome;
   // Secrets must not be sent in plain text.
   const httpHeaders = (action.httpHeaders ?? []).filter(({ name }) => name.toLowerCase() !== "authorization");
   const second = await sendHttpHook({ ...action, scheme: "HTTP", httpHeaders }, network);
-  if (second.result !== "success") return outcome;
+  if (second.outcome !== "success") return outcome;
   const text = "request to HTTPS lifecycle hook got HTTP response, retry with HTTP succeeded";
   options.events.recordPodEvent(options.pod, "Warning", "LifecycleHTTPFallback", text);
   return second;
