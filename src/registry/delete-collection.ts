@@ -1,6 +1,6 @@
 import type { ApiObject } from "../api/kind.ts";
 import { isNotFound } from "../api/status.ts";
-import type { CachedObject } from "../storage/watch/cache.ts";
+import type { CachedObject } from "../storage/watch/watch-event.ts";
 import { type DeleteOptions, deleteFound } from "./delete.ts";
 import { type ListPage, type ListQuery, list } from "./list.ts";
 import type { Registry } from "./registry.ts";

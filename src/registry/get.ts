@@ -1,6 +1,6 @@
 import type { ApiObject } from "../api/kind.ts";
 import { notFound } from "../api/status.ts";
-import type { CachedObject } from "../storage/watch/cache.ts";
+import type { CachedObject } from "../storage/watch/watch-event.ts";
 import { getCache, getStored } from "./read/uncached.ts";
 import type { Registry } from "./registry.ts";
 import type { Scope } from "./scope.ts";

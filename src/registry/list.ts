@@ -1,8 +1,8 @@
 import type { ApiObject } from "../api/kind.ts";
 import { badRequest, expired, StatusError } from "../api/status.ts";
 import { type Revision, StoreError } from "../storage/store.ts";
-import type { CachedObject } from "../storage/watch/cache.ts";
-import { EncodedObject } from "../storage/watch/change.ts";
+import { EncodedObject } from "../storage/watch/encoded-object.ts";
+import type { CachedObject } from "../storage/watch/watch-event.ts";
 import { type Continue, decodeContinue, encodeContinue } from "./read/continue.ts";
 import { parseResourceVersion } from "./read/freshness.ts";
 import { type Selection, type Selectors, select } from "./read/selection.ts";

@@ -3,7 +3,7 @@ import { configMapKind } from "../api/core/config-map/kind.ts";
 import { eventKind } from "../api/core/event/kind.ts";
 import { podKind } from "../api/core/pod/kind.ts";
 import { eventsV1EventKind } from "../api/events/event/kind.ts";
-import type { CacheEvent } from "../storage/watch/cache.ts";
+import type { CacheEvent } from "../storage/watch/watch-event.ts";
 import { type Fixture, fixture, refusal } from "../testing/registry/registry-fixture.ts";
 import { create } from "./create.ts";
 import { remove } from "./delete.ts";

@@ -1,7 +1,7 @@
 import type { ApiObject } from "../api/kind.ts";
 import { StatusError } from "../api/status.ts";
-import type { CacheEvent } from "../storage/watch/cache.ts";
 import { watchUncached } from "../storage/watch/uncached-watch.ts";
+import type { CacheEvent } from "../storage/watch/watch-event.ts";
 import { parseResourceVersion, waitForCache } from "./read/freshness.ts";
 import { type Selectors, select } from "./read/selection.ts";
 import { currentRevision } from "./read/uncached.ts";

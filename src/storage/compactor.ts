@@ -1,6 +1,7 @@
 /** When history is forgotten: the same for every engine that keeps it itself. */
-import type { Clock, Timer } from "../std/time/clock.ts";
+
 import type { Logger } from "../std/log/logger.ts";
+import type { Clock, Timer } from "../std/time/clock.ts";
 import type { Revision } from "./store.ts";
 
 export interface CompactorOptions {

@@ -1,6 +1,7 @@
 /** A store that tells how long its operations took and what failed. */
-import type { Clock } from "../std/time/clock.ts";
+
 import type { Counter, Histogram, MetricRegistry } from "../std/metrics/metrics.ts";
+import type { Clock } from "../std/time/clock.ts";
 import {
   type KeyValue,
   type ListOptions,

@@ -1,9 +1,8 @@
-import type { Clock } from "../std/time/clock.ts";
-import { type Logger, silentLogger } from "../std/log/logger.ts";
 import { Wakeup } from "../std/async/wakeup.ts";
+import { type Logger, silentLogger } from "../std/log/logger.ts";
+import type { Clock } from "../std/time/clock.ts";
 import { Compactor } from "./compactor.ts";
 import { Expiry } from "./expiry.ts";
-import { alreadyExists, checkRevision, revisionConflict, inRange, storeClosed } from "./store-errors.ts";
 import { Leases } from "./leases.ts";
 import type {
   KeyValue,
@@ -17,6 +16,7 @@ import type {
   WatchEvent,
   WriteOptions,
 } from "./store.ts";
+import { alreadyExists, checkRevision, inRange, revisionConflict, storeClosed } from "./store-errors.ts";
 import { History } from "./watch/history.ts";
 import { SortedObjects } from "./watch/sorted.ts";
 

@@ -1,8 +1,8 @@
 import type { ApiObject, Kind } from "../api/kind.ts";
-import { alreadyExists, conflict, notFound, type ErrorSubject } from "../api/status.ts";
+import { alreadyExists, conflict, type ErrorSubject, notFound } from "../api/status.ts";
 import { deepFreeze } from "../schema/value/freeze.ts";
-import { toUnpooledBuffer } from "../std/memory/unpooled-buffer.ts";
 import { andThen, type MaybePromise } from "../std/async/maybe-promise.ts";
+import { toUnpooledBuffer } from "../std/memory/unpooled-buffer.ts";
 import { type Codec, codecOf, type StorageMediaType } from "./codec.ts";
 import { ConvertedValues } from "./converted-values.ts";
 import { KeySpace } from "./keys.ts";
@@ -198,11 +198,7 @@ export class ObjectStore<T extends ApiObject> {
   }
 
   /** Attempts `write` on the cached and then on the stored state, until no other write comes between. */
-  async #retry<R>(
-    key: string,
-    options: ObjectUpdateOptions<T>,
-    write: (state: State<T>) => Promise<R>,
-  ): Promise<R> {
+  async #retry<R>(key: string, options: ObjectUpdateOptions<T>, write: (state: State<T>) => Promise<R>): Promise<R> {
     let state = options.cached && cachedState(options.cached);
     for (;;) {
       if (state === undefined) {

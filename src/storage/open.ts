@@ -1,5 +1,5 @@
-import type { Clock } from "../std/time/clock.ts";
 import type { Logger } from "../std/log/logger.ts";
+import type { Clock } from "../std/time/clock.ts";
 import { createMemoryStore } from "./memory.ts";
 import type { Store } from "./store.ts";
 

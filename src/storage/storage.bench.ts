@@ -7,8 +7,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { systemClock } from "../std/time/clock.ts";
 import { silentLogger } from "../std/log/logger.ts";
+import { systemClock } from "../std/time/clock.ts";
 import { makeWidget, type Widget, widgetKind } from "../testing/storage/widget.ts";
 import { openLevelStore } from "./level/level.ts";
 import { createMemoryStore } from "./memory.ts";

@@ -1,7 +1,7 @@
 /** A watch as a stream of frames. A frame is made once for all streams of the same spelling. */
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { CacheEvent } from "../../storage/watch/cache.ts";
+import type { CacheEvent } from "../../storage/watch/watch-event.ts";
 import { toStatus } from "../filters/error-responses.ts";
 import { encodeCborEvent, jsonToCbor } from "./cbor.ts";
 import type { ResponseOptions } from "./object-response.ts";
@@ -23,10 +23,10 @@ const sharedFrames = new WeakMap<object, Map<string, Buffer>>();
 export async function* streamWatchFrames<T extends ApiObject>(
   kind: Kind<T>,
   events: AsyncIterable<CacheEvent<T>>,
-  answering: ResponseOptions,
+  responseOptions: ResponseOptions,
   clock: Clock,
 ): AsyncGenerator<Uint8Array> {
-  const encoder = new FrameEncoder(kind, answering, clock);
+  const encoder = new FrameEncoder(kind, responseOptions, clock);
   try {
     for await (const event of events) {
       yield encoder.toMediaType(event.type === "BOOKMARK" ? encoder.encodeBookmark(event) : encoder.encodeChange(event));
@@ -64,27 +64,27 @@ function bookmarkMetadata({ revision, initialEventsEnd }: BookmarkEvent, more?: 
 
 class FrameEncoder<T extends ApiObject> {
   readonly #kind: Kind<T>;
-  readonly #answering: ResponseOptions;
+  readonly #responseOptions: ResponseOptions;
   readonly #clock: Clock;
   readonly #frameKey: string;
   #headers = true;
 
-  constructor(kind: Kind<T>, answering: ResponseOptions, clock: Clock) {
+  constructor(kind: Kind<T>, responseOptions: ResponseOptions, clock: Clock) {
     this.#kind = kind;
-    this.#answering = answering;
+    this.#responseOptions = responseOptions;
     this.#clock = clock;
-    const { typeMeta: identity, representation } = answering;
-    this.#frameKey = `${identity.apiVersion} ${representation.format} ${representation.magic}`;
+    const { typeMeta, representation } = responseOptions;
+    this.#frameKey = `${typeMeta.apiVersion} ${representation.format} ${representation.magic}`;
   }
 
   /** Frames are made as JSON where CBOR has none of its own. */
   toMediaType(frame: Uint8Array): Uint8Array {
-    const isJson = this.#answering.representation.format === "cbor" && frame[0] === OPENING_BRACE;
+    const isJson = this.#responseOptions.representation.format === "cbor" && frame[0] === OPENING_BRACE;
     return isJson ? jsonToCbor(frame) : frame;
   }
 
   encodeChange(event: ObjectEvent<T>): Uint8Array {
-    const { representation } = this.#answering;
+    const { representation } = this.#responseOptions;
     if (representation.as === "table") return this.#encodeTable(event);
     if (representation.as === "metadata" && representation.format === "protobuf") {
       const { magic, metaVersion } = representation;
@@ -107,7 +107,7 @@ class FrameEncoder<T extends ApiObject> {
   }
 
   encodeBookmark(event: BookmarkEvent): Uint8Array {
-    const { typeMeta: identity, representation } = this.#answering;
+    const { typeMeta, representation } = this.#responseOptions;
     const metadata = bookmarkMetadata(event, event.initialEventsEnd ? this.#blueprint() : undefined);
     if (representation.format === "protobuf" && representation.as === "metadata") {
       return encodeProtobufFrame(
@@ -117,29 +117,29 @@ class FrameEncoder<T extends ApiObject> {
     }
     if (representation.format === "protobuf") {
       const object = { metadata } as unknown as T;
-      return encodeProtobufFrame("BOOKMARK", encodeProtobufObject(representation.magic, identity, this.#kind, object));
+      return encodeProtobufFrame("BOOKMARK", encodeProtobufObject(representation.magic, typeMeta, this.#kind, object));
     }
     if (representation.as === "table") {
       return jsonFrame(
         "BOOKMARK",
-        encodeTable(this.#kind, identity, { resourceVersion: String(event.revision) }, [], this.#tableOptions()),
+        encodeTable(this.#kind, typeMeta, { resourceVersion: String(event.revision) }, [], this.#tableOptions()),
       );
     }
     const as =
       representation.as === "metadata"
         ? { kind: "PartialObjectMetadata", apiVersion: representation.metaVersion }
-        : identity;
+        : typeMeta;
     const object = { ...as, metadata: { ...metadata, creationTimestamp: null } };
     return jsonFrame("BOOKMARK", Buffer.from(JSON.stringify(object)));
   }
 
   /** An empty list, into which clients put what they have seen. */
   #blueprint(): Readonly<Record<string, string>> {
-    const { typeMeta: identity, representation } = this.#answering;
+    const { typeMeta, representation } = this.#responseOptions;
     const list =
       representation.as === "metadata"
         ? { kind: "PartialObjectMetadataList", apiVersion: representation.metaVersion }
-        : { kind: this.#kind.listKind, apiVersion: identity.apiVersion };
+        : { kind: this.#kind.listKind, apiVersion: typeMeta.apiVersion };
     const blueprint = `${JSON.stringify({ ...list, metadata: {}, items: null })}\n`;
     return { [LIST_BLUEPRINT]: Buffer.from(blueprint).toString("base64") };
   }
@@ -147,7 +147,7 @@ class FrameEncoder<T extends ApiObject> {
   /** The last frame of a watch that cannot go on. */
   encodeError(error: unknown): Uint8Array {
     const status = toStatus(error);
-    const { representation } = this.#answering;
+    const { representation } = this.#responseOptions;
     if (representation.format === "protobuf") {
       return encodeProtobufFrame("ERROR", encodeProtobufStatus(representation.magic, status));
     }
@@ -155,27 +155,27 @@ class FrameEncoder<T extends ApiObject> {
   }
 
   #encodeObject(event: ObjectEvent<T>): Buffer {
-    const { typeMeta: identity, representation } = this.#answering;
+    const { typeMeta, representation } = this.#responseOptions;
     if (representation.format === "protobuf") {
-      const object = encodeProtobufObject(representation.magic, identity, this.#kind, event.item.object);
+      const object = encodeProtobufObject(representation.magic, typeMeta, this.#kind, event.item.object);
       return encodeProtobufFrame(event.type, object);
     }
-    if (representation.format === "cbor") return encodeCborEvent(this.#kind, identity, event.type, event.item.object);
-    return jsonFrame(event.type, typeMetaPrefix(identity), event.item.bytes.subarray(1));
+    if (representation.format === "cbor") return encodeCborEvent(this.#kind, typeMeta, event.type, event.item.object);
+    return jsonFrame(event.type, typeMetaPrefix(typeMeta), event.item.bytes.subarray(1));
   }
 
   #encodeTable(event: ObjectEvent<T>): Buffer {
     const metadata = { resourceVersion: String(event.revision) };
     return jsonFrame(
       event.type,
-      encodeTable(this.#kind, this.#answering.typeMeta, metadata, [event.item], this.#tableOptions()),
+      encodeTable(this.#kind, this.#responseOptions.typeMeta, metadata, [event.item], this.#tableOptions()),
     );
   }
 
   #tableOptions() {
     const headers = this.#headers;
     this.#headers = false;
-    const { representation, table: options } = this.#answering;
+    const { representation, table: options } = this.#responseOptions;
     return { ...options, now: this.#clock.now(), metaVersion: representation.metaVersion, headers };
   }
 }

@@ -1,5 +1,5 @@
 import type { ApiObject } from "../../api/kind.ts";
-import type { CachedObject } from "../../storage/watch/cache.ts";
+import type { CachedObject } from "../../storage/watch/watch-event.ts";
 import type { Registry } from "../registry.ts";
 import type { Scope } from "../scope.ts";
 import { getStored } from "./uncached.ts";

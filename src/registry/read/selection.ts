@@ -7,7 +7,7 @@ import {
   parseFieldSelector,
   parseLabelSelector,
 } from "../../api/meta/selectors/selector.ts";
-import type { Matches, Selectable } from "../../storage/watch/change.ts";
+import type { Matches, Selectable } from "../../storage/watch/watch-event.ts";
 import type { IndexValue } from "../../storage/watch/watcher.ts";
 import type { Registry } from "../registry.ts";
 import type { Scope } from "../scope.ts";

@@ -1,7 +1,7 @@
 import t from "tap";
 import { configMapKind } from "../../api/core/config-map/kind.ts";
 import { eventKind } from "../../api/core/event/kind.ts";
-import type { CacheEvent } from "../../storage/watch/cache.ts";
+import type { CacheEvent } from "../../storage/watch/watch-event.ts";
 import { fixture, refusal } from "../../testing/registry/registry-fixture.ts";
 import { create } from "../create.ts";
 import { remove } from "../delete.ts";

@@ -9,7 +9,7 @@ import type { ServiceAccount } from "../../api/core/service-account/schema.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { parseApiVersion } from "../../api/scheme.ts";
 import { badRequest, conflict, invalid, StatusError } from "../../api/status.ts";
-import type { TokenClaims, Reference } from "../../auth/service-account/claims.ts";
+import type { Reference, TokenClaims } from "../../auth/service-account/claims.ts";
 import type { TokenIssuer } from "../../auth/service-account/issuer.ts";
 import { type FieldError, invalidField, renderFieldError } from "../../schema/validation/field-error.ts";
 import { formatTime } from "../../schema/value/time.ts";

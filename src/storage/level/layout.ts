@@ -72,7 +72,8 @@ async function checkLog(database: Database, path: string, oldest: Revision, revi
       expected = found + 1;
     }
   }
-  if (expected !== revision + 1) throw lostWrites(path, Math.min(expected, revision + 1), Math.max(expected - 1, revision));
+  if (expected !== revision + 1)
+    throw lostWrites(path, Math.min(expected, revision + 1), Math.max(expected - 1, revision));
 }
 
 function lostWrites(path: string, first: number, last: number): StoreError {

@@ -1,9 +1,8 @@
-import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log/logger.ts";
 import { Wakeup } from "../../std/async/wakeup.ts";
+import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { Compactor } from "../compactor.ts";
 import { type ExpiredValue, Expiry } from "../expiry.ts";
-import { checkRevision, inRange, storeClosed } from "../store-errors.ts";
 import { Leases } from "../leases.ts";
 import {
   type KeyValue,
@@ -18,6 +17,7 @@ import {
   type WatchEvent,
   type WriteOptions,
 } from "../store.ts";
+import { checkRevision, inRange, storeClosed } from "../store-errors.ts";
 import { History } from "../watch/history.ts";
 import { compactBefore } from "./compaction.ts";
 import { Database } from "./database.ts";

@@ -1,8 +1,8 @@
 /** Reading the present and the past: heads, versions and the log, as `keys.ts` lays them out. */
 
-import { inRange } from "../store-errors.ts";
 import type { KeyValue, ListOptions, Page, Range, Revision, WatchEvent } from "../store.ts";
 import { StoreError } from "../store.ts";
+import { inRange } from "../store-errors.ts";
 import type { Database } from "./database.ts";
 import { headKey, keyOf, logKey, revisionOf, sameKey, versionBound, versionKey } from "./keys.ts";
 import { decodeHead, decodeLogEntry, decodeVersion, type Head } from "./record.ts";

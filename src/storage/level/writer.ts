@@ -1,8 +1,8 @@
-import { alreadyExists, revisionConflict } from "../store-errors.ts";
 import { type KeyValue, type Revision, StoreError, type WatchEvent } from "../store.ts";
+import { alreadyExists, revisionConflict } from "../store-errors.ts";
 import type { Database, Operation } from "./database.ts";
-import { headKey, logKey, REVISION_KEY, ttlKey, versionKey } from "./keys.ts";
 import { ItemCache } from "./item-cache.ts";
+import { headKey, logKey, REVISION_KEY, ttlKey, versionKey } from "./keys.ts";
 import { readHead, readItem } from "./mvcc.ts";
 import { encodeHead, encodeLogEntry, encodeNumber, encodeTtlEntry, encodeVersion } from "./record.ts";
 

@@ -1,17 +1,17 @@
-/** What the watch caches of a server may keep in memory together, beside the bytes of each object as stored. */
-import { type Evictable, encodingBytes, objectBytes } from "./change.ts";
+/** Limits of what all watch caches of a server keep in memory together, beside the stored bytes of each object. */
 import { HistoryPool } from "./history.ts";
-import { QueuePool } from "./queue-pool.ts";
 import { ApproximateLru } from "./lru.ts";
+import { QueuePool } from "./queue-pool.ts";
 
+/** In bytes. */
 export interface MemoryLimits {
-  /** Of objects as values, estimated. */
+  /** Decoded objects, estimated. */
   readonly objects: number;
-  /** Of objects as JSON. A list that takes half of it is still there the next time. */
+  /** Objects as JSON. A list that takes half of it is still there at the next read. */
   readonly encodings: number;
-  /** Of changes kept for clients that come back. */
+  /** Changes kept for clients that resume a watch. */
   readonly history: number;
-  /** Of events that wait for watchers. */
+  /** Events in the queues of watchers. */
   readonly queues: number;
 }
 
@@ -22,17 +22,36 @@ export const MEMORY_LIMITS: MemoryLimits = {
   queues: 32 * 2 ** 20,
 };
 
-/** One for all caches of a server: kinds share by what is used, not by what is set aside for each. */
+/** A cached object whose decoded value and encodings can be created again from its stored bytes. */
+export interface EvictableObject {
+  /** Bytes of the stored value. */
+  readonly size: number;
+  /** Bytes of its encodings; constant while these are kept. */
+  readonly encodedSize: number;
+  dropObject(): void;
+  dropEncodings(): void;
+}
+
+/** Shared by all caches of a server: a kind takes what its use needs, not a fixed share. */
 export class CacheMemory {
-  readonly objects: ApproximateLru<Evictable>;
-  readonly encodings: ApproximateLru<Evictable>;
+  readonly objects: ApproximateLru<EvictableObject>;
+  readonly encodings: ApproximateLru<EvictableObject>;
   readonly history: HistoryPool;
   readonly queues: QueuePool;
 
   constructor(limits: MemoryLimits = MEMORY_LIMITS) {
-    this.objects = new ApproximateLru(limits.objects, objectBytes, (entry) => entry.dropObject());
-    this.encodings = new ApproximateLru(limits.encodings, encodingBytes, (entry) => entry.dropEncodings());
+    this.objects = new ApproximateLru(limits.objects, objectBytes, (object) => object.dropObject());
+    this.encodings = new ApproximateLru(limits.encodings, encodingBytes, (object) => object.dropEncodings());
     this.history = new HistoryPool(limits.history);
     this.queues = new QueuePool(limits.queues);
   }
+}
+
+/** As measured: 4 KB for pods of 0.8 KB, 2 KB for config maps of 1.3 KB. */
+function objectBytes({ size }: EvictableObject): number {
+  return 1024 + 3 * size;
+}
+
+function encodingBytes({ encodedSize }: EvictableObject): number {
+  return 200 + encodedSize;
 }

@@ -1,16 +1,17 @@
 import t, { type Test } from "tap";
 import type { Status } from "../../api/status.ts";
-import { silentLogger } from "../../std/log/logger.ts";
 import { seededRandom } from "../../std/crypto/random.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { makeWidget, type Widget, widgetKind } from "../../testing/storage/widget.ts";
 import { createMemoryStore } from "../memory.ts";
 import { ObjectStore } from "../object-store.ts";
 import { prefixRange, type Range, type Revision, type Store, StoreError, type WatchBatch } from "../store.ts";
-import { type CacheEvent, WatchCache, type WatchCacheOptions, type WatchOptions } from "./cache.ts";
+import { WatchCache, type WatchCacheOptions } from "./cache.ts";
 import { CacheMemory } from "./cache-memory.ts";
-import type { Selectable } from "./change.ts";
 import { StoreFeed } from "./feed.ts";
+import type { CacheEvent, Selectable } from "./watch-event.ts";
+import type { WatchOptions } from "./watcher.ts";
 import { WATCHER_QUEUE_MAX } from "./watcher.ts";
 
 const indexes = { color: (widget: Widget) => widget.color };

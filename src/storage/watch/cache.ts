@@ -1,22 +1,21 @@
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { expired } from "../../api/status.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log/logger.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
+import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { ObjectStore } from "../object-store.ts";
 import { type KeyValue, type Page, type Revision, StoreError, type WatchEvent } from "../store.ts";
 import { CacheMemory } from "./cache-memory.ts";
-import { type CachedObject, type CacheEvent, Change, EncodedObject, type Matches } from "./change.ts";
+import { Change } from "./change.ts";
+import { EncodedObject } from "./encoded-object.ts";
 import type { Feed } from "./feed.ts";
 import { type Follower, follow } from "./follow.ts";
 import { History, type HistoryBudget } from "./history.ts";
 import { Indexes, type IndexFunctions } from "./indexes.ts";
 import { SortedObjects } from "./sorted.ts";
+import type { CachedObject, CacheEvent, Matches } from "./watch-event.ts";
 import { Watcher, type WatchOptions } from "./watcher.ts";
 import { Watchers } from "./watchers.ts";
-
-export type { CachedObject, CacheEvent } from "./change.ts";
-export type { WatchOptions } from "./watcher.ts";
 
 export interface CacheList<T> {
   readonly items: readonly CachedObject<T>[];

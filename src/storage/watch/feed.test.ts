@@ -36,7 +36,7 @@ function setUp(t: Test) {
     const seen: string[] = [];
     const failures: unknown[] = [];
     const change = (event: WatchEvent): void => void seen.push(event.type === "put" ? event.item.key : event.key);
-    const subscriber = { change, onBroken: (error: unknown) => void failures.push(error) };
+    const subscriber = { onChange: change, onBroken: (error: unknown) => void failures.push(error) };
     return { since: await feed.subscribe(prefix, subscriber), seen, failures, subscriber };
   };
   return { clock, store, feed, follow, breakWatch, watches: () => watches };

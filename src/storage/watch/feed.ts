@@ -1,8 +1,8 @@
+import { Wakeup } from "../../std/async/wakeup.ts";
+import { type RandomSource, systemRandom } from "../../std/crypto/random.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import { Backoff } from "../../std/time/backoff.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log/logger.ts";
-import { type RandomSource, systemRandom } from "../../std/crypto/random.ts";
-import { Wakeup } from "../../std/async/wakeup.ts";
 import { type Range, type Revision, type Store, StoreError, type WatchEvent } from "../store.ts";
 
 export interface StoreFeedOptions {

@@ -1,7 +1,7 @@
+import { type RandomSource, systemRandom } from "../../std/crypto/random.ts";
+import type { Logger } from "../../std/log/logger.ts";
 import { Backoff } from "../../std/time/backoff.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log/logger.ts";
-import { type RandomSource, systemRandom } from "../../std/crypto/random.ts";
 import { type Page, prefixRange, type Revision, StoreError, type WatchEvent } from "../store.ts";
 import type { Feed, Subscriber } from "./feed.ts";
 

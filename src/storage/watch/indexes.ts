@@ -1,5 +1,5 @@
 import type { ApiObject } from "../../api/kind.ts";
-import type { EncodedObject } from "./change.ts";
+import type { EncodedObject } from "./encoded-object.ts";
 import { SortedObjects } from "./sorted.ts";
 
 /** By name: the value under which an object is found; undefined for none. */

@@ -4,8 +4,8 @@ import { makeWidget, type Widget, widgetKind } from "../../testing/storage/widge
 import { createMemoryStore } from "../memory.ts";
 import { ObjectStore } from "../object-store.ts";
 import type { Revision } from "../store.ts";
-import type { CacheEvent } from "./change.ts";
 import { watchUncached } from "./uncached-watch.ts";
+import type { CacheEvent } from "./watch-event.ts";
 
 function setUp() {
   const clock = new FakeClock();

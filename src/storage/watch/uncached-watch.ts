@@ -3,7 +3,9 @@ import { expired } from "../../api/status.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { ObjectStore } from "../object-store.ts";
 import { type KeyValue, prefixRange, type Revision, type Store, StoreError, type WatchEvent } from "../store.ts";
-import { type CacheEvent, Change, EncodedObject } from "./change.ts";
+import { Change } from "./change.ts";
+import { EncodedObject } from "./encoded-object.ts";
+import type { CacheEvent } from "./watch-event.ts";
 import type { WatchOptions } from "./watcher.ts";
 import { BOOKMARK_INTERVAL_MS } from "./watchers.ts";
 
@@ -17,7 +19,9 @@ export interface UncachedWatchOptions<T extends ApiObject> extends Omit<WatchOpt
  * The watch of a kind that has no cache: each change is decoded for each watcher. It asks the store for more only when
  * its reader does, so a slow one holds no memory; when compaction overtakes it, it fails with 410.
  */
-export async function* watchUncached<T extends ApiObject>(options: UncachedWatchOptions<T>): AsyncGenerator<CacheEvent<T>> {
+export async function* watchUncached<T extends ApiObject>(
+  options: UncachedWatchOptions<T>,
+): AsyncGenerator<CacheEvent<T>> {
   const { store, objects, clock, prefix, matches, bookmarks, signal } = options;
   const encoded = (item: KeyValue): EncodedObject<T> =>
     new EncodedObject(objects.kind, item.key, objects.decode(item), item.modified);

@@ -1,7 +1,8 @@
 import t from "tap";
 import { makeWidget, type Widget, widgetKind } from "../../testing/storage/widget.ts";
 import type { Revision } from "../store.ts";
-import { Change, EncodedObject } from "./change.ts";
+import { Change } from "./change.ts";
+import { EncodedObject } from "./encoded-object.ts";
 import { WATCHER_QUEUE_MAX, Watcher, type WatchOptions } from "./watcher.ts";
 
 const encoded = (revision: number, size: number): EncodedObject<Widget> =>

@@ -2,8 +2,9 @@ import type { ApiObject } from "../../api/kind.ts";
 import { expired } from "../../api/status.ts";
 import { Fifo } from "../../std/collections/fifo.ts";
 import type { Revision } from "../store.ts";
-import type { CacheEvent, Change, Matches, ObjectEvent } from "./change.ts";
+import type { Change } from "./change.ts";
 import type { QueuePool, SlowReader } from "./queue-pool.ts";
+import type { CacheEvent, Matches, ObjectEvent } from "./watch-event.ts";
 
 export interface IndexValue {
   readonly name: string;
