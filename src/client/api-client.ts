@@ -21,7 +21,7 @@ import type {
 } from "./client.ts";
 import { lines } from "./lines.ts";
 import { acceptOf, isMetadataOnly } from "./metadata-only.ts";
-import { errorOf, readAll, readJson, statusErrorOf } from "./response.ts";
+import { readError, readAll, readJson, parseStatusError } from "./response.ts";
 
 export interface ClientOptions {
   readonly transport: Transport;
@@ -233,13 +233,13 @@ class ApiClient implements Client {
     const spelling = this.#spellings.get(group);
     const response = await this.#transmit(call, spelling ?? group);
     if (response.status >= 200 && response.status <= 299) return response;
-    const error = await errorOf(response);
+    const error = await readError(response);
     if (response.status !== 404 || spelling !== undefined || !this.#hasAlias(group)) throw error;
     const known = await this.#discover(call.kind, call.signal);
     if (known === group) throw error;
     const again = await this.#transmit(call, known);
     if (again.status >= 200 && again.status <= 299) return again;
-    throw await errorOf(again);
+    throw await readError(again);
   }
 
   #hasAlias(group: string): boolean {
@@ -370,7 +370,7 @@ function watchEventOf<T>({ type, object }: RawEvent, read: (object: unknown) => 
       return { type, resourceVersion: text(metadata?.resourceVersion) };
     }
     case "ERROR":
-      throw statusErrorOf(object) ?? new StatusError(500, "InternalError", "the watch failed without saying why");
+      throw parseStatusError(object) ?? new StatusError(500, "InternalError", "the watch failed without saying why");
     default:
       throw new StatusError(500, "InternalError", `Cannot read a watch event of type ${JSON.stringify(type)}`);
   }

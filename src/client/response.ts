@@ -20,7 +20,7 @@ export async function readAll(body: HttpResponse["body"], limitBytes = Number.PO
 
 /** The body as JSON; throws a `StatusError` when the answer is not 2xx or not JSON. */
 export async function readJson(response: HttpResponse): Promise<unknown> {
-  if (response.status < 200 || response.status > 299) throw await errorOf(response);
+  if (response.status < 200 || response.status > 299) throw await readError(response);
   const bytes = await readAll(response.body);
   if (bytes.length === 0) return undefined;
   try {
@@ -32,7 +32,7 @@ export async function readJson(response: HttpResponse): Promise<unknown> {
   }
 }
 
-export async function errorOf(response: HttpResponse): Promise<StatusError> {
+export async function readError(response: HttpResponse): Promise<StatusError> {
   const text = (await readAll(response.body, ERROR_BYTES_MAX).catch(() => Buffer.alloc(0))).toString("utf8");
   let value: unknown;
   try {
@@ -40,11 +40,11 @@ export async function errorOf(response: HttpResponse): Promise<StatusError> {
   } catch {
     value = undefined;
   }
-  return statusErrorOf(value) ?? plainError(response, text);
+  return parseStatusError(value) ?? errorFromText(response, text);
 }
 
 /** A `Status` as an error; undefined when the value is none. */
-export function statusErrorOf(value: unknown): StatusError | undefined {
+export function parseStatusError(value: unknown): StatusError | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   const status = value as Partial<Status>;
   if (status.kind !== "Status" || typeof status.code !== "number") return undefined;
@@ -88,7 +88,7 @@ const REASONS: Readonly<Record<number, string>> = {
   504: "Timeout",
 };
 
-function plainError(response: HttpResponse, text: string): StatusError {
+function errorFromText(response: HttpResponse, text: string): StatusError {
   const words = text.trim().slice(0, TEXT_MAX);
   const message = `the server answered with code ${response.status}${words === "" ? "" : `: ${words}`}`;
   const seconds = Number(response.headers["retry-after"]);

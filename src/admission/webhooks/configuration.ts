@@ -1,7 +1,7 @@
 /** `WebhookAdmissionConfiguration`: the kubeconfig with the credentials that the API server presents to webhooks. */
 import { isAbsolute } from "node:path";
-import { FreshCredentials } from "../../client/kubeconfig/credential-source.ts";
-import { loadUsers } from "../../client/kubeconfig/webhook-kubeconfig.ts";
+import { CredentialSource } from "../../client/kubeconfig/credential-source.ts";
+import { loadKubeconfigUsers } from "../../client/kubeconfig/webhook-kubeconfig.ts";
 import type { WebhookCredentials } from "../../client/webhook/webhook-client.ts";
 import { object, optional, string } from "../../schema/define.ts";
 import type { Clock } from "../../std/time/clock.ts";
@@ -38,10 +38,10 @@ export async function createCredentialSource(
       `Cannot use ${location}: kubeConfigFile ${JSON.stringify(kubeConfigFile)} must be an absolute path`,
     );
   }
-  const users = await loadUsers(kubeConfigFile).catch((cause: unknown) => {
+  const users = await loadKubeconfigUsers(kubeConfigFile).catch((cause: unknown) => {
     throw new Error(`Cannot use ${location} for ${plugin}: ${(cause as Error).message}`, { cause });
   });
-  const credentials = new Map([...users].map(([name, user]) => [name, new FreshCredentials(user, clock)] as const));
+  const credentials = new Map([...users].map(([name, user]) => [name, new CredentialSource(user, clock)] as const));
   return {
     for: (hostPort) => findUser(hostPort, credentials),
     [Symbol.dispose]() {

@@ -22,7 +22,7 @@ export async function createWebhookDeps(deps: PluginDeps, plugin: string): Promi
     findService: createServiceResolver({ reader, random, resolveEndpoints }),
     credentialsFor: (hostPort) => credentials?.for(hostPort) ?? clientCertificate(),
     userAgent: "kube-apiserver-admission",
-    answerBytesMax: RESPONSE_BYTES_MAX,
+    responseBytesMax: RESPONSE_BYTES_MAX,
   });
   const close = (): void => {
     client[Symbol.dispose]();

@@ -10,9 +10,9 @@ import {
 import { type AuthorizationSources, authorizerChain, authorizerFor, authorizerOf } from "../../auth/authz/modes.ts";
 import { type WebhookObserver, webhookAuthorizer } from "../../auth/authz/webhook/webhook.ts";
 import type { Authorizer } from "../../auth/user.ts";
-import { connectionTo } from "../../client/kubeconfig/kubeconfig-transport.ts";
-import { loadConnection } from "../../client/kubeconfig/webhook-kubeconfig.ts";
-import { errorOf, readAll } from "../../client/response.ts";
+import { kubeconfigTransport } from "../../client/kubeconfig/kubeconfig-transport.ts";
+import { loadWebhookKubeconfig } from "../../client/kubeconfig/webhook-kubeconfig.ts";
+import { readError, readAll } from "../../client/response.ts";
 import { makeRequest } from "../../http/request.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
@@ -162,9 +162,9 @@ async function openWebhook(
   stack: AsyncDisposableStack,
 ): Promise<Authorizer> {
   const { clock } = deps;
-  const file = await loadConnection(settings.file);
+  const file = await loadWebhookKubeconfig(settings.file);
   const { pathname: path, search } = new URL(file.server);
-  const transport = stack.use(connectionTo(file, { clock, userAgent: "svc-apiserver" }));
+  const transport = stack.use(kubeconfigTransport(file, { clock, userAgent: "svc-apiserver" }));
   const apiVersion = `authorization.k8s.io/${settings.version}`;
   return webhookAuthorizer({
     ...deps,
@@ -179,7 +179,7 @@ async function openWebhook(
       const signal = AbortSignal.timeout(settings.timeoutMs);
       const request = { method: "POST", path, query: search.slice(1), headers, body: JSON.stringify(review), signal };
       const answer = await transport(makeRequest(request));
-      if (answer.status < 200 || answer.status > 299) throw await errorOf(answer);
+      if (answer.status < 200 || answer.status > 299) throw await readError(answer);
       return parseReviewStatus((await readAll(answer.body, ANSWER_BYTES_MAX)).toString());
     },
   });

@@ -1,7 +1,7 @@
 /** The client of webhooks that respond to reviews such as `TokenReview`, at the server of a kubeconfig. */
 
-import { connectionTo } from "../../client/kubeconfig/kubeconfig-transport.ts";
-import { loadConnection } from "../../client/kubeconfig/webhook-kubeconfig.ts";
+import { kubeconfigTransport } from "../../client/kubeconfig/kubeconfig-transport.ts";
+import { loadWebhookKubeconfig } from "../../client/kubeconfig/webhook-kubeconfig.ts";
 import { readAll } from "../../client/response.ts";
 import { makeRequest } from "../../http/request.ts";
 import type { Clock } from "../../std/time/clock.ts";
@@ -21,10 +21,10 @@ export async function createReviewClient(
   { flag, path, apiVersion, kind }: Readonly<Record<"flag" | "path" | "apiVersion" | "kind", string>>,
   clock: Clock,
 ): Promise<ReviewClient> {
-  const file = await loadConnection(path).catch((cause: unknown) => {
+  const file = await loadWebhookKubeconfig(path).catch((cause: unknown) => {
     throw new Error(`Cannot use ${flag}="${path}": ${(cause as Error).message}`, { cause });
   });
-  const transport = connectionTo(file, { clock });
+  const transport = kubeconfigTransport(file, { clock });
   const { pathname, search } = new URL(file.server);
   return {
     async review(spec) {
@@ -38,7 +38,8 @@ export async function createReviewClient(
           throw new RetryableError((cause as Error).message, { cause });
         });
         const text = (await readAll(answer.body, BYTES_MAX)).toString();
-        if (answer.status === 429 || answer.status >= 500) throw new RetryableError(`the webhook responded with ${answer.status}`);
+        if (answer.status === 429 || answer.status >= 500)
+          throw new RetryableError(`the webhook responded with ${answer.status}`);
         if (answer.status < 200 || answer.status > 299) throw new Error(`the webhook responded with ${answer.status}`);
         return decodeStatus(text, kind);
       } finally {

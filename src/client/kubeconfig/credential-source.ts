@@ -1,8 +1,8 @@
 /** Credentials as a connection file tells them, as they are now: files are read again, programs are asked again. */
 import { readFile } from "node:fs/promises";
 import type { Clock } from "../../std/time/clock.ts";
-import { type ExecCredential, ExecCredentials } from "./exec-plugin.ts";
-import type { UserFile } from "./webhook-kubeconfig.ts";
+import { type ExecCredential, ExecPlugin } from "./exec-plugin.ts";
+import type { KubeconfigUser } from "./webhook-kubeconfig.ts";
 
 export interface Credentials {
   /** The header. */
@@ -14,12 +14,12 @@ export interface Credentials {
 type Pair = Required<Pick<Credentials, "cert" | "key">>;
 
 /** As client-go: what files hold is read again no more often. */
-const FRESH_MS = 60_000;
+const REREAD_MS = 60_000;
 
-export class FreshCredentials implements Disposable {
-  readonly #file: UserFile;
+export class CredentialSource implements Disposable {
+  readonly #file: KubeconfigUser;
   readonly #clock: Clock;
-  readonly #exec: ExecCredentials | undefined;
+  readonly #exec: ExecPlugin | undefined;
   #token: string | undefined;
   #pair: Pair | undefined;
   /** On the monotonic clock. */
@@ -27,18 +27,18 @@ export class FreshCredentials implements Disposable {
   /** What a program told last. */
   #made: ExecCredential | undefined;
 
-  constructor(file: UserFile, clock: Clock) {
+  constructor(file: KubeconfigUser, clock: Clock) {
     const { cert, key, token, exec } = file;
     this.#file = file;
     this.#clock = clock;
-    this.#exec = exec === undefined ? undefined : new ExecCredentials(exec, clock);
+    this.#exec = exec === undefined ? undefined : new ExecPlugin(exec, clock);
     this.#token = token;
     this.#pair = cert === undefined || key === undefined ? undefined : { cert, key };
     this.#readAt = clock.monotonic();
   }
 
   /** Rejects when a program is to make them, and does not. */
-  async now(): Promise<Credentials> {
+  async get(): Promise<Credentials> {
     const { basic } = this.#file;
     await this.#readAgain();
     if (this.#token !== undefined) return { ...this.#pair, authorization: `Bearer ${this.#token}` };
@@ -52,8 +52,8 @@ export class FreshCredentials implements Disposable {
   }
 
   /** The server did not believe them: a program is asked for others. */
-  refused(): void {
-    if (this.#made !== undefined) this.#exec?.refused(this.#made);
+  invalidate(): void {
+    if (this.#made !== undefined) this.#exec?.invalidate(this.#made);
   }
 
   [Symbol.dispose](): void {
@@ -65,7 +65,7 @@ export class FreshCredentials implements Disposable {
     const { tokenFile, pairFiles } = this.#file;
     if (tokenFile === undefined && pairFiles === undefined) return;
     const now = this.#clock.monotonic();
-    if (now < this.#readAt + FRESH_MS) return;
+    if (now < this.#readAt + REREAD_MS) return;
     this.#readAt = now;
     const read = async (path: string): Promise<string> => await readFile(path, "utf8").catch(() => "");
     if (tokenFile !== undefined) this.#token = (await read(tokenFile)).trim() || this.#token;

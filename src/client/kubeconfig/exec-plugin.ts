@@ -2,14 +2,14 @@
 
 import { runWithStdin } from "../../std/process/run-with-stdin.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import type { ExecUser } from "./webhook-kubeconfig.ts";
+import type { ExecConfig } from "./webhook-kubeconfig.ts";
 
 export interface ExecCredential {
   readonly token?: string | undefined;
   readonly pair?: { readonly cert: string; readonly key: string } | undefined;
 }
 
-interface Kept extends ExecCredential {
+interface CachedCredential extends ExecCredential {
   /** In milliseconds since 1970; undefined: until somebody does not believe them. */
   readonly expires: number | undefined;
 }
@@ -17,15 +17,15 @@ interface Kept extends ExecCredential {
 const LIMITS = { timeoutMs: 60_000, bytesMax: 1024 * 1024 };
 const PEM = "-----BEGIN ";
 
-export class ExecCredentials implements Disposable {
-  readonly #user: ExecUser;
+export class ExecPlugin implements Disposable {
+  readonly #user: ExecConfig;
   readonly #clock: Clock;
   readonly #stop = new AbortController();
-  #kept: Kept | undefined;
+  #kept: CachedCredential | undefined;
   /** Who asks meanwhile waits for the same answer. */
-  #asking: Promise<Kept> | undefined;
+  #asking: Promise<CachedCredential> | undefined;
 
-  constructor(user: ExecUser, clock: Clock) {
+  constructor(user: ExecConfig, clock: Clock) {
     this.#user = user;
     this.#clock = clock;
   }
@@ -41,7 +41,7 @@ export class ExecCredentials implements Disposable {
   }
 
   /** The server did not believe these: the next time others are asked for. */
-  refused(credential: ExecCredential): void {
+  invalidate(credential: ExecCredential): void {
     if (this.#kept === credential) this.#kept = undefined;
   }
 
@@ -49,14 +49,14 @@ export class ExecCredentials implements Disposable {
     this.#stop.abort(new Error("the connection is closed"));
   }
 
-  async #ask(): Promise<Kept> {
+  async #ask(): Promise<CachedCredential> {
     const { command, args, env, apiVersion, installHint, cluster } = this.#user;
     const spec = { interactive: false, ...(cluster === undefined ? {} : { cluster }) };
     const info = JSON.stringify({ kind: "ExecCredential", apiVersion, spec });
     const program = { command, args, env: { ...env, KUBERNETES_EXEC_INFO: info } };
     try {
       const text = await runWithStdin(program, "", LIMITS, this.#clock, this.#stop.signal);
-      this.#kept = credentialIn(text, apiVersion);
+      this.#kept = parseCredential(text, apiVersion);
       return this.#kept;
     } catch (cause) {
       const isMissing = (cause as NodeJS.ErrnoException).code === "ENOENT";
@@ -67,7 +67,7 @@ export class ExecCredentials implements Disposable {
 }
 
 /** The answer holds secrets: what is wrong is said without quoting it. */
-function credentialIn(text: string, expected: string): Kept {
+function parseCredential(text: string, expected: string): CachedCredential {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -85,7 +85,7 @@ function credentialIn(text: string, expected: string): Kept {
     "clientCertificateData",
     "clientKeyData",
     "expirationTimestamp",
-  ].map((name) => textOf(members[name], name));
+  ].map((name) => textMember(members[name], name));
   if (token === "" && cert === "") throw new Error("exec plugin didn't return a token or cert/key pair");
   if ((cert === "") !== (key === "")) throw new Error("exec plugin returned only certificate or key, not both");
   if (cert !== "" && !(cert.includes(PEM) && key.includes(PEM))) {
@@ -100,7 +100,7 @@ function credentialIn(text: string, expected: string): Kept {
   };
 }
 
-function textOf(value: unknown, name: string): string {
+function textMember(value: unknown, name: string): string {
   if (value === undefined || value === null) return "";
   if (typeof value !== "string") throw new Error(`exec plugin returned a ${name} that is no text`);
   return value;

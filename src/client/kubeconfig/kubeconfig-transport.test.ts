@@ -13,8 +13,8 @@ import { silentLogger } from "../../std/log/logger.ts";
 import { CLIENT_AUTH, makeCertificate, makeServerCertificate } from "../../testing/http/test-certificates.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { readAll } from "../response.ts";
-import { connectionTo } from "./kubeconfig-transport.ts";
-import { type ConnectionFile, loadConnection } from "./webhook-kubeconfig.ts";
+import { kubeconfigTransport } from "./kubeconfig-transport.ts";
+import { type WebhookKubeconfig, loadWebhookKubeconfig } from "./webhook-kubeconfig.ts";
 
 const { ca, server } = await makeServerCertificate();
 
@@ -32,8 +32,8 @@ async function serve(t: Test): Promise<string> {
   return `https://localhost:${listener.port}`;
 }
 
-function open(t: Test, file: Partial<ConnectionFile> & Pick<ConnectionFile, "server">, clock = new FakeClock()) {
-  const send = connectionTo({ insecure: false, ca: ca.cert, ...file }, { clock });
+function open(t: Test, file: Partial<WebhookKubeconfig> & Pick<WebhookKubeconfig, "server">, clock = new FakeClock()) {
+  const send = kubeconfigTransport({ insecure: false, ca: ca.cert, ...file }, { clock });
   t.teardown(() => send[Symbol.asyncDispose]());
   return async () => {
     const { status, body } = await send(makeRequest({ path: "/" }));
@@ -178,5 +178,5 @@ clusters: [{name: k, cluster: {server: "${url}/review", certificate-authority-da
 users: [{name: u, user: {token: abc}}]
 `,
   );
-  t.match(await open(t, await loadConnection(path))(), { authorization: "Bearer abc" });
+  t.match(await open(t, await loadWebhookKubeconfig(path))(), { authorization: "Bearer abc" });
 });

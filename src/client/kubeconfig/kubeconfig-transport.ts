@@ -3,33 +3,33 @@ import type { HttpRequest } from "../../http/message.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Transport } from "../client.ts";
 import { externalTransport } from "../transport/external-transport.ts";
-import { FreshCredentials } from "./credential-source.ts";
-import type { ConnectionFile } from "./webhook-kubeconfig.ts";
+import { CredentialSource } from "./credential-source.ts";
+import type { WebhookKubeconfig } from "./webhook-kubeconfig.ts";
 
-export interface ConnectionOptions {
+export interface KubeconfigTransportOptions {
   readonly clock: Clock;
   readonly userAgent?: string | undefined;
 }
 
 /** To the server itself: a path that the file names in front of others is the caller's to send. */
-export function connectionTo(
-  file: ConnectionFile,
-  { clock, userAgent }: ConnectionOptions,
+export function kubeconfigTransport(
+  file: WebhookKubeconfig,
+  { clock, userAgent }: KubeconfigTransportOptions,
 ): Transport & AsyncDisposable {
   const { ca, cert, key, tlsServerName, insecure, proxy } = file;
   const server = new URL(file.server).origin;
   const transport = externalTransport({ server, ca, cert, key, tlsServerName, insecure, proxy, userAgent });
-  const credentials = new FreshCredentials(file, clock);
+  const credentials = new CredentialSource(file, clock);
   let shown = cert;
   const send: Transport = async (request: HttpRequest) => {
-    const { authorization, ...pair } = await credentials.now();
+    const { authorization, ...pair } = await credentials.get();
     if (pair.cert !== undefined && pair.key !== undefined && pair.cert !== shown) {
       shown = pair.cert;
       transport.setClientCertificate(pair.cert, pair.key);
     }
     const headers = authorization === undefined ? request.headers : { authorization, ...request.headers };
     const answer = await transport({ ...request, headers });
-    if (answer.status === 401) credentials.refused();
+    if (answer.status === 401) credentials.invalidate();
     return answer;
   };
   return Object.assign(send, {

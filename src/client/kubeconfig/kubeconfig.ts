@@ -27,7 +27,7 @@ export interface ClusterAccess {
 /** The current context, or the one named. Throws `KubeconfigError` with file, line and field. */
 export async function loadKubeconfig(path: string, context?: string): Promise<ClusterAccess> {
   const reader = await readKubeconfig(path);
-  const { cluster, user, names } = chosen(reader, context);
+  const { cluster, user, names } = resolveContext(reader, context);
   reader.refuse(cluster, CLUSTER_UNSUPPORTED);
   if (cluster.members["insecure-skip-tls-verify"] === true) {
     throw reader.error(
@@ -37,8 +37,8 @@ export async function loadKubeconfig(path: string, context?: string): Promise<Cl
   }
   if (user !== undefined) reader.refuse(user, [...USER_UNSUPPORTED, "exec", ...BASIC]);
   return {
-    ...(await clusterAccess(reader, cluster)),
-    ...(user === undefined ? {} : await userAccess(reader, user)),
+    ...(await readClusterAccess(reader, cluster)),
+    ...(user === undefined ? {} : await readUserAccess(reader, user)),
     ...names,
   };
 }
@@ -49,61 +49,61 @@ const BASIC = ["username", "password"];
 const CLUSTER_UNSUPPORTED = ["proxy-url"];
 
 /** A context, and what it leads to. */
-export interface Chosen {
+export interface ResolvedContext {
   readonly cluster: Entry;
   readonly user: Entry | undefined;
   readonly names: Pick<ClusterAccess, "namespace" | "context" | "user" | "cluster">;
 }
 
-export function chosen(reader: KubeconfigReader, wanted?: string): Chosen {
+export function resolveContext(reader: KubeconfigReader, wanted?: string): ResolvedContext {
   const { root } = reader;
   const { kind } = root.members;
   if (kind !== undefined && kind !== "Config")
     throw reader.error("kind", `expected Config, found ${JSON.stringify(kind)}`);
   const name = wanted ?? reader.text(root, "current-context");
   if (name === undefined) throw reader.error("current-context", "it is empty: no context was chosen");
-  const context = reader.named("contexts", "context", name, wanted === undefined ? "current-context" : "contexts");
-  const clusterName = reader.needed(context, "cluster");
+  const context = reader.entry("contexts", "context", name, wanted === undefined ? "current-context" : "contexts");
+  const clusterName = reader.required(context, "cluster");
   const userName = reader.text(context, "user") ?? "";
   const namespace = reader.text(context, "namespace") ?? "";
   return {
-    cluster: reader.named("clusters", "cluster", clusterName, `${context.at}.cluster`),
-    user: userName === "" ? undefined : reader.named("users", "user", userName, `${context.at}.user`),
+    cluster: reader.entry("clusters", "cluster", clusterName, `${context.at}.cluster`),
+    user: userName === "" ? undefined : reader.entry("users", "user", userName, `${context.at}.user`),
     names: { namespace, context: name, user: userName, cluster: clusterName },
   };
 }
 
-export async function clusterAccess(
+export async function readClusterAccess(
   reader: KubeconfigReader,
   cluster: Entry,
 ): Promise<Pick<ClusterAccess, "server" | "ca" | "tlsServerName">> {
-  const server = reader.needed(cluster, "server");
+  const server = reader.required(cluster, "server");
   const url = URL.parse(server);
   if (url === null || (url.protocol !== "https:" && url.protocol !== "http:")) {
     throw reader.error(`${cluster.at}.server`, `expected https://host:port, found ${JSON.stringify(server)}`);
   }
   const tlsServerName = reader.text(cluster, "tls-server-name");
-  const ca = await reader.pem(cluster, "certificate-authority");
+  const ca = await reader.readPem(cluster, "certificate-authority");
   return { server, ...(ca === undefined ? {} : { ca }), ...(tlsServerName === undefined ? {} : { tlsServerName }) };
 }
 
-export async function userAccess(
+export async function readUserAccess(
   reader: KubeconfigReader,
   user: Entry,
 ): Promise<Pick<ClusterAccess, "cert" | "key" | "token" | "tokenFile">> {
-  const cert = await reader.pem(user, "client-certificate");
-  const key = await reader.pem(user, "client-key");
+  const cert = await reader.readPem(user, "client-certificate");
+  const key = await reader.readPem(user, "client-key");
   if (cert !== undefined && key === undefined)
     throw reader.error(`${user.at}.client-key`, "the certificate has no key");
   if (cert === undefined && key !== undefined)
     throw reader.error(`${user.at}.client-certificate`, "the key has no certificate");
   const file = reader.text(user, "tokenFile");
-  const tokenFile = file === undefined ? undefined : reader.resolved(file);
+  const tokenFile = file === undefined ? undefined : reader.resolvePath(file);
   // As in Kubernetes, the file wins: it is the one that is kept fresh.
   const token =
     tokenFile === undefined
       ? reader.text(user, "token")
-      : (await reader.file(tokenFile, `${user.at}.tokenFile`)).trim();
+      : (await reader.readFile(tokenFile, `${user.at}.tokenFile`)).trim();
   if (tokenFile !== undefined && token === "") throw reader.error(`${user.at}.tokenFile`, `${tokenFile} is empty`);
   return {
     ...(cert === undefined ? {} : { cert, key }),

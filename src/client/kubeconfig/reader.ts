@@ -73,7 +73,7 @@ export class KubeconfigReader {
   }
 
   /** PEM from `<name>-data` (base64) or from the file named by `<name>`. */
-  async pem(entry: Entry, name: string): Promise<string | undefined> {
+  async readPem(entry: Entry, name: string): Promise<string | undefined> {
     const data = this.text(entry, `${name}-data`);
     const file = this.text(entry, name);
     const field = `${entry.at}.${data === undefined ? name : `${name}-data`}`;
@@ -81,13 +81,13 @@ export class KubeconfigReader {
     if (data !== undefined) {
       if (!/^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(data)) throw this.error(field, "expected base64");
       pem = Buffer.from(data, "base64").toString("utf8");
-    } else if (file !== undefined) pem = await this.file(this.resolved(file), field);
+    } else if (file !== undefined) pem = await this.readFile(this.resolvePath(file), field);
     else return undefined;
     if (!pem.includes("-----BEGIN ")) throw this.error(field, "expected PEM text, which starts with -----BEGIN");
     return pem;
   }
 
-  async file(path: string, field: string): Promise<string> {
+  async readFile(path: string, field: string): Promise<string> {
     try {
       return await readFile(path, "utf8");
     } catch (cause) {
@@ -96,7 +96,7 @@ export class KubeconfigReader {
   }
 
   /** Paths are relative to the file's own. */
-  resolved(file: string): string {
+  resolvePath(file: string): string {
     return isAbsolute(file) ? file : resolve(dirname(this.#path), file);
   }
 
@@ -108,7 +108,7 @@ export class KubeconfigReader {
   }
 
   /** The entry of a list of `{ name, [member] }`; `from` is where it was named. */
-  named(list: string, member: string, name: string, from: string): Entry {
+  entry(list: string, member: string, name: string, from: string): Entry {
     for (const [index, entry] of this.list(this.root, list).entries()) {
       const members = this.members(entry, `${list}[${index}]`);
       if (members.name !== name) continue;
@@ -131,7 +131,7 @@ export class KubeconfigReader {
     return value;
   }
 
-  needed(entry: Entry, name: string): string {
+  required(entry: Entry, name: string): string {
     const value = this.text(entry, name);
     if (value === undefined) throw this.error(`${entry.at}.${name}`, "it is missing");
     return value;

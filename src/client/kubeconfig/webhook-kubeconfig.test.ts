@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
-import { loadConnection } from "./webhook-kubeconfig.ts";
+import { loadWebhookKubeconfig } from "./webhook-kubeconfig.ts";
 
 const PEM = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n";
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
@@ -17,7 +17,7 @@ t.test("loadConnection() reads all that files of webhooks may say", async (t) =>
   const path = join(at, "config");
   const load = async (cluster: string, user: string) => {
     await writeFile(path, config(cluster, user));
-    return await loadConnection(path);
+    return await loadWebhookKubeconfig(path);
   };
   const cluster = 'insecure-skip-tls-verify: true, tls-server-name: x, proxy-url: "http://me:p%20w@proxy:3128"';
   t.match(await load(cluster, "client-certificate: me.crt, client-key: me.key, tokenFile: token"), {
@@ -72,6 +72,6 @@ t.test("loadConnection() names file, line and field of what is wrong", async (t)
   ];
   for (const [cluster, user, message] of bad) {
     await writeFile(path, config(cluster, user));
-    await t.rejects(loadConnection(path), { name: "KubeconfigError", message }, `${cluster} ${user}`);
+    await t.rejects(loadWebhookKubeconfig(path), { name: "KubeconfigError", message }, `${cluster} ${user}`);
   }
 });

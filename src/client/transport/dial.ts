@@ -16,11 +16,11 @@ const DIAL_TIMEOUT_MS = 30_000;
 
 /** Options of TLS for one server; its certificate is verified unless the identity says otherwise. */
 export function tlsOptions(url: URL, identity: TlsIdentity) {
-  const host = hostOf(url);
+  const host = hostname(url);
   const name = identity.tlsServerName ?? host;
   return {
     host,
-    port: portOf(url),
+    port: port(url),
     ...(identity.ca === undefined ? {} : { ca: identity.ca }),
     ...(identity.cert === undefined ? {} : { cert: identity.cert }),
     ...(identity.key === undefined ? {} : { key: identity.key }),
@@ -28,20 +28,20 @@ export function tlsOptions(url: URL, identity: TlsIdentity) {
     // Server name indication takes names only; an address is checked all the same.
     ...(isIP(name) === 0 ? { servername: name } : {}),
     // Only where it is needed: agents keep no connection whose certificate somebody checked in a way of their own.
-    ...(isIP(name) === 0 || name === host ? {} : { checkServerIdentity: asNamed(name) }),
+    ...(isIP(name) === 0 || name === host ? {} : { checkServerIdentity: verifyAs(name) }),
   };
 }
 
-function asNamed(name: string): typeof checkServerIdentity {
+function verifyAs(name: string): typeof checkServerIdentity {
   return (_, certificate) => checkServerIdentity(name, certificate);
 }
 
 /** A TLS connection after its handshake; `alpnProtocol` says what it speaks, of what was offered. */
 export async function dial(url: URL, identity: TlsIdentity, clock: Clock): Promise<TLSSocket> {
-  return await shaken(url, connect({ ...tlsOptions(url, identity), ALPNProtocols: ["h2", "http/1.1"] }), clock);
+  return await waitForHandshake(url, connect({ ...tlsOptions(url, identity), ALPNProtocols: ["h2", "http/1.1"] }), clock);
 }
 
-function shaken(url: URL, socket: TLSSocket, clock: Clock): Promise<TLSSocket> {
+function waitForHandshake(url: URL, socket: TLSSocket, clock: Clock): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {
     const timer = clock.timer(DIAL_TIMEOUT_MS, () => {
       socket.destroy(new Error(`Cannot connect to ${url.host}: no answer in ${DIAL_TIMEOUT_MS / 1000} s`));
@@ -61,11 +61,11 @@ function shaken(url: URL, socket: TLSSocket, clock: Clock): Promise<TLSSocket> {
   });
 }
 
-export function hostOf(url: URL): string {
+export function hostname(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, "");
 }
 
-export function portOf(url: URL): number {
+export function port(url: URL): number {
   if (url.port !== "") return Number(url.port);
   return url.protocol === "http:" ? 80 : 443;
 }

@@ -2,7 +2,7 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } f
 import type { TLSSocket } from "node:tls";
 import type { HttpResponse } from "../../http/message.ts";
 import type { Clock, Timer } from "../../std/time/clock.ts";
-import { joinHeaders, type Outgoing, Unsent, type Upstream } from "./upstream.ts";
+import { joinHeaders, type OutgoingRequest, NotSentError, type Upstream } from "./upstream.ts";
 
 /** As client-go: a connection over which nothing comes back for this long is dead, whatever TCP believes. */
 const PING_EVERY_MS = 30_000;
@@ -53,7 +53,7 @@ export class H2Upstream implements Upstream {
     return !this.#session.destroyed;
   }
 
-  send(outgoing: Outgoing): Promise<HttpResponse> {
+  send(outgoing: OutgoingRequest): Promise<HttpResponse> {
     return new Promise((resolve, reject) => {
       const { signal, body } = outgoing;
       if (signal.aborted) throw signal.reason;
@@ -88,7 +88,7 @@ export class H2Upstream implements Upstream {
     this.#session.destroy();
   }
 
-  #open(outgoing: Outgoing): ClientHttp2Stream {
+  #open(outgoing: OutgoingRequest): ClientHttp2Stream {
     try {
       const headers = {
         ...outgoing.headers,
@@ -101,7 +101,7 @@ export class H2Upstream implements Upstream {
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code;
       if (code === "ERR_HTTP2_INVALID_SESSION" || code === "ERR_HTTP2_GOAWAY_SESSION") {
-        throw new Unsent("The connection was closed", { cause: error });
+        throw new NotSentError("The connection was closed", { cause: error });
       }
       throw error;
     }
@@ -124,6 +124,6 @@ export class H2Upstream implements Upstream {
 
 function failure(stream: ClientHttp2Stream, error: Error): Error {
   return stream.rstCode === constants.NGHTTP2_REFUSED_STREAM
-    ? new Unsent("The server refused the request for now", { cause: error })
+    ? new NotSentError("The server refused the request for now", { cause: error })
     : error;
 }

@@ -1,7 +1,7 @@
 /** One way to a server: what a transport sends its requests through. */
 import type { Headers, HttpResponse } from "../../http/message.ts";
 
-export interface Outgoing {
+export interface OutgoingRequest {
   readonly method: string;
   /** With the query. */
   readonly target: string;
@@ -16,7 +16,7 @@ export interface Upstream {
   /** False once every request in flight has ended and no more can come. */
   readonly alive: boolean;
   /** Rejects with `Unsent` when the server cannot have acted on the request. */
-  send(outgoing: Outgoing): Promise<HttpResponse>;
+  send(outgoing: OutgoingRequest): Promise<HttpResponse>;
   /** Lets requests in flight end, then closes. */
   retire(): void;
   /** Closes at once; requests in flight fail. */
@@ -24,7 +24,7 @@ export interface Upstream {
 }
 
 /** The connection was gone, or the server refused, before the request had an effect: it may be sent again. */
-export class Unsent extends Error {
+export class NotSentError extends Error {
   override readonly name = "Unsent";
 }
 

@@ -8,9 +8,9 @@ import { StatusError } from "../../api/status.ts";
 import { parseJson } from "../../schema/json/parse.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
 import type { Clock } from "../../std/time/clock.ts";
-import { type Credentials, FreshCredentials } from "../kubeconfig/credential-source.ts";
-import { statusErrorOf } from "../response.ts";
-import { hostOf, portOf, tlsOptions } from "../transport/dial.ts";
+import { type Credentials, CredentialSource } from "../kubeconfig/credential-source.ts";
+import { parseStatusError } from "../response.ts";
+import { hostname, port, tlsOptions } from "../transport/dial.ts";
 
 /** As objects name it: one of `url` and `service`. */
 export interface WebhookTarget {
@@ -36,7 +36,7 @@ export interface HostPort {
 export type FindService = (service: WebhookService, port: number, signal: AbortSignal) => Promise<HostPort>;
 
 /** How this server proves to a webhook who it is: what is known, or what is found out each time. */
-export type WebhookCredentials = Credentials | FreshCredentials;
+export type WebhookCredentials = Credentials | CredentialSource;
 
 export interface WebhookClientOptions {
   readonly clock: Clock;
@@ -45,7 +45,7 @@ export interface WebhookClientOptions {
   readonly credentialsFor?: ((hostPort: string) => WebhookCredentials | undefined) | undefined;
   readonly userAgent: string;
   /** A longer answer is none. */
-  readonly answerBytesMax: number;
+  readonly responseBytesMax: number;
 }
 
 /** Connections to one webhook, and in all; requests beyond wait. Idle ones are closed after a while. */
@@ -55,7 +55,7 @@ const CONNECTIONS_IDLE_MAX = 8;
 const IDLE_MS = 90_000;
 
 /** The webhook did not answer: nothing listens, it is not who it should be, it took too long. */
-export class Unreached extends Error {
+export class WebhookUnreachable extends Error {
   override readonly name = "Unreached";
 }
 
@@ -96,8 +96,8 @@ export class WebhookClient implements Disposable {
   async #post(target: WebhookTarget, body: string, timeoutMs: number, signal: AbortSignal): Promise<unknown> {
     const url = urlOf(target);
     url.searchParams.set("timeout", `${Math.ceil(timeoutMs / 1000)}s`);
-    const failed = (why: unknown): Unreached =>
-      new Unreached(
+    const failed = (why: unknown): WebhookUnreachable =>
+      new WebhookUnreachable(
         `Post ${goQuote(shownUrl(target, url))}: ${signal.aborted ? abortText(signal) : textOf(why, url)}`,
         {
           cause: why,
@@ -106,7 +106,7 @@ export class WebhookClient implements Disposable {
     let at: HostPort;
     try {
       const { service } = target;
-      at = service === undefined ? own(url) : await this.#options.findService(service, portOf(url), signal);
+      at = service === undefined ? own(url) : await this.#options.findService(service, port(url), signal);
     } catch (error) {
       throw failed(error);
     }
@@ -123,10 +123,10 @@ export class WebhookClient implements Disposable {
   }
 
   async #send(url: URL, at: HostPort, target: WebhookTarget, body: string, signal: AbortSignal): Promise<Sent> {
-    const { userAgent, answerBytesMax, credentialsFor } = this.#options;
-    const credentials = credentialsFor?.(`${hostOf(url)}:${portOf(url)}`);
+    const { userAgent, responseBytesMax: answerBytesMax, credentialsFor } = this.#options;
+    const credentials = credentialsFor?.(`${hostname(url)}:${port(url)}`);
     const { authorization, ...identity } =
-      credentials instanceof FreshCredentials ? await credentials.now() : (credentials ?? {});
+      credentials instanceof CredentialSource ? await credentials.get() : (credentials ?? {});
     const ca = target.caBundle ? Buffer.from(target.caBundle, "base64") : undefined;
     const bytes = Buffer.from(body);
     const request = httpsRequest({
@@ -164,7 +164,7 @@ export class WebhookClient implements Disposable {
       });
       request.end(bytes);
     });
-    if (sent.status === 401 && credentials instanceof FreshCredentials) credentials.refused();
+    if (sent.status === 401 && credentials instanceof CredentialSource) credentials.invalidate();
     return sent;
   }
 }
@@ -189,11 +189,11 @@ function urlOf({ url, service }: WebhookTarget): URL {
 
 /** Of a service the port is always told. */
 function shownUrl({ service }: WebhookTarget, url: URL): string {
-  return service === undefined ? url.href : url.href.replace(url.host, `${url.hostname}:${portOf(url)}`);
+  return service === undefined ? url.href : url.href.replace(url.host, `${url.hostname}:${port(url)}`);
 }
 
 function own(url: URL): HostPort {
-  return { host: hostOf(url), port: portOf(url) };
+  return { host: hostname(url), port: port(url) };
 }
 
 function readAnswer({ status, body }: Sent): unknown {
@@ -206,7 +206,7 @@ function readAnswer({ status, body }: Sent): unknown {
     }
   }
   if (status >= 200 && status <= 299) return value;
-  throw statusErrorOf(value) ?? answeredError(status, body.toString());
+  throw parseStatusError(value) ?? answeredError(status, body.toString());
 }
 
 const TEXT_MAX = 1024;
@@ -273,14 +273,14 @@ function textOf(why: unknown, url: URL): string {
     case "ETIMEDOUT":
       return `dial tcp ${at}: connect: connection timed out`;
     case "ENOTFOUND":
-      return `dial tcp: lookup ${hostOf(url)}: no such host`;
+      return `dial tcp: lookup ${hostname(url)}: no such host`;
     case "ECONNRESET":
       return "EOF";
     case "CERT_HAS_EXPIRED":
     case "CERT_NOT_YET_VALID":
       return "tls: failed to verify certificate: x509: certificate has expired or is not yet valid";
     case "ERR_TLS_CERT_ALTNAME_INVALID":
-      return `tls: failed to verify certificate: x509: certificate is not valid for ${hostOf(url)}`;
+      return `tls: failed to verify certificate: x509: certificate is not valid for ${hostname(url)}`;
     default:
       return error.message;
   }

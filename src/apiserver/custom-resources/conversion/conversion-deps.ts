@@ -34,7 +34,7 @@ export function createConversionDeps(
     findService: createServiceResolver({ reader, random, resolveEndpoints: admission.serviceEndpoints }),
     credentialsFor: identity,
     userAgent: "kube-apiserver",
-    answerBytesMax: ANSWER_BYTES_MAX,
+    responseBytesMax: ANSWER_BYTES_MAX,
   });
   stopping.addEventListener("abort", () => client[Symbol.dispose](), { once: true });
   return { client, clock, random, stopping, metrics: new ConversionMetrics(metrics) };
