@@ -22,7 +22,7 @@ function statusOf(kind: Kind<Pod>): SubresourceStrategy<Pod> | undefined {
   return kind.subresources.find(({ name }) => name === "status")?.strategy;
 }
 
-t.test("podKind resets the status of a new pod and decides its quality of service", async (t) => {
+t.test("podKind resets the status of a new pod and sets its QoS class", async (t) => {
   const sent: Pod = {
     spec: { containers: [{ name: "a" }] },
     status: { phase: "Running", podIP: "192.0.2.1" },
@@ -31,7 +31,7 @@ t.test("podKind resets the status of a new pod and decides its quality of servic
   t.same(created?.status, { phase: "Pending", qosClass: "BestEffort" });
 });
 
-t.test("podKind keeps spec and status apart", async (t) => {
+t.test("podKind separates writes of spec and status", async (t) => {
   const previous = { spec: { containers: [{ name: "a" }] }, status: { phase: "Running" as const } };
   const next = { spec: { containers: [{ name: "b" }] }, status: { phase: "Failed" as const } };
   t.same(podKind.strategy.prepareForUpdate?.(next, previous, now), {
@@ -42,7 +42,7 @@ t.test("podKind keeps spec and status apart", async (t) => {
   t.same(statusOf(podKind)?.prepareForUpdate(next, previous, now).spec, previous.spec);
 });
 
-t.test("podKind keeps the older and the newer address of a pod alike", async (t) => {
+t.test("podKind keeps podIP and podIPs consistent", async (t) => {
   const addresses = (status: PodStatus) => {
     const { podIP, podIPs } = statusOf(podKind)?.prepareForUpdate({ status }, {}, now).status ?? {};
     return { podIP, podIPs };
@@ -54,7 +54,7 @@ t.test("podKind keeps the older and the newer address of a pod alike", async (t)
   t.same(addresses({}), { podIP: undefined, podIPs: undefined });
 });
 
-t.test("podKind grants grace only to a pod that runs somewhere", async (t) => {
+t.test("podKind has a grace period for scheduled, unfinished pods only", async (t) => {
   const grace = podKind.strategy.gracePeriodSeconds;
   const spec = { containers: [], nodeName: "n", terminationGracePeriodSeconds: 20 };
   t.equal(grace?.({ spec }, undefined), 20);
@@ -63,7 +63,7 @@ t.test("podKind grants grace only to a pod that runs somewhere", async (t) => {
   t.equal(grace?.({ spec, status: { phase: "Succeeded" } }, 5), 0);
 });
 
-t.test("namespaceKind labels a namespace with its name and guards its contents", async (t) => {
+t.test("namespaceKind sets the name label and the finalizer", async (t) => {
   t.same(namespaceKind.strategy.setDefaults?.({ metadata: { name: "a" } }).metadata?.labels, {
     "kubernetes.io/metadata.name": "a",
   });
@@ -73,7 +73,7 @@ t.test("namespaceKind labels a namespace with its name and guards its contents",
   });
 });
 
-t.test("nodeKind refuses malformed taints and a change of identity", async (t) => {
+t.test("nodeKind rejects invalid taints and changes of immutable fields", async (t) => {
   t.same(faults(nodeKind, { spec: { taints: [{ key: "", effect: "NoSchedule" }] } }), [
     "FieldValueInvalid metadata.taints[0].key",
     "FieldValueInvalid metadata.taints[0].key",
@@ -85,7 +85,7 @@ t.test("nodeKind refuses malformed taints and a change of identity", async (t) =
   );
 });
 
-t.test("configMapKind bounds keys and size and honours immutability", async (t) => {
+t.test("configMapKind limits keys and size and enforces `immutable`", async (t) => {
   t.same(faults(configMapKind, { data: { "a/b": "" } }), ["FieldValueInvalid data[a/b]"]);
   t.same(faults(configMapKind, { data: { a: "x".repeat(1_048_577) } }), ["FieldValueTooLong "]);
   const update = configMapKind.strategy.validateUpdate;
@@ -99,7 +99,7 @@ t.test("configMapKind bounds keys and size and honours immutability", async (t) 
   );
 });
 
-t.test("secretKind merges stringData and demands what a type needs", async (t) => {
+t.test("secretKind merges stringData and requires the keys of its type", async (t) => {
   t.same(secretKind.strategy.setDefaults?.({ stringData: { a: "x" }, data: { b: "eQ==" } }), {
     type: "Opaque",
     data: { b: "eQ==", a: "eA==" },
@@ -110,7 +110,7 @@ t.test("secretKind merges stringData and demands what a type needs", async (t) =
   t.same(faults(secretKind, { type: "svc.io/tls", data: {} }).length, 2, "in either spelling");
 });
 
-t.test("leaseKind refuses durations that cannot be", async (t) => {
+t.test("leaseKind rejects invalid durations", async (t) => {
   t.same(faults(leaseKind, { spec: { leaseDurationSeconds: 0 } }), ["FieldValueInvalid spec.leaseDurationSeconds"]);
 });
 
@@ -126,7 +126,7 @@ const event: Event = {
   regarding: { kind: "Pod", name: "a", namespace: "default" },
 };
 
-t.test("eventsV1EventKind demands complete events", async (t) => {
+t.test("eventsV1EventKind requires all fields of events.svc.io/v1", async (t) => {
   t.same(faults(eventsV1EventKind, event), []);
   t.same(
     faults(eventsV1EventKind, { ...event, reason: "", action: "x".repeat(129), note: "x".repeat(1025), type: "Odd" }),
@@ -141,12 +141,12 @@ t.test("eventsV1EventKind demands complete events", async (t) => {
   t.same(eventsV1EventKind.strategy.validateUpdate?.(counted, event), []);
 });
 
-t.test("eventsV1EventKind and eventKind are one object under two names", async (t) => {
+t.test("eventsV1EventKind converts to eventKind and back", async (t) => {
   t.same(fromCoreEvent(toCoreEvent(event)), event);
   t.equal(toCoreEvent(event).message, "pulling");
 });
 
-t.test("eventKind accepts events of the old form in their own namespace only", async (t) => {
+t.test("eventKind accepts events without eventTime in the namespace of their object only", async (t) => {
   const old = { metadata: { namespace: "default" }, involvedObject: { namespace: "default" } };
   t.same(faults(eventKind, old), []);
   t.same(faults(eventKind, { ...old, involvedObject: { namespace: "other" } }), [

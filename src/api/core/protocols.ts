@@ -1,2 +1,2 @@
-/** The protocols of service and endpoint ports. */
+/** The protocols of container, service and endpoint ports. */
 export const PROTOCOLS: readonly string[] = ["SCTP", "TCP", "UDP"];

@@ -1,7 +1,7 @@
 import { createReviewKind } from "../../review-kind.ts";
 import { type Binding, binding } from "./schema.ts";
 
-/** Puts a pod on a node. Clients write `pods/NAME/binding`; this, where the name stands in the body, is older. */
+/** Assigns a pod to a node. Clients create `pods/NAME/binding`; this resource, with the name in the body, is older. */
 export const bindingKind = createReviewKind<Binding>({
   group: "",
   version: "v1",

@@ -8,7 +8,7 @@ function healthy(object: ComponentStatus): ComponentCondition | undefined {
 
 const WORDS: Readonly<Record<string, string>> = { True: "Healthy", False: "Unhealthy" };
 
-/** What the server finds when it is asked; nothing is stored. */
+/** The server computes component statuses for each request; nothing is stored. */
 export const componentStatusKind: Kind<ComponentStatus> = {
   group: "",
   version: "v1",

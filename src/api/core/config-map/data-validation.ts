@@ -1,11 +1,11 @@
-/** What ConfigMaps and Secrets share: keys that become file names, a bound on the size, and immutability. */
+/** Rules that ConfigMaps and Secrets share: keys are file names, the size is bounded, data may be immutable. */
 
 import { type FieldError, forbiddenField, invalidField, tooLong } from "../../../schema/validation/field-error.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { key } from "../../../schema/value/field-path.ts";
 import { configMapKey } from "../../meta/validation/names.ts";
 
-/** Bytes of all values together. */
+/** The maximum size of all values together, in bytes. */
 const SIZE_MAX = 1_048_576;
 
 export function validateKeys(data: Readonly<Record<string, string>> | undefined, field: string): readonly FieldError[] {
@@ -22,7 +22,7 @@ export function textBytes(data: Readonly<Record<string, string>> | undefined): n
   return Object.values(data ?? {}).reduce((sum, text) => sum + Buffer.byteLength(text), 0);
 }
 
-/** Bytes that base64 values decode to. */
+/** The size of base64 values after decoding, in bytes. */
 export function decodedBytes(data: Readonly<Record<string, string>> | undefined): number {
   return Object.values(data ?? {}).reduce((sum, text) => sum + Buffer.byteLength(text, "base64"), 0);
 }
@@ -31,7 +31,7 @@ interface Immutable {
   readonly immutable?: boolean | undefined;
 }
 
-/** Once immutable, the named fields stay as they are, `immutable` itself included. */
+/** Rejects changes of the named fields, and of `immutable` itself, once the object is immutable. */
 export function validateImmutable<T extends Immutable>(
   next: T,
   previous: T,

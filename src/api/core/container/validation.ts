@@ -11,6 +11,7 @@ import {
 import { child, index } from "../../../schema/value/field-path.ts";
 import { dns1123Label, portName, portNumber, validateName } from "../../meta/validation/names.ts";
 import type { PodSpec } from "../pod-spec/schema.ts";
+import { PROTOCOLS } from "../protocols.ts";
 import { validateContainerResources, validateResizePolicy } from "../resources/validation.ts";
 import type { Volume } from "../volume/schema.ts";
 import { validateEnv, validateEnvFrom } from "./env-validation.ts";
@@ -168,8 +169,6 @@ export function validateImageWhitespace({ image = "" }: Container, path: string)
   if (image === image.trim()) return [];
   return [invalidField(child(path, "image"), image, "must not have leading or trailing whitespace")];
 }
-
-const PROTOCOLS = ["SCTP", "TCP", "UDP"];
 
 function validatePorts(ports: readonly ContainerPort[], path: string): readonly FieldError[] {
   const names = new Set<string>();

@@ -4,7 +4,7 @@ import { allVerbs, type Kind } from "../../kind.ts";
 import { type Endpoints, endpoints } from "./schema.ts";
 import { endpointsStrategy } from "./strategy.ts";
 
-/** `10.0.0.1:80,10.0.0.2:80`; addresses alone where there are no ports. */
+/** Addresses with ports: `10.0.0.1:80,10.0.0.2:80`; only addresses where there are no ports. */
 function endpointsText({ subsets = [] }: Endpoints): string {
   if (subsets.length === 0) return "<none>";
   const all = subsets.flatMap(({ addresses = [], ports = [] }) =>

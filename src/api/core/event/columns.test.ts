@@ -4,7 +4,7 @@ import type { Event } from "./schema.ts";
 
 const now = Date.parse("2026-01-01T01:00:00Z");
 
-t.test("eventColumns read the deprecated fields and the series alike", async (t) => {
+t.test("eventColumns read both the deprecated fields and the series", async (t) => {
   const event: Event = {
     metadata: { name: "web.1", namespace: "default" },
     involvedObject: { kind: "Pod", name: "web", fieldPath: "spec.containers{a}" },

@@ -1,4 +1,4 @@
-/** What `kubectl get events` shows (`printEvent`); both versions of Event are printed through the core one. */
+/** The columns of `kubectl get events` (`printEvent`); both versions of Event use the core version's columns. */
 import { column, nameColumn, wideColumn } from "../../columns/columns.ts";
 import { formatAge } from "../../columns/human-duration.ts";
 import type { Column } from "../../kind.ts";

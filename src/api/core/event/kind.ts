@@ -32,7 +32,7 @@ export const eventKind: Kind<Event> = {
     source: (object) => object.source?.component || object.reportingComponent || "",
     type: (object) => object.type ?? "",
   },
-  // Names and finalizers of events are only what a path and a qualified name must be.
+  // Event names need not be DNS subdomains, nor their finalizers have a domain.
   nameFormat: pathSegment,
   allowsAnyFinalizer: true,
   strategy: {

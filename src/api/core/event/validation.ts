@@ -1,6 +1,6 @@
 /**
- * Rules for events. What comes through `events.svc.io` must be complete (specification 2, Event); what comes through
- * core `v1` may be of the old form, without an `eventTime`, which Kubernetes keeps accepting.
+ * Rules for events. `events.svc.io/v1` requires complete events; core `v1` also accepts events without `eventTime`, as
+ * Kubernetes does.
  */
 
 import { type FieldError, invalidField, requiredField, unquotedTime } from "../../../schema/validation/field-error.ts";
@@ -11,10 +11,10 @@ import type { Event } from "./schema.ts";
 const SHORT_MAX = 128;
 const MESSAGE_MAX = 1024;
 
-/** What the version of the request calls the controller. All other faults are named in the words of core `v1`. */
+/** The name of the controller field in the version of the request. Other errors use core `v1` field names. */
 export type ControllerField = "reportingComponent" | "reportingController";
 
-/** What every event must satisfy, new or changed, through either version. */
+/** The rules for new and updated events of both versions. */
 export function validateEvent(event: Event, controller: ControllerField): readonly FieldError[] {
   const { namespace = "" } = event.metadata;
   return [
@@ -24,7 +24,7 @@ export function validateEvent(event: Event, controller: ControllerField): readon
   ];
 }
 
-/** An event lies in the namespace of what it is about; one about the cluster lies in a namespace of the system's. */
+/** The event's namespace is that of its object; events of cluster-scoped objects are in `default` or `kube-system`. */
 function validateRegarding(event: Event, namespace: string): readonly FieldError[] {
   const about = event.involvedObject.namespace ?? "";
   const old = event.eventTime === undefined;
@@ -53,7 +53,7 @@ function atMost(field: string, text = "", most: number): readonly FieldError[] {
   return Buffer.byteLength(text) > most ? [invalidField(field, "", `can have at most ${most} characters`)] : [];
 }
 
-/** What a new event of `events.svc.io/v1` must have besides, in the stored form. */
+/** Additional rules for new events of `events.svc.io/v1`, in the stored version's fields. */
 export function validateCompleteEvent(event: Event): readonly FieldError[] {
   const unset = (field: string, set: boolean): readonly FieldError[] =>
     set ? [invalidField(field, "", "needs to be unset")] : [];
@@ -98,7 +98,7 @@ function shown(field: keyof Event, value: unknown): unknown {
   return field === "eventTime" ? unquotedTime(String(value)) : value;
 }
 
-/** Through `events.svc.io` only the series of an event may change. */
+/** Updates through `events.svc.io` may change only the series. */
 export function validateEventUpdate(next: Event, previous: Event): readonly FieldError[] {
   const plain = (value: unknown): unknown =>
     typeof value === "object" && value !== null && Object.keys(value).length === 0 ? undefined : value || undefined;

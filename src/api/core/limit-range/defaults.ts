@@ -1,6 +1,6 @@
 import type { LimitRangeItem } from "./schema.ts";
 
-/** A container without a limit gets the greatest; without a request, its limit or else the least. */
+/** The default limit is `max`; the default request is the limit, or else `min`. */
 export function setItemDefaults(item: LimitRangeItem): LimitRangeItem {
   if (item.type !== "Container") return item;
   const limits = { ...item.max, ...item.default };

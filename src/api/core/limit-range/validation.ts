@@ -1,4 +1,4 @@
-/** Rules of Kubernetes 1.33 for limit ranges: least, most and what lies between them must agree. */
+/** Rules for limit ranges: minimum, defaults and maximum must be consistent. */
 import {
   duplicateField,
   type FieldError,
@@ -63,7 +63,7 @@ function resourcesOf(item: LimitRangeItem): readonly string[] {
   return [...new Set(LISTS.flatMap((list) => Object.keys(item[list] ?? {})))];
 }
 
-/** Where both are given, the first must not be greater than the second; `blamed` is the list that errors name. */
+/** Pairs in which the first value must not exceed the second; `blamed` is the list that errors refer to. */
 const ORDER: readonly (readonly [least: List, most: List, blamed: List, text: string])[] = [
   ["min", "max", "min", "min value $ is greater than max value $"],
   ["min", "defaultRequest", "defaultRequest", "min value $ is greater than default request value $"],
@@ -74,7 +74,7 @@ const ORDER: readonly (readonly [least: List, most: List, blamed: List, text: st
 ];
 
 function validateOrder(item: LimitRangeItem, name: string, path: string): readonly FieldError[] {
-  // Pods have no defaults: what is written there has been refused as a whole.
+  // Pods have no defaults; another rule rejects the whole list.
   const valueIn = (list: List): string | undefined =>
     item.type === "Pod" && list.startsWith("default") ? undefined : item[list]?.[name];
   const errors: FieldError[] = [];
@@ -97,7 +97,7 @@ function validateOrder(item: LimitRangeItem, name: string, path: string): readon
   return errors;
 }
 
-/** How much greater a limit may be than its request: no more than the bounds allow anyway. */
+/** The ratio must not exceed that of `max` to `min`. */
 function validateRatio(item: LimitRangeItem, name: string, path: string): readonly FieldError[] {
   const ratio = item.maxLimitRequestRatio?.[name];
   if (ratio === undefined) return [];

@@ -1,4 +1,4 @@
-/** Labels by which a namespace says how secure the pods in it must be. */
+/** Rules for a namespace's Pod Security labels. */
 
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
@@ -10,7 +10,7 @@ const MODES = ["enforce", "audit", "warn"] as const;
 const LEVELS = ["privileged", "baseline", "restricted"];
 const VERSION = /^(?:latest|v1\.(?:0|[1-9]\d*))$/;
 
-/** What was wrong before may stay so. */
+/** An update may keep the errors of the stored labels. */
 export function validatePodSecurityLabels(labels: Labels, previous: Labels): readonly FieldError[] {
   const errors = validateLevelLabels(labels);
   const old = validateLevelLabels(previous);

@@ -22,7 +22,7 @@ export const namespaceStrategy: Strategy<Namespace> = {
     spec: { finalizers: [...new Set([...(object.spec?.finalizers ?? []), FINALIZER])] },
     status: { phase: "Active" },
   }),
-  // Finalizers of the spec are changed through the finalize subresource only.
+  // Only the finalize subresource changes the spec.
   prepareForUpdate: (next, previous) => ({ ...keepStatus(next, previous), spec: previous.spec }),
   validate: (object, previous) => [
     ...(object.spec?.finalizers ?? []).flatMap((finalizer) => validateFinalizer(finalizer, "spec.finalizers")),

@@ -33,6 +33,6 @@ t.test("nodeColumns show state, roles and addresses as kubectl does", async (t) 
   ]);
 });
 
-t.test("nodeColumns say Unknown for a node that never reported", async (t) => {
+t.test("nodeColumns show Unknown for a node without a Ready condition", async (t) => {
   t.equal(row({ metadata: { name: "n" } })[1], "Unknown");
 });

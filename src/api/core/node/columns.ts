@@ -1,4 +1,4 @@
-/** What `kubectl get nodes` shows, as Kubernetes' own printer does (`printNode`). */
+/** The columns of `kubectl get nodes`, as in Kubernetes' `printNode`. */
 import { ageColumn, column, nameColumn, wideColumn } from "../../columns/columns.ts";
 import type { Column } from "../../kind.ts";
 import type { Node } from "./schema.ts";

@@ -1,4 +1,4 @@
-/** Labels of nodes that have been given other names; the old ones are still understood. */
+/** Deprecated node labels and their replacements. The deprecated labels still work. */
 
 interface Replacement {
   readonly to: string;
@@ -13,12 +13,12 @@ const replacements: Readonly<Record<string, Replacement>> = {
   "beta.kubernetes.io/instance-type": { to: "node.kubernetes.io/instance-type", since: "v1.17" },
 };
 
-/** Undefined for labels that have kept their name. */
+/** The label's replacement; undefined for labels that are not deprecated. */
 export function replacementLabel(label: string): string | undefined {
   return Object.hasOwn(replacements, label) ? replacements[label]?.to : undefined;
 }
 
-/** What a user of the old name is told. */
+/** The deprecation message of a label; undefined for labels that are not deprecated. */
 export function labelDeprecation(label: string): string | undefined {
   const found = Object.hasOwn(replacements, label) ? replacements[label] : undefined;
   return found === undefined ? undefined : `deprecated since ${found.since}; use "${found.to}" instead`;

@@ -19,7 +19,7 @@ export const nodeKind: Kind<Node> = {
     { name: "proxy", kind: "NodeProxyOptions", verbs: ["create", "delete", "get", "patch", "update"] },
     statusSubresource("Node", nodeStatusStrategy),
   ],
-  // Kubernetes keeps nodes under their first name, so that a store can be handed over.
+  // Kubernetes stores nodes under their original name; equal keys allow a store to be taken over.
   storageName: "minions",
   schema: node,
   columns: nodeColumns,

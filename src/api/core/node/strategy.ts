@@ -13,7 +13,7 @@ export const nodeStrategy: Strategy<Node> = {
   warnings: nodeWarnings,
 };
 
-/** The older member has the first range of the newer one, and wins where they differ. */
+/** Keeps `podCIDR` equal to the first of `podCIDRs`; `podCIDR` wins where they differ. */
 function syncPodCidrs(object: Node): Node {
   const { podCIDR = "", podCIDRs = [] } = object.spec ?? {};
   const [first = ""] = podCIDRs;
@@ -27,7 +27,7 @@ function setAllocatable(object: Node): Node {
   return { ...object, status: { ...status, allocatable: status.capacity } };
 }
 
-/** Agents no longer take their configuration from the server. */
+/** Dynamic kubelet configuration was removed from Kubernetes. */
 function dropConfigSource(object: Node): Node {
   if (object.spec?.configSource === undefined) return object;
   const { configSource: _, ...spec } = object.spec;

@@ -1,4 +1,4 @@
-/** Rules for nodes: their taints, the ranges their pods' addresses come from, what they have to give. */
+/** Rules for nodes: taints, pod CIDRs, capacity and allocatable resources. */
 
 import { canonicalJson } from "../../../schema/json/canonical-json.ts";
 import {
@@ -27,7 +27,7 @@ export function validateNode(node: Node): readonly FieldError[] {
   ];
 }
 
-/** Kubernetes names faults of taints under `metadata`. */
+/** Kubernetes reports errors of taints under `metadata`. */
 function validateTaints(taints: readonly Taint[]): readonly FieldError[] {
   const seen = new Set<string>();
   return taints.flatMap((taint, i) => {
@@ -60,7 +60,7 @@ function validateResources({ status }: Node): readonly FieldError[] {
   );
 }
 
-/** One range, or one of each family. */
+/** At most one CIDR of each IP family. */
 function validateCidrs(cidrs: readonly string[]): readonly FieldError[] {
   const path = "spec.podCIDRs";
   const faults = cidrs.flatMap((cidr, i) => validateLegacyCidr(cidr, index(path, i)));
@@ -77,7 +77,7 @@ function validateCidrs(cidrs: readonly string[]): readonly FieldError[] {
   ];
 }
 
-/** What no update may change, of the node or of its status. */
+/** Rules for updates of nodes and of their status. */
 export function validateNodeUpdate(next: Node, previous: Node): readonly FieldError[] {
   return [...validateResources(next), ...validateAddresses(next), ...validateImmutableSpec(next, previous)];
 }

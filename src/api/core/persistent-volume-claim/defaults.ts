@@ -1,4 +1,4 @@
-/** What is filled into claims, and into the templates of claims that other kinds carry. */
+/** Defaults of persistent volume claims, and of claim templates. */
 
 import type { PersistentVolumeClaimSpec } from "../volume/schema.ts";
 import type { PersistentVolumeClaim } from "./schema.ts";

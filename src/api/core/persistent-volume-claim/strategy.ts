@@ -7,7 +7,7 @@ import type { PersistentVolumeClaim } from "./schema.ts";
 import { validatePersistentVolumeClaim, validatePersistentVolumeClaimUpdate } from "./validation.ts";
 import { persistentVolumeClaimWarnings } from "./warnings.ts";
 
-/** Members whose feature is off unless asked for go, unless the claim had them. */
+/** Drops the fields of features that are off by default, unless the stored claim has them. */
 function dropDisabledFields(
   spec: PersistentVolumeClaimSpec,
   previous?: PersistentVolumeClaimSpec,
@@ -24,8 +24,8 @@ function dropDisabledFields(
 }
 
 /**
- * The older member knows claims and snapshots only, and what else it names is dropped. The newer one knows everything.
- * What only one of them says, the other gets too.
+ * `dataSource` supports claims and snapshots only; other kinds in it are dropped. `dataSourceRef` supports any kind.
+ * Each is set from the other where only one is set.
  */
 function syncDataSources(
   spec: PersistentVolumeClaimSpec,

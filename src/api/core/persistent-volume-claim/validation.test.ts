@@ -30,20 +30,23 @@ t.test(
   },
 );
 
-t.test("validatePersistentVolumeClaimUpdate() lets a class move from the annotation to the spec", async (t) => {
-  const annotation = "volume.beta.kubernetes.io/storage-class";
-  const previous: PersistentVolumeClaim = { ...bound, metadata: { annotations: { [annotation]: "fast" } } };
-  t.same(faults({ ...spec, storageClassName: "fast" }, previous), []);
-  t.same(faults({ ...spec, storageClassName: "slow" }, previous), ["spec"]);
-  t.same(faults({ ...spec, storageClassName: "slow" }), [], "a claim without a class may get one");
-  const changed = { ...previous, metadata: { annotations: { [annotation]: "slow" } } };
-  t.same(
-    validatePersistentVolumeClaimUpdate(changed, previous).map(({ field }) => field),
-    [`metadata.annotations[${annotation}]`],
-  );
-});
+t.test(
+  "validatePersistentVolumeClaimUpdate() accepts a class that moves from the annotation to the spec",
+  async (t) => {
+    const annotation = "volume.beta.kubernetes.io/storage-class";
+    const previous: PersistentVolumeClaim = { ...bound, metadata: { annotations: { [annotation]: "fast" } } };
+    t.same(faults({ ...spec, storageClassName: "fast" }, previous), []);
+    t.same(faults({ ...spec, storageClassName: "slow" }, previous), ["spec"]);
+    t.same(faults({ ...spec, storageClassName: "slow" }), [], "a claim without a class may get one");
+    const changed = { ...previous, metadata: { annotations: { [annotation]: "slow" } } };
+    t.same(
+      validatePersistentVolumeClaimUpdate(changed, previous).map(({ field }) => field),
+      [`metadata.annotations[${annotation}]`],
+    );
+  },
+);
 
-t.test("persistentVolumeClaimKind says in both members what either says of a source", async (t) => {
+t.test("persistentVolumeClaimKind sets dataSource and dataSourceRef from each other", async (t) => {
   const created = (more: PersistentVolumeClaimSpec) => {
     const sent: PersistentVolumeClaim = { spec: { ...spec, ...more } };
     return persistentVolumeClaimKind.strategy.prepareForCreate?.(sent, "2026-01-01T00:00:00Z").spec;

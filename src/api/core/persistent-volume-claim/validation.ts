@@ -1,4 +1,4 @@
-/** Rules of Kubernetes 1.33 for claims to volumes, and for the claims that pods and sets carry as templates. */
+/** Rules for persistent volume claims, and for the claim templates of pods and StatefulSets. */
 
 import {
   type FieldError,
@@ -20,12 +20,12 @@ import type { PersistentVolumeClaimSpec } from "../volume/schema.ts";
 import type { PersistentVolumeClaim, PersistentVolumeClaimStatus } from "./schema.ts";
 
 export interface PersistentVolumeClaimValidationOptions {
-  /** What was stored before groups and label values were checked stays. */
+  /** Exempts values that the stored claim has already. */
   readonly selector?: LabelSelectorValidationOptions;
   readonly allowBadGroups?: boolean;
 }
 
-/** What an update need not put right, because the claim was so before. */
+/** Exemptions for updates: values that are invalid today but that the stored claim has already. */
 export function validationOptionsFrom(
   previous: PersistentVolumeClaimSpec | undefined,
 ): PersistentVolumeClaimValidationOptions {
@@ -117,10 +117,10 @@ function validateDataSourceRef(
   rules: PersistentVolumeClaimValidationOptions,
 ): readonly FieldError[] {
   const { namespace } = reference;
-  const place = child(path, "namespace");
+  const namespacePath = child(path, "namespace");
   return [
     ...validateDataSource(reference, path, rules),
-    ...(namespace ? dns1123Label(namespace).map((problem) => invalidField(place, namespace, problem)) : []),
+    ...(namespace ? dns1123Label(namespace).map((problem) => invalidField(namespacePath, namespace, problem)) : []),
   ];
 }
 
@@ -142,7 +142,7 @@ export function validatePersistentVolumeClaimUpdate(
   }
   const [size, before] = [next, previous].map((claim) => claim.spec?.resources?.requests?.storage ?? "0");
   const held = previous.status?.capacity?.storage ?? "0";
-  // A request that could not be fulfilled may be taken back, down to what the volume has.
+  // A failed expansion may be reverted, down to the capacity of the volume.
   if (compareQuantityTexts(size!, before!) < 0 && compareQuantityTexts(size!, held) <= 0) {
     errors.push(forbiddenField("spec.resources.requests.storage", "field can not be less than status.capacity"));
   }
@@ -152,7 +152,7 @@ export function validatePersistentVolumeClaimUpdate(
   return errors;
 }
 
-/** The new spec with everything put back that may change. */
+/** Returns `next` with the mutable fields of `previous`; any difference that remains is invalid. */
 function maskMutableFields(next: PersistentVolumeClaim, previous: PersistentVolumeClaim): PersistentVolumeClaimSpec {
   let spec = next.spec ?? {};
   const before = previous.spec ?? {};
@@ -178,15 +178,15 @@ function annotatedClass(claim: PersistentVolumeClaim): string | undefined {
   return claim.metadata?.annotations?.[STORAGE_CLASS_ANNOTATION];
 }
 
-/** A claim whose class stood in the annotation may name the same one in its spec. */
+/** A claim with the class in the annotation may set the same class in its spec. */
 function movesClassFromAnnotation(next: PersistentVolumeClaim, previous: PersistentVolumeClaim): boolean {
-  const was = annotatedClass(previous);
-  const is = annotatedClass(next);
-  if (was === undefined || previous.spec?.storageClassName !== undefined) return false;
-  return next.spec?.storageClassName === was && (is === undefined || is === was);
+  const previousClass = annotatedClass(previous);
+  const nextClass = annotatedClass(next);
+  if (previousClass === undefined || previous.spec?.storageClassName !== undefined) return false;
+  return next.spec?.storageClassName === previousClass && (nextClass === undefined || nextClass === previousClass);
 }
 
-/** Amounts are equal when their values are, however they are written. */
+/** A spec in which quantities compare by value, not by text. */
 function comparable({ resources, ...spec }: PersistentVolumeClaimSpec): unknown {
   const values = (list: ResourceList = {}): unknown =>
     Object.fromEntries(Object.entries(list).map(([name, amount]) => [name, quantityNanos(amount)]));
@@ -226,7 +226,7 @@ function validateQuantity(amount: string, path: string): readonly FieldError[] {
   return [invalidField(path, amount, "must be a valid resource quantity")];
 }
 
-/** Of the names without a domain of their own, only storage is a resource of claims. */
+/** Of the names without a domain, only storage is a resource of claims. */
 function validateResourceKey(name: string, path: string): readonly FieldError[] {
   const problems = qualifiedName(name).map((problem) => invalidField(path, name, problem));
   if (problems.length > 0 || name === "storage") return problems;

@@ -1,4 +1,4 @@
-/** What the author of a claim is told although nothing is wrong. */
+/** Warnings for persistent volume claims. */
 import { child, key } from "../../../schema/value/field-path.ts";
 import { isFractional } from "../../meta/quantity.ts";
 import { STORAGE_CLASS_ANNOTATION } from "../persistent-volume/storage-class-name.ts";

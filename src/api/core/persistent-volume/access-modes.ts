@@ -1,9 +1,9 @@
-/** How volumes may be mounted; the same for volumes and for claims to them. */
+/** Access modes of volumes and claims. */
 import { type FieldError, forbiddenField, notSupported } from "../../../schema/validation/field-error.ts";
 
 const MODES = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"] as const;
 
-/** That there is at least one is the caller's to demand. */
+/** Callers check that there is at least one mode. */
 export function validateAccessModes(modes: readonly string[], path: string): readonly FieldError[] {
   const known: readonly string[] = MODES;
   const unknown = modes.filter((mode) => !known.includes(mode)).map((mode) => notSupported(path, mode, MODES));
@@ -19,7 +19,7 @@ const short = [
   ["ReadWriteOncePod", "RWOP"],
 ] as const;
 
-/** As tables show them: `RWO,ROX`. */
+/** The text of table cells: `RWO,ROX`. */
 export function accessModesText(modes: readonly string[] = []): string {
   return short.flatMap(([mode, text]) => (modes.includes(mode) ? [text] : [])).join(",");
 }

@@ -1,4 +1,4 @@
-/** What is filled into persistent volumes, and into the specs of volumes that attachments carry. */
+/** Defaults of persistent volumes, and of the inline volume specs of attachments. */
 import type { PersistentVolume, PersistentVolumeSpec } from "./schema.ts";
 
 export function setPersistentVolumeDefaults(volume: PersistentVolume): PersistentVolume {
@@ -14,7 +14,7 @@ export function setPersistentVolumeDefaults(volume: PersistentVolume): Persisten
   };
 }
 
-/** What a spec gets wherever it stands. */
+/** The defaults of all volume specs. */
 export function setPersistentVolumeSpecDefaults(spec: PersistentVolumeSpec): PersistentVolumeSpec {
   const { hostPath } = spec;
   return hostPath === undefined ? spec : { ...spec, hostPath: { ...hostPath, type: hostPath.type ?? "" } };

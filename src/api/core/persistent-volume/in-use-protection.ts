@@ -1,4 +1,4 @@
-/** Volumes and claims wear a finalizer from the start, so that none goes away beneath a pod that uses it. */
+/** Volumes and claims are created with a finalizer, so that they are not removed while a pod uses them. */
 import type { ApiObject } from "../../kind.ts";
 
 export function addProtectionFinalizer<T extends ApiObject>(object: T, finalizer: string): T {

@@ -1,4 +1,4 @@
-/** Rules for the source of a persistent volume: exactly one, with what it needs to be found. */
+/** Rules for the source of a persistent volume: exactly one source with its required fields. */
 import { type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
 import { child } from "../../../schema/value/field-path.ts";
 import { dns1123Label, dns1123Subdomain } from "../../meta/validation/names.ts";
@@ -34,7 +34,7 @@ interface Spec {
   readonly nodeAffinity?: unknown;
 }
 
-/** By source, in the order in which they are looked at: the first that is given counts. */
+/** The rules by source, in Kubernetes' order: the first source that is set counts. */
 const checks: { readonly [S in Source]-?: Check<S> } = {
   hostPath: validateHostPath,
   gcePersistentDisk: (source, at) => [
@@ -91,7 +91,7 @@ const checks: { readonly [S in Source]-?: Check<S> } = {
   csi: validateCsi,
 };
 
-/** Kubernetes names two of them otherwise in its errors: one in those of its members, one where it is too much. */
+/** Kubernetes' errors use another name for this source. */
 const errorNames: Partial<Record<Source, string>> = { gcePersistentDisk: "persistentDisk" };
 const spellingOfSurplus: Partial<Record<Source, string>> = { cephfs: "cephFS" };
 const sources = Object.keys(checks) as readonly Source[];
@@ -107,13 +107,13 @@ export function validatePersistentVolumeSource(
       path,
       nodeAffinity: spec.nodeAffinity,
     });
-  // A flex volume is never one too many.
+  // As in Kubernetes, flexVolume does not count as a second source.
   const checked = given.filter((name, i) => i === 0 || name === "flexVolume");
   const surplus = given.filter((name) => !checked.includes(name)).map((name) => spellingOfSurplus[name] ?? name);
   return [...checked.flatMap(check), ...oneSource([...checked.slice(0, 1), ...surplus], path)];
 }
 
-/** The source alone, of all that a spec says. */
+/** The fields of the spec that are sources. */
 export function sourceOf(spec: PersistentVolumeSpec): PersistentVolumeSource {
   return Object.fromEntries(sources.flatMap((name) => (spec[name] === undefined ? [] : [[name, spec[name]]])));
 }
@@ -130,7 +130,7 @@ const unmountable: ReadonlySet<Source> = new Set<Source>([
   "csi",
 ]);
 
-/** Whether an annotation may say how the volume is to be mounted. */
+/** Whether the source supports mount options. */
 export function isMountable(spec: PersistentVolumeSpec): boolean {
   return sources.some((name) => spec[name] !== undefined && !unmountable.has(name));
 }
@@ -144,7 +144,7 @@ function validateEndpointsNamespace(source: GlusterfsPersistentVolumeSource, pat
   return dns1123Label(namespace).map((problem) => invalidField(at, namespace, problem));
 }
 
-/** The secret for staging is not looked at, in Kubernetes either. */
+/** Like Kubernetes, does not validate nodeStageSecretRef. */
 const checkedSecrets = [
   "controllerPublishSecretRef",
   "controllerExpandSecretRef",

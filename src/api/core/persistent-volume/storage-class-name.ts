@@ -1,4 +1,4 @@
-/** The class of a volume or a claim; an annotation named it before the member existed, and still wins. */
+/** The storage class of a volume or claim. The annotation precedes the field and takes precedence. */
 import type { ApiObject } from "../../kind.ts";
 
 export const STORAGE_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class";

@@ -6,7 +6,7 @@ import type { PersistentVolume } from "./schema.ts";
 import { validatePersistentVolume, validatePersistentVolumeUpdate } from "./validation.ts";
 import { persistentVolumeWarnings } from "./warnings.ts";
 
-/** A member whose feature is off unless asked for goes, unless the volume had it. */
+/** Drops the field of a feature that is off by default, unless the stored volume has it. */
 function dropDisabledFields(object: PersistentVolume, previous?: PersistentVolume): PersistentVolume {
   if (object.spec?.volumeAttributesClassName === undefined) return object;
   if (previous?.spec?.volumeAttributesClassName !== undefined) return object;
@@ -14,7 +14,7 @@ function dropDisabledFields(object: PersistentVolume, previous?: PersistentVolum
   return { ...object, spec };
 }
 
-/** The server notes when the phase changed, unless the writer says when. */
+/** Sets `lastPhaseTransitionTime` when the phase changes, unless the client sets it. */
 export function prepareForStatusUpdate(
   next: PersistentVolume,
   previous: PersistentVolume,

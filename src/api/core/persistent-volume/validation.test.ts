@@ -18,15 +18,18 @@ function changes(next: PersistentVolume, previous: PersistentVolume): readonly s
   return validatePersistentVolumeUpdate(next, previous).map(({ field }) => field);
 }
 
-t.test("validatePersistentVolumeUpdate() lets labels take their newer names, and nothing else move", async (t) => {
-  const [older, newer] = ["failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"];
-  t.same(changes(on(newer), on(older)), []);
-  t.same(changes(on(older), on(newer)), ["nodeAffinity"]);
-  t.same(changes(on(newer, "b"), on(older)), ["nodeAffinity"]);
-  t.same(changes(on(newer), { spec: { ...base, csi } }), [], "what was not bound to nodes may be");
-});
+t.test(
+  "validatePersistentVolumeUpdate() accepts the replacement of deprecated labels in the node affinity, and no other change",
+  async (t) => {
+    const [older, newer] = ["failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"];
+    t.same(changes(on(newer), on(older)), []);
+    t.same(changes(on(older), on(newer)), ["nodeAffinity"]);
+    t.same(changes(on(newer, "b"), on(older)), ["nodeAffinity"]);
+    t.same(changes(on(newer), { spec: { ...base, csi } }), [], "what was not bound to nodes may be");
+  },
+);
 
-t.test("validatePersistentVolumeUpdate() takes the secret for growing later, but keeps it", async (t) => {
+t.test("validatePersistentVolumeUpdate() accepts a new secret for expansion, but no change of it", async (t) => {
   const secret = (name: string): PersistentVolume => ({
     spec: { ...base, csi: { ...csi, controllerExpandSecretRef: { name, namespace: "n" } } },
   });
@@ -34,7 +37,7 @@ t.test("validatePersistentVolumeUpdate() takes the secret for growing later, but
   t.same(changes(secret("s"), secret("r")), ["spec.persistentvolumesource"]);
 });
 
-t.test("validatePersistentVolumeSpec() wants one source, but for flex volumes", async (t) => {
+t.test("validatePersistentVolumeSpec() requires exactly one source, apart from flexVolume", async (t) => {
   const faults = (spec: PersistentVolumeSpec) =>
     validatePersistentVolumeSpec({ ...base, ...spec }, "v", "spec").map(({ type, field }) => `${type} ${field}`);
   t.same(faults({ csi, cephfs: { monitors: ["m"] } }), ["FieldValueForbidden spec.csi"]);

@@ -1,4 +1,4 @@
-/** Rules of Kubernetes 1.33 for persistent volumes, and for those that stand inside an attachment. */
+/** Rules for persistent volumes, and for the inline volume specs of attachments. */
 
 import {
   type FieldError,
@@ -95,8 +95,7 @@ function isRoot(path: string | undefined): boolean {
 }
 
 /**
- * A volume inside an attachment is one that was inline in a pod and has been made a CSI volume: it has no claim, no
- * size and no class.
+ * An inline volume spec of an attachment is a pod's in-tree volume migrated to CSI: it has no claim, capacity or class.
  */
 export function validateInlineVolumeSpec(spec: PersistentVolumeSpec, path: string): readonly FieldError[] {
   const inline = "in the context of inline volumes";
@@ -140,7 +139,7 @@ export function validatePersistentVolumeUpdate(
   return errors;
 }
 
-/** The secret for growing the volume may be added, but not changed. */
+/** The secret for volume expansion may be added, but not changed. */
 function ignoreAddedSecret(spec: PersistentVolumeSpec, before: PersistentVolumeSpec): PersistentVolumeSpec {
   if (spec.csi === undefined || before.csi === undefined) return spec;
   if (before.csi.controllerExpandSecretRef !== undefined) return spec;
@@ -148,7 +147,7 @@ function ignoreAddedSecret(spec: PersistentVolumeSpec, before: PersistentVolumeS
   return { ...spec, csi };
 }
 
-/** The affinity as it was, with each label that has a newer name named so where the new affinity does. */
+/** The previous affinity with each deprecated label replaced, where the new affinity has the replacement. */
 function replaceDeprecatedLabels(
   before: PersistentVolumeSpec,
   next: PersistentVolumeSpec,
@@ -159,7 +158,7 @@ function replaceDeprecatedLabels(
     if (term.matchExpressions === undefined) return term;
     const matchExpressions = term.matchExpressions.map((expression, j) => {
       const label = is.nodeSelectorTerms[i]?.matchExpressions?.[j]?.key;
-      // A label without a newer name may also lose its name, which is refused elsewhere.
+      // The key of a label that is not deprecated may become empty here; other rules reject that.
       return label === (replacementLabel(expression.key) ?? "") ? { ...expression, key: label } : expression;
     });
     return { ...term, matchExpressions };

@@ -1,4 +1,4 @@
-/** What the author of a persistent volume is told although nothing is wrong. */
+/** Warnings for persistent volumes. */
 import { index, key } from "../../../schema/value/field-path.ts";
 import { nodeTermWarnings } from "../pod-spec/warnings.ts";
 import { removedDriverWarnings } from "../volume/warnings.ts";

@@ -5,7 +5,7 @@ type Labels = Readonly<Record<string, string>>;
 
 export const isEmpty = (labels: Labels | undefined): boolean => Object.keys(labels ?? {}).length === 0;
 
-/** The labels of the template are taken for the selector and for the controller itself, where these have none. */
+/** The template's labels are the default of the selector and of the controller's labels. */
 export function setReplicationControllerDefaults(object: ReplicationController): ReplicationController {
   const spec = specOf(object);
   const labels = spec.template?.metadata?.labels;

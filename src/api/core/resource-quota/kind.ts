@@ -4,7 +4,7 @@ import { dropStatus, keepStatus, statusSubresource } from "../../strategy.ts";
 import { type ResourceQuota, resourceQuota } from "./schema.ts";
 import { validateResourceQuota, validateResourceQuotaStatusUpdate, validateResourceQuotaUpdate } from "./validation.ts";
 
-/** `pods: 3/10, requests.cpu: 500m/4`: what is used of what there is. */
+/** Used and hard quantities: `pods: 3/10, requests.cpu: 500m/4`. */
 function usage({ status }: ResourceQuota, ofLimits: boolean): string {
   return Object.entries(status?.hard ?? {})
     .filter(([name]) => name.startsWith("limits.") === ofLimits)

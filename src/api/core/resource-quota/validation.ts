@@ -1,4 +1,4 @@
-/** Rules of Kubernetes 1.33 for quotas: resources that can be counted, and scopes that go with them. */
+/** Rules for quotas: countable resources, and the scopes that apply to them. */
 import {
   type FieldError,
   invalidField,
@@ -49,7 +49,7 @@ function isForQuotas(name: string): boolean {
 
 const COMPUTE = ["pods", "cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"];
 
-/** What can be counted within a scope. */
+/** The resources that a scope applies to. */
 const scopes: Readonly<Record<string, readonly string[]>> = {
   Terminating: COMPUTE,
   NotTerminating: COMPUTE,
@@ -65,7 +65,7 @@ const OPPOSITES = [
   ["Terminating", "NotTerminating"],
 ] as const;
 
-/** Scopes that are there or not, without values of their own. */
+/** Scopes without a list of values. */
 const WITHOUT_VALUES = ["BestEffort", "NotBestEffort", "Terminating", "NotTerminating", "CrossNamespacePodAffinity"];
 
 function validateScopes(spec: ResourceQuotaSpec, path: string): readonly FieldError[] {
@@ -79,7 +79,7 @@ function validateScopes(spec: ResourceQuotaSpec, path: string): readonly FieldEr
   ];
 }
 
-/** A standard resource that the scope does not know can never be used up. */
+/** A quota must not limit a standard resource that its scope does not apply to. */
 function validateScopeResources(
   scope: string,
   spec: ResourceQuotaSpec,

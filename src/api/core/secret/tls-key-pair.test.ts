@@ -5,7 +5,7 @@ import { keyPairProblem } from "./tls-key-pair.ts";
 const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
 const key = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
 
-t.test("keyPairProblem() says what is missing, as Go's TLS library does", async (t) => {
+t.test("keyPairProblem() returns the messages of Go's crypto/tls", async (t) => {
   t.match(keyPairProblem("a", key), "failed to find any PEM data in certificate input");
   t.match(keyPairProblem(key, key), "PEM inputs may have been switched");
   const empty = "-----BEGIN CERTIFICATE-----\nYQ==\n-----END CERTIFICATE-----\n";

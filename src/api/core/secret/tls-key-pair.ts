@@ -1,10 +1,12 @@
-/** Whether a certificate and a key, both in PEM, belong together; what is wrong is said as Go's TLS library does. */
+/**
+ * Checks that a certificate and a private key, both in PEM, belong together. The messages are those of Go's crypto/tls.
+ */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 
-// No block begins within another: one that never ends would otherwise be sought to the end of the text, time and again.
+// The body excludes BEGIN: an unterminated block would otherwise be scanned to the end of the text for each match.
 const BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----(?:(?!-----BEGIN )[\s\S])+?-----END \1-----/g;
 
-/** Undefined when all is well. */
+/** The error message; undefined for a valid pair. */
 export function keyPairProblem(certificates: string, key: string): string | undefined {
   const found = [...certificates.matchAll(BLOCK)];
   const certificate = found.find(([, type]) => type === "CERTIFICATE");

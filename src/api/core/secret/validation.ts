@@ -1,4 +1,4 @@
-/** Rules for secrets: what each of Kubernetes' own types must hold. */
+/** Rules for secrets: the keys that each of Kubernetes' types requires. */
 
 import { parseJson } from "../../../schema/json/parse.ts";
 import { type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
@@ -6,7 +6,7 @@ import { key } from "../../../schema/value/field-path.ts";
 import { decodedBytes, validateImmutable, validateKeys, validateSize } from "../config-map/data-validation.ts";
 import type { Secret } from "./schema.ts";
 
-/** Types are known in both spellings: `kubernetes.io/tls`, `svc.io/tls`. */
+/** Types exist under two prefixes: `kubernetes.io/tls`, `svc.io/tls`. */
 const TYPE = /^(?:kubernetes|svc)\.io\/(.+)$/;
 const ACCOUNT = "kubernetes.io/service-account.name";
 
@@ -53,7 +53,7 @@ function validateType(secret: Secret): readonly FieldError[] {
   }
 }
 
-/** Errors never show what is secret. */
+/** Errors do not contain the secret value. */
 function validateDocument(data: Readonly<Record<string, string>>, name: string): readonly FieldError[] {
   const field = key("data", name);
   const text = data[name];

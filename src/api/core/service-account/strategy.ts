@@ -15,7 +15,7 @@ export const serviceAccountStrategy: Strategy<ServiceAccount> = {
   },
 };
 
-/** Secrets are the account's own namespace's: only their names count. */
+/** Secrets are in the account's namespace: keeps only their names. */
 function keepSecretNamesOnly(object: ServiceAccount): ServiceAccount {
   if (object.secrets === undefined) return object;
   return { ...object, secrets: object.secrets.map(({ name }) => (name === undefined ? {} : { name })) };

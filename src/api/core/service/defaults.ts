@@ -46,7 +46,7 @@ function setPolicyDefaults(spec: ServiceSpec): ServiceSpec {
   };
 }
 
-/** Load balancers hand packets on as they are, where they do not say otherwise. */
+/** The default `ipMode` of load balancer ingress points is VIP. */
 function setIpModes(object: Service): Service {
   const points = object.status?.loadBalancer?.ingress;
   if (object.spec?.type !== "LoadBalancer" || points === undefined) return object;

@@ -1,4 +1,4 @@
-/** Rules for a service's cluster IPs and IP families. Allocation checks them first, validation once more. */
+/** Rules for cluster IPs and IP families. Both allocation and validation apply them. */
 import {
   duplicateField,
   type FieldError,
@@ -33,7 +33,7 @@ export function validateIpFields(spec: ServiceSpec, previous?: ServiceSpec): rea
   return isHeadless(spec) ? errors : [...errors, ...validateMatch(spec)];
 }
 
-/** The singular member is the first of the plural one. */
+/** `clusterIP` is the first of `clusterIPs`. */
 function validatePrimary({ clusterIP = "", clusterIPs = [] }: ServiceSpec): readonly FieldError[] {
   if (clusterIP === "") {
     return clusterIPs.length === 0
@@ -56,7 +56,7 @@ function validatePolicy({ ipFamilyPolicy }: ServiceSpec): readonly FieldError[] 
   return known ? [] : [notSupported(POLICY, ipFamilyPolicy, POLICIES)];
 }
 
-/** Addresses that stood there before may stay. */
+/** Accepts addresses of the stored service. */
 function validateAddresses(clusterIPs: readonly string[], before: readonly string[]): readonly FieldError[] {
   return clusterIPs.flatMap((ip, i) => {
     if (i === 0 && ip === HEADLESS) {
@@ -77,14 +77,14 @@ function validateMatch({ clusterIPs = [], ipFamilies = [] }: ServiceSpec): reado
 
 const ONCE = "may not change once set";
 
-/** A second address may come, and go with the policy; nothing else changes, but to and from `ExternalName`. */
+/** A second address may be added or released; other changes require a change from or to `ExternalName`. */
 export function validateIpFieldsUpdate(next: Service, previous: Service): readonly FieldError[] {
   const [spec, old] = [specOf(next), specOf(previous)];
   if (spec.type === "ExternalName" || old.type === "ExternalName") return [];
   const headless = isHeadless(spec);
   if (headless && isHeadless(old)) return [];
   const errors = [...validateIpsUpdate(spec, old)];
-  // Services become headless, or cease to be, as far as the addresses' own rules let them.
+  // A change from or to a headless service is subject to the rules for addresses.
   if (headless === isHeadless(old)) errors.push(...validateFamiliesUpdate(spec, old));
   return errors;
 }

@@ -16,7 +16,7 @@ import {
   validateServiceUpdate,
 } from "./validation.ts";
 
-/** Addresses and ports are given before, by `registry/service-allocation`. */
+/** `registry/` allocates cluster IPs and node ports before validation. */
 const serviceStrategy: Strategy<Service> = {
   setDefaults: setServiceDefaults,
   prepareForCreate: dropStatus,

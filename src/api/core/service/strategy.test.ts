@@ -6,7 +6,7 @@ const given: ServiceSpec = { type: "ClusterIP", clusterIP: "10.0.0.5", clusterIP
 const linked = (next: ServiceSpec, previous?: ServiceSpec) =>
   syncLinkedFields({ spec: next }, previous && { spec: previous }).spec;
 
-t.test("withLinkedMembers() keeps clusterIP and clusterIPs in step, whichever a client knows", async (t) => {
+t.test("syncLinkedFields() keeps clusterIP and clusterIPs consistent, whichever the client sets", async (t) => {
   const cases: readonly (readonly [why: string, next: ServiceSpec, ip: string, ips: readonly string[]])[] = [
     ["left out", {}, "10.0.0.5", ["10.0.0.5"]],
     ["the singular one kept", { clusterIP: "10.0.0.5" }, "10.0.0.5", ["10.0.0.5"]],
@@ -23,7 +23,7 @@ t.test("withLinkedMembers() keeps clusterIP and clusterIPs in step, whichever a 
   t.same(cleared?.clusterIPs, [], "cleared with the type that needed it");
 });
 
-t.test("withLinkedMembers() gives ports their numbers on the nodes again, by their names", async (t) => {
+t.test("syncLinkedFields() keeps node ports by the names of ports", async (t) => {
   const port = (name: string, nodePort?: number) => ({ name, port: 80, ...(nodePort && { nodePort }) });
   const old: ServiceSpec = { type: "NodePort", ports: [port("a", 30_001), port("b", 30_002)] };
   const ports = (next: ServiceSpec) => linked(next, old)?.ports?.map(({ nodePort }) => nodePort);
@@ -34,34 +34,41 @@ t.test("withLinkedMembers() gives ports their numbers on the nodes again, by the
   t.same(ports({ ...none, ports: [port("a")] }), [undefined], "a load balancer that wants none");
 });
 
-t.test("withoutUselessMembers() drops what the new type has no use for, unless the client changed it", async (t) => {
-  const old: Service = {
-    spec: {
-      type: "LoadBalancer",
-      clusterIP: "10.0.0.5",
-      clusterIPs: ["10.0.0.5"],
-      ipFamilies: ["IPv4"],
-      ipFamilyPolicy: "SingleStack",
-      ports: [{ port: 80, nodePort: 30_001 }],
-      externalTrafficPolicy: "Local",
-      internalTrafficPolicy: "Cluster",
-      healthCheckNodePort: 30_002,
-      allocateLoadBalancerNodePorts: true,
-      loadBalancerClass: "a.b/c",
-      sessionAffinity: "None",
-    },
-    status: { loadBalancer: { ingress: [{ ip: "192.0.2.1" }] } },
-  };
-  const changed = (spec: ServiceSpec): Service =>
-    dropTypeDependentFields({ ...old, spec: { ...old.spec, ...spec } }, old);
-  const named = changed({ type: "ExternalName", externalName: "a.b" });
-  t.same(named.spec, { type: "ExternalName", externalName: "a.b", ports: [{ port: 80 }], sessionAffinity: "None" });
-  t.same(named.status, {});
-  const inside = changed({ type: "ClusterIP" }).spec;
-  t.match(inside, { clusterIP: "10.0.0.5", internalTrafficPolicy: "Cluster", ports: [{ nodePort: undefined }] });
-  t.equal(inside?.healthCheckNodePort, undefined);
-  t.equal(inside?.loadBalancerClass, undefined);
-  const asked = changed({ type: "ClusterIP", healthCheckNodePort: 30_003, ports: [{ port: 80, nodePort: 30_009 }] });
-  t.match(asked.spec, { healthCheckNodePort: 30_003, ports: [{ nodePort: 30_009 }] }, "for validation to judge");
-  t.same(changed({}), old);
-});
+t.test(
+  "dropTypeDependentFields() drops unused fields of the previous type, unless the client changed them",
+  async (t) => {
+    const old: Service = {
+      spec: {
+        type: "LoadBalancer",
+        clusterIP: "10.0.0.5",
+        clusterIPs: ["10.0.0.5"],
+        ipFamilies: ["IPv4"],
+        ipFamilyPolicy: "SingleStack",
+        ports: [{ port: 80, nodePort: 30_001 }],
+        externalTrafficPolicy: "Local",
+        internalTrafficPolicy: "Cluster",
+        healthCheckNodePort: 30_002,
+        allocateLoadBalancerNodePorts: true,
+        loadBalancerClass: "a.b/c",
+        sessionAffinity: "None",
+      },
+      status: { loadBalancer: { ingress: [{ ip: "192.0.2.1" }] } },
+    };
+    const changed = (spec: ServiceSpec): Service =>
+      dropTypeDependentFields({ ...old, spec: { ...old.spec, ...spec } }, old);
+    const named = changed({ type: "ExternalName", externalName: "a.b" });
+    t.same(named.spec, { type: "ExternalName", externalName: "a.b", ports: [{ port: 80 }], sessionAffinity: "None" });
+    t.same(named.status, {});
+    const inside = changed({ type: "ClusterIP" }).spec;
+    t.match(inside, { clusterIP: "10.0.0.5", internalTrafficPolicy: "Cluster", ports: [{ nodePort: undefined }] });
+    t.equal(inside?.healthCheckNodePort, undefined);
+    t.equal(inside?.loadBalancerClass, undefined);
+    const requested = changed({
+      type: "ClusterIP",
+      healthCheckNodePort: 30_003,
+      ports: [{ port: 80, nodePort: 30_009 }],
+    });
+    t.match(requested.spec, { healthCheckNodePort: 30_003, ports: [{ nodePort: 30_009 }] }, "for validation to judge");
+    t.same(changed({}), old);
+  },
+);

@@ -1,7 +1,7 @@
 /**
- * What clients mean when they change one of a service's linked members and not the others. Members are taken from the
- * service as it was where a client left them out, and let go where the new type has no use for them; whatever a client
- * changed itself stays, for validation to judge.
+ * Keeps the linked fields of a service consistent when a client changes only some of them. Fields that the client omits
+ * are taken from the previous service, or dropped when the new type does not use them; fields that the client changes
+ * stay, for validation to check.
  */
 import type { Service, ServicePort, ServiceSpec } from "./schema.ts";
 import {
@@ -16,7 +16,7 @@ import {
   specOf,
 } from "./types.ts";
 
-/** The service with what was given to it before, and with `clusterIP` and `clusterIPs` in step. */
+/** Sets the allocated values of `previous`, and keeps `clusterIP` and `clusterIPs` consistent. */
 export function syncLinkedFields(next: Service, previous: Service | undefined): Service {
   const spec = specOf(next);
   if (previous === undefined) return { ...next, spec: setClusterIPs(spec) };
@@ -24,48 +24,51 @@ export function syncLinkedFields(next: Service, previous: Service | undefined): 
   return { ...next, spec: syncClusterIPs(patchAllocatedValues(spec, old), old) };
 }
 
-/** Older clients know the singular member alone. */
+/** Older clients set `clusterIP` only. */
 function setClusterIPs(spec: ServiceSpec): ServiceSpec {
   const { clusterIP = "", clusterIPs = [] } = spec;
   return clusterIP !== "" && clusterIPs.length === 0 ? { ...spec, clusterIPs: [clusterIP] } : spec;
 }
 
-/** Updates need not repeat what the server gave. */
+/** Updates may omit the values that the server allocated. */
 function patchAllocatedValues(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
-  let kept = spec;
+  let patched = spec;
   if (needsClusterIP(spec) && needsClusterIP(old)) {
     const clusterIP = spec.clusterIP || old.clusterIP;
     const same = (spec.clusterIPs ?? []).length === 0 && clusterIP === old.clusterIP;
-    kept = {
-      ...kept,
+    patched = {
+      ...patched,
       ...setIfDefined("clusterIP", clusterIP),
       ...setIfDefined("clusterIPs", same ? old.clusterIPs : spec.clusterIPs),
     };
   }
-  if (allocatesNodePorts(spec) && allocatesNodePorts(old)) kept = patchAllocatedNodePorts(kept, old);
+  if (allocatesNodePorts(spec) && allocatesNodePorts(old)) patched = patchAllocatedNodePorts(patched, old);
   if (needsHealthCheck(spec) && needsHealthCheck(old)) {
-    kept = { ...kept, ...setIfDefined("healthCheckNodePort", spec.healthCheckNodePort || old.healthCheckNodePort) };
+    patched = {
+      ...patched,
+      ...setIfDefined("healthCheckNodePort", spec.healthCheckNodePort || old.healthCheckNodePort),
+    };
   }
-  return kept;
+  return patched;
 }
 
 function setIfDefined<K extends keyof ServiceSpec>(field: K, value: ServiceSpec[K]): Partial<ServiceSpec> {
   return value === undefined ? {} : { [field]: value };
 }
 
-/** Ports are the same when their names are. A number that another port of the service now has is not given again. */
+/** Matches ports by name. Skips a node port that another port of the new service uses. */
 function patchAllocatedNodePorts(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
   const before = new Map((old.ports ?? []).map(({ name = "", nodePort = 0 }) => [name, nodePort]));
   const used = new Set(nodePortsOf(spec));
   const ports = (spec.ports ?? []).map((port): ServicePort => {
-    const known = before.get(port.name ?? "") ?? 0;
-    if (port.nodePort || known === 0 || used.has(known)) return port;
-    return { ...port, nodePort: known };
+    const allocated = before.get(port.name ?? "") ?? 0;
+    if (port.nodePort || allocated === 0 || used.has(allocated)) return port;
+    return { ...port, nodePort: allocated };
   });
   return { ...spec, ports };
 }
 
-/** A client that changes or clears the singular member alone means the plural one as well. */
+/** A client that changes or clears only `clusterIP` changes `clusterIPs` with it. */
 function syncClusterIPs(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
   const { clusterIP = "", clusterIPs = [] } = spec;
   const before = old.clusterIP ?? "";
@@ -76,7 +79,7 @@ function syncClusterIPs(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
   return { ...spec, clusterIPs: clusterIP === "" ? [] : [clusterIP] };
 }
 
-/** Members of which the new type makes no use, as far as the client left them as they were. */
+/** Drops the fields that the new type does not use, unless the client changed them. */
 export function dropTypeDependentFields(next: Service, previous: Service): Service {
   const [spec, old] = [specOf(next), specOf(previous)];
   const unused = new Set<keyof ServiceSpec>();
@@ -102,7 +105,7 @@ export function dropTypeDependentFields(next: Service, previous: Service): Servi
   return dropLoadBalancerStatus({ ...next, spec: dropNodePorts(kept as ServiceSpec, old) });
 }
 
-/** Unless the client asks for a number that the service did not have. */
+/** Drops node ports, unless the client sets one that the service did not have. */
 function dropNodePorts(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
   const before = nodePortsOf(old);
   if (!mayHaveNodePorts(old) || mayHaveNodePorts(spec) || spec.ports === undefined) return spec;

@@ -1,7 +1,7 @@
-/** What the type of a service asks for: addresses, ports on the nodes, policies. */
+/** Properties that follow from the type of a service: cluster IPs, node ports, policies. */
 import type { Service, ServiceSpec } from "./schema.ts";
 
-/** The cluster IP of a service that wants none. */
+/** The cluster IP of a headless service. */
 export const HEADLESS = "None";
 
 export function specOf({ spec }: Service): ServiceSpec {
@@ -21,7 +21,7 @@ export function mayHaveNodePorts({ type }: ServiceSpec): boolean {
   return type === "NodePort" || type === "LoadBalancer";
 }
 
-/** Load balancers can be told to do without; ports that they name all the same are respected. */
+/** Load balancers allocate node ports unless `allocateLoadBalancerNodePorts` is false; node ports that are set stay. */
 export function allocatesNodePorts({ type, allocateLoadBalancerNodePorts }: ServiceSpec): boolean {
   return type === "NodePort" || (type === "LoadBalancer" && allocateLoadBalancerNodePorts !== false);
 }
@@ -42,7 +42,7 @@ export function sameClusterIPs(a: ServiceSpec, b: ServiceSpec): boolean {
   return (a.clusterIP ?? "") === (b.clusterIP ?? "") && sameStrings(a.clusterIPs, b.clusterIPs);
 }
 
-/** The ports on the nodes that a service has, the one for health checks left out. */
+/** The node ports of a service, without healthCheckNodePort. */
 export function nodePortsOf({ ports = [] }: ServiceSpec): readonly number[] {
   return ports.map(({ nodePort = 0 }) => nodePort).filter((port) => port !== 0);
 }

@@ -1,4 +1,4 @@
-/** Rules of Kubernetes 1.33 for services, their addresses and ports apart. */
+/** Rules for services, except for ports and IPs, which have files of their own. */
 import {
   type FieldError,
   forbiddenField,
@@ -82,7 +82,7 @@ function validateExternalName(spec: ServiceSpec): readonly FieldError[] {
   const { clusterIPs = [], ipFamilies = [], ipFamilyPolicy, externalName = "" } = spec;
   const forbidden = (field: string): FieldError =>
     forbiddenField(child("spec", field), "may not be set for ExternalName services");
-  // A dot at the end says that the name is whole.
+  // A trailing dot marks the name as fully qualified.
   const name = externalName.replace(/\.$/, "");
   return [
     ...(clusterIPs.length > 0 ? [forbidden("clusterIPs")] : []),
@@ -115,7 +115,7 @@ function validateAffinity({ sessionAffinity, sessionAffinityConfig }: ServiceSpe
   }
 }
 
-/** Addresses that stood there before may stay. */
+/** Accepts addresses of the stored object. */
 function validateExternalIPs({ externalIPs = [] }: ServiceSpec, old: ServiceSpec): readonly FieldError[] {
   return externalIPs.flatMap((ip, i) => {
     const at = index("spec.externalIPs", i);
@@ -128,7 +128,7 @@ function validateSourceRanges({ metadata, spec }: Service, old: ServiceSpec): re
   const { type, loadBalancerSourceRanges } = spec ?? {};
   const forbidden = (path: string) => (type === "LoadBalancer" ? [] : [forbiddenField(path, ONLY_LOAD_BALANCER)]);
   if (loadBalancerSourceRanges !== undefined && loadBalancerSourceRanges.length > 0) {
-    // The name as Kubernetes' own messages spell it.
+    // The field name as in Kubernetes' messages.
     const path = "spec.LoadBalancerSourceRanges";
     const before = old.loadBalancerSourceRanges ?? [];
     const errors = loadBalancerSourceRanges.flatMap((range, i) =>

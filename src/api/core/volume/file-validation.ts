@@ -1,4 +1,4 @@
-/** Rules for the files that volumes are made of: keys, paths that stay inside the volume, modes. */
+/** Rules for the files in volumes: keys, paths within the volume, modes. */
 import {
   type FieldError,
   forbiddenField,
@@ -13,7 +13,7 @@ const MODE_MAX = 0o777;
 const TOKEN_SECONDS_MIN = 600;
 const TOKEN_SECONDS_MAX = 2 ** 32;
 
-/** What volumes of ConfigMaps and Secrets have in common. */
+/** The fields that ConfigMap and Secret volumes share. */
 export interface FilesVolume {
   readonly defaultMode?: number | undefined;
   readonly items?: readonly KeyToPath[] | undefined;
@@ -40,7 +40,7 @@ export function validateMode(mode: number | undefined, path: string): readonly F
   return [invalidField(path, mode, "must be a number between 0 and 0777 (octal), both inclusive")];
 }
 
-/** A path that does not leave where it starts. */
+/** A relative path without `..`. */
 export function validateDescendingPath(file: string, path: string): readonly FieldError[] {
   return [
     ...(file.startsWith("/") ? [invalidField(path, file, "must be a relative path")] : []),
@@ -48,7 +48,7 @@ export function validateDescendingPath(file: string, path: string): readonly Fie
   ];
 }
 
-/** Names that begin with two dots are how a volume's contents are switched at once. */
+/** Names that begin with two dots are reserved for atomic updates of the volume. */
 function validateFilePath(file: string, path: string): readonly FieldError[] {
   const reserved = file.startsWith("..") && !file.startsWith("../");
   return [
@@ -57,7 +57,7 @@ function validateFilePath(file: string, path: string): readonly FieldError[] {
   ];
 }
 
-/** Kubernetes leaves the place in the list out of these paths: `path` is that of the volume. */
+/** `path` is the path of the volume: as in Kubernetes, the paths of these fields lack the list index. */
 export function validateDownwardFile(file: DownwardAPIVolumeFile, path: string): readonly FieldError[] {
   const { fieldRef, resourceFieldRef, mode } = file;
   const errors: FieldError[] = [];

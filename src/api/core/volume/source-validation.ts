@@ -1,6 +1,6 @@
 /**
- * Rules for where a volume's data lies, the same for volumes of pods and for persistent volumes. Each takes the path of
- * the source. What only one of the two knows stands in `volume-validation.ts` and `persistent-volume-validation.ts`.
+ * Rules for volume sources that pods and persistent volumes share. Each gets the path of the source. `validation.ts`
+ * and `persistent-volume/source-validation.ts` have the rules for one of the two.
  */
 import {
   type FieldError,
@@ -23,7 +23,7 @@ import type {
 
 type Check<T> = (source: T, path: string) => readonly FieldError[];
 
-/** Members that may be neither absent nor empty. */
+/** Requires non-empty fields. */
 export function requireMembers<T extends object>(
   source: T,
   path: string,
@@ -64,7 +64,7 @@ function validateByte(value: number | undefined, path: string): readonly FieldEr
     : [invalidField(path, value, "must be between 0 and 255, inclusive")];
 }
 
-/** Of a disk; 0 is the whole of it. */
+/** The partition of a disk; 0 is the whole disk. */
 export function validatePartition(partition: number | undefined, path: string): readonly FieldError[] {
   if (partition === undefined || (partition >= 0 && partition <= 255)) return [];
   return [invalidField(path, partition, "must be between 1 and 255, inclusive")];
@@ -85,7 +85,7 @@ export interface ISCSI {
   readonly initiatorName?: string | undefined;
 }
 
-/** By the letters they begin with. */
+/** The formats of names, by prefix. */
 const iscsiNames: Readonly<Record<string, RegExp>> = {
   iqn: /iqn\.\d{4}-\d{2}\.([a-zA-Z0-9-.]+)(:[^,;*&$|\s]+)$/,
   eui: /^eui.[a-zA-Z0-9]{16}$/,
@@ -93,7 +93,7 @@ const iscsiNames: Readonly<Record<string, RegExp>> = {
 };
 const ISCSI_MESSAGE = "must be valid format";
 const ISCSI_START = "must be valid format starting with iqn, eui, or naa";
-/** Of the name a target is known by on the node. */
+/** The maximum length of the target's name on the node. */
 const ISCSI_NAME_MAX = 64;
 const ISCSI_TOO_LONG =
   "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified.";
@@ -104,7 +104,7 @@ function validateIscsiName(name: string, path: string, unknown: string): readonl
   return form.test(name) ? [] : [invalidField(path, name, ISCSI_MESSAGE)];
 }
 
-/** `unknown` is what to say of a name that begins like none. */
+/** `unknown` is the message for a name with another prefix. */
 export function validateIscsi(source: ISCSI, path: string, unknown = ISCSI_START): readonly FieldError[] {
   const { iqn, initiatorName, secretRef } = source;
   const needsSecret = (source.chapAuthDiscovery === true || source.chapAuthSession === true) && secretRef === undefined;
@@ -117,7 +117,7 @@ export function validateIscsi(source: ISCSI, path: string, unknown = ISCSI_START
   ];
 }
 
-/** With an initiator of its own, the names of volume and target become one. `path` and `value` say what is blamed. */
+/** With `initiatorName`, the names of volume and target are concatenated. `path` and `value` are those of the error. */
 export function validateIscsiLength(source: ISCSI, volume: string, path: string, value: string): readonly FieldError[] {
   const length = Buffer.byteLength(`${volume}:${source.targetPortal}`);
   return source.initiatorName === undefined || length <= ISCSI_NAME_MAX
@@ -228,7 +228,7 @@ export const validateStorageOS: Check<StorageOS> = ({ volumeName = "", volumeNam
 
 const DRIVER_NAME_MAX = 63;
 
-/** Names of drivers may be of either case. */
+/** Driver names may contain upper-case letters. */
 export function validateDriverName(driver: string, path: string): readonly FieldError[] {
   return [
     ...(driver === "" ? [requiredField(path)] : []),
@@ -237,7 +237,7 @@ export function validateDriverName(driver: string, path: string): readonly Field
   ];
 }
 
-/** All sources but the first are one too many. */
+/** Rejects all sources but the first. */
 export function oneSource(names: readonly string[], path: string): readonly FieldError[] {
   if (names.length === 0) return [requiredField(path, "must specify a volume type")];
   return names.slice(1).map((name) => forbiddenField(child(path, name), "may not specify more than 1 volume type"));

@@ -1,4 +1,4 @@
-/** Rules for the volumes of a pod: unique names, exactly one source each, and what each source demands. */
+/** Rules for the volumes of a pod: unique names, and exactly one valid source each. */
 import {
   duplicateField,
   type FieldError,
@@ -38,11 +38,11 @@ import {
 
 export interface CheckedVolumes {
   readonly errors: readonly FieldError[];
-  /** What mounts and devices may refer to: the volumes without fault. */
+  /** The valid volumes, which mounts and devices may refer to. */
   readonly volumes: ReadonlyMap<string, Volume>;
 }
 
-/** `pod` is the pod's name; empty where it is not known, as in templates. */
+/** `pod` is the pod's name; empty in templates. */
 export function validateVolumes(volumes: readonly Volume[], path: string, pod: string): CheckedVolumes {
   const good = new Map<string, Volume>();
   const errors: FieldError[] = [];
@@ -73,10 +73,10 @@ function validateVolumeName(name: string, path: string, taken: ReadonlyMap<strin
 type Check<S> = (source: S, path: string, volume: Volume, pod: string) => readonly FieldError[];
 type Sources = { readonly [S in keyof VolumeSource]-?: Check<NonNullable<VolumeSource[S]>> };
 
-/** Disks of Google's cloud go by another name in errors. */
+/** Kubernetes' errors use another name for this source. */
 const errorNames: Readonly<Record<string, string>> = { gcePersistentDisk: "persistentDisk" };
 
-/** Each takes the path of the source, in the order in which Kubernetes looks for them. */
+/** The rules by source, in Kubernetes' order. Each gets the path of the source. */
 const sources: Sources = {
   emptyDir: ({ sizeLimit }, path) => {
     const negative = sizeLimit !== undefined && (parseQuantity(sizeLimit)?.nanos ?? 0n) < 0n;
@@ -144,7 +144,7 @@ function validateSource(volume: Volume, path: string, pod: string): readonly Fie
   const given = (Object.keys(sources) as (keyof VolumeSource)[]).filter((source) => volume[source] !== undefined);
   const [first] = given;
   if (first === undefined) return oneSource([], path);
-  // The table pairs each source with its own check, which TypeScript does not follow through a name.
+  // The table pairs each source with its own check, which TypeScript cannot infer from a name.
   const check = sources[first] as Check<unknown>;
   const at = child(path, errorNames[first] ?? first);
   return [...check(volume[first], at, volume, pod), ...oneSource(given, path)];
@@ -161,7 +161,7 @@ function validateSecretRef(
   return secretRef === undefined ? [] : requireNamed(secretRef.name, child(path, "secretRef.name"));
 }
 
-/** The claim will be named after pod and volume; of its metadata, only labels and annotations are the author's. */
+/** The claim's name consists of those of pod and volume; its template may set only labels and annotations. */
 function validateEphemeral(
   { volumeClaimTemplate: template }: EphemeralVolumeSource,
   path: string,

@@ -1,4 +1,4 @@
-/** Warnings about a pod's volumes: drivers that are gone, files that hide one another. */
+/** Warnings about volumes: removed drivers, overlapping paths of files. */
 import { child, index } from "../../../schema/value/field-path.ts";
 import { persistentVolumeClaimSpecWarnings } from "../persistent-volume-claim/warnings.ts";
 import type { Volume } from "./schema.ts";
@@ -13,7 +13,7 @@ export function volumeWarnings(volumes: readonly Volume[], path: string): readon
   ];
 }
 
-/** Kubernetes spells one of them otherwise than its field. */
+/** The field, the driver's name in the warning, and the release that removed it. */
 const removedDrivers: readonly (readonly [string, string, string])[] = [
   ["photonPersistentDisk", "photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"],
   ["gitRepo", "gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"],
@@ -68,7 +68,7 @@ interface Files {
 
 type Source = NonNullable<NonNullable<Volume["projected"]>["sources"]>[number];
 
-/** A source that names no files counts those of the source before it once more, as Kubernetes does. */
+/** A source without items counts the paths of the source before it again, as in Kubernetes. */
 function projectedPaths(sources: readonly Source[]): readonly FilePath[] {
   let last: readonly FilePath[] = [];
   return sources.flatMap((source) => {
@@ -89,10 +89,10 @@ function pathsOf({ configMap, secret, downwardAPI, serviceAccountToken, clusterT
   return [{ path, source: `ClusterTrustBundle "${name ?? signerName}"` }];
 }
 
-/** Each is compared with each; of more than these nobody is warned. */
+/** The maximum number of paths to compare pairwise; more get no warning. */
 const COMPARED_PATHS_MAX = 500;
 
-/** Each path that is another's, or lies within it. */
+/** The paths that equal another path or lie within it. */
 function overlaps(paths: readonly FilePath[]): readonly string[] {
   if (paths.length > COMPARED_PATHS_MAX) return [];
   const bare = paths.map(({ path, source }) => ({ path: path.replace(/(?<!\/)\/+$/, ""), source }));
