@@ -37,7 +37,7 @@ export function createAgentAuthorization(options: AgentAuthorizationOptions): Ag
   }
   const authorizer = webhookAuthorizer({
     name: "API server",
-    ask: (spec) => createReview(client, spec),
+    review: (spec) => createReview(client, spec),
     authorizedTtlMs: settings.allowedMs,
     unauthorizedTtlMs: settings.deniedMs,
     failurePolicy: "NoOpinion",

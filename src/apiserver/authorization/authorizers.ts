@@ -7,7 +7,7 @@ import {
   parseAuthorizationConfiguration,
   type WebhookSettings,
 } from "../../auth/authz/authorization-configuration.ts";
-import { type AuthorizationSources, authorizerChain, authorizerFor, authorizerOf } from "../../auth/authz/modes.ts";
+import { type AuthorizerOptions, createAuthorizerChain, createModeAuthorizer, createAuthorizer } from "../../auth/authz/modes.ts";
 import { type WebhookObserver, webhookAuthorizer } from "../../auth/authz/webhook/webhook.ts";
 import type { Authorizer } from "../../auth/user.ts";
 import { kubeconfigTransport } from "../../client/kubeconfig/kubeconfig-transport.ts";
@@ -22,7 +22,7 @@ import type { Clock } from "../../std/time/clock.ts";
 import type { ApiServerConfig } from "../config/config.ts";
 import { readFlagFile } from "../config/flag-file.ts";
 
-export interface AuthorizersDeps extends Omit<AuthorizationSources, "made"> {
+export interface AuthorizersDeps extends Omit<AuthorizerOptions, "made"> {
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly log: Logger;
@@ -59,7 +59,7 @@ async function openFromFlags({ authorizationModes: modes, authorization }: Confi
     const settings = { ...webhook, file: webhook.file, failurePolicy: "NoOpinion", matchConditions: [] } as const;
     authorizers.set("Webhook", await openWebhook("default", settings, deps, stack));
   }
-  const authorizer = authorizerFor(modes, { ...deps, made: authorizers });
+  const authorizer = createModeAuthorizer(modes, { ...deps, fromFiles: authorizers });
   const owned = stack.move();
   return {
     authorizer,
@@ -136,7 +136,7 @@ async function openAuthorizerChain(
   await using stack = new AsyncDisposableStack();
   const authorizers = new Map<string, Authorizer>();
   for (const each of settings) authorizers.set(each.name, await openAuthorizer(each, config, deps, stack));
-  const authorizer = authorizerChain(settings, (_type, name) => authorizers.get(name)!, deps.decided);
+  const authorizer = createAuthorizerChain(settings, (_type, name) => authorizers.get(name)!, deps.observe);
   const owned = stack.move();
   return { authorizer, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
@@ -148,7 +148,7 @@ async function openAuthorizer(
   stack: AsyncDisposableStack,
 ): Promise<Authorizer> {
   if (webhook !== undefined) return await openWebhook(name, webhook, deps, stack);
-  if (type !== "ABAC") return authorizerOf(type, deps);
+  if (type !== "ABAC") return createAuthorizer(type, deps);
   const { policyFile } = authorization;
   if (policyFile === undefined)
     throw new Error(`Cannot use authorizer ${name}: ABAC needs --authorization-policy-file`);
@@ -170,7 +170,7 @@ async function openWebhook(
     ...deps,
     ...settings,
     name,
-    async ask(spec) {
+    async review(spec) {
       const { groups, ...rest } = spec;
       const reviewSpec =
         settings.version === "v1" ? spec : { ...rest, ...(groups === undefined ? {} : { group: groups }) };

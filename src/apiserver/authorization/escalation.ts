@@ -11,7 +11,7 @@ import { roleKind } from "../../api/rbac/role/kind.ts";
 import { roleBindingKind } from "../../api/rbac/role-binding/kind.ts";
 import type { RoleBinding } from "../../api/rbac/role-binding/schema.ts";
 import { forbidden } from "../../api/status.ts";
-import { combinations, compacted, uncovered } from "../../auth/authz/rbac/rules-cover.ts";
+import { countCombinations, compactRules, findUncovered } from "../../auth/authz/rbac/rules-cover.ts";
 import type { Authorizer, UserInfo, UserRules } from "../../auth/user.ts";
 import { get } from "../../registry/get.ts";
 import type { Registries } from "../../registry/registries.ts";
@@ -56,7 +56,7 @@ function roleCheck(authorizer: Authorizer, resource: string): EscalationCheckFac
     checkCovered(authorizer, scope, { resource, name }, rules);
     const isAggregated =
       aggregationRule !== undefined || (previous as ClusterRole | undefined)?.aggregationRule !== undefined;
-    if (isAggregated && uncovered(rulesOfUser(authorizer, scope).rules, EVERYTHING).length > 0) {
+    if (isAggregated && findUncovered(rulesOfUser(authorizer, scope).rules, EVERYTHING).length > 0) {
       throw forbidden(
         { group: scope.group, resource, name },
         "must have cluster-admin privileges to use an aggregationRule",
@@ -118,12 +118,12 @@ function checkCovered(
   rules: readonly PolicyRule[],
 ): void {
   const refuse = (why: string): Error => forbidden({ group: scope.group, resource, name }, why);
-  if (combinations(rules) > COMBINATIONS_MAX) {
+  if (countCombinations(rules) > COMBINATIONS_MAX) {
     const most = `more than ${COMBINATIONS_MAX} combinations of verbs, groups, resources and names`;
     throw refuse(`${most} are not compared with what ${described(scope.user)} may: write several roles`);
   }
   const { rules: owned, error } = rulesOfUser(authorizer, scope);
-  const more = compacted(uncovered(owned, rules));
+  const more = compactRules(findUncovered(owned, rules));
   if (more.length === 0) return;
   const what = [...new Set(more.map(ruleText))].sort().join("\n");
   const unknown = error === undefined ? "" : `; resolution errors: [${error}]`;

@@ -39,8 +39,8 @@ export async function feedNodeGraph(
       delete: ({ metadata }) => graph.deleteVolume(metadata?.name ?? ""),
     }),
     follow<VolumeAttachment>(registries.of(volumeAttachmentKind), {
-      put: ({ metadata, spec }) => graph.putOwned("volumeattachments", metadata?.name ?? "", spec?.nodeName ?? ""),
-      delete: ({ metadata }) => graph.deleteOwned("volumeattachments", metadata?.name ?? ""),
+      put: ({ metadata, spec }) => graph.putNodeObject("volumeattachments", metadata?.name ?? "", spec?.nodeName ?? ""),
+      delete: ({ metadata }) => graph.deleteNodeObject("volumeattachments", metadata?.name ?? ""),
     }),
   ]);
 }

@@ -5,7 +5,7 @@ import { clusterRoleBindingKind } from "../../api/rbac/cluster-role-binding/kind
 import { roleKind } from "../../api/rbac/role/kind.ts";
 import { roleBindingKind } from "../../api/rbac/role-binding/kind.ts";
 import type { RuleSource } from "../../auth/authz/rbac/rbac.ts";
-import { Grants } from "../../auth/authz/rbac/subject-rules.ts";
+import { SubjectRules } from "../../auth/authz/rbac/subject-rules.ts";
 import type { Registries } from "../../registry/registries.ts";
 
 export interface StoredPolicy extends RuleSource {
@@ -17,13 +17,13 @@ export function createStoredPolicy(registries: Registries): StoredPolicy {
   const kinds = [clusterRoleKind, clusterRoleBindingKind, roleKind, roleBindingKind] as const;
   const caches = (): readonly { readonly changes: number; ready(): Promise<void> }[] =>
     kinds.map((kind) => registries.of(kind as Kind).cache);
-  let grants: Grants | undefined;
+  let grants: SubjectRules | undefined;
   let seenChanges = -1;
   return {
     grantsFor(user, namespace) {
       const changes = caches().reduce((sum, cache) => sum + cache.changes, 0);
       if (grants === undefined || changes !== seenChanges) {
-        grants = new Grants({
+        grants = new SubjectRules({
           clusterRoles: listObjects(registries, clusterRoleKind),
           clusterRoleBindings: listObjects(registries, clusterRoleBindingKind),
           roles: listObjects(registries, roleKind),

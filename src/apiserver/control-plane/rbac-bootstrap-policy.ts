@@ -11,7 +11,7 @@ import { roleBindingKind } from "../../api/rbac/role-binding/kind.ts";
 import type { RoleBinding } from "../../api/rbac/role-binding/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import { bootstrapPolicy } from "../../auth/authz/rbac/bootstrap-policy/policy.ts";
-import { uncovered } from "../../auth/authz/rbac/rules-cover.ts";
+import { findUncovered } from "../../auth/authz/rbac/rules-cover.ts";
 import { MASTERS } from "../../auth/user.ts";
 import { create } from "../../registry/create.ts";
 import { remove } from "../../registry/delete.ts";
@@ -86,7 +86,7 @@ function mergeRole<T extends ClusterRole>(found: T, wanted: T): T {
     return { ...found, aggregationRule: { clusterRoleSelectors: [...selectors, ...missing] } };
   }
   const rules = found.rules ?? [];
-  const missing = (wanted.rules ?? []).filter((rule) => uncovered(rules, [rule]).length > 0);
+  const missing = (wanted.rules ?? []).filter((rule) => findUncovered(rules, [rule]).length > 0);
   return { ...found, rules: [...rules, ...missing] };
 }
 

@@ -1,5 +1,5 @@
 import { forbidden, StatusError } from "../../api/status.ts";
-import { escaped, refusal } from "../../auth/authz/reason.ts";
+import { escapeHtml, forbiddenMessage } from "../../auth/authz/reason.ts";
 import type { Attributes, Authorizer } from "../../auth/user.ts";
 import { textResponse } from "../../http/respond.ts";
 import { type RequestContext, type RequestFilter, userOf } from "../request/request-context.ts";
@@ -16,7 +16,7 @@ export function withAuthorization(authorizer: Authorizer, selectors = true): Req
     if (error === undefined) throw forbiddenError(attributes, reason);
     const { path, query } = context.request;
     const target = query === "" ? path : `${path}?${query}`;
-    return textResponse(500, `Internal Server Error: ${escaped(`${JSON.stringify(target)}: ${error}`)}\n`);
+    return textResponse(500, `Internal Server Error: ${escapeHtml(`${JSON.stringify(target)}: ${error}`)}\n`);
   };
 }
 
@@ -51,7 +51,7 @@ export function authorizerAttributes(context: RequestContext, selectors = true):
 }
 
 function forbiddenError(attributes: Attributes, reason: string): StatusError {
-  const why = refusal(attributes, reason);
+  const why = forbiddenMessage(attributes, reason);
   if (!attributes.isResourceRequest) return new StatusError(403, "Forbidden", `forbidden: ${why}`, { details: {} });
   return forbidden({ group: attributes.apiGroup, resource: attributes.resource, name: attributes.name }, why);
 }

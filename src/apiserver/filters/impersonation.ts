@@ -1,6 +1,6 @@
 /** `Impersonate-User` and the related headers: replaces the user, if the sender may `impersonate` each attribute. */
 import { forbidden } from "../../api/status.ts";
-import { refusal } from "../../auth/authz/reason.ts";
+import { forbiddenMessage } from "../../auth/authz/reason.ts";
 import {
   ANONYMOUS,
   type Attributes,
@@ -28,7 +28,7 @@ export function withImpersonation(authorizer: Authorizer): RequestFilter {
       const { decision, reason } = await authorizer.authorize(attributes);
       if (decision === "allow") continue;
       const subject = { group: part.apiGroup, resource: part.resource, name: part.name };
-      throw forbidden(subject, refusal(attributes, reason));
+      throw forbidden(subject, forbiddenMessage(attributes, reason));
     }
     return await next(withUser(context, addDefaultGroups(requested)));
   };

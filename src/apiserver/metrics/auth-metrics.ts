@@ -1,5 +1,5 @@
 /** Metrics of authentication and authorization. */
-import type { Decided } from "../../auth/authz/modes.ts";
+import type { ObserveDecision } from "../../auth/authz/modes.ts";
 import type { Authenticator, Authorizer } from "../../auth/user.ts";
 import type { Counter, Histogram, MetricRegistry } from "../../std/metrics/metrics.ts";
 import type { Clock } from "../../std/time/clock.ts";
@@ -71,7 +71,7 @@ export function measureAuthorizer(authorizer: Authorizer, registry: MetricRegist
 }
 
 /** Counts the decisions of each authorizer, without those of no opinion. */
-export function createDecisionCounter(registry: MetricRegistry): Decided {
+export function createDecisionCounter(registry: MetricRegistry): ObserveDecision {
   const decisions = registry.counter({
     name: "apiserver_authorization_decisions_total",
     help: "Requests that an authorizer allowed or denied.",

@@ -61,12 +61,12 @@ export function createAuthorizerObserver(
     ),
   );
   return {
-    asked(name, result, milliseconds) {
+    called(name, result, milliseconds) {
       evaluations.with(name, result).inc();
       seconds.with(name, result).observe(milliseconds / 1000);
     },
     failedOpen: (name, result) => failOpen.with(name, result).inc(),
-    conditionsTook: (name, milliseconds) => conditionSeconds.with("Webhook", name).observe(milliseconds / 1000),
+    conditionsEvaluated: (name, milliseconds) => conditionSeconds.with("Webhook", name).observe(milliseconds / 1000),
     conditionsFailed: (name) => conditions.with("Webhook", name).inc(),
     excluded: (name) => exclusions.with("Webhook", name).inc(),
     reloaded(succeeded) {

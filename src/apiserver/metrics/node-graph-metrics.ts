@@ -31,10 +31,10 @@ export function measureNodeGraph(graph: NodeGraph, registry: MetricRegistry, clo
     deletePod: (namespace, name) => measure("DeletePod", () => graph.deletePod(namespace, name)),
     putVolume: (volume) => measure("AddPV", () => graph.putVolume(volume)),
     deleteVolume: (name) => measure("DeletePV", () => graph.deleteVolume(name)),
-    putOwned: (resource, name, node) =>
-      measure(`Add${OWNED[resource] ?? resource}`, () => graph.putOwned(resource, name, node)),
-    deleteOwned: (resource, name) =>
-      measure(`Delete${OWNED[resource] ?? resource}`, () => graph.deleteOwned(resource, name)),
-    refers: (node, resource, namespace, name) => graph.refers(node, resource, namespace, name),
+    putNodeObject: (resource, name, node) =>
+      measure(`Add${OWNED[resource] ?? resource}`, () => graph.putNodeObject(resource, name, node)),
+    deleteNodeObject: (resource, name) =>
+      measure(`Delete${OWNED[resource] ?? resource}`, () => graph.deleteNodeObject(resource, name)),
+    hasRelationship: (node, resource, namespace, name) => graph.hasRelationship(node, resource, namespace, name),
   };
 }

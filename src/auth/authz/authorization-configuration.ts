@@ -1,4 +1,4 @@
-/** The file of `--authorization-config`: which authorizers are asked, in which order. */
+/** The file of `--authorization-config`: the authorizers and their order. */
 import { statSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import { dns1123Subdomain } from "../../api/meta/validation/names.ts";
@@ -44,10 +44,10 @@ const authorizationConfiguration = object("apiserver/v1.AuthorizationConfigurati
 });
 type AuthorizerConfiguration = NonNullable<Infer<typeof authorizationConfiguration>["authorizers"]>[number];
 
-/** One of the chain. */
+/** One authorizer of the chain. */
 export interface AuthorizerSettings {
   readonly type: string;
-  /** In metrics. */
+  /** The name in metrics. */
   readonly name: string;
   readonly webhook?: WebhookSettings;
 }
@@ -58,22 +58,22 @@ export interface WebhookSettings {
   readonly timeoutMs: number;
   readonly version: "v1" | "v1beta1";
   readonly failurePolicy: "NoOpinion" | "Deny";
-  /** A connection file. */
+  /** The path of a kubeconfig. */
   readonly file: string;
   readonly matchConditions: readonly string[];
 }
 
 const VERSIONS = ["v1beta1", "v1", "v1alpha1"];
 const TYPES = ["ABAC", "AlwaysAllow", "AlwaysDeny", "Node", "RBAC", "Webhook"];
-/** In both spellings: they mean the same. */
+/** In the project's and in Kubernetes' name. */
 const FILE_TYPES = ["SvcConfigFile", "KubeConfigFile"];
 const IN_CLUSTER = "InClusterConfig";
-const AUTHORIZED_MS = 300_000;
-const UNAUTHORIZED_MS = 30_000;
+const AUTHORIZED_TTL_MS = 300_000;
+const UNAUTHORIZED_TTL_MS = 30_000;
 const TIMEOUT_MAX_MS = 30_000;
 const CONDITIONS_MAX = 64;
 
-/** Throws, naming file, line and field, for all that makes no sense. */
+/** Throws an error with file, line and field of each mistake. */
 export function parseAuthorizationConfiguration(path: string, text: string): readonly AuthorizerSettings[] {
   return readConfigurationFile(path, text, {
     kind: "AuthorizationConfiguration",
@@ -81,7 +81,7 @@ export function parseAuthorizationConfiguration(path: string, text: string): rea
     schema: authorizationConfiguration,
     read({ authorizers = [] }) {
       const errors = validate(authorizers);
-      return errors.length > 0 ? { errors } : { value: authorizers.map(settingsOf) };
+      return errors.length > 0 ? { errors } : { value: authorizers.map(toSettings) };
     },
   });
 }
@@ -94,13 +94,13 @@ function validate(authorizers: readonly AuthorizerConfiguration[]): readonly Fie
   const names = new Set<string>();
   return authorizers.flatMap(({ type = "", name = "", webhook }, index) => {
     const at = `authorizers[${index}]`;
-    const repeated = types.has(type) && type !== "Webhook";
+    const isDuplicate = types.has(type) && type !== "Webhook";
     const taken = names.has(name);
     types.add(type);
     names.add(name);
     return [
       ...oneOf(`${at}.type`, type, TYPES),
-      ...(repeated ? [duplicate(`${at}.type`, type)] : []),
+      ...(isDuplicate ? [duplicate(`${at}.type`, type)] : []),
       ...nameErrors(`${at}.name`, name, taken),
       ...webhookErrors(at, type, webhook),
     ];
@@ -148,11 +148,11 @@ function webhookErrors(at: string, type: string, webhook: WebhookConfiguration |
   ];
 }
 
-function timeErrors(field: string, text: string | undefined, most?: number): readonly FieldError[] {
+function timeErrors(field: string, text: string | undefined, maxMs?: number): readonly FieldError[] {
   if (text === undefined) return [requiredField(field)];
   const time = milliseconds(text, 0);
-  if (time > 0 && (most === undefined || time <= most)) return [];
-  const detail = most === undefined ? "must be > 0s" : `must be > 0s and <= ${most / 1000}s`;
+  if (time > 0 && (maxMs === undefined || time <= maxMs)) return [];
+  const detail = maxMs === undefined ? "must be > 0s" : `must be > 0s and <= ${maxMs / 1000}s`;
   return [invalidField(field, text, detail)];
 }
 
@@ -162,7 +162,7 @@ function connectionErrors(
 ): readonly FieldError[] {
   const file = svcConfigFile ?? kubeConfigFile ?? "";
   const member = `${field}.${svcConfigFile === undefined && kubeConfigFile !== undefined ? "kube" : "svc"}ConfigFile`;
-  if (type === IN_CLUSTER) return [invalidField(`${field}.type`, type, "the API server cannot ask itself")];
+  if (type === IN_CLUSTER) return [invalidField(`${field}.type`, type, "the API server cannot be its own webhook")];
   const problems = oneOf(`${field}.type`, type, [...FILE_TYPES, IN_CLUSTER]);
   if (problems.length > 0) return problems;
   if (file === "") return [requiredField(member)];
@@ -191,15 +191,15 @@ function conditionErrors(
   });
 }
 
-function settingsOf({ type = "", name = "", webhook }: AuthorizerConfiguration): AuthorizerSettings {
+function toSettings({ type = "", name = "", webhook }: AuthorizerConfiguration): AuthorizerSettings {
   if (webhook === undefined) return { type, name };
   const { connectionInfo, matchConditions = [] } = webhook;
   return {
     type,
     name,
     webhook: {
-      authorizedTtlMs: milliseconds(webhook.authorizedTTL, AUTHORIZED_MS),
-      unauthorizedTtlMs: milliseconds(webhook.unauthorizedTTL, UNAUTHORIZED_MS),
+      authorizedTtlMs: milliseconds(webhook.authorizedTTL, AUTHORIZED_TTL_MS),
+      unauthorizedTtlMs: milliseconds(webhook.unauthorizedTTL, UNAUTHORIZED_TTL_MS),
       timeoutMs: milliseconds(webhook.timeout, TIMEOUT_MAX_MS),
       version: webhook.subjectAccessReviewVersion === "v1" ? "v1" : "v1beta1",
       failurePolicy: webhook.failurePolicy === "Deny" ? "Deny" : "NoOpinion",
@@ -209,6 +209,6 @@ function settingsOf({ type = "", name = "", webhook }: AuthorizerConfiguration):
   };
 }
 
-function milliseconds(text: string | undefined, missing: number): number {
-  return text === undefined ? missing : (parseDuration(text) ?? 0);
+function milliseconds(text: string | undefined, defaultMs: number): number {
+  return text === undefined ? defaultMs : (parseDuration(text) ?? 0);
 }

@@ -1,100 +1,100 @@
 import { type Authorizer, MASTERS } from "../user.ts";
 import { alwaysAllow, alwaysDeny, privilegedGroup } from "./always.ts";
-import { bootstrapPolicy } from "./rbac/bootstrap-policy/policy.ts";
-import { Grants } from "./rbac/subject-rules.ts";
 import { nodeAuthorizer } from "./node/node.ts";
 import { createNodeGraph, type NodeGraph } from "./node/node-graph.ts";
+import { bootstrapPolicy } from "./rbac/bootstrap-policy/policy.ts";
 import { type RuleSource, rbacAuthorizer } from "./rbac/rbac.ts";
+import { SubjectRules } from "./rbac/subject-rules.ts";
 import { unionAuthorizer } from "./union.ts";
 
-export interface AuthorizationSources {
-  /** For RBAC; the bootstrap policy when absent. */
+export interface AuthorizerOptions {
+  /** Rules for RBAC; default the bootstrap policy. */
   readonly rules?: RuleSource | undefined;
-  /** For Node: fed by whoever sees the pods. */
+  /** The graph for Node; its owner adds pods and volumes. */
   readonly graph?: NodeGraph | undefined;
-  /** For Node: lists of nodes and pods must select the node's own; true when absent. */
+  /** For Node: nodes must select their own node and pods when listing them; default true. */
   readonly nodeSelectors?: boolean | undefined;
-  /** For Node: nodes may read the service accounts of their pods; false when absent. */
-  readonly nodeAccounts?: boolean | undefined;
-  /** What is made from files: ABAC and webhooks, by the name of the mode. */
-  readonly made?: ReadonlyMap<string, Authorizer> | undefined;
-  /** Hears of each request that a mode allows or denies. */
-  readonly decided?: Decided | undefined;
+  /** For Node: nodes may read the service accounts of their pods; default false. */
+  readonly nodeServiceAccounts?: boolean | undefined;
+  /** Authorizers that need a file (ABAC, Webhook), by mode. */
+  readonly fromFiles?: ReadonlyMap<string, Authorizer> | undefined;
+  /** Called for each request that a mode allows or denies. */
+  readonly observe?: ObserveDecision | undefined;
 }
 
-export type Decided = (mode: string, name: string, decision: "allow" | "deny") => void;
+export type ObserveDecision = (mode: string, name: string, decision: "allow" | "deny") => void;
 
-/** One of the chain: a mode, and what metrics call it. */
+/** A mode and its name in metrics. */
 export interface AuthorizerName {
   readonly type: string;
   readonly name: string;
 }
 
-const makers: Readonly<Record<string, (sources: AuthorizationSources) => Authorizer>> = {
+const factories: Readonly<Record<string, (sources: AuthorizerOptions) => Authorizer>> = {
   AlwaysAllow: () => alwaysAllow,
   AlwaysDeny: () => alwaysDeny,
-  Node: ({ graph, nodeSelectors, nodeAccounts }) =>
+  Node: ({ graph, nodeSelectors, nodeServiceAccounts: nodeAccounts }) =>
     nodeAuthorizer(graph ?? createNodeGraph(), { selectors: nodeSelectors, accounts: nodeAccounts }),
-  RBAC: ({ rules }) => rbacAuthorizer(rules ?? new Grants(bootstrapPolicy)),
+  RBAC: ({ rules }) => rbacAuthorizer(rules ?? new SubjectRules(bootstrapPolicy)),
 };
 
-/** Made from files. */
-const MADE: ReadonlySet<string> = new Set(["ABAC", "Webhook"]);
+/** Modes that need a file. */
+const FILE_MODES: ReadonlySet<string> = new Set(["ABAC", "Webhook"]);
 
 /**
- * `--authorization-mode`: the authorizers in order, with the group `system:masters` before them all. Throws, naming
- * the mode, for one that is unknown, lacks its file or is given twice.
+ * The authorizer for `--authorization-mode`: the modes in order, after the group `system:masters`. Throws an error that
+ * names the mode if it is unknown, has no file or is a duplicate.
  */
-export function authorizerFor(modes: readonly string[], sources: AuthorizationSources = {}): Authorizer {
-  const problem = modesProblem(modes, sources);
+export function createModeAuthorizer(modes: readonly string[], sources: AuthorizerOptions = {}): Authorizer {
+  const problem = validateModes(modes, sources);
   if (problem !== undefined) throw new Error(`Cannot use --authorization-mode=${modes.join(",")}: ${problem}`);
-  return authorizerChain(
+  return createAuthorizerChain(
     modes.map((type) => ({ type, name: type === "Webhook" ? "default" : type.toLowerCase() })),
-    (type) => authorizerOf(type, sources),
-    sources.decided,
+    (type) => createAuthorizer(type, sources),
+    sources.observe,
   );
 }
 
-/** The authorizers in order, with the group `system:masters` before them all. */
-export function authorizerChain(
-  named: readonly AuthorizerName[],
-  make: (type: string, name: string) => Authorizer,
-  decided: Decided | undefined,
+/** The authorizers in order, after the group `system:masters`. */
+export function createAuthorizerChain(
+  entries: readonly AuthorizerName[],
+  create: (type: string, name: string) => Authorizer,
+  observe: ObserveDecision | undefined,
 ): Authorizer {
-  const chain = named.map(({ type, name }) => {
-    const authorizer = make(type, name);
-    return decided === undefined ? authorizer : observed(authorizer, (decision) => decided(type, name, decision));
+  const chain = entries.map(({ type, name }) => {
+    const authorizer = create(type, name);
+    return observe === undefined ? authorizer : observeAuthorizer(authorizer, (decision) => observe(type, name, decision));
   });
   return unionAuthorizer([privilegedGroup(MASTERS), ...chain]);
 }
 
-/** Of a mode that has been checked. */
-export function authorizerOf(type: string, sources: AuthorizationSources): Authorizer {
-  return sources.made?.get(type) ?? makers[type]!(sources);
+/** The authorizer of a valid mode. */
+export function createAuthorizer(type: string, sources: AuthorizerOptions): Authorizer {
+  return sources.fromFiles?.get(type) ?? factories[type]!(sources);
 }
 
-function observed(authorizer: Authorizer, decided: (decision: "allow" | "deny") => void): Authorizer {
+function observeAuthorizer(authorizer: Authorizer, observe: (decision: "allow" | "deny") => void): Authorizer {
   return {
     ...(authorizer.rulesFor === undefined
       ? {}
       : { rulesFor: (user, namespace) => authorizer.rulesFor!(user, namespace) }),
     async authorize(attributes) {
       const answer = await authorizer.authorize(attributes);
-      if (answer.decision !== "no-opinion") decided(answer.decision);
+      if (answer.decision !== "no-opinion") observe(answer.decision);
       return answer;
     },
   };
 }
 
-function modesProblem(modes: readonly string[], { made }: AuthorizationSources): string | undefined {
-  if (modes.length === 0) return "at least one mode is needed";
+function validateModes(modes: readonly string[], { fromFiles: made }: AuthorizerOptions): string | undefined {
+  if (modes.length === 0) return "at least one mode is required";
   for (const [index, mode] of modes.entries()) {
-    if (!MADE.has(mode) && !Object.hasOwn(makers, mode)) {
-      const known = [...Object.keys(makers), ...MADE].join(", ");
-      return `mode ${JSON.stringify(mode)} is unknown; there are ${known}`;
+    if (!FILE_MODES.has(mode) && !Object.hasOwn(factories, mode)) {
+      const modes = [...Object.keys(factories), ...FILE_MODES].join(", ");
+      return `mode ${JSON.stringify(mode)} is unknown; valid modes are ${modes}`;
     }
-    if (modes.indexOf(mode) !== index) return `mode ${JSON.stringify(mode)} is given twice`;
-    if (MADE.has(mode) && made?.has(mode) !== true) return `mode ${JSON.stringify(mode)} needs its file`;
+    if (modes.indexOf(mode) !== index) return `mode ${JSON.stringify(mode)} is a duplicate`;
+    if (FILE_MODES.has(mode) && made?.has(mode) !== true) return `mode ${JSON.stringify(mode)} needs a file`;
   }
   return undefined;
 }

@@ -1,6 +1,6 @@
 import t from "tap";
 import type { Attributes } from "../user.ts";
-import { refusal } from "./reason.ts";
+import { forbiddenMessage } from "./reason.ts";
 
 const base: Attributes = {
   user: { name: "x", uid: "", groups: [], extra: {} },
@@ -15,8 +15,8 @@ const base: Attributes = {
   path: "/api/v1/namespaces/default/pods",
 };
 
-t.test("refusal() speaks as Kubernetes does", async (t) => {
-  t.equal(refusal(base), 'User "x" cannot list resource "pods" in API group "" in the namespace "default"');
+t.test("forbiddenMessage() returns Kubernetes' messages", async (t) => {
+  t.equal(forbiddenMessage(base), 'User "x" cannot list resource "pods" in API group "" in the namespace "default"');
   const scale = {
     ...base,
     verb: "update",
@@ -26,13 +26,13 @@ t.test("refusal() speaks as Kubernetes does", async (t) => {
     namespace: "",
   };
   t.equal(
-    refusal(scale),
+    forbiddenMessage(scale),
     'User "x" cannot update resource "deployments/scale" in API group "apps" at the cluster scope',
   );
   t.equal(
-    refusal({ ...base, isResourceRequest: false, verb: "get", path: "/nope" }),
+    forbiddenMessage({ ...base, isResourceRequest: false, verb: "get", path: "/nope" }),
     'User "x" cannot get path "/nope"',
   );
-  t.match(refusal(base, "because"), /"default": because$/);
-  t.match(refusal({ ...base, user: { ...base.user, name: '<b>"' } }), /^User "&lt;b&gt;\\"" cannot/);
+  t.match(forbiddenMessage(base, "because"), /"default": because$/);
+  t.match(forbiddenMessage({ ...base, user: { ...base.user, name: '<b>"' } }), /^User "&lt;b&gt;\\"" cannot/);
 });

@@ -1,7 +1,9 @@
 import type { Authorizer } from "../user.ts";
-import { aggregate } from "./reason.ts";
+import { aggregateErrors } from "./reason.ts";
 
-/** Asks in order; the first that allows or denies decides. What the others said is collected. */
+/**
+ * Calls the authorizers in order; the first that allows or denies decides. Otherwise combines their reasons and errors.
+ */
 export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer {
   return {
     async authorize(attributes) {
@@ -14,7 +16,7 @@ export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer 
         if (answer.error !== undefined) errors.push(answer.error);
       }
       const reason = reasons.join("\n");
-      return { decision: "no-opinion", reason, ...(errors.length === 0 ? {} : { error: aggregate(errors) }) };
+      return { decision: "no-opinion", reason, ...(errors.length === 0 ? {} : { error: aggregateErrors(errors) }) };
     },
     rulesFor(user, namespace) {
       const answers = authorizers.flatMap((authorizer) => authorizer.rulesFor?.(user, namespace) ?? []);
@@ -22,7 +24,7 @@ export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer 
       return {
         rules: answers.flatMap(({ rules }) => rules),
         incomplete: answers.some(({ incomplete }) => incomplete),
-        error: errors.length === 0 ? undefined : aggregate(errors),
+        error: errors.length === 0 ? undefined : aggregateErrors(errors),
       };
     },
   };

@@ -3,9 +3,9 @@ import type { Attributes } from "../../user.ts";
 import { abacAuthorizer } from "./abac.ts";
 import { parseAbacFile } from "./policy-file.ts";
 
-type Asked = Partial<Attributes> & { readonly who?: string; readonly in?: readonly string[] };
+type RequestOptions = Partial<Attributes> & { readonly who?: string; readonly in?: readonly string[] };
 
-function asks({ who = "alice", in: groups = ["system:authenticated"], ...rest }: Asked): Attributes {
+function attributesOf({ who = "alice", in: groups = ["system:authenticated"], ...rest }: RequestOptions): Attributes {
   const user = { name: who, uid: "", groups, extra: {} };
   const about = { resource: "pods", subresource: "", name: "a", namespace: "ns", apiGroup: "", apiVersion: "v1" };
   return { user, verb: "get", isResourceRequest: true, path: "", ...about, ...rest };
@@ -14,9 +14,9 @@ function asks({ who = "alice", in: groups = ["system:authenticated"], ...rest }:
 const v1 = (spec: unknown): string =>
   JSON.stringify({ apiVersion: "abac.authorization.kubernetes.io/v1beta1", kind: "Policy", spec });
 
-t.test("abacAuthorizer() allows what one line allows", async (t) => {
+t.test("abacAuthorizer() allows requests that match a policy", async (t) => {
   const all = { namespace: "*", resource: "*", apiGroup: "*" };
-  const cases: readonly (readonly [line: string, asked: Asked, allowed: boolean])[] = [
+  const cases: readonly (readonly [line: string, asked: RequestOptions, allowed: boolean])[] = [
     [v1({ user: "alice", ...all }), { verb: "delete" }, true],
     [v1({ user: "alice", ...all }), { who: "bob" }, false],
     [v1({ user: "alice", readonly: true, ...all }), { verb: "watch" }, true],
@@ -46,31 +46,31 @@ t.test("abacAuthorizer() allows what one line allows", async (t) => {
   ];
   for (const [line, asked, allowed] of cases) {
     const authorizer = abacAuthorizer(parseAbacFile("f", line).policies);
-    const { decision, reason } = await authorizer.authorize(asks(asked));
+    const { decision, reason } = await authorizer.authorize(attributesOf(asked));
     t.equal(decision === "allow", allowed, `${line} ${JSON.stringify(asked)}`);
     if (!allowed) t.equal(reason, "No policy matched.");
   }
 });
 
-t.test("parseAbacFile() names file and line of what it cannot use", async (t) => {
+t.test("parseAbacFile() rejects an invalid file with its line", async (t) => {
   const bad: readonly (readonly [string, RegExp])[] = [
     ["# fine\n\n{", /policy file f, line 3: \{: /],
     ["[]", /line 1: \[\]: expected a JSON object/],
-    ['{"user":1}', /line 1: .*user: expected text/],
+    ['{"user":1}', /line 1: .*user: expected a string/],
     [v1({ readonly: "yes" }), /spec\.readonly: expected true or false/],
-    ['{"apiVersion":"v1","kind":"Policy"}', /no kind "Policy" is known in version "v1"/],
+    ['{"apiVersion":"v1","kind":"Policy"}', /no kind "Policy" is registered for version "v1"/],
     ['{"apiVersion":"abac.authorization.kubernetes.io/v1beta1","kind":"Role"}', /no kind "Role"/],
   ];
   for (const [text, message] of bad) t.throws(() => parseAbacFile("f", text), { message }, text);
 });
 
-t.test("parseAbacFile() warns of members that do nothing, and of policies without a version", async (t) => {
+t.test("parseAbacFile() warns about unknown fields and unversioned policies", async (t) => {
   const { policies, warnings } = parseAbacFile("f", `# c\n${v1({ user: "a", namespce: "x" })}\n{"user":"b"}\n`);
   t.equal(policies.length, 2);
-  t.match(warnings, [/f:2: the policy has no member "spec.namespce"/, /without a version \(lines 3\)/]);
+  t.match(warnings, [/f:2: unknown field "spec.namespce"/, /unversioned policies \(lines 3\)/]);
 });
 
-t.test("abacAuthorizer() tells a user's rules", async (t) => {
+t.test("abacAuthorizer() lists the rules of a user", async (t) => {
   const text = [
     v1({ user: "alice", namespace: "ns", resource: "pods", readonly: true }),
     v1({ user: "alice", namespace: "other", resource: "secrets" }),

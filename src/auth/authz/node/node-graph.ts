@@ -1,6 +1,7 @@
 /**
- * Which node may see what: its pods and what they refer to, the volumes that their claims are bound to, the secrets
- * that those volumes name, and what names the node itself. As large as the pods, volumes and attachments there are.
+ * The graph of the node authorizer: the objects that each node may read. These are its pods and what they reference,
+ * the volumes bound to their claims, the secrets of those volumes, and objects that name the node. Its size grows with
+ * pods, volumes and attachments.
  */
 import type { Container, EphemeralContainer } from "../../../api/core/container/schema.ts";
 import type { PersistentVolume } from "../../../api/core/persistent-volume/schema.ts";
@@ -11,11 +12,11 @@ export interface NodeGraph {
   deletePod(namespace: string, name: string): void;
   putVolume(volume: PersistentVolume): void;
   deleteVolume(name: string): void;
-  /** What names its node itself (`volumeattachments`, `resourceslices`). */
-  putOwned(resource: string, name: string, node: string): void;
-  deleteOwned(resource: string, name: string): void;
-  /** Whether the object is one of the node's. `resource` is the plural; cluster-wide objects have no namespace. */
-  refers(node: string, resource: string, namespace: string, name: string): boolean;
+  /** Objects that name their node (`volumeattachments`, `resourceslices`). */
+  putNodeObject(resource: string, name: string, node: string): void;
+  deleteNodeObject(resource: string, name: string): void;
+  /** Whether the node is related to the object. `resource` is the plural; cluster-scoped objects have no namespace. */
+  hasRelationship(node: string, resource: string, namespace: string, name: string): boolean;
 }
 
 interface PodEdges {
@@ -30,7 +31,7 @@ interface VolumeEdges {
   readonly secrets: readonly string[];
 }
 
-/** Pods that mirror a node's own files: the node writes them, so what they refer to proves nothing. */
+/** Mirror pods are written by the node, so their references do not grant access. */
 const MIRROR_ANNOTATION = "kubernetes.io/config.mirror";
 
 export function createNodeGraph(): NodeGraph {
@@ -39,19 +40,19 @@ export function createNodeGraph(): NodeGraph {
 
 class Graph implements NodeGraph {
   readonly #pods = new Map<string, PodEdges>();
-  /** How many pods of a node refer to an object. */
+  /** The number of the node's pods that reference an object. */
   readonly #counts = new Map<string, number>();
   readonly #volumes = new Map<string, VolumeEdges>();
-  /** The volumes that name a secret. */
-  readonly #volumesOf = new Map<string, Set<string>>();
-  readonly #owned = new Map<string, string>();
+  /** The volumes that reference a secret. */
+  readonly #volumesBySecret = new Map<string, Set<string>>();
+  readonly #nodeObjects = new Map<string, string>();
 
   putPod(pod: Pod): void {
     const { namespace = "", name = "" } = pod.metadata ?? {};
     this.deletePod(namespace, name);
     const node = pod.spec?.nodeName ?? "";
     if (node === "") return;
-    const edges = { node, objects: new Set(referencesOf(pod)) };
+    const edges = { node, objects: new Set(podEdges(pod)) };
     this.#pods.set(`${namespace}/${name}`, edges);
     this.#count(edges, 1);
   }
@@ -72,41 +73,41 @@ class Graph implements NodeGraph {
     const secrets = [...volumeSecrets(volume, namespace)];
     this.#volumes.set(name, { claim: `persistentvolumeclaims/${namespace}/${claim}`, secrets });
     for (const secret of secrets) {
-      const names = this.#volumesOf.get(secret) ?? new Set();
-      this.#volumesOf.set(secret, names.add(name));
+      const names = this.#volumesBySecret.get(secret) ?? new Set();
+      this.#volumesBySecret.set(secret, names.add(name));
     }
   }
 
   deleteVolume(name: string): void {
     for (const secret of this.#volumes.get(name)?.secrets ?? []) {
-      const names = this.#volumesOf.get(secret);
+      const names = this.#volumesBySecret.get(secret);
       names?.delete(name);
-      if (names?.size === 0) this.#volumesOf.delete(secret);
+      if (names?.size === 0) this.#volumesBySecret.delete(secret);
     }
     this.#volumes.delete(name);
   }
 
-  putOwned(resource: string, name: string, node: string): void {
-    if (node === "") this.deleteOwned(resource, name);
-    else this.#owned.set(`${resource}//${name}`, node);
+  putNodeObject(resource: string, name: string, node: string): void {
+    if (node === "") this.deleteNodeObject(resource, name);
+    else this.#nodeObjects.set(`${resource}//${name}`, node);
   }
 
-  deleteOwned(resource: string, name: string): void {
-    this.#owned.delete(`${resource}//${name}`);
+  deleteNodeObject(resource: string, name: string): void {
+    this.#nodeObjects.delete(`${resource}//${name}`);
   }
 
-  refers(node: string, resource: string, namespace: string, name: string): boolean {
+  hasRelationship(node: string, resource: string, namespace: string, name: string): boolean {
     const object = `${resource}/${namespace}/${name}`;
     if (this.#counts.has(`${node}\n${object}`)) return true;
-    if (resource === "persistentvolumes") return this.#seesVolume(node, name);
+    if (resource === "persistentvolumes") return this.#isRelatedToVolume(node, name);
     if (resource === "secrets") {
-      for (const volume of this.#volumesOf.get(object) ?? []) if (this.#seesVolume(node, volume)) return true;
+      for (const volume of this.#volumesBySecret.get(object) ?? []) if (this.#isRelatedToVolume(node, volume)) return true;
       return false;
     }
-    return this.#owned.get(object) === node;
+    return this.#nodeObjects.get(object) === node;
   }
 
-  #seesVolume(node: string, name: string): boolean {
+  #isRelatedToVolume(node: string, name: string): boolean {
     const volume = this.#volumes.get(name);
     return volume !== undefined && this.#counts.has(`${node}\n${volume.claim}`);
   }
@@ -121,20 +122,20 @@ class Graph implements NodeGraph {
   }
 }
 
-function* referencesOf(pod: Pod): Generator<string> {
+function* podEdges(pod: Pod): Generator<string> {
   const { namespace = "", name = "", annotations } = pod.metadata ?? {};
   yield `pods/${namespace}/${name}`;
   if (annotations?.[MIRROR_ANNOTATION] === undefined) yield* podReferences(pod);
 }
 
-/** All that a pod names of its namespace: `secrets/NAMESPACE/NAME`. */
+/** All objects that a pod references in its namespace: `secrets/NAMESPACE/NAME`. */
 export function* podReferences(pod: Pod): Generator<string> {
   const { namespace = "", name = "" } = pod.metadata ?? {};
-  const at = (resource: string, of: string | undefined): string => `${resource}/${namespace}/${of ?? ""}`;
+  const key = (resource: string, of: string | undefined): string => `${resource}/${namespace}/${of ?? ""}`;
   const { spec, status } = pod;
   if (spec === undefined) return;
-  yield at("serviceaccounts", spec.serviceAccountName);
-  for (const secret of spec.imagePullSecrets ?? []) yield at("secrets", secret.name);
+  yield key("serviceaccounts", spec.serviceAccountName);
+  for (const secret of spec.imagePullSecrets ?? []) yield key("secrets", secret.name);
   const containers: readonly (Container | EphemeralContainer)[] = [
     ...(spec.initContainers ?? []),
     ...(spec.containers ?? []),
@@ -142,20 +143,20 @@ export function* podReferences(pod: Pod): Generator<string> {
   ];
   for (const container of containers) {
     for (const { configMapRef, secretRef } of container.envFrom ?? []) {
-      if (configMapRef !== undefined) yield at("configmaps", configMapRef.name);
-      if (secretRef !== undefined) yield at("secrets", secretRef.name);
+      if (configMapRef !== undefined) yield key("configmaps", configMapRef.name);
+      if (secretRef !== undefined) yield key("secrets", secretRef.name);
     }
     for (const { valueFrom } of container.env ?? []) {
-      if (valueFrom?.configMapKeyRef !== undefined) yield at("configmaps", valueFrom.configMapKeyRef.name);
-      if (valueFrom?.secretKeyRef !== undefined) yield at("secrets", valueFrom.secretKeyRef.name);
+      if (valueFrom?.configMapKeyRef !== undefined) yield key("configmaps", valueFrom.configMapKeyRef.name);
+      if (valueFrom?.secretKeyRef !== undefined) yield key("secrets", valueFrom.secretKeyRef.name);
     }
   }
   for (const { name: claim, resourceClaimName } of spec.resourceClaims ?? []) {
-    const made = status?.resourceClaimStatuses?.find((each) => each.name === claim)?.resourceClaimName;
-    const of = resourceClaimName ?? made;
-    if (of !== undefined) yield at("resourceclaims", of);
+    const generated = status?.resourceClaimStatuses?.find((each) => each.name === claim)?.resourceClaimName;
+    const of = resourceClaimName ?? generated;
+    if (of !== undefined) yield key("resourceclaims", of);
   }
-  yield* volumeReferences(spec.volumes ?? [], name, at);
+  yield* volumeReferences(spec.volumes ?? [], name, key);
 }
 
 type Volumes = NonNullable<NonNullable<Pod["spec"]>["volumes"]>;
@@ -163,28 +164,28 @@ type Volumes = NonNullable<NonNullable<Pod["spec"]>["volumes"]>;
 function* volumeReferences(
   volumes: Volumes,
   pod: string,
-  at: (resource: string, name: string | undefined) => string,
+  key: (resource: string, name: string | undefined) => string,
 ): Generator<string> {
   for (const volume of volumes) {
-    if (volume.configMap !== undefined) yield at("configmaps", volume.configMap.name);
-    if (volume.secret !== undefined) yield at("secrets", volume.secret.secretName);
+    if (volume.configMap !== undefined) yield key("configmaps", volume.configMap.name);
+    if (volume.secret !== undefined) yield key("secrets", volume.secret.secretName);
     if (volume.persistentVolumeClaim !== undefined)
-      yield at("persistentvolumeclaims", volume.persistentVolumeClaim.claimName);
-    if (volume.ephemeral !== undefined) yield at("persistentvolumeclaims", `${pod}-${volume.name}`);
+      yield key("persistentvolumeclaims", volume.persistentVolumeClaim.claimName);
+    if (volume.ephemeral !== undefined) yield key("persistentvolumeclaims", `${pod}-${volume.name}`);
     for (const source of volume.projected?.sources ?? []) {
-      if (source.configMap !== undefined) yield at("configmaps", source.configMap.name);
-      if (source.secret !== undefined) yield at("secrets", source.secret.name);
+      if (source.configMap !== undefined) yield key("configmaps", source.configMap.name);
+      if (source.secret !== undefined) yield key("secrets", source.secret.name);
     }
     const { azureFile, cephfs, cinder, flexVolume, iscsi, rbd, scaleIO, storageos, csi } = volume;
-    if (azureFile !== undefined) yield at("secrets", azureFile.secretName);
-    if (csi?.nodePublishSecretRef !== undefined) yield at("secrets", csi.nodePublishSecretRef.name);
+    if (azureFile !== undefined) yield key("secrets", azureFile.secretName);
+    if (csi?.nodePublishSecretRef !== undefined) yield key("secrets", csi.nodePublishSecretRef.name);
     for (const source of [cephfs, cinder, flexVolume, iscsi, rbd, scaleIO, storageos]) {
-      if (source?.secretRef !== undefined) yield at("secrets", source.secretRef.name);
+      if (source?.secretRef !== undefined) yield key("secrets", source.secretRef.name);
     }
   }
 }
 
-/** Those that nodes need; what only controllers use is none of their business. */
+/** The secrets that nodes need; not those that only controllers use. */
 function* volumeSecrets({ spec }: PersistentVolume, claimNamespace: string): Generator<string> {
   if (spec === undefined) return;
   const { azureFile, cephfs, cinder, csi, flexVolume, iscsi, rbd, scaleIO, storageos } = spec;

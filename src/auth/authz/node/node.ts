@@ -8,22 +8,24 @@ import {
   type UserInfo,
 } from "../../user.ts";
 import { bootstrapRules } from "../rbac/bootstrap-policy/policy.ts";
-import type { NodeGraph } from "./node-graph.ts";
 import { ruleAllows } from "../rbac/rbac.ts";
+import type { NodeGraph } from "./node-graph.ts";
 
 const LEASE_NAMESPACE = "kube-node-lease";
 
 export interface NodeAuthorizerOptions {
-  /** The gate `AuthorizeNodeWithSelectors`: true when absent. */
+  /** Feature gate `AuthorizeNodeWithSelectors`; default true. */
   readonly selectors?: boolean | undefined;
-  /** The gate `SvcletServiceAccountTokenForCredentialProviders`: nodes read the accounts of their pods. */
+  /**
+   * Feature gate `SvcletServiceAccountTokenForCredentialProviders`: nodes may read the service accounts of their pods.
+   */
   readonly accounts?: boolean | undefined;
 }
 
 /**
- * `--authorization-mode=Node`: a node (user `system:node:NAME` in group `system:nodes`) may do what the role
- * `system:node` says, but only with its own lease and what the pods bound to it refer to. With `selectors` it reads
- * its own Node object and pods only: what it lists and watches of these must be selected by its name.
+ * `--authorization-mode=Node`: a node (user `system:node:NAME` in the group `system:nodes`) has the permissions of the
+ * role `system:node`, limited to its own lease and to the objects that its pods reference. With `selectors`, it reads
+ * only its own Node and pods: lists and watches must have a field selector with its name.
  */
 export function nodeAuthorizer(
   graph: NodeGraph,
@@ -33,12 +35,12 @@ export function nodeAuthorizer(
   return {
     authorize: async (attributes) => {
       const node = nodeOf(attributes.user);
-      if (node === undefined) return abstain("");
-      if (node === "") return abstain(`unknown node for user ${JSON.stringify(attributes.user.name)}`);
-      const limited = attributes.isResourceRequest ? limits[resourceOf(attributes)] : undefined;
-      const refusal = limited?.({ node, attributes, graph, selectors, accounts });
-      if (refusal !== undefined) return abstain(refusal);
-      return rules.some((rule) => ruleAllows(rule, attributes)) ? { decision: "allow", reason: "" } : abstain("");
+      if (node === undefined) return noOpinion("");
+      if (node === "") return noOpinion(`unknown node for user ${JSON.stringify(attributes.user.name)}`);
+      const limit = attributes.isResourceRequest ? limits[resourceOf(attributes)] : undefined;
+      const reason = limit?.({ node, attributes, graph, selectors, accounts });
+      if (reason !== undefined) return noOpinion(reason);
+      return rules.some((rule) => ruleAllows(rule, attributes)) ? { decision: "allow", reason: "" } : noOpinion("");
     },
     rulesFor(user) {
       if (nodeOf(user) === undefined) return { rules: [], incomplete: false };
@@ -50,7 +52,7 @@ export function nodeAuthorizer(
 const NODE_RULES = bootstrapRules("system:node");
 const ACCOUNT_RULES = [{ verbs: ["get"], apiGroups: [""], resources: ["serviceaccounts"] }];
 
-interface Question {
+interface NodeRequest {
   readonly node: string;
   readonly attributes: Attributes;
   readonly graph: NodeGraph;
@@ -58,45 +60,45 @@ interface Question {
   readonly accounts: boolean;
 }
 
-/** Why not, in Kubernetes' words; undefined when the role's rules may decide. Empty when there is no more to say. */
-type Limit = (question: Question) => string | undefined;
+/** Returns Kubernetes' reason for a rejection; "" for none; undefined if the rules of the role decide. */
+type NodeLimit = (question: NodeRequest) => string | undefined;
 
-const limits: Readonly<Record<string, Limit>> = {
-  "/secrets": readReferred,
-  "/configmaps": readReferred,
-  "/persistentvolumeclaims": claim,
-  "/persistentvolumes": individually,
-  "resource.svc.io/resourceclaims": individually,
-  "resource.svc.io/resourceslices": resourceSlice,
-  "storage.svc.io/volumeattachments": individually,
-  "/serviceaccounts": serviceAccount,
-  "/nodes": ownNode,
-  "/pods": ownPods,
-  "coordination.svc.io/leases": ownLease,
-  "storage.svc.io/csinodes": ownCsiNode,
+const limits: Readonly<Record<string, NodeLimit>> = {
+  "/secrets": limitRelatedRead,
+  "/configmaps": limitRelatedRead,
+  "/persistentvolumeclaims": limitClaim,
+  "/persistentvolumes": limitGet,
+  "resource.svc.io/resourceclaims": limitGet,
+  "resource.svc.io/resourceslices": limitResourceSlice,
+  "storage.svc.io/volumeattachments": limitGet,
+  "/serviceaccounts": limitServiceAccount,
+  "/nodes": limitNode,
+  "/pods": limitPods,
+  "coordination.svc.io/leases": limitLease,
+  "storage.svc.io/csinodes": limitCsiNode,
 };
 
-function readReferred(question: Question): string | undefined {
+function limitRelatedRead(question: NodeRequest): string | undefined {
   const { verb, subresource, namespace } = question.attributes;
   if (verb !== "get" && verb !== "list" && verb !== "watch") return "can only read resources of this type";
   if (subresource !== "") return "cannot read subresource";
   if (namespace === "") return "can only read namespaced object of this type";
-  return referred(question);
+  return requireRelationship(question);
 }
 
-function claim(question: Question): string | undefined {
+function limitClaim(question: NodeRequest): string | undefined {
   const { verb, subresource } = question.attributes;
-  if (subresource !== "status") return individually(question);
-  return verb === "update" || verb === "patch" ? referred(question) : "can only get/update/patch this type";
+  if (subresource !== "status") return limitGet(question);
+  return verb === "update" || verb === "patch" ? requireRelationship(question) : "can only get/update/patch this type";
 }
 
-function individually(question: Question): string | undefined {
+function limitGet(question: NodeRequest): string | undefined {
   const { verb, subresource } = question.attributes;
   if (verb !== "get") return "can only get individual resources of this type";
-  return subresource === "" ? referred(question) : "cannot get subresource";
+  return subresource === "" ? requireRelationship(question) : "cannot get subresource";
 }
 
-function resourceSlice(question: Question): string | undefined {
+function limitResourceSlice(question: NodeRequest): string | undefined {
   const { node, attributes, selectors } = question;
   const { verb, subresource } = attributes;
   if (subresource !== "") return "cannot authorize ResourceSlice subresources";
@@ -107,11 +109,11 @@ function resourceSlice(question: Question): string | undefined {
     case "update":
     case "patch":
     case "delete":
-      return referred(question);
+      return requireRelationship(question);
     case "list":
     case "watch":
     case "deletecollection":
-      if (!selectors || selected(attributes, "spec.nodeName") === node) return undefined;
+      if (!selectors || requiredFieldValue(attributes, "spec.nodeName") === node) return undefined;
       return "can only list/watch/deletecollection resourceslices with nodeName field selector";
     default:
       return (
@@ -121,39 +123,39 @@ function resourceSlice(question: Question): string | undefined {
   }
 }
 
-function serviceAccount(question: Question): string | undefined {
+function limitServiceAccount(question: NodeRequest): string | undefined {
   const { verb, subresource, name } = question.attributes;
   if (verb === "get" && subresource === "") {
-    return question.accounts ? readReferred(question) : "not allowed to get service accounts";
+    return question.accounts ? limitRelatedRead(question) : "not allowed to get service accounts";
   }
   if (verb !== "create" || name === "") return "can only create tokens for individual service accounts";
-  return subresource === "token" ? referred(question) : "can only create token subresource of serviceaccount";
+  return subresource === "token" ? requireRelationship(question) : "can only create token subresource of serviceaccount";
 }
 
-/** What it writes is for the plugin NodeRestriction to judge, which sees the objects; so with pods. */
-function ownNode({ node, attributes, selectors }: Question): string | undefined {
-  if (!selectors || !isReading(attributes.verb)) return undefined;
-  const name = attributes.name === "" ? selected(attributes, "metadata.name") : attributes.name;
+/** The NodeRestriction plugin checks writes, since it has the objects; the same applies to pods. */
+function limitNode({ node, attributes, selectors }: NodeRequest): string | undefined {
+  if (!selectors || !isRead(attributes.verb)) return undefined;
+  const name = attributes.name === "" ? requiredFieldValue(attributes, "metadata.name") : attributes.name;
   if (name === node) return undefined;
   const what = name === "" ? "all nodes" : `'${name}'`;
   return `node '${node}' cannot read ${what}, only its own Node object`;
 }
 
-function ownPods(question: Question): string | undefined {
+function limitPods(question: NodeRequest): string | undefined {
   const { node, attributes, selectors } = question;
   const { verb, subresource, name } = attributes;
-  if (!selectors || !isReading(verb) || subresource !== "") return undefined;
-  if (verb === "get" || name !== "") return referred(question);
-  return selected(attributes, "spec.nodeName") === node
+  if (!selectors || !isRead(verb) || subresource !== "") return undefined;
+  if (verb === "get" || name !== "") return requireRelationship(question);
+  return requiredFieldValue(attributes, "spec.nodeName") === node
     ? undefined
     : "can only list/watch pods with spec.nodeName field selector";
 }
 
-function isReading(verb: string): boolean {
+function isRead(verb: string): boolean {
   return verb === "get" || verb === "list" || verb === "watch";
 }
 
-function ownLease({ node, attributes }: Question): string | undefined {
+function limitLease({ node, attributes }: NodeRequest): string | undefined {
   const { verb, namespace, name } = attributes;
   if (!["get", "create", "update", "patch", "delete"].includes(verb)) {
     return "can only get, create, update, patch, or delete a node lease";
@@ -164,7 +166,7 @@ function ownLease({ node, attributes }: Question): string | undefined {
   return name === node ? undefined : "can only access node lease with the same name as the requesting node";
 }
 
-function ownCsiNode({ node, attributes }: Question): string | undefined {
+function limitCsiNode({ node, attributes }: NodeRequest): string | undefined {
   const { verb, subresource, name } = attributes;
   if (!["get", "create", "update", "patch", "delete"].includes(verb)) {
     return "can only get, create, update, patch, or delete a CSINode";
@@ -174,15 +176,15 @@ function ownCsiNode({ node, attributes }: Question): string | undefined {
   return name === node ? undefined : "can only access CSINode with the same name as the requesting node";
 }
 
-function referred({ node, attributes, graph }: Question): string | undefined {
+function requireRelationship({ node, attributes, graph }: NodeRequest): string | undefined {
   const { resource, namespace, name } = attributes;
   if (name === "") return "No Object name found";
-  if (graph.refers(node, resource, namespace, name)) return undefined;
+  if (graph.hasRelationship(node, resource, namespace, name)) return undefined;
   return `no relationship found between node '${node}' and this object`;
 }
 
-/** What a field selector demands of a field; empty when it demands nothing, or something else than equality. */
-function selected({ fieldSelector = "" }: Attributes, field: string): string {
+/** The value that a field selector requires for a field; empty without such a requirement. */
+function requiredFieldValue({ fieldSelector = "" }: Attributes, field: string): string {
   for (const clause of fieldSelector.split(",")) {
     const match = /^\s*([^=!\s]+)\s*==?\s*([^=!\s]*)\s*$/.exec(clause);
     if (match?.[1] === field) return match[2]!;
@@ -194,12 +196,12 @@ function resourceOf({ apiGroup, resource }: Attributes): string {
   return `${svcGroup(apiGroup)}/${resource}`;
 }
 
-/** The node's name; undefined when the user is no node, empty when its name is malformed. */
+/** The node's name; undefined if the user is not a node, "" if the name is missing. */
 function nodeOf(user: UserInfo): string | undefined {
   if (!user.name.startsWith(NODE_USER_PREFIX) || !user.groups.includes(NODES)) return undefined;
   return user.name.slice(NODE_USER_PREFIX.length);
 }
 
-function abstain(reason: string): Authorization {
+function noOpinion(reason: string): Authorization {
   return { decision: "no-opinion", reason };
 }

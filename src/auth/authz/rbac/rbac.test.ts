@@ -2,18 +2,18 @@ import t from "tap";
 import type { PolicyRule } from "../../../api/rbac/policy-rule.ts";
 import { type Attributes, MASTERS, type UserInfo } from "../../user.ts";
 import { bootstrapPolicy } from "./bootstrap-policy/policy.ts";
-import { Grants } from "./subject-rules.ts";
 import { rbacAuthorizer, ruleAllows } from "./rbac.ts";
+import { SubjectRules } from "./subject-rules.ts";
 
-const nobody: UserInfo = { name: "nobody", uid: "", groups: [], extra: {} };
+const eve: UserInfo = { name: "nobody", uid: "", groups: [], extra: {} };
 
 function resource(verb: string, what: string, more: Partial<Attributes> = {}): Attributes {
   const [name = "", subresource = ""] = what.split("/");
-  const base = { user: nobody, verb, isResourceRequest: true, namespace: "default", apiGroup: "", apiVersion: "v1" };
+  const base = { user: eve, verb, isResourceRequest: true, namespace: "default", apiGroup: "", apiVersion: "v1" };
   return { ...base, resource: name, subresource, name: "", path: "/", ...more };
 }
 
-function path(verb: string, at: string, user = nobody): Attributes {
+function path(verb: string, at: string, user = eve): Attributes {
   return { ...resource(verb, ""), user, isResourceRequest: false, path: at };
 }
 
@@ -64,19 +64,19 @@ const cases: readonly (readonly [PolicyRule, Attributes, boolean])[] = [
   [{ verbs: ["get"], nonResourceURLs: ["*"] }, resource("get", "pods"), false],
 ];
 
-t.test("ruleAllows() reads groups, resources, names and paths as Kubernetes does", async (t) => {
+t.test("ruleAllows() matches groups, resources, names and paths as Kubernetes does", async (t) => {
   for (const [rule, attributes, expected] of cases) {
     t.equal(ruleAllows(rule, attributes), expected, `${JSON.stringify(rule)} ${attributes.verb} ${attributes.path}`);
   }
 });
 
-t.test("rbacAuthorizer() over the bootstrap policy lets everybody discover and the scheduler schedule", async (t) => {
-  const rbac = rbacAuthorizer(new Grants(bootstrapPolicy));
+t.test("rbacAuthorizer() with the bootstrap policy allows discovery for all users and scheduling for the scheduler", async (t) => {
+  const rbac = rbacAuthorizer(new SubjectRules(bootstrapPolicy));
   const decide = async (attributes: Attributes) => (await rbac.authorize(attributes)).decision;
-  const admin = { ...nobody, groups: [MASTERS] };
-  const known = { ...nobody, groups: ["system:authenticated"] };
-  const unknown = { ...nobody, groups: ["system:unauthenticated"] };
-  const scheduler = { ...nobody, name: "system:kube-scheduler", groups: ["system:authenticated"] };
+  const admin = { ...eve, groups: [MASTERS] };
+  const known = { ...eve, groups: ["system:authenticated"] };
+  const unknown = { ...eve, groups: ["system:unauthenticated"] };
+  const scheduler = { ...eve, name: "system:kube-scheduler", groups: ["system:authenticated"] };
   t.equal(await decide(resource("deletecollection", "secrets", { user: admin })), "allow");
   t.equal(await decide(path("delete", "/x", admin)), "allow");
   t.equal(await decide(path("get", "/apis/apps/v1", known)), "allow");
@@ -95,12 +95,12 @@ t.test("rbacAuthorizer() over the bootstrap policy lets everybody discover and t
   );
 });
 
-t.test("rbacAuthorizer().rulesFor() tells all rules, and which roles are missing", async (t) => {
-  const subjects = [{ kind: "User", name: nobody.name, apiGroup: "rbac.authorization.k8s.io" }];
+t.test("rbacAuthorizer().rulesFor() lists all rules, and the roles that are missing", async (t) => {
+  const subjects = [{ kind: "User", name: eve.name, apiGroup: "rbac.authorization.k8s.io" }];
   const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "gone" };
   const clusterRoleBindings = [{ metadata: { name: "b" }, subjects, roleRef }];
-  const rbac = rbacAuthorizer(new Grants({ clusterRoles: [], roles: [], roleBindings: [], clusterRoleBindings }));
-  t.same(rbac.rulesFor?.(nobody, "default"), {
+  const rbac = rbacAuthorizer(new SubjectRules({ clusterRoles: [], roles: [], roleBindings: [], clusterRoleBindings }));
+  t.same(rbac.rulesFor?.(eve, "default"), {
     rules: [],
     incomplete: false,
     error: 'clusterrole.rbac.authorization.k8s.io "gone" not found',

@@ -1,21 +1,21 @@
 import type { PolicyRule } from "../../../api/rbac/policy-rule.ts";
 import { svcGroup } from "../../../api/scheme.ts";
 import type { Attributes, Authorizer, UserInfo } from "../../user.ts";
-import { aggregate, combinedResource } from "../reason.ts";
+import { aggregateErrors, combinedResource } from "../reason.ts";
 
-/** Rules that a binding gives to a user. */
-export interface Grant {
+/** The rules that a binding grants to a user. */
+export interface RuleGrant {
   readonly rules: readonly PolicyRule[];
   /** `ClusterRoleBinding "x" of ClusterRole "y" to Group "z"` */
   readonly by: string;
-  /** What the binding refers to, and there is not. */
+  /** The role that the binding references and that does not exist. */
   readonly missing?: string;
 }
 
-/** Where rules come from. */
+/** The source of a user's rules. */
 export interface RuleSource {
-  /** What the user was granted in every namespace, and in `namespace` when it is not empty. */
-  grantsFor(user: UserInfo, namespace: string): Iterable<Grant>;
+  /** The user's grants in all namespaces, and those in `namespace` if it is not empty. */
+  grantsFor(user: UserInfo, namespace: string): Iterable<RuleGrant>;
 }
 
 export function rbacAuthorizer(source: RuleSource): Authorizer {
@@ -28,20 +28,20 @@ export function rbacAuthorizer(source: RuleSource): Authorizer {
           return { decision: "allow", reason: `RBAC: allowed by ${by}` };
         }
       }
-      return { decision: "no-opinion", reason: missing.length === 0 ? "" : `RBAC: ${aggregate(missing)}` };
+      return { decision: "no-opinion", reason: missing.length === 0 ? "" : `RBAC: ${aggregateErrors(missing)}` };
     },
     rulesFor(user, namespace) {
       const grants = [...source.grantsFor(user, namespace)];
       const missing = grants.flatMap(({ missing: role }) => (role === undefined ? [] : `${role} not found`));
       const rules = grants.flatMap((grant) => grant.rules);
-      // A role that is not there grants nothing: these are all the rules there are.
-      return { rules, incomplete: false, error: missing.length === 0 ? undefined : aggregate(missing) };
+      // A missing role grants nothing, so the list is complete.
+      return { rules, incomplete: false, error: missing.length === 0 ? undefined : aggregateErrors(missing) };
     },
   };
 }
 
 export function ruleAllows(rule: PolicyRule, attributes: Attributes): boolean {
-  if (!has(rule.verbs, attributes.verb)) return false;
+  if (!includesOrAll(rule.verbs, attributes.verb)) return false;
   if (!attributes.isResourceRequest)
     return (rule.nonResourceURLs ?? []).some((url) => urlMatches(url, attributes.path));
   return groupMatches(rule, attributes) && resourceMatches(rule, attributes) && nameMatches(rule, attributes);
@@ -67,6 +67,6 @@ function urlMatches(url: string, path: string): boolean {
   return url.endsWith("*") && path.startsWith(url.replace(/(?<!\*)\*+$/, ""));
 }
 
-function has(list: readonly string[], value: string): boolean {
+function includesOrAll(list: readonly string[], value: string): boolean {
   return list.includes("*") || list.includes(value);
 }

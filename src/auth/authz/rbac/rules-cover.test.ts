@@ -1,6 +1,6 @@
 import t from "tap";
 import type { PolicyRule } from "../../../api/rbac/policy-rule.ts";
-import { combinations, compacted, uncovered } from "./rules-cover.ts";
+import { countCombinations, compactRules, findUncovered } from "./rules-cover.ts";
 
 const rule = (verbs: string, resources: string, more: Partial<PolicyRule> = {}): PolicyRule => ({
   verbs: verbs.split(" "),
@@ -9,39 +9,39 @@ const rule = (verbs: string, resources: string, more: Partial<PolicyRule> = {}):
   ...more,
 });
 
-t.test("uncovered() finds what the owner of rules could not do", async (t) => {
+t.test("uncovered() returns the requested rules that are not covered", async (t) => {
   const owned = [
     rule("get list", "pods"),
     rule("get", "*/status"),
     rule("*", "events", { apiGroups: ["events.k8s.io"] }),
   ];
-  const all = (wanted: PolicyRule) => uncovered(owned, [wanted]).map(({ verbs, resources }) => `${verbs} ${resources}`);
+  const all = (wanted: PolicyRule) => findUncovered(owned, [wanted]).map(({ verbs, resources }) => `${verbs} ${resources}`);
   t.same(all(rule("get", "pods")), []);
   t.same(all(rule("get list watch", "pods secrets")), ["get secrets", "list secrets", "watch pods", "watch secrets"]);
   t.same(all(rule("get", "nodes/status")), []);
   t.same(all(rule("get", "nodes")), ["get nodes"]);
   t.same(all(rule("get", "pods", { resourceNames: ["a"] })), []);
-  t.same(all(rule("patch", "events", { apiGroups: ["events.svc.io"] })), [], "groups mean the same in either spelling");
+  t.same(all(rule("patch", "events", { apiGroups: ["events.svc.io"] })), [], "aliases of a group are equal");
   t.same(all(rule("*", "*")), ["* *"]);
 });
 
-t.test("uncovered() does not take one name for all, nor a path for what is below it", async (t) => {
+t.test("uncovered() distinguishes named objects from all, and paths from subpaths", async (t) => {
   const named = [rule("get", "pods", { resourceNames: ["a"] })];
-  t.equal(uncovered(named, [rule("get", "pods")]).length, 1);
-  t.equal(uncovered(named, [rule("get", "pods", { resourceNames: ["a", "b"] })]).length, 1);
+  t.equal(findUncovered(named, [rule("get", "pods")]).length, 1);
+  t.equal(findUncovered(named, [rule("get", "pods", { resourceNames: ["a", "b"] })]).length, 1);
   const paths = [{ verbs: ["get"], nonResourceURLs: ["/healthz", "/apis/*"] }];
-  t.same(uncovered(paths, [{ verbs: ["get"], nonResourceURLs: ["/apis/x", "/healthz/log"] }]), [
+  t.same(findUncovered(paths, [{ verbs: ["get"], nonResourceURLs: ["/apis/x", "/healthz/log"] }]), [
     { verbs: ["get"], nonResourceURLs: ["/healthz/log"] },
   ]);
-  t.same(uncovered([{ verbs: ["*"], nonResourceURLs: ["*"] }], [{ verbs: ["get"], nonResourceURLs: ["/x"] }]), []);
+  t.same(findUncovered([{ verbs: ["*"], nonResourceURLs: ["*"] }], [{ verbs: ["get"], nonResourceURLs: ["/x"] }]), []);
 });
 
-t.test("compacted() and combinations() put together again, and count, what rules multiply", async (t) => {
+t.test("compactRules() merges verbs, and countCombinations() counts simple rules", async (t) => {
   const path = { verbs: ["get", "head"], nonResourceURLs: ["/x", "/y"] };
   const rules = [rule("get list", "pods secrets"), path, rule("get", "pods", { resourceNames: ["a", "b"] })];
-  t.equal(combinations(rules), 4 + 4 + 2);
+  t.equal(countCombinations(rules), 4 + 4 + 2);
   t.same(
-    compacted(uncovered([], rules)).map(({ verbs, resources = [], nonResourceURLs = [], resourceNames = [] }) =>
+    compactRules(findUncovered([], rules)).map(({ verbs, resources = [], nonResourceURLs = [], resourceNames = [] }) =>
       [...verbs, ...resources, ...nonResourceURLs, ...resourceNames].join(" "),
     ),
     ["get /x", "get /y", "head /x", "head /y", "get list pods", "get list secrets", "get pods a", "get pods b"],

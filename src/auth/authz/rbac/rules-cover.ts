@@ -1,22 +1,22 @@
-/** Whether rules allow all that other rules allow: nobody may hand out what they do not have themselves. */
+/** Compares rules to prevent privilege escalation: users must not grant permissions that they do not have. */
 import type { PolicyRule } from "../../../api/rbac/policy-rule.ts";
 import { svcGroup } from "../../../api/scheme.ts";
 
-/** The rules of `wanted` that `owned` does not cover, each cut down to one verb of one resource or path. */
-export function uncovered(owned: readonly PolicyRule[], wanted: readonly PolicyRule[]): readonly PolicyRule[] {
-  return wanted.flatMap(pieces).filter((piece) => !owned.some((rule) => covers(rule, piece)));
+/** The parts of `requested` that `owned` does not cover, each for one verb of one resource or path. */
+export function findUncovered(owned: readonly PolicyRule[], requested: readonly PolicyRule[]): readonly PolicyRule[] {
+  return requested.flatMap(breakDown).filter((piece) => !owned.some((rule) => isCovered(rule, piece)));
 }
 
-/** How many there are of such pieces: lists in a rule multiply. */
-export function combinations(rules: readonly PolicyRule[]): number {
+/** The number of such simple rules: lists in a rule multiply. */
+export function countCombinations(rules: readonly PolicyRule[]): number {
   return rules.reduce((sum, { verbs, apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] }) => {
     const objects = apiGroups.length * resources.length * Math.max(1, resourceNames.length);
     return sum + verbs.length * (objects + nonResourceURLs.length);
   }, 0);
 }
 
-/** Pieces that differ by their verbs only become one again; rules about paths stay as they are. */
-export function compacted(pieces: readonly PolicyRule[]): readonly PolicyRule[] {
+/** Merges simple rules that differ only by verb; rules for paths are not merged. */
+export function compactRules(pieces: readonly PolicyRule[]): readonly PolicyRule[] {
   const paths: PolicyRule[] = [];
   const objects = new Map<string, PolicyRule>();
   for (const piece of pieces) {
@@ -31,7 +31,7 @@ export function compacted(pieces: readonly PolicyRule[]): readonly PolicyRule[] 
   return [...paths, ...objects.values()];
 }
 
-function pieces(rule: PolicyRule): readonly PolicyRule[] {
+function breakDown(rule: PolicyRule): readonly PolicyRule[] {
   const { verbs, apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] } = rule;
   const names = resourceNames.length === 0 ? [undefined] : resourceNames;
   return verbs.flatMap((verb) => [
@@ -49,27 +49,27 @@ function pieces(rule: PolicyRule): readonly PolicyRule[] {
   ]);
 }
 
-/** `piece` names one of everything. */
-function covers(rule: PolicyRule, piece: PolicyRule): boolean {
-  if (!allows(rule.verbs, piece.verbs[0]!)) return false;
-  const [url] = piece.nonResourceURLs ?? [];
+/** `simple` has one verb, and one resource or path. */
+function isCovered(rule: PolicyRule, simple: PolicyRule): boolean {
+  if (!includesOrAll(rule.verbs, simple.verbs[0]!)) return false;
+  const [url] = simple.nonResourceURLs ?? [];
   if (url !== undefined) return (rule.nonResourceURLs ?? []).some((pattern) => urlCovers(pattern, url));
-  const [name] = piece.resourceNames ?? [];
+  const [name] = simple.resourceNames ?? [];
   const names = rule.resourceNames ?? [];
   return (
-    allows((rule.apiGroups ?? []).map(svcGroup), svcGroup(piece.apiGroups![0]!)) &&
-    resourceCovers(rule.resources ?? [], piece.resources![0]!) &&
+    includesOrAll((rule.apiGroups ?? []).map(svcGroup), svcGroup(simple.apiGroups![0]!)) &&
+    resourceCovers(rule.resources ?? [], simple.resources![0]!) &&
     (names.length === 0 || (name !== undefined && names.includes(name)))
   );
 }
 
-function allows(list: readonly string[], value: string): boolean {
+function includesOrAll(list: readonly string[], value: string): boolean {
   return list.includes("*") || list.includes(value);
 }
 
 function resourceCovers(resources: readonly string[], wanted: string): boolean {
   const slash = wanted.indexOf("/");
-  return allows(resources, wanted) || (slash >= 0 && resources.includes(`*${wanted.slice(slash)}`));
+  return includesOrAll(resources, wanted) || (slash >= 0 && resources.includes(`*${wanted.slice(slash)}`));
 }
 
 function urlCovers(pattern: string, url: string): boolean {

@@ -2,7 +2,7 @@ import t from "tap";
 import type { RoleRef, Subject } from "../../../api/rbac/policy-rule.ts";
 import type { UserInfo } from "../../user.ts";
 import type { Policy } from "./bootstrap-policy/policy.ts";
-import { Grants } from "./subject-rules.ts";
+import { SubjectRules } from "./subject-rules.ts";
 
 const rules = [{ verbs: ["get"], apiGroups: [""], resources: ["pods"] }];
 const viewer: RoleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "viewer" };
@@ -18,11 +18,11 @@ function bound(subject: Subject, roleRef = viewer): Policy {
 }
 
 const reasons = (source: Policy, user: Partial<UserInfo>, namespace = "shop"): readonly string[] =>
-  [...new Grants(source).grantsFor({ name: "eve", uid: "", groups: [], extra: {}, ...user }, namespace)].map(
+  [...new SubjectRules(source).grantsFor({ name: "eve", uid: "", groups: [], extra: {}, ...user }, namespace)].map(
     ({ by }) => by,
   );
 
-t.test("Grants knows users, groups and service accounts", async (t) => {
+t.test("Grants finds rules of users, groups and service accounts", async (t) => {
   t.same(reasons(bound({ kind: "User", name: "eve" }), {}), [
     'RoleBinding "b/shop" of ClusterRole "viewer" to User "eve"',
   ]);
@@ -34,7 +34,7 @@ t.test("Grants knows users, groups and service accounts", async (t) => {
   t.equal(reasons(bound({ kind: "ServiceAccount", name: "till", namespace: "other" }), account).length, 0);
 });
 
-t.test("Grants gives what is bound in a namespace there only", async (t) => {
+t.test("Grants limits role bindings to their namespace", async (t) => {
   const source = bound({ kind: "User", name: "eve" });
   t.equal(reasons(source, {}, "other").length, 0);
   t.equal(reasons(source, {}, "").length, 0);
@@ -44,11 +44,11 @@ t.test("Grants gives what is bound in a namespace there only", async (t) => {
   for (const namespace of ["", "shop", "other"]) t.equal(reasons(everywhere, {}, namespace).length, 1);
 });
 
-t.test("Grants takes roles of the binding's own namespace, and nothing of roles that are missing", async (t) => {
+t.test("Grants resolves roles in the binding's namespace, and grants nothing for missing roles", async (t) => {
   const local = { ...viewer, kind: "Role" };
   const binding = bound({ kind: "User", name: "eve" }, local);
   const missing = (source: Policy) => [
-    ...new Grants(source).grantsFor({ name: "eve", uid: "", groups: [], extra: {} }, "shop"),
+    ...new SubjectRules(source).grantsFor({ name: "eve", uid: "", groups: [], extra: {} }, "shop"),
   ];
   t.match(missing(binding), [{ rules: [], missing: 'role.rbac.authorization.k8s.io "viewer"' }]);
   const elsewhere = { metadata: { name: "viewer", namespace: "other" }, rules };

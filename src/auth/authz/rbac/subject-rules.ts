@@ -1,20 +1,20 @@
 /**
- * Roles and bindings arranged for the one question that is asked all the time: what has this user been granted? Built
- * whole from a policy; looking up costs what the user's own bindings cost, however many others there are.
+ * An index of roles and bindings by subject, built from a whole policy. The cost of a lookup depends on the user's own
+ * bindings only.
  */
 import type { PolicyRule, RoleRef, Subject } from "../../../api/rbac/policy-rule.ts";
 import type { UserInfo } from "../../user.ts";
 import type { Policy } from "./bootstrap-policy/policy.ts";
-import type { Grant, RuleSource } from "./rbac.ts";
+import type { RuleGrant, RuleSource } from "./rbac.ts";
 
-type BySubject = Map<string, Grant[]>;
+type BySubject = Map<string, RuleGrant[]>;
 
 const CLUSTER = "";
 
-export class Grants implements RuleSource {
+export class SubjectRules implements RuleSource {
   readonly #clusterRoles: ReadonlyMap<string, readonly PolicyRule[]>;
   readonly #roles: ReadonlyMap<string, readonly PolicyRule[]>;
-  /** By namespace; what holds everywhere is under the empty name. */
+  /** By namespace; grants in all namespaces have the empty name. */
   readonly #bySubject = new Map<string, BySubject>();
 
   constructor({ clusterRoles, clusterRoleBindings, roles, roleBindings }: Policy) {
@@ -23,39 +23,39 @@ export class Grants implements RuleSource {
       roles.map(({ metadata, rules = [] }) => [`${metadata?.namespace ?? ""}/${metadata?.name ?? ""}`, rules]),
     );
     for (const { metadata, subjects = [], roleRef } of clusterRoleBindings) {
-      this.#bind(CLUSTER, subjects, roleRef, `ClusterRoleBinding "${metadata?.name ?? ""}"`);
+      this.#addBinding(CLUSTER, subjects, roleRef, `ClusterRoleBinding "${metadata?.name ?? ""}"`);
     }
     for (const { metadata, subjects = [], roleRef } of roleBindings) {
       const namespace = metadata?.namespace ?? "";
-      this.#bind(namespace, subjects, roleRef, `RoleBinding "${metadata?.name ?? ""}/${namespace}"`);
+      this.#addBinding(namespace, subjects, roleRef, `RoleBinding "${metadata?.name ?? ""}/${namespace}"`);
     }
   }
 
-  *grantsFor(user: UserInfo, namespace: string): Generator<Grant> {
+  *grantsFor(user: UserInfo, namespace: string): Generator<RuleGrant> {
     yield* this.#grantsIn(CLUSTER, user);
     if (namespace !== CLUSTER) yield* this.#grantsIn(namespace, user);
   }
 
-  *#grantsIn(namespace: string, user: UserInfo): Generator<Grant> {
+  *#grantsIn(namespace: string, user: UserInfo): Generator<RuleGrant> {
     const bySubject = this.#bySubject.get(namespace);
     if (bySubject === undefined) return;
     yield* bySubject.get(userKey(user.name)) ?? [];
     for (const group of user.groups) yield* bySubject.get(groupKey(group)) ?? [];
   }
 
-  /** A role that is missing grants nothing, until somebody makes it; whoever is refused is told. */
-  #bind(namespace: string, subjects: readonly Subject[], roleRef: RoleRef, binding: string): void {
+  /** A missing role grants nothing until it is created; the reason of a rejected request names it. */
+  #addBinding(namespace: string, subjects: readonly Subject[], roleRef: RoleRef, binding: string): void {
     const isLocal = roleRef.kind === "Role" && namespace !== CLUSTER;
     const rules = isLocal ? this.#roles.get(`${namespace}/${roleRef.name}`) : this.#clusterRoles.get(roleRef.name);
     const kind = isLocal ? "Role" : "ClusterRole";
     for (const subject of subjects) {
-      const key = keyOf(subject, namespace);
+      const key = subjectKey(subject, namespace);
       if (key === undefined) continue;
       const bySubject = getOrSet(this.#bySubject, namespace, () => new Map());
-      const grant: Grant =
+      const grant: RuleGrant =
         rules === undefined
           ? { rules: [], by: "", missing: `${kind.toLowerCase()}.${roleRef.apiGroup} "${roleRef.name}"` }
-          : { rules, by: `${binding} of ${kind} "${roleRef.name}" to ${described(subject)}` };
+          : { rules, by: `${binding} of ${kind} "${roleRef.name}" to ${describeSubject(subject)}` };
       getOrSet(bySubject, key, () => []).push(grant);
     }
   }
@@ -78,8 +78,8 @@ function groupKey(name: string): string {
   return `g:${name}`;
 }
 
-/** Undefined for a kind of subject that there is not. */
-function keyOf({ kind, name, namespace }: Subject, bindingNamespace: string): string | undefined {
+/** Undefined for an unknown kind of subject. */
+function subjectKey({ kind, name, namespace }: Subject, bindingNamespace: string): string | undefined {
   switch (kind) {
     case "User":
       return userKey(name);
@@ -92,6 +92,6 @@ function keyOf({ kind, name, namespace }: Subject, bindingNamespace: string): st
   }
 }
 
-function described({ kind, name, namespace }: Subject): string {
+function describeSubject({ kind, name, namespace }: Subject): string {
   return kind === "ServiceAccount" ? `ServiceAccount "${name}/${namespace ?? ""}"` : `${kind} "${name}"`;
 }

@@ -1,43 +1,43 @@
-/** What an authorizer is asked, as the question that Kubernetes' API asks: a `SubjectAccessReview`. */
+/** Converts authorization attributes to the spec of a `SubjectAccessReview`. */
 import type { SubjectAccessReviewSpec } from "../../../api/authorization/access-review/schema.ts";
 import type { FieldSelectorRequirement, LabelSelectorRequirement } from "../../../api/meta/label-selector.ts";
 import { parseLabelSelector } from "../../../api/meta/selectors/selector.ts";
 import { StatusError } from "../../../api/status.ts";
 import type { Attributes } from "../../user.ts";
 
-export function accessRequest(attributes: Attributes): SubjectAccessReviewSpec {
+export function toAccessReviewSpec(attributes: Attributes): SubjectAccessReviewSpec {
   const { user, isResourceRequest, path, verb } = attributes;
-  const who = {
-    ...said("user", user.name),
+  const userFields = {
+    ...nonEmpty("user", user.name),
     ...(user.groups.length === 0 ? {} : { groups: user.groups }),
     ...(Object.keys(user.extra).length === 0 ? {} : { extra: user.extra }),
-    ...said("uid", user.uid),
+    ...nonEmpty("uid", user.uid),
   };
-  if (!isResourceRequest) return { nonResourceAttributes: { ...said("path", path), verb }, ...who };
-  return { resourceAttributes: resourceOf(attributes), ...who };
+  if (!isResourceRequest) return { nonResourceAttributes: { ...nonEmpty("path", path), verb }, ...userFields };
+  return { resourceAttributes: toResourceAttributes(attributes), ...userFields };
 }
 
-function resourceOf(attributes: Attributes): NonNullable<SubjectAccessReviewSpec["resourceAttributes"]> {
+function toResourceAttributes(attributes: Attributes): NonNullable<SubjectAccessReviewSpec["resourceAttributes"]> {
   const fields = fieldRequirements(attributes.fieldSelector ?? "");
   const labels = labelRequirements(attributes.labelSelector ?? "");
   return {
-    ...said("namespace", attributes.namespace),
-    ...said("verb", attributes.verb),
-    ...said("group", attributes.apiGroup),
-    ...said("version", attributes.apiVersion),
-    ...said("resource", attributes.resource),
-    ...said("subresource", attributes.subresource),
-    ...said("name", attributes.name),
+    ...nonEmpty("namespace", attributes.namespace),
+    ...nonEmpty("verb", attributes.verb),
+    ...nonEmpty("group", attributes.apiGroup),
+    ...nonEmpty("version", attributes.apiVersion),
+    ...nonEmpty("resource", attributes.resource),
+    ...nonEmpty("subresource", attributes.subresource),
+    ...nonEmpty("name", attributes.name),
     ...(fields.length === 0 ? {} : { fieldSelector: { requirements: fields } }),
     ...(labels.length === 0 ? {} : { labelSelector: { requirements: labels } }),
   };
 }
 
-function said<N extends string>(name: N, value: string): { readonly [K in N]?: string } {
+function nonEmpty<N extends string>(name: N, value: string): { readonly [K in N]?: string } {
   return value === "" ? {} : ({ [name]: value } as { readonly [K in N]?: string });
 }
 
-/** Terms that cannot be read are left out: selectors only ever narrow. */
+/** Skips invalid terms: a selector only narrows a request. */
 function fieldRequirements(selector: string): readonly FieldSelectorRequirement[] {
   return terms(selector).flatMap((term) => {
     const match = /^\s*([^=!\s]+)\s*(!=|==?)\s*(.*?)\s*$/s.exec(term);
@@ -47,7 +47,7 @@ function fieldRequirements(selector: string): readonly FieldSelectorRequirement[
   });
 }
 
-/** Separated by commas, unless a backslash stands before. */
+/** Splits at commas that are not escaped with a backslash. */
 function terms(selector: string): readonly string[] {
   return selector.match(/(?:\\.|[^,\\])+/gs) ?? [];
 }

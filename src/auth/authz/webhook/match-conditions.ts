@@ -1,10 +1,10 @@
-/** Expressions that say which questions a webhook is asked. */
+/** CEL match conditions that select the requests for an authorization webhook. */
 import { subjectAccessReviewSpec } from "../../../api/authorization/access-review/schema.ts";
 import { nameFormats } from "../../../api/meta/validation/name-formats.ts";
 import { toCelValue } from "../../../cel/adapter/json-value.ts";
 import { celTypeOf } from "../../../cel/adapter/schema-type.ts";
 import { compile, type Program } from "../../../cel/cel.ts";
-import { type Environment, createEnvironment } from "../../../cel/environment.ts";
+import { createEnvironment, type Environment } from "../../../cel/environment.ts";
 import { renderErrors } from "../../../cel/parse/source.ts";
 import { boolType, objectType, type Type } from "../../../cel/values/types.ts";
 import type { Value } from "../../../cel/values/value.ts";
@@ -14,28 +14,28 @@ import type { Schema } from "../../../schema/schema.ts";
 export type AccessRequest = Readonly<Record<string, unknown>>;
 
 export interface MatchConditions {
-  /** Whether all hold. When none is false and some fail, what went wrong. */
+  /** Whether all conditions are true. If none is false and some fail, `error` is set. */
   match(request: AccessRequest): { readonly matches: boolean; readonly error?: string };
 }
 
-/** Of the question; each can be named alone, or as a member of `request`. */
-const MEMBERS = ["resourceAttributes", "nonResourceAttributes", "user", "groups", "extra", "uid"] as const;
+/** The fields of the review; each is a variable, and a field of `request`. */
+const FIELDS = ["resourceAttributes", "nonResourceAttributes", "user", "groups", "extra", "uid"] as const;
 
-let known: Environment | undefined;
+let environment: Environment | undefined;
 
-function names(): Environment {
-  known ??= createEnvironment({
+function getEnvironment(): Environment {
+  environment ??= createEnvironment({
     variables: { request: plainType(subjectAccessReviewSpec), ...plainFields() },
     nameFormats: nameFormats,
   });
-  return known;
+  return environment;
 }
 
 function plainFields(): Readonly<Record<string, Type>> {
-  return Object.fromEntries(MEMBERS.map((name) => [name, plainType(schemaOf(name))]));
+  return Object.fromEntries(FIELDS.map((name) => [name, plainType(schemaOf(name))]));
 }
 
-/** Members keep their names, `namespace` too: elsewhere Kubernetes spells that `__namespace__`. */
+/** Fields keep their names, `namespace` too: elsewhere Kubernetes escapes it as `__namespace__`. */
 function plainType(schema: Schema): Type {
   if (schema.type !== "object") return celTypeOf(schema)!;
   const fields = membersOf(schema).map((member) => [member.name, plainType(member.schema)]);
@@ -46,13 +46,13 @@ function schemaOf(name: string) {
   return memberOf(subjectAccessReviewSpec, name)!.schema;
 }
 
-/** The program, or what is wrong with the expression. */
+/** Compiles the expression; `problem` is set if it is invalid. */
 export function compileCondition(expression: string): { readonly program: Program } | { readonly problem: string } {
-  const { program, errors } = compile(expression, names(), { result: boolType });
+  const { program, errors } = compile(expression, getEnvironment(), { result: boolType });
   return program === undefined ? { problem: renderErrors(errors, expression) } : { program };
 }
 
-/** The expressions have been checked. */
+/** The expressions must be valid. */
 export function matchConditions(expressions: readonly string[]): MatchConditions {
   const programs = expressions.map((expression) => {
     const compiled = compileCondition(expression);
@@ -75,7 +75,7 @@ export function matchConditions(expressions: readonly string[]): MatchConditions
 }
 
 function variablesOf(request: AccessRequest): Readonly<Record<string, () => Value>> {
-  const alone = MEMBERS.filter((name) => request[name] !== undefined).map(
+  const alone = FIELDS.filter((name) => request[name] !== undefined).map(
     (name) => [name, () => toCelValue(schemaOf(name), request[name])] as const,
   );
   return { request: () => toCelValue(subjectAccessReviewSpec, request), ...Object.fromEntries(alone) };

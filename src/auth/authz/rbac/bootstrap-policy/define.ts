@@ -1,9 +1,9 @@
-/** The words in which the bootstrap policy is written. Lists are texts, their members set apart by white space. */
+/** Helpers for writing the bootstrap policy. Lists are strings with items separated by white space. */
 import type { ClusterRole } from "../../../../api/rbac/cluster-role/schema.ts";
 import type { ClusterRoleBinding } from "../../../../api/rbac/cluster-role-binding/schema.ts";
+import type { PolicyRule, Subject } from "../../../../api/rbac/policy-rule.ts";
 import type { Role } from "../../../../api/rbac/role/schema.ts";
 import type { RoleBinding } from "../../../../api/rbac/role-binding/schema.ts";
-import type { PolicyRule, Subject } from "../../../../api/rbac/policy-rule.ts";
 
 export const GROUP = "rbac.authorization.svc.io";
 export const READ = "get list watch";
@@ -11,31 +11,31 @@ export const WRITE = "create delete deletecollection patch update";
 export const ALL = "create delete deletecollection get list patch update watch";
 export const REPORT = "create patch update";
 
-/** The labels and annotations are Kubernetes': tools look for them. */
+/** Kubernetes' own labels and annotations, since tools look for them. */
 const labels = { "kubernetes.io/bootstrapping": "rbac-defaults" };
 const annotations = { "rbac.authorization.kubernetes.io/autoupdate": "true" };
-/** Both spellings, since manifests written for Kubernetes bring the first. */
+/** Both aliases of the group, since manifests for Kubernetes use the first. */
 const AGGREGATE_TO = ["rbac.authorization.k8s.io/aggregate-to-", `${GROUP}/aggregate-to-`] as const;
 
-const list = (text: string): readonly string[] => text.split(/\s+/);
+const words = (text: string): readonly string[] => text.split(/\s+/);
 
-/** `core` stands for the group without a name. */
-export function allow(groups: string, resources: string, verbs: string, names?: string): PolicyRule {
-  const apiGroups = list(groups).map((group) => (group === "core" ? "" : group));
-  const rule = { verbs: list(verbs), apiGroups, resources: list(resources) };
-  return names === undefined ? rule : { ...rule, resourceNames: list(names) };
+/** `core` is the core group. */
+export function allowResources(groups: string, resources: string, verbs: string, names?: string): PolicyRule {
+  const apiGroups = words(groups).map((group) => (group === "core" ? "" : group));
+  const rule = { verbs: words(verbs), apiGroups, resources: words(resources) };
+  return names === undefined ? rule : { ...rule, resourceNames: words(names) };
 }
 
-export function visit(paths: string, verbs = "get"): PolicyRule {
-  return { verbs: list(verbs), nonResourceURLs: list(paths) };
+export function allowPaths(paths: string, verbs = "get"): PolicyRule {
+  return { verbs: words(verbs), nonResourceURLs: words(paths) };
 }
 
-/** `into` is the role that gains these rules by aggregation. */
+/** `into`: the role that aggregates these rules. */
 export function clusterRole(name: string, rules: readonly PolicyRule[], into?: string): ClusterRole {
   return { metadata: metadataOf(name, into), rules };
 }
 
-/** A role whose rules are those of all roles labelled as going into `from`. */
+/** A role that aggregates the rules of all roles with the label for `from`. */
 export function aggregate(name: string, from: string, into?: string): ClusterRole {
   const clusterRoleSelectors = AGGREGATE_TO.map((prefix) => ({ matchLabels: { [`${prefix}${from}`]: "true" } }));
   return { metadata: metadataOf(name, into), rules: [], aggregationRule: { clusterRoleSelectors } };
@@ -54,15 +54,15 @@ export function roleBinding(namespace: string, name: string, to: string, subject
   return { metadata, subjects, roleRef: { apiGroup: GROUP, kind: "Role", name: to } };
 }
 
-export function user(name: string): Subject {
+export function userSubject(name: string): Subject {
   return { kind: "User", apiGroup: GROUP, name };
 }
 
-export function group(name: string): Subject {
+export function groupSubject(name: string): Subject {
   return { kind: "Group", apiGroup: GROUP, name };
 }
 
-export function account(name: string, namespace = "kube-system"): Subject {
+export function serviceAccount(name: string, namespace = "kube-system"): Subject {
   return { kind: "ServiceAccount", name, namespace };
 }
 

@@ -1,7 +1,4 @@
-/**
- * What is granted before anybody has granted anything: Kubernetes' bootstrap roles and bindings, as the objects that a
- * server makes at its first start.
- */
+/** The bootstrap policy: Kubernetes' default roles and bindings, which the server creates at its first start. */
 import type { ClusterRole } from "../../../../api/rbac/cluster-role/schema.ts";
 import type { ClusterRoleBinding } from "../../../../api/rbac/cluster-role-binding/schema.ts";
 import type { Role } from "../../../../api/rbac/role/schema.ts";
@@ -9,7 +6,7 @@ import type { RoleBinding } from "../../../../api/rbac/role-binding/schema.ts";
 import { clusterRoleBindings, roleBindings } from "./bindings.ts";
 import { clusterRoles } from "./cluster-roles.ts";
 import { controllerRoles } from "./controller-roles.ts";
-import { account, clusterRoleBinding } from "./define.ts";
+import { serviceAccount, clusterRoleBinding } from "./define.ts";
 import { namespaceRoles } from "./namespace-roles.ts";
 
 export interface Policy {
@@ -21,10 +18,10 @@ export interface Policy {
 
 const CONTROLLER = "system:controller:";
 
-/** Each controller's role goes to the service account of its name. */
+/** Each controller role is bound to the service account with the controller's name. */
 const controllerBindings = controllerRoles.map(({ metadata }) => {
   const name = metadata?.name ?? "";
-  return clusterRoleBinding(name, name, [account(name.slice(CONTROLLER.length))]);
+  return clusterRoleBinding(name, name, [serviceAccount(name.slice(CONTROLLER.length))]);
 });
 
 export const bootstrapPolicy: Policy = {
@@ -34,7 +31,7 @@ export const bootstrapPolicy: Policy = {
   roleBindings,
 };
 
-/** Throws for a role there is not. */
+/** Throws for an unknown role. */
 export function bootstrapRules(name: string): NonNullable<ClusterRole["rules"]> {
   const role = bootstrapPolicy.clusterRoles.find(({ metadata }) => metadata?.name === name);
   if (role === undefined) throw new Error(`Cannot find the bootstrap role ${name}`);
