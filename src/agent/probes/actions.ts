@@ -72,7 +72,7 @@ export function connectTcp(action: TCPSocketAction, options: NetworkProbeOptions
   try {
     port = resolvePort(action.port, options.container);
   } catch (error) {
-    return Promise.resolve({ result: "unknown", output: error instanceof Error ? error.message : String(error) });
+    return Promise.resolve({ outcome: "unknown", output: error instanceof Error ? error.message : String(error) });
   }
   const host = resolveHost(action, options);
   const { promise, resolve } = Promise.withResolvers<ProbeResult>();

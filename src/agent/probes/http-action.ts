@@ -22,13 +22,13 @@ const REDIRECT_STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]
 
 export async function probeHttp(action: HTTPGetAction, options: NetworkProbeOptions): Promise<ProbeResult> {
   const response = await followRedirects(action, options);
-  return "result" in response ? response : toResult(response);
+  return "outcome" in response ? response : toResult(response);
 }
 
 /** A hook succeeds with any response, whatever its status. */
 export async function sendHttpHook(action: HTTPGetAction, options: NetworkProbeOptions): Promise<ProbeResult> {
   const response = await followRedirects(action, options);
-  return "result" in response ? response : { outcome: "success", output: response.body };
+  return "outcome" in response ? response : { outcome: "success", output: response.body };
 }
 
 async function followRedirects(

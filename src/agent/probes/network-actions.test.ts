@@ -82,7 +82,7 @@ t.test("grpcAction() tells what a health service answers, in the words of Kubern
     t.strictSame(await checkGrpcHealth({ port: at.port, service }, options), expected, service);
   }
   t.match(await checkGrpcHealth({ port: at.port, service: "http/503" }, options), {
-    result: "failure",
+    outcome: "failure",
     output: /code = Unavailable desc = unexpected HTTP status code received from server: 503/,
   });
   t.strictSame(seen[0], [
@@ -100,7 +100,7 @@ t.test("grpcAction() keeps connecting until its time is over", async (t) => {
   await using mute = await listening(createTcp());
   for (const { port } of [closed, plain, mute]) {
     t.strictSame(await checkGrpcHealth({ port, service: "" }, { ...options, timeoutMs: 300 }), {
-      result: "failure",
+      outcome: "failure",
       output: `timeout: failed to connect service "127.0.0.1:${port}" within 0.3s: context deadline exceeded`,
     });
   }
@@ -117,15 +117,15 @@ t.test("httpAction() follows redirects of the host that it asked, and warns abou
   await using at = await listening(server);
   const ask = (path: string) => probeHttp({ port: at.port, path }, options);
   const base = `http://127.0.0.1:${at.port}`;
-  const warning = { result: "warning", output: "Probe terminated redirects, Response body: body" };
-  t.strictSame(await ask("/204"), { result: "success", output: "" });
-  t.strictSame(await ask("/302?to=/200"), { result: "success", output: "body" });
+  const warning = { outcome: "warning", output: "Probe terminated redirects, Response body: body" };
+  t.strictSame(await ask("/204"), { outcome: "success", output: "" });
+  t.strictSame(await ask("/302?to=/200"), { outcome: "success", output: "body" });
   t.equal(requests.at(-1), `/200 ${base}/302?to=/200`);
   t.strictSame(await ask("/302?to=http://192.0.2.1/"), warning);
   t.strictSame(await ask("/399"), warning);
   t.strictSame(await ask("/300?to=/200"), warning, "nothing that browsers follow");
   t.strictSame(await ask("/307"), warning, "nowhere to go");
-  t.strictSame(await ask("/500"), { result: "failure", output: "HTTP probe failed with statuscode: 500" });
+  t.strictSame(await ask("/500"), { outcome: "failure", output: "HTTP probe failed with statuscode: 500" });
 });
 
 t.test("httpAction() gives up on a server that sends it in circles", async (t) => {
@@ -137,7 +137,7 @@ t.test("httpAction() gives up on a server that sends it in circles", async (t) =
     }),
   );
   const url = `http://127.0.0.1:${at.port}/again`;
-  const expected = { result: "failure", output: `Get "${url}": stopped after 10 redirects` };
+  const expected = { outcome: "failure", output: `Get "${url}": stopped after 10 redirects` };
   t.strictSame(await probeHttp({ port: at.port, path: "/" }, options), expected);
   t.equal(count, 10);
 });
@@ -156,7 +156,7 @@ t.test("httpAction() sends the headers that it is given, Host among them", async
     { name: "X-A", value: "2" },
     { name: "Accept", value: "" },
   ];
-  t.match(await probeHttp({ port: at.port, path: "/a b", httpHeaders }, options), { result: "success" });
+  t.match(await probeHttp({ port: at.port, path: "/a b", httpHeaders }, options), { outcome: "success" });
   const usual = { "user-agent": ["kube-probe/1.33"], connection: ["close"] };
   t.strictSame(headers, { host: ["example.test"], "x-a": ["1", "2"], ...usual });
 });
@@ -179,5 +179,5 @@ t.test("httpAction(), tcpAction() say as Go does why there is no answer", async 
     `Get "http://127.0.0.1:${mute.port}/": context deadline exceeded (Client.Timeout exceeded while awaiting headers)`,
   );
   const named = await probeHttp({ port: "nope" }, options);
-  t.strictSame(named, { result: "unknown", output: 'strconv.Atoi: parsing "nope": invalid syntax' });
+  t.strictSame(named, { outcome: "unknown", output: 'strconv.Atoi: parsing "nope": invalid syntax' });
 });

@@ -195,7 +195,7 @@ export class Prober {
     if (probe.httpGet !== undefined) return probeHttp(probe.httpGet, network);
     if (probe.tcpSocket !== undefined) return connectTcp(probe.tcpSocket, network);
     if (probe.grpc !== undefined) return checkGrpcHealth(probe.grpc, network);
-    return Promise.resolve({ result: "unknown", output: "missing probe handler" });
+    return Promise.resolve({ outcome: "unknown", output: "missing probe handler" });
   }
 }
 
