@@ -45,7 +45,7 @@ export function openPods(foundation: Foundation, reporting: Reporting, node: Nod
     }),
   );
   const statics = openStatics(foundation, reporting, () => pods);
-  const objects = new NodeObjects({ reader, statics, checkpoint });
+  const objects = new NodeObjects({ reader, staticPods: statics, checkpoint });
   const volumes = openVolumes(foundation, reporting, node, { reader, objects, pods: () => pods });
   let runtimeName = "containerd";
   const services = createPodServices(
@@ -82,7 +82,7 @@ export function openPods(foundation: Foundation, reporting: Reporting, node: Nod
     pods.compareListing(uid, ...told);
   const relister = new Relister({ runtime, clock, log: log.child("relist"), onChange, signal });
   const api = client && status && mirrors && checkpoint && { client, status, mirrors, checkpoint };
-  const sources = new PodSources({ config, clock, random, log, pods, relister, objects, statics, api, signal });
+  const sources = new PodSources({ config, clock, random, log, pods, relister, objects, staticPods: statics, api, signal });
   const readRuntimeName = async (): Promise<void> => {
     runtimeName = (await runtime.version({}, signal)).runtimeName ?? runtimeName;
   };

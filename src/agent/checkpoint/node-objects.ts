@@ -17,7 +17,7 @@ import type { Checkpoint } from "./checkpoint.ts";
 
 export interface NodeObjectsOptions {
   readonly reader: ObjectReader;
-  readonly statics: StaticPods;
+  readonly staticPods: StaticPods;
   /** Undefined: there is no API server whose answers could be remembered. */
   readonly checkpoint: Checkpoint | undefined;
 }
@@ -64,7 +64,7 @@ export class NodeObjects implements VolumeObjects, TokenRequestSource {
 
   /** The same for static pods, which see nothing but what lies beside them. */
   get forStaticPods(): VolumeObjects & { readonly text: EnvironmentSources } {
-    const { reader, statics, checkpoint } = this.#options;
+    const { reader, staticPods: statics, checkpoint } = this.#options;
     const find = async (kind: ObjectKind, namespace: string, name: string): Promise<Bytes | undefined> => {
       const found = statics.object(kind, namespace, name);
       // As Kubernetes' agents, which may not read these for static pods.

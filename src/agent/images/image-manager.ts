@@ -63,7 +63,7 @@ interface PullTarget {
   /** As the spec has it. */
   readonly name: string;
   readonly reference: ImageReference;
-  readonly say: RecordEvent;
+  readonly record: RecordEvent;
   readonly signal: AbortSignal;
 }
 
@@ -98,7 +98,7 @@ export class ImageManager {
       say("Warning", "InspectFailed", text);
       throw new ImageError("InvalidImageName", text, RETRY_MS);
     }
-    const wanted: PullTarget = { pod, name, reference, say, signal };
+    const wanted: PullTarget = { pod, name, reference, record: say, signal };
     const policy = container.imagePullPolicy ?? (reference.withTag.endsWith(":latest") ? "Always" : "IfNotPresent");
     const present = policy === "Always" ? undefined : await this.#inspect(wanted);
     if (present !== undefined) {
@@ -135,7 +135,7 @@ export class ImageManager {
     this.#options.providers?.forget(uid);
   }
 
-  async #inspect({ name, reference, say, signal }: PullTarget): Promise<Image | undefined> {
+  async #inspect({ name, reference, record: say, signal }: PullTarget): Promise<Image | undefined> {
     try {
       return (await this.#options.images.imageStatus({ image: { image: reference.withTag } }, signal)).image;
     } catch (error) {
@@ -146,7 +146,7 @@ export class ImageManager {
     }
   }
 
-  #holdBack({ pod, name, say }: PullTarget): void {
+  #holdBack({ pod, name, record: say }: PullTarget): void {
     const failure = this.#failures.get(`${podUid(pod)}/${name}`);
     if (failure === undefined) return;
     const left = failure.at + failure.delayMs - this.#options.clock.monotonic();
@@ -157,7 +157,7 @@ export class ImageManager {
 
   async #pull(wanted: PullTarget, credentials: readonly Credential[]): Promise<PresentImage> {
     const { clock, images } = this.#options;
-    const { name, reference, say, signal } = wanted;
+    const { name, reference, record: say, signal } = wanted;
     say("Normal", "Pulling", `Pulling image "${name}"`);
     const asked = clock.monotonic();
     try {
@@ -180,7 +180,7 @@ export class ImageManager {
     }
   }
 
-  #failed({ pod, name, say }: PullTarget, text: string): ImageError {
+  #failed({ pod, name, record: say }: PullTarget, text: string): ImageError {
     const key = `${podUid(pod)}/${name}`;
     const at = this.#options.clock.monotonic();
     const before = this.#failures.get(key);

@@ -28,7 +28,7 @@ export interface PodSourcesOptions {
   readonly pods: PodManager;
   readonly relister: Relister;
   readonly objects: NodeObjects;
-  readonly statics: StaticPods;
+  readonly staticPods: StaticPods;
   /** Undefined: there is no API server. */
   readonly api:
     | {
@@ -66,7 +66,7 @@ export class PodSources {
    */
   async findNeededImages(): Promise<ReadonlySet<string> | undefined> {
     if (!this.#isComplete) return undefined;
-    const { api, pods, statics } = this.#options;
+    const { api, pods, staticPods: statics } = this.#options;
     const checkpointed: Pod[] = [];
     for (const key of api?.checkpoint.keys(checkpointKey("")) ?? []) {
       const pod = (await api?.checkpoint.get(key)) as Pod | undefined;
@@ -95,7 +95,7 @@ export class PodSources {
   }
 
   #update(kind: "file" | "http", texts: readonly ManifestText[]): void {
-    this.#options.statics.update(kind, texts);
+    this.#options.staticPods.update(kind, texts);
     this.#options.relister.requestRelist();
     this.#noteComplete();
   }
@@ -173,7 +173,7 @@ export class PodSources {
 
   /** Every source has told what it has. */
   #noteComplete(): void {
-    const { config, statics, api } = this.#options;
+    const { config, staticPods: statics, api } = this.#options;
     const { manifestPath, manifestUrl } = config.sources;
     const known =
       this.#apiSynced &&
