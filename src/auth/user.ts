@@ -1,36 +1,36 @@
-/** Who asks, what for, and the two interfaces that answer: `Authenticator` and `Authorizer`. */
+/** Users and the interfaces of authentication and authorization. */
 import type { PolicyRule } from "../api/rbac/policy-rule.ts";
 import type { MaybePromise } from "../std/async/maybe-promise.ts";
 
 export interface UserInfo {
   readonly name: string;
-  /** Empty when the authenticator knows none. */
+  /** Empty if the authenticator has none. */
   readonly uid: string;
   readonly groups: readonly string[];
   readonly extra: Readonly<Record<string, readonly string[]>>;
 }
 
-/** What a request offers to prove who sent it. */
+/** The credentials of a request. */
 export interface Credentials {
-  /** The TLS client certificate chain in DER, leaf first, not yet verified; empty when none was offered. */
+  /** The client certificate chain in DER, leaf first, not verified yet; empty if the client sent none. */
   readonly certificates: readonly Uint8Array[];
   /** The `Authorization` header as it came. */
   readonly authorization?: string | undefined;
-  /** Any other header, by lower-case name; one that was repeated is one text. */
+  /** Any other header, by lower-case name. The values of a repeated header are joined. */
   header?(name: string): string | undefined;
-  /** Every value of a header, as sent: values that hold commas stay whole. */
+  /** All values of a header as sent, so that values with commas stay whole. */
   headerValues?(name: string): readonly string[];
-  /** Of all headers, in lower case. */
+  /** The names of all headers, in lower case. */
   headerNames?(): readonly string[];
-  /** Tells the client something beside the answer. */
+  /** Adds a warning to the response. */
   warn?(text: string): void;
-  /** Tells the audit log something. */
+  /** Adds an annotation to the audit event. */
   annotate?(key: string, value: string): void;
-  /** Path asked for, since anonymous access may be limited to some. */
+  /** The request path, since anonymous access may be limited to some paths. */
   readonly path?: string | undefined;
 }
 
-/** Undefined: these credentials mean nothing to it. Throws a `Refusal` for credentials it knows to be bad. */
+/** Undefined: the credentials are of another type. Throws an `InvalidCredentialsError` for invalid ones. */
 export type Authenticator = (credentials: Credentials) => MaybePromise<UserInfo | undefined>;
 
 export interface Attributes {
@@ -38,37 +38,40 @@ export interface Attributes {
   /** `get`, `list`, `watch`, `create`, … for resources; the HTTP method in lower case for paths. */
   readonly verb: string;
   readonly isResourceRequest: boolean;
-  /** Empty for cluster-wide requests. */
+  /** Empty for cluster-scoped requests. */
   readonly namespace: string;
-  /** As the request spelled it: `coordination.svc.io` or `coordination.k8s.io`. */
+  /** As the alias in the request: `coordination.svc.io` or `coordination.k8s.io`. */
   readonly apiGroup: string;
   readonly apiVersion: string;
   readonly resource: string;
   readonly subresource: string;
   readonly name: string;
   readonly path: string;
-  /** As in the query; absent when the request has none. */
+  /** As in the query; absent if the request has none. */
   readonly fieldSelector?: string | undefined;
   readonly labelSelector?: string | undefined;
 }
 
 export interface Authorization {
   readonly decision: "allow" | "deny" | "no-opinion";
-  /** For the audit log and, when not allowed, for the client. May be empty. */
+  /** For the audit log and, if the request is denied, for the client. May be empty. */
   readonly reason: string;
-  /** What kept it from finding out. Who is not allowed after all is told that the server failed. */
+  /** Why the authorizer could not decide. If no authorizer allows the request, the client gets a 500. */
   readonly error?: string | undefined;
 }
 
 export interface Authorizer {
   authorize(attributes: Attributes): Promise<Authorization>;
-  /** What it would allow the user in the namespace, for people who ask. Absent where it never allows by rules. */
+  /**
+   * The rules that apply to the user in the namespace, for SelfSubjectRulesReview. Absent if the authorizer has no
+   * rules.
+   */
   rulesFor?(user: UserInfo, namespace: string): UserRules;
 }
 
 export interface UserRules {
   readonly rules: readonly PolicyRule[];
-  /** There may be more that the user is allowed. */
+  /** The user may have more permissions than these rules. */
   readonly incomplete: boolean;
   readonly error?: string | undefined;
 }

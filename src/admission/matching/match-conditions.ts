@@ -4,7 +4,12 @@ import type { MatchCondition } from "../../api/admissionregistration/rules.ts";
 import type { Authorizer, UserInfo } from "../../auth/user.ts";
 import { toDynamicCelValue } from "../../cel/adapter/json-value.ts";
 import { compile, type Program } from "../../cel/cel.ts";
-import { type AuthorizationDecision, authorizerValue, type CheckAttributes, resourceCheckValue } from "../../cel/libraries/authorizer.ts";
+import {
+  type AuthorizationDecision,
+  authorizerValue,
+  type CheckAttributes,
+  resourceCheckValue,
+} from "../../cel/libraries/authorizer.ts";
 import { renderErrors } from "../../cel/parse/source.ts";
 import type { Value } from "../../cel/values/value.ts";
 
@@ -136,7 +141,11 @@ function evaluateAll(conditions: readonly Condition[], variables: Readonly<Recor
   return { matches: false, error: problems.length === 1 ? `${problems[0]}` : `[${problems.join(", ")}]` };
 }
 
-async function authorize(check: CheckAttributes, user: UserInfo, authorizer: Authorizer): Promise<AuthorizationDecision> {
+async function authorize(
+  check: CheckAttributes,
+  user: UserInfo,
+  authorizer: Authorizer,
+): Promise<AuthorizationDecision> {
   const { verb, path = "", serviceAccount, group = "", resource = "", subresource = "", ...more } = check;
   const { namespace = "", name = "", fieldSelector, labelSelector } = more;
   const { decision, reason, error } = await authorizer.authorize({

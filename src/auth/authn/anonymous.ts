@@ -2,7 +2,7 @@ import { ANONYMOUS, type Authenticator, UNAUTHENTICATED, type UserInfo } from ".
 
 const anonymous: UserInfo = { name: ANONYMOUS, uid: "", groups: [UNAUTHENTICATED], extra: {} };
 
-/** Everybody else: `system:anonymous` in group `system:unauthenticated`; only for `paths` when given. */
+/** Authenticates requests as `system:anonymous` in the group `system:unauthenticated`; only for `paths`, if set. */
 export function anonymousAuthenticator(
   options: { readonly paths?: readonly string[] | undefined } = {},
 ): Authenticator {

@@ -31,5 +31,7 @@ t.test("requestHeaderAuthenticator() accepts headers only from proxies with an a
   t.same(await authenticateWith([front.der]), found);
   t.equal(await authenticateWith([]), undefined, "without a certificate");
   t.equal(await authenticateWith([front.der], {}), undefined, "without a name");
-  await t.rejects(async () => authenticateWith([side.der]), { message: 'x509: subject with cn="side" is not in the allowed list' });
+  await t.rejects(async () => authenticateWith([side.der]), {
+    message: 'x509: subject with cn="side" is not in the allowed list',
+  });
 });

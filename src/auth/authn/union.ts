@@ -12,7 +12,8 @@ export function unionAuthenticator(authenticators: readonly Authenticator[], ano
     const found = firstResult(authenticators, (authenticate) => authenticate(credentials));
     return andThen(found, (user) => {
       if (user !== undefined) return asAuthenticated(user);
-      if (bearerToken(credentials.authorization) !== undefined) throw new InvalidCredentialsError("invalid bearer token");
+      if (bearerToken(credentials.authorization) !== undefined)
+        throw new InvalidCredentialsError("invalid bearer token");
       return anonymous?.(credentials);
     });
   };

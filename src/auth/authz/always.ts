@@ -17,7 +17,7 @@ export const alwaysDeny: Authorizer = {
   authorize: async () => ({ decision: "no-opinion", reason: "Everything is forbidden." }),
 };
 
-/** Members of the group may do anything, whatever the other authorizers say. */
+/** Allows all requests of the group's members. */
 export function privilegedGroup(group: string): Authorizer {
   return {
     authorize: async ({ user }) =>

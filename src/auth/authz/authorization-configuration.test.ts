@@ -21,7 +21,7 @@ const HOOK = `authorizers:
 - {type: RBAC, name: rbac}
 `;
 
-t.test("parseAuthorizationConfiguration() reads the chain in its order", async (t) => {
+t.test("parseAuthorizationConfiguration() reads the authorizers in order", async (t) => {
   const chain = parseAuthorizationConfiguration("f", HEAD + HOOK);
   t.same(chain, [
     {
@@ -47,15 +47,15 @@ t.test("parseAuthorizationConfiguration() reads the chain in its order", async (
       upstream.replace("type: SkubeX", "type: KubeConfigFile").replace("skubeX", "kubeConfigFile"),
     ),
     chain,
-    "Kubernetes' own spelling means the same",
+    "the Kubernetes alias of the group",
   );
 });
 
-t.test("parseAuthorizationConfiguration() names file, line and field of what is wrong", async (t) => {
+t.test("parseAuthorizationConfiguration() rejects an invalid file with line and field", async (t) => {
   const bad: readonly (readonly [text: string, message: RegExp])[] = [
     ["", /Cannot load f: the file is empty/],
-    [`${HEAD}---\n${HEAD}`, /Cannot load f: the file holds more than one document/],
-    ["[]", /Cannot load f: it holds no mapping/],
+    [`${HEAD}---\n${HEAD}`, /Cannot load f: the file has more than one document/],
+    ["[]", /Cannot load f: it is not a mapping/],
     ["a: b: c", /Cannot load f: /],
     ["apiVersion: v1\nkind: AuthorizationConfiguration\n", /Cannot load f:2: expected apiVersion: apiserver.svc.io/],
     [`${HEAD}authorizers: []`, /f:3: authorizers: Required value: at least one/],
@@ -74,7 +74,7 @@ t.test("parseAuthorizationConfiguration() names file, line and field of what is 
     [HEAD + HOOK.replace("unauthorizedTTL: 10s", "unauthorizedTTL: -1s"), /unauthorizedTTL: Invalid value: "-1s"/],
     [HEAD + HOOK.replace("AccessReviewVersion: v1\n", "AccessReviewVersion: v2\n"), /Version: Unsupported value: "v2"/],
     [HEAD + HOOK.replace("failurePolicy: Deny", "failurePolicy: Allow"), /failurePolicy: Unsupported value: "Allow"/],
-    [HEAD + HOOK.replace("type: SvcConfigFile", "type: InClusterConfig"), /cannot ask itself/],
+    [HEAD + HOOK.replace("type: SvcConfigFile", "type: InClusterConfig"), /cannot be its own webhook/],
     [HEAD + HOOK.replace(join(directory, "hook"), "hook"), /must be an absolute path/],
     [HEAD + HOOK.replace(join(directory, "hook"), directory), /must be a regular file/],
     [HEAD + HOOK.replace(join(directory, "hook"), "/no/such"), /there is no such file/],

@@ -63,7 +63,9 @@ export function createAuthorizerChain(
 ): Authorizer {
   const chain = entries.map(({ type, name }) => {
     const authorizer = create(type, name);
-    return observe === undefined ? authorizer : observeAuthorizer(authorizer, (decision) => observe(type, name, decision));
+    return observe === undefined
+      ? authorizer
+      : observeAuthorizer(authorizer, (decision) => observe(type, name, decision));
   });
   return unionAuthorizer([privilegedGroup(MASTERS), ...chain]);
 }

@@ -2,8 +2,8 @@ import { X509Certificate } from "node:crypto";
 import { stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
-import { issueCertificate, createCa } from "./certificate-authority.ts";
-import { readKeyPair, isReusable, writeFileDurably, writeKeyPair } from "./key-pair.ts";
+import { createCa, issueCertificate } from "./certificate-authority.ts";
+import { isReusable, readKeyPair, writeFileDurably, writeKeyPair } from "./key-pair.ts";
 
 const now = Date.parse("2026-01-01T00:00:00Z");
 const ca = await createCa("svc-ca", 3650, now);
@@ -45,16 +45,19 @@ t.test("isReusable() is false near the expiration, for other names and for anoth
   t.notOk(isReusable(serving, ca.cert, names, now - 2 * day, 30), "not valid yet");
 });
 
-t.test("writeKeyPair() writes the key with mode 0600; readKeyPair() rejects a key of another certificate", async (t) => {
-  const directory = t.testdir({});
-  const files = { certFile: join(directory, "pki", "a.crt"), keyFile: join(directory, "pki", "a.key") };
-  t.equal(await readKeyPair(files), undefined);
-  await writeKeyPair(files, serving);
-  t.equal((await stat(files.keyFile)).mode & 0o777, 0o600);
-  t.same(await readKeyPair(files), serving);
-  await writeFile(files.keyFile, ca.key);
-  await t.rejects(readKeyPair(files), /Cannot use .*a\.crt/);
-});
+t.test(
+  "writeKeyPair() writes the key with mode 0600; readKeyPair() rejects a key of another certificate",
+  async (t) => {
+    const directory = t.testdir({});
+    const files = { certFile: join(directory, "pki", "a.crt"), keyFile: join(directory, "pki", "a.key") };
+    t.equal(await readKeyPair(files), undefined);
+    await writeKeyPair(files, serving);
+    t.equal((await stat(files.keyFile)).mode & 0o777, 0o600);
+    t.same(await readKeyPair(files), serving);
+    await writeFile(files.keyFile, ca.key);
+    await t.rejects(readKeyPair(files), /Cannot use .*a\.crt/);
+  },
+);
 
 t.test("writeFileDurably() sets the mode even if an interrupted write left a file", async (t) => {
   const path = join(t.testdir({ "secret.new": "half" }), "secret");

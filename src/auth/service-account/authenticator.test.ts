@@ -4,8 +4,8 @@ import t from "tap";
 import type { ApiObject } from "../../api/kind.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { BearerToken, type TokenUser } from "../authn/token/bearer-token.ts";
-import { serviceAccountAuthenticator, type BoundReference } from "./authenticator.ts";
-import { type TokenClaims, createPayload } from "./claims.ts";
+import { type BoundReference, serviceAccountAuthenticator } from "./authenticator.ts";
+import { createPayload, type TokenClaims } from "./claims.ts";
 import { createTokenIssuer } from "./issuer.ts";
 import { type Algorithm, signJws } from "./jws.ts";
 import { jsonWebKey, loadOrCreateSigningKey, readSigningKey, readVerificationKeys } from "./keys.ts";
@@ -62,7 +62,7 @@ function createContext(): TestContext {
     pod: { name: "web", uid: "2" },
     ...changes,
   });
-  return { clock, tokens, objects: there, claims, annotations: told };
+  return { clock, tokens, objects, claims, annotations };
 }
 
 t.test("accountTokens() returns the account and the objects that the token is bound to", async (t) => {
@@ -144,33 +144,33 @@ t.test("accountTokens() rejects a token whose bound object was deleted or replac
     ["Node//n1", { pod: undefined, node: { name: "n1", uid: "3" } }],
   ];
   for (const [name, changes] of cases) {
-    const { clock, tokens, objects: there, claims } = createContext();
+    const { clock, tokens, objects, claims } = createContext();
     const token = await issuer.issue(claims(changes));
     const ask = () => tokens(token, [ISSUER]);
     t.ok(await ask(), name);
-    const metadata = there.get(name);
-    there.set(name, { ...metadata, deletionTimestamp: new Date(clock.now()).toISOString() });
+    const metadata = objects.get(name);
+    objects.set(name, { ...metadata, deletionTimestamp: new Date(clock.now()).toISOString() });
     t.ok(await ask(), `${name}: within the leeway`);
     await clock.advance(61_000);
     await t.rejects(ask(), { name: "StatusError" }, `${name}: being deleted`);
-    there.set(name, { uid: "other" });
+    objects.set(name, { uid: "other" });
     await t.rejects(ask(), { message: /UID \(other\) does not match/ }, name);
-    there.delete(name);
+    objects.delete(name);
     await t.rejects(ask(), { message: "service account token has been invalidated" }, name);
   }
 });
 
 t.test("accountTokens() adds an audit annotation for stale tokens", async (t) => {
-  const { clock, tokens, claims, annotations: told } = createContext();
+  const { clock, tokens, claims, annotations } = createContext();
   const now = Math.floor(clock.now() / 1000);
   const token = await issuer.issue(claims({ warnAfter: now + 100 }));
   await clock.advance(100_000);
   await tokens(token, [ISSUER]);
-  t.equal(told.size, 0);
+  t.equal(annotations.size, 0);
   await clock.advance(7_900);
   await tokens(token, [ISSUER]);
   const stale = "subject: system:serviceaccount:shop:till, seconds after warning threshold: 7";
-  t.same([...told], [["authentication.k8s.io/stale-token", stale]]);
+  t.same([...annotations], [["authentication.k8s.io/stale-token", stale]]);
 });
 
 t.test("accountTokens() accepts only signatures of its keys with the algorithm of the key", async (t) => {

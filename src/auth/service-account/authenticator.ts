@@ -12,12 +12,12 @@ import { InvalidCredentialsError } from "../authn/invalid-credentials-error.ts";
 import type { BearerToken, TokenAuthenticator, TokenUser } from "../authn/token/bearer-token.ts";
 import type { UserInfo } from "../user.ts";
 import {
-  serviceAccountUsername,
   type BoundClaims,
   LEGACY_ISSUER,
   type LegacyClaims,
-  type Reference,
   parseClaims,
+  type Reference,
+  serviceAccountUsername,
 } from "./claims.ts";
 import { ACCOUNT_ALGORITHMS, isSignedBy, type Jws, parseJws } from "./jws.ts";
 import type { VerificationKey } from "./keys.ts";
@@ -35,7 +35,7 @@ export interface ServiceAccountTokenOptions {
   readonly issuers: readonly string[];
   /** The default audiences, of tokens without audience and of requests without one. */
   readonly audiences: readonly string[];
-  /** Asked when the first token comes; told what key a token names, where that may bring another one to light. */
+  /** Returns the keys. Called when the first token arrives; a remote source may look for the key `keyId`. */
   readonly keys: (keyId?: string) => Promise<readonly VerificationKey[]>;
   /** Changes when keys are added or removed; cached results of an older version are discarded. */
   readonly keysVersion?: (() => number) | undefined;
@@ -287,7 +287,9 @@ function extraFromClaims({ id, pod, node }: BoundClaims): Readonly<Record<string
     ["pod-name", pod?.name],
     ["pod-uid", pod?.uid],
   ] as const;
-  return Object.fromEntries(members.filter(([, value]) => value).map(([name, value]) => [EXTRA_PREFIX + name, [value ?? ""]]));
+  return Object.fromEntries(
+    members.filter(([, value]) => value).map(([name, value]) => [EXTRA_PREFIX + name, [value ?? ""]]),
+  );
 }
 
 /** Formats a list as Go does. */

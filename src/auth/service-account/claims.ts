@@ -109,7 +109,11 @@ export function parseClaims(payload: Payload): BoundClaims | LegacyClaims | unde
   if (iss === LEGACY_ISSUER) return parseLegacyClaims(payload, listed, times);
   const { namespace, serviceaccount, pod, node, secret, warnafter } = asRecord(payload[PRIVATE_CLAIM]) ?? {};
   const account = parseReference(serviceaccount);
-  if (typeof namespace !== "string" || account === undefined || payload.sub !== serviceAccountUsername(namespace, account.name)) {
+  if (
+    typeof namespace !== "string" ||
+    account === undefined ||
+    payload.sub !== serviceAccountUsername(namespace, account.name)
+  ) {
     return undefined;
   }
   const bound = { pod: parseReference(pod), node: parseReference(node), secret: parseReference(secret) };

@@ -1,6 +1,6 @@
 import t from "tap";
 import { systemClock } from "../../std/time/clock.ts";
-import { type Answers, startFakeSigner, signerKey as key, signResponse } from "../../testing/auth/fake-signer.ts";
+import { type Answers, signerKey as key, signResponse, startFakeSigner } from "../../testing/auth/fake-signer.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { openExternalSigner, type SignerObserver } from "./external-signer.ts";
 import { isSignedBy, parseJws } from "./jws.ts";
@@ -63,7 +63,10 @@ t.test("openExternalSigner() refreshes keys on time and changes the version", as
 
 t.test("openExternalSigner() rejects a signer with invalid metadata or keys", async (t) => {
   for (const [answers, message] of [
-    [{ Metadata: () => ({ maxTokenExpirationSeconds: 599 }) }, /maximum token expiration is 599 seconds: it must be at least 600/],
+    [
+      { Metadata: () => ({ maxTokenExpirationSeconds: 599 }) },
+      /maximum token expiration is 599 seconds: it must be at least 600/,
+    ],
     [{ FetchKeys: () => ({ keys: [{ keyId: "k1", key }] }) }, /refreshHintSeconds/],
     [{ FetchKeys: () => ({ refreshHintSeconds: 1 }) }, /it has no keys/],
     [{ FetchKeys: () => ({ keys: [{ key }], refreshHintSeconds: 1 }) }, /a key has no identifier/],

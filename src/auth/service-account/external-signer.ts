@@ -88,7 +88,9 @@ export async function openExternalSigner(
   try {
     const { maxTokenExpirationSeconds: maxSeconds = 0 } = await call("Metadata", {});
     if (maxSeconds < MAX_TOKEN_SECONDS_MIN) {
-      throw new Error(`its maximum token expiration is ${maxSeconds} seconds: it must be at least ${MAX_TOKEN_SECONDS_MIN}`);
+      throw new Error(
+        `its maximum token expiration is ${maxSeconds} seconds: it must be at least ${MAX_TOKEN_SECONDS_MIN}`,
+      );
     }
     const keys = new SignerKeys(call, clock, observe);
     await keys.refresh();
@@ -170,9 +172,10 @@ class SignerKeys {
 
   async all(keyId?: string): Promise<readonly VerificationKey[]> {
     const age = this.#clock.monotonic() - this.#fetched;
-    const isUnknown = keyId !== undefined && !this.#keys.some(({ keyId }) => keyId === keyId);
+    const isUnknown = keyId !== undefined && !this.#keys.some((key) => key.keyId === keyId);
     // The previous keys stay valid while the signer is unavailable.
-    if (age >= this.#refreshAfterMs || (isUnknown && age >= REFRESH_INTERVAL_MIN_MS)) await this.refresh().catch(() => {});
+    if (age >= this.#refreshAfterMs || (isUnknown && age >= REFRESH_INTERVAL_MIN_MS))
+      await this.refresh().catch(() => {});
     // The fetch in flight may include the key.
     else if (isUnknown) await this.#fetching?.catch(() => {});
     return this.#keys;

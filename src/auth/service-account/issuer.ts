@@ -1,4 +1,4 @@
-import { type TokenClaims, createPayload } from "./claims.ts";
+import { createPayload, type TokenClaims } from "./claims.ts";
 import { signJws } from "./jws.ts";
 import type { SigningKey } from "./keys.ts";
 

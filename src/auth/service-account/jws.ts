@@ -43,10 +43,10 @@ export function signJws(
   const { algorithm, keyId, privateKey } = signing;
   const signed = `${encode({ alg: algorithm, kid: keyId })}.${encode(payload)}`;
   const { hash } = ALGORITHMS[algorithm];
-  return `${signed}.${sign(hash, Buffer.from(signed), withForm(algorithm, privateKey)).toString("base64url")}`;
+  return `${signed}.${sign(hash, Buffer.from(signed), withFormat(algorithm, privateKey)).toString("base64url")}`;
 }
 
-/** Undefined for what is no such text, or demands what is not understood here or not `allowed`. */
+/** Undefined for a malformed token, critical headers, or an algorithm that is not `allowed`. */
 export function parseJws(text: string, allowed: readonly Algorithm[] = ACCOUNT_ALGORITHMS): Jws | undefined {
   const [, head = "", body = "", tail = ""] = /^([\w-]+)\.([\w-]+)\.([\w-]+)$/.exec(text) ?? [];
   const header = decode(head);
@@ -66,11 +66,11 @@ export function parseJws(text: string, allowed: readonly Algorithm[] = ACCOUNT_A
 
 export function isSignedBy({ algorithm, signed, signature }: Jws, key: KeyObject): boolean {
   if (!matchesKey(algorithm, key)) return false;
-  return verify(ALGORITHMS[algorithm].hash, signed, withForm(algorithm, key), signature);
+  return verify(ALGORITHMS[algorithm].hash, signed, withFormat(algorithm, key), signature);
 }
 
-/** The key with how signatures are written: both numbers of a curve's side by side, RSA's padded as the name says. */
-function withForm(algorithm: Algorithm, key: KeyObject) {
+/** The key with the signature format of JWS: r and s concatenated for ECDSA, PSS padding for PS algorithms. */
+function withFormat(algorithm: Algorithm, key: KeyObject) {
   if (!("pss" in ALGORITHMS[algorithm])) return { key, dsaEncoding: "ieee-p1363" } as const;
   const { RSA_PKCS1_PSS_PADDING: padding, RSA_PSS_SALTLEN_DIGEST: saltLength } = constants;
   return { key, padding, saltLength };

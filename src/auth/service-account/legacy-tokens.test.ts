@@ -1,7 +1,7 @@
 import t from "tap";
 import { dayOf, startOfDay } from "./legacy-tokens.ts";
 
-t.test("startOfDay() knows days, and nothing else", (t) => {
+t.test("startOfDay() accepts only dates", (t) => {
   const noon = Date.UTC(2024, 1, 29, 12);
   t.equal(dayOf(noon), "2024-02-29");
   t.equal(startOfDay("2024-02-29"), Date.UTC(2024, 1, 29));

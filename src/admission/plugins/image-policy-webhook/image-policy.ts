@@ -3,7 +3,7 @@
 import { podKind } from "../../../api/core/pod/kind.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import { retryWebhook } from "../../../auth/webhook/retry.ts";
-import { type ReviewClient, createReviewClient } from "../../../auth/webhook/review-client.ts";
+import { createReviewClient, type ReviewClient } from "../../../auth/webhook/review-client.ts";
 import { isPlainObject } from "../../../schema/value/plain-object.ts";
 import { ExpiringCache } from "../../../std/collections/expiring-cache.ts";
 import type { RandomSource } from "../../../std/crypto/random.ts";

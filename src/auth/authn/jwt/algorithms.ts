@@ -1,4 +1,4 @@
-/** With which identity tokens may be signed. */
+/** The signature algorithms of ID tokens. */
 export const JWT_ALGORITHMS = [
   "RS256",
   "RS384",

@@ -1,7 +1,7 @@
 import t from "tap";
 import { parseAuthenticationConfiguration } from "./authentication-configuration.ts";
 
-const RULES = { ownIssuers: ["https://own.example.com"], anonymousRefused: undefined };
+const RULES = { ownIssuers: ["https://own.example.com"], anonymousForbidden: undefined };
 const HEAD = "apiVersion: apiserver.svc.io/v1beta1\nkind: AuthenticationConfiguration\n";
 
 function issuerOf(more: object): string {
@@ -10,7 +10,7 @@ function issuerOf(more: object): string {
   return `${HEAD}jwt:\n- ${JSON.stringify(whole)}\n`;
 }
 
-t.test("parseAuthenticationConfiguration() reads issuers and who needs no name", async (t) => {
+t.test("parseAuthenticationConfiguration() reads issuers and anonymous access", async (t) => {
   const text = `${issuerOf({})}anonymous:\n  enabled: true\n  conditions:\n  - path: /livez\n`;
   const { issuers, anonymous } = parseAuthenticationConfiguration("a.yaml", text, RULES);
   t.match(issuers, [
@@ -23,7 +23,7 @@ t.test("parseAuthenticationConfiguration() reads issuers and who needs no name",
   }
 });
 
-t.test("parseAuthenticationConfiguration() names file, line and field of what is wrong", async (t) => {
+t.test("parseAuthenticationConfiguration() rejects an invalid file with line and field", async (t) => {
   const issuer = { url: "https://a.example.com", audiences: ["c"] };
   const mapped = (claimMappings: object) =>
     issuerOf({ claimMappings: { username: { claim: "sub", prefix: "" }, ...claimMappings } });
@@ -77,8 +77,8 @@ t.test("parseAuthenticationConfiguration() names file, line and field of what is
   for (const [text, message] of bad) {
     t.throws(() => parseAuthenticationConfiguration("a.yaml", text, RULES), { message }, String(message));
   }
-  const told = { ...RULES, anonymousRefused: "it was said before" };
-  t.throws(() => parseAuthenticationConfiguration("a.yaml", `${HEAD}jwt: []\nanonymous: {enabled: true}\n`, told), {
-    message: /a.yaml:4: anonymous: Forbidden: it was said before/,
+  const rules = { ...RULES, anonymousForbidden: "--anonymous-auth is set" };
+  t.throws(() => parseAuthenticationConfiguration("a.yaml", `${HEAD}jwt: []\nanonymous: {enabled: true}\n`, rules), {
+    message: /a.yaml:4: anonymous: Forbidden: --anonymous-auth is set/,
   });
 });

@@ -1,76 +1,14 @@
 /** The file of `--authentication-config`: JWT issuers and anonymous access. */
-import { boolean, list, object, optional, pointer, string } from "../../../schema/define.ts";
+
 import type { Infer } from "../../../schema/schema.ts";
 import { type FieldError, forbiddenField, invalidField, tooMany } from "../../../schema/validation/field-error.ts";
 import { type ConfigurationKind, readConfigurationFile } from "../../configuration-file.ts";
+import { authenticationConfiguration, type JwtAuthenticator } from "./authentication-configuration-schema.ts";
 import { type CompiledIssuer, compileIssuer } from "./compile-issuer.ts";
-
-const claimOrExpression = { claim: optional(0, string), expression: optional(0, string) };
-const prefixedClaimOrExpression = object("apiserver/v1beta1.PrefixedClaimOrExpression", {
-  ...claimOrExpression,
-  prefix: pointer(0, string),
-});
-
-const jwtAuthenticator = object("apiserver/v1beta1.JWTAuthenticator", {
-  issuer: optional(
-    0,
-    object("apiserver/v1beta1.Issuer", {
-      url: optional(0, string),
-      discoveryURL: pointer(0, string),
-      certificateAuthority: optional(0, string),
-      audiences: optional(0, list(string)),
-      audienceMatchPolicy: optional(0, string),
-    }),
-  ),
-  claimValidationRules: optional(
-    0,
-    list(
-      object("apiserver/v1beta1.ClaimValidationRule", {
-        claim: optional(0, string),
-        requiredValue: optional(0, string),
-        expression: optional(0, string),
-        message: optional(0, string),
-      }),
-    ),
-  ),
-  claimMappings: optional(
-    0,
-    object("apiserver/v1beta1.ClaimMappings", {
-      username: optional(0, prefixedClaimOrExpression),
-      groups: optional(0, prefixedClaimOrExpression),
-      uid: optional(0, object("apiserver/v1beta1.ClaimOrExpression", claimOrExpression)),
-      extra: optional(
-        0,
-        list(
-          object("apiserver/v1beta1.ExtraMapping", { key: optional(0, string), valueExpression: optional(0, string) }),
-        ),
-      ),
-    }),
-  ),
-  userValidationRules: optional(
-    0,
-    list(
-      object("apiserver/v1beta1.UserValidationRule", { expression: optional(0, string), message: optional(0, string) }),
-    ),
-  ),
-});
-export type JwtAuthenticator = Infer<typeof jwtAuthenticator>;
-
-const anonymousAuthConfig = object("apiserver/v1beta1.AnonymousAuthConfig", {
-  enabled: optional(0, boolean),
-  conditions: optional(0, list(object("apiserver/v1beta1.AnonymousAuthCondition", { path: optional(0, string) }))),
-});
-
-const authenticationConfiguration = object("apiserver/v1beta1.AuthenticationConfiguration", {
-  apiVersion: optional(0, string),
-  kind: optional(0, string),
-  jwt: optional(0, list(jwtAuthenticator)),
-  anonymous: pointer(0, anonymousAuthConfig),
-});
 
 export interface AuthenticationConfiguration {
   readonly issuers: readonly CompiledIssuer[];
-  /** Undefined where the file says nothing of those without a name. */
+  /** Undefined if the file does not configure it. */
   readonly anonymous: { readonly enabled: boolean; readonly paths: readonly string[] | undefined } | undefined;
 }
 
@@ -99,7 +37,10 @@ export function parseAuthenticationConfiguration(
   return readConfigurationFile(path, text, kind);
 }
 
-function validate({ jwt = [], anonymous }: Infer<typeof authenticationConfiguration>, rules: AuthenticationConfigurationOptions) {
+function validate(
+  { jwt = [], anonymous }: Infer<typeof authenticationConfiguration>,
+  rules: AuthenticationConfigurationOptions,
+) {
   if (jwt.length > ISSUERS_MAX) return { errors: [tooMany("jwt", jwt.length, ISSUERS_MAX)] };
   const compiled = jwt.map((each, index) => compileIssuer(each, `jwt[${index}]`, rules.ownIssuers));
   const errors: FieldError[] = [...compiled.flatMap((each) => each.errors), ...findDuplicates(jwt)];

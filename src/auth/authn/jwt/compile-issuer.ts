@@ -3,7 +3,7 @@ import { X509Certificate } from "node:crypto";
 import { nameFormats } from "../../../api/meta/validation/name-formats.ts";
 import { dns1123Subdomain } from "../../../api/meta/validation/names.ts";
 import { compile, type Program } from "../../../cel/cel.ts";
-import { type Environment, createEnvironment } from "../../../cel/environment.ts";
+import { createEnvironment, type Environment } from "../../../cel/environment.ts";
 import { renderErrors } from "../../../cel/parse/source.ts";
 import { boolType, dynType, listType, mapType, objectType, stringType, type Type } from "../../../cel/values/types.ts";
 import {
@@ -14,7 +14,7 @@ import {
 } from "../../../schema/validation/field-error.ts";
 import type { Algorithm } from "../../service-account/jws.ts";
 import { JWT_ALGORITHMS } from "./algorithms.ts";
-import type { JwtAuthenticator } from "./authentication-configuration.ts";
+import type { JwtAuthenticator } from "./authentication-configuration-schema.ts";
 
 /** A claim by name, or an expression over all claims. */
 export type ClaimSource = { readonly claim: string; readonly prefix: string } | { readonly program: Program };
@@ -40,7 +40,10 @@ export interface CompiledIssuer {
   readonly userRules: readonly Rule[];
 }
 
-const claimsEnvironment = createEnvironment({ variables: { claims: mapType(stringType, dynType) }, nameFormats: nameFormats });
+const claimsEnvironment = createEnvironment({
+  variables: { claims: mapType(stringType, dynType) },
+  nameFormats: nameFormats,
+});
 const userEnvironment = createEnvironment({
   variables: {
     user: objectType("kubernetes.UserInfo", {
@@ -162,7 +165,10 @@ class IssuerCompiler {
           this.errors.push(invalidField(`${at}.requiredValue`, requiredValue, detail));
         }
         const repeated = before.some((other) => other.expression === expression);
-        const program = this.#expression(expression, `${at}.expression`, claimsEnvironment, { repeated, result: boolType });
+        const program = this.#expression(expression, `${at}.expression`, claimsEnvironment, {
+          repeated,
+          result: boolType,
+        });
         if (program !== undefined) compiled.push({ program, message });
       } else this.errors.push(requiredField(at, "claim or expression is required"));
     }

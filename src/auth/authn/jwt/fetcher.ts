@@ -48,13 +48,13 @@ async function get(
   const { origin, pathname, search } = parsed;
   await using transport = externalTransport({ server: origin, ca: ca ?? hostAuthorities() });
   const stop = new AbortController();
-  const timer = clock.timer(timeoutMs, () => stop.abort(new Error(`no answer in ${timeoutMs / 1000} s`)));
+  const timer = clock.timer(timeoutMs, () => stop.abort(new Error(`no response within ${timeoutMs / 1000} s`)));
   try {
     const { status, body } = await transport(
       makeRequest({ path: pathname, query: search.slice(1), headers, signal: stop.signal }),
     );
     const text = (await readAll(body, BYTES_MAX)).toString();
-    if (status !== 200) throw new Error(`it answered ${status}`);
+    if (status !== 200) throw new Error(`the server responded with ${status}`);
     return text;
   } catch (cause) {
     throw new Error(`Cannot get ${url}: ${(cause as Error).message}`, { cause });

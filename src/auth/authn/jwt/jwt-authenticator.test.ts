@@ -5,7 +5,7 @@ import { systemClock } from "../../../std/time/clock.ts";
 import { startTestIssuer } from "../../../testing/auth/test-issuer.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { BearerToken } from "../token/bearer-token.ts";
-import type { JwtAuthenticator } from "./authentication-configuration.ts";
+import type { JwtAuthenticator } from "./authentication-configuration-schema.ts";
 import { type CompiledIssuer, compileIssuer } from "./compile-issuer.ts";
 import { fetcher } from "./fetcher.ts";
 import { jwtAuthenticator } from "./jwt-authenticator.ts";
@@ -74,33 +74,36 @@ t.test("jwtAuthenticator() rejects tokens with an invalid signature, audience or
   t.ok(await ask(provider.token({ nbf: now + 299 })), "clocks differ");
 });
 
-t.test("jwtAuthenticator() retries discovery with backoff if the issuer is unavailable or returns invalid documents", async (t) => {
-  const clock = new FakeClock(Date.now());
-  await using provider = await startTestIssuer(() => clock.now());
-  const authenticate = jwtAuthenticator({
-    issuer: compiled({}, provider.url),
-    audiences: ["api"],
-    ...fetcher({ ca: provider.ca, timeoutMs: 5_000, clock: systemClock }),
-    clock,
-    random: systemRandom,
-  });
-  const ask = () => authenticate(new BearerToken(provider.token()), ["api"]);
-  for (const [lie, message] of [
-    [{ issuer: "https://other.example.com" }, /issuer did not match/],
-    [{ jwks_uri: "http://127.0.0.1/keys" }, /has no https URL in jwks_uri/],
-    [{ jwks_uri: `${provider.url}/none` }, /the server responded with 404/],
-  ] as const) {
-    provider.overrideDiscovery(lie);
+t.test(
+  "jwtAuthenticator() retries discovery with backoff if the issuer is unavailable or returns invalid documents",
+  async (t) => {
+    const clock = new FakeClock(Date.now());
+    await using provider = await startTestIssuer(() => clock.now());
+    const authenticate = jwtAuthenticator({
+      issuer: compiled({}, provider.url),
+      audiences: ["api"],
+      ...fetcher({ ca: provider.ca, timeoutMs: 5_000, clock: systemClock }),
+      clock,
+      random: systemRandom,
+    });
+    const ask = () => authenticate(new BearerToken(provider.token()), ["api"]);
+    for (const [lie, message] of [
+      [{ issuer: "https://other.example.com" }, /issuer did not match/],
+      [{ jwks_uri: "http://127.0.0.1/keys" }, /has no https URL in jwks_uri/],
+      [{ jwks_uri: `${provider.url}/none` }, /the server responded with 404/],
+    ] as const) {
+      provider.overrideDiscovery(lie);
+      await clock.advance(60_000);
+      await t.rejects(async () => ask(), { message });
+    }
+    const { length } = provider.requests;
+    await t.rejects(async () => ask(), { message: /not initialized/ });
+    t.equal(provider.requests.length, length, "no retry before the backoff");
+    provider.overrideDiscovery({});
     await clock.advance(60_000);
-    await t.rejects(async () => ask(), { message });
-  }
-  const { length } = provider.requests;
-  await t.rejects(async () => ask(), { message: /not initialized/ });
-  t.equal(provider.requests.length, length, "no retry before the backoff");
-  provider.overrideDiscovery({});
-  await clock.advance(60_000);
-  t.ok(await ask());
-});
+    t.ok(await ask());
+  },
+);
 
 t.test("userOfClaims() maps claims to users by name and by expression", async (t) => {
   const claims = {

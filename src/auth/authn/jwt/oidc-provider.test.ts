@@ -99,42 +99,45 @@ async function post(url: string, body: string, headers: Readonly<Record<string, 
 }
 
 for (const algorithm of ["RS256", "PS256", "ES256"]) {
-  t.test(`jwtAuthenticator() accepts tokens of oidc-provider signed with ${algorithm}, also after key rotation`, async (t) => {
-    await using provider = await startIssuer(algorithm);
-    const clock = new FakeClock(Date.now());
-    const { issuer } = compileIssuer(
-      {
-        issuer: { url: provider.url, audiences: ["cluster"], certificateAuthority: ca.cert },
-        claimMappings: { username: { expression: "'robots:' + claims.sub" } },
-      },
-      "jwt[0]",
-      [],
-    );
-    const fetched: string[] = [];
-    const fetching = fetcher({ ca: ca.cert, timeoutMs: 5_000, clock: systemClock });
-    const authenticate = jwtAuthenticator({
-      issuer: issuer!,
-      audiences: ["api"],
-      ...fetching,
-      fetchJson: (url) => {
-        fetched.push(url);
-        return fetching.fetchJson(url);
-      },
-      clock,
-      random: systemRandom,
-    });
-    const ask = (token: string) => authenticate(new BearerToken(token), ["api"]);
-    const token = await provider.token();
-    t.match(await ask(token), { user: { name: "robots:robot" }, audiences: ["api"] });
-    await ask(token);
-    t.equal(fetched.length, 2, "discovery and keys, once");
-    provider.restart();
-    const next = await provider.token();
-    await t.rejects(async () => ask(next), { message: /no matching keys/ }, "the last fetch was recent");
-    await clock.advance(6_000);
-    t.match(await ask(next), { user: { name: "robots:robot" } });
-    await t.rejects(async () => ask(token), { message: /no matching keys/ }, "the old keys are gone");
-    await clock.advance(3_600_000);
-    await t.rejects(async () => ask(next), { message: "oidc: verify token: token is expired" });
-  });
+  t.test(
+    `jwtAuthenticator() accepts tokens of oidc-provider signed with ${algorithm}, also after key rotation`,
+    async (t) => {
+      await using provider = await startIssuer(algorithm);
+      const clock = new FakeClock(Date.now());
+      const { issuer } = compileIssuer(
+        {
+          issuer: { url: provider.url, audiences: ["cluster"], certificateAuthority: ca.cert },
+          claimMappings: { username: { expression: "'robots:' + claims.sub" } },
+        },
+        "jwt[0]",
+        [],
+      );
+      const fetched: string[] = [];
+      const fetching = fetcher({ ca: ca.cert, timeoutMs: 5_000, clock: systemClock });
+      const authenticate = jwtAuthenticator({
+        issuer: issuer!,
+        audiences: ["api"],
+        ...fetching,
+        fetchJson: (url) => {
+          fetched.push(url);
+          return fetching.fetchJson(url);
+        },
+        clock,
+        random: systemRandom,
+      });
+      const ask = (token: string) => authenticate(new BearerToken(token), ["api"]);
+      const token = await provider.token();
+      t.match(await ask(token), { user: { name: "robots:robot" }, audiences: ["api"] });
+      await ask(token);
+      t.equal(fetched.length, 2, "discovery and keys, once");
+      provider.restart();
+      const next = await provider.token();
+      await t.rejects(async () => ask(next), { message: /no matching keys/ }, "the last fetch was recent");
+      await clock.advance(6_000);
+      t.match(await ask(next), { user: { name: "robots:robot" } });
+      await t.rejects(async () => ask(token), { message: /no matching keys/ }, "the old keys are gone");
+      await clock.advance(3_600_000);
+      await t.rejects(async () => ask(next), { message: "oidc: verify token: token is expired" });
+    },
+  );
 }

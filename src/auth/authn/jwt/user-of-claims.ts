@@ -5,7 +5,7 @@ import type { Program } from "../../../cel/cel.ts";
 import { List, type Value } from "../../../cel/values/value.ts";
 import type { UserInfo } from "../../user.ts";
 import { InvalidCredentialsError } from "../invalid-credentials-error.ts";
-import type { CompiledIssuer, Rule, ClaimSource } from "./compile-issuer.ts";
+import type { ClaimSource, CompiledIssuer, Rule } from "./compile-issuer.ts";
 
 export type Claims = Readonly<Record<string, unknown>>;
 
@@ -47,7 +47,8 @@ export function userFromClaims(issuer: CompiledIssuer, claims: Claims): UserInfo
 type Run = (program: Program, what: string) => Value;
 
 function usernameFrom(source: ClaimSource, claims: Claims, run: Run): string {
-  const name = "program" in source ? run(source.program, "username claim") : `${source.prefix}${claimUsername(source, claims)}`;
+  const name =
+    "program" in source ? run(source.program, "username claim") : `${source.prefix}${claimUsername(source, claims)}`;
   if (typeof name !== "string") throw newError("error evaluating username claim expression: it must return a string");
   // An empty username would match rules that are meant for all users.
   if (name === "") throw newError("the username is empty");
@@ -85,7 +86,9 @@ function uidFrom(source: ClaimSource | undefined, claims: Claims, run: Run): str
   const uid = isClaim ? claims[source.claim] : run(source.program, "uid claim");
   if (typeof uid !== "string") {
     throw newError(
-      isClaim ? `parse uid claim ${JSON.stringify(source.claim)}: it is missing or not a string` : "the uid is not a string",
+      isClaim
+        ? `parse uid claim ${JSON.stringify(source.claim)}: it is missing or not a string`
+        : "the uid is not a string",
     );
   }
   return uid;

@@ -13,7 +13,8 @@ t.test("createStaticTokens() accepts issued tokens and those of the file, for it
   t.match(issued, /^[\w-]{43}$/);
   t.not(issued, tokens.issue(user));
   tokens.setRows([{ token: "known", user }]);
-  const authenticate = (text: string, asked: readonly string[] = OWN) => tokens.authenticate(new BearerToken(text), asked);
+  const authenticate = (text: string, asked: readonly string[] = OWN) =>
+    tokens.authenticate(new BearerToken(text), asked);
   for (const text of [issued, "known"]) t.same(await authenticate(text), { user, audiences: OWN });
   t.same(await authenticate("known", ["vault", "api"]), { user, audiences: OWN });
   t.equal(await authenticate("known", ["vault"]), undefined);

@@ -59,7 +59,11 @@ export interface SigningToken {
 /** Undefined for a secret that is not a bootstrap token for signing. */
 export function signingTokenOf(secret: Secret): SigningToken | undefined {
   if (!isBootstrapToken(secret) || decodeMember(secret, "usage-bootstrap-signing") !== "true") return undefined;
-  const token = { id: decodeMember(secret, "token-id"), secret: decodeMember(secret, "token-secret"), expiry: expiryOf(secret) };
+  const token = {
+    id: decodeMember(secret, "token-id"),
+    secret: decodeMember(secret, "token-secret"),
+    expiry: expiryOf(secret),
+  };
   const isNamed = secret.metadata?.name === NAME_PREFIX + token.id;
   return isNamed && token.id !== "" && token.secret !== "" && !Number.isNaN(token.expiry) ? token : undefined;
 }

@@ -22,7 +22,8 @@ export function createStaticTokens(audiences: readonly string[]): StaticTokens {
     authenticate: (token, requested) => {
       const user = issued.get(token.digest) ?? rows.get(token.digest);
       if (user === undefined) return undefined;
-      const matching = requested === audiences ? audiences : requested.filter((audience) => audiences.includes(audience));
+      const matching =
+        requested === audiences ? audiences : requested.filter((audience) => audiences.includes(audience));
       return matching.length === 0 ? undefined : { user, audiences: matching };
     },
     issue(user) {

@@ -2,7 +2,7 @@
 
 import { ExpiringCache } from "../../../std/collections/expiring-cache.ts";
 import type { Clock } from "../../../std/time/clock.ts";
-import type { BearerToken, TokenUser, TokenAuthenticator } from "./bearer-token.ts";
+import type { BearerToken, TokenAuthenticator, TokenUser } from "./bearer-token.ts";
 
 export interface TokenCacheOptions {
   /** The most frequent audiences; their key is the digest alone. */

@@ -11,12 +11,12 @@ t.test("parseTokenFile() reads users with and without groups", async (t) => {
   t.strictSame(parseTokenFile("tokens.csv", ""), []);
 });
 
-t.test("parseTokenFile() names file and line of what is wrong", async (t) => {
+t.test("parseTokenFile() rejects an invalid file with its name and line", async (t) => {
   const bad: readonly (readonly [string, RegExp])[] = [
     ["a,b", /tokens.csv:1: expected token,user,uid/],
     ["\n,b,c", /tokens.csv:2: the token is empty/],
     ["a,,c", /tokens.csv:1: the user is empty/],
-    ["a,b,c\na,d,e", /tokens.csv:2: the token is that of line 1/],
+    ["a,b,c\na,d,e", /tokens.csv:2: duplicate of the token in line 1/],
     ['a,b,"c', /tokens.csv:1: a quote/],
     ['a,b"x",c', /tokens.csv:1: a quote/],
   ];

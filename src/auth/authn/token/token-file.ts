@@ -14,7 +14,9 @@ export function parseTokenFile(path: string, text: string): readonly TokenRow[] 
     const location = `${path}:${index + 1}`;
     const [token = "", name = "", uid, groups = ""] = parseRow(location, line).map((field) => field.trim());
     if (uid === undefined) {
-      throw new Error(`Cannot read ${location}: expected token,user,uid and optionally "group1,group2", found fewer columns`);
+      throw new Error(
+        `Cannot read ${location}: expected token,user,uid and optionally "group1,group2", found fewer columns`,
+      );
     }
     if (token === "") throw new Error(`Cannot read ${location}: the token is empty`);
     if (name === "") throw new Error(`Cannot read ${location}: the user is empty`);

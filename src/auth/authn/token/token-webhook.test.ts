@@ -9,35 +9,41 @@ import { tokenWebhookAuthenticator } from "./token-webhook.ts";
 const OWN = ["api"];
 const user = { username: "jo", groups: ["g"] };
 
-t.test("tokenWebhook() accepts tokens that the webhook authenticates, cached, in matching audiences only", async (t) => {
-  const clock = new FakeClock();
-  let asked = 0;
-  let answer: Awaited<ReturnType<Parameters<typeof tokenWebhookAuthenticator>[0]["review"]>> = { authenticated: true, user };
-  const ask = async () => {
-    asked++;
-    return answer;
-  };
-  const tokens = tokenWebhookAuthenticator({ review: ask, audiences: OWN, clock, random: systemRandom });
-  const cached = cacheTokens(tokens, { clock, successTtlMs: 1000, failureTtlMs: 1000 });
-  const by = (token: string, audiences: readonly string[] = OWN) => cached(new BearerToken(token), audiences);
-  t.match(await by("a"), { user: { name: "jo", groups: ["g"] }, audiences: OWN });
-  await Promise.all([by("a"), by("b"), by("b")]);
-  t.equal(asked, 2, "once for each token");
-  t.equal(await by("a", ["vault"]), undefined);
-  await clock.advance(1001);
-  for (const [next, expected] of [
-    [{ authenticated: false }, undefined],
-    [{ authenticated: true, user, audiences: ["vault"] }, undefined],
-  ] as const) {
-    answer = next;
-    t.equal(await by("a"), expected);
+t.test(
+  "tokenWebhook() accepts tokens that the webhook authenticates, cached, in matching audiences only",
+  async (t) => {
+    const clock = new FakeClock();
+    let asked = 0;
+    let answer: Awaited<ReturnType<Parameters<typeof tokenWebhookAuthenticator>[0]["review"]>> = {
+      authenticated: true,
+      user,
+    };
+    const ask = async () => {
+      asked++;
+      return answer;
+    };
+    const tokens = tokenWebhookAuthenticator({ review: ask, audiences: OWN, clock, random: systemRandom });
+    const cached = cacheTokens(tokens, { clock, successTtlMs: 1000, failureTtlMs: 1000 });
+    const by = (token: string, audiences: readonly string[] = OWN) => cached(new BearerToken(token), audiences);
+    t.match(await by("a"), { user: { name: "jo", groups: ["g"] }, audiences: OWN });
+    await Promise.all([by("a"), by("b"), by("b")]);
+    t.equal(asked, 2, "once for each token");
+    t.equal(await by("a", ["vault"]), undefined);
     await clock.advance(1001);
-  }
-  answer = { authenticated: false, error: "no\nway" };
-  await t.rejects(async () => by("a"), { message: 'the webhook rejected the token: "no\\nway"' });
-  answer = { authenticated: true, user: {} };
-  await t.rejects(async () => by("c"), { message: "the webhook returned no user" });
-});
+    for (const [next, expected] of [
+      [{ authenticated: false }, undefined],
+      [{ authenticated: true, user, audiences: ["vault"] }, undefined],
+    ] as const) {
+      answer = next;
+      t.equal(await by("a"), expected);
+      await clock.advance(1001);
+    }
+    answer = { authenticated: false, error: "no\nway" };
+    await t.rejects(async () => by("a"), { message: 'the webhook rejected the token: "no\\nway"' });
+    answer = { authenticated: true, user: {} };
+    await t.rejects(async () => by("c"), { message: "the webhook returned no user" });
+  },
+);
 
 t.test("tokenWebhook() retries temporary failures up to five attempts", async (t) => {
   const clock = new FakeClock();

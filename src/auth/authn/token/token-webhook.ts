@@ -24,7 +24,8 @@ export function tokenWebhookAuthenticator(options: TokenWebhookOptions): TokenAu
   return async ({ text: token }, requested) => {
     const status = await reviewWithRetries(options, { token, audiences: requested });
     if (status.authenticated !== true) {
-      if ((status.error ?? "") !== "") throw new InvalidCredentialsError(`the webhook rejected the token: ${JSON.stringify(status.error)}`);
+      if ((status.error ?? "") !== "")
+        throw new InvalidCredentialsError(`the webhook rejected the token: ${JSON.stringify(status.error)}`);
       return undefined;
     }
     const validAudiences = (status.audiences ?? []).length > 0 ? status.audiences! : options.audiences;
@@ -36,7 +37,10 @@ export function tokenWebhookAuthenticator(options: TokenWebhookOptions): TokenAu
   };
 }
 
-async function reviewWithRetries(options: TokenWebhookOptions, spec: Parameters<ReviewToken>[0]): Promise<TokenReviewStatus> {
+async function reviewWithRetries(
+  options: TokenWebhookOptions,
+  spec: Parameters<ReviewToken>[0],
+): Promise<TokenReviewStatus> {
   try {
     return await retryWebhook(() => options.review(spec), options);
   } catch (cause) {

@@ -39,45 +39,49 @@ t.test("x509Authenticator() does not split names that look like several attribut
   }
 });
 
-t.test("x509Authenticator() rejects certificates that are not valid client certificates of the authority", async (t) => {
-  const expired = { notAfter: new Date("2025-12-31T00:00:00Z") };
-  const early = { notBefore: new Date("2026-01-02T00:00:00Z") };
-  const noAuthority = await leaf();
-  const bad: Readonly<Record<string, readonly TestCertificate[]>> = {
-    "signed by another authority of the same name": [await leaf({ issuer: otherCa })],
-    "self-signed": [await makeCertificate({ subject: [{ CN: ["me"] }], usages: [CLIENT_AUTH] })],
-    expired: [await leaf(expired)],
-    "not valid yet": [await leaf(early)],
-    "for servers only": [await leaf({ usages: [SERVER_AUTH] })],
-    "without a common name": [await leaf({ subject: [{ O: ["system:masters"] }] })],
-    "with an empty common name": [await leaf({ subject: [{ CN: [""] }] })],
-    "with an unknown critical extension": [await leaf({ critical: "1.2.3.4" })],
-    "signed by a certificate that is not an authority": [await leaf({ issuer: noAuthority }), noAuthority],
-    "with its authority's name constrained": [
-      ...(await (async () => {
-        const constrained = await makeCertificate({
-          subject: [{ CN: ["c"] }],
-          issuer: ca,
-          authority: {},
-          critical: "2.5.29.30",
-        });
-        return [await leaf({ issuer: constrained }), constrained];
-      })()),
-    ],
-  };
-  for (const [what, chain] of Object.entries(bad)) {
-    await t.rejects(verify(...chain), UNAUTHORIZED, what);
-  }
-  const { authenticate } = x509Authenticator({ caPem: ca.cert, clock: new FakeClock(NOW) });
-  const good = (await leaf()).der;
-  const cut = [
-    Buffer.from("garbage"),
-    Buffer.alloc(0),
-    good.subarray(0, good.length - 1),
-    Buffer.alloc(1_000_000, 0x30),
-  ];
-  for (const certificate of cut) await t.rejects(async () => authenticate({ certificates: [certificate] }), UNAUTHORIZED);
-});
+t.test(
+  "x509Authenticator() rejects certificates that are not valid client certificates of the authority",
+  async (t) => {
+    const expired = { notAfter: new Date("2025-12-31T00:00:00Z") };
+    const early = { notBefore: new Date("2026-01-02T00:00:00Z") };
+    const noAuthority = await leaf();
+    const bad: Readonly<Record<string, readonly TestCertificate[]>> = {
+      "signed by another authority of the same name": [await leaf({ issuer: otherCa })],
+      "self-signed": [await makeCertificate({ subject: [{ CN: ["me"] }], usages: [CLIENT_AUTH] })],
+      expired: [await leaf(expired)],
+      "not valid yet": [await leaf(early)],
+      "for servers only": [await leaf({ usages: [SERVER_AUTH] })],
+      "without a common name": [await leaf({ subject: [{ O: ["system:masters"] }] })],
+      "with an empty common name": [await leaf({ subject: [{ CN: [""] }] })],
+      "with an unknown critical extension": [await leaf({ critical: "1.2.3.4" })],
+      "signed by a certificate that is not an authority": [await leaf({ issuer: noAuthority }), noAuthority],
+      "with its authority's name constrained": [
+        ...(await (async () => {
+          const constrained = await makeCertificate({
+            subject: [{ CN: ["c"] }],
+            issuer: ca,
+            authority: {},
+            critical: "2.5.29.30",
+          });
+          return [await leaf({ issuer: constrained }), constrained];
+        })()),
+      ],
+    };
+    for (const [what, chain] of Object.entries(bad)) {
+      await t.rejects(verify(...chain), UNAUTHORIZED, what);
+    }
+    const { authenticate } = x509Authenticator({ caPem: ca.cert, clock: new FakeClock(NOW) });
+    const good = (await leaf()).der;
+    const cut = [
+      Buffer.from("garbage"),
+      Buffer.alloc(0),
+      good.subarray(0, good.length - 1),
+      Buffer.alloc(1_000_000, 0x30),
+    ];
+    for (const certificate of cut)
+      await t.rejects(async () => authenticate({ certificates: [certificate] }), UNAUTHORIZED);
+  },
+);
 
 t.test("x509Authenticator() accepts a certificate for any usage, and one without extended key usage", async (t) => {
   t.equal((await verify(await leaf({ usages: ["2.5.29.37.0"] })))?.name, "me");
@@ -147,22 +151,25 @@ t.test("x509Authenticator() caches rejections until the validity of a certificat
   t.same(left, [120_000, 120_000, 60_000, 0, -1000], "the remaining validity is observed for each request");
 });
 
-t.test("x509Authenticator() checks the validity for each request, and verifies again after a change of the bundle", async (t) => {
-  const clock = new FakeClock(NOW);
-  const authenticator = x509Authenticator({ caPem: otherCa.cert + ca.cert, clock });
-  const certificates = [(await leaf({ notAfter: new Date(NOW + 60_000) })).der];
-  t.equal((await authenticator.authenticate({ certificates }))?.name, "me");
-  t.equal(
-    await authenticator.authenticate({ certificates }),
-    await authenticator.authenticate({ certificates }),
-    "kept",
-  );
-  await clock.advance(61_000);
-  await t.rejects(async () => authenticator.authenticate({ certificates }), UNAUTHORIZED);
-  const fresh = [(await leaf()).der];
-  t.equal((await authenticator.authenticate({ certificates: fresh }))?.name, "me");
-  t.throws(() => authenticator.setAuthorities("nothing"), { message: /no certificate/ });
-  t.equal((await authenticator.authenticate({ certificates: fresh }))?.name, "me", "a bad bundle changes nothing");
-  authenticator.setAuthorities(otherCa.cert);
-  await t.rejects(async () => authenticator.authenticate({ certificates: fresh }), UNAUTHORIZED);
-});
+t.test(
+  "x509Authenticator() checks the validity for each request, and verifies again after a change of the bundle",
+  async (t) => {
+    const clock = new FakeClock(NOW);
+    const authenticator = x509Authenticator({ caPem: otherCa.cert + ca.cert, clock });
+    const certificates = [(await leaf({ notAfter: new Date(NOW + 60_000) })).der];
+    t.equal((await authenticator.authenticate({ certificates }))?.name, "me");
+    t.equal(
+      await authenticator.authenticate({ certificates }),
+      await authenticator.authenticate({ certificates }),
+      "kept",
+    );
+    await clock.advance(61_000);
+    await t.rejects(async () => authenticator.authenticate({ certificates }), UNAUTHORIZED);
+    const fresh = [(await leaf()).der];
+    t.equal((await authenticator.authenticate({ certificates: fresh }))?.name, "me");
+    t.throws(() => authenticator.setAuthorities("nothing"), { message: /no PEM certificate/ });
+    t.equal((await authenticator.authenticate({ certificates: fresh }))?.name, "me", "a bad bundle changes nothing");
+    authenticator.setAuthorities(otherCa.cert);
+    await t.rejects(async () => authenticator.authenticate({ certificates: fresh }), UNAUTHORIZED);
+  },
+);

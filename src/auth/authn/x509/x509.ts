@@ -53,7 +53,12 @@ export class ClientVerifier<T> {
   #results = new WeakMap<Uint8Array, VerificationResult<T>>();
 
   /** `read` may throw an `InvalidCredentialsError`. Throws if the bundle has no certificate. */
-  constructor(caPem: string, clock: Clock, read: (client: VerifiedClient) => T, lasts?: X509Options["observeRemaining"]) {
+  constructor(
+    caPem: string,
+    clock: Clock,
+    read: (client: VerifiedClient) => T,
+    lasts?: X509Options["observeRemaining"],
+  ) {
     this.#roots = readBundle(caPem);
     this.#clock = clock;
     this.#read = read;
@@ -71,7 +76,7 @@ export class ClientVerifier<T> {
       this.#results.set(leaf, result);
     }
     this.#observeRemaining?.(result.notAfter - now);
-    if ("refusal" in result.outcome) throw result.outcome.error;
+    if ("error" in result.outcome) throw result.outcome.error;
     return result.outcome.value;
   }
 
@@ -105,7 +110,12 @@ function validityInterval(
 }
 
 /** Authenticates client certificates: the common name is the user, organizations are the groups. */
-export function x509Authenticator({ caPem, clock, allowUid: uids = true, observeRemaining: lasts }: X509Options): X509Authenticator {
+export function x509Authenticator({
+  caPem,
+  clock,
+  allowUid: uids = true,
+  observeRemaining: lasts,
+}: X509Options): X509Authenticator {
   const verifier = new ClientVerifier(caPem, clock, (client) => userOf(client, uids), lasts);
   return {
     authenticate: (credentials) => verifier.verify(credentials),
@@ -143,7 +153,12 @@ function userOf({ certificate, commonName }: VerifiedClient, uids: boolean): Use
   const [uid = "", ...more] = uids ? toArray(subject[UID_OID]) : [];
   if (more.length > 0) throw new InvalidCredentialsError("the client certificate has more than one uid");
   const fingerprint = createHash("sha256").update(certificate.raw).digest("hex");
-  return { name: commonName, uid, groups: toArray(subject.O), extra: { [CREDENTIAL_ID]: [`X509SHA256=${fingerprint}`] } };
+  return {
+    name: commonName,
+    uid,
+    groups: toArray(subject.O),
+    extra: { [CREDENTIAL_ID]: [`X509SHA256=${fingerprint}`] },
+  };
 }
 
 function subjectOf(certificate: X509Certificate): Readonly<Record<string, string | string[]>> {

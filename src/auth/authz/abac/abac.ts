@@ -13,7 +13,9 @@ export function abacAuthorizer(policies: readonly AbacPolicy[]): Authorizer {
         ? { decision: "allow", reason: "" }
         : { decision: "no-opinion", reason: "No policy matched." },
     rulesFor: (user, namespace) => ({
-      rules: policies.filter((policy) => appliesToUser(policy, user) && matches(policy.namespace, namespace)).flatMap(toPolicyRules),
+      rules: policies
+        .filter((policy) => appliesToUser(policy, user) && matches(policy.namespace, namespace))
+        .flatMap(toPolicyRules),
       incomplete: false,
     }),
   };

@@ -101,7 +101,8 @@ class Graph implements NodeGraph {
     if (this.#counts.has(`${node}\n${object}`)) return true;
     if (resource === "persistentvolumes") return this.#isRelatedToVolume(node, name);
     if (resource === "secrets") {
-      for (const volume of this.#volumesBySecret.get(object) ?? []) if (this.#isRelatedToVolume(node, volume)) return true;
+      for (const volume of this.#volumesBySecret.get(object) ?? [])
+        if (this.#isRelatedToVolume(node, volume)) return true;
       return false;
     }
     return this.#nodeObjects.get(object) === node;

@@ -103,7 +103,10 @@ const rejected: readonly (readonly [Attributes, string])[] = [
     attributesOf("n1", "create", "leases", { ...lease, namespace: "default" }),
     'can only access leases in the "kube-node-lease" system namespace',
   ],
-  [attributesOf("n1", "update", "leases/n2", lease), "can only access node lease with the same name as the requesting node"],
+  [
+    attributesOf("n1", "update", "leases/n2", lease),
+    "can only access node lease with the same name as the requesting node",
+  ],
   [attributesOf("n1", "list", "leases", lease), "can only get, create, update, patch, or delete a node lease"],
   [
     attributesOf("n1", "get", "csinodes/n2", { ...cluster, apiGroup: "storage.k8s.io" }),
@@ -113,7 +116,10 @@ const rejected: readonly (readonly [Attributes, string])[] = [
   [attributesOf("", "get", "nodes/n1"), 'unknown node for user "system:node:"'],
   [{ ...attributesOf("n1", "get", ""), isResourceRequest: false, path: "/metrics" }, ""],
   [{ ...attributesOf("n1", "get", "pods/mine"), user: { name: "system:node:n1", uid: "", groups: [], extra: {} } }, ""],
-  [{ ...attributesOf("n1", "get", "pods/mine"), user: { name: "n1", uid: "", groups: ["system:nodes"], extra: {} } }, ""],
+  [
+    { ...attributesOf("n1", "get", "pods/mine"), user: { name: "n1", uid: "", groups: ["system:nodes"], extra: {} } },
+    "",
+  ],
 ];
 
 t.test("nodeAuthorizer() allows nodes their own objects", async (t) => {

@@ -129,7 +129,9 @@ function limitServiceAccount(question: NodeRequest): string | undefined {
     return question.accounts ? limitRelatedRead(question) : "not allowed to get service accounts";
   }
   if (verb !== "create" || name === "") return "can only create tokens for individual service accounts";
-  return subresource === "token" ? requireRelationship(question) : "can only create token subresource of serviceaccount";
+  return subresource === "token"
+    ? requireRelationship(question)
+    : "can only create token subresource of serviceaccount";
 }
 
 /** The NodeRestriction plugin checks writes, since it has the objects; the same applies to pods. */

@@ -70,30 +70,33 @@ t.test("ruleAllows() matches groups, resources, names and paths as Kubernetes do
   }
 });
 
-t.test("rbacAuthorizer() with the bootstrap policy allows discovery for all users and scheduling for the scheduler", async (t) => {
-  const rbac = rbacAuthorizer(new SubjectRules(bootstrapPolicy));
-  const decide = async (attributes: Attributes) => (await rbac.authorize(attributes)).decision;
-  const admin = { ...eve, groups: [MASTERS] };
-  const known = { ...eve, groups: ["system:authenticated"] };
-  const unknown = { ...eve, groups: ["system:unauthenticated"] };
-  const scheduler = { ...eve, name: "system:kube-scheduler", groups: ["system:authenticated"] };
-  t.equal(await decide(resource("deletecollection", "secrets", { user: admin })), "allow");
-  t.equal(await decide(path("delete", "/x", admin)), "allow");
-  t.equal(await decide(path("get", "/apis/apps/v1", known)), "allow");
-  t.equal(await decide(path("get", "/apis/apps/v1", unknown)), "no-opinion");
-  t.equal(await decide(path("get", "/livez", unknown)), "allow");
-  t.equal(await decide(resource("list", "pods", { user: known })), "no-opinion");
-  const review = { user: known, apiGroup: "authorization.k8s.io" };
-  t.equal(await decide(resource("create", "selfsubjectaccessreviews", review)), "allow");
-  t.equal(await decide(resource("create", "pods/binding", { user: scheduler })), "allow");
-  t.equal(await decide(resource("list", "secrets", { user: scheduler })), "no-opinion");
-  t.equal(await decide(resource("update", "persistentvolumes", { user: scheduler })), "allow");
-  const { reason } = await rbac.authorize(path("get", "/api", known));
-  t.equal(
-    reason,
-    'RBAC: allowed by ClusterRoleBinding "system:discovery" of ClusterRole "system:discovery" to Group "system:authenticated"',
-  );
-});
+t.test(
+  "rbacAuthorizer() with the bootstrap policy allows discovery for all users and scheduling for the scheduler",
+  async (t) => {
+    const rbac = rbacAuthorizer(new SubjectRules(bootstrapPolicy));
+    const decide = async (attributes: Attributes) => (await rbac.authorize(attributes)).decision;
+    const admin = { ...eve, groups: [MASTERS] };
+    const known = { ...eve, groups: ["system:authenticated"] };
+    const unknown = { ...eve, groups: ["system:unauthenticated"] };
+    const scheduler = { ...eve, name: "system:kube-scheduler", groups: ["system:authenticated"] };
+    t.equal(await decide(resource("deletecollection", "secrets", { user: admin })), "allow");
+    t.equal(await decide(path("delete", "/x", admin)), "allow");
+    t.equal(await decide(path("get", "/apis/apps/v1", known)), "allow");
+    t.equal(await decide(path("get", "/apis/apps/v1", unknown)), "no-opinion");
+    t.equal(await decide(path("get", "/livez", unknown)), "allow");
+    t.equal(await decide(resource("list", "pods", { user: known })), "no-opinion");
+    const review = { user: known, apiGroup: "authorization.k8s.io" };
+    t.equal(await decide(resource("create", "selfsubjectaccessreviews", review)), "allow");
+    t.equal(await decide(resource("create", "pods/binding", { user: scheduler })), "allow");
+    t.equal(await decide(resource("list", "secrets", { user: scheduler })), "no-opinion");
+    t.equal(await decide(resource("update", "persistentvolumes", { user: scheduler })), "allow");
+    const { reason } = await rbac.authorize(path("get", "/api", known));
+    t.equal(
+      reason,
+      'RBAC: allowed by ClusterRoleBinding "system:discovery" of ClusterRole "system:discovery" to Group "system:authenticated"',
+    );
+  },
+);
 
 t.test("rbacAuthorizer().rulesFor() lists all rules, and the roles that are missing", async (t) => {
   const subjects = [{ kind: "User", name: eve.name, apiGroup: "rbac.authorization.k8s.io" }];

@@ -1,6 +1,6 @@
 import t from "tap";
 import type { PolicyRule } from "../../../api/rbac/policy-rule.ts";
-import { countCombinations, compactRules, findUncovered } from "./rules-cover.ts";
+import { compactRules, countCombinations, findUncovered } from "./rules-cover.ts";
 
 const rule = (verbs: string, resources: string, more: Partial<PolicyRule> = {}): PolicyRule => ({
   verbs: verbs.split(" "),
@@ -15,7 +15,8 @@ t.test("uncovered() returns the requested rules that are not covered", async (t)
     rule("get", "*/status"),
     rule("*", "events", { apiGroups: ["events.k8s.io"] }),
   ];
-  const all = (wanted: PolicyRule) => findUncovered(owned, [wanted]).map(({ verbs, resources }) => `${verbs} ${resources}`);
+  const all = (wanted: PolicyRule) =>
+    findUncovered(owned, [wanted]).map(({ verbs, resources }) => `${verbs} ${resources}`);
   t.same(all(rule("get", "pods")), []);
   t.same(all(rule("get list watch", "pods secrets")), ["get secrets", "list secrets", "watch pods", "watch secrets"]);
   t.same(all(rule("get", "nodes/status")), []);

@@ -13,7 +13,10 @@ function attributesOf(more: Partial<Attributes> = {}): Attributes {
   return { user, verb: "list", isResourceRequest: true, path: "", ...about, ...more };
 }
 
-function createWebhook(responses: readonly (Awaited<ReturnType<ReviewAccess>> | Error)[], more: Partial<WebhookOptions> = {}) {
+function createWebhook(
+  responses: readonly (Awaited<ReturnType<ReviewAccess>> | Error)[],
+  more: Partial<WebhookOptions> = {},
+) {
   const clock = new FakeClock();
   const reviews: AccessRequest[] = [];
   const events: string[] = [];
@@ -95,7 +98,8 @@ t.test("webhookAuthorizer() returns the decision of the response", async (t) => 
       { decision: "deny", error: /both allow and deny/ },
     ],
   ] as const;
-  for (const [answer, decision] of decisions) t.match(await createWebhook([answer]).authorizer.authorize(attributesOf()), decision);
+  for (const [answer, decision] of decisions)
+    t.match(await createWebhook([answer]).authorizer.authorize(attributesOf()), decision);
 });
 
 t.test("webhookAuthorizer() caches responses for their TTL, and calls once for concurrent requests", async (t) => {
@@ -140,7 +144,9 @@ t.test("webhookAuthorizer() skips requests that do not match its conditions", as
   const both = createWebhook([{ allowed: true }], { matchConditions: [aboutNs, notAdmin] });
   t.match(await both.authorizer.authorize(attributesOf()), { decision: "allow" });
   t.match(await both.authorizer.authorize(attributesOf({ namespace: "other" })), { decision: "no-opinion" });
-  t.match(await both.authorizer.authorize(attributesOf({ isResourceRequest: false, path: "/" })), { decision: "no-opinion" });
+  t.match(await both.authorizer.authorize(attributesOf({ isResourceRequest: false, path: "/" })), {
+    decision: "no-opinion",
+  });
   t.equal(both.asked.length, 1);
   const failing = "request.extra['missing'][0] == 'x'";
   const open = createWebhook([{ allowed: true }], { matchConditions: [failing] });

@@ -1,7 +1,7 @@
 /** The bootstrap cluster role bindings and role bindings. */
 import type { ClusterRoleBinding } from "../../../../api/rbac/cluster-role-binding/schema.ts";
 import type { RoleBinding } from "../../../../api/rbac/role-binding/schema.ts";
-import { serviceAccount, clusterRoleBinding, groupSubject, roleBinding, userSubject } from "./define.ts";
+import { clusterRoleBinding, groupSubject, roleBinding, serviceAccount, userSubject } from "./define.ts";
 
 export const clusterRoleBindings: readonly ClusterRoleBinding[] = [
   clusterRoleBinding("cluster-admin", "cluster-admin", [groupSubject("system:masters")]),
@@ -39,7 +39,11 @@ export const roleBindings: readonly RoleBinding[] = [
     "kube-system",
     "system::leader-locking-kube-controller-manager",
     "system::leader-locking-kube-controller-manager",
-    [userSubject("system:kube-controller-manager"), serviceAccount("kube-controller-manager"), serviceAccount("leader-election-controller")],
+    [
+      userSubject("system:kube-controller-manager"),
+      serviceAccount("kube-controller-manager"),
+      serviceAccount("leader-election-controller"),
+    ],
   ),
   roleBinding("kube-system", "system::leader-locking-kube-scheduler", "system::leader-locking-kube-scheduler", [
     userSubject("system:kube-scheduler"),

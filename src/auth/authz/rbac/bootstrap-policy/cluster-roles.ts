@@ -1,6 +1,6 @@
 /** The bootstrap cluster roles, in Kubernetes' order. */
 import type { ClusterRole } from "../../../../api/rbac/cluster-role/schema.ts";
-import { ALL, aggregate, allowResources, clusterRole, READ, REPORT, allowPaths, WRITE } from "./define.ts";
+import { ALL, aggregate, allowPaths, allowResources, clusterRole, READ, REPORT, WRITE } from "./define.ts";
 
 export const clusterRoles: readonly ClusterRole[] = [
   aggregate("admin", "admin"),

@@ -15,7 +15,11 @@ export const controllerRoles: readonly ClusterRole[] = [
   ]),
   clusterRole("system:controller:certificate-controller", [
     allowResources("certificates.svc.io", "certificatesigningrequests", "delete get list watch"),
-    allowResources("certificates.svc.io", "certificatesigningrequests/approval certificatesigningrequests/status", "update"),
+    allowResources(
+      "certificates.svc.io",
+      "certificatesigningrequests/approval certificatesigningrequests/status",
+      "update",
+    ),
     allowResources("certificates.svc.io", "signers", "approve", "kubernetes.io/kube-apiserver-client-kubelet"),
     allowResources(
       "certificates.svc.io",

@@ -24,7 +24,9 @@ export const namespaceRoles: readonly Role[] = [
     allowResources("coordination.svc.io", "leasecandidates", "create get list update watch"),
   ]),
   role("kube-system", "system:controller:bootstrap-signer", [allowResources("core", "secrets", READ)]),
-  role("kube-system", "system:controller:cloud-provider", [allowResources("core", "configmaps", "create get list watch")]),
+  role("kube-system", "system:controller:cloud-provider", [
+    allowResources("core", "configmaps", "create get list watch"),
+  ]),
   role("kube-system", "system:controller:token-cleaner", [
     allowResources("core", "secrets", "delete get list watch"),
     allowResources("core events.svc.io", "events", REPORT),

@@ -2,8 +2,8 @@ import { existsSync, readFileSync } from "node:fs";
 import t from "tap";
 import type { ApiObject } from "../../../../api/kind.ts";
 import type { ClusterRole } from "../../../../api/rbac/cluster-role/schema.ts";
-import type { RoleBinding } from "../../../../api/rbac/role-binding/schema.ts";
 import type { PolicyRule } from "../../../../api/rbac/policy-rule.ts";
+import type { RoleBinding } from "../../../../api/rbac/role-binding/schema.ts";
 import { svcGroup } from "../../../../api/scheme.ts";
 import { parseYaml } from "../../../../schema/yaml/yaml.ts";
 import { bootstrapPolicy, bootstrapRules } from "./policy.ts";
@@ -13,7 +13,7 @@ const folder = `${shared}/oracles/rbac-bootstrap`;
 
 type Compared = Pick<ClusterRole, "metadata" | "rules" | "aggregationRule"> & Partial<Pick<RoleBinding, "subjects">>;
 
-/** Of the tree that the samples come from, and nowhere else. */
+/** Roles of the distribution that the samples come from. */
 const FOREIGN = "system:openshift:";
 
 function samples(...names: readonly string[]): readonly Compared[] {
@@ -24,7 +24,7 @@ function samples(...names: readonly string[]): readonly Compared[] {
     .filter(({ metadata }) => !metadata?.name?.startsWith(FOREIGN));
 }
 
-/** Lists without their order, groups in one spelling. */
+/** A rule in a normal format: sorted lists, one group alias. */
 function plain(rule: PolicyRule): string {
   const sorted = (list: readonly string[] | undefined) => (list === undefined ? undefined : [...list].sort());
   const { apiGroups, resources, resourceNames, nonResourceURLs, verbs } = rule;
@@ -37,7 +37,7 @@ function plain(rule: PolicyRule): string {
   ]);
 }
 
-/** Rules of ours that Kubernetes has not; each has its reason beside it. */
+/** The number of additional rules of this project, explained at the rule. */
 const EXTRA: Readonly<Record<string, number>> = { "system:controller:namespace-controller": 1 };
 
 t.test("bootstrapPolicy has the roles of Kubernetes, rule by rule", async (t) => {
@@ -54,7 +54,7 @@ t.test("bootstrapPolicy has the roles of Kubernetes, rule by rule", async (t) =>
   }
 });
 
-t.test("bootstrapPolicy binds them as Kubernetes does", async (t) => {
+t.test("bootstrapPolicy has the bindings of Kubernetes", async (t) => {
   if (!existsSync(folder)) return t.comment("shared/ is not present: bindings are left uncompared");
   const line = ({ metadata, roleRef, subjects }: RoleBinding): string => {
     const who = (subjects ?? []).map((subject) => `${subject.kind} ${subject.namespace ?? ""}/${subject.name}`);
@@ -68,7 +68,7 @@ t.test("bootstrapPolicy binds them as Kubernetes does", async (t) => {
   );
 });
 
-t.test("bootstrapRules() refuses names of roles there are not", async (t) => {
+t.test("bootstrapRules() throws for an unknown role", async (t) => {
   t.ok(bootstrapRules("system:node").length > 0);
   t.throws(() => bootstrapRules("system:nodes"), /system:nodes/);
 });

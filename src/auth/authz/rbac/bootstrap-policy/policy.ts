@@ -6,7 +6,7 @@ import type { RoleBinding } from "../../../../api/rbac/role-binding/schema.ts";
 import { clusterRoleBindings, roleBindings } from "./bindings.ts";
 import { clusterRoles } from "./cluster-roles.ts";
 import { controllerRoles } from "./controller-roles.ts";
-import { serviceAccount, clusterRoleBinding } from "./define.ts";
+import { clusterRoleBinding, serviceAccount } from "./define.ts";
 import { namespaceRoles } from "./namespace-roles.ts";
 
 export interface Policy {
