@@ -20,7 +20,7 @@ export const PODS = "/api/v1/namespaces/default/pods";
 const SAMPLES_MIN = 20;
 const WAIT_MS_MAX = 600_000;
 
-export interface Place {
+export interface RuntimePlace {
   readonly figures: Figures;
   readonly containerd: PrivateContainerd;
   readonly node: AgentProcess;
@@ -30,7 +30,7 @@ export interface Place {
 }
 
 /** Each from the send of its create until a watch shows it running. */
-export async function measureStarts(place: Place, count: number): Promise<void> {
+export async function measureStarts(place: RuntimePlace, count: number): Promise<void> {
   const { connection } = place;
   using cri = connect(place);
   const starts = new Starts(place);
@@ -55,7 +55,7 @@ export async function measureStarts(place: Place, count: number): Promise<void> 
 }
 
 /** The same calls that the agent makes for such a pod, made directly. */
-export async function measureRuntime(place: Place, count: number): Promise<void> {
+export async function measureRuntime(place: RuntimePlace, count: number): Promise<void> {
   using cri = connect(place);
   const starts = new Starts(place);
   for (let round = 0; starts.count < Math.max(count, SAMPLES_MIN); round++) {
@@ -74,7 +74,7 @@ export async function measureRuntime(place: Place, count: number): Promise<void>
   starts.tell(`the runtime's share of it, ${count} at once`);
 }
 
-function connect({ containerd: { endpoint } }: Place): CriClient {
+function connect({ containerd: { endpoint } }: RuntimePlace): CriClient {
   return createCriClient({ endpoint, requestTimeoutMs: WAIT_MS_MAX, clock: systemClock });
 }
 
@@ -97,11 +97,11 @@ export function pod(name: string) {
 
 /** Times, and what they cost whom. */
 class Starts {
-  readonly #place: Place;
+  readonly #place: RuntimePlace;
   readonly #times: number[] = [];
   readonly #spent = { runtime: 0, agent: 0, server: 0 };
 
-  constructor(place: Place) {
+  constructor(place: RuntimePlace) {
     this.#place = place;
   }
 
@@ -177,7 +177,7 @@ async function phases(connection: Connection): Promise<Phases> {
   };
 }
 
-async function startDirectly({ runtime }: CriClient, place: Place, name: string): Promise<string> {
+async function startDirectly({ runtime }: CriClient, place: RuntimePlace, name: string): Promise<string> {
   const { config, container } = configs(place, name);
   const { podSandboxId = "" } = await runtime.runPodSandbox({ config });
   const { containerId = "" } = await runtime.createContainer({
@@ -190,7 +190,7 @@ async function startDirectly({ runtime }: CriClient, place: Place, name: string)
 }
 
 /** As the agent would have them, but for the labels: pods that it knows nothing of are none of its business. */
-function configs({ containerd, node }: Place, name: string): { config: PodSandboxConfig; container: ContainerConfig } {
+function configs({ containerd, node }: RuntimePlace, name: string): { config: PodSandboxConfig; container: ContainerConfig } {
   const directory = join(containerd.directory, "direct", name);
   const directories = { rootDir: directory, podLogsDir: directory };
   const files = ["/etc/hosts", "/dev/termination-log"].map((containerPath) => {

@@ -2,16 +2,16 @@
 import { gzipSync } from "node:zlib";
 import t from "tap";
 import { encodeEnvelope } from "../../schema/protobuf/envelope.ts";
-import { type Answer, type Asked, type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
+import { type Answer, type RequestOptions, type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
 
 const MAPS = "/api/v1/namespaces/default/configmaps";
 const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 /** Of processor time, since the machine may be busy. Generous: what explodes takes minutes. */
 const MS_MAX = 3000;
 
-async function soon(server: TestServer, what: string, line: string, asked: Asked = {}): Promise<Answer> {
+async function sendInTime(server: TestServer, what: string, line: string, options: RequestOptions = {}): Promise<Answer> {
   const began = process.cpuUsage();
-  const answer = await server.ask(line, asked);
+  const answer = await server.send(line, options);
   const { user, system } = process.cpuUsage(began);
   const took = (user + system) / 1000;
   if (took > MS_MAX) throw new Error(`${what} took ${Math.round(took)} ms`);
@@ -41,16 +41,16 @@ const PATTERNS = [".".repeat(20_000), "^(a+)+$", "^(a|aa)+$", "^(a|a?)+$", "^(.*
 t.test("a custom resource's patterns match in a time that grows with the text alone", async (t) => {
   await using server = await testServer();
   const properties = Object.fromEntries(PATTERNS.map((pattern, place) => [`p${place}`, { type: "string", pattern }]));
-  const made = await soon(server, "definition", `POST ${CRDS}`, {
+  const made = await sendInTime(server, "definition", `POST ${CRDS}`, {
     body: definition("patterns", { type: "object", properties }),
   });
   t.equal(made.status, 201);
   const path = "/apis/shop.example/v1/namespaces/default/patterns";
-  for (let turn = 0; turn < 200 && (await server.ask(`GET ${path}`)).status !== 200; turn++)
+  for (let turn = 0; turn < 200 && (await server.send(`GET ${path}`)).status !== 200; turn++)
     await new Promise(setImmediate);
   const texts = Object.fromEntries(PATTERNS.map((_, place) => [`p${place}`, `${"a".repeat(10_000)}!`]));
   const body = { apiVersion: "shop.example/v1", kind: "Kpatterns", metadata: { name: "x" }, spec: texts };
-  const answer = await soon(server, "object", `POST ${path}`, { body });
+  const answer = await sendInTime(server, "object", `POST ${path}`, { body });
   t.equal(answer.status, 422);
 });
 
@@ -75,12 +75,12 @@ t.test("no definition is taken whose patterns or rules are too much", async (t) 
     "a rule of loops in loops": rule(`${loops("[0,1,2,3,4,5,6,7,8,9].all(X, ", 9)}true${")".repeat(9)}`),
   };
   for (const [what, spec] of Object.entries(bad)) {
-    const answer = await soon(server, what, `POST ${CRDS}`, { body: definition("bad", spec) });
+    const answer = await sendInTime(server, what, `POST ${CRDS}`, { body: definition("bad", spec) });
     t.equal(answer.status, 422, `${what}: ${answer.text.slice(0, 200)}`);
   }
   const deep = `${'{"type":"object","properties":{"a":'.repeat(5000)}{"type":"string"}${"}}".repeat(5000)}`;
   const body = JSON.stringify(definition("deep", {})).replace('"spec":{}', `"spec":${deep}`);
-  const answer = await soon(server, "depth", `POST ${CRDS}`, { body });
+  const answer = await sendInTime(server, "depth", `POST ${CRDS}`, { body });
   t.ok(answer.status >= 400 && answer.status < 500, `a schema too deep: ${answer.status}`);
 });
 
@@ -89,8 +89,8 @@ t.test("no body becomes more than it is", async (t) => {
   const map = JSON.stringify({ metadata: { name: "x" }, data: { k: " ".repeat(2 ** 20) } });
   const gzip = { "content-encoding": "gzip" };
   const bomb = gzipSync(Buffer.alloc(50 * 2 ** 20, 0x20));
-  t.equal((await soon(server, "gzip", `POST ${MAPS}`, { body: gzipSync(map), headers: gzip })).status, 400);
-  t.equal((await soon(server, "gzip bomb", `POST ${MAPS}`, { body: bomb, headers: gzip })).status, 400);
+  t.equal((await sendInTime(server, "gzip", `POST ${MAPS}`, { body: gzipSync(map), headers: gzip })).status, 400);
+  t.equal((await sendInTime(server, "gzip bomb", `POST ${MAPS}`, { body: bomb, headers: gzip })).status, 400);
   const yaml = { "content-type": "application/yaml" };
   const aliases = Array.from({ length: 30 }, (_, i) => `a${i + 1}: &b${i + 1} [${`*b${i},`.repeat(9)}1]`).join("\n");
   const bodies: Readonly<Record<string, string>> = {
@@ -105,27 +105,27 @@ t.test("no body becomes more than it is", async (t) => {
     "a key of keys": `? ${"? ".repeat(20_000)}a`,
   };
   for (const [what, body] of Object.entries(bodies)) {
-    const { status } = await soon(server, what, `POST ${MAPS}`, { body, headers: yaml });
+    const { status } = await sendInTime(server, what, `POST ${MAPS}`, { body, headers: yaml });
     t.ok([400, 413, 422].includes(status), `${what}: ${status}`);
   }
   const amounts = ["1e999999999", `1${"0".repeat(500_000)}x`, `0.${"0".repeat(500_000)}1`, `1e${"9".repeat(1000)}`];
   for (const memory of amounts) {
     const spec = { containers: [{ name: "c", image: "i", resources: { limits: { memory } } }] };
     const body = { metadata: { name: "amount" }, spec };
-    const { status } = await soon(server, "an amount", "POST /api/v1/namespaces/default/pods", { body });
+    const { status } = await sendInTime(server, "an amount", "POST /api/v1/namespaces/default/pods", { body });
     t.equal(status, 400, `an amount of ${memory.slice(0, 20)}`);
   }
   const patches = [{ op: "add", path: "/data", value: { k: "x".repeat(1000) } }];
   for (let copy = 0; copy < 40; copy++) patches.push({ op: "copy", from: "/data", path: `/data/c${copy}` } as never);
-  await server.ask(`POST ${MAPS}`, { body: { metadata: { name: "small" }, data: {} } });
+  await server.send(`POST ${MAPS}`, { body: { metadata: { name: "small" }, data: {} } });
   const type = { "content-type": "application/json-patch+json" };
-  const doubled = await soon(server, "a JSON patch that doubles", `PATCH ${MAPS}/small`, {
+  const doubled = await sendInTime(server, "a JSON patch that doubles", `PATCH ${MAPS}/small`, {
     body: patches,
     headers: type,
   });
   t.ok(doubled.status >= 400 && doubled.status < 500, `a JSON patch that doubles: ${doubled.status}`);
   const many = Array.from({ length: 20_000 }, () => ({ op: "test", path: "/kind", value: "ConfigMap" }));
-  t.equal((await soon(server, "many patches", `PATCH ${MAPS}/small`, { body: many, headers: type })).status, 413);
+  t.equal((await sendInTime(server, "many patches", `PATCH ${MAPS}/small`, { body: many, headers: type })).status, 413);
 });
 
 t.test("no query costs more than its length", async (t) => {
@@ -146,7 +146,7 @@ t.test("no query costs more than its length", async (t) => {
     "many parameters": Array(50_000).fill("a=b").join("&"),
   };
   for (const [what, query] of Object.entries(queries)) {
-    const { status } = await soon(server, what, `GET ${MAPS}?${query}`);
+    const { status } = await sendInTime(server, what, `GET ${MAPS}?${query}`);
     t.ok(status < 500 || status === 504, `${what}: ${status}`);
     t.ok(status >= 400 || /^many/.test(what), `${what} is refused: ${status}`);
   }
@@ -157,7 +157,7 @@ t.test("no query costs more than its length", async (t) => {
     "*/".repeat(20_000),
   ];
   for (const accept of accepts) {
-    const { status } = await soon(server, "what is accepted", `GET ${MAPS}`, { headers: { accept } });
+    const { status } = await sendInTime(server, "what is accepted", `GET ${MAPS}`, { headers: { accept } });
     t.ok(status < 500, `${status}`);
   }
 });
@@ -192,7 +192,7 @@ t.test("no body in bytes claims more than it brings, or lies in itself without e
   for (const [what, body] of Object.entries(protobuf)) {
     const headers = { "content-type": "application/vnd.kubernetes.protobuf" };
     const path = what.includes("schema") ? CRDS : MAPS;
-    const { status, text } = await soon(server, what, `POST ${path}`, { body, headers });
+    const { status, text } = await sendInTime(server, what, `POST ${path}`, { body, headers });
     t.ok([400, 422].includes(status), `${what}: ${status} ${text.slice(0, 200)}`);
   }
   const cbor: Readonly<Record<string, Uint8Array>> = {
@@ -206,7 +206,7 @@ t.test("no body in bytes claims more than it brings, or lies in itself without e
   };
   for (const [what, body] of Object.entries(cbor)) {
     const headers = { "content-type": "application/cbor" };
-    const { status, text } = await soon(server, what, `POST ${MAPS}`, { body, headers });
+    const { status, text } = await sendInTime(server, what, `POST ${MAPS}`, { body, headers });
     t.ok([400, 422].includes(status), `${what}: ${status} ${text.slice(0, 200)}`);
   }
 });
@@ -224,7 +224,7 @@ t.test("no expression of a webhook costs requests more than its budget", async (
       failurePolicy,
       matchConditions: [{ name: "c", expression }],
     };
-    return soon(server, name, `POST ${REGISTRATIONS}`, { body: { metadata: { name }, webhooks: [hook] } });
+    return sendInTime(server, name, `POST ${REGISTRATIONS}`, { body: { metadata: { name }, webhooks: [hook] } });
   };
   const refused: Readonly<Record<string, string>> = {
     long: `${"true && ".repeat(20_000)}true`,
@@ -238,13 +238,13 @@ t.test("no expression of a webhook costs requests more than its budget", async (
   const patterned = "object.data.k.matches('^(a+)+$') && false";
   t.equal((await register("patterned", patterned, "Fail")).status, 201);
   const body = { metadata: { name: "a" }, data: { k: `${"a".repeat(100_000)}!` } };
-  t.equal((await soon(server, "a pattern", `POST ${MAPS}`, { body })).status, 201);
+  t.equal((await sendInTime(server, "a pattern", `POST ${MAPS}`, { body })).status, 201);
   t.equal((await register("costly", costly, "Ignore")).status, 201);
   const small = (name: string) => ({ body: { metadata: { name }, data: { k: "" } } });
-  t.equal((await soon(server, "loops, ignored", `POST ${MAPS}`, small("b"))).status, 201);
-  await server.ask(`DELETE ${REGISTRATIONS}/costly`);
+  t.equal((await sendInTime(server, "loops, ignored", `POST ${MAPS}`, small("b"))).status, 201);
+  await server.send(`DELETE ${REGISTRATIONS}/costly`);
   t.equal((await register("strict", costly, "Fail")).status, 201);
-  const { status } = await soon(server, "loops", `POST ${MAPS}`, small("c"));
+  const { status } = await sendInTime(server, "loops", `POST ${MAPS}`, small("c"));
   t.ok(status >= 400, `loops that fail: ${status}`);
 });
 
@@ -275,14 +275,14 @@ t.test("no certificate, key or name is read time and again for what it does not 
       data: { "tls.crt": data, "tls.key": "" },
       metadata: { generateName: "x" },
     };
-    await soon(server, `a certificate of ${what}`, "POST /api/v1/namespaces/default/secrets", { body: secret });
+    await sendInTime(server, `a certificate of ${what}`, "POST /api/v1/namespaces/default/secrets", { body: secret });
     const request = { signerName: "shop.example/x", usages: ["client auth"], request: data };
-    const asked = { body: { metadata: { name: "x" }, spec: request } };
-    t.equal((await soon(server, `a request of ${what}`, `POST ${CSRS}`, asked)).status, 422, what);
+    const options = { body: { metadata: { name: "x" }, spec: request } };
+    t.equal((await sendInTime(server, `a request of ${what}`, `POST ${CSRS}`, options)).status, 422, what);
     const container = { name: "c", image: text, env: [{ name: "E", valueFrom: { fieldRef: { fieldPath: text } } }] };
     const spec = { containers: [container], volumes: [{ name: "v", hostPath: { path: text } }], hostname: text };
     const pod = { body: { metadata: { name: "x", labels: { l: text }, creationTimestamp: text }, spec } };
-    const { status } = await soon(server, `a pod of ${what}`, "POST /api/v1/namespaces/default/pods", pod);
+    const { status } = await sendInTime(server, `a pod of ${what}`, "POST /api/v1/namespaces/default/pods", pod);
     t.ok(status === 400 || status === 422, `a pod of ${what}: ${status}`);
   }
 });
@@ -309,7 +309,7 @@ t.test("no long list is compared with itself, each item with each", async (t) =>
     ["tolerations", "pods", pod({ tolerations: many((place) => ({ key: `k${place}`, operator: "Exists" })) })],
   ];
   for (const [what, plural, body, metadata = {}] of bodies) {
-    const { status } = await soon(server, what, `POST ${core}/${plural}`, {
+    const { status } = await sendInTime(server, what, `POST ${core}/${plural}`, {
       body: { ...body, metadata: { name: what, ...metadata } },
     });
     t.equal(status, 201, what);

@@ -27,7 +27,7 @@ const user = (name: string) => ({ kind: "User", apiGroup: GROUP, name });
 const typed = (kind: string, body: object) => ({ apiVersion: `${GROUP}/v1`, kind, ...body });
 
 async function make(server: TestServer, path: string, body: object): Promise<Answer> {
-  const answer = await server.ask(`POST ${path}`, { body });
+  const answer = await server.send(`POST ${path}`, { body });
   if (answer.status !== 201) throw new Error(answer.text);
   return answer;
 }
@@ -52,7 +52,7 @@ t.test("whoever may write bindings gives nobody, themselves included, what they 
   await allow(server, "eve", { ...bindings, verbs: ["create", "update", "patch", "get", "delete"] }, PODS);
   await make(server, `${SHOP}/roles`, { metadata: { name: "all" }, rules: [EVERYTHING] });
   const mine = { metadata: { name: "mine" }, subjects: [user("eve")], roleRef: to("of-eve") };
-  const own = await server.ask(`POST ${SHOP}/rolebindings`, { body: mine, user: "eve" });
+  const own = await server.send(`POST ${SHOP}/rolebindings`, { body: mine, user: "eve" });
   t.equal(own.status, 201, "what she has she may give");
   const bad = (name: string, more: object = {}) => ({ metadata: { name }, subjects: [user("eve")], ...more });
   const admin = { roleRef: to("cluster-admin") };
@@ -69,26 +69,26 @@ t.test("whoever may write bindings gives nobody, themselves included, what they 
     [`PUT ${SHOP}/rolebindings/x`, bad("x", admin)],
   ];
   for (const [line, body] of refused) {
-    t.equal((await server.ask(line, { body, user: "eve" })).status, 403, `${line} ${JSON.stringify(body)}`);
+    t.equal((await server.send(line, { body, user: "eve" })).status, 403, `${line} ${JSON.stringify(body)}`);
   }
   const other = typed("ClusterRoleBinding", { metadata: { name: "cluster-admin" }, subjects: [user("eve")], ...admin });
   for (const [how, type] of Object.entries(PATCHES)) {
     const line = `PATCH ${RBAC}/clusterrolebindings/cluster-admin?fieldManager=eve${how === "apply" ? "&force=true" : ""}`;
-    const answer = await server.ask(line, { body: other, user: "eve", headers: { "content-type": type } });
+    const answer = await server.send(line, { body: other, user: "eve", headers: { "content-type": type } });
     t.equal(answer.status, 403, `more subjects by ${how}`);
   }
   const operations = [{ op: "add", path: "/subjects/-", value: user("eve") }];
   const type = { "content-type": "application/json-patch+json" };
-  const patched = await server.ask(`PATCH ${RBAC}/clusterrolebindings/cluster-admin`, {
+  const patched = await server.send(`PATCH ${RBAC}/clusterrolebindings/cluster-admin`, {
     body: operations,
     user: "eve",
     headers: type,
   });
   t.equal(patched.status, 403, "more subjects by JSON patch");
   const turned = { ...own.json, ...admin };
-  const answer = await server.ask(`PUT ${SHOP}/rolebindings/mine`, { body: turned, user: "eve" });
+  const answer = await server.send(`PUT ${SHOP}/rolebindings/mine`, { body: turned, user: "eve" });
   t.ok([403, 422].includes(answer.status), "another role under the same subjects");
-  t.equal((await server.ask("GET /api/v1/secrets", { user: "eve" })).status, 403, "she is who she was");
+  t.equal((await server.send("GET /api/v1/secrets", { user: "eve" })).status, 403, "she is who she was");
 });
 
 t.test("whoever may write roles writes nothing into them that they do not have", async (t) => {
@@ -112,16 +112,16 @@ t.test("whoever may write roles writes nothing into them that they do not have",
     for (const path of [`${SHOP}/roles`, `${RBAC}/clusterroles`]) {
       for (const line of [`POST ${path}`, `PUT ${path}/x`]) {
         const body = { metadata: { name: "x" }, rules: [rule] };
-        t.equal((await server.ask(line, { body, user: "eve" })).status, 403, `${line} ${JSON.stringify(rule)}`);
+        t.equal((await server.send(line, { body, user: "eve" })).status, 403, `${line} ${JSON.stringify(rule)}`);
       }
     }
   }
   const page = { metadata: { name: "x" }, rules: [{ verbs: ["get"], nonResourceURLs: ["*"] }] };
-  t.equal((await server.ask(`POST ${RBAC}/clusterroles`, { body: page, user: "eve" })).status, 403, "nor pages");
+  t.equal((await server.send(`POST ${RBAC}/clusterroles`, { body: page, user: "eve" })).status, 403, "nor pages");
   for (const [how, type] of Object.entries(PATCHES)) {
     const body = typed("ClusterRole", { metadata: { name: "of-eve" }, rules: [EVERYTHING] });
     const line = `PATCH ${RBAC}/clusterroles/of-eve?fieldManager=eve${how === "apply" ? "&force=true" : ""}`;
-    const answer = await server.ask(line, { body, user: "eve", headers: { "content-type": type } });
+    const answer = await server.send(line, { body, user: "eve", headers: { "content-type": type } });
     t.equal(answer.status, 403, `her own role by ${how}`);
   }
 });
@@ -155,7 +155,7 @@ t.test("leave to bind or to escalate one role is leave for no other", async (t) 
     [403, `PUT /apis/rbac.authorization.svc.io/v1/clusterroles/till`, role("till")],
   ];
   for (const [status, line, body] of cases) {
-    t.equal((await server.ask(line, { body, user: "eve" })).status, status, `${line} ${JSON.stringify(body)}`);
+    t.equal((await server.send(line, { body, user: "eve" })).status, status, `${line} ${JSON.stringify(body)}`);
   }
 });
 
@@ -165,24 +165,24 @@ t.test("no role is gathered for whoever may not everything, nor rules put where 
   await allow(server, "eve", roles, PODS);
   const every = { clusterRoleSelectors: [{ matchLabels: {} }] };
   const aggregated = { metadata: { name: "x" }, aggregationRule: every };
-  t.match(await server.ask(`POST ${RBAC}/clusterroles`, { body: aggregated, user: "eve" }), {
+  t.match(await server.send(`POST ${RBAC}/clusterroles`, { body: aggregated, user: "eve" }), {
     status: 403,
     json: { message: /must have cluster-admin privileges to use an aggregationRule/ },
   });
   const merge = { "content-type": "application/merge-patch+json" };
   const line = `PATCH ${RBAC}/clusterroles/of-eve`;
-  t.equal((await server.ask(line, { body: { aggregationRule: every }, user: "eve", headers: merge })).status, 403);
+  t.equal((await server.send(line, { body: { aggregationRule: every }, user: "eve", headers: merge })).status, 403);
   for (const role of ["admin", "edit", "view"]) {
     const labels = { [`${GROUP}/aggregate-to-${role}`]: "true" };
     const body = { metadata: { name: "y", labels }, rules: [{ ...PODS, resources: ["secrets"] }] };
-    t.equal((await server.ask(`POST ${RBAC}/clusterroles`, { body, user: "eve" })).status, 403, role);
+    t.equal((await server.send(`POST ${RBAC}/clusterroles`, { body, user: "eve" })).status, 403, role);
   }
 });
 
 t.test("whoever may be somebody is nobody else, and no member of anything", async (t) => {
   await using server = await cluster();
   await allow(server, "eve", { verbs: ["impersonate"], apiGroups: [""], resources: ["users"], resourceNames: ["bob"] });
-  const as = (headers: Readonly<Record<string, string>>) => server.ask(WHO, { body: {}, user: "eve", headers });
+  const as = (headers: Readonly<Record<string, string>>) => server.send(WHO, { body: {}, user: "eve", headers });
   t.match((await as({ "impersonate-user": "bob" })).json.status.userInfo, { username: "bob" });
   const refused: readonly Readonly<Record<string, string>>[] = [
     { "impersonate-user": "admin" },
@@ -205,7 +205,7 @@ t.test("whoever may be somebody is nobody else, and no member of anything", asyn
     resourceNames: ["till"],
   });
   const till = { "impersonate-user": "system:serviceaccount:shop:boss" };
-  t.equal((await server.ask(WHO, { body: {}, user: "ann", headers: till })).status, 403, "another account");
+  t.equal((await server.send(WHO, { body: {}, user: "ann", headers: till })).status, 403, "another account");
 });
 
 t.test("whoever may have tokens of one account gets none of another, nor binds it to what is another's", async (t) => {
@@ -216,17 +216,17 @@ t.test("whoever may have tokens of one account gets none of another, nor binds i
   await make(server, "/api/v1/namespaces/shop/pods", { metadata: { name: "boss" }, spec });
   const tokens = { verbs: ["create"], apiGroups: [""], resources: ["serviceaccounts/token"], resourceNames: ["till"] };
   await allow(server, "eve", tokens);
-  const ask = async (account: string, more: object = {}) =>
+  const requestToken = async (account: string, more: object = {}) =>
     (
-      await server.ask(`POST /api/v1/namespaces/shop/serviceaccounts/${account}/token`, {
+      await server.send(`POST /api/v1/namespaces/shop/serviceaccounts/${account}/token`, {
         body: { spec: more },
         user: "eve",
       })
     ).status;
-  t.equal(await ask("till"), 201);
-  t.equal(await ask("boss"), 403);
-  t.equal(await ask("till", { boundObjectRef: { kind: "Pod", apiVersion: "v1", name: "boss" } }), 400);
-  t.equal(await ask("till%2f..%2fboss"), 403);
+  t.equal(await requestToken("till"), 201);
+  t.equal(await requestToken("boss"), 403);
+  t.equal(await requestToken("till", { boundObjectRef: { kind: "Pod", apiVersion: "v1", name: "boss" } }), 400);
+  t.equal(await requestToken("till%2f..%2fboss"), 403);
 });
 
 t.test(
@@ -241,23 +241,23 @@ t.test(
     ];
     await allow(server, "eve", { ...requests, resources: all });
     const signerName = "kubernetes.io/kube-apiserver-client";
-    const ask = async (name: string, organizations: readonly string[]) => {
+    const requestCertificate = async (name: string, organizations: readonly string[]) => {
       const { request } = await makeSigningRequest({ commonName: "eve", organizations });
       const spec = { request: Buffer.from(request).toString("base64"), signerName, usages: ["client auth"] };
-      return await server.ask(`POST ${CSRS}`, { body: { metadata: { name }, spec }, user: "eve" });
+      return await server.send(`POST ${CSRS}`, { body: { metadata: { name }, spec }, user: "eve" });
     };
-    t.equal((await ask("master", ["system:masters"])).status, 403);
-    const made = await ask("plain", ["shop"]);
+    t.equal((await requestCertificate("master", ["system:masters"])).status, 403);
+    const made = await requestCertificate("plain", ["shop"]);
     t.equal(made.status, 201);
     t.equal(made.json.spec.username, "eve", "the server writes who asks");
     const conditions = [{ type: "Approved", status: "True", reason: "Mine", message: "" }];
     const approved = { ...made.json, status: { conditions } };
-    t.equal((await server.ask(`PUT ${CSRS}/plain/approval`, { body: approved, user: "eve" })).status, 403);
+    t.equal((await server.send(`PUT ${CSRS}/plain/approval`, { body: approved, user: "eve" })).status, 403);
     const signature = await makeCertificate({ subject: [{ CN: ["eve"] }] });
     const signed = { ...made.json, status: { certificate: Buffer.from(signature.cert).toString("base64") } };
-    t.equal((await server.ask(`PUT ${CSRS}/plain/status`, { body: signed, user: "eve" })).status, 403);
+    t.equal((await server.send(`PUT ${CSRS}/plain/status`, { body: signed, user: "eve" })).status, 403);
     const posed = { ...made.json, spec: { ...made.json.spec, username: "admin", groups: ["system:masters"] } };
-    const { json } = await server.ask(`PUT ${CSRS}/plain`, { body: posed, user: "eve" });
+    const { json } = await server.send(`PUT ${CSRS}/plain`, { body: posed, user: "eve" });
     t.match(json.spec, { username: "eve" }, "who asked does not change");
   },
 );
@@ -291,17 +291,17 @@ function asNode(server: TestServer, more: Partial<UserInfo> = {}) {
   const node: UserInfo = { name: "system:node:n1", uid: "", groups: ["system:nodes"], extra: {}, ...more };
   const authorization = `Bearer ${server.parts.server.loopbackToken(node)}`;
   return (line: string, body?: unknown, type = "application/json") =>
-    server.ask(line, { body, headers: { authorization, "content-type": type } });
+    server.send(line, { body, headers: { authorization, "content-type": type } });
 }
 
 t.test("a node reads and writes nothing that is another node's", async (t) => {
   await using server = await twoNodes();
-  const ask = asNode(server);
+  const send = asNode(server);
   const core = "/api/v1/namespaces/shop";
   // The graph learns of pods a moment after they are written.
-  for (let turn = 0; turn < 1000 && (await ask(`GET ${core}/secrets/mine`)).status !== 200; turn++)
+  for (let turn = 0; turn < 1000 && (await send(`GET ${core}/secrets/mine`)).status !== 200; turn++)
     await setImmediate();
-  t.match(await ask(`GET ${core}/secrets/mine`), { status: 200, text: /R09MRA==/ }, "its own it reads");
+  t.match(await send(`GET ${core}/secrets/mine`), { status: 200, text: /R09MRA==/ }, "its own it reads");
   const merge = "application/merge-patch+json";
   const refused: readonly (readonly [string, unknown?, string?])[] = [
     ...["secrets", "configmaps"].flatMap((kind): readonly (readonly [string, unknown?, string?])[] => [
@@ -338,26 +338,26 @@ t.test("a node reads and writes nothing that is another node's", async (t) => {
     ],
   ];
   for (const [line, body, type] of refused) {
-    const { status, text } = await ask(line, body, type);
+    const { status, text } = await send(line, body, type);
     t.ok(status === 403 || status === 404, `${status} ${line}`);
     t.notMatch(text, /R09MRA==/, line);
   }
   const merged = { "content-type": merge };
-  await server.ask(`PATCH ${core}/pods/mine/status`, { body: { status: { phase: "Succeeded" } }, headers: merged });
-  await server.ask(`DELETE ${core}/pods/mine?gracePeriodSeconds=0`);
-  for (let turn = 0; turn < 1000 && (await ask(`GET ${core}/secrets/mine`)).status === 200; turn++)
+  await server.send(`PATCH ${core}/pods/mine/status`, { body: { status: { phase: "Succeeded" } }, headers: merged });
+  await server.send(`DELETE ${core}/pods/mine?gracePeriodSeconds=0`);
+  for (let turn = 0; turn < 1000 && (await send(`GET ${core}/secrets/mine`)).status === 200; turn++)
     await setImmediate();
-  t.equal((await ask(`GET ${core}/secrets/mine`)).status, 403, "nor what was its own, once its pod has gone");
+  t.equal((await send(`GET ${core}/secrets/mine`)).status, 403, "nor what was its own, once its pod has gone");
 });
 
 t.test("a node gains nothing by pods, labels, tokens or certificates of its own making", async (t) => {
   await using server = await twoNodes();
-  const ask = asNode(server);
+  const send = asNode(server);
   const core = "/api/v1/namespaces/shop";
-  for (let turn = 0; turn < 1000 && (await ask(`GET ${core}/secrets/mine`)).status !== 200; turn++)
+  for (let turn = 0; turn < 1000 && (await send(`GET ${core}/secrets/mine`)).status !== 200; turn++)
     await setImmediate();
-  const { uid } = (await server.ask("GET /api/v1/nodes/n1")).json.metadata as { uid: string };
-  const theirs = (await server.ask(`GET ${core}/pods/theirs`)).json.metadata.uid as string;
+  const { uid } = (await server.send("GET /api/v1/nodes/n1")).json.metadata as { uid: string };
+  const theirs = (await server.send(`GET ${core}/pods/theirs`)).json.metadata.uid as string;
   const owner = { apiVersion: "v1", kind: "Node", name: "n1", uid, controller: true };
   const mirror = (spec: object, more: object = {}) => ({
     metadata: {
@@ -408,18 +408,18 @@ t.test("a node gains nothing by pods, labels, tokens or certificates of its own 
     [`POST ${CSRS}`, await csr("admin", ["system:masters"], client)],
   ];
   for (const [line, body, type] of refused) {
-    const { status, text } = await ask(line, body, type);
+    const { status, text } = await send(line, body, type);
     t.ok([403, 404, 409, 422].includes(status), `${status} ${line} ${JSON.stringify(body)} ${text}`);
   }
-  t.equal((await ask(`GET ${core}/secrets/theirs`)).status, 403, "the other's is not its own now");
-  t.equal((await ask(`POST ${core}/pods`, mirror({}))).status, 201, "what mirrors its own files it may write");
+  t.equal((await send(`GET ${core}/secrets/theirs`)).status, 403, "the other's is not its own now");
+  t.equal((await send(`POST ${core}/pods`, mirror({}))).status, 201, "what mirrors its own files it may write");
 });
 
 t.test("nobody is a node by half of a node's name", async (t) => {
   await using server = await twoNodes();
-  const ask = asNode(server);
+  const send = asNode(server);
   const line = "GET /api/v1/namespaces/shop/secrets/mine";
-  for (let turn = 0; turn < 1000 && (await ask(line)).status !== 200; turn++) await setImmediate();
+  for (let turn = 0; turn < 1000 && (await send(line)).status !== 200; turn++) await setImmediate();
   const half: readonly Partial<UserInfo>[] = [
     { groups: [] },
     { groups: ["System:nodes"] },

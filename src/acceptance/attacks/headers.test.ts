@@ -27,7 +27,7 @@ type Who = (sent: Sent, pair?: Pair) => Promise<string>;
 const directory = fileDirectory(t, { tokens: "sesame,ann,1\n" });
 const clients = await makeCertificate({ subject: [{ CN: ["clients"] }], authority: {} });
 const proxies = await makeCertificate({ subject: [{ CN: ["proxies"] }], authority: {} });
-const stranger = await makeCertificate({ subject: [{ CN: ["proxies"] }], authority: {} });
+const unknownAuthority = await makeCertificate({ subject: [{ CN: ["proxies"] }], authority: {} });
 const named = (issuer: TestCertificate, name: string, usages: readonly string[] = [CLIENT_AUTH]) =>
   makeCertificate({ subject: [{ CN: [name] }], issuer, usages });
 const jo = await named(clients, "jo");
@@ -60,7 +60,7 @@ async function start() {
 }
 
 /** The user that the server takes the sender for; the status where it takes them for nobody. */
-function saidOf(status: number, text: string): string {
+function userOf(status: number, text: string): string {
   if (status !== 201) return String(status);
   const { username, groups = [] } = JSON.parse(text).status.userInfo as { username: string; groups?: string[] };
   return [username, ...groups].join(" ");
@@ -72,12 +72,12 @@ const overHttp1 =
     const { promise, resolve, reject } = Promise.withResolvers<string>();
     const headers = ["Host", "x", "Content-Type", "application/json", "Content-Length", String(BODY.length), ...sent];
     const options = { host: "127.0.0.1", port, path: WHO, method: "POST", rejectUnauthorized: false, agent: false };
-    const asking = request({ ...options, ...pair, headers: [...headers, "Connection", "close"] }, (answer) => {
+    const outgoing = request({ ...options, ...pair, headers: [...headers, "Connection", "close"] }, (answer) => {
       let text = "";
       answer.setEncoding("utf8").on("data", (piece: string) => (text += piece));
-      answer.on("end", () => resolve(saidOf(answer.statusCode ?? 0, text)));
+      answer.on("end", () => resolve(userOf(answer.statusCode ?? 0, text)));
     });
-    asking.on("error", reject).end(BODY);
+    outgoing.on("error", reject).end(BODY);
     return await promise;
   };
 
@@ -88,16 +88,16 @@ const overHttp2 =
     const session = connectHttp2(`https://127.0.0.1:${port}`, { rejectUnauthorized: false, ...pair });
     session.on("error", reject);
     const own = [":method", "POST", ":path", WHO, "content-type", "application/json"];
-    const asking = session.request([...own, ...sent.map((text, at) => (at % 2 === 0 ? text.toLowerCase() : text))]);
+    const outgoing = session.request([...own, ...sent.map((text, at) => (at % 2 === 0 ? text.toLowerCase() : text))]);
     let status = 0;
     let text = "";
-    asking.setEncoding("utf8").on("data", (piece: string) => (text += piece));
-    asking.on("response", (answer) => (status = Number(answer[":status"])));
-    asking.on("error", reject).on("close", () => {
+    outgoing.setEncoding("utf8").on("data", (piece: string) => (text += piece));
+    outgoing.on("response", (answer) => (status = Number(answer[":status"])));
+    outgoing.on("error", reject).on("close", () => {
       session.close();
-      resolve(saidOf(status, text));
+      resolve(userOf(status, text));
     });
-    asking.end(BODY);
+    outgoing.end(BODY);
     return await promise;
   };
 
@@ -119,10 +119,10 @@ for (const [protocol, over] of [["HTTP/1.1", overHttp1] as const, ["HTTP/2", ove
   t.test(`the server believes no header that says who asks, over ${protocol}, but of a proxy it knows`, async (t) => {
     await using server = await start();
     const who = over(server.address.port);
-    const strangers: readonly (readonly [string, Pair, string])[] = [
+    const untrusted: readonly (readonly [string, Pair, string])[] = [
       ["without a certificate", undefined, "403"],
       ["with a client's certificate", jo, "jo system:authenticated"],
-      ["of another authority of the same name", await named(stranger, "front"), "401"],
+      ["of another authority of the same name", await named(unknownAuthority, "front"), "401"],
       ["signed by oneself", await makeCertificate({ subject: [{ CN: ["front"] }] }), "401"],
       ["with another name", await named(proxies, "back"), "401"],
       ["with the name in another case", await named(proxies, "Front"), "401"],
@@ -136,7 +136,7 @@ for (const [protocol, over] of [["HTTP/1.1", overHttp1] as const, ["HTTP/2", ove
       ["of the clients' authority with the proxy's name", await named(clients, "front"), "front system:authenticated"],
       ["that a client's certificate has signed", await named(jo, "front"), "401"],
     ];
-    for (const [what, pair, expected] of strangers) {
+    for (const [what, pair, expected] of untrusted) {
       for (const sent of SPELLINGS) t.equal(await who(sent, pair), expected, `${what}: ${sent.join(" ")}`);
     }
     t.equal(await who(ROOT, front), "root system:masters system:authenticated", "the proxy itself is believed");

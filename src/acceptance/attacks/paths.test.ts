@@ -5,7 +5,7 @@ import { makeRequest } from "../../http/request.ts";
 import { parseTarget } from "../../http/server/request-target.ts";
 import {
   type Answer,
-  type Asked,
+  type RequestOptions,
   readAnswer,
   type TestServer,
   testServer,
@@ -20,7 +20,7 @@ const GOLD = ["api", "v1", "namespaces", "vault", "secrets", "gold"];
 async function walled(): Promise<TestServer> {
   const server = await testServer({ authorizationModes: ["Node", "RBAC"] });
   const make = async (path: string, body: object): Promise<void> => {
-    const { status, text } = await server.ask(`POST ${path}`, { body });
+    const { status, text } = await server.send(`POST ${path}`, { body });
     if (status !== 201) throw new Error(text);
   };
   for (const name of ["open", "vault"]) await make("/api/v1/namespaces", { metadata: { name } });
@@ -90,7 +90,7 @@ function encoded(letter: string): string {
 }
 
 /** Thousands of ways to say, or nearly say, where the gold lies. */
-function* spellings(): Generator<string> {
+function* pathVariants(): Generator<string> {
   const path = (segments: readonly string[]): string => `/${segments.join("/")}`;
   for (let length = 3; length <= GOLD.length; length++) {
     const segments = GOLD.slice(0, length);
@@ -117,10 +117,10 @@ function* spellings(): Generator<string> {
 }
 
 /** What is answered; of a watch, what is there at once. */
-async function ask(server: TestServer, method: string, path: string, asked: Asked = {}): Promise<Said> {
-  if (parseRequestInfo({ method, path, query: "" }).verb !== "watch") return await server.ask(`${method} ${path}`, asked);
+async function sendRequest(server: TestServer, method: string, path: string, options: RequestOptions = {}): Promise<Answer> {
+  if (parseRequestInfo({ method, path, query: "" }).verb !== "watch") return await server.send(`${method} ${path}`, options);
   const stop = new AbortController();
-  const { status, body } = await server.open(`${method} ${path}`, { ...asked, signal: stop.signal });
+  const { status, body } = await server.open(`${method} ${path}`, { ...options, signal: stop.signal });
   let text = "";
   const reading = (async () => {
     for await (const piece of body as AsyncIterable<Uint8Array>) text += Buffer.from(piece).toString();
@@ -131,7 +131,7 @@ async function ask(server: TestServer, method: string, path: string, asked: Aske
   return { status, text };
 }
 
-type Said = Pick<Answer, "status" | "text">;
+type Answer = Pick<Answer, "status" | "text">;
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
@@ -139,17 +139,17 @@ t.test("the server asks about what it serves, however the path is spelt", { time
   await using server = await walled();
   let tried = 0;
   let served = 0;
-  for (const spelling of new Set(spellings())) {
-    const target = parseTarget(spelling);
+  for (const variant of new Set(pathVariants())) {
+    const target = parseTarget(variant);
     if (target === undefined) continue;
     tried++;
-    const { status, text } = await ask(server, "GET", target.path);
+    const { status, text } = await sendRequest(server, "GET", target.path);
     if (status !== 200 || !text.includes(MARK)) continue;
     served++;
     const { isResourceRequest, namespace, resource, name, group } = parseRequestInfo({ ...target, method: "GET" });
-    const asked = { isResourceRequest, group, resource };
-    t.same(asked, { isResourceRequest: true, group: "", resource: "secrets" }, spelling);
-    t.ok(["", "vault"].includes(namespace) && ["", "gold"].includes(name), spelling);
+    const attributes = { isResourceRequest, group, resource };
+    t.same(attributes, { isResourceRequest: true, group: "", resource: "secrets" }, variant);
+    t.ok(["", "vault"].includes(namespace) && ["", "gold"].includes(name), variant);
   }
   t.ok(tried > 4000, `${tried} spellings`);
   t.ok(served > 10, `${served} of them are understood`);
@@ -157,26 +157,26 @@ t.test("the server asks about what it serves, however the path is spelt", { time
 
 t.test("the server lets nobody climb over the wall of a namespace", { timeout: 120_000 }, async (t) => {
   await using server = await walled();
-  const before = await server.ask("GET /api/v1/namespaces/vault/secrets/gold");
+  const before = await server.send("GET /api/v1/namespaces/vault/secrets/gold");
   const leaks: string[] = [];
-  for (const spelling of new Set(spellings())) {
-    const target = parseTarget(spelling);
+  for (const variant of new Set(pathVariants())) {
+    const target = parseTarget(variant);
     if (target === undefined) continue;
-    const { status, text } = await ask(server, "GET", target.path, { user: "eve" });
-    if (text.includes(MARK) || status >= 500) leaks.push(`${status} ${spelling}`);
+    const { status, text } = await sendRequest(server, "GET", target.path, { user: "eve" });
+    if (text.includes(MARK) || status >= 500) leaks.push(`${status} ${variant}`);
   }
   t.same(leaks, []);
   const written: string[] = [];
-  for (const [place, spelling] of [...new Set(spellings())].entries()) {
-    const target = parseTarget(spelling);
+  for (const [place, variant] of [...new Set(pathVariants())].entries()) {
+    const target = parseTarget(variant);
     const method = METHODS[place % METHODS.length]!;
     if (target === undefined || method === "GET") continue;
     const patch = method === "PATCH" ? { headers: { "content-type": "application/merge-patch+json" } } : {};
-    const { status } = await ask(server, method, target.path, { user: "eve", body: { data: {} }, ...patch });
-    if (status >= 500) written.push(`${status} ${method} ${spelling}`);
+    const { status } = await sendRequest(server, method, target.path, { user: "eve", body: { data: {} }, ...patch });
+    if (status >= 500) written.push(`${status} ${method} ${variant}`);
   }
   t.same(written, []);
-  t.same((await server.ask("GET /api/v1/namespaces/vault/secrets/gold")).json, before.json, "the gold is as it was");
+  t.same((await server.send("GET /api/v1/namespaces/vault/secrets/gold")).json, before.json, "the gold is as it was");
 });
 
 t.test("the server takes no name that is a path", async (t) => {
@@ -206,13 +206,13 @@ t.test("the server takes no name that is a path", async (t) => {
     for (const name of names) {
       // Roles may have any name that is one segment of a path.
       if (place.endsWith("roles") && /^a(?:\0|\n|\u202e|a+)/.test(name)) continue;
-      const made = await server.ask(`POST ${place}`, { body: { metadata: { name } } });
+      const made = await server.send(`POST ${place}`, { body: { metadata: { name } } });
       t.equal(made.status, 422, `${place} ${JSON.stringify(name.slice(0, 20))}`);
-      const generated = await server.ask(`POST ${place}`, { body: { metadata: { generateName: `${name}/` } } });
+      const generated = await server.send(`POST ${place}`, { body: { metadata: { generateName: `${name}/` } } });
       t.equal(generated.status, 422, `${place} generated`);
     }
     const elsewhere = { body: { metadata: { name: "x", namespace: "vault" } }, user: "eve" };
-    const { status } = await server.ask(`POST ${place}`, elsewhere);
+    const { status } = await server.send(`POST ${place}`, elsewhere);
     t.ok(status === 400 || status === 403, `${place}: another namespace in the body than in the path: ${status}`);
   }
 });
@@ -221,7 +221,7 @@ t.test("the server asks agents for logs of a pod's own containers, and never for
   await using server = await walled();
   const pods = "/api/v1/namespaces/open/pods";
   const spec = { nodeName: "n1", containers: [{ name: "c", image: "i" }] };
-  await server.ask(`POST ${pods}`, { body: { metadata: { name: "web" }, spec } });
+  await server.send(`POST ${pods}`, { body: { metadata: { name: "web" }, spec } });
   const names = [
     "..",
     "../../vault/gold/c",
@@ -236,15 +236,15 @@ t.test("the server asks agents for logs of a pod's own containers, and never for
     "\u002e\u002e",
   ];
   for (const name of names) {
-    const { status } = await server.ask(`GET ${pods}/web/log?container=${encodeURIComponent(name)}`, { user: "eve" });
+    const { status } = await server.send(`GET ${pods}/web/log?container=${encodeURIComponent(name)}`, { user: "eve" });
     t.equal(status, 400, name);
   }
   for (const path of ["web%2f..%2fx/log", "..%2fweb/log", "web/log/../../x", "web%00/log"]) {
-    const { status } = await server.ask(`GET ${pods}/${path}`, { user: "eve" });
+    const { status } = await server.send(`GET ${pods}/${path}`, { user: "eve" });
     t.ok(status === 403 || status === 404, `${status} ${path}`);
   }
   for (const query of ["tailLines=1e9", "tailLines=%2Fetc", "sinceTime=%0d%0aX:y", "limitBytes=-1"]) {
-    const { status } = await server.ask(`GET ${pods}/web/log?${query}`, { user: "eve" });
+    const { status } = await server.send(`GET ${pods}/web/log?${query}`, { user: "eve" });
     t.ok(status === 400 || status === 422, `${status} ${query}`);
   }
 });
@@ -252,12 +252,12 @@ t.test("the server asks agents for logs of a pod's own containers, and never for
 t.test("the server reads a selector for one name as the request for that one, and for no other", async (t) => {
   await using server = await walled();
   const ruby = { metadata: { name: "ruby" }, data: { mark: "cnVieQ==" } };
-  await server.ask("POST /api/v1/namespaces/vault/secrets", { body: ruby });
+  await server.send("POST /api/v1/namespaces/vault/secrets", { body: ruby });
   const rules = [{ verbs: ["list", "get", "watch"], apiGroups: [""], resources: ["secrets"], resourceNames: ["ruby"] }];
-  await server.ask(`POST ${RBAC}/namespaces/vault/roles`, { body: { metadata: { name: "ruby" }, rules } });
+  await server.send(`POST ${RBAC}/namespaces/vault/roles`, { body: { metadata: { name: "ruby" }, rules } });
   const subjects = [{ kind: "User", apiGroup: GROUP, name: "eve" }];
   const roleRef = { apiGroup: GROUP, kind: "Role", name: "ruby" };
-  await server.ask(`POST ${RBAC}/namespaces/vault/rolebindings`, {
+  await server.send(`POST ${RBAC}/namespaces/vault/rolebindings`, {
     body: { metadata: { name: "e" }, subjects, roleRef },
   });
   const list = async (query: string) => {

@@ -34,11 +34,11 @@ t.test(
 );
 
 async function make(server: TestServer, path: string, body: object, status?: object): Promise<void> {
-  const made = await server.ask(`POST ${path}`, { body });
+  const made = await server.send(`POST ${path}`, { body });
   if (made.status !== 201) throw new Error(made.text);
   if (status === undefined) return;
   const { name } = made.json.metadata;
-  const answer = await server.ask(`PUT ${path}/${name}/status`, { body: { ...made.json, status } });
+  const answer = await server.send(`PUT ${path}/${name}/status`, { body: { ...made.json, status } });
   if (answer.status !== 200) throw new Error(answer.text);
 }
 
@@ -59,12 +59,12 @@ t.test("the server goes nowhere on this host for a pod, a service or a node", as
   await using server = await testServer();
   for (const [place, ip] of OWN.filter((each) => !each.includes("%")).entries()) {
     const name = `p${place}`;
-    const wrote = await server.ask(`POST ${PODS}`, { body: pod(name) });
+    const wrote = await server.send(`POST ${PODS}`, { body: pod(name) });
     const status = { podIP: ip, podIPs: [{ ip }] };
     // What validation refuses to write cannot lead anywhere either.
-    await server.ask(`PUT ${PODS}/${name}/status`, { body: { ...wrote.json, status } });
+    await server.send(`PUT ${PODS}/${name}/status`, { body: { ...wrote.json, status } });
     for (const scheme of ["", "http:", "https:"]) {
-      const answer = await server.ask(`GET ${PODS}/${scheme}${name}:${port}/proxy/`);
+      const answer = await server.send(`GET ${PODS}/${scheme}${name}:${port}/proxy/`);
       t.equal(answer.status, 400, `pod at ${ip} ${scheme}`);
     }
   }
@@ -74,16 +74,16 @@ t.test("the server goes nowhere on this host for a pod, a service or a node", as
     ports: [{ port }],
   }));
   const endpoints = `/api/v1/namespaces/default/endpoints`;
-  const made = await server.ask(`POST ${endpoints}`, { body: { metadata: { name: "s" }, subsets: subsets.slice(-1) } });
+  const made = await server.send(`POST ${endpoints}`, { body: { metadata: { name: "s" }, subsets: subsets.slice(-1) } });
   t.equal(made.status, 201);
-  t.equal((await server.ask(`GET ${SERVICES}/s:80/proxy/`)).status, 503, "an address that is no pod's");
+  t.equal((await server.send(`GET ${SERVICES}/s:80/proxy/`)).status, 503, "an address that is no pod's");
   const addresses = [{ type: "InternalIP", address: "127.0.0.1" }];
   await make(server, "/api/v1/nodes", { metadata: { name: "n1" } }, { addresses });
   for (const name of [`n1:${port}`, `http:n1:${port}`, `https:n1:${port}`]) {
-    t.equal((await server.ask(`GET /api/v1/nodes/${name}/proxy/`)).status, 400, `node ${name}`);
+    t.equal((await server.send(`GET /api/v1/nodes/${name}/proxy/`)).status, 400, `node ${name}`);
   }
   for (const name of ["n1:0", "n1:65536", "n1:-1", "n1:80@x", "n1:80%2f..", "gopher:n1:80", "n1:80:80:80"]) {
-    const { status } = await server.ask(`GET /api/v1/nodes/${name}/proxy/`);
+    const { status } = await server.send(`GET /api/v1/nodes/${name}/proxy/`);
     t.ok(status === 400 || status === 404, `node ${name}: ${status}`);
   }
   t.equal(came, 0, "nobody came");
@@ -118,7 +118,7 @@ t.test("the server passes redirections on instead of following them, and nothing
     "impersonate-group": "system:masters",
     "proxy-authorization": "Basic eA==",
   };
-  const answer = await server.ask(`GET ${PODS}/web:${port}/proxy/a`, { headers });
+  const answer = await server.send(`GET ${PODS}/web:${port}/proxy/a`, { headers });
   t.match([answer.status, answer.headers.location], [302, "http://169.254.169.254/latest/meta-data/"]);
   t.equal(seen.length, 1);
   for (const name of ["authorization", ...Object.keys(headers)]) t.equal(seen[0]?.headers[name], undefined, name);
@@ -131,7 +131,7 @@ t.test("the server passes redirections on instead of following them, and nothing
     "..%5c..",
     "a%0d%0ax-remote-user:root",
   ]) {
-    const climbed = await server.ask(`GET ${PODS}/web:${port}/proxy/${path}`);
+    const climbed = await server.send(`GET ${PODS}/web:${port}/proxy/${path}`);
     const passed = seen.at(-1)?.url ?? "";
     t.ok(climbed.status === 404 || passed === `/${path}`, `${path}: ${climbed.status}`);
     t.notMatch(passed, /\.\.\/|%2e%2e|\.\.%2f|%00/i, path);
@@ -167,9 +167,9 @@ t.test("the server passes on whole requests, so that none swallows the next on a
       [hidden, undefined],
     ] as const) {
       const headers = length === undefined ? {} : { "content-length": length };
-      const answer = await server.ask(`${method} ${proxy}/front`, { headers, ...(sent === "" ? {} : { body: sent }) });
+      const answer = await server.send(`${method} ${proxy}/front`, { headers, ...(sent === "" ? {} : { body: sent }) });
       t.equal(answer.status, 200, `${method} ${length}`);
-      t.equal((await server.ask(`GET ${proxy}/next`)).status, 200, `what follows ${method} ${length}`);
+      t.equal((await server.send(`GET ${proxy}/next`)).status, 200, `what follows ${method} ${length}`);
       t.equal(
         seen.some((each) => each.startsWith("DELETE /hidden")),
         false,

@@ -22,20 +22,20 @@ async function shop(): Promise<TestServer> {
 }
 
 async function make(server: TestServer, path: string, body: object): Promise<void> {
-  const { status, text } = await server.ask(`POST ${path}`, { body });
+  const { status, text } = await server.send(`POST ${path}`, { body });
   if (status !== 201) throw new Error(text);
 }
 
 async function tokenOf(server: TestServer, boundObjectRef?: object): Promise<string> {
-  const asked = { body: { spec: boundObjectRef === undefined ? {} : { boundObjectRef } } };
-  return (await server.ask(`POST ${SHOP}/serviceaccounts/till/token`, asked)).json.status.token;
+  const options = { body: { spec: boundObjectRef === undefined ? {} : { boundObjectRef } } };
+  return (await server.send(`POST ${SHOP}/serviceaccounts/till/token`, options)).json.status.token;
 }
 
 /** Whom the server takes the bearer for; the status, where for nobody. Reviews of the token must say the same. */
 async function bearer(server: TestServer, token: string): Promise<string> {
   const sent = { body: {}, user: "", headers: { authorization: `Bearer ${token}` } };
-  const { status, json } = await server.ask(WHO, sent);
-  const review = await server.ask("POST /apis/authentication.k8s.io/v1/tokenreviews", { body: { spec: { token } } });
+  const { status, json } = await server.send(WHO, sent);
+  const review = await server.send("POST /apis/authentication.k8s.io/v1/tokenreviews", { body: { spec: { token } } });
   const { authenticated = false } = review.json.status as { authenticated?: boolean };
   if (authenticated !== (status === 201)) throw new Error(`a review says otherwise: ${review.text}`);
   return status === 201 ? json.status.userInfo.username : String(status);
@@ -62,12 +62,12 @@ t.test("a token is good for nothing once what it is bound to has gone, also when
     if (what !== "account") await make(server, collection, object);
     const token = await tokenOf(server, reference);
     t.equal(await bearer(server, token), ACCOUNT, what);
-    t.equal((await server.ask(`DELETE ${collection}/${name}?gracePeriodSeconds=0`)).status, 200);
+    t.equal((await server.send(`DELETE ${collection}/${name}?gracePeriodSeconds=0`)).status, 200);
     t.equal(await bearer(server, token), "401", `${what} has gone`);
     await make(server, collection, object);
     t.equal(await bearer(server, token), "401", `another ${what} of that name`);
     if (what === "account") continue;
-    await server.ask(`DELETE ${SHOP}/serviceaccounts/till`);
+    await server.send(`DELETE ${SHOP}/serviceaccounts/till`);
     t.equal(await bearer(server, await tokenOf(server).catch(() => token)), "401", "the account has gone as well");
   }
 });
@@ -79,7 +79,7 @@ t.test("a token that lay in a secret is good for nothing once the secret has gon
     await make(server, `${SHOP}/secrets`, { metadata: { name, annotations }, type: LEGACY });
     for (let turn = 0; turn < 5000; turn++) {
       await setImmediate();
-      const { data } = (await server.ask(`GET ${SHOP}/secrets/${name}`)).json as { data?: { token?: string } };
+      const { data } = (await server.send(`GET ${SHOP}/secrets/${name}`)).json as { data?: { token?: string } };
       if (data?.token !== undefined) return Buffer.from(data.token, "base64").toString();
     }
     throw new Error("the secret is given no token");
@@ -88,10 +88,10 @@ t.test("a token that lay in a secret is good for nothing once the secret has gon
   t.equal(await bearer(server, first), ACCOUNT);
   const merge = { "content-type": "application/merge-patch+json" };
   const other = { data: { token: Buffer.from(second).toString("base64") } };
-  await server.ask(`PATCH ${SHOP}/secrets/a`, { body: other, headers: merge });
+  await server.send(`PATCH ${SHOP}/secrets/a`, { body: other, headers: merge });
   t.equal(await bearer(server, first), "401", "the secret holds another");
   t.equal(await bearer(server, second), ACCOUNT);
-  await server.ask(`DELETE ${SHOP}/secrets/b`);
+  await server.send(`DELETE ${SHOP}/secrets/b`);
   t.equal(await bearer(server, second), "401", "the secret has gone");
 });
 
@@ -104,7 +104,7 @@ t.test("a token that the server has not signed is nobody's, whatever it says of 
   const good = await tokenOf(server);
   const [head = "", body = "", tail = ""] = good.split(".");
   const { kid } = JSON.parse(Buffer.from(head, "base64url").toString()) as { kid: string };
-  const jwk = (await server.ask("GET /openid/v1/jwks")).json.keys[0] as webcrypto.JsonWebKey;
+  const jwk = (await server.send("GET /openid/v1/jwks")).json.keys[0] as webcrypto.JsonWebKey;
   const known = createPublicKey({ key: jwk, format: "jwk" });
   const own = generateKeyPairSync("rsa", { modulusLength: 2048 });
   const ownJwk = own.publicKey.export({ format: "jwk" });

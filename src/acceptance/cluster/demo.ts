@@ -14,16 +14,16 @@ else {
 }
 
 async function demo(): Promise<number> {
-  const chosen = process.env.SVC_PROGRAM ?? "bundle";
-  if (!Object.hasOwn(programs, chosen)) {
-    console.error(`Unknown SVC_PROGRAM ${JSON.stringify(chosen)}; allowed: ${Object.keys(programs).join(", ")}`);
+  const selected = process.env.SVC_PROGRAM ?? "bundle";
+  if (!Object.hasOwn(programs, selected)) {
+    console.error(`Unknown SVC_PROGRAM ${JSON.stringify(selected)}; allowed: ${Object.keys(programs).join(", ")}`);
     return 2;
   }
   const failures: string[] = [];
-  const cluster = await TestCluster.create({ program: programs[chosen as keyof typeof programs] });
+  const cluster = await TestCluster.create({ program: programs[selected as keyof typeof programs] });
   try {
     const readyMs = await cluster.start("--stop-pods");
-    console.log(`svc up was ready after ${Math.round(readyMs)} ms (${chosen}); kubectl is ${kubectls()[0]}\n`);
+    console.log(`svc up was ready after ${Math.round(readyMs)} ms (${selected}); kubectl is ${kubectls()[0]}\n`);
     await show(cluster, failures);
     console.log("\nStopping svc up and its pods");
     const code = await cluster.stop("SIGINT");

@@ -16,7 +16,7 @@ export interface KubectlCase {
   readonly out?: RegExp | "";
   readonly err?: RegExp;
   /** What either of the two must hold, where releases differ in which. */
-  readonly said?: RegExp;
+  readonly output?: RegExp;
   /** Minor releases that have it: from this one on. */
   readonly since?: number;
   /** Asked again until it answers so: it takes a moment to come true. */
@@ -148,7 +148,7 @@ const changing: readonly KubectlCase[] = [
   { run: "replace -f -", input: plain("two"), out: /configmap\/plain replaced/ },
   { run: "diff -f -", input: plain("three"), code: 1, out: /- {2}greeting: two\n\+ {2}greeting: three/ },
   { run: "edit cm plain", editor: "s/greeting: two/greeting: four/", out: /configmap\/plain edited/ },
-  { run: "edit cm plain", editor: "s/absent/present/", said: /Edit cancelled, no changes made/ },
+  { run: "edit cm plain", editor: "s/absent/present/", output: /Edit cancelled, no changes made/ },
   { run: "get cm plain -o jsonpath={.data.greeting}", out: /^four$/ },
   { run: "replace --force -f -", input: plain("five"), out: /configmap\/plain replaced/ },
   {

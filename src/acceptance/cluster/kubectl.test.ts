@@ -70,7 +70,7 @@ async function allCases(t: Test, session: Session): Promise<void> {
 }
 
 async function answers(t: Test, session: Session, one: KubectlCase): Promise<void> {
-  const attempt = async (): Promise<string | undefined> => wrong(await ask(session, one), session, one);
+  const attempt = async (): Promise<string | undefined> => wrong(await runCase(session, one), session, one);
   let problem = await attempt();
   const deadline = performance.now() + RETRY_MS_MAX;
   while (problem !== undefined && one.retry === true && performance.now() < deadline) problem = await attempt();
@@ -78,7 +78,7 @@ async function answers(t: Test, session: Session, one: KubectlCase): Promise<voi
   t.ok(problem === undefined, `kubectl ${typeof run === "string" ? run : run.join(" ")}${problem ?? ""}`);
 }
 
-function ask({ cluster, binary, namespace }: Session, { run, input, editor }: KubectlCase): Promise<CommandResult> {
+function runCase({ cluster, binary, namespace }: Session, { run, input, editor }: KubectlCase): Promise<CommandResult> {
   const words = typeof run === "string" ? run.split(" ") : run;
   const env = editor === undefined ? cluster.env : { ...cluster.env, KUBE_EDITOR: `sed -i '${editor}'` };
   const args = ["--namespace", namespace, ...words].map((word) => word.replaceAll("$NS", namespace));
@@ -92,9 +92,9 @@ function wrong({ code, stdout, stderr }: CommandResult, { namespace }: Session, 
     if (wanted === undefined) return true;
     return wanted === "" ? text === "" : wanted.test(text.replaceAll(namespace, "$NS"));
   };
-  const said = matches(stdout, one.out) && matches(stderr, one.err) && matches(stdout + stderr, one.said);
-  if (code === (one.code ?? 0) && said) return undefined;
-  const texts = [one.out, one.err, one.said].filter((text) => text !== undefined).map((text) => text || "no output");
+  const output = matches(stdout, one.out) && matches(stderr, one.err) && matches(stdout + stderr, one.output);
+  if (code === (one.code ?? 0) && output) return undefined;
+  const texts = [one.out, one.err, one.output].filter((text) => text !== undefined).map((text) => text || "no output");
   const wanted = [`code ${one.code ?? 0}`, ...texts].join(", ");
   return `: wanted ${wanted}; code ${code}, it said:\n${stdout}${stderr}`;
 }

@@ -6,7 +6,7 @@ import { areas, recordedCases } from "./recorded-agent/cases.ts";
 import { type Outcome, playCases } from "./recorded-agent/run.ts";
 
 /** Those that are over soon and have to do with much. */
-const chosen: readonly string[] = [
+const selected: readonly string[] = [
   "complete-never",
   "image-never-missing",
   "poststart-fail",
@@ -42,14 +42,14 @@ const lack = clusterLack();
 if (lack !== undefined) console.error(`Whole machines are left out: ${lack}.`);
 else {
   t.test("startAgent() does with pods what Kubernetes' agent was seen to do", async (t) => {
-    const cases = areas.flatMap((area) => recordedCases(area) ?? []).filter(({ id }) => chosen.includes(id));
+    const cases = areas.flatMap((area) => recordedCases(area) ?? []).filter(({ id }) => selected.includes(id));
     if (cases.length === 0) return t.comment("shared/ is not present: there is nothing to compare with");
     const outcomes = new Map<string, Outcome>();
-    const tell = (outcome: Outcome): void => void outcomes.set(outcome.one.id, outcome);
-    await playCases(cases, { atOnce: 8, tell });
+    const report = (outcome: Outcome): void => void outcomes.set(outcome.one.id, outcome);
+    await playCases(cases, { atOnce: 8, report: tell });
     // Times are compared: what a busy machine delayed gets a second chance.
     const again = cases.filter(({ id }) => outcomes.get(id)?.differences.length !== 0);
-    await playCases(again, { atOnce: 2, tell });
+    await playCases(again, { atOnce: 2, report: tell });
     for (const { id } of cases) t.same(outcomes.get(id)?.differences, [], id);
   });
 }

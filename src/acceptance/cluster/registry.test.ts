@@ -30,12 +30,12 @@ if (lacking.length > 0) {
       await using containerd = await startPrivateContainerd();
       using cri = createCriClient({ endpoint: containerd.endpoint, requestTimeoutMs: 60_000, clock: systemClock });
       const events: string[] = [];
-      const told = (_pod: unknown, ...words: readonly unknown[]): void => void events.push(words.map(String).join(" "));
+      const recordEvent = (_pod: unknown, ...words: readonly unknown[]): void => void events.push(words.map(String).join(" "));
       const manager = (more: Partial<ImageManagerOptions>) =>
         new ImageManager({
           images: cri.images,
           clock: systemClock,
-          events: { recordPodEvent: told, recordContainerEvent: told },
+          events: { recordPodEvent: recordEvent, recordContainerEvent: recordEvent },
           secret: async () => undefined,
           serialize: true,
           qps: 0,

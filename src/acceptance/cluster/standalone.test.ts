@@ -104,17 +104,17 @@ else {
     }
     t.notMatch(await say(node, "get", "secret", "keys", "-o", "yaml"), /sesame|c2VzYW1l/, "nobody gets its value");
     t.match(await say(node, "logs", "web-n1", "-c", "none"), "");
-    const stranger = await kubectl(node, ["get", "pods", "--token=guessed"]);
-    t.match(stranger.stderr, /Unauthorized|must be logged in/);
+    const unauthenticated = await kubectl(node, ["get", "pods", "--token=guessed"]);
+    t.match(unauthenticated.stderr, /Unauthorized|must be logged in/);
 
     const watched = kubectl(node, ["get", "pods", "--watch", "--request-timeout=10s"]);
     put(node, "late.yaml", pod("late", "echo done", { restartPolicy: "Never" }));
     t.match((await watched).stdout, /late-n1 [\s\S]*late-n1 .* Completed/);
-    const told = node.log.split("\n").filter((line) => line.includes("bad.yaml:6"));
-    t.equal(new Set(told).size, told.length, "each problem is told once");
+    const logged = node.log.split("\n").filter((line) => line.includes("bad.yaml:6"));
+    t.equal(new Set(logged).size, logged.length, "each problem is told once");
     const told2 = (await say(node, "get", "events", "--field-selector=reason=FailedValidation")).trim().split("\n");
-    t.equal(told2.length - 1, told.length, "an event for each");
-    t.match(told.join("\n"), /spec\.containers\[0\]\.imag: unknown field/);
+    t.equal(told2.length - 1, logged.length, "an event for each");
+    t.match(logged.join("\n"), /spec\.containers\[0\]\.imag: unknown field/);
 
     rmSync(join(node.manifests, "bad.yaml"));
     rmSync(join(node.manifests, "late.yaml"));

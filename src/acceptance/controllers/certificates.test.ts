@@ -49,7 +49,7 @@ const as = (user: UserInfo): Client =>
   createClient({ transport: server.handler, headers: { authorization: `Bearer ${server.loopbackToken(user)}` } });
 const admin = as({ name: "admin", uid: "", groups: ["system:masters"], extra: {} });
 
-async function ask(user: UserInfo, signerName: string, subject: RequestSubject, usages: readonly string[]) {
+async function requestCertificate(user: UserInfo, signerName: string, subject: RequestSubject, usages: readonly string[]) {
   const { request } = await createCertificateRequest(subject);
   const spec = { request: Buffer.from(request).toString("base64"), signerName, usages } as const;
   const made = await as(user).create(kind, { metadata: { generateName: "r-" }, spec } as CertificateSigningRequest);
@@ -71,7 +71,7 @@ async function certificateOf(name: string): Promise<X509Certificate> {
 
 t.test("embedded controllers give a client certificate to whoever may join, and renew it for the node", async (t) => {
   for (const user of [joiner, node("n1")]) {
-    const certificate = await certificateOf(await ask(user, NODE_CLIENT, subjectOf("n1"), CLIENT));
+    const certificate = await certificateOf(await requestCertificate(user, NODE_CLIENT, subjectOf("n1"), CLIENT));
     t.equal(certificate.subject, "O=system:nodes\nCN=system:node:n1");
     t.ok(certificate.verify(new X509Certificate(ca.cert).publicKey));
     t.same(certificate.keyUsage, ["1.3.6.1.5.5.7.3.2"]);
@@ -85,7 +85,7 @@ t.test(
   async (t) => {
     await admin.create(nodeKind, { metadata: { name: "n2" } });
     const wanted = subjectOf("n2", { dnsNames: ["n2.example"], ips: ["192.0.2.7", "2001:db8::7"] });
-    const name = await ask(node("n2"), NODE_SERVING, wanted, SERVING);
+    const name = await requestCertificate(node("n2"), NODE_SERVING, wanted, SERVING);
     const made = await admin.get(nodeKind, { name: "n2" });
     const addresses = [
       { type: "Hostname", address: "N2.example" },
@@ -102,46 +102,46 @@ t.test(
 t.test(
   "embedded controllers give nobody certificates for names of others, though a node says they are its own",
   async (t) => {
-    const told = async (name: string, ...addresses: readonly string[]) => {
+    const setAddresses = async (name: string, ...addresses: readonly string[]) => {
       const found = await admin.get(nodeKind, { name });
       const status = { ...found.status, addresses: addresses.map((address) => ({ type: "Hostname", address })) };
       await admin.updateStatus(nodeKind, { ...found, status });
     };
     await admin.create(nodeKind, { metadata: { name: "thief" } });
-    await told("thief", "n2.example", "kubernetes.default.svc", "thief.example");
+    await setAddresses("thief", "n2.example", "kubernetes.default.svc", "thief.example");
     const owner = await admin.get(nodeKind, { name: "n2" });
-    const heard = (status: "True" | "Unknown") => ({ ...owner.status, conditions: [{ type: "Ready", status }] });
-    const known = await admin.updateStatus(nodeKind, { ...owner, status: heard("True") });
+    const withReady = (status: "True" | "Unknown") => ({ ...owner.status, conditions: [{ type: "Ready", status }] });
+    const known = await admin.updateStatus(nodeKind, { ...owner, status: withReady("True") });
     const names = (...dnsNames: readonly string[]) =>
-      ask(node("thief"), NODE_SERVING, subjectOf("thief", { dnsNames }), SERVING);
+      requestCertificate(node("thief"), NODE_SERVING, subjectOf("thief", { dnsNames }), SERVING);
     const refused = [await names("n2.example"), await names("kubernetes.default.svc", "thief.example")];
     await certificateOf(await names("thief.example"));
     for (const name of refused) t.notOk((await admin.get(kind, { name })).status?.conditions?.length, name);
-    await admin.updateStatus(nodeKind, { ...known, status: heard("Unknown") });
+    await admin.updateStatus(nodeKind, { ...known, status: withReady("Unknown") });
     t.match((await certificateOf(refused[0]!)).subjectAltName, /DNS:n2\.example/, "of one that is gone it may be had");
   },
 );
 
 t.test("embedded controllers leave alone what a node may not have", async (t) => {
   const refused = [
-    await ask(node("n2"), NODE_SERVING, subjectOf("n2", { ips: ["192.0.2.99"] }), SERVING),
-    await ask(node("n3"), NODE_SERVING, subjectOf("n2", { ips: ["192.0.2.7"] }), SERVING),
-    await ask(node("n3"), NODE_CLIENT, subjectOf("n2"), CLIENT),
-    await ask(joiner, NODE_CLIENT, { commonName: "admin", organizations: ["system:masters"] }, CLIENT),
-    await ask(joiner, NODE_CLIENT, subjectOf("n4", { dnsNames: ["n4"] }), CLIENT),
-    await ask(joiner, NODE_CLIENT, subjectOf("n4"), [...CLIENT, "server auth"]),
+    await requestCertificate(node("n2"), NODE_SERVING, subjectOf("n2", { ips: ["192.0.2.99"] }), SERVING),
+    await requestCertificate(node("n3"), NODE_SERVING, subjectOf("n2", { ips: ["192.0.2.7"] }), SERVING),
+    await requestCertificate(node("n3"), NODE_CLIENT, subjectOf("n2"), CLIENT),
+    await requestCertificate(joiner, NODE_CLIENT, { commonName: "admin", organizations: ["system:masters"] }, CLIENT),
+    await requestCertificate(joiner, NODE_CLIENT, subjectOf("n4", { dnsNames: ["n4"] }), CLIENT),
+    await requestCertificate(joiner, NODE_CLIENT, subjectOf("n4"), [...CLIENT, "server auth"]),
   ];
   // Requests are worked on in their order: what was asked last is decided last.
-  await certificateOf(await ask(joiner, NODE_CLIENT, subjectOf("n5"), CLIENT));
+  await certificateOf(await requestCertificate(joiner, NODE_CLIENT, subjectOf("n5"), CLIENT));
   for (const name of refused) t.notOk((await admin.get(kind, { name })).status?.conditions?.length, name);
-  await t.rejects(ask({ ...joiner, groups: [] }, NODE_CLIENT, subjectOf("n6"), CLIENT), {
+  await t.rejects(requestCertificate({ ...joiner, groups: [] }, NODE_CLIENT, subjectOf("n6"), CLIENT), {
     name: "StatusError",
     message: /cannot create/,
   });
 });
 
 t.test("embedded controllers mark as failed what somebody approved and the signer does not sign", async (t) => {
-  const name = await ask(joiner, NODE_CLIENT, subjectOf("n4", { dnsNames: ["n4"] }), CLIENT);
+  const name = await requestCertificate(joiner, NODE_CLIENT, subjectOf("n4", { dnsNames: ["n4"] }), CLIENT);
   const request = await admin.get(kind, { name });
   const conditions = [{ type: "Approved", status: "True", reason: "ByHand" }];
   await admin.updateSubresource(kind, { ...request, status: { conditions } }, "approval");

@@ -28,7 +28,7 @@ const isGone = (object: ApiObject | undefined): boolean => object === undefined;
 interface Observed {
   readonly client: Client;
   /** `GET /api/v1/pods`, as controllers asked. */
-  readonly asked: string[];
+  readonly requests: string[];
   readonly errors: string[];
   /** Every watch of theirs ends now; until `heal`, all that they ask is answered so. */
   break(answer: HttpResponse): void;
@@ -43,7 +43,7 @@ async function observed(t: Test, instances: number, clock: Clock = systemClock):
     garbageCollector: true,
   };
   const { server } = await createApiServer(config, { clock, log: silentLogger }, () => "");
-  const asked: string[] = [];
+  const requests: string[] = [];
   const errors: string[] = [];
   const log: Logger = {
     ...silentLogger,
@@ -53,7 +53,7 @@ async function observed(t: Test, instances: number, clock: Clock = systemClock):
   let broken: HttpResponse | undefined;
   let cut = new AbortController();
   const transport: Handler = async (request) => {
-    asked.push(`${request.method} ${request.path}?${request.query}`);
+    requests.push(`${request.method} ${request.path}?${request.query}`);
     if (broken !== undefined) return broken;
     const signal = AbortSignal.any([request.signal, cut.signal]);
     return await server.handler({ ...request, signal });
@@ -76,7 +76,7 @@ async function observed(t: Test, instances: number, clock: Clock = systemClock):
   const heal = (): void => {
     broken = undefined;
   };
-  return { client, asked, errors, break: brk, heal };
+  return { client, requests: asked, errors, break: brk, heal };
 }
 
 async function map(client: Client, name: string, metadata: ConfigMap["metadata"] = {}): Promise<ConfigMap> {
@@ -123,18 +123,18 @@ t.test("two of each controller do their work once, without a quarrel", async (t)
 
 t.test("controllers ask for nothing while nothing happens", async (t) => {
   const clock = new FakeClock();
-  const { client, asked, errors } = await observed(t, 1, clock);
+  const { client, requests: asked, errors } = await observed(t, 1, clock);
   await client.create(namespaceKind, { metadata: { name: "held" } });
   await map(client, "child", { namespace: "held", finalizers: ["example.com/hold"] });
   for (let second = 0; second < 5; second++) await clock.advance(1_000);
-  asked.length = 0;
+  requests.length = 0;
   await clock.advance(60_000);
-  t.same(asked, [], "no namespace goes");
+  t.same(requests, [], "no namespace goes");
   await client.delete(namespaceKind, { name: "held" });
   await clock.advance(60_000);
-  asked.length = 0;
+  requests.length = 0;
   await clock.advance(60_000);
-  const rounds = asked.filter((request) => request.includes("/namespaces/held/pods")).length;
+  const rounds = requests.filter((request) => request.includes("/namespaces/held/pods")).length;
   t.ok(rounds > 0 && rounds <= 5, `${rounds} looks in a minute at a namespace that somebody holds`);
   t.same(errors, []);
 });

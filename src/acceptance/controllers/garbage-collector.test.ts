@@ -146,8 +146,8 @@ t.test("references to nobody, and across namespaces, keep nothing alive", async 
   const client = await cluster(t, collector);
   await client.create(namespaceKind, { metadata: { name: "other" } });
   const owner = await map(client, "owner");
-  const nobody = { ...owned(owner), uid: "00000000-0000-4000-8000-000000000000" };
-  await map(client, "late", { ownerReferences: [nobody] });
+  const absentOwner = { ...owned(owner), uid: "00000000-0000-4000-8000-000000000000" };
+  await map(client, "late", { ownerReferences: [absentOwner] });
   await waitForObject(client, configMapKind, "late", namespace, isGone);
   const namesake = { ...owned(owner), name: "another" };
   await map(client, "misled", { ownerReferences: [namesake] });
@@ -156,9 +156,9 @@ t.test("references to nobody, and across namespaces, keep nothing alive", async 
   const metadata = { name: "far", namespace: "other", ownerReferences: [owned(owner)] };
   await client.create(configMapKind, { metadata });
   await waitForObject(client, configMapKind, "far", "other", isGone);
-  const told = async () => (await client.list(eventKind, { namespace: "other" })).items;
-  while ((await told()).length === 0) await systemClock.sleep(10);
-  t.match(await told(), [
+  const recordedEvents = async () => (await client.list(eventKind, { namespace: "other" })).items;
+  while ((await recordedEvents()).length === 0) await systemClock.sleep(10);
+  t.match(await recordedEvents(), [
     { reason: "OwnerRefInvalidNamespace", message: /ownerRef \[v1\/ConfigMap, namespace: other/ },
   ]);
   t.ok(await client.get(configMapKind, { name: "known", namespace }), "its neighbour is what it says");

@@ -126,19 +126,19 @@ t.test("two servers over one store do not exceed a quota together", async (t) =>
   const [server] = servers;
   const path = `/api/v1/namespaces/${namespace}`;
   const hard = { configmaps: "20" };
-  const { json } = await server!.ask(`POST ${path}/resourcequotas`, {
+  const { json } = await server!.send(`POST ${path}/resourcequotas`, {
     body: { metadata: { name: "quota" }, spec: { hard } },
   });
   const status = { hard, used: { configmaps: "0" } };
-  await server!.ask(`PUT ${path}/resourcequotas/quota/status`, { body: { ...json, status } });
-  const asked = Array.from({ length: 200 }, async (_, i) => {
-    const answer = await servers[i % 2]!.ask(`POST ${path}/configmaps`, { body: { metadata: { name: `m${i}` } } });
+  await server!.send(`PUT ${path}/resourcequotas/quota/status`, { body: { ...json, status } });
+  const creations = Array.from({ length: 200 }, async (_, i) => {
+    const answer = await servers[i % 2]!.send(`POST ${path}/configmaps`, { body: { metadata: { name: `m${i}` } } });
     return answer.status;
   });
-  const answers = await Promise.all(asked);
+  const answers = await Promise.all(creations);
   t.equal(answers.filter((code) => code === 201).length, 20);
   t.equal(answers.filter((code) => code === 403).length, 180);
-  const found = await servers[1]!.ask(`GET ${path}/resourcequotas/quota`);
+  const found = await servers[1]!.send(`GET ${path}/resourcequotas/quota`);
   t.same(found.json.status, { hard, used: { configmaps: "20" } });
 });
 

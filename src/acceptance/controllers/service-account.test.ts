@@ -26,10 +26,10 @@ t.test("every namespace has a default account, again when somebody takes it away
 
 t.test("every namespace has the cluster's authority, as it is", async (t) => {
   const client = await cluster(t, { embeddedControllers: ["root-ca-certificate-publisher"], clusterCa: CA });
-  const told = await waitForObject(client, configMapKind, MAP, "default", (found) => found !== undefined);
-  t.same(told?.data, { "ca.crt": CA });
-  t.match(told?.metadata?.annotations, { "kubernetes.io/description": /CA bundle/ });
-  await client.update(configMapKind, { ...told, data: { "ca.crt": "another" } });
+  const published = await waitForObject(client, configMapKind, MAP, "default", (found) => found !== undefined);
+  t.same(published?.data, { "ca.crt": CA });
+  t.match(published?.metadata?.annotations, { "kubernetes.io/description": /CA bundle/ });
+  await client.update(configMapKind, { ...published, data: { "ca.crt": "another" } });
   await waitForObject(client, configMapKind, MAP, "default", (found) => found?.data?.["ca.crt"] === CA);
   await client.delete(configMapKind, { name: MAP, namespace: "default" });
   await waitForObject(client, configMapKind, MAP, "default", (found) => found !== undefined);

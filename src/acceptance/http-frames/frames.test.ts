@@ -25,24 +25,24 @@ const WAIT_MS = 2000;
 const AT_ONCE = 12;
 
 interface Outcome {
-  readonly asked: boolean;
+  readonly requests: boolean;
   readonly events: readonly Event[];
 }
 
-async function outcomeOf(port: number, [, , steps, asked]: Case): Promise<Outcome> {
+async function outcomeOf(port: number, [, , steps, requests]: Case): Promise<Outcome> {
   await using connection = await RawConnection.open(port);
   for (const step of steps) await take(connection, step);
-  const wanted = (): boolean => eventsSeen(connection).some((event) => asked.some((each) => isSuch(event, each)));
+  const wanted = (): boolean => eventsSeen(connection).some((event) => requests.some((each) => isSuch(event, each)));
   await connection.until(wanted, WAIT_MS);
-  return { asked: wanted(), events: eventsSeen(connection) };
+  return { requests: wanted(), events: eventsSeen(connection) };
 }
 
 async function take(connection: RawConnection, step: Step): Promise<void> {
   if (step instanceof Uint8Array) {
     connection.send(step);
   } else if ("make" in step) {
-    const said = connection.frames.find(({ type }) => type === TYPE.settings);
-    connection.send(step.make(said === undefined ? new Map() : settingsIn(said)));
+    const answer = connection.frames.find(({ type }) => type === TYPE.settings);
+    connection.send(step.make(answer === undefined ? new Map() : settingsIn(answer)));
   } else {
     const count = (events: readonly Event[], event: Event): number => events.filter((each) => each === event).length;
     const all = () => step.until.every((event) => count(eventsSeen(connection), event) >= count(step.until, event));
@@ -105,11 +105,11 @@ t.test("listen() answers every frame at least as well as node:http2 does", async
     const work = async (): Promise<void> => {
       for (const each of left) {
         const [theirs, our] = await Promise.all([outcomeOf(bare, each), outcomeOf(ours, each)]);
-        if (our.asked) good++;
-        if (theirs.asked) platform++;
-        const said = `${each[0]}: ${each[1]}: ${our.events.slice(2).join(", ")}`;
-        t.ok(our.asked || !theirs.asked, said);
-        if (!our.asked) t.comment(`not as asked, nor is node:http2: ${said}`);
+        if (our.requests) good++;
+        if (theirs.requests) platform++;
+        const answer = `${each[0]}: ${each[1]}: ${our.events.slice(2).join(", ")}`;
+        t.ok(our.requests || !theirs.requests, answer);
+        if (!our.requests) t.comment(`not as asked, nor is node:http2: ${answer}`);
       }
     };
     await Promise.all(Array.from({ length: AT_ONCE }, work));

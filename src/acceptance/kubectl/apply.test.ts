@@ -1,5 +1,5 @@
 /** What kubectl asks of server-side apply, and of the book of who manages what. */
-import { type Said, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
+import { type KubectlOutput, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const settings = (value: string) => `apiVersion: v1
 kind: ConfigMap
@@ -35,7 +35,7 @@ const files = {
   "theirs.yaml": lease("k8s.io", "you"),
 };
 
-const cases: readonly Said[] = [
+const cases: readonly KubectlOutput[] = [
   ["apply --server-side -f DIR/one.yaml", /configmap\/settings serverside-applied/],
   ["apply --server-side -f DIR/one.yaml --dry-run=server", /serverside-applied \(server dry run\)/],
   ["get configmap settings -o jsonpath={.metadata.managedFields[*].manager}", /^kubectl$/],

@@ -1,6 +1,6 @@
 /** Real kubectls, and who may do what: asked, granted, proved, approved and limited. Texts are Kubernetes' own. */
 import { createCertificateRequest } from "../../auth/pki/certificate-signing.ts";
-import { type Said, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
+import { type KubectlOutput, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 /** The whole of what is said, by lines. Blanks stand for as many as there are, `…` for the rest of a word. */
 function says(...lines: readonly string[]): RegExp {
@@ -47,7 +47,7 @@ const PAGES = [
 ].map((page) => ` [${page}] [] [get]`);
 const LIST_HEAD = "Resources Non-Resource URLs Resource Names Verbs";
 
-const asked: readonly Said[] = [
+const requests: readonly KubectlOutput[] = [
   ["auth can-i get pods", ...yes],
   ["auth can-i list pods --as=eve", ...no],
   ["auth can-i '*' '*' --all-namespaces", ...yes],
@@ -83,7 +83,7 @@ const asked: readonly Said[] = [
 const ACCOUNT = "system:serviceaccount:default:robot";
 const ACCOUNT_GROUPS = "[system:serviceaccounts system:serviceaccounts:default system:authenticated]";
 
-const someone: readonly Said[] = [
+const someone: readonly KubectlOutput[] = [
   [
     "1.28: auth whoami",
     says("ATTRIBUTE VALUE", "Username admin", "UID 1", "Groups [system:masters system:authenticated]"),
@@ -141,7 +141,7 @@ const removed = [
 const added = ["\treconciliation required update", "\tmissing subjects added:", subject("till")];
 const READER = "get role,rolebinding reader -o jsonpath={.items[*].rules[*].verbs}{.items[*].subjects[*].name}";
 
-const reconciliation: readonly Said[] = [
+const reconciliation: readonly KubectlOutput[] = [
   ["auth reconcile -f DIR/grants.yaml --dry-run=client", says(...reconciled(" (dry run)"), ...created), { code: 0 }],
   ["get role reader", says(`Error from server (NotFound): roles.${GROUP} "reader" not found`), { code: 1 }],
   ["auth reconcile -f DIR/grants.yaml", says(...reconciled(), ...created), { code: 0 }],
@@ -175,7 +175,7 @@ const TO_WEB = "--bound-object-kind=Pod --bound-object-name=web";
 const LOGGED_OUT = /^error: You must be logged in to the server \(/;
 const EXTRA = "Extra: authentication.kubernetes.io";
 
-const tokens: readonly Said[] = [
+const tokens: readonly KubectlOutput[] = [
   ["create serviceaccount robot", says("serviceaccount/robot created")],
   [`run web --image=web:1 --overrides={"spec":{"serviceAccountName":"robot"}}`, says("pod/web created")],
   ["get pod web -o jsonpath={.metadata.uid}", /^(?<UID_OF_WEB>\S+)$/],
@@ -238,7 +238,7 @@ const CSR_HEAD = "NAME AGE SIGNERNAME REQUESTOR REQUESTEDDURATION CONDITION";
 const CSR = "certificatesigningrequest.certificates.k8s.io";
 const row = (name: string, condition: string) => `${name} …s example.com/signer admin 60m ${condition}`;
 
-const certificates: readonly Said[] = [
+const certificates: readonly KubectlOutput[] = [
   ["apply -f DIR/csrs.yaml", says(`${CSR}/jo created`, `${CSR}/never created`)],
   // Some releases warn that both spellings of the group have the short name.
   ["get csr", includes(CSR_HEAD, row("jo", "Pending"), row("never", "Pending"))],
@@ -279,7 +279,7 @@ const SUBJECTS = [
 const TO_THREE = "--user=eve --group=shop --serviceaccount=default:robot";
 const THREE_HEAD = "NAME ROLE AGE USERS GROUPS SERVICEACCOUNTS";
 
-const roles: readonly Said[] = [
+const roles: readonly KubectlOutput[] = [
   [
     "create clusterrole gathered --aggregation-rule=shop.example.com/to-gathered=true",
     says(`clusterrole.${GROUP}/gathered created`),
@@ -327,7 +327,7 @@ const roles: readonly Said[] = [
 
 const HELD = 'is forbidden: user "mallory" (groups=["system:authenticated"]) is attempting to grant RBAC permissions ';
 
-const escalation: readonly Said[] = [
+const escalation: readonly KubectlOutput[] = [
   [`create clusterrole granter --verb=create --resource=roles.${GROUP},rolebindings.${GROUP}`, /granter created\n$/],
   ["create clusterrolebinding granter --clusterrole=granter --user=mallory", /granter created\n$/],
   ["auth can-i create roles -n default --as=mallory", says("yes"), { code: 0, until: true }],
@@ -360,7 +360,7 @@ const RANGES = [
   "PersistentVolumeClaim storage 1Gi - - - -",
 ];
 
-const limits: readonly Said[] = [
+const limits: readonly KubectlOutput[] = [
   ["create namespace small", /created/],
   [
     "create quota tight -n small --hard=pods=1,requests.cpu=1 --scopes=NotTerminating",
@@ -431,7 +431,7 @@ metadata: {name: ${name}}
 spec: {signerName: example.com/signer, expirationSeconds: 3600, usages: [client auth], request: ${request}}
 `;
 
-const cases = [asked, someone, reconciliation, tokens, certificates, roles, escalation, limits].flat();
+const cases = [requests, someone, reconciliation, tokens, certificates, roles, escalation, limits].flat();
 tryKubectls(cases, {
   files: {
     "grants.yaml": grants("get, list", "eve", "bob"),

@@ -1,5 +1,5 @@
 /** Real kubectls and the garbage collector: what becomes of dependents when their owner is deleted. */
-import { type Said, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
+import { type KubectlOutput, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const family = `apiVersion: apps/v1
 kind: ReplicaSet
@@ -23,7 +23,7 @@ const owned = (uid: string): string =>
     },
   });
 
-const made: readonly Said[] = [
+const made: readonly KubectlOutput[] = [
   ["apply -f DIR/family.yaml", /replicaset\.apps\/owner created/],
   ["get replicaset owner -o jsonpath={.metadata.uid}", /^(?<OWNER>\S+)$/],
   [`patch configmap child --type=merge -p ${owned("OWNER")}`, /configmap\/child patched/],

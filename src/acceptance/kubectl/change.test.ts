@@ -1,6 +1,6 @@
 /** Real kubectls changing things: patches, edits, labels, pruning, waiting, watching, and all ways to delete. */
 import type { Test } from "tap";
-import { type KubectlSession, type Said, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
+import { type KubectlSession, type KubectlOutput, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const map = (name: string, value: string, label = "prune: me"): string => `apiVersion: v1
 kind: ConfigMap
@@ -15,7 +15,7 @@ spec:
   containers: [{name: c, image: "web:1", env: [{name: A, value: a}]}, {name: d, image: "side:1"}]
 `;
 
-const patches: readonly Said[] = [
+const patches: readonly KubectlOutput[] = [
   ["create -f DIR/pod.yaml", /pod\/web created/],
   ['patch pod web -p {"metadata":{"labels":{"by":"strategic"}}}', /pod\/web patched/],
   ['patch pod web -p {"metadata":{"labels":{"by":"strategic"}}}', /pod\/web patched \(no change\)/],
@@ -72,7 +72,7 @@ const patches: readonly Said[] = [
   ["1.24: get pod web -o jsonpath={.status.message}", /^edited$/],
 ];
 
-const applied: readonly Said[] = [
+const applied: readonly KubectlOutput[] = [
   ["apply -f -", /configmap\/one created/, { input: map("one", "1") }],
   ["apply -f -", /configmap\/one unchanged/, { input: map("one", "1") }],
   ["diff -f -", /- {2}a: "1"\n\+ {2}a: "2"/, { input: map("one", "2"), code: 1 }],
@@ -108,7 +108,7 @@ const applied: readonly Said[] = [
   ["delete -k DIR", /configmap "kustomized-base" deleted/],
 ];
 
-const applySet: readonly Said[] = [
+const applySet: readonly KubectlOutput[] = [
   ["1.27: apply -n default -f - --prune --applyset=configmap/set", /configmap\/s1 created/, { input: map("s1", "1") }],
   [
     "1.27: apply -n default -f - --prune --applyset=configmap/set",
@@ -119,7 +119,7 @@ const applySet: readonly Said[] = [
   ["1.27: get configmap s1", /configmaps "s1" not found/, { code: 1 }],
 ];
 
-const waited: readonly Said[] = [
+const waited: readonly KubectlOutput[] = [
   ["wait pod/web --for=condition=Ready --timeout=1s", /timed out waiting for the condition/, { code: 1 }],
   ["replace --raw /api/v1/namespaces/default/pods/web/status -f DIR/ready.json", /"Ready"/],
   ["wait pod/web --for=condition=Ready --timeout=5s", /pod\/web condition met/, { code: 0 }],
@@ -131,7 +131,7 @@ const waited: readonly Said[] = [
   ["wait pod/web --for=delete --timeout=1s", /timed out waiting for the condition on pods\/web/, { code: 1 }],
 ];
 
-const deleted: readonly Said[] = [
+const deleted: readonly KubectlOutput[] = [
   ["delete configmap plain --dry-run=server", /configmap "plain" deleted.*\(server dry run\)/],
   ["delete configmap plain --dry-run=client", /configmap "plain" deleted.*\(dry run\)/],
   ["delete configmap plain -o name", /^configmap\/plain$/m],
@@ -170,14 +170,14 @@ async function watched(t: Test, session: KubectlSession): Promise<void> {
   // Each has to have begun.
   for (const [at, watch] of [all, only, selected].entries()) {
     for (let again = 0; watch.text === "" && again < 20; again++) {
-      await session.ask(`create configmap begun-${at}-${again}`);
-      await session.ask(`label configmap begun-${at}-${again} tier=front`);
+      await session.run(`create configmap begun-${at}-${again}`);
+      await session.run(`label configmap begun-${at}-${again} tier=front`);
     }
   }
-  await session.ask("create configmap first");
-  await session.ask("label configmap first tier=front");
-  await session.ask("label configmap first tier-");
-  await session.ask("delete configmap first");
+  await session.run("create configmap first");
+  await session.run("label configmap first tier=front");
+  await session.run("label configmap first tier-");
+  await session.run("delete configmap first");
   t.match(await all.prints(/DELETED +first/), /ADDED +first .*\n(MODIFIED +first .*\n){2}DELETED +first /);
   t.match(await only.prints(/(configmap\/first\n){4}/), /(configmap\/first\n){4}$/);
   t.match(await selected.prints(/DELETED +first/), /^EVENT.*\n(.*begun.*\n)+ADDED +first .*\nDELETED +first .*\n$/);

@@ -1,15 +1,15 @@
 /** What people type whose resources a webhook converts. */
 import t from "tap";
 import { conversionServer, honest, route, routes } from "../../testing/apiserver/conversion-fixture.ts";
-import { type Said, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
+import { type KubectlOutput, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const server = await conversionServer();
 /** Down for those whose objects say so: several kubectls may be at it. */
-server.answer = (asked) => {
-  const { objects } = asked.review.request;
+server.answer = (requests) => {
+  const { objects } = requests.review.request;
   const isDown = (one: { readonly metadata: { readonly annotations?: Readonly<Record<string, string>> } }): boolean =>
     one.metadata.annotations?.health === "down";
-  return objects.some(isDown) ? [503, ""] : honest(asked);
+  return objects.some(isDown) ? [503, ""] : honest(requests);
 };
 t.teardown(async () => await server.hook[Symbol.asyncDispose]());
 
@@ -24,7 +24,7 @@ const files = {
   "away.yaml": yaml(route("away", { host: "b", port: "4" })),
 };
 
-const cases: readonly Said[] = [
+const cases: readonly KubectlOutput[] = [
   ["apply -f DIR/routes.yaml", /routes\.stable\.example\.com created/],
   ["wait --for=condition=established --timeout=10s crd/routes.stable.example.com", /condition met/],
   ["apply -f DIR/old.yaml", /route\.stable\.example\.com\/web created/],
@@ -51,7 +51,7 @@ const cases: readonly Said[] = [
   ["get routes.v1.stable.example.com -l moved=yes -o name", /away\n.*web/],
 ];
 
-const down: readonly Said[] = [
+const down: readonly KubectlOutput[] = [
   [
     "get routes.v1.stable.example.com",
     /Error from server: conversion webhook for stable\.example\.com\/v2, Kind=Route failed: the server is/,
@@ -61,7 +61,7 @@ const down: readonly Said[] = [
   ["delete routes.v2.stable.example.com away", /"away" deleted/],
 ];
 
-const afterwards: readonly Said[] = [
+const afterwards: readonly KubectlOutput[] = [
   ["annotate routes.v2.stable.example.com web health-", /annotate/],
   ["get routes.v1.stable.example.com -o jsonpath={.items[*].spec.hostPort}", /^a:5$/],
   ["delete crd routes.stable.example.com", /"routes\.stable\.example\.com" deleted/],

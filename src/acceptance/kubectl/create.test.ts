@@ -2,7 +2,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import t from "tap";
-import { type Said, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
+import { type KubectlOutput, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const map = (name: string): string => `apiVersion: v1
 kind: ConfigMap
@@ -17,7 +17,7 @@ items:
 - {apiVersion: v1, kind: Secret, metadata: {name: listed-2}, stringData: {a: b}}
 `;
 
-const configuration: readonly Said[] = [
+const configuration: readonly KubectlOutput[] = [
   ["create configmap literal --from-literal=a=1 --from-literal=b=2", /^configmap\/literal created$/m],
   ["get configmap literal -o jsonpath={.data.a}{.data.b}", /^12$/],
   ["create configmap file --from-file=DIR/plain.txt --from-file=other=DIR/plain.txt", /configmap\/file created/],
@@ -48,7 +48,7 @@ const configuration: readonly Said[] = [
   ["create secret generic bad --type=kubernetes.io/tls --from-literal=x=y", /data\[tls\.crt\]: Required value/],
 ];
 
-const access: readonly Said[] = [
+const access: readonly KubectlOutput[] = [
   ["create namespace shop", /^namespace\/shop created$/m],
   ["create namespace shop", /namespaces "shop" already exists/, { code: 1 }],
   ["create namespace Shop", /a lowercase RFC 1123 label must consist of/, { code: 1 }],
@@ -89,7 +89,7 @@ const access: readonly Said[] = [
   ["create priorityclass higher --value=2000000000", /maximum allowed value/, { code: 1 }],
 ];
 
-const workloads: readonly Said[] = [
+const workloads: readonly KubectlOutput[] = [
   ["create deployment web --image=web:1 --replicas=2 --port=80 -- serve now", /deployment\.apps\/web created/],
   ["get deployment web -o jsonpath={.spec.template.spec.containers[0].command}", /^\["serve","now"\]$/],
   ["create deployment two --image=a:1 --image=b:1", /two created/],
@@ -127,7 +127,7 @@ const workloads: readonly Said[] = [
   ["expose node none --port=80", /cannot expose|nodes "none" not found/, { code: 1 }],
 ];
 
-const files: readonly Said[] = [
+const files: readonly KubectlOutput[] = [
   ["create -f DIR/many", /configmap\/m1 created\nconfigmap\/m2 created|configmap\/m1/],
   ["create -f DIR/list.yaml", /configmap\/listed-1 created\nsecret\/listed-2 created/],
   ["create -f - -o name", /^configmap\/from-stdin$/m, { input: map("from-stdin") }],

@@ -1,6 +1,6 @@
 /** What people type who define resources of their own and use them. */
 import { readFileSync } from "node:fs";
-import { type Said, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
+import { type KubectlOutput, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const testdata = new URL("../../../testdata/custom-resources/", import.meta.url);
 const definition = (name: string): string => readFileSync(new URL(`${name}.yaml`, testdata), "utf8");
@@ -37,7 +37,7 @@ const files = {
   "unsolved.yaml": certificate("dnsNames: [a]\n  solvers: [{selector: {}}]"),
 };
 
-const cases: readonly Said[] = [
+const cases: readonly KubectlOutput[] = [
   ["apply -f DIR/crontabs.yaml", /crontabs\.stable\.example\.com created/],
   ["wait --for=condition=established --timeout=10s crd/crontabs.stable.example.com", /condition met/],
   ["api-resources --api-group=stable.example.com", /crontabs +ct +stable\.example\.com\/v1 +true +CronTab/],

@@ -1,5 +1,5 @@
 /** Real kubectls and objects that nothing but the server looks at. */
-import { type Said, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
+import { type KubectlOutput, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const manifest = `apiVersion: v1
 kind: Pod
@@ -20,7 +20,7 @@ spec: {holderIdentity: me}
 
 const typo = manifest.replace("image: busybox", "image: busybox, imagePullPolcy: Never");
 
-const cases: readonly Said[] = [
+const cases: readonly KubectlOutput[] = [
   ["version", /v?1\.33/],
   ["api-versions", /coordination\.k8s\.io\/v1\ncoordination\.svc\.io\/v1\n/],
   ["api-resources", /pods +po +v1 +true +Pod/],

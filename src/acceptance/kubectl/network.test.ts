@@ -2,7 +2,7 @@
 import "reflect-metadata";
 import { webcrypto } from "node:crypto";
 import { Pkcs10CertificateRequestGenerator } from "@peculiar/x509";
-import { type Said, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
+import { type KubectlOutput, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const pod = `apiVersion: v1
 kind: Pod
@@ -44,7 +44,7 @@ async function certificateRequest(): Promise<string> {
   return Buffer.from(made.toString("pem")).toString("base64");
 }
 
-const cases: readonly Said[] = [
+const cases: readonly KubectlOutput[] = [
   ["apply -f DIR/pod.yaml", /pod\/web created/],
   ["expose pod web --name=front --port=80 --type=NodePort", /service\/front exposed/],
   ["get service front", /front +NodePort +10\.0\.0\.\d+ +<none> +80:3\d{4}\/TCP/],

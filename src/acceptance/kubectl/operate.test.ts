@@ -1,5 +1,5 @@
 /** Real kubectls and what operators do: roll out, set, drain, taint, grant. Sets, pods and nodes are made by hand. */
-import { type Said, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
+import { type KubectlOutput, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const node = (name: string): string => `apiVersion: v1
 kind: Node
@@ -53,7 +53,7 @@ spec:
     spec: {containers: [{name: c, image: "db:2"}]}
 `;
 
-const rollouts: readonly Said[] = [
+const rollouts: readonly KubectlOutput[] = [
   ["create deployment web --image=web:2", /created/],
   ["get deployment web -o jsonpath={.metadata.uid}", /^(?<UID>\S+)$/],
   ["create -f - ", /web-1 created.*web-2 created/s, { input: `${set(1)}---\n${set(2)}` }],
@@ -93,7 +93,7 @@ const rollouts: readonly Said[] = [
   ["rollout restart statefulset/db", /statefulset\.apps\/db restarted/],
 ];
 
-const settings: readonly Said[] = [
+const settings: readonly KubectlOutput[] = [
   ["set image deployment/web web=web:3", /deployment\.apps\/web image updated/],
   ["set image deployment/web none=web:3", /unable to find container named "none"/, { code: 1 }],
   ["set image deployment web *=web:4 --local -o name --dry-run=client", /./],
@@ -119,7 +119,7 @@ const settings: readonly Said[] = [
   ["describe hpa web", /Min replicas: +2/],
 ];
 
-const nodes: readonly Said[] = [
+const nodes: readonly KubectlOutput[] = [
   ["create -f -", /node\/here created.*node\/there created/s, { input: `${node("here")}---\n${node("there")}` }],
   ["get nodes", /NAME +STATUS +ROLES +AGE +VERSION\nhere +Unknown +<none> /],
   ["label node there node-role.kubernetes.io/edge=", /node\/there labeled/],
@@ -198,7 +198,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: reader}
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: eve}]
 `;
 
-const rights: readonly Said[] = [
+const rights: readonly KubectlOutput[] = [
   ["auth can-i get pods", /^yes$/m, { code: 0 }],
   ["auth can-i list pods --as=eve", /^no$/m, { code: 1 }],
   ["auth can-i '*' '*'", /^yes$/m],
@@ -227,7 +227,7 @@ const rights: readonly Said[] = [
   ["config set-context --current --namespace=default", /modified/],
 ];
 
-const events: readonly Said[] = [
+const events: readonly KubectlOutput[] = [
   [
     "create -f -",
     /event\S*\/first created/,

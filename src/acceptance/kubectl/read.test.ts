@@ -1,6 +1,6 @@
 /** Real kubectls reading: every format, selector and page; describing, explaining and listing every kind. */
 import { builtinScheme } from "../../api/builtin.ts";
-import { type Said, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
+import { type KubectlOutput, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const pods = [1, 2, 3]
   .map(
@@ -14,7 +14,7 @@ spec:
   )
   .join("---\n");
 
-const formats: readonly Said[] = [
+const formats: readonly KubectlOutput[] = [
   ["get pods", /^NAME +READY +STATUS +RESTARTS +AGE\nweb-1 +0\/2 +Pending +0 +\S+\nweb-2 .*\nweb-3 .*\n$/],
   ["get pods -o wide", /AGE +IP +NODE +NOMINATED NODE +READINESS GATES\nweb-1 +.* <none> +here +<none> +<none>\n/],
   ["get pods -A", /^NAMESPACE +NAME +READY .*\ndefault +web-1 /],
@@ -84,7 +84,7 @@ const formats: readonly Said[] = [
   ["describe pod web-", /Name: +web-1(.*\n)*Name: +web-3/],
 ];
 
-const discovery: readonly Said[] = [
+const discovery: readonly KubectlOutput[] = [
   ["api-versions", /^(.*\n)*apps\/v1\n(.*\n)*coordination\.k8s\.io\/v1\ncoordination\.svc\.io\/v1\n(.*\n)*v1\n$/],
   ["api-resources", /^NAME +SHORTNAMES +API(VERSION|GROUP) +NAMESPACED +KIND\n(.*\n)*pods +po +(v1)? +true +Pod\n/],
   [
@@ -132,11 +132,11 @@ const discovery: readonly Said[] = [
 const kinds = builtinScheme()
   .kinds()
   .filter(({ verbs }) => verbs.includes("list"));
-const everyKind: readonly Said[] = kinds.flatMap(({ plural, version, group }): Said[] => {
+const everyKind: readonly KubectlOutput[] = kinds.flatMap(({ plural, version, group }): KubectlOutput[] => {
   const name = `${plural}.${version}.${group}`;
   return [[`get ${name} -A`, /NAME|No resources found/, { code: 0 }]];
 });
-const explained: readonly Said[] = kinds.map(({ plural, version, group }) => [
+const explained: readonly KubectlOutput[] = kinds.map(({ plural, version, group }) => [
   `explain ${plural} --recursive --api-version=${group === "" ? version : `${group}/${version}`}`,
   /KIND: +\w+\n(.*\n)*.*metadata\s+<Object(Meta)?>.*\n(.*\n)*.*managedFields/,
   { code: 0 },

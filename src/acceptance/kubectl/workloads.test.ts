@@ -1,5 +1,5 @@
 /** Real kubectls and workloads. Nothing runs: no controller makes a pod, and no revision is kept. */
-import { type Said, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
+import { type KubectlOutput, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const workloads = `apiVersion: apps/v1
 kind: StatefulSet
@@ -43,7 +43,7 @@ spec:
     spec: {containers: [{name: c, image: "rc:1"}]}
 `;
 
-const cases: readonly Said[] = [
+const cases: readonly KubectlOutput[] = [
   ["create deployment web --image=nginx:1 --replicas=2", /deployment\.apps\/web created/],
   [
     "get deployments -o wide",

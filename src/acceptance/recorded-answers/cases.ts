@@ -112,12 +112,12 @@ class Player {
 
   async #setUp({ requests, target }: Setup): Promise<Json | string> {
     for (const request of requests) {
-      const live = await this.#server.ask(`GET ${target}`);
+      const live = await this.#server.send(`GET ${target}`);
       const answer = await this.#send(request, live.status === 200 ? live.json : undefined);
       if (answer.status >= 300)
         return `setup: ${request.method} ${request.path}: ${answer.status} ${answer.text.trim()}`;
     }
-    const made = await this.#server.ask(`GET ${target}`);
+    const made = await this.#server.send(`GET ${target}`);
     return made.status === 200 ? (made.json as Json) : `setup: GET ${target}: ${made.status}`;
   }
 
@@ -130,7 +130,7 @@ class Player {
       ?.replaceAll("<rv>", resourceVersion)
       .replaceAll("<uid>", uid)
       .replaceAll("<time>", creationTimestamp);
-    return await this.#server.ask(`${method} ${path}${query === "" ? "" : `?${query}`}`, {
+    return await this.#server.send(`${method} ${path}${query === "" ? "" : `?${query}`}`, {
       ...(text === undefined ? {} : { body: Buffer.from(text) }),
       headers: { "user-agent": "recorder", ...(contentType === undefined ? {} : { "content-type": contentType }) },
     });

@@ -55,8 +55,8 @@ for (const area of AREAS) {
       t.comment("shared/ is not present: recorded scenarios left out");
       return;
     }
-    const chosen = scenarios.filter(({ id }) => wanted === undefined || id.includes(wanted));
-    const outcomes = await playTogether(chosen);
+    const selected = scenarios.filter(({ id }) => wanted === undefined || id.includes(wanted));
+    const outcomes = await playTogether(selected);
     const different = outcomes.filter(({ difference }) => difference !== undefined);
     t.comment(`${area}: ${outcomes.length - different.length}/${outcomes.length} scenarios`);
     if (wanted !== undefined) {

@@ -5,7 +5,7 @@ const MAPS = "/api/v1/namespaces/default/configmaps";
 
 function applier(server: TestServer, user?: string) {
   return (query: string, body: unknown) =>
-    server.ask(`PATCH ${MAPS}/a?${query}`, {
+    server.send(`PATCH ${MAPS}/a?${query}`, {
       body,
       headers: { "content-type": "application/apply-patch+yaml" },
       ...(user === undefined ? {} : { user }),
@@ -61,8 +61,8 @@ t.test("who may patch and not create cannot create by an apply", async (t) => {
   await using server = await testServer({ authorizationModes: ["RBAC"] });
   const rules = [{ apiGroups: [""], resources: ["configmaps"], verbs: ["get", "patch"] }];
   const rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
-  await server.ask(`POST ${rbac}/roles`, { body: { metadata: { name: "patcher" }, rules } });
-  await server.ask(`POST ${rbac}/rolebindings`, {
+  await server.send(`POST ${rbac}/roles`, { body: { metadata: { name: "patcher" }, rules } });
+  await server.send(`POST ${rbac}/rolebindings`, {
     body: {
       metadata: { name: "patcher" },
       roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: "patcher" },
@@ -74,7 +74,7 @@ t.test("who may patch and not create cannot create by an apply", async (t) => {
     code: 403,
     message: /User "alice" cannot create resource "configmaps" in API group "" in the namespace "default"/,
   });
-  await server.ask(`POST ${MAPS}`, { body: settings });
+  await server.send(`POST ${MAPS}`, { body: settings });
   t.equal((await apply("fieldManager=m", { ...settings, data: { k: "1" } })).status, 200);
 });
 
@@ -82,7 +82,7 @@ t.test("managers are named by the query, or by the client's program", async (t) 
   await using server = await testServer();
   const managerOf = async (name: string, agent: string, query = "") => {
     const headers = agent === "" ? {} : { "user-agent": agent };
-    const made = await server.ask(`POST ${MAPS}${query}`, { body: { metadata: { name }, data: { k: "1" } }, headers });
+    const made = await server.send(`POST ${MAPS}${query}`, { body: { metadata: { name }, data: { k: "1" } }, headers });
     return made.json.metadata.managedFields[0].manager;
   };
   t.equal(await managerOf("a", "kubectl/v1.33.1 (linux/amd64)"), "kubectl");

@@ -9,19 +9,19 @@ const CBOR = { accept: "application/cbor", "content-type": "application/cbor" };
 t.test("the server speaks CBOR when it is told to: bodies, answers, lists, tables, applies and watches", async (t) => {
   await using server = await testServer({ cbor: true });
   const body = encodeCborValue({ metadata: { name: "a" }, data: { k: "dmFsdWU=" } });
-  const made = await server.ask(`POST ${SECRETS}`, { body, headers: CBOR });
+  const made = await server.send(`POST ${SECRETS}`, { body, headers: CBOR });
   t.same([made.status, made.headers["content-type"]], [201, "application/cbor"]);
   t.match(decodeCbor(made.bytes), { kind: "Secret", apiVersion: "v1", data: { k: "dmFsdWU=" } });
-  const list = await server.ask(`GET ${SECRETS}`, { headers: CBOR });
+  const list = await server.send(`GET ${SECRETS}`, { headers: CBOR });
   t.match(decodeCbor(list.bytes), {
     kind: "SecretList",
     items: [{ metadata: { name: "a" }, data: { k: "dmFsdWU=" } }],
   });
   const as = { accept: "application/cbor;as=Table;v=v1;g=meta.k8s.io" };
-  t.match(decodeCbor((await server.ask(`GET ${SECRETS}`, { headers: as })).bytes), { kind: "Table" });
+  t.match(decodeCbor((await server.send(`GET ${SECRETS}`, { headers: as })).bytes), { kind: "Table" });
   const apply = { ...CBOR, "content-type": "application/apply-patch+cbor" };
   const wanted = encodeCborValue({ apiVersion: "v1", kind: "Secret", metadata: { name: "a", labels: { x: "y" } } });
-  const applied = await server.ask(`PATCH ${SECRETS}/a?fieldManager=me`, { body: wanted, headers: apply });
+  const applied = await server.send(`PATCH ${SECRETS}/a?fieldManager=me`, { body: wanted, headers: apply });
   t.match(decodeCbor(applied.bytes), { metadata: { labels: { x: "y" } } });
   const watch = await server.open(`GET ${SECRETS}?watch=1`, { headers: CBOR });
   t.equal(watch.headers["content-type"], "application/cbor-seq");
@@ -29,13 +29,13 @@ t.test("the server speaks CBOR when it is told to: bodies, answers, lists, table
     t.match(decodeCbor(piece), { type: "ADDED", object: { kind: "Secret", data: { k: "dmFsdWU=" } } });
     break;
   }
-  const wrong = await server.ask(`POST ${SECRETS}`, { body: "x", headers: { "content-type": "application/cbor" } });
+  const wrong = await server.send(`POST ${SECRETS}`, { body: "x", headers: { "content-type": "application/cbor" } });
   t.match(wrong.json, { code: 400, message: /^the object provided is unrecognized \(must be of type Secret\): / });
 });
 
 t.test("the server refuses CBOR otherwise", async (t) => {
   await using server = await testServer();
-  t.equal((await server.ask(`GET ${SECRETS}`, { headers: { accept: "application/cbor" } })).status, 406);
+  t.equal((await server.send(`GET ${SECRETS}`, { headers: { accept: "application/cbor" } })).status, 406);
   const body = encodeCborValue({ metadata: { name: "a" } });
-  t.equal((await server.ask(`POST ${SECRETS}`, { body, headers: { "content-type": "application/cbor" } })).status, 415);
+  t.equal((await server.send(`POST ${SECRETS}`, { body, headers: { "content-type": "application/cbor" } })).status, 415);
 });

@@ -23,7 +23,7 @@ interface Answer {
 interface Server extends AsyncDisposable {
   readonly child: ChildProcess;
   readonly errors: () => string;
-  ask(method: string, path: string, body?: unknown): Promise<Answer>;
+  send(method: string, path: string, body?: unknown): Promise<Answer>;
 }
 
 async function start(t: Test, home: string, store: string): Promise<Server> {
@@ -45,7 +45,7 @@ async function start(t: Test, home: string, store: string): Promise<Server> {
   });
   const gone = new Promise<void>((resolve) => child.on("exit", () => resolve()));
   const agent = new Agent({ keepAlive: true, maxSockets: 16, rejectUnauthorized: false });
-  const ask = (method: string, path: string, body?: unknown): Promise<Answer> =>
+  const send = (method: string, path: string, body?: unknown): Promise<Answer> =>
     new Promise((resolve, reject) => {
       const headers = { authorization: "Bearer secret", "content-type": "application/json" };
       const sent = request({ host: "127.0.0.1", port, path, method, headers, agent }, (response) => {
@@ -63,7 +63,7 @@ async function start(t: Test, home: string, store: string): Promise<Server> {
   const server: Server = {
     child,
     errors: () => errors,
-    ask,
+    send: ask,
     async [Symbol.asyncDispose]() {
       child.kill("SIGKILL");
       await gone;
@@ -72,7 +72,7 @@ async function start(t: Test, home: string, store: string): Promise<Server> {
   };
   for (let tries = 0; tries < 600; tries++) {
     if (child.exitCode !== null) break;
-    const ready = await ask("GET", "/readyz").catch(() => undefined);
+    const ready = await send("GET", "/readyz").catch(() => undefined);
     if (ready?.status === 200) return server;
     await setTimeout(50);
   }
@@ -89,14 +89,14 @@ function homeOf(t: Test): string {
 const mapOf = (name: string, round: string) => ({ metadata: { name }, data: { round, filling: "x".repeat(800) } });
 
 /** Writes until the server is gone; `told` is what was acknowledged, `tried` what was asked for last. */
-async function load(server: Server, round: number, told: Map<string, string>, tried: Map<string, string>) {
+async function load(server: Server, round: number, acknowledged: Map<string, string>, tried: Map<string, string>) {
   let next = 0;
   let acknowledged = 0;
   const write = async (method: string, path: string, name: string, value: string, wanted: number): Promise<void> => {
     tried.set(name, value);
-    const { status } = await server.ask(method, path, mapOf(name, value));
+    const { status } = await server.send(method, path, mapOf(name, value));
     if (status !== wanted) throw new Error(`${method} ${path} answered ${status}`);
-    told.set(name, value);
+    acknowledged.set(name, value);
     if (++acknowledged === 250) server.child.kill("SIGKILL");
   };
   const writer = async (): Promise<void> => {
@@ -116,12 +116,12 @@ t.test(
   async (t) => {
     const home = homeOf(t);
     const store = join(home, "store");
-    const told = new Map<string, string>();
+    const acknowledged = new Map<string, string>();
     const tried = new Map<string, string>();
     let revision = 0;
     for (let round = 0; round < 3; round++) {
       await using server = await start(t, home, store);
-      const { json } = await server.ask("GET", MAPS);
+      const { json } = await server.send("GET", MAPS);
       const found = new Map<string, string>();
       const halves: string[] = [];
       for (const { metadata, data } of json.items) {
@@ -129,20 +129,20 @@ t.test(
         found.set(metadata.name, data.round);
         if (metadata.name !== "after" && data.filling.length !== 800) halves.push(metadata.name);
       }
-      const lost = [...told].filter(
+      const lost = [...acknowledged].filter(
         ([name, value]) => found.get(name) !== value && found.get(name) !== tried.get(name),
       );
-      t.same(lost, [], `${told.size} were acknowledged`);
-      const invented = [...found].filter(([name, value]) => told.get(name) !== value && tried.get(name) !== value);
+      t.same(lost, [], `${acknowledged.size} were acknowledged`);
+      const invented = [...found].filter(([name, value]) => acknowledged.get(name) !== value && tried.get(name) !== value);
       t.same([invented, halves], [[], []]);
       t.ok(Number(json.metadata.resourceVersion) >= revision, "revisions go on");
       revision = Number(json.metadata.resourceVersion);
       if (round < 2) {
-        t.same(await load(server, round, told, tried), [], "until it was killed it answered as it should");
+        t.same(await load(server, round, acknowledged, tried), [], "until it was killed it answered as it should");
         continue;
       }
-      const watching = server.ask("GET", `${MAPS}?watch=true&resourceVersion=${revision}&timeoutSeconds=2`);
-      await server.ask("POST", MAPS, mapOf("after", "all"));
+      const watching = server.send("GET", `${MAPS}?watch=true&resourceVersion=${revision}&timeoutSeconds=2`);
+      await server.send("POST", MAPS, mapOf("after", "all"));
       t.match((await watching).json, { type: "ADDED", object: { metadata: { name: "after" } } });
     }
   },
@@ -168,19 +168,19 @@ t.test(
       writeFileSync(ballast, Buffer.alloc(36 * 2 ** 20));
       // What could be compressed would not fill a disk.
       const filling = randomBytes(675_000).toString("base64");
-      const write = async (name: string) => await server.ask("POST", MAPS, { metadata: { name }, data: { filling } });
-      const told: string[] = [];
+      const write = async (name: string) => await server.send("POST", MAPS, { metadata: { name }, data: { filling } });
+      const acknowledged: string[] = [];
       let refused: Answer | undefined;
       for (let i = 0; i < 60 && refused === undefined; i++) {
         const answer = await write(`big-${i}`);
-        if (answer.status === 201) told.push(`big-${i}`);
+        if (answer.status === 201) acknowledged.push(`big-${i}`);
         else refused = answer;
       }
       t.match(refused, { status: /^50[037]$/, json: { kind: "Status", message: /the store is full/ } });
-      t.equal((await server.ask("GET", `${MAPS}/big-0`)).status, 200, "still readable");
+      t.equal((await server.send("GET", `${MAPS}/big-0`)).status, 200, "still readable");
       t.equal(
-        (await server.ask("GET", MAPS)).json.items.filter(({ data }: Answer["json"]) => data.filling).length,
-        told.length,
+        (await server.send("GET", MAPS)).json.items.filter(({ data }: Answer["json"]) => data.filling).length,
+        acknowledged.length,
       );
       rmSync(ballast);
       let again = 0;
@@ -189,7 +189,7 @@ t.test(
         again = (await write("later")).status;
       }
       t.equal(again, 201);
-      const statuses = [...told, "later"].map(async (name) => (await server.ask("GET", `${MAPS}/${name}`)).status);
+      const statuses = [...acknowledged, "later"].map(async (name) => (await server.send("GET", `${MAPS}/${name}`)).status);
       t.same(new Set(await Promise.all(statuses)), new Set([200]), "nothing acknowledged is lost");
     }
   },

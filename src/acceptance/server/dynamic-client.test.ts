@@ -75,9 +75,9 @@ t.test("the server understands every request of a dynamic client", async (t) => 
   }
   t.same(Object.keys(cases).sort(), readdirSync(`${folder}/TestGoldenRequest`).sort(), "all that are recorded");
   await using server = await testServer();
-  await server.ask("POST /api/v1/namespaces", { body: { metadata: { name: "mops" } } });
-  await server.ask("POST /apis/apiextensions.k8s.io/v1/customresourcedefinitions", { body: definition });
-  for (let tries = 0; tries < 50 && (await server.ask(`GET ${PLACE}`)).status !== 200; tries++) {
+  await server.send("POST /api/v1/namespaces", { body: { metadata: { name: "mops" } } });
+  await server.send("POST /apis/apiextensions.k8s.io/v1/customresourcedefinitions", { body: definition });
+  for (let tries = 0; tries < 50 && (await server.send(`GET ${PLACE}`)).status !== 200; tries++) {
     await server.clock.advance(100);
   }
   const token = server.parts.server.loopbackToken({ name: "a", uid: "", groups: ["system:masters"], extra: {} });
@@ -95,10 +95,10 @@ t.test("the server understands every request of a dynamic client", async (t) => 
         without,
       ],
     ] as const) {
-      const [path = "", asked = ""] = sent.split("?");
+      const [path = "", requests = ""] = sent.split("?");
       // The revision of the recording is not that of this server, and watches that begin there would not end.
-      const query = `${asked.replace("resourceVersion=42", "resourceVersion=0")}&timeoutSeconds=1`;
-      const found = (await server.ask(`GET ${PLACE}/mips`)).json;
+      const query = `${requests.replace("resourceVersion=42", "resourceVersion=0")}&timeoutSeconds=1`;
+      const found = (await server.send(`GET ${PLACE}/mips`)).json;
       const version = method === "PUT" ? { resourceVersion: found.metadata?.resourceVersion } : {};
       const full =
         method === "POST" || method === "PUT" || name.startsWith("apply")
@@ -125,10 +125,10 @@ t.test("the server's answers have the shape of those that a dynamic client reads
   await using server = await testServer();
   const accounts = "/api/v1/namespaces/default/serviceaccounts";
   const answer = (name: string) => JSON.parse(readFileSync(`${folder}/TestGoldenResponse/${name}`, "utf8"));
-  const made = await server.ask(`POST ${accounts}`, { body: { metadata: { name: "foobar" } } });
+  const made = await server.send(`POST ${accounts}`, { body: { metadata: { name: "foobar" } } });
   t.same(shapeOf(made.json), shapeOf(answer("create")));
-  t.same(shapeOf((await server.ask(`GET ${accounts}/foobar`)).json), shapeOf(answer("get")));
-  const listed = (await server.ask(`GET ${accounts}`)).json;
+  t.same(shapeOf((await server.send(`GET ${accounts}/foobar`)).json), shapeOf(answer("get")));
+  const listed = (await server.send(`GET ${accounts}`)).json;
   const { items: theirs, ...list } = answer("list");
   const { items: ours, ...own } = listed;
   t.same(shapeOf(own), shapeOf(list));

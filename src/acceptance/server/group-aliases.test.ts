@@ -13,26 +13,26 @@ interface Resource {
 
 t.test("each group answers in the spelling it is asked in", async (t) => {
   await using server = await testServer({ authorizationModes: ["Node", "RBAC"] });
-  const { groups } = (await server.ask("GET /apis")).json as { groups: { name: string; versions: Version[] }[] };
+  const { groups } = (await server.send("GET /apis")).json as { groups: { name: string; versions: Version[] }[] };
   const names = groups.map(({ name }) => name);
   for (const name of names.filter((one) => one.endsWith(".k8s.io"))) {
     t.ok(names.includes(name.replace(/k8s\.io$/, "svc.io")), `${name} has its other spelling`);
   }
-  const { paths } = (await server.ask("GET /openapi/v3")).json as { paths: Record<string, unknown> };
+  const { paths } = (await server.send("GET /openapi/v3")).json as { paths: Record<string, unknown> };
   for (const { groupVersion } of groups.flatMap(({ versions }) => versions)) {
     t.ok(paths[`apis/${groupVersion}`], `${groupVersion} has a document`);
-    const page = (await server.ask(`GET /apis/${groupVersion}`)).json as {
+    const page = (await server.send(`GET /apis/${groupVersion}`)).json as {
       readonly groupVersion: string;
       readonly resources: readonly Resource[];
     };
     t.equal(page.groupVersion, groupVersion);
     for (const { name, kind, verbs } of page.resources.filter(({ verbs }) => verbs.includes("list"))) {
       const path = `/apis/${groupVersion}/${name}`;
-      const list = (await server.ask(`GET ${path}`)).json;
+      const list = (await server.send(`GET ${path}`)).json;
       t.match(list, { kind: `${kind}List`, apiVersion: groupVersion }, path);
       for (const domain of ["meta.k8s.io", "meta.svc.io"]) {
         const accept = `application/json;as=Table;v=v1;g=${domain}`;
-        const table = (await server.ask(`GET ${path}`, { headers: { accept } })).json;
+        const table = (await server.send(`GET ${path}`, { headers: { accept } })).json;
         t.match(table, { kind: "Table", apiVersion: `${domain}/v1` }, `${path} as a table of ${domain}`);
       }
       const [first] = list.items as { metadata: { name: string } }[];
@@ -58,12 +58,12 @@ t.test("objects, and who manages their fields, are in the spelling of who writes
   ] as const) {
     const name = `of-${mine.replace(".", "-")}`;
     const body = { apiVersion: `coordination.${mine}/v1`, kind: "Lease", metadata: { name }, spec: {} };
-    const made = (await server.ask(`POST /apis/coordination.${mine}/v1/${base}`, { body })).json;
+    const made = (await server.send(`POST /apis/coordination.${mine}/v1/${base}`, { body })).json;
     t.equal(made.apiVersion, `coordination.${mine}/v1`);
-    const seen = (await server.ask(`GET /apis/coordination.${other}/v1/${base}/${name}`)).json;
+    const seen = (await server.send(`GET /apis/coordination.${other}/v1/${base}/${name}`)).json;
     t.equal(seen.apiVersion, `coordination.${other}/v1`);
     t.equal(seen.metadata.uid, made.metadata.uid, "one object");
-    const missing = (await server.ask(`GET /apis/coordination.${mine}/v1/${base}/none`)).json;
+    const missing = (await server.send(`GET /apis/coordination.${mine}/v1/${base}/none`)).json;
     t.match(missing, {
       message: `leases.coordination.${mine} "none" not found`,
       details: { group: `coordination.${mine}` },
@@ -71,6 +71,6 @@ t.test("objects, and who manages their fields, are in the spelling of who writes
     const review = { apiVersion: `authorization.${mine}/v1`, kind: "SelfSubjectAccessReview" };
     const spec = { resourceAttributes: { group: `coordination.${mine}`, resource: "leases", verb: "get" } };
     const path = `/apis/authorization.${mine}/v1/selfsubjectaccessreviews`;
-    t.match((await server.ask(`POST ${path}`, { body: { ...review, spec } })).json, { ...review, spec });
+    t.match((await server.send(`POST ${path}`, { body: { ...review, spec } })).json, { ...review, spec });
   }
 });

@@ -80,46 +80,46 @@ interface Answered {
   readonly text: string;
 }
 
-type Ask = (one: Case, token: string) => Promise<Answered>;
+type Send = (one: Case, token: string) => Promise<Answered>;
 
-function overHttp1(port: number): Ask {
+function overHttp1(port: number): Send {
   return async ({ line, type = "application/json", body }, token) => {
     const { promise, resolve, reject } = Promise.withResolvers<Answered>();
     const [method, path] = line.split(" ");
     const headers = { authorization: `Bearer ${token}`, "content-type": type, connection: "close" };
-    const asking = request({ host: "127.0.0.1", port, method, path, headers, rejectUnauthorized: false }, (answer) => {
+    const sending = request({ host: "127.0.0.1", port, method, path, headers, rejectUnauthorized: false }, (answer) => {
       let text = "";
       answer.setEncoding("utf8");
       answer.on("data", (piece: string) => (text += piece));
       answer.on("end", () => resolve({ code: answer.statusCode ?? 0, text }));
     });
-    asking.on("error", reject);
-    asking.end(method === "GET" ? undefined : body);
+    sending.on("error", reject);
+    sending.end(method === "GET" ? undefined : body);
     return await promise;
   };
 }
 
-function overHttp2(port: number): Ask {
+function overHttp2(port: number): Send {
   return async ({ line, type = "application/json", body }, token) => {
     const { promise, resolve, reject } = Promise.withResolvers<Answered>();
     const [method, path] = line.split(" ");
     const session = connect(`https://127.0.0.1:${port}`, { rejectUnauthorized: false });
     session.on("error", reject);
     const headers = { ":method": method, ":path": path, authorization: `Bearer ${token}`, "content-type": type };
-    const asking = session.request(headers);
+    const sending = session.request(headers);
     let code = 0;
     let text = "";
-    asking.setEncoding("utf8");
-    asking.on("response", (answer) => {
+    sending.setEncoding("utf8");
+    sending.on("response", (answer) => {
       code = Number(answer[":status"]);
     });
-    asking.on("data", (piece: string) => (text += piece));
-    asking.on("close", () => {
+    sending.on("data", (piece: string) => (text += piece));
+    sending.on("close", () => {
       session.close();
       resolve({ code, text });
     });
-    asking.on("error", reject);
-    asking.end(method === "GET" ? undefined : body);
+    sending.on("error", reject);
+    sending.end(method === "GET" ? undefined : body);
     return await promise;
   };
 }
@@ -133,13 +133,13 @@ for (const [protocol, over] of [["HTTP/1.1", overHttp1] as const, ["HTTP/2", ove
     const tls = { cert: certificate.cert, key: certificate.key };
     const listener = await listen({ handler, log: silentLogger, clock: systemClock, host: "127.0.0.1", port: 0, tls });
     t.teardown(() => listener.close(0));
-    const ask = over(listener.port);
+    const send = over(listener.port);
     for (const one of cases) {
-      const { code, text } = await ask(one, token);
+      const { code, text } = await send(one, token);
       t.equal(code, one.code, one.what);
       t.match(JSON.parse(text), { kind: "Status", status: "Failure", code: one.code, message: one.message }, one.what);
     }
-    t.equal((await server.ask(`GET ${MAPS}`)).json.items.length, 0, "nothing was made");
+    t.equal((await server.send(`GET ${MAPS}`)).json.items.length, 0, "nothing was made");
     t.equal(({} as { readonly metadata?: unknown }).metadata, undefined, "no prototype was reached");
   });
 }

@@ -117,7 +117,7 @@ class Client {
     let next = "";
     do {
       const { server } = this.#world;
-      const page = await server.ask(`GET ${pathOf(this.selection)}limit=${this.#pages}&continue=${next}`).catch(ended);
+      const page = await server.send(`GET ${pathOf(this.selection)}limit=${this.#pages}&continue=${next}`).catch(ended);
       if (page?.status !== 200) return false;
       revision ||= page.json.metadata.resourceVersion;
       if (revision !== page.json.metadata.resourceVersion) throw new Error("Pages are of different revisions");
@@ -274,7 +274,7 @@ class Writer {
 
   async #ask(line: string, body?: unknown, headers = {}): Promise<Answer> {
     this.#world.log.push(line);
-    return await this.#world.server.ask(line, { body, headers });
+    return await this.#world.server.send(line, { body, headers });
   }
 }
 
@@ -283,7 +283,7 @@ const sorted = (state: Iterable<readonly [string, string]>): unknown => [...stat
 /** What the server shows must be what was written, now and as of an earlier revision. */
 async function checkReads(world: World, writer: Writer, selection: Selection, pick: (n: number) => number) {
   const shown = async (query: string): Promise<unknown> => {
-    const { status, json } = await world.server.ask(`GET ${pathOf(selection)}${query}`);
+    const { status, json } = await world.server.send(`GET ${pathOf(selection)}${query}`);
     if (status === 410) return undefined;
     return sorted((json.items as ConfigMap[]).map((item) => [keyOf(item), textOf(item)] as const));
   };

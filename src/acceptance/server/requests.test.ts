@@ -12,15 +12,15 @@ const pod = { metadata: { name: "web" }, spec: { containers: [{ name: "c", image
 
 t.test("the server answers objects in the spelling they are asked in, with the bytes of the cache", async (t) => {
   await using server = await testServer();
-  const made = await server.ask(`POST ${MAPS}`, {
+  const made = await server.send(`POST ${MAPS}`, {
     body: { kind: "ConfigMap", apiVersion: "v1", metadata: { name: "a" } },
   });
   t.equal(made.status, 201);
   t.match(made.text, /^\{"kind":"ConfigMap","apiVersion":"v1","metadata":\{"name":"a"/);
   t.match(made.headers, { "content-type": "application/json", "cache-control": "no-cache, private" });
   t.match(made.headers["audit-id"], /^[0-9a-f-]{36}$/);
-  t.equal((await server.ask(`GET ${MAPS}/a`)).text, made.text);
-  const list = await server.ask(`GET ${MAPS}`);
+  t.equal((await server.send(`GET ${MAPS}/a`)).text, made.text);
+  const list = await server.send(`GET ${MAPS}`);
   t.match(
     list.text,
     /^\{"kind":"ConfigMapList","apiVersion":"v1","metadata":\{"resourceVersion":"\d+"\},"items":\[\{"metadata"/,
@@ -29,19 +29,19 @@ t.test("the server answers objects in the spelling they are asked in, with the b
   for (const group of ["coordination.k8s.io", "coordination.svc.io"]) {
     const name = group.replaceAll(".", "-");
     const path = `/apis/${group}/v1${leases}`;
-    t.equal((await server.ask(`POST ${path}`, { body: { metadata: { name } } })).json.apiVersion, `${group}/v1`);
-    t.equal((await server.ask(`GET ${path}`)).json.apiVersion, `${group}/v1`);
+    t.equal((await server.send(`POST ${path}`, { body: { metadata: { name } } })).json.apiVersion, `${group}/v1`);
+    t.equal((await server.send(`GET ${path}`)).json.apiVersion, `${group}/v1`);
   }
-  t.equal((await server.ask(`GET /apis/coordination.k8s.io/v1${leases}`)).json.items.length, 2);
+  t.equal((await server.send(`GET /apis/coordination.k8s.io/v1${leases}`)).json.items.length, 2);
   const either = { apiVersion: "coordination.svc.io/v1", kind: "Lease", metadata: { name: "either" } };
-  t.equal((await server.ask(`POST /apis/coordination.k8s.io/v1${leases}`, { body: either })).status, 201);
+  t.equal((await server.send(`POST /apis/coordination.k8s.io/v1${leases}`, { body: either })).status, 201);
 });
 
 t.test("the server serves one spelling when aliases are off", async (t) => {
   await using server = await testServer({ groupAliases: false });
-  t.equal((await server.ask("GET /apis/coordination.svc.io/v1/leases")).status, 200);
-  t.equal((await server.ask("GET /apis/coordination.k8s.io/v1/leases")).status, 404);
-  t.notMatch((await server.ask("GET /apis")).text, /k8s\.io/);
+  t.equal((await server.send("GET /apis/coordination.svc.io/v1/leases")).status, 200);
+  t.equal((await server.send("GET /apis/coordination.k8s.io/v1/leases")).status, 404);
+  t.notMatch((await server.send("GET /apis")).text, /k8s\.io/);
 });
 
 t.test("the server refuses paths and methods as Kubernetes does", async (t) => {
@@ -59,7 +59,7 @@ t.test("the server refuses paths and methods as Kubernetes does", async (t) => {
     ["GET /api/v1/namespaces/default/pods/a%25b", 400, /may not contain '%'/],
     ["GET /api/v1/namespaces/default/pods/%2e%2e", 404, /could not find/],
   ] as const) {
-    const answer = await server.ask(line);
+    const answer = await server.send(line);
     t.equal(answer.status, status, line);
     t.match(answer.text, text, line);
   }
@@ -67,51 +67,51 @@ t.test("the server refuses paths and methods as Kubernetes does", async (t) => {
 
 t.test("the server says who may not do what", async (t) => {
   await using server = await testServer({ authorizationModes: ["RBAC"] });
-  t.match((await server.ask(`GET ${PODS}`, { user: "bob" })).json, {
+  t.match((await server.send(`GET ${PODS}`, { user: "bob" })).json, {
     code: 403,
     message: `pods is forbidden: User "bob" cannot list resource "pods" in API group "" in the namespace "default"`,
   });
-  t.match((await server.ask("GET /metrics", { user: "bob" })).json, {
+  t.match((await server.send("GET /metrics", { user: "bob" })).json, {
     code: 403,
     message: `forbidden: User "bob" cannot get path "/metrics"`,
   });
-  t.equal((await server.ask("GET /readyz", { user: "" })).status, 200);
-  t.equal((await server.ask("GET /api", { headers: { authorization: "Bearer wrong" } })).status, 401);
+  t.equal((await server.send("GET /readyz", { user: "" })).status, 200);
+  t.equal((await server.send("GET /api", { headers: { authorization: "Bearer wrong" } })).status, 401);
 });
 
 t.test("the server tells strangers apart from nobody when anonymous requests are off", async (t) => {
   await using server = await testServer({
     authentication: { ...defaultConfig.authentication, anonymous: false },
   });
-  t.match((await server.ask("GET /api", { user: "" })).json, { code: 401, reason: "Unauthorized" });
+  t.match((await server.send("GET /api", { user: "" })).json, { code: 401, reason: "Unauthorized" });
 });
 
 t.test("the server warns of fields that nobody knows, or refuses them", async (t) => {
   await using server = await testServer();
   const body = `{"metadata":{"name":"a"},"data":{"k":"1","k":"2"},"Data":{}}`;
-  const warned = await server.ask(`POST ${MAPS}?dryRun=All`, { body });
+  const warned = await server.send(`POST ${MAPS}?dryRun=All`, { body });
   t.equal(warned.status, 201);
   t.same(warned.headers.warning, ['299 - "duplicate field \\"data.k\\""', '299 - "unknown field \\"Data\\""']);
-  const ignored = await server.ask(`POST ${MAPS}?dryRun=All&fieldValidation=Ignore`, { body });
+  const ignored = await server.send(`POST ${MAPS}?dryRun=All&fieldValidation=Ignore`, { body });
   t.equal(ignored.headers.warning, undefined);
-  const strict = await server.ask(`POST ${MAPS}?dryRun=All&fieldValidation=Strict`, { body });
+  const strict = await server.send(`POST ${MAPS}?dryRun=All&fieldValidation=Strict`, { body });
   t.match(strict.json, {
     code: 400,
     message: /strict decoding error: duplicate field "data\.k", unknown field "Data"$/,
   });
-  t.equal((await server.ask(`GET ${MAPS}/a`)).status, 404);
+  t.equal((await server.send(`GET ${MAPS}/a`)).status, 404);
 });
 
 t.test("the server reads and writes YAML", async (t) => {
   await using server = await testServer();
   const yaml = { "content-type": "application/yaml", accept: "application/yaml" };
   const body = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  k: v\n";
-  const made = await server.ask(`POST ${MAPS}`, { body, headers: yaml });
+  const made = await server.send(`POST ${MAPS}`, { body, headers: yaml });
   t.equal(made.status, 201);
   t.match(made.text, /^apiVersion: v1\ndata:\n {2}k: v\nkind: ConfigMap\n/);
-  t.match((await server.ask(`GET ${MAPS}/none`, { headers: yaml })).text, /^apiVersion: v1\ncode: 404\n/);
-  t.equal((await server.ask(`GET ${MAPS}?watch=1`, { headers: yaml })).status, 406);
-  const wrong = await server.ask(`POST ${MAPS}`, { body: "a: b: c", headers: yaml });
+  t.match((await server.send(`GET ${MAPS}/none`, { headers: yaml })).text, /^apiVersion: v1\ncode: 404\n/);
+  t.equal((await server.send(`GET ${MAPS}?watch=1`, { headers: yaml })).status, 406);
+  const wrong = await server.send(`POST ${MAPS}`, { body: "a: b: c", headers: yaml });
   t.match(wrong.text, /yaml: mapping values are not allowed/);
 });
 
@@ -123,12 +123,12 @@ t.test("the server reads and writes protobuf, under both magics", async (t) => {
   ] as const) {
     const headers = { "content-type": type, accept: type };
     const raw = encodeProtobuf(podKind.schema, { ...pod, metadata: { name: magic } });
-    const made = await server.ask(`POST ${PODS}`, {
+    const made = await server.send(`POST ${PODS}`, {
       body: encodeEnvelope(magic, { apiVersion: "v1", kind: "Pod" }, raw),
       headers,
     });
     t.equal(made.status, 201, made.text);
-    const found = await server.ask(`GET ${PODS}/${magic}`, { headers });
+    const found = await server.send(`GET ${PODS}/${magic}`, { headers });
     t.equal(found.headers["content-type"], type);
     const envelope = decodeEnvelope(found.bytes);
     t.match(envelope, { magic, apiVersion: "v1", kind: "Pod" });
@@ -136,13 +136,13 @@ t.test("the server reads and writes protobuf, under both magics", async (t) => {
       metadata: { name: magic },
       spec: { restartPolicy: "Always" },
     });
-    const list = decodeEnvelope((await server.ask(`GET ${PODS}`, { headers })).bytes);
+    const list = decodeEnvelope((await server.send(`GET ${PODS}`, { headers })).bytes);
     t.equal(list.kind, "PodList");
     const partial = { accept: `${type};as=PartialObjectMetadata;g=meta.k8s.io;v=v1` };
-    const metadata = decodeEnvelope((await server.ask(`GET ${PODS}/${magic}`, { headers: partial })).bytes);
+    const metadata = decodeEnvelope((await server.send(`GET ${PODS}/${magic}`, { headers: partial })).bytes);
     t.match(metadata, { kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1" });
   }
-  const broken = await server.ask(`POST ${PODS}`, {
+  const broken = await server.send(`POST ${PODS}`, {
     body: Buffer.from("k8s\0\x0a\x03abc"),
     headers: { "content-type": "application/vnd.kubernetes.protobuf" },
   });
@@ -151,9 +151,9 @@ t.test("the server reads and writes protobuf, under both magics", async (t) => {
 
 t.test("the server makes tables and leaves out what is not asked for", async (t) => {
   await using server = await testServer();
-  await server.ask(`POST ${PODS}`, { body: pod });
+  await server.send(`POST ${PODS}`, { body: pod });
   const accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
-  const table = (await server.ask(`GET ${PODS}`, { headers: { accept } })).json;
+  const table = (await server.send(`GET ${PODS}`, { headers: { accept } })).json;
   t.match(table, { kind: "Table", apiVersion: "meta.k8s.io/v1", metadata: { resourceVersion: /^\d+$/ } });
   t.same(table.columnDefinitions.map((column: { name: string }) => column.name).slice(0, 5), [
     "Name",
@@ -165,26 +165,26 @@ t.test("the server makes tables and leaves out what is not asked for", async (t)
   t.match(table.rows, [{ cells: ["web", "0/1", "Pending"], object: { kind: "PartialObjectMetadata" } }]);
   await server.clock.advance(5000);
   const own = { accept: "application/json;as=Table;v=v1;g=meta.svc.io" };
-  const later = (await server.ask(`GET ${PODS}/web?includeObject=Object`, { headers: own })).json;
+  const later = (await server.send(`GET ${PODS}/web?includeObject=Object`, { headers: own })).json;
   t.equal(later.apiVersion, "meta.svc.io/v1");
   t.equal(later.rows[0].cells[4], "5s");
   t.match(later.rows[0].object, { kind: "Pod", spec: { containers: [{ name: "c" }] } });
-  t.equal((await server.ask(`GET ${PODS}?includeObject=x`, { headers: { accept } })).status, 422);
+  t.equal((await server.send(`GET ${PODS}?includeObject=x`, { headers: { accept } })).status, 422);
   const list = { accept: "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io" };
-  const partial = (await server.ask(`GET ${PODS}`, { headers: list })).json;
+  const partial = (await server.send(`GET ${PODS}`, { headers: list })).json;
   t.match(partial, { kind: "PartialObjectMetadataList", items: [{ metadata: { name: "web" } }] });
   t.equal(partial.items[0].spec, undefined);
-  t.equal((await server.ask(`GET ${PODS}`, { headers: { accept: "text/html" } })).status, 406);
+  t.equal((await server.send(`GET ${PODS}`, { headers: { accept: "text/html" } })).status, 406);
 });
 
 t.test("the server streams changes, a line each, until the time the client gave", async (t) => {
   await using server = await testServer();
-  const { resourceVersion } = (await server.ask(`GET ${MAPS}`)).json.metadata;
+  const { resourceVersion } = (await server.send(`GET ${MAPS}`)).json.metadata;
   const line = `GET ${MAPS}?watch=1&resourceVersion=${resourceVersion}&timeoutSeconds=10&allowWatchBookmarks=true`;
   const stream = await server.open(line);
   t.equal(stream.headers["content-type"], "application/json");
-  await server.ask(`POST ${MAPS}`, { body: { metadata: { name: "a" } } });
-  await server.ask(`DELETE ${MAPS}/a`);
+  await server.send(`POST ${MAPS}`, { body: { metadata: { name: "a" } } });
+  await server.send(`DELETE ${MAPS}/a`);
   const reading = lines(stream, 100);
   await server.clock.advance(10_000);
   t.match(await reading, [
@@ -196,7 +196,7 @@ t.test("the server streams changes, a line each, until the time the client gave"
 t.test("the server knows the old paths of watches", async (t) => {
   await using server = await testServer();
   for (const name of ["one", "two"]) {
-    await server.ask(`POST ${MAPS}`, { body: { apiVersion: "v1", kind: "ConfigMap", metadata: { name } } });
+    await server.send(`POST ${MAPS}`, { body: { apiVersion: "v1", kind: "ConfigMap", metadata: { name } } });
   }
   const old = MAPS.replace("/api/v1/", "/api/v1/watch/");
   const all = await lines(await server.open(`GET ${old}`), 2);
@@ -207,7 +207,7 @@ t.test("the server knows the old paths of watches", async (t) => {
 
 t.test("the server ends watches when it stops, and says when one is too old", async (t) => {
   await using server = await testServer();
-  await server.ask(`GET ${MAPS}`);
+  await server.send(`GET ${MAPS}`);
   const old = await lines(await server.open(`GET ${MAPS}?watch=1&resourceVersion=1`), 10);
   t.match(old, [{ type: "ERROR", object: { kind: "Status", code: 410, reason: "Expired" } }]);
   const open = await server.open(`GET ${MAPS}?watch=1`);
@@ -219,9 +219,9 @@ t.test("the server ends watches when it stops, and says when one is too old", as
 t.test("a watch may begin with what there is, where its gate is on", async (t) => {
   const query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
   await using off = await testServer();
-  t.match((await off.ask(`GET ${MAPS}?${query}`)).json, { code: 422, message: /unless the WatchList feature gate/ });
+  t.match((await off.send(`GET ${MAPS}?${query}`)).json, { code: 422, message: /unless the WatchList feature gate/ });
   await using on = await testServer({ watchList: true });
-  await on.ask(`POST ${MAPS}`, { body: { metadata: { name: "a" } } });
+  await on.send(`POST ${MAPS}`, { body: { metadata: { name: "a" } } });
   const annotations = { "k8s.io/initial-events-end": "true" };
   t.match(await lines(await on.open(`GET ${MAPS}?${query}`), 2), [
     { type: "ADDED", object: { metadata: { name: "a" } } },
@@ -232,7 +232,7 @@ t.test("a watch may begin with what there is, where its gate is on", async (t) =
 t.test("a table is watched with its columns once", async (t) => {
   await using server = await testServer();
   const accept = "application/json;as=Table;v=v1;g=meta.k8s.io";
-  for (const name of ["a", "b"]) await server.ask(`POST ${MAPS}`, { body: { metadata: { name } } });
+  for (const name of ["a", "b"]) await server.send(`POST ${MAPS}`, { body: { metadata: { name } } });
   const events = await lines(await server.open(`GET ${MAPS}?watch=1`, { headers: { accept } }), 2);
   t.match(events, [
     { type: "ADDED", object: { kind: "Table", columnDefinitions: [{ name: "Name" }], rows: [{ cells: ["a"] }] } },
@@ -242,9 +242,9 @@ t.test("a table is watched with its columns once", async (t) => {
 
 t.test("the server patches", async (t) => {
   await using server = await testServer();
-  await server.ask(`POST ${MAPS}`, { body: { metadata: { name: "a" }, data: { k: "1" } } });
+  await server.send(`POST ${MAPS}`, { body: { metadata: { name: "a" }, data: { k: "1" } } });
   const send = (type: string, body: unknown, query = "") =>
-    server.ask(`PATCH ${MAPS}/a${query}`, { body, headers: { "content-type": `application/${type}` } });
+    server.send(`PATCH ${MAPS}/a${query}`, { body, headers: { "content-type": `application/${type}` } });
   t.same((await send("merge-patch+json", { data: { l: "2" } })).json.data, { k: "1", l: "2" });
   t.same((await send("json-patch+json", [{ op: "remove", path: "/data/l" }])).json.data, { k: "1" });
   t.same((await send("strategic-merge-patch+json", { data: { m: "3" } })).json.data, { k: "1", m: "3" });
@@ -262,16 +262,16 @@ t.test("the server patches", async (t) => {
 
 t.test("the server deletes as its clients expect to hear of it", async (t) => {
   await using server = await testServer();
-  await server.ask(`POST ${MAPS}`, { body: { metadata: { name: "a" } } });
-  const { json } = await server.ask(`DELETE ${MAPS}/a`, { body: { kind: "DeleteOptions", apiVersion: "apps/v1" } });
+  await server.send(`POST ${MAPS}`, { body: { metadata: { name: "a" } } });
+  const { json } = await server.send(`DELETE ${MAPS}/a`, { body: { kind: "DeleteOptions", apiVersion: "apps/v1" } });
   t.match(json, { kind: "Status", status: "Success", details: { name: "a", kind: "configmaps" } });
   t.equal(json.code, undefined);
-  await server.ask(`POST ${PODS}`, { body: { ...pod, spec: { ...pod.spec, nodeName: "n" } } });
-  t.equal((await server.ask(`DELETE ${PODS}/web?orphanDependents=false`)).status, 202);
-  t.match((await server.ask(`DELETE ${PODS}/web?gracePeriodSeconds=0`)).json, { kind: "Pod" });
-  t.equal((await server.ask(`DELETE ${PODS}/web`)).status, 404);
-  t.equal((await server.ask(`DELETE ${MAPS}?propagationPolicy=x`)).status, 422);
-  t.match((await server.ask(`DELETE ${MAPS}`)).json, { kind: "ConfigMapList", items: [] });
+  await server.send(`POST ${PODS}`, { body: { ...pod, spec: { ...pod.spec, nodeName: "n" } } });
+  t.equal((await server.send(`DELETE ${PODS}/web?orphanDependents=false`)).status, 202);
+  t.match((await server.send(`DELETE ${PODS}/web?gracePeriodSeconds=0`)).json, { kind: "Pod" });
+  t.equal((await server.send(`DELETE ${PODS}/web`)).status, 404);
+  t.equal((await server.send(`DELETE ${MAPS}?propagationPolicy=x`)).status, 422);
+  t.match((await server.send(`DELETE ${MAPS}`)).json, { kind: "ConfigMapList", items: [] });
 });
 
 t.test("the server refuses query parameters that make no sense", async (t) => {
@@ -290,28 +290,28 @@ t.test("the server refuses query parameters that make no sense", async (t) => {
     [`PATCH ${MAPS}/a?force=true`, 422],
   ] as const) {
     const type = line.startsWith("PATCH") ? "application/merge-patch+json" : "application/json";
-    t.equal((await server.ask(line, { body: "{}", headers: { "content-type": type } })).status, status, line);
+    t.equal((await server.send(line, { body: "{}", headers: { "content-type": type } })).status, status, line);
   }
-  t.equal((await server.ask(`POST ${MAPS}`, { body: "x".repeat(3 * 2 ** 20 + 1) })).status, 413);
+  t.equal((await server.send(`POST ${MAPS}`, { body: "x".repeat(3 * 2 ** 20 + 1) })).status, 413);
 });
 
 t.test("the server gives up requests that take too long", async (t) => {
   await using server = await testServer();
-  const future = server.ask(`GET ${MAPS}?resourceVersion=1000&timeout=1s`);
+  const future = server.send(`GET ${MAPS}?resourceVersion=1000&timeout=1s`);
   await server.clock.advance(1000);
   t.match((await future).json, { code: 504, reason: "Timeout" });
 });
 
 t.test("namespaces hold what is in them", async (t) => {
   await using server = await testServer();
-  const missing = await server.ask("POST /api/v1/namespaces/none/configmaps", { body: { metadata: { name: "a" } } });
+  const missing = await server.send("POST /api/v1/namespaces/none/configmaps", { body: { metadata: { name: "a" } } });
   t.match(missing.json, { code: 404, message: `namespaces "none" not found` });
-  await server.ask("POST /api/v1/namespaces", { body: { metadata: { name: "x" } } });
-  t.match((await server.ask("DELETE /api/v1/namespaces/x")).json, { status: { phase: "Terminating" } });
+  await server.send("POST /api/v1/namespaces", { body: { metadata: { name: "x" } } });
+  t.match((await server.send("DELETE /api/v1/namespaces/x")).json, { status: { phase: "Terminating" } });
   const body = { metadata: { name: "x" }, spec: { finalizers: [] } };
-  t.equal((await server.ask("PUT /api/v1/namespaces/x/finalize", { body })).status, 200);
-  t.equal((await server.ask("GET /api/v1/namespaces/x")).status, 404);
-  const names = (await server.ask("GET /api/v1/namespaces")).json.items.map(
+  t.equal((await server.send("PUT /api/v1/namespaces/x/finalize", { body })).status, 200);
+  t.equal((await server.send("GET /api/v1/namespaces/x")).status, 404);
+  const names = (await server.send("GET /api/v1/namespaces")).json.items.map(
     (item: { metadata: { name: string } }) => item.metadata.name,
   );
   t.same(names, ["default", "kube-node-lease", "kube-public", "kube-system", "svc-system"]);
@@ -319,19 +319,19 @@ t.test("namespaces hold what is in them", async (t) => {
 
 t.test("pods are bound by their subresource and by the older one", async (t) => {
   await using server = await testServer();
-  for (const name of ["a", "b"]) await server.ask(`POST ${PODS}`, { body: { ...pod, metadata: { name } } });
+  for (const name of ["a", "b"]) await server.send(`POST ${PODS}`, { body: { ...pod, metadata: { name } } });
   const target = { kind: "Node", name: "n1" };
   const body = { kind: "Binding", apiVersion: "v1", target };
-  t.match((await server.ask(`POST ${PODS}/a/binding`, { body })).json, { status: "Success", code: 201 });
+  t.match((await server.send(`POST ${PODS}/a/binding`, { body })).json, { status: "Success", code: 201 });
   const older = { ...body, metadata: { name: "b" } };
-  t.equal((await server.ask("POST /api/v1/namespaces/default/bindings", { body: older })).status, 201);
-  t.equal((await server.ask(`GET /api/v1/pods?fieldSelector=spec.nodeName=n1`)).json.items.length, 2);
-  t.equal((await server.ask(`POST ${PODS}/a/binding`, { body })).status, 409);
+  t.equal((await server.send("POST /api/v1/namespaces/default/bindings", { body: older })).status, 201);
+  t.equal((await server.send(`GET /api/v1/pods?fieldSelector=spec.nodeName=n1`)).json.items.length, 2);
+  t.equal((await server.send(`POST ${PODS}/a/binding`, { body })).status, 409);
 });
 
 t.test("component statuses are found out when they are asked for", async (t) => {
   await using server = await testServer({ embeddedControllers: ["scheduler"] });
-  const list = await server.ask("GET /api/v1/componentstatuses");
+  const list = await server.send("GET /api/v1/componentstatuses");
   t.match(list.headers.warning, /v1 ComponentStatus is deprecated/);
   t.match(list.json, {
     kind: "ComponentStatusList",
@@ -341,10 +341,10 @@ t.test("component statuses are found out when they are asked for", async (t) => 
       { conditions: [{ status: "True" }] },
     ],
   });
-  const one = await server.ask("GET /api/v1/componentstatuses/etcd-0", {
+  const one = await server.send("GET /api/v1/componentstatuses/etcd-0", {
     headers: { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" },
   });
   t.same(one.json.rows[0].cells, ["etcd-0", "Healthy", "ok", ""]);
-  const none = await server.ask("GET /api/v1/componentstatuses/nope");
+  const none = await server.send("GET /api/v1/componentstatuses/nope");
   t.match(none.json, { code: 404, message: 'componentstatus "nope" not found' });
 });

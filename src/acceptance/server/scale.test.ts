@@ -25,18 +25,18 @@ const scale = (replicas: number, metadata: object = {}) => ({
 
 async function withWeb(): Promise<TestServer> {
   const server = await testServer();
-  await ask(server, "POST", "/apis/apps/v1/namespaces/default/deployments?fieldManager=author", deployment);
+  await send(server, "POST", "/apis/apps/v1/namespaces/default/deployments?fieldManager=author", deployment);
   return server;
 }
 
-async function ask(server: TestServer, method: string, path: string, body: unknown, type = "application/json") {
+async function send(server: TestServer, method: string, path: string, body: unknown, type = "application/json") {
   const headers = { "content-type": type, "user-agent": "tester" };
-  return await server.ask(`${method} ${path}`, { body: Buffer.from(JSON.stringify(body)), headers });
+  return await server.send(`${method} ${path}`, { body: Buffer.from(JSON.stringify(body)), headers });
 }
 
 t.test("scale shows a controller as how many pods it wants, has, and finds by", async (t) => {
   await using server = await withWeb();
-  const { status, json } = await server.ask(`GET ${WEB}/scale`);
+  const { status, json } = await server.send(`GET ${WEB}/scale`);
   t.equal(status, 200);
   t.match(json, {
     kind: "Scale",
@@ -46,7 +46,7 @@ t.test("scale shows a controller as how many pods it wants, has, and finds by", 
     status: { replicas: 0, selector: "app=web,!old" },
   });
   t.notOk("labels" in (json as { readonly metadata: object }).metadata, "a scale has no labels");
-  t.equal((await server.ask("GET /apis/apps/v1/namespaces/default/deployments/none/scale")).status, 404);
+  t.equal((await server.send("GET /apis/apps/v1/namespaces/default/deployments/none/scale")).status, 404);
 });
 
 t.test("scale changes the controller, and nothing of it but the number", async (t) => {
@@ -58,10 +58,10 @@ t.test("scale changes the controller, and nothing of it but the number", async (
     ["PATCH", [{ op: "replace", path: "/spec/replicas", value: 6 }], "application/json-patch+json", 6],
   ] as const;
   for (const [method, body, type, replicas] of steps) {
-    const answer = await ask(server, method, `${WEB}/scale`, body, type);
+    const answer = await send(server, method, `${WEB}/scale`, body, type);
     t.match(answer.json, { kind: "Scale", spec: { replicas } }, type);
   }
-  const { json } = await server.ask(`GET ${WEB}`);
+  const { json } = await server.send(`GET ${WEB}`);
   t.match(json, { metadata: { generation: 5, labels: { team: "a" } }, spec: { replicas: 6 } });
 });
 
@@ -76,7 +76,7 @@ t.test("scale is refused where it contradicts what there is", async (t) => {
     [deployment, 400, "Deployment in version"],
   ] as const;
   for (const [body, status, message] of cases) {
-    const answer = await ask(server, "PUT", `${WEB}/scale`, body);
+    const answer = await send(server, "PUT", `${WEB}/scale`, body);
     t.equal(answer.status, status, message);
     t.ok(answer.text.includes(JSON.stringify(message).slice(1, -1)), answer.text);
   }
@@ -84,11 +84,11 @@ t.test("scale is refused where it contradicts what there is", async (t) => {
 
 t.test("scale can be applied: the number then has another manager", async (t) => {
   await using server = await withWeb();
-  const apply = (body: unknown, query: string) => ask(server, "PATCH", `${WEB}/scale?${query}`, body, APPLY);
+  const apply = (body: unknown, query: string) => send(server, "PATCH", `${WEB}/scale?${query}`, body, APPLY);
   const refused = await apply(scale(7), "fieldManager=scaler");
   t.match(refused.json, { code: 409, details: { causes: [{ field: ".spec.replicas" }] } });
   t.match((await apply(scale(7), "fieldManager=scaler&force=true")).json, { kind: "Scale", spec: { replicas: 7 } });
-  const managed = (await server.ask(`GET ${WEB}`)).json.metadata.managedFields;
+  const managed = (await server.send(`GET ${WEB}`)).json.metadata.managedFields;
   const scaler = { manager: "scaler", operation: "Apply", subresource: "scale", apiVersion: "apps/v1" };
   t.match(managed, [{ ...scaler, fieldsV1: { "f:spec": { "f:replicas": {} } } }, { manager: "author" }]);
   const more = { ...scale(7), spec: { replicas: 7, paused: true } };

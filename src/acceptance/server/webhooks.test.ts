@@ -1,12 +1,12 @@
 /** Admission webhooks as a client meets them: a whole server, and webhooks behind real TLS. */
 import t from "tap";
 import {
-  type WebhookAnswer,
   caBundle,
   patchResponse,
   reviewResponse,
-  type TestWebhook,
   startTestWebhook,
+  type TestWebhook,
+  type WebhookAnswer,
 } from "../../testing/admission/webhook-fixture.ts";
 import { type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
 
@@ -35,7 +35,7 @@ async function register(server: TestServer, type: Type, hook: TestWebhook | stri
       },
     ],
   };
-  const { status, text } = await server.ask(`POST ${REGISTRATION}/${kind.toLowerCase()}s`, { body });
+  const { status, text } = await server.send(`POST ${REGISTRATION}/${kind.toLowerCase()}s`, { body });
   if (status !== 201) throw new Error(text);
 }
 
@@ -44,17 +44,17 @@ const map = (name: string, data: object = {}) => ({ body: { metadata: { name }, 
 
 t.test("webhooks change objects in the order of their names, then others check what came of it", async (t) => {
   await using server = await testServer();
-  const add = (text: string) => (asked: Parameters<typeof reviewResponse>[0]) => {
-    const { data = {} } = asked.review.request.object;
-    return patchResponse(asked, [{ op: "add", path: "/data", value: { ...data, seen: `${data.seen ?? ""}${text}` } }]);
+  const add = (text: string) => (reviews: Parameters<typeof reviewResponse>[0]) => {
+    const { data = {} } = reviews.review.request.object;
+    return patchResponse(reviews, [{ op: "add", path: "/data", value: { ...data, seen: `${data.seen ?? ""}${text}` } }]);
   };
   await using first = await startTestWebhook(add("1"));
   await using second = await startTestWebhook(add("2"));
-  await using checking = await startTestWebhook((asked) => reviewResponse(asked, { warnings: ["mind the map"] }));
+  await using checking = await startTestWebhook((reviews) => reviewResponse(reviews, { warnings: ["mind the map"] }));
   await register(server, "mutating", second, { name: "b.example.com" });
   await register(server, "mutating", first, { name: "a.example.com" });
   await register(server, "validating", checking);
-  const { status, json, headers } = await server.ask(`POST ${MAPS}`, map("m"));
+  const { status, json, headers } = await server.send(`POST ${MAPS}`, map("m"));
   t.equal(status, 201);
   t.same(json.data, { seen: "12" });
   t.match(headers.warning, /299 - "mind the map"/);
@@ -82,17 +82,17 @@ t.test("webhooks change objects in the order of their names, then others check w
 });
 
 t.test("webhooks refuse, or fail, in Kubernetes' words", async (t) => {
-  const refused = (status: object): ((asked: Parameters<typeof reviewResponse>[0]) => object) => {
-    return (asked) => reviewResponse(asked, { allowed: false, status });
+  const refused = (status: object): ((review: Parameters<typeof reviewResponse>[0]) => object) => {
+    return (review) => reviewResponse(review, { allowed: false, status });
   };
   const calling = 'Internal error occurred: failed calling webhook "a.example.com": ';
   const invalid = `${calling}received invalid webhook response: `;
-  const cases: readonly [(asked: Parameters<typeof reviewResponse>[0]) => WebhookAnswer, number, string | RegExp][] = [
+  const cases: readonly [(review: Parameters<typeof reviewResponse>[0]) => WebhookAnswer, number, string | RegExp][] = [
     [refused({ code: 403, message: "no" }), 403, 'admission webhook "a.example.com" denied the request: no'],
     [refused({ reason: "Gone" }), 400, 'admission webhook "a.example.com" denied the request: Gone'],
     [refused({ code: 200 }), 400, 'admission webhook "a.example.com" denied the request without explanation'],
     [
-      (asked) => ({ ...asked.review, response: { uid: "other", allowed: true } }),
+      (review) => ({ ...review.review, response: { uid: "other", allowed: true } }),
       500,
       new RegExp(`^${invalid}expected response.uid="[0-9a-f-]{36}", got "other"$`),
     ],
@@ -101,8 +101,12 @@ t.test("webhooks refuse, or fail, in Kubernetes' words", async (t) => {
       500,
       `${invalid}expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got admission.k8s.io/v1, Kind=Pod`,
     ],
-    [(asked) => asked.review, 500, `${invalid}webhook response was absent`],
-    [(asked) => reviewResponse(asked, { patch: "W10=" }), 500, `${invalid}validating webhook may not return response.patch`],
+    [(review) => review.review, 500, `${invalid}webhook response was absent`],
+    [
+      (review) => reviewResponse(review, { patch: "W10=" }),
+      500,
+      `${invalid}validating webhook may not return response.patch`,
+    ],
     [() => [404, "nowhere"], 500, `${calling}failed to call webhook: the server could not find the requested resource`],
     [
       () => [500, "broken"],
@@ -120,7 +124,7 @@ t.test("webhooks refuse, or fail, in Kubernetes' words", async (t) => {
     await using server = await testServer();
     await using hook = await startTestWebhook(answer);
     await register(server, "validating", hook);
-    t.match((await server.ask(`POST ${MAPS}`, map("m"))).json, { code, message });
+    t.match((await server.send(`POST ${MAPS}`, map("m"))).json, { code, message });
   }
 });
 
@@ -130,17 +134,17 @@ t.test("webhooks that cannot be reached are ignored where their policy says so",
   const { url, port } = gone;
   await gone[Symbol.asyncDispose]();
   await register(server, "validating", url);
-  const { json } = await server.ask(`POST ${MAPS}`, map("m"));
+  const { json } = await server.send(`POST ${MAPS}`, map("m"));
   const why = `Post "${url}?timeout=10s": dial tcp 127.0.0.1:${port}: connect: connection refused`;
   t.match(json, {
     code: 500,
     reason: "InternalError",
     message: `Internal error occurred: failed calling webhook "a.example.com": failed to call webhook: ${why}`,
   });
-  await server.ask(`DELETE ${REGISTRATION}/validatingwebhookconfigurations/a`);
+  await server.send(`DELETE ${REGISTRATION}/validatingwebhookconfigurations/a`);
   await register(server, "mutating", url, { failurePolicy: "Ignore" });
-  t.equal((await server.ask(`POST ${MAPS}`, map("m"))).status, 201);
-  const metrics = (await server.ask("GET /metrics")).text;
+  t.equal((await server.send(`POST ${MAPS}`, map("m"))).status, 201);
+  const metrics = (await server.send("GET /metrics")).text;
   t.match(metrics, 'apiserver_admission_webhook_fail_open_count{name="a.example.com",type="admit"} 1');
   t.match(metrics, /apiserver_admission_webhook_rejection_count\{.*calling_webhook_error.*\} 1/);
 });
@@ -149,20 +153,20 @@ t.test("webhooks have to answer in time, and to be who they should be", async (t
   await using server = await testServer();
   await using silent = await startTestWebhook(() => "hang");
   await register(server, "validating", silent, { timeoutSeconds: 2 });
-  const asking = server.ask(`POST ${MAPS}`, map("m"));
+  const sending = server.send(`POST ${MAPS}`, map("m"));
   while (silent.received.length === 0) await new Promise(setImmediate);
   await server.clock.advance(2000);
-  t.match((await asking).json, { code: 500, message: /\?timeout=2s": context deadline exceeded$/ });
-  await server.ask(`DELETE ${REGISTRATION}/validatingwebhookconfigurations/a`);
+  t.match((await sending).json, { code: 500, message: /\?timeout=2s": context deadline exceeded$/ });
+  await server.send(`DELETE ${REGISTRATION}/validatingwebhookconfigurations/a`);
   await register(server, "validating", silent, { clientConfig: { url: silent.url } });
-  t.match((await server.ask(`POST ${MAPS}`, map("m"))).json, {
+  t.match((await server.send(`POST ${MAPS}`, map("m"))).json, {
     code: 500,
     message: /tls: failed to verify certificate: x509: certificate signed by unknown authority$/,
   });
-  await server.ask(`DELETE ${REGISTRATION}/validatingwebhookconfigurations/a`);
+  await server.send(`DELETE ${REGISTRATION}/validatingwebhookconfigurations/a`);
   const url = `https://localhost:${silent.port}/`;
   await register(server, "validating", silent, { clientConfig: { url, caBundle } });
-  t.match((await server.ask(`POST ${MAPS}`, map("m"))).json, {
+  t.match((await server.send(`POST ${MAPS}`, map("m"))).json, {
     code: 500,
     message: /certificate is not valid for localhost$/,
   });
@@ -198,17 +202,17 @@ t.test("a webhook is asked about what its rules, selectors and expressions say",
   ];
   for (const [about, more, expected] of cases) {
     await using server = await testServer();
-    await server.ask("POST /api/v1/namespaces", { body: { metadata: { name: "n", labels: { team: "a" } } } });
-    await using hook = await startTestWebhook((asked) => reviewResponse(asked, {}));
+    await server.send("POST /api/v1/namespaces", { body: { metadata: { name: "n", labels: { team: "a" } } } });
+    await using hook = await startTestWebhook((review) => reviewResponse(review, {}));
     await register(server, "validating", hook, more);
     const body = { metadata: { name: "m", labels: { app: "web" } }, data: { a: "b" } };
-    const { status, json } = await server.ask("POST /api/v1/namespaces/n/configmaps", { body });
+    const { status, json } = await server.send("POST /api/v1/namespaces/n/configmaps", { body });
     if (typeof expected === "boolean") {
       t.equal(status, 201, about);
       t.equal(hook.received.length > 0, expected, about);
     } else t.match(json, { code: 403, message: expected }, about);
     if (!("matchConditions" in more)) continue;
-    const metrics = (await server.ask("GET /metrics")).text;
+    const metrics = (await server.send("GET /metrics")).text;
     const labels = 'kind="webhook",name="a.example.com",operation="CREATE",type="validating"';
     const isCounted = (what: string) => metrics.includes(`apiserver_admission_match_condition_${what}{${labels}} 1`);
     t.ok(isCounted("evaluation_seconds_count"), about);
@@ -219,14 +223,14 @@ t.test("a webhook is asked about what its rules, selectors and expressions say",
 
 t.test("a webhook sees objects in the version of its rule, and what it changes comes back", async (t) => {
   await using server = await testServer();
-  await using hook = await startTestWebhook((asked) =>
-    patchResponse(asked, [{ op: "replace", path: "/spec/targetCPUUtilizationPercentage", value: 50 }]),
+  await using hook = await startTestWebhook((review) =>
+    patchResponse(review, [{ op: "replace", path: "/spec/targetCPUUtilizationPercentage", value: 50 }]),
   );
   const rule = { ...mapRule, apiGroups: ["autoscaling"], apiVersions: ["v1"], resources: ["horizontalpodautoscalers"] };
   await register(server, "mutating", hook, { rules: [rule] });
   const scaleTargetRef = { kind: "Deployment", name: "d", apiVersion: "apps/v1" };
   const path = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers";
-  const { status, json } = await server.ask(`POST ${path}`, {
+  const { status, json } = await server.send(`POST ${path}`, {
     body: { metadata: { name: "h" }, spec: { scaleTargetRef, maxReplicas: 3 } },
   });
   t.equal(status, 201, json.message);
@@ -238,19 +242,19 @@ t.test("a webhook sees objects in the version of its rule, and what it changes c
     requestResource: { version: "v2" },
     object: { apiVersion: "autoscaling/v1" },
   });
-  await server.ask(`DELETE ${REGISTRATION}/mutatingwebhookconfigurations/a`);
+  await server.send(`DELETE ${REGISTRATION}/mutatingwebhookconfigurations/a`);
   await register(server, "mutating", hook, { rules: [rule], matchPolicy: "Exact" });
-  await server.ask(`POST ${path}`, { body: { metadata: { name: "i" }, spec: { scaleTargetRef, maxReplicas: 3 } } });
+  await server.send(`POST ${path}`, { body: { metadata: { name: "i" }, spec: { scaleTargetRef, maxReplicas: 3 } } });
   t.equal(hook.received.length, 1);
 });
 
 t.test("a webhook reads the spelling of a group that its rule uses", async (t) => {
   await using server = await testServer();
-  await using hook = await startTestWebhook((asked) => reviewResponse(asked, {}));
+  await using hook = await startTestWebhook((review) => reviewResponse(review, {}));
   const rule = { ...mapRule, apiGroups: ["coordination.k8s.io"], resources: ["leases"] };
   await register(server, "validating", hook, { rules: [rule] });
   const body = { metadata: { name: "l" }, spec: {} };
-  await server.ask("POST /apis/coordination.svc.io/v1/namespaces/default/leases", { body });
+  await server.send("POST /apis/coordination.svc.io/v1/namespaces/default/leases", { body });
   t.match(hook.received[0]!.review.request, {
     kind: { group: "coordination.k8s.io" },
     requestKind: { group: "coordination.svc.io" },
@@ -260,15 +264,15 @@ t.test("a webhook reads the spelling of a group that its rule uses", async (t) =
 
 t.test("a webhook that wants to see what others changed after it is asked again", async (t) => {
   await using server = await testServer();
-  const labelled = (key: string) => (asked: Parameters<typeof reviewResponse>[0]) => {
-    const { labels = {} } = asked.review.request.object.metadata;
-    return patchResponse(asked, [{ op: "add", path: "/metadata/labels", value: { ...labels, [key]: "x" } }]);
+  const labelled = (key: string) => (review: Parameters<typeof reviewResponse>[0]) => {
+    const { labels = {} } = review.review.request.object.metadata;
+    return patchResponse(review, [{ op: "add", path: "/metadata/labels", value: { ...labels, [key]: "x" } }]);
   };
   await using first = await startTestWebhook(labelled("a"));
   await using second = await startTestWebhook(labelled("b"));
   await register(server, "mutating", first, { name: "a.example.com", reinvocationPolicy: "IfNeeded" });
   await register(server, "mutating", second, { name: "b.example.com" });
-  t.match((await server.ask(`POST ${MAPS}`, map("m"))).json.metadata.labels, { a: "x", b: "x" });
+  t.match((await server.send(`POST ${MAPS}`, map("m"))).json.metadata.labels, { a: "x", b: "x" });
   t.equal(first.received.length, 2);
   t.equal(second.received.length, 1);
   t.match(first.received[1]!.review.request.object.metadata.labels, { b: "x" });
@@ -288,40 +292,42 @@ t.test("patches that cannot be applied, or spoil the object, are refused", async
   ];
   for (const [operations, code, message] of cases) {
     await using server = await testServer();
-    await using hook = await startTestWebhook((asked) => patchResponse(asked, operations));
+    await using hook = await startTestWebhook((review) => patchResponse(review, operations));
     await register(server, "mutating", hook);
-    t.match((await server.ask(`POST ${MAPS}`, map("m"))).json, { code, message });
+    t.match((await server.send(`POST ${MAPS}`, map("m"))).json, { code, message });
   }
 });
 
 t.test("dry runs ask only webhooks without side effects", async (t) => {
   await using server = await testServer();
-  await using hook = await startTestWebhook((asked) => reviewResponse(asked, {}));
+  await using hook = await startTestWebhook((review) => reviewResponse(review, {}));
   await register(server, "validating", hook, { sideEffects: "NoneOnDryRun" });
-  t.equal((await server.ask(`POST ${MAPS}?dryRun=All`, map("m"))).status, 201);
+  t.equal((await server.send(`POST ${MAPS}?dryRun=All`, map("m"))).status, 201);
   t.equal(hook.received[0]!.review.request.dryRun, true);
 });
 
 t.test("webhooks are never asked about what guards the doors themselves", async (t) => {
   await using server = await testServer();
-  await using hook = await startTestWebhook((asked) => reviewResponse(asked, { allowed: false }));
+  await using hook = await startTestWebhook((review) => reviewResponse(review, { allowed: false }));
   const all = { apiGroups: ["*"], apiVersions: ["*"], operations: ["*"], resources: ["*/*"] };
   await register(server, "validating", hook, { rules: [all] });
   await register(server, "mutating", hook, { rules: [all] });
-  t.equal((await server.ask(`POST ${MAPS}`, map("m"))).status, 400);
-  t.equal((await server.ask(`DELETE ${REGISTRATION}/validatingwebhookconfigurations/a`)).status, 200);
-  t.equal((await server.ask(`DELETE ${REGISTRATION}/mutatingwebhookconfigurations/a`)).status, 200);
-  t.equal((await server.ask(`POST ${MAPS}`, map("m"))).status, 201);
+  t.equal((await server.send(`POST ${MAPS}`, map("m"))).status, 400);
+  t.equal((await server.send(`DELETE ${REGISTRATION}/validatingwebhookconfigurations/a`)).status, 200);
+  t.equal((await server.send(`DELETE ${REGISTRATION}/mutatingwebhookconfigurations/a`)).status, 200);
+  t.equal((await server.send(`POST ${MAPS}`, map("m"))).status, 201);
 });
 
 t.test("v1beta1 webhooks, deletes, and connections that are kept", async (t) => {
   await using server = await testServer();
-  await using hook = await startTestWebhook(({ review }) => ({ response: { allowed: review.request.name !== "kept" } }));
+  await using hook = await startTestWebhook(({ review }) => ({
+    response: { allowed: review.request.name !== "kept" },
+  }));
   const rules = [{ ...mapRule, operations: ["DELETE"] }];
   await register(server, "validating", hook, { rules, admissionReviewVersions: ["v9", "v1beta1"] });
-  for (const name of ["kept", "gone"]) await server.ask(`POST ${MAPS}`, map(name));
-  t.match((await server.ask(`DELETE ${MAPS}/kept`)).json, { code: 400, message: /denied the request without/ });
-  t.equal((await server.ask(`DELETE ${MAPS}/gone`)).status, 200);
+  for (const name of ["kept", "gone"]) await server.send(`POST ${MAPS}`, map(name));
+  t.match((await server.send(`DELETE ${MAPS}/kept`)).json, { code: 400, message: /denied the request without/ });
+  t.equal((await server.send(`DELETE ${MAPS}/gone`)).status, 200);
   t.match(hook.received[1]!.review, {
     apiVersion: "admission.k8s.io/v1beta1",
     request: {

@@ -37,8 +37,8 @@ interface Step {
 }
 
 async function walk(t: Test, server: TestServer, steps: readonly Step[]): Promise<void> {
-  for (const { line, status, kind, ...asked } of steps) {
-    const answer = await server.ask(line, asked);
+  for (const { line, status, kind, ...requests } of steps) {
+    const answer = await server.send(line, requests);
     t.same([answer.status, answer.json.kind], [status, kind], `${line}: ${answer.text.slice(0, 200)}`);
   }
 }
@@ -92,15 +92,15 @@ t.test("updates create what is missing where Kubernetes lets them", async (t) =>
     { line: `PUT ${LEASES}/b`, body: { metadata: { name: "b", uid: "x" } }, status: 409, kind: "Status" },
   ]);
   const version = { ...lease, metadata: { name: "c", resourceVersion: "1" } };
-  t.equal((await server.ask(`PUT ${LEASES}/c`, { body: version })).status, 404, "one that was there once is gone");
+  t.equal((await server.send(`PUT ${LEASES}/c`, { body: version })).status, 404, "one that was there once is gone");
 });
 
 t.test("a dry run of any verb answers as the verb would, and writes nothing", async (t) => {
   await using server = await testServer();
-  await server.ask(`POST ${MAPS}`, { body: { metadata: { name: "kept" }, data: { k: "1" } } });
-  await server.ask(`POST ${PODS}`, { body: pod("web") });
-  await server.ask(`POST ${DEPLOYMENTS}`, { body: deployment });
-  const now = (await server.ask(`GET ${MAPS}`)).json.metadata.resourceVersion;
+  await server.send(`POST ${MAPS}`, { body: { metadata: { name: "kept" }, data: { k: "1" } } });
+  await server.send(`POST ${PODS}`, { body: pod("web") });
+  await server.send(`POST ${DEPLOYMENTS}`, { body: deployment });
+  const now = (await server.send(`GET ${MAPS}`)).json.metadata.resourceVersion;
   const changed = { metadata: { name: "kept" }, data: { k: "2" } };
   const applied = wanted("v1", "ConfigMap", "new");
   const scale = { metadata: { name: "a" }, spec: { replicas: 5 } };
@@ -129,15 +129,15 @@ t.test("a dry run of any verb answers as the verb would, and writes nothing", as
     { line: `POST ${PODS}/web/eviction?dryRun=All`, body: eviction, status: 201, kind: "Status" },
     { line: `DELETE ${PODS}/web?dryRun=All`, status: 200, kind: "Pod" },
   ]);
-  const after = (await server.ask(`GET ${MAPS}`)).json;
+  const after = (await server.send(`GET ${MAPS}`)).json;
   t.equal(after.metadata.resourceVersion, now, "no write at all");
-  t.match((await server.ask(`GET ${PODS}/web`)).json, { spec: { nodeName: undefined }, metadata: {} });
+  t.match((await server.send(`GET ${PODS}/web`)).json, { spec: { nodeName: undefined }, metadata: {} });
 });
 
 t.test("deletions keep to what the client believes, and to how it wants dependents treated", async (t) => {
   await using server = await testServer({ garbageCollector: true });
   const make = async (): Promise<{ uid: string; resourceVersion: string }> =>
-    (await server.ask(`POST ${MAPS}`, { body: { metadata: { name: "a", finalizers: [] } } })).json.metadata;
+    (await server.send(`POST ${MAPS}`, { body: { metadata: { name: "a", finalizers: [] } } })).json.metadata;
   const { uid, resourceVersion } = await make();
   const cases: readonly (readonly [query: string, body: object | undefined, status: number, message: RegExp])[] = [
     [
@@ -161,7 +161,7 @@ t.test("deletions keep to what the client believes, and to how it wants dependen
     ["", { preconditions: { uid, resourceVersion } }, 200, /^$/],
   ];
   for (const [query, body, status, message] of cases) {
-    const answer = await server.ask(`DELETE ${MAPS}/a${query}`, body === undefined ? {} : { body });
+    const answer = await server.send(`DELETE ${MAPS}/a${query}`, body === undefined ? {} : { body });
     t.equal(answer.status, status, `${query} ${JSON.stringify(body)}: ${answer.text}`);
     t.match(answer.json.message ?? "", message);
   }
@@ -171,14 +171,14 @@ t.test("deletions keep to what the client believes, and to how it wants dependen
   ] as const;
   for (const [propagationPolicy, status, finalizers] of policies) {
     await make();
-    const answer = await server.ask(`DELETE ${MAPS}/a`, { body: { propagationPolicy } });
+    const answer = await server.send(`DELETE ${MAPS}/a`, { body: { propagationPolicy } });
     t.same([answer.status, answer.json.metadata.finalizers], [status, finalizers], propagationPolicy);
-    await server.ask(`PATCH ${MAPS}/a`, { body: { metadata: { finalizers: null } }, headers: MERGE });
-    t.equal((await server.ask(`GET ${MAPS}/a`)).status, 404, "gone with its finalizers");
+    await server.send(`PATCH ${MAPS}/a`, { body: { metadata: { finalizers: null } }, headers: MERGE });
+    t.equal((await server.send(`GET ${MAPS}/a`)).status, 404, "gone with its finalizers");
   }
   await make();
-  t.equal((await server.ask(`DELETE ${MAPS}/a?propagationPolicy=Background`)).status, 200);
-  t.equal((await server.ask(`GET ${MAPS}/a`)).status, 404);
+  t.equal((await server.send(`DELETE ${MAPS}/a?propagationPolicy=Background`)).status, 200);
+  t.equal((await server.send(`GET ${MAPS}/a`)).status, 404);
 });
 
 t.test("pods on nodes end after their grace, which the client may name", async (t) => {
@@ -191,12 +191,12 @@ t.test("pods on nodes end after their grace, which the client may name", async (
     ["?gracePeriodSeconds=7", { gracePeriodSeconds: 9 }, 9],
   ];
   for (const [i, [query, body, grace]] of cases.entries()) {
-    await server.ask(`POST ${PODS}`, { body: bound(`p${i}`) });
-    const answer = await server.ask(`DELETE ${PODS}/p${i}${query}`, body === undefined ? {} : { body });
+    await server.send(`POST ${PODS}`, { body: bound(`p${i}`) });
+    const answer = await server.send(`DELETE ${PODS}/p${i}${query}`, body === undefined ? {} : { body });
     t.match(answer, { status: 200, json: { metadata: { deletionGracePeriodSeconds: grace } } }, `${query}`);
   }
-  t.equal((await server.ask(`DELETE ${PODS}/p0?gracePeriodSeconds=0`)).status, 200);
-  t.equal((await server.ask(`GET ${PODS}/p0`)).status, 404);
+  t.equal((await server.send(`DELETE ${PODS}/p0?gracePeriodSeconds=0`)).status, 200);
+  t.equal((await server.send(`GET ${PODS}/p0`)).status, 404);
 });
 
 t.test("writes check forms, media types, bodies and options in Kubernetes' order", async (t) => {
@@ -204,7 +204,7 @@ t.test("writes check forms, media types, bodies and options in Kubernetes' order
   const wrong = "dryRun=Some";
   const [xml, html] = [{ "content-type": "application/xml" }, { accept: "text/html" }];
   const large = "x".repeat(3 * 2 ** 20 + 1);
-  const cases: readonly (readonly [line: string, Parameters<TestServer["ask"]>[1], status: number])[] = [
+  const cases: readonly (readonly [line: string, Parameters<TestServer["send"]>[1], status: number])[] = [
     [`POST ${MAPS}?${wrong}`, { body: "{", headers: { ...xml, ...html } }, 406],
     [`POST ${MAPS}?${wrong}`, { body: large, headers: xml }, 415],
     [`POST ${MAPS}?${wrong}`, { body: large }, 413],
@@ -224,8 +224,8 @@ t.test("writes check forms, media types, bodies and options in Kubernetes' order
     [`DELETE ${MAPS}/a`, { body: "{", headers: xml }, 415],
     [`DELETE ${MAPS}?resourceVersionMatch=Exact`, { body: "{", headers: xml }, 422],
   ];
-  for (const [line, asked, status] of cases) {
-    const answer: Answer = await server.ask(line, asked);
-    t.equal(answer.status, status, `${line} ${JSON.stringify(asked?.headers ?? {})}: ${answer.text.slice(0, 150)}`);
+  for (const [line, requests, status] of cases) {
+    const answer: Answer = await server.send(line, requests);
+    t.equal(answer.status, status, `${line} ${JSON.stringify(requests?.headers ?? {})}: ${answer.text.slice(0, 150)}`);
   }
 });

@@ -11,7 +11,7 @@ function priorityClass(name: string, more: object = {}): object {
 
 t.test("a second default priority class gets 403, by create and by patch", async (t) => {
   await using server = await testServer();
-  const create = (name: string, more?: object) => server.ask(`POST ${path}`, { body: priorityClass(name, more) });
+  const create = (name: string, more?: object) => server.send(`POST ${path}`, { body: priorityClass(name, more) });
   t.equal((await create("first", { globalDefault: true })).status, 201);
   const second = await create("second", { globalDefault: true });
   t.match(second.json, {
@@ -21,19 +21,19 @@ t.test("a second default priority class gets 403, by create and by patch", async
   });
   t.equal((await create("second")).status, 201);
   const headers = { "content-type": "application/merge-patch+json" };
-  const patch = (name: string) => server.ask(`PATCH ${path}/${name}`, { headers, body: { globalDefault: true } });
+  const patch = (name: string) => server.send(`PATCH ${path}/${name}`, { headers, body: { globalDefault: true } });
   t.equal((await patch("second")).status, 403);
   t.equal((await patch("first")).status, 200, "the default may be patched");
 });
 
 t.test("the two system priority classes exist and cannot be deleted", async (t) => {
   await using server = await testServer();
-  const found = (await server.ask(`GET ${path}`)).json.items.map(({ metadata, value }: never) => [metadata, value]);
+  const found = (await server.send(`GET ${path}`)).json.items.map(({ metadata, value }: never) => [metadata, value]);
   t.match(found, [
     [{ name: "system-cluster-critical" }, 2_000_000_000],
     [{ name: "system-node-critical" }, 2_000_001_000],
   ]);
-  t.match((await server.ask(`DELETE ${path}/system-node-critical`)).json, {
+  t.match((await server.send(`DELETE ${path}/system-node-critical`)).json, {
     code: 403,
     message: /this is a system priority class and cannot be deleted$/,
   });

@@ -9,19 +9,19 @@ const OWN = "https://kubernetes.default.svc";
 
 async function withAccount(): Promise<TestServer> {
   const server = await testServer({ authorizationModes: ["RBAC"] });
-  await server.ask(`POST ${CORE}/serviceaccounts`, { body: { metadata: { name: "till" } } });
+  await server.send(`POST ${CORE}/serviceaccounts`, { body: { metadata: { name: "till" } } });
   return server;
 }
 
 async function podOf(server: TestServer, name: string, serviceAccountName: string, nodeName: string): Promise<string> {
   const spec = { serviceAccountName, nodeName, containers: [{ name: "c", image: "i" }] };
-  return (await server.ask(`POST ${CORE}/pods`, { body: { metadata: { name }, spec } })).json.metadata.uid;
+  return (await server.send(`POST ${CORE}/pods`, { body: { metadata: { name }, spec } })).json.metadata.uid;
 }
 
 t.test("a TokenRequest gets a response with the group alias of the request", async (t) => {
   await using server = await withAccount();
   const requestToken = async (apiVersion: string | undefined) =>
-    (await server.ask(`POST ${ACCOUNT}/token`, { body: { apiVersion, kind: "TokenRequest", spec: {} } })).json
+    (await server.send(`POST ${ACCOUNT}/token`, { body: { apiVersion, kind: "TokenRequest", spec: {} } })).json
       .apiVersion;
   for (const apiVersion of ["authentication.k8s.io/v1", "authentication.svc.io/v1"]) {
     t.equal(await requestToken(apiVersion), apiVersion);
@@ -31,12 +31,12 @@ t.test("a TokenRequest gets a response with the group alias of the request", asy
 
 t.test("a TokenRequest binds to existing objects of the account", async (t) => {
   await using server = await withAccount();
-  await server.ask("POST /api/v1/nodes", { body: { metadata: { name: "n1" } } });
+  await server.send("POST /api/v1/nodes", { body: { metadata: { name: "n1" } } });
   const uid = await podOf(server, "web", "till", "n1");
   await podOf(server, "other", "default", "gone");
   await podOf(server, "lost", "till", "gone");
   const requestToken = (boundObjectRef: object) =>
-    server.ask(`POST ${ACCOUNT}/token`, { body: { spec: { boundObjectRef } } });
+    server.send(`POST ${ACCOUNT}/token`, { body: { spec: { boundObjectRef } } });
   const pod = { kind: "Pod", apiVersion: "v1", name: "web" };
   const payload = async (reference: object) =>
     parseJws((await requestToken(reference)).json.status.token)?.payload["kubernetes.io"];
@@ -54,16 +54,16 @@ t.test("a TokenRequest binds to existing objects of the account", async (t) => {
     json: { message: 'cannot bind token for serviceaccount "till" to pod running with different serviceaccount name.' },
   });
   t.equal((await requestToken({ ...pod, name: "" })).status, 400);
-  t.equal((await server.ask(`POST ${CORE}/serviceaccounts/nobody/token`, { body: { spec: {} } })).status, 404);
+  t.equal((await server.send(`POST ${CORE}/serviceaccounts/nobody/token`, { body: { spec: {} } })).status, 404);
 });
 
 t.test("a token that is bound to a pod gets 401 after the pod is deleted", async (t) => {
   await using server = await withAccount();
   await podOf(server, "web", "till", "n1");
   const boundObjectRef = { kind: "Pod", apiVersion: "v1", name: "web" };
-  const { token } = (await server.ask(`POST ${ACCOUNT}/token`, { body: { spec: { boundObjectRef } } })).json.status;
+  const { token } = (await server.send(`POST ${ACCOUNT}/token`, { body: { spec: { boundObjectRef } } })).json.status;
   const whoami = () =>
-    server.ask("POST /apis/authentication.k8s.io/v1/selfsubjectreviews", {
+    server.send("POST /apis/authentication.k8s.io/v1/selfsubjectreviews", {
       body: {},
       user: "",
       headers: { authorization: `Bearer ${token}` },
@@ -72,15 +72,15 @@ t.test("a token that is bound to a pod gets 401 after the pod is deleted", async
     username: "system:serviceaccount:default:till",
     extra: { "authentication.kubernetes.io/pod-name": ["web"] },
   });
-  await server.ask(`DELETE ${CORE}/pods/web?gracePeriodSeconds=0`);
+  await server.send(`DELETE ${CORE}/pods/web?gracePeriodSeconds=0`);
   t.equal((await whoami()).status, 401);
 });
 
 t.test("issuer discovery serves the keys that verify tokens", async (t) => {
   await using server = await withAccount();
   const open = { user: "till", headers: { accept: "*/*" } };
-  t.equal((await server.ask("GET /openid/v1/jwks", open)).status, 403, "not allowed without a binding");
-  const page = await server.ask("GET /.well-known/openid-configuration");
+  t.equal((await server.send("GET /openid/v1/jwks", open)).status, 403, "not allowed without a binding");
+  const page = await server.send("GET /.well-known/openid-configuration");
   t.same(page.json, {
     issuer: OWN,
     jwks_uri: "https://192.0.2.1:6443/openid/v1/jwks",
@@ -89,9 +89,9 @@ t.test("issuer discovery serves the keys that verify tokens", async (t) => {
     id_token_signing_alg_values_supported: ["RS256"],
   });
   t.equal(page.headers["cache-control"], "public, max-age=3600");
-  const jwks = await server.ask("GET /openid/v1/jwks");
+  const jwks = await server.send("GET /openid/v1/jwks");
   t.equal(jwks.headers["content-type"], "application/jwk-set+json");
-  const { token } = (await server.ask(`POST ${ACCOUNT}/token`, { body: { spec: {} } })).json.status;
+  const { token } = (await server.send(`POST ${ACCOUNT}/token`, { body: { spec: {} } })).json.status;
   const jws = parseJws(token);
   const key = jwks.json.keys.find(({ kid }: { kid: string }) => kid === jws?.keyId) as webcrypto.JsonWebKey;
   t.ok(jws !== undefined && isSignedBy(jws, createPublicKey({ key, format: "jwk" })));

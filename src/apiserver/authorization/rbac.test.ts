@@ -8,7 +8,7 @@ const SHOP = `${RBAC}/namespaces/shop`;
 
 async function server(): Promise<TestServer> {
   const started = await testServer({ authorizationModes: ["Node", "RBAC"] });
-  await started.ask("POST /api/v1/namespaces", { body: { metadata: { name: "shop" } } });
+  await started.send("POST /api/v1/namespaces", { body: { metadata: { name: "shop" } } });
   return started;
 }
 
@@ -18,14 +18,14 @@ const user = (name: string) => ({ apiGroup: "rbac.authorization.k8s.io", kind: "
 
 t.test("a stored role binding takes effect with the next request", async (t) => {
   await using api = await server();
-  const pods = async () => (await api.ask("GET /api/v1/namespaces/shop/pods", { user: "eve" })).status;
+  const pods = async () => (await api.send("GET /api/v1/namespaces/shop/pods", { user: "eve" })).status;
   t.equal(await pods(), 403);
-  await api.ask(`POST ${SHOP}/roles`, { body: { metadata: { name: "reader" }, ...reader } });
+  await api.send(`POST ${SHOP}/roles`, { body: { metadata: { name: "reader" }, ...reader } });
   const binding = { metadata: { name: "eve" }, subjects: [user("eve")], roleRef: to("Role", "reader") };
-  t.equal((await api.ask(`POST ${SHOP}/rolebindings`, { body: binding })).status, 201);
+  t.equal((await api.send(`POST ${SHOP}/rolebindings`, { body: binding })).status, 201);
   t.equal(await pods(), 200);
-  t.equal((await api.ask("GET /api/v1/namespaces/default/pods", { user: "eve" })).status, 403);
-  await api.ask(`DELETE ${SHOP}/rolebindings/eve`);
+  t.equal((await api.send("GET /api/v1/namespaces/default/pods", { user: "eve" })).status, 403);
+  await api.send(`DELETE ${SHOP}/rolebindings/eve`);
   t.equal(await pods(), 403);
 });
 
@@ -37,61 +37,61 @@ t.test("the bootstrap policy is created at the first start and reconciled at the
   const viewer = `${RBAC}/clusterroles/system:public-info-viewer`;
   {
     await using first = await start();
-    t.ok((await first.ask(`GET ${RBAC}/clusterroles`)).json.items.length >= 67);
+    t.ok((await first.send(`GET ${RBAC}/clusterroles`)).json.items.length >= 67);
     const patch = { "content-type": "application/merge-patch+json" };
-    await first.ask(`PATCH ${viewer}`, { body: { rules: [] }, headers: patch });
+    await first.send(`PATCH ${viewer}`, { body: { rules: [] }, headers: patch });
     const kept = { metadata: { annotations: { "rbac.authorization.kubernetes.io/autoupdate": "false" } }, rules: [] };
-    await first.ask(`PATCH ${RBAC}/clusterroles/system:discovery`, { body: kept, headers: patch });
-    await first.ask(`DELETE ${RBAC}/clusterrolebindings/system:basic-user`);
+    await first.send(`PATCH ${RBAC}/clusterroles/system:discovery`, { body: kept, headers: patch });
+    await first.send(`DELETE ${RBAC}/clusterrolebindings/system:basic-user`);
   }
   await using second = await start();
-  t.match((await second.ask(`GET ${viewer}`)).json.rules, [{ nonResourceURLs: /healthz/ }]);
-  t.notOk((await second.ask(`GET ${RBAC}/clusterroles/system:discovery`)).json.rules?.length, "not changed");
-  t.equal((await second.ask(`GET ${RBAC}/clusterrolebindings/system:basic-user`)).status, 200);
+  t.match((await second.send(`GET ${viewer}`)).json.rules, [{ nonResourceURLs: /healthz/ }]);
+  t.notOk((await second.send(`GET ${RBAC}/clusterroles/system:discovery`)).json.rules?.length, "not changed");
+  t.equal((await second.send(`GET ${RBAC}/clusterrolebindings/system:basic-user`)).status, 200);
 });
 
 t.test("a user cannot grant permissions that the user does not have", async (t) => {
   await using api = await server();
   const manager = { rules: [{ verbs: ["*"], apiGroups: ["rbac.authorization.svc.io"], resources: ["*"] }] };
   manager.rules[0]!.verbs = ["create", "get", "update", "patch"];
-  await api.ask(`POST ${SHOP}/roles`, { body: { metadata: { name: "manager" }, ...manager } });
+  await api.send(`POST ${SHOP}/roles`, { body: { metadata: { name: "manager" }, ...manager } });
   const bound = { metadata: { name: "eve" }, subjects: [user("eve")], roleRef: to("Role", "manager") };
-  await api.ask(`POST ${SHOP}/rolebindings`, { body: bound });
-  const refused = await api.ask(`POST ${SHOP}/roles`, { body: { metadata: { name: "x" }, ...reader }, user: "eve" });
+  await api.send(`POST ${SHOP}/rolebindings`, { body: bound });
+  const refused = await api.send(`POST ${SHOP}/roles`, { body: { metadata: { name: "x" }, ...reader }, user: "eve" });
   t.equal(refused.status, 403);
   t.match(refused.json.message, /user "eve" .* is attempting to grant RBAC permissions not currently held:/);
   t.match(refused.json.message, '{APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}');
   const more = { rules: [{ verbs: ["watch", "get"], apiGroups: [""], resources: ["secrets"], resourceNames: ["a"] }] };
-  const answer = await api.ask(`POST ${SHOP}/roles`, { body: { metadata: { name: "x" }, ...more }, user: "eve" });
+  const answer = await api.send(`POST ${SHOP}/roles`, { body: { metadata: { name: "x" }, ...more }, user: "eve" });
   const what = '{APIGroups:[""], Resources:["secrets"], ResourceNames:["a"], Verbs:["watch" "get"]}';
   t.match(answer.json.message, `(groups=["system:authenticated"]) is attempting to grant RBAC permissions`);
   t.match(answer.json.message, what);
   const admin = { metadata: { name: "x" }, subjects: [user("eve")], roleRef: to("ClusterRole", "cluster-admin") };
-  t.equal((await api.ask(`POST ${SHOP}/rolebindings`, { body: admin, user: "eve" })).status, 403);
+  t.equal((await api.send(`POST ${SHOP}/rolebindings`, { body: admin, user: "eve" })).status, 403);
   const missing = { ...admin, roleRef: to("Role", "none") };
-  t.equal((await api.ask(`POST ${SHOP}/rolebindings`, { body: missing, user: "eve" })).status, 404);
+  t.equal((await api.send(`POST ${SHOP}/rolebindings`, { body: missing, user: "eve" })).status, 404);
   const merge = { "content-type": "application/merge-patch+json" };
-  const widened = await api.ask(`PATCH ${SHOP}/roles/manager`, { body: reader, user: "eve", headers: merge });
+  const widened = await api.send(`PATCH ${SHOP}/roles/manager`, { body: reader, user: "eve", headers: merge });
   t.equal(widened.status, 403);
   const labelled = { metadata: { labels: { a: "b" } } };
-  t.equal((await api.ask(`PATCH ${SHOP}/roles/manager`, { body: labelled, user: "eve", headers: merge })).status, 200);
+  t.equal((await api.send(`PATCH ${SHOP}/roles/manager`, { body: labelled, user: "eve", headers: merge })).status, 200);
   const same = { metadata: { name: "same" }, ...manager };
-  t.equal((await api.ask(`POST ${SHOP}/roles`, { body: same, user: "eve" })).status, 201);
+  t.equal((await api.send(`POST ${SHOP}/roles`, { body: same, user: "eve" })).status, 201);
 });
 
 t.test("escalationCheck() does not multiply what a few lines say", async (t) => {
   await using api = await server();
   const rules = [{ verbs: ["create", "update"], apiGroups: ["rbac.authorization.k8s.io"], resources: ["roles"] }];
-  await api.ask(`POST ${SHOP}/roles`, { body: { metadata: { name: "manager" }, rules } });
+  await api.send(`POST ${SHOP}/roles`, { body: { metadata: { name: "manager" }, rules } });
   const bound = { metadata: { name: "eve" }, subjects: [user("eve")], roleRef: to("Role", "manager") };
-  await api.ask(`POST ${SHOP}/rolebindings`, { body: bound });
+  await api.send(`POST ${SHOP}/rolebindings`, { body: bound });
   const many = (stem: string): readonly string[] => Array.from({ length: 2000 }, (_, i) => `${stem}${i}`);
   const bomb = { verbs: many("v"), apiGroups: many("g"), resources: many("r"), resourceNames: many("n") };
   const body = { metadata: { name: "x" }, rules: [bomb] };
-  const { status, json } = await api.ask(`POST ${SHOP}/roles`, { body, user: "eve" });
+  const { status, json } = await api.send(`POST ${SHOP}/roles`, { body, user: "eve" });
   t.equal(status, 403);
   t.match(json.message, /more than 20000 combinations of verbs, groups, resources and names/);
-  t.equal((await api.ask(`POST ${SHOP}/roles`, { body })).status, 201, "rules are not compared with the verb escalate");
+  t.equal((await api.send(`POST ${SHOP}/roles`, { body })).status, 201, "rules are not compared with the verb escalate");
 });
 
 t.test("escalationCheck() goes by the name in the request, and looks at labels too", async (t) => {
@@ -101,9 +101,9 @@ t.test("escalationCheck() goes by the name in the request, and looks at labels t
     { ...roles, verbs: ["create", "get", "update", "patch"] },
     { ...roles, verbs: ["escalate"], resourceNames: ["mine"] },
   ];
-  await api.ask(`POST ${RBAC}/clusterroles`, { body: { metadata: { name: "manager" }, rules } });
+  await api.send(`POST ${RBAC}/clusterroles`, { body: { metadata: { name: "manager" }, rules } });
   const binding = { metadata: { name: "eve" }, subjects: [user("eve")], roleRef: to("ClusterRole", "manager") };
-  await api.ask(`POST ${RBAC}/clusterrolebindings`, { body: binding });
+  await api.send(`POST ${RBAC}/clusterrolebindings`, { body: binding });
   const mine = {
     apiVersion: `rbac.authorization.k8s.io/v1`,
     kind: "ClusterRole",
@@ -112,7 +112,7 @@ t.test("escalationCheck() goes by the name in the request, and looks at labels t
   };
   const change = async (method: string, name: string, body: object, type = "application/merge-patch+json") => {
     const line = `${method} ${RBAC}/clusterroles${name}`;
-    return (await api.ask(line, { body, user: "eve", headers: method === "PATCH" ? { "content-type": type } : {} }))
+    return (await api.send(line, { body, user: "eve", headers: method === "PATCH" ? { "content-type": type } : {} }))
       .status;
   };
   t.equal(await change("POST", "", mine), 403, "POST has no name in its path");
@@ -132,7 +132,7 @@ t.test("an allowed sender impersonates users, groups and extra fields", async (t
   await using api = await server();
   const who = async (headers: Readonly<Record<string, string>>, user = "admin") => {
     const path = "POST /apis/authentication.k8s.io/v1/selfsubjectreviews";
-    const { status, json } = await api.ask(path, { body: {}, headers, user });
+    const { status, json } = await api.send(path, { body: {}, headers, user });
     return status === 201 ? json.status.userInfo : json;
   };
   t.same(await who({ "impersonate-user": "eve" }), { username: "eve", groups: ["system:authenticated"] });
@@ -151,11 +151,11 @@ t.test("an allowed sender impersonates users, groups and extra fields", async (t
     message:
       'users "admin" is forbidden: User "eve" cannot impersonate resource "users" in API group "" at the cluster scope',
   });
-  const nobody = await api.ask("POST /apis/authentication.k8s.io/v1/selfsubjectreviews", {
+  const nobody = await api.send("POST /apis/authentication.k8s.io/v1/selfsubjectreviews", {
     body: {},
     headers: { "impersonate-group": "system:masters" },
   });
   t.equal(nobody.status, 500);
   t.match(nobody.text, /requested \[\{Group {2}system:masters {4}\}\] without impersonating a user/);
-  t.equal((await api.ask("GET /api/v1/pods", { headers: { "impersonate-user": "eve" } })).status, 403);
+  t.equal((await api.send("GET /api/v1/pods", { headers: { "impersonate-user": "eve" } })).status, 403);
 });

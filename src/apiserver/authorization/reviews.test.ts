@@ -7,7 +7,7 @@ const pods = { verb: "list", resource: "pods", namespace: "default" };
 t.test("a SubjectAccessReview returns whether a user is allowed, and the reason", async (t) => {
   await using server = await testServer({ authorizationModes: ["Node", "RBAC"] });
   const review = async (spec: object) =>
-    (await server.ask(`POST ${AUTHORIZATION}/subjectaccessreviews`, { body: { spec } })).json;
+    (await server.send(`POST ${AUTHORIZATION}/subjectaccessreviews`, { body: { spec } })).json;
   t.same((await review({ user: "eve", resourceAttributes: pods })).status, { allowed: false });
   t.match((await review({ user: "eve", groups: ["system:masters"], resourceAttributes: pods })).status, {
     allowed: true,
@@ -32,10 +32,10 @@ t.test(
     await using server = await testServer({ authorizationModes: ["RBAC"] });
     const review = `POST ${AUTHORIZATION}/selfsubjectaccessreviews`;
     const body = { spec: { resourceAttributes: pods } };
-    t.equal((await server.ask(review, { body })).json.status.allowed, true);
-    t.equal((await server.ask(review, { body, user: "eve" })).json.status.allowed, false);
+    t.equal((await server.send(review, { body })).json.status.allowed, true);
+    t.equal((await server.send(review, { body, user: "eve" })).json.status.allowed, false);
     const rules = (
-      await server.ask(`POST ${AUTHORIZATION}/selfsubjectrulesreviews`, {
+      await server.send(`POST ${AUTHORIZATION}/selfsubjectrulesreviews`, {
         body: { spec: { namespace: "default" } },
         user: "eve",
       })
@@ -47,7 +47,7 @@ t.test(
     t.ok(
       rules.nonResourceRules.some((rule: { nonResourceURLs: string[] }) => rule.nonResourceURLs.includes("/version")),
     );
-    const who = await server.ask("POST /apis/authentication.k8s.io/v1/selfsubjectreviews", { body: {}, user: "eve" });
+    const who = await server.send("POST /apis/authentication.k8s.io/v1/selfsubjectreviews", { body: {}, user: "eve" });
     t.match(who.json.status.userInfo, { username: "eve", groups: ["system:authenticated"] });
   },
 );
@@ -56,7 +56,7 @@ t.test("a TokenReview authenticates loopback tokens and rejects unknown ones", a
   await using server = await testServer();
   const token = server.parts.server.loopbackToken({ name: "bob", uid: "7", groups: ["g"], extra: { k: ["v"] } });
   const review = async (spec: object) =>
-    (await server.ask("POST /apis/authentication.svc.io/v1/tokenreviews", { body: { spec } })).json;
+    (await server.send("POST /apis/authentication.svc.io/v1/tokenreviews", { body: { spec } })).json;
   t.match((await review({ token })).status, {
     authenticated: true,
     user: { username: "bob", uid: "7", groups: ["g", "system:authenticated"], extra: { k: ["v"] } },
@@ -68,8 +68,8 @@ t.test("a TokenReview authenticates loopback tokens and rejects unknown ones", a
 
 t.test("reviews are not stored", async (t) => {
   await using server = await testServer();
-  t.equal((await server.ask(`GET ${AUTHORIZATION}/subjectaccessreviews`)).status, 405);
-  const { resources } = (await server.ask(`GET ${AUTHORIZATION}`)).json;
+  t.equal((await server.send(`GET ${AUTHORIZATION}/subjectaccessreviews`)).status, 405);
+  const { resources } = (await server.send(`GET ${AUTHORIZATION}`)).json;
   t.match(resources[0], { name: "localsubjectaccessreviews", verbs: ["create"] });
   t.notOk("storageVersionHash" in resources[0]);
 });

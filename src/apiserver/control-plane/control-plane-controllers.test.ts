@@ -15,7 +15,7 @@ const served = (advertiseAddress = "192.0.2.9", type: "lease" | "master-count" |
 
 async function patch(server: TestServer, path: string, body: unknown): Promise<void> {
   const headers = { "content-type": "application/merge-patch+json" };
-  const { status, text } = await server.ask(`PATCH ${path}`, { body, headers });
+  const { status, text } = await server.send(`PATCH ${path}`, { body, headers });
   if (status !== 200) throw new Error(text);
 }
 
@@ -36,27 +36,27 @@ t.test("startOwnObjects() makes what a cluster starts with, and makes it again w
     "/api/v1/namespaces/kube-system/configmaps/kube-apiserver-legacy-service-account-token-tracking",
     "/apis/scheduling.k8s.io/v1/priorityclasses/system-node-critical",
   ];
-  for (const path of paths) t.equal((await server.ask(`GET ${path}`)).status, 200, path);
+  for (const path of paths) t.equal((await server.send(`GET ${path}`)).status, 200, path);
   for (const path of paths.filter((each) => !each.startsWith(BLOCKS) && !each.includes("priorityclasses"))) {
-    t.equal((await server.ask(`DELETE ${path}`)).status, 200, `DELETE ${path}`);
+    t.equal((await server.send(`DELETE ${path}`)).status, 200, `DELETE ${path}`);
   }
   // Each loss is seen; nothing waits for its turn.
   await server.clock.advance(1000);
   for (const path of paths.filter((each) => each !== lease)) {
-    t.equal((await server.ask(`GET ${path}`)).status, 200, `${path} is back`);
+    t.equal((await server.send(`GET ${path}`)).status, 200, `${path} is back`);
   }
   await server.clock.advance(9500);
-  t.equal((await server.ask(`GET ${lease}`)).status, 200);
+  t.equal((await server.send(`GET ${lease}`)).status, 200);
 });
 
 t.test(
   "OwnEndpoints leads both names of the API to the servers, and leaves a service of that name alone",
   async (t) => {
     await using server = await served();
-    const at = async (name: string) => (await server.ask(`GET ${ENDPOINTS.replace("kubernetes", name)}`)).json;
+    const at = async (name: string) => (await server.send(`GET ${ENDPOINTS.replace("kubernetes", name)}`)).json;
     t.same((await at("svc")).subsets, (await at("kubernetes")).subsets);
     const service = async (name: string) =>
-      (await server.ask(`GET /api/v1/namespaces/default/services/${name}`)).json.spec;
+      (await server.send(`GET /api/v1/namespaces/default/services/${name}`)).json.spec;
     t.same((await service("svc")).ports, (await service("kubernetes")).ports);
     t.not((await service("svc")).clusterIP, (await service("kubernetes")).clusterIP);
     const theirs = { metadata: { labels: null }, spec: { ports: [{ port: 80, targetPort: 80 }] } };
@@ -71,7 +71,7 @@ t.test(
 
 t.test("startOwnObjects() renews the server's lease and takes away those of servers that are gone", async (t) => {
   await using server = await served();
-  const renewed = async () => (await server.ask(`GET ${LEASES}/${serverIdentity(hostname())}`)).json.spec.renewTime;
+  const renewed = async () => (await server.send(`GET ${LEASES}/${serverIdentity(hostname())}`)).json.spec.renewTime;
   const before = await renewed();
   await server.clock.advance(10_500);
   t.not(await renewed(), before);
@@ -81,47 +81,47 @@ t.test("startOwnObjects() renews the server's lease and takes away those of serv
     ["gone", { labels }],
     ["anybody", {}],
   ] as const) {
-    await server.ask(`POST ${LEASES}`, { body: { metadata: { name, ...meta }, spec } });
+    await server.send(`POST ${LEASES}`, { body: { metadata: { name, ...meta }, spec } });
   }
   await server.clock.advance(3_600_000);
-  t.equal((await server.ask(`GET ${LEASES}/gone`)).status, 404);
-  t.equal((await server.ask(`GET ${LEASES}/anybody`)).status, 200);
+  t.equal((await server.send(`GET ${LEASES}/gone`)).status, 404);
+  t.equal((await server.send(`GET ${LEASES}/anybody`)).status, 200);
 });
 
 t.test("OwnEndpoints leads to the servers that live, or to whom it is told", async (t) => {
   await using server = await served("192.0.2.9");
   const ips = async (from: TestServer) =>
-    (await from.ask(`GET ${ENDPOINTS}`)).json.subsets?.[0].addresses.map(({ ip }: { ip: string }) => ip);
+    (await from.send(`GET ${ENDPOINTS}`)).json.subsets?.[0].addresses.map(({ ip }: { ip: string }) => ip);
   t.same(await ips(server), ["192.0.2.9"]);
   await patch(server, ENDPOINTS, { subsets: [{ addresses: [{ ip: "192.0.2.66" }], ports: [{ port: 1 }] }] });
   await server.clock.advance(10_500);
   t.same(await ips(server), ["192.0.2.9"], "strangers go");
   await using counting = await served("2001:db8::9", "master-count");
-  t.equal((await counting.ask(`GET ${SLICE}`)).json.addressType, "IPv6");
+  t.equal((await counting.send(`GET ${SLICE}`)).json.addressType, "IPv6");
   await patch(counting, ENDPOINTS, {
     subsets: [{ addresses: [{ ip: "2001:db8::8" }], ports: [{ name: "https", port: 6443 }] }],
   });
   await counting.clock.advance(10_500);
   t.same(await ips(counting), ["2001:db8::8", "2001:db8::9"], "nobody's is taken away");
   await using nobody = await served("192.0.2.9", "none");
-  t.equal((await nobody.ask(`GET ${ENDPOINTS}`)).status, 404);
+  t.equal((await nobody.send(`GET ${ENDPOINTS}`)).status, 404);
 });
 
 t.test("keepFlowControl() leaves to operators what they made their own, but for what every server needs", async (t) => {
   await using server = await served();
   const precedence = async (name: string) =>
-    (await server.ask(`GET ${FLOW_CONTROL}/flowschemas/${name}`)).json.spec.matchingPrecedence;
+    (await server.send(`GET ${FLOW_CONTROL}/flowschemas/${name}`)).json.spec.matchingPrecedence;
   const annotations = { "apf.kubernetes.io/autoupdate-spec": "false" };
   const spec = { matchingPrecedence: 77 };
   await patch(server, `${FLOW_CONTROL}/flowschemas/probes`, { spec });
   await patch(server, `${FLOW_CONTROL}/flowschemas/service-accounts`, { metadata: { annotations }, spec });
   const mine = { name: "of-old", annotations: { "apf.kubernetes.io/autoupdate-spec": "true" } };
-  const rules = (await server.ask(`GET ${FLOW_CONTROL}/flowschemas/probes`)).json.spec;
-  await server.ask(`POST ${FLOW_CONTROL}/flowschemas`, { body: { metadata: mine, spec: rules } });
+  const rules = (await server.send(`GET ${FLOW_CONTROL}/flowschemas/probes`)).json.spec;
+  await server.send(`POST ${FLOW_CONTROL}/flowschemas`, { body: { metadata: mine, spec: rules } });
   await server.clock.advance(61_000);
   t.equal(await precedence("probes"), 2);
   t.equal(await precedence("service-accounts"), 77);
-  t.equal((await server.ask(`GET ${FLOW_CONTROL}/flowschemas/of-old`)).status, 404);
+  t.equal((await server.send(`GET ${FLOW_CONTROL}/flowschemas/of-old`)).status, 404);
 });
 
 t.test("flow schemas say whether their priority level is there, soon after it changes", async (t) => {
@@ -132,8 +132,8 @@ t.test("flow schemas say whether their priority level is there, soon after it ch
     matchingPrecedence: 9000,
     rules: [{ subjects: [{ kind: "User", user: { name: "x" } }], nonResourceRules }],
   };
-  await server.ask(`POST ${FLOW_CONTROL}/flowschemas`, { body: { metadata: { name: "a" }, spec } });
-  const dangling = async () => (await server.ask(`GET ${FLOW_CONTROL}/flowschemas/a`)).json.status.conditions[0];
+  await server.send(`POST ${FLOW_CONTROL}/flowschemas`, { body: { metadata: { name: "a" }, spec } });
+  const dangling = async () => (await server.send(`GET ${FLOW_CONTROL}/flowschemas/a`)).json.status.conditions[0];
   await server.clock.advance(1000);
   t.match(await dangling(), {
     type: "Dangling",
@@ -143,7 +143,7 @@ t.test("flow schemas say whether their priority level is there, soon after it ch
   });
   const level = { type: "Limited", limited: { nominalConcurrencyShares: 1, limitResponse: { type: "Reject" } } };
   const body = { metadata: { name: "mine" }, spec: level };
-  t.equal((await server.ask(`POST ${FLOW_CONTROL}/prioritylevelconfigurations`, { body })).status, 201);
+  t.equal((await server.send(`POST ${FLOW_CONTROL}/prioritylevelconfigurations`, { body })).status, 201);
   await server.clock.advance(1000);
   t.match(await dangling(), { status: "False", reason: "Found", message: /"mine" and it exists$/ });
 });
@@ -154,15 +154,15 @@ t.test("API services say what is wrong with the way to their server", async (t) 
   const service = { name: "s", namespace: "default", port: 443 };
   const spec = { group: "x.example.com", version: "v1", groupPriorityMinimum: 10, versionPriority: 10, service };
   const metadata = { name: "v1.x.example.com" };
-  await server.ask(`POST ${services}`, { body: { metadata, spec: { ...spec, insecureSkipTLSVerify: true } } });
+  await server.send(`POST ${services}`, { body: { metadata, spec: { ...spec, insecureSkipTLSVerify: true } } });
   const reason = async () => {
     await server.clock.advance(10_500);
-    const { conditions } = (await server.ask(`GET ${services}/v1.x.example.com`)).json.status;
+    const { conditions } = (await server.send(`GET ${services}/v1.x.example.com`)).json.status;
     return [conditions.length, conditions[0].status, conditions[0].reason];
   };
   t.same(await reason(), [1, "False", "ServiceNotFound"]);
   const body = { metadata: { name: "s" }, spec: { ports: [{ name: "web", port: 80 }] } };
-  await server.ask("POST /api/v1/namespaces/default/services", { body });
+  await server.send("POST /api/v1/namespaces/default/services", { body });
   t.same(await reason(), [1, "False", "ServicePortError"]);
   await patch(server, "/api/v1/namespaces/default/services/s", { spec: { ports: [{ name: "web", port: 443 }] } });
   t.same(await reason(), [1, "False", "EndpointsNotFound"]);
@@ -172,28 +172,28 @@ t.test("API services say what is wrong with the way to their server", async (t) 
     endpoints: [],
     ports: [{ name: "web", port: 8443 }],
   };
-  await server.ask("POST /apis/discovery.k8s.io/v1/namespaces/default/endpointslices", { body: slice });
+  await server.send("POST /apis/discovery.k8s.io/v1/namespaces/default/endpointslices", { body: slice });
   t.same(await reason(), [1, "False", "MissingEndpoints"]);
 });
 
 t.test("keepServiceBlocks() holds a block as long as services have addresses of it alone", async (t) => {
   await using server = await served();
   const more = { metadata: { name: "more" }, spec: { cidrs: ["10.9.0.0/28"] } };
-  await server.ask(`POST ${BLOCKS}`, { body: more });
+  await server.send(`POST ${BLOCKS}`, { body: more });
   await server.clock.advance(10_500);
-  t.match((await server.ask(`GET ${BLOCKS}/more`)).json, {
+  t.match((await server.send(`GET ${BLOCKS}/more`)).json, {
     metadata: { finalizers: ["networking.k8s.io/service-cidr-finalizer"] },
     status: { conditions: [{ type: "Ready", status: "True" }] },
   });
   const service = { metadata: { name: "web" }, spec: { clusterIP: "10.9.0.3", ports: [{ port: 80 }] } };
-  t.equal((await server.ask("POST /api/v1/namespaces/default/services", { body: service })).status, 201);
-  await server.ask(`DELETE ${BLOCKS}/more`);
+  t.equal((await server.send("POST /api/v1/namespaces/default/services", { body: service })).status, 201);
+  await server.send(`DELETE ${BLOCKS}/more`);
   await server.clock.advance(10_500);
-  t.match((await server.ask(`GET ${BLOCKS}/more`)).json.status.conditions[0], {
+  t.match((await server.send(`GET ${BLOCKS}/more`)).json.status.conditions[0], {
     status: "False",
     reason: "Terminating",
   });
-  await server.ask("DELETE /api/v1/namespaces/default/services/web");
+  await server.send("DELETE /api/v1/namespaces/default/services/web");
   await server.clock.advance(10_500);
-  t.equal((await server.ask(`GET ${BLOCKS}/more`)).status, 404);
+  t.equal((await server.send(`GET ${BLOCKS}/more`)).status, 404);
 });

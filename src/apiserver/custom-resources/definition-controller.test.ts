@@ -22,9 +22,9 @@ function causes(json: { readonly details?: { readonly causes?: readonly { readon
 
 t.test("serveDefinitions() makes a definition a resource with all that it says", async (t) => {
   await using f = await testServer();
-  t.equal((await f.ask(`GET ${CRONTABS}`)).text, "404 page not found\n");
+  t.equal((await f.send(`GET ${CRONTABS}`)).text, "404 page not found\n");
   await define(f, crontabs(v1));
-  const { json: definition } = await f.ask(`GET ${CRD}`);
+  const { json: definition } = await f.send(`GET ${CRD}`);
   t.match(definition.status, {
     acceptedNames: { plural: "crontabs", singular: "crontab", kind: "CronTab", listKind: "CronTabList" },
     storedVersions: ["v1"],
@@ -41,69 +41,69 @@ t.test("serveDefinitions() makes a definition a resource with all that it says",
   t.match(service, { spec: { groupPriorityMinimum: 1000 }, status: { conditions: [{ reason: "Local" }] } });
 
   const wrong = crontab("a", { cronSpec: "never", replicas: 20 });
-  const refused = await f.ask(`POST ${CRONTABS}`, { body: wrong });
+  const refused = await f.send(`POST ${CRONTABS}`, { body: wrong });
   t.equal(refused.status, 422);
   t.same(causes(refused.json), ["spec.cronSpec", "spec.replicas"]);
-  const unlucky = await f.ask(`POST ${CRONTABS}`, { body: crontab("a", { cronSpec: "* * * * *", replicas: 7 }) });
+  const unlucky = await f.send(`POST ${CRONTABS}`, { body: crontab("a", { cronSpec: "* * * * *", replicas: 7 }) });
   t.match(unlucky.json.message, "seven brings bad luck");
   const strange = { ...crontab("a", { cronSpec: "* * * * *", imgae: "x" }), status: { replicas: 3 } };
-  const strict = await f.ask(`POST ${CRONTABS}?fieldValidation=Strict`, { body: strange });
+  const strict = await f.send(`POST ${CRONTABS}?fieldValidation=Strict`, { body: strange });
   t.match(strict.json, { code: 400, message: /unknown field "spec.imgae"/ });
-  const { status, json, headers } = await f.ask(`POST ${CRONTABS}`, { body: strange });
+  const { status, json, headers } = await f.send(`POST ${CRONTABS}`, { body: strange });
   t.equal(status, 201);
   t.match(headers.warning, /unknown field .*spec.imgae/);
   t.match(json, { metadata: { generation: 1 }, spec: { cronSpec: "* * * * *", replicas: 1 } });
   t.notOk("imgae" in json.spec || "status" in json, "what is unknown is pruned, a new object has no status");
 
   const merge = { "content-type": "application/merge-patch+json" };
-  const patched = await f.ask(`PATCH ${CRONTABS}/a`, { body: { spec: { image: "x" } }, headers: merge });
+  const patched = await f.send(`PATCH ${CRONTABS}/a`, { body: { spec: { image: "x" } }, headers: merge });
   t.match(patched.json, { metadata: { generation: 2 }, spec: { image: "x" } });
-  const told = await f.ask(`PATCH ${CRONTABS}/a/status`, { body: { status: { replicas: 2 } }, headers: merge });
+  const told = await f.send(`PATCH ${CRONTABS}/a/status`, { body: { status: { replicas: 2 } }, headers: merge });
   t.match(told.json, { metadata: { generation: 2 }, status: { replicas: 2 } });
-  const scaled = await f.ask(`PATCH ${CRONTABS}/a/scale`, { body: { spec: { replicas: 4 } }, headers: merge });
+  const scaled = await f.send(`PATCH ${CRONTABS}/a/scale`, { body: { spec: { replicas: 4 } }, headers: merge });
   t.match(scaled.json, { kind: "Scale", spec: { replicas: 4 }, status: { replicas: 2 } });
   const apply = { "content-type": "application/apply-patch+yaml" };
   const body = crontab("a", { cronSpec: "1 * * * *" });
-  t.equal((await f.ask(`PATCH ${CRONTABS}/a?fieldManager=me`, { body, headers: apply })).status, 409);
+  t.equal((await f.send(`PATCH ${CRONTABS}/a?fieldManager=me`, { body, headers: apply })).status, 409);
   const strategic = { "content-type": "application/strategic-merge-patch+json" };
-  t.equal((await f.ask(`PATCH ${CRONTABS}/a`, { body: {}, headers: strategic })).status, 415);
+  t.equal((await f.send(`PATCH ${CRONTABS}/a`, { body: {}, headers: strategic })).status, 415);
 
   const table = { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" };
-  const { json: rows } = await f.ask(`GET ${CRONTABS}`, { headers: table });
+  const { json: rows } = await f.send(`GET ${CRONTABS}`, { headers: table });
   t.match(rows.rows, [{ cells: ["a", "* * * * *", 4] }]);
-  t.equal((await f.ask(`GET ${CRONTABS}?fieldSelector=spec.image%3Dx`)).json.items.length, 1);
-  t.equal((await f.ask(`GET ${CRONTABS}?fieldSelector=spec.image%3Dy`)).json.items.length, 0);
-  t.match(await f.ask(`DELETE ${CRONTABS}`), { status: 200 });
-  t.match((await f.ask(`GET ${CRONTABS}`)).json, { items: [], metadata: { continue: "" } });
+  t.equal((await f.send(`GET ${CRONTABS}?fieldSelector=spec.image%3Dx`)).json.items.length, 1);
+  t.equal((await f.send(`GET ${CRONTABS}?fieldSelector=spec.image%3Dy`)).json.items.length, 0);
+  t.match(await f.send(`DELETE ${CRONTABS}`), { status: 200 });
+  t.match((await f.send(`GET ${CRONTABS}`)).json, { items: [], metadata: { continue: "" } });
 });
 
 t.test("serveDefinitions() lets requests and watches of before an update end, and keeps the objects", async (t) => {
   await using f = await testServer();
   await define(f, crontabs(v1));
-  await f.ask(`POST ${CRONTABS}`, { body: crontab("a", { cronSpec: "* * * * *" }) });
-  const before = await f.ask("GET /openapi/v3/apis/stable.example.com/v1");
+  await f.send(`POST ${CRONTABS}`, { body: crontab("a", { cronSpec: "* * * * *" }) });
+  const before = await f.send("GET /openapi/v3/apis/stable.example.com/v1");
   const watch = lines(await f.open(`GET ${CRONTABS}?watch=true`), 2);
-  const { json: stored } = await f.ask(`GET ${CRD}`);
+  const { json: stored } = await f.send(`GET ${CRD}`);
   const properties = { ...crontabSchema.properties.spec.properties, zone: { type: "string", default: "UTC" } };
   const spec = { ...crontabSchema.properties.spec, properties };
   const schema = { openAPIV3Schema: { ...crontabSchema, properties: { ...crontabSchema.properties, spec } } };
   const body = { ...stored, spec: { ...stored.spec, versions: [{ ...v1, schema }, v1beta1] } };
-  t.equal((await f.ask(`PUT ${CRD}`, { body })).status, 200);
+  t.equal((await f.send(`PUT ${CRD}`, { body })).status, 200);
   await waitForAnswer(f, "GET /apis/stable.example.com/v1beta1", ({ status }) => status === 200);
   t.match(await watch, [{ type: "ADDED", object: { metadata: { name: "a" } } }], "the watch of before ends");
-  t.match((await f.ask(`GET ${CRONTABS}/a`)).json, { spec: { zone: "UTC" } }, "the new default fills what was stored");
-  const after = await f.ask("GET /openapi/v3/apis/stable.example.com/v1");
+  t.match((await f.send(`GET ${CRONTABS}/a`)).json, { spec: { zone: "UTC" } }, "the new default fills what was stored");
+  const after = await f.send("GET /openapi/v3/apis/stable.example.com/v1");
   t.not(after.headers.etag, before.headers.etag);
   t.match(after.text, /zone/);
 
   const older = CRONTABS.replace("/v1/", "/v1beta1/");
-  const answer = await f.ask(`GET ${older}/a`);
+  const answer = await f.send(`GET ${older}/a`);
   t.match(answer.json, { apiVersion: "stable.example.com/v1beta1", spec: { cronSpec: "* * * * *" } });
   t.match(answer.headers.warning, /stable.example.com\/v1beta1 CronTab is deprecated/);
   const young = { ...crontab("b", { cronSpec: "2 * * * *" }), apiVersion: "stable.example.com/v1beta1" };
-  t.equal((await f.ask(`POST ${older}`, { body: young })).status, 201);
-  t.match((await f.ask(`GET ${CRONTABS}/b`)).json, { apiVersion: "stable.example.com/v1", spec: { zone: "UTC" } });
-  const { json: group } = await f.ask("GET /apis/stable.example.com");
+  t.equal((await f.send(`POST ${older}`, { body: young })).status, 201);
+  t.match((await f.send(`GET ${CRONTABS}/b`)).json, { apiVersion: "stable.example.com/v1", spec: { zone: "UTC" } });
+  const { json: group } = await f.send("GET /apis/stable.example.com");
   t.match(group, { preferredVersion: { version: "v1" }, versions: [{ version: "v1" }, { version: "v1beta1" }] });
 });
 
@@ -111,34 +111,34 @@ t.test("serveDefinitions() deletes all objects before a definition goes, and tak
   await using f = await testServer();
   await define(f, crontabs(v1));
   const held = crontab("held", { cronSpec: "* * * * *" });
-  await f.ask(`POST ${CRONTABS}`, {
+  await f.send(`POST ${CRONTABS}`, {
     body: { ...held, metadata: { name: "held", finalizers: ["example.com/wait"] } },
   });
-  await f.ask(`POST ${CRONTABS}`, { body: crontab("free", { cronSpec: "* * * * *" }) });
-  const { json: marked } = await f.ask(`DELETE ${CRD}`);
+  await f.send(`POST ${CRONTABS}`, { body: crontab("free", { cronSpec: "* * * * *" }) });
+  const { json: marked } = await f.send(`DELETE ${CRD}`);
   t.match(marked, {
     kind: "CustomResourceDefinition",
     metadata: { finalizers: ["customresourcecleanup.apiextensions.k8s.io"], generation: 1 },
   });
   t.match(marked.status.conditions.at(-1), { type: "Terminating", reason: "InstanceDeletionPending" });
   await waitForAnswer(f, `GET ${CRONTABS}/free`, ({ status }) => status === 404);
-  t.match((await f.ask(`GET ${CRD}`)).json.status.conditions.at(-1), { reason: "InstanceDeletionInProgress" });
-  const late = await f.ask(`POST ${CRONTABS}`, { body: crontab("late", { cronSpec: "* * * * *" }) });
+  t.match((await f.send(`GET ${CRD}`)).json.status.conditions.at(-1), { reason: "InstanceDeletionInProgress" });
+  const late = await f.send(`POST ${CRONTABS}`, { body: crontab("late", { cronSpec: "* * * * *" }) });
   t.match(late.json, {
     code: 405,
     message: "create not allowed while custom resource definition is terminating",
   });
   const merge = { "content-type": "application/merge-patch+json" };
   const watch = lines(await f.open(`GET ${CRONTABS}?watch=true`), 4);
-  await f.ask(`PATCH ${CRONTABS}/held`, { body: { metadata: { finalizers: null } }, headers: merge });
+  await f.send(`PATCH ${CRONTABS}/held`, { body: { metadata: { finalizers: null } }, headers: merge });
   await f.clock.advance(500);
   await waitForAnswer(f, `GET ${CRD}`, ({ status }) => status === 404);
   await waitForAnswer(f, `GET ${CRONTABS}`, ({ text }) => text === "404 page not found\n");
   t.match(await watch, [{ type: "ADDED" }, { type: "DELETED" }]);
-  t.notMatch((await f.ask("GET /apis")).text, "stable.example.com");
+  t.notMatch((await f.send("GET /apis")).text, "stable.example.com");
   await waitForAnswer(f, `GET ${API_SERVICE}`, ({ status }) => status === 404);
   await define(f, crontabs(v1));
-  t.same((await f.ask(`GET ${CRONTABS}`)).json.items, [], "nothing is left for another definition of the name");
+  t.same((await f.send(`GET ${CRONTABS}`)).json.items, [], "nothing is left for another definition of the name");
 });
 
 t.test("serveDefinitions() says whose names are taken, and accepts them once they are free", async (t) => {
@@ -150,15 +150,15 @@ t.test("serveDefinitions() says whose names are taken, and accepts them once the
     metadata: { name: "tabs.stable.example.com" },
     spec: { ...other.spec, names: { plural: "tabs", kind: "CronTab" } },
   };
-  t.equal((await f.ask(`POST ${CRDS}`, { body: rival })).status, 201);
+  t.equal((await f.send(`POST ${CRDS}`, { body: rival })).status, 201);
   const path = `GET ${CRDS}/tabs.stable.example.com`;
   const { json } = await waitForAnswer(f, path, (answer) => answer.json.status?.conditions?.length === 2);
   t.match(json.status.conditions, [
     { type: "NamesAccepted", status: "False", reason: "ListKindConflict" },
     { type: "Established", status: "False", reason: "NotAccepted" },
   ]);
-  t.equal((await f.ask("GET /apis/stable.example.com/v1/tabs")).status, 404);
-  await f.ask(`DELETE ${CRD}`);
+  t.equal((await f.send("GET /apis/stable.example.com/v1/tabs")).status, 404);
+  await f.send(`DELETE ${CRD}`);
   await waitForAnswer(f, "GET /apis/stable.example.com/v1/tabs", ({ status }) => status === 200);
 });
 
@@ -167,9 +167,9 @@ t.test("serveDefinitions() serves what was defined before the server came", asyn
   {
     await using f = await testServer({}, { store: lasting });
     await define(f, crontabs(v1, v1beta1));
-    await f.ask(`POST ${CRONTABS}`, { body: crontab("a", { cronSpec: "* * * * *" }) });
+    await f.send(`POST ${CRONTABS}`, { body: crontab("a", { cronSpec: "* * * * *" }) });
   }
   await using f = await testServer({}, { store: lasting });
-  t.match((await f.ask(`GET ${CRONTABS}/a`)).json, { metadata: { name: "a" } });
-  t.equal((await f.ask("GET /apis/stable.example.com/v1beta1/crontabs")).json.items.length, 1);
+  t.match((await f.send(`GET ${CRONTABS}/a`)).json, { metadata: { name: "a" } });
+  t.equal((await f.send("GET /apis/stable.example.com/v1beta1/crontabs")).json.items.length, 1);
 });

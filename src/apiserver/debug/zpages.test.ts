@@ -15,15 +15,15 @@ const GATES = "--feature-gates=ComponentFlagz=true,ComponentStatusz=true";
 
 t.test("/flagz and /statusz get 404 without their feature gates", async (t) => {
   await using server = await testServer({ observability: defaultConfig.observability });
-  t.equal((await server.ask("GET /flagz")).status, 404);
-  t.equal((await server.ask("GET /statusz")).status, 404);
+  t.equal((await server.send("GET /flagz")).status, 404);
+  t.equal((await server.send("GET /statusz")).status, 404);
 });
 
 t.test("/flagz lists every flag with its value", async (t) => {
   await using server = await testServer({
     observability: observed(GATES, "--event-ttl=2h", "--token-auth-file=/etc/t"),
   });
-  const { text, headers } = await server.ask("GET /flagz");
+  const { text, headers } = await server.send("GET /flagz");
   t.equal(headers["content-type"], "text/plain; charset=utf-8");
   t.match(text, /^\nkube-apiserver flagz\nWarning: This endpoint is not meant to be machine parseable/);
   t.match(text, "\nevent-ttl=2h0m0s\n");
@@ -31,7 +31,7 @@ t.test("/flagz lists every flag with its value", async (t) => {
   t.match(text, "\nsecure-port=6443\n");
   const names = [...text.matchAll(/^([\w-]+)=/gm)].map(([, name]) => name);
   t.same(names, [...names].sort());
-  const refused = await server.ask("GET /flagz", { headers: { accept: "application/json" } });
+  const refused = await server.send("GET /flagz", { headers: { accept: "application/json" } });
   t.match(refused, { status: 406, text: "media type not acceptable, must be: text/plain\n" });
 });
 
@@ -39,7 +39,7 @@ t.test("/statusz has start time, uptime and versions", async (t) => {
   const apis = { ...defaultConfig.apis, emulatedVersion: "1.32" };
   await using server = await testServer({ observability: observed(GATES), gitVersion: "v1.33.0+svc.1", apis });
   await server.clock.advance(3_725_000);
-  const { text } = await server.ask("GET /statusz");
+  const { text } = await server.send("GET /statusz");
   t.match(text, /^\nkube-apiserver statusz\nWarning: /);
   t.match(text, /\nStarted: \w{3} \d\d \w{3} \d{4} \d\d:\d\d:\d\d UTC\n/);
   t.match(text, "\nUp: 1 hr 02 min 05 sec\n");

@@ -74,15 +74,15 @@ t.test("servedApis() knows what an earlier release did not have", async (t) => {
 t.test("what is not served is nowhere to be found, and the server works all the same", async (t) => {
   const apis = config({ "batch/v1": "false", "networking.k8s.io/v1/servicecidrs": "false" });
   await using server = await testServer({ apis });
-  const found = async (path: string) => (await server.ask(`GET ${path}`)).text;
+  const found = async (path: string) => (await server.send(`GET ${path}`)).text;
   t.notMatch(await found("/apis"), /"batch"/);
   t.notMatch(await found("/openapi/v3"), /batch/);
   t.notMatch(await found("/openapi/v2"), /io.k8s.api.batch.v1.Job"/);
   t.notMatch(await found("/apis/networking.svc.io/v1"), /servicecidrs/);
   t.notMatch(await found("/apis/apiregistration.k8s.io/v1/apiservices"), /v1\.batch/);
-  t.equal((await server.ask("GET /apis/networking.k8s.io/v1/servicecidrs")).status, 404);
+  t.equal((await server.send("GET /apis/networking.k8s.io/v1/servicecidrs")).status, 404);
   const spec = { ports: [{ port: 80 }] };
-  const service = await server.ask("POST /api/v1/namespaces/default/services", {
+  const service = await server.send("POST /api/v1/namespaces/default/services", {
     body: { metadata: { name: "web" }, spec },
   });
   t.match(service.json.spec.clusterIP, /^10\.0\.0\./, "addresses are kept in what is not served");
@@ -92,34 +92,34 @@ t.test("a beta version shows the same objects under its own name", async (t) => 
   await using server = await testServer({ apis: config({ "api/beta": "true" }) });
   const path = "/apis/networking.k8s.io/v1beta1/servicecidrs";
   const body = { apiVersion: "networking.k8s.io/v1beta1", kind: "ServiceCIDR", metadata: { name: "more" } };
-  const made = await server.ask(`POST ${path}`, { body: { ...body, spec: { cidrs: ["10.9.0.0/24"] } } });
+  const made = await server.send(`POST ${path}`, { body: { ...body, spec: { cidrs: ["10.9.0.0/24"] } } });
   t.match(made, { status: 201, json: body });
-  t.match((await server.ask("GET /apis/networking.svc.io/v1/servicecidrs/more")).json, {
+  t.match((await server.send("GET /apis/networking.svc.io/v1/servicecidrs/more")).json, {
     apiVersion: "networking.svc.io/v1",
     spec: { cidrs: ["10.9.0.0/24"] },
   });
-  const document = (await server.ask("GET /openapi/v3/apis/networking.k8s.io/v1beta1")).text;
+  const document = (await server.send("GET /openapi/v3/apis/networking.k8s.io/v1beta1")).text;
   t.match(document, /io\.k8s\.api\.networking\.v1beta1\.ServiceCIDRSpec":\{"description":/);
   t.notMatch(document, /io\.k8s\.api\.networking\.v1\./);
   const policies = "/apis/admissionregistration.k8s.io/v1beta1/validatingadmissionpolicies";
-  const { headers } = await server.ask(`GET ${policies}`);
+  const { headers } = await server.send(`GET ${policies}`);
   t.match(headers.warning, /ValidatingAdmissionPolicy is deprecated in v1\.31\+, unavailable in v1\.34\+/);
 });
 
 t.test("embedded controllers leave alone what is not served", async (t) => {
   const apis = config({ "batch/v1": "false", "autoscaling/v2": "false" });
   await using server = await testServer({ apis, embeddedControllers: ["namespace", "garbage-collector"] });
-  await server.ask("POST /api/v1/namespaces", { body: { metadata: { name: "brief" } } });
+  await server.send("POST /api/v1/namespaces", { body: { metadata: { name: "brief" } } });
   const scaleTargetRef = { kind: "Deployment", name: "web", apiVersion: "apps/v1" };
   const body = { metadata: { name: "web" }, spec: { maxReplicas: 3, scaleTargetRef } };
   const path = "/apis/autoscaling/v1/namespaces/brief/horizontalpodautoscalers";
-  t.equal((await server.ask(`POST ${path}`, { body })).status, 201);
-  await server.ask("DELETE /api/v1/namespaces/brief");
+  t.equal((await server.send(`POST ${path}`, { body })).status, 201);
+  await server.send("DELETE /api/v1/namespaces/brief");
   let status = 0;
   for (let tries = 0; status !== 404 && tries < 500; tries++) {
     await server.clock.advance(100);
     await new Promise((resolve) => setTimeout(resolve, 2));
-    status = (await server.ask("GET /api/v1/namespaces/brief")).status;
+    status = (await server.send("GET /api/v1/namespaces/brief")).status;
   }
   t.equal(status, 404, "emptied of what is served, in the version in which it is");
 });

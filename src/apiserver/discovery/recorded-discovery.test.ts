@@ -74,7 +74,7 @@ function withoutShortNames(resource: unknown): unknown {
 }
 
 async function served(server: TestServer, suffix: string): Promise<readonly Group[]> {
-  const { groups } = (await server.ask("GET /apis")).json as { readonly groups: readonly Group[] };
+  const { groups } = (await server.send("GET /apis")).json as { readonly groups: readonly Group[] };
   return groups.filter(({ name }) => !name.includes(".") || name.endsWith(suffix));
 }
 
@@ -107,7 +107,7 @@ for (const suffix of [".k8s.io", ".svc.io"]) {
       const { resources } = recorded(page, path === "/api/v1" ? ".k8s.io" : suffix) as {
         readonly resources: readonly Resource[];
       };
-      const found = ((await server.ask(`GET ${path}`)).json as { readonly resources: readonly Resource[] }).resources;
+      const found = ((await server.send(`GET ${path}`)).json as { readonly resources: readonly Resource[] }).resources;
       const wanted = resources
         .filter(({ name }) => isServed(name, found))
         .map(({ storageVersionHash: hash, ...rest }) =>
@@ -128,7 +128,7 @@ t.test(
     await using server = await testServer(EVERYTHING);
     const { items: theirs } = recorded("aggregated_v2", ".k8s.io") as { readonly items: readonly AggregatedGroup[] };
     const headers = { accept: AGGREGATED };
-    const { items } = (await server.ask("GET /apis", { headers })).json as { readonly items: AggregatedGroup[] };
+    const { items } = (await server.send("GET /apis", { headers })).json as { readonly items: AggregatedGroup[] };
     for (const { metadata, versions } of items) {
       // The recording is of the named groups.
       const { name } = metadata;
@@ -148,27 +148,27 @@ t.test("discovery in protobuf says what it says in JSON", async (t) => {
   await using server = await testServer();
   const mediaType = "application/vnd.kubernetes.protobuf";
   for (const path of ["/api", "/apis", "/apis/apps", "/api/v1"]) {
-    const { headers, bytes } = await server.ask(`GET ${path}`, { headers: { accept: mediaType } });
+    const { headers, bytes } = await server.send(`GET ${path}`, { headers: { accept: mediaType } });
     t.equal(headers["content-type"], mediaType, path);
-    const { kind } = (await server.ask(`GET ${path}`)).json as { readonly kind: string };
+    const { kind } = (await server.send(`GET ${path}`)).json as { readonly kind: string };
     t.match(decodeEnvelope(bytes), { magic: "k8s", apiVersion: "v1", kind }, path);
   }
   // By hand, field by field: `policy/v1`, then its one resource with its verbs as a message of their own.
-  const { bytes } = await server.ask("GET /apis/policy/v1", { headers: { accept: mediaType } });
+  const { bytes } = await server.send("GET /apis/policy/v1", { headers: { accept: mediaType } });
   const raw = Buffer.from(decodeEnvelope(bytes).raw);
   t.equal(raw.subarray(0, 11).toString("latin1"), "\n\x09policy/v1");
   t.ok(raw.includes('"\x43\n\x06create\n\x06delete\n\x10deletecollection\n\x03get\n\x04list\n\x05patch'));
   const accept = `${mediaType};${AGGREGATED.slice("application/json;".length)}`;
   for (const path of ["/api", "/apis"]) {
-    const answer = await server.ask(`GET ${path}`, { headers: { accept } });
+    const answer = await server.send(`GET ${path}`, { headers: { accept } });
     t.equal(answer.headers["content-type"], accept, path);
     t.match(decodeEnvelope(answer.bytes), { apiVersion: "apidiscovery.k8s.io/v2", kind: "APIGroupDiscoveryList" });
-    const json = await server.ask(`GET ${path}`, { headers: { accept: AGGREGATED } });
+    const json = await server.send(`GET ${path}`, { headers: { accept: AGGREGATED } });
     t.equal(answer.headers.etag, json.headers.etag, "one tag for all forms");
     t.equal(
-      (await server.ask(`GET ${path}`, { headers: { accept, "if-none-match": `${json.headers.etag}` } })).status,
+      (await server.send(`GET ${path}`, { headers: { accept, "if-none-match": `${json.headers.etag}` } })).status,
       304,
     );
   }
-  t.equal((await server.ask("GET /api/v1", { headers: { accept } })).status, 406);
+  t.equal((await server.send("GET /api/v1", { headers: { accept } })).status, 406);
 });

@@ -7,7 +7,7 @@ import { postStartHooks } from "./post-start-hooks.ts";
 import { Readiness } from "./readiness.ts";
 
 const text = async (path: string, server: Awaited<ReturnType<typeof testServer>>) => {
-  const answer = await server.ask(`GET ${path}`);
+  const answer = await server.send(`GET ${path}`);
   return [answer.status, answer.text];
 };
 
@@ -25,8 +25,8 @@ t.test("health endpoints respond with all checks or with a single one", async (t
   t.same(await text("/livez/kvstore", server), [200, "ok"]);
   t.same(await text("/readyz/none", server), [404, "404 page not found\n"]);
   t.same(await text("/healthz/", server), [404, "404 page not found\n"]);
-  t.equal((await server.ask("POST /healthz")).status, 200);
-  t.equal((await server.ask("HEAD /healthz")).status, 200);
+  t.equal((await server.send("POST /healthz")).status, 200);
+  t.equal((await server.send("HEAD /healthz")).status, 200);
 });
 
 t.test("the check of a startup step succeeds after the step is done", async (t) => {
@@ -73,8 +73,8 @@ t.test("answerHealth() keeps the reason for itself", async (t) => {
 
 t.test("a closed store makes the server unhealthy", async (t) => {
   await using server = await testServer();
-  await server.ask("GET /healthz");
+  await server.send("GET /healthz");
   await server.parts.server[Symbol.asyncDispose]();
-  t.equal((await server.ask("GET /livez")).status, 500);
+  t.equal((await server.send("GET /livez")).status, 500);
   t.equal(await server.parts.readiness.isAlive(), false);
 });

@@ -3,10 +3,10 @@ import { testServer } from "../../testing/apiserver/server-fixture.ts";
 
 t.test("authentication and authorization attempts are counted by result", async (t) => {
   await using server = await testServer({ authorizationModes: ["RBAC"] });
-  await server.ask("GET /api/v1/pods");
-  await server.ask("GET /api/v1/pods", { user: "jo@example.com" });
-  await server.ask("GET /api/v1/pods", { user: "", headers: { authorization: "Bearer wrong" } });
-  const { text } = await server.ask("GET /metrics");
+  await server.send("GET /api/v1/pods");
+  await server.send("GET /api/v1/pods", { user: "jo@example.com" });
+  await server.send("GET /api/v1/pods", { user: "", headers: { authorization: "Bearer wrong" } });
+  const { text } = await server.send("GET /metrics");
   const value = (name: string, label: string): number =>
     Number(new RegExp(`^${name}\\{${label}\\} (.*)$`, "m").exec(text)?.[1]);
   t.equal(value("authenticated_user_requests", 'username="admin"'), 2, "including the scrape");
@@ -14,15 +14,15 @@ t.test("authentication and authorization attempts are counted by result", async 
   t.equal(value("authentication_attempts", 'result="error"') + value("authentication_attempts", 'result="failure"'), 1);
   t.equal(value("authorization_attempts_total", 'result="no-opinion"'), 1);
   t.ok(value("authorization_attempts_total", 'result="allowed"') >= 2);
-  await server.ask("GET /version", { user: "jo@example.com" });
-  const decisions = (await server.ask("GET /metrics")).text;
+  await server.send("GET /version", { user: "jo@example.com" });
+  const decisions = (await server.send("GET /metrics")).text;
   t.match(decisions, /^apiserver_authorization_decisions_total\{decision="allowed",name="rbac",type="RBAC"\} 1$/m);
   t.equal(value("authentication_duration_seconds_count", 'result="success"'), 3);
 });
 
 t.test("/metrics has the metrics of the process and the build", async (t) => {
   await using server = await testServer();
-  const { text } = await server.ask("GET /metrics");
+  const { text } = await server.send("GET /metrics");
   const value = (name: string): number => Number(new RegExp(`^${name} (.*)$`, "m").exec(text)?.[1]);
   t.ok(value("process_resident_memory_bytes") > 1e7);
   t.ok(value("process_cpu_seconds_total") > 0);
@@ -36,17 +36,17 @@ t.test("/metrics has the metrics of the process and the build", async (t) => {
 
 t.test("/metrics negotiates OpenMetrics, and DELETE resets the metrics", async (t) => {
   await using server = await testServer();
-  await server.ask("GET /api/v1/pods");
+  await server.send("GET /api/v1/pods");
   const accept = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5";
-  const open = await server.ask("GET /metrics", { headers: { accept } });
+  const open = await server.send("GET /metrics", { headers: { accept } });
   t.match(open.headers["content-type"], /^application\/openmetrics-text; version=1\.0\.0/);
   t.match(open.text, /\n# EOF\n$/);
-  const plain = await server.ask("GET /metrics", { headers: { accept: "application/json" } });
+  const plain = await server.send("GET /metrics", { headers: { accept: "application/json" } });
   t.match(plain.headers["content-type"], /^text\/plain; version=0\.0\.4/, "the default format");
-  await server.ask("GET /readyz");
-  const slis = (await server.ask("GET /metrics/slis")).text;
+  await server.send("GET /readyz");
+  const slis = (await server.send("GET /metrics/slis")).text;
   t.match(slis, 'kubernetes_healthcheck{name="ping",type="readyz"} 1\n');
   t.notMatch(slis, /apiserver_request_total/);
-  t.match(await server.ask("DELETE /metrics"), { status: 200, text: "metrics reset\n" });
-  t.match((await server.ask("GET /metrics")).text, /apiserver_request_total\{.*resource="pods".*\} 0\n/);
+  t.match(await server.send("DELETE /metrics"), { status: 200, text: "metrics reset\n" });
+  t.match((await server.send("GET /metrics")).text, /apiserver_request_total\{.*resource="pods".*\} 0\n/);
 });

@@ -7,7 +7,7 @@ import { defaultConfig } from "../config/default-config.ts";
 const SHARED = process.env.SVC_SHARED ?? new URL("../../../../shared", import.meta.url).pathname;
 
 async function metrics(server: TestServer, path = "/metrics"): Promise<readonly string[]> {
-  return (await server.ask(`GET ${path}`)).text.split("\n");
+  return (await server.send(`GET ${path}`)).text.split("\n");
 }
 
 const counted = (all: readonly string[], name: string): readonly string[] =>
@@ -16,15 +16,15 @@ const counted = (all: readonly string[], name: string): readonly string[] =>
 t.test("requests are counted by verb, resource, scope and code", async (t) => {
   await using server = await testServer();
   const object = { metadata: { name: "a" } };
-  await server.ask("POST /api/v1/namespaces/default/configmaps?dryRun=All", { body: object });
-  await server.ask("GET /apis/apps/v1/namespaces/default/deployments");
-  await server.ask("GET /apis/apps/v1/deployments/nobody/x/y");
+  await server.send("POST /api/v1/namespaces/default/configmaps?dryRun=All", { body: object });
+  await server.send("GET /apis/apps/v1/namespaces/default/deployments");
+  await server.send("GET /apis/apps/v1/deployments/nobody/x/y");
   const apply = { "content-type": "application/apply-patch+yaml" };
   const body = JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", ...object });
-  await server.ask("PATCH /api/v1/namespaces/default/configmaps/a?fieldManager=m", { body, headers: apply });
-  await server.ask("GET /api/v1/namespaces/default/configmaps/none");
-  await server.ask("GET /api/v1/breads");
-  await server.ask("GET /livez");
+  await server.send("PATCH /api/v1/namespaces/default/configmaps/a?fieldManager=m", { body, headers: apply });
+  await server.send("GET /api/v1/namespaces/default/configmaps/none");
+  await server.send("GET /api/v1/breads");
+  await server.send("GET /livez");
   const found = counted(await metrics(server), "apiserver_request_total");
   const total = (...labels: readonly string[]): string => {
     const names = ["code", "component", "dry_run", "group", "resource", "scope", "subresource", "verb", "version"];
@@ -60,10 +60,10 @@ t.test("rejected and aborted requests are counted", async (t) => {
   await using server = await testServer({ limits, authorizationModes: ["AlwaysAllow"] });
   const body = { metadata: { name: "a" } };
   const path = "/api/v1/namespaces/default/configmaps";
-  const [first, second] = await Promise.all([0, 1].map(() => server.ask(`POST ${path}`, { body, user: "jo" })));
+  const [first, second] = await Promise.all([0, 1].map(() => server.send(`POST ${path}`, { body, user: "jo" })));
   t.same([first?.status, second?.status].sort(), [201, 429]);
   const leaving = new AbortController();
-  const left = server.ask(`DELETE ${path}/a`, { signal: leaving.signal });
+  const left = server.send(`DELETE ${path}/a`, { signal: leaving.signal });
   leaving.abort(new Error("gone"));
   await left.catch(() => {});
   const all = await metrics(server);
@@ -73,8 +73,8 @@ t.test("rejected and aborted requests are counted", async (t) => {
 
 t.test("lists from watch caches are counted by the index they used", async (t) => {
   await using server = await testServer();
-  await server.ask("GET /api/v1/namespaces");
-  await server.ask("GET /api/v1/pods?fieldSelector=spec.nodeName%3Dn1");
+  await server.send("GET /api/v1/namespaces");
+  await server.send("GET /api/v1/pods?fieldSelector=spec.nodeName%3Dn1");
   const all = await metrics(server);
   const lists = counted(all, "apiserver_cache_list_total");
   t.ok(lists.includes('apiserver_cache_list_total{index="f:spec.nodeName",resource_prefix="/pods"} 1'), lists.join());
@@ -104,10 +104,10 @@ t.test("/metrics has Kubernetes' main metric families with their labels and buck
   const more = { sideEffects: "None", admissionReviewVersions: ["v1"] };
   const webhooks = [{ name: "a.example.com", clientConfig: { url: hook.url, caBundle }, rules, ...more }];
   const registration = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
-  await server.ask(`POST ${registration}`, { body: { metadata: { name: "a" }, webhooks } });
-  await server.ask("GET /api/v1/componentstatuses");
-  await server.ask("POST /api/v1/namespaces/default/configmaps", { body: { metadata: { name: "a" } } });
-  await server.ask("GET /readyz");
+  await server.send(`POST ${registration}`, { body: { metadata: { name: "a" }, webhooks } });
+  await server.send("GET /api/v1/componentstatuses");
+  await server.send("POST /api/v1/namespaces/default/configmaps", { body: { metadata: { name: "a" } } });
+  await server.send("GET /readyz");
   await lines(await server.open("GET /api/v1/namespaces?watch=1"), 1);
   const { registry, slis } = server.parts.metrics;
   const families = new Map([...registry.all(), ...slis.all()].map((family) => [family.options.name, family]));

@@ -1,7 +1,7 @@
 /** `kubectl explain` shows what the documents say: sentences, enums, types, and the fields below. */
-import { type Said, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
+import { type KubectlOutput, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
-const cases: readonly Said[] = [
+const cases: readonly KubectlOutput[] = [
   ["explain pods", /KIND: +Pod\nVERSION: +v1\n\nDESCRIPTION:\n +Containers that run together on one node/],
   ["explain pod.spec.containers", /imagePullPolicy\t<string>\n(?: +enum: .*\n)? +When the image is fetched/],
   ["explain pod.spec.containers.livenessProbe.httpGet", /path\t<string>\n +The path of the page\./],

@@ -11,11 +11,11 @@ const spec = { nodeName: "n1", containers: [{ name: "c", image: "i", ports: [{ c
 type Server = Awaited<ReturnType<typeof testServer>>;
 
 async function made(server: Server, path: string, body: object, status?: object): Promise<void> {
-  const answer = await server.ask(`POST ${path}`, { body });
+  const answer = await server.send(`POST ${path}`, { body });
   if (answer.status !== 201) throw new Error(answer.text);
   if (status === undefined) return;
   const { name } = answer.json.metadata;
-  const changed = await server.ask(`PUT ${path}/${name}/status`, { body: { ...answer.json, status } });
+  const changed = await server.send(`PUT ${path}/${name}/status`, { body: { ...answer.json, status } });
   if (changed.status !== 200) throw new Error(changed.text);
 }
 
@@ -52,7 +52,7 @@ t.test("streams and proxies say what is missing before they say anything else", 
     ["GET /api/v1/nodes/none/proxy/metrics", 404, /^nodes "none" not found$/],
   ];
   for (const [line, code, message, headers] of cases) {
-    const answer = await server.ask(line, headers === undefined ? {} : { headers });
+    const answer = await server.send(line, headers === undefined ? {} : { headers });
     t.match(answer.json, { kind: "Status", code, message }, line);
   }
 });
@@ -94,15 +94,15 @@ t.test(
     const pod = { metadata: { name: "web" }, spec: { containers: [{ name: "c", image: "i", ports }] } };
     await made(server, PODS, pod, { podIP: host, podIPs: [{ ip: host }] });
     const sent = { headers: { "x-mine": "1", connection: "x-gone", "x-gone": "1" }, body: "hello" };
-    const answer = await server.ask(`POST ${PODS}/web/proxy/a%20b/c?d=e`, sent);
+    const answer = await server.send(`POST ${PODS}/web/proxy/a%20b/c?d=e`, sent);
     t.same([answer.status, answer.text, answer.headers["x-own"]], [418, "tea", "1"]);
     t.same([answer.headers["x-hop"], answer.headers["access-control-allow-origin"]], [undefined, undefined]);
     const [found] = seen;
     t.match(found, { method: "POST", url: "/a%20b/c?d=e", body: "hello", headers: { "x-mine": "1" } });
     t.same([found?.headers.authorization, found?.headers["x-gone"]], [undefined, undefined]);
-    const bare = await server.ask(`GET ${PODS}/web/proxy`);
+    const bare = await server.send(`GET ${PODS}/web/proxy`);
     t.same([bare.status, bare.headers.location], [301, `${PODS}/web/proxy/`]);
-    const closed = await server.ask(`GET ${PODS}/web:1/proxy/`);
+    const closed = await server.send(`GET ${PODS}/web:1/proxy/`);
     t.match(closed.json, { code: 503, reason: "ServiceUnavailable", message: /^error trying to reach service: / });
   },
 );

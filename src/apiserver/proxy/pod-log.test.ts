@@ -49,10 +49,10 @@ async function world(t: Test, answer: Handler) {
     ],
     daemonEndpoints: { kubeletEndpoint: { Port: agent.port } },
   };
-  await server.ask("POST /api/v1/nodes", { body: { metadata: { name: "n1" } } });
-  await server.ask("PUT /api/v1/nodes/n1/status", { body: { metadata: { name: "n1" }, status } });
+  await server.send("POST /api/v1/nodes", { body: { metadata: { name: "n1" } } });
+  await server.send("PUT /api/v1/nodes/n1/status", { body: { metadata: { name: "n1" }, status } });
   const pod = (containers: readonly string[], nodeName?: string) =>
-    server.ask("POST /api/v1/namespaces/default/pods", {
+    server.send("POST /api/v1/namespaces/default/pods", {
       body: {
         metadata: { name: "web" },
         spec: { nodeName, containers: containers.map((name) => ({ name, image: "i" })) },
@@ -68,7 +68,7 @@ t.test("pods/log passes on what the agent says, and who asks", async (t) => {
     return textResponse(200, "hello\n");
   });
   await pod(["c"], "n1");
-  const answer = await server.ask(`GET ${LOG}?tailLines=3&timestamps=true&follow=false&pretty=true`);
+  const answer = await server.send(`GET ${LOG}?tailLines=3&timestamps=true&follow=false&pretty=true`);
   t.match(answer, { status: 200, text: "hello\n", headers: { "content-type": "text/plain" } });
   t.match(seen, [/^\/containerLogs\/default\/web\/c\?timestamps=true&tailLines=3 [12]$/]);
 });
@@ -78,7 +78,7 @@ t.test("pods/log refuses what the agent refuses, in the agent's words", async (t
     textResponse(400, 'container "c" in pod "web" is waiting to start'),
   );
   await pod(["c"], "n1");
-  t.match((await server.ask(`GET ${LOG}`)).json, {
+  t.match((await server.send(`GET ${LOG}`)).json, {
     code: 400,
     reason: "BadRequest",
     message: 'container "c" in pod "web" is waiting to start',
@@ -88,31 +88,31 @@ t.test("pods/log refuses what the agent refuses, in the agent's words", async (t
 t.test("pods/log wants to know which container, and sane numbers", async (t) => {
   const { server, pod } = await world(t, async () => textResponse(200, ""));
   await pod(["a", "b"], "n1");
-  t.match((await server.ask(`GET ${LOG}`)).json, {
+  t.match((await server.send(`GET ${LOG}`)).json, {
     code: 400,
     message: "a container name must be specified for pod web, choose one of: [a b]",
   });
-  t.match((await server.ask(`GET ${LOG}?container=x`)).json, { message: "container x is not valid for pod web" });
-  t.equal((await server.ask(`GET ${LOG}?container=a`)).status, 200);
-  t.equal((await server.ask(`GET ${LOG}?container=a&tailLines=-1`)).status, 422);
-  t.equal((await server.ask(`GET ${LOG}?container=a&limitBytes=x`)).status, 400);
-  t.equal((await server.ask(`GET ${LOG}?container=a&sinceTime=x`)).status, 400);
+  t.match((await server.send(`GET ${LOG}?container=x`)).json, { message: "container x is not valid for pod web" });
+  t.equal((await server.send(`GET ${LOG}?container=a`)).status, 200);
+  t.equal((await server.send(`GET ${LOG}?container=a&tailLines=-1`)).status, 422);
+  t.equal((await server.send(`GET ${LOG}?container=a&limitBytes=x`)).status, 400);
+  t.equal((await server.send(`GET ${LOG}?container=a&sinceTime=x`)).status, 400);
 });
 
 t.test("pods/log of a pod without a node is empty; an agent that is away is an error", async (t) => {
   const { server, pod } = await world(t, async () => textResponse(200, "x"));
   await pod(["c"]);
-  t.match(await server.ask(`GET ${LOG}`), { status: 200, text: "" });
+  t.match(await server.send(`GET ${LOG}`), { status: 200, text: "" });
   const status = {
     addresses: [{ type: "InternalIP", address: "127.0.0.1" }],
     daemonEndpoints: { kubeletEndpoint: { Port: 1 } },
   };
-  await server.ask("PUT /api/v1/nodes/n1/status", { body: { metadata: { name: "n1" }, status } });
+  await server.send("PUT /api/v1/nodes/n1/status", { body: { metadata: { name: "n1" }, status } });
   const target = { kind: "Node", name: "n1" };
-  await server.ask("POST /api/v1/namespaces/default/pods/web/binding", { body: { target } });
-  t.match((await server.ask(`GET ${LOG}`)).json, {
+  await server.send("POST /api/v1/namespaces/default/pods/web/binding", { body: { target } });
+  t.match((await server.send(`GET ${LOG}`)).json, {
     code: 500,
     message: /^Get "https:\/\/127\.0\.0\.1:1\/containerLogs/,
   });
-  t.equal((await server.ask(`GET /api/v1/namespaces/default/pods/none/log`)).status, 404);
+  t.equal((await server.send(`GET /api/v1/namespaces/default/pods/none/log`)).status, 404);
 });

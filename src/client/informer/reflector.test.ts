@@ -33,7 +33,7 @@ t.test("reflect() lists, then follows changes from there", async (t) => {
   api.delete("a");
   await clock.advance(0);
   t.strictSame(events, ["replace a", "put b", "delete a"]);
-  t.strictSame(api.asked, ["list 0", "watch 1"]);
+  t.strictSame(api.requests, ["list 0", "watch 1"]);
   stop.abort();
   await running;
   t.equal(clock.pending, 0);
@@ -47,15 +47,15 @@ t.test("reflect() resumes a broken watch where it was, after a growing delay", a
   await clock.advance(0);
   api.breakWatches(new Error("reset"));
   await clock.advance(0);
-  t.equal(api.asked.length, 2, "not at once");
+  t.equal(api.requests.length, 2, "not at once");
   api.put(mapOf("b"));
   await clock.advance(1600);
-  t.strictSame(api.asked, ["list 0", "watch 0", "watch 1"]);
+  t.strictSame(api.requests, ["list 0", "watch 0", "watch 1"]);
   t.strictSame(events, ["replace ", "put a", "put b"]);
   api.failing = new Error("down");
   api.breakWatches(new Error("reset"));
   await clock.advance(200_000);
-  const tries = api.asked.length;
+  const tries = api.requests.length;
   t.ok(tries < 15, `${tries} requests in 200 s`);
   api.failing = undefined;
   api.put(mapOf("c"));
@@ -72,7 +72,7 @@ t.test("reflect() lists the latest state when its revision is gone", async (t) =
   api.breakWatches(new StatusError(410, "Expired", "too old"));
   api.put(mapOf("a"));
   await clock.advance(2000);
-  t.strictSame(api.asked.slice(0, 4), ["list 0", "watch 0", "list ", "watch 1"]);
+  t.strictSame(api.requests.slice(0, 4), ["list 0", "watch 0", "list ", "watch 1"]);
   t.strictSame(events, ["replace ", "replace a"]);
   stop.abort();
   await running;
@@ -86,7 +86,7 @@ t.test("reflect() takes bookmarks as places to resume from, and an ended watch a
   await clock.advance(0);
   api.endWatches();
   await clock.advance(0);
-  t.strictSame(api.asked, ["list 0", "watch 0", "watch 42"]);
+  t.strictSame(api.requests, ["list 0", "watch 0", "watch 42"]);
   stop.abort();
   await running;
 });

@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { TLSSocket } from "node:tls";
-import { issueCertificate, createCa } from "../../auth/pki/certificate-authority.ts";
+import { createCa, issueCertificate } from "../../auth/pki/certificate-authority.ts";
 import { systemClock } from "../../std/time/clock.ts";
 
 const DAYS = 365;
@@ -35,7 +35,7 @@ export interface TestWebhook extends AsyncDisposable {
 
 /** Serves a certificate for 127.0.0.1 and for `names`. */
 export async function startTestWebhook(
-  answer: (asked: ReceivedReview) => WebhookAnswer | Promise<WebhookAnswer>,
+  answer: (review: ReceivedReview) => WebhookAnswer | Promise<WebhookAnswer>,
   names: readonly string[] = [],
 ): Promise<TestWebhook> {
   const { cert, key } = await issueCertificate(
@@ -43,7 +43,7 @@ export async function startTestWebhook(
     { commonName: "webhook", usages: ["server"], days: DAYS, alternativeNames: ["127.0.0.1", ...names] },
     systemClock.now(),
   );
-  const asked: ReceivedReview[] = [];
+  const review: ReceivedReview[] = [];
   let connections = 0;
   const respond = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
     const chunks: Buffer[] = [];
@@ -54,7 +54,7 @@ export async function startTestWebhook(
       client: String((incoming.socket as TLSSocket).getPeerCertificate().subject?.CN ?? ""),
       review: JSON.parse(Buffer.concat(chunks).toString()),
     };
-    asked.push(review);
+    review.push(review);
     const response = await answer(review);
     if (response === "hang") return;
     const [status, text] = Array.isArray(response) ? response : [200, JSON.stringify(response)];
@@ -70,7 +70,7 @@ export async function startTestWebhook(
   return {
     url: `https://127.0.0.1:${port}/hook`,
     port,
-    received: asked,
+    received: review,
     connections: () => connections,
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections();

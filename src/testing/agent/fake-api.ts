@@ -17,7 +17,7 @@ interface Change {
 
 interface Watcher {
   readonly resource: string;
-  tell(change: Change): void;
+  notify(change: Change): void;
   /** The connection breaks. */
   fail(): void;
 }
@@ -115,7 +115,7 @@ export class FakeApi {
   #tell(type: string, path: string, object: Stored): void {
     const change = { revision: this.#revision, path, event: { type, object } };
     this.#history.push(change);
-    for (const watcher of this.#watchers) if (watcher.resource === path.split("/").at(-2)) watcher.tell(change);
+    for (const watcher of this.#watchers) if (watcher.resource === path.split("/").at(-2)) watcher.notify(change);
   }
 
   #review(review: { readonly spec: { readonly token: string } }): HttpResponse {
@@ -152,7 +152,7 @@ export class FakeApi {
     let failed = false;
     const watcher: Watcher = {
       resource,
-      tell(change) {
+      notify(change) {
         queue.push(line(change));
         wake.resolve();
       },

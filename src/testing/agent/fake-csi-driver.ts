@@ -46,11 +46,11 @@ export async function startFakeDriver(options: FakeDriverOptions): Promise<FakeD
     const handlers: Record<string, grpc.handleUnaryCall<unknown, unknown>> = {};
     for (const [method, { path, request, response }] of Object.entries(methods)) {
       definitions[method] = defineUnaryMethod(path, request, response);
-      handlers[method] = ({ request: asked }, done) => {
-        calls.push({ method, request: asked });
+      handlers[method] = ({ request: requests }, done) => {
+        calls.push({ method, request: requests });
         const failure = failing.get(method);
         if (failure !== undefined) return done(failure);
-        const work = answers[method]?.(asked) ?? Promise.resolve({});
+        const work = answers[method]?.(requests) ?? Promise.resolve({});
         work
           .then((value) => done(null, value))
           .catch((error: Error) => done({ code: grpc.status.INTERNAL, details: error.message }));

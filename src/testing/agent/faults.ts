@@ -41,7 +41,7 @@ const AWAY_MS = 1_500;
 const YEAR_MS = 365 * 86_400_000;
 
 /** What may happen at a step. */
-const mishaps: Readonly<Record<string, (node: FakeNode) => Act>> = {
+const faults: Readonly<Record<string, (node: FakeNode) => Act>> = {
   "the agent is killed": (node) => async () => {
     node.killAgent();
     node.later(AWAY_MS / 3, () => node.startAgent());
@@ -75,10 +75,10 @@ function warped(node: FakeNode): WarpedClock {
 
 /** Every mishap at every step, before the runtime acts and after. */
 export function stepCases(): readonly FaultCase[] {
-  return Object.entries(mishaps).flatMap(([mishap, act]) =>
+  return Object.entries(faults).flatMap(([fault, act]) =>
     [...starting, ...ending].flatMap(([method, nth]) =>
       (["before", "after"] as const).map((when) => ({
-        name: `${mishap} ${when} ${method} ${nth}`,
+        name: `${fault} ${when} ${method} ${nth}`,
         run: () => wholeLife({ method, nth, when }, act),
       })),
     ),
@@ -86,7 +86,7 @@ export function stepCases(): readonly FaultCase[] {
 }
 
 /** A pod from start to end, with one mishap on the way. */
-async function wholeLife(at: Omit<Fault, "act">, mishap: (node: FakeNode) => Act): Promise<readonly string[]> {
+async function wholeLife(at: Omit<Fault, "act">, fault: (node: FakeNode) => Act): Promise<readonly string[]> {
   await using runtime = fakeNodeRuntime();
   await using node = await FakeNode.create(runtime);
   await node.startAgent();
@@ -94,7 +94,7 @@ async function wholeLife(at: Omit<Fault, "act">, mishap: (node: FakeNode) => Act
   let happened = false;
   const act: Act = async (call) => {
     happened = true;
-    await mishap(node)(call);
+    await fault(node)(call);
   };
   if (!isEnding) node.on({ ...at, act });
   startPod(node);

@@ -95,10 +95,10 @@ const stories: Readonly<Record<string, Story>> = {
     const waits = () => waiting()?.reason === "CrashLoopBackOff";
     // However many runs the clock let pass meanwhile: the first is followed by another at once, then each wait doubles.
     const isDue = () => {
-      const said = waiting()?.message ?? "";
+      const written = waiting()?.message ?? "";
       const [, minutes = 0, seconds] =
-        /^back-off (?:(\d+)m)?(\d+)s restarting failed container=loop-c pod=loop_default/.exec(said) ?? [];
-      t.equal(Number(minutes) * 60 + Number(seconds), Math.min(10 * 2 ** (restarts() - 1), 300), said);
+        /^back-off (?:(\d+)m)?(\d+)s restarting failed container=loop-c pod=loop_default/.exec(written) ?? [];
+      t.equal(Number(minutes) * 60 + Number(seconds), Math.min(10 * 2 ** (restarts() - 1), 300), written);
     };
     await node.until("it waits", waits);
     isDue();
@@ -199,8 +199,8 @@ export interface LifecycleOptions {
 /** Each story has a node of its own; nothing may ever have run twice at a time. */
 export async function lifecycleSuite(t: Test, runtimeOf: () => NodeRuntime, options: LifecycleOptions): Promise<void> {
   t.jobs = options.jobs;
-  const chosen = Object.entries(stories).filter(([title]) => !options.short || !long.includes(title));
-  const told = chosen.map(async ([title, story]) => {
+  const selected = Object.entries(stories).filter(([title]) => !options.short || !long.includes(title));
+  const recorded = selected.map(async ([title, story]) => {
     await t.test(title, { buffered: options.jobs > 1, timeout: STORY_MS_MAX }, async (t) => {
       await using runtime = runtimeOf();
       await using node = await FakeNode.create(runtime);
@@ -209,5 +209,5 @@ export async function lifecycleSuite(t: Test, runtimeOf: () => NodeRuntime, opti
       t.same(node.wrongs, []);
     });
   });
-  await Promise.all(told);
+  await Promise.all(recorded);
 }

@@ -76,15 +76,15 @@ export function convertedReview({ review }: Pick<ReceivedReview, "review">, conv
   return { apiVersion, kind, response: { uid: request.uid, result: { status: "Success" }, convertedObjects } };
 }
 
-export function honest(asked: Pick<ReceivedReview, "review">): object {
-  const { objects, desiredAPIVersion } = asked.review.request;
+export function honest(review: Pick<ReceivedReview, "review">): object {
+  const { objects, desiredAPIVersion } = review.review.request;
   return convertedReview(
-    asked,
+    review,
     (objects as readonly Route[]).map((one) => convertedRoute(one, desiredAPIVersion)),
   );
 }
 
-export type Respond = (asked: ReceivedReview) => WebhookAnswer | Promise<WebhookAnswer>;
+export type Respond = (review: ReceivedReview) => WebhookAnswer | Promise<WebhookAnswer>;
 
 export interface ConversionServer {
   readonly hook: TestWebhook;
@@ -95,6 +95,6 @@ export interface ConversionServer {
 /** A webhook that does it right until it is told otherwise. */
 export async function conversionServer(): Promise<ConversionServer> {
   const state: { answer: Respond } = { answer: honest };
-  const hook = await startTestWebhook((asked) => state.answer(asked));
+  const hook = await startTestWebhook((review) => state.answer(review));
   return Object.assign(state, { hook });
 }

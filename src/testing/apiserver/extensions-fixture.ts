@@ -83,7 +83,7 @@ export async function waitForAnswer(
   wanted: (answer: Answer) => boolean,
 ): Promise<Answer> {
   for (let attempt = 0; ; attempt++) {
-    const answer = await f.ask(line);
+    const answer = await f.send(line);
     if (wanted(answer)) return answer;
     if (attempt === 200) throw new Error(`${line} is still answered ${answer.status} ${answer.text}`);
     await systemClock.sleep(5);
@@ -106,7 +106,7 @@ export async function define(
   f: TestServer,
   definition: { readonly metadata: { readonly name: string } },
 ): Promise<void> {
-  const created = await f.ask(`POST ${CRDS}`, { body: definition });
+  const created = await f.send(`POST ${CRDS}`, { body: definition });
   if (created.status !== 201) throw new Error(`the definition is refused: ${created.text}`);
   await waitForAnswer(f, `GET ${CRDS}/${definition.metadata.name}`, ({ json }) => isEstablished(json));
 }

@@ -33,7 +33,7 @@ interface Kubectl {
  * matched stands for its name in later words. `1.27: ` before the words says that older kubectls do not know them, or
  * say it otherwise; what follows from them says so too.
  */
-export type Said = readonly [words: string, expected: RegExp, more?: More];
+export type KubectlOutput = readonly [words: string, expected: RegExp, more?: More];
 
 interface More {
   readonly input?: string;
@@ -58,7 +58,7 @@ export interface KubectlSettings {
  * Each kubectl has a server of its own, and types the cases in order. SVC_KUBECTL says which are tried of those there
  * are: the newest when absent, `ends` for the oldest as well, `all`.
  */
-export function tryKubectls(cases: readonly Said[], settings: KubectlSettings = {}): void {
+export function tryKubectls(cases: readonly KubectlOutput[], settings: KubectlSettings = {}): void {
   t.setTimeout(SUITE_MS_MAX);
   t.test("kubectl gets along with the server", { timeout: SUITE_MS_MAX }, async (t) => {
     const found = await kubectls();
@@ -67,7 +67,7 @@ export function tryKubectls(cases: readonly Said[], settings: KubectlSettings = 
     const tried = found.map((kubectl) =>
       t.test(`${kubectl.path}`, { buffered: true, timeout: SUITE_MS_MAX }, async (t) => {
         await using session = await KubectlSession.start(kubectl, settings);
-        for (const said of cases) await session.says(t, said);
+        for (const output of cases) await session.says(t, output);
         await settings.afterwards?.(t, session);
       }),
     );
@@ -125,16 +125,16 @@ export class KubectlSession implements AsyncDisposable {
     await rm(this.dir, { recursive: true });
   }
 
-  async says(t: Test, [written, expected, more = {}]: Said): Promise<void> {
+  async says(t: Test, [written, expected, more = {}]: KubectlOutput): Promise<void> {
     const [, since = "0", words = ""] = /^(?:1\.(\d+): )?(.*)$/s.exec(written) ?? [];
     if (this.minor < Number(since)) return;
     const isRight = ({ code, text }: Answer): boolean =>
       expected.test(text) && (more.code === undefined || more.code === code);
     const deadline = performance.now() + RETRY_MS_MAX;
-    let answer = await this.ask(words, more);
+    let answer = await this.run(words, more);
     while (more.until === true && !isRight(answer) && performance.now() < deadline) {
       await systemClock.sleep(RETRY_EVERY_MS);
-      answer = await this.ask(words, more);
+      answer = await this.run(words, more);
     }
     t.match(answer.text, expected, words);
     if (more.code !== undefined) t.equal(answer.code, more.code, `code of ${words}`);
@@ -142,11 +142,11 @@ export class KubectlSession implements AsyncDisposable {
   }
 
   /** What kubectl says, on whichever stream, is what counts. */
-  async ask(words: string, { input, editor }: More = {}): Promise<Answer> {
-    using said = this.follow(words, editor);
-    said.child.stdin?.end(input === undefined ? undefined : this.#replaced(input));
-    const code = await said.ended;
-    return { code, text: said.text };
+  async run(words: string, { input, editor }: More = {}): Promise<Answer> {
+    using output = this.follow(words, editor);
+    output.child.stdin?.end(input === undefined ? undefined : this.#replaced(input));
+    const code = await output.ended;
+    return { code, text: output.text };
   }
 
   /** A kubectl that may not end by itself; who starts it disposes of it. */

@@ -13,7 +13,7 @@ import { createMemoryStore } from "../../storage/memory.ts";
 import type { Revision } from "../../storage/store.ts";
 import { FakeClock } from "../std/fake-clock.ts";
 
-export interface Asked {
+export interface RequestOptions {
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   /** `admin`, a member of system:masters, when absent. */
@@ -36,9 +36,9 @@ export interface TestServer extends AsyncDisposable {
   /** Lets the store forget its history before a revision. */
   compact(revision: number): Promise<void>;
   /** `GET /api/v1/pods?limit=1` */
-  ask(line: string, asked?: Asked): Promise<Answer>;
+  send(line: string, options?: RequestOptions): Promise<Answer>;
   /** The answer as it comes, for what does not end by itself. */
-  open(line: string, asked?: Asked): Promise<HttpResponse>;
+  open(line: string, options?: RequestOptions): Promise<HttpResponse>;
 }
 
 export async function testServer(
@@ -62,7 +62,7 @@ export async function testServer(
     }
     return token;
   };
-  const open = async (line: string, { body, headers, user = "admin", signal }: Asked = {}): Promise<HttpResponse> => {
+  const open = async (line: string, { body, headers, user = "admin", signal }: RequestOptions = {}): Promise<HttpResponse> => {
     const [method = "GET", target = "/"] = line.split(" ");
     const [path = "", query = ""] = target.split("?");
     const sent = body === undefined ? {} : { body: sentBody(body) };
@@ -75,7 +75,7 @@ export async function testServer(
     parts,
     open,
     compact: async (revision) => await store.compact(revision as Revision),
-    ask: async (line, asked) => await readAnswer(await open(line, asked)),
+    send: async (line, options) => await readAnswer(await open(line, options)),
     [Symbol.asyncDispose]: () => parts.server[Symbol.asyncDispose](),
   };
 }

@@ -27,7 +27,7 @@ const DISCOVERY = "/.well-known/openid-configuration";
 
 export async function startTestIssuer(now: () => number): Promise<TestIssuer> {
   const { ca, server } = await makeServerCertificate();
-  const asked: string[] = [];
+  const requests: string[] = [];
   let generation = 0;
   let keys: ReturnType<typeof newKeys>;
   const offers = new Map<string, { readonly text: string; readonly bearer: string }>();
@@ -38,7 +38,7 @@ export async function startTestIssuer(now: () => number): Promise<TestIssuer> {
   rotate();
   const listener = await listen({
     handler: async ({ path, headers }) => {
-      asked.push(path);
+      requests.push(path);
       const offered = offers.get(path);
       if (offered !== undefined) {
         return headers.authorization === `Bearer ${offered.bearer}`
@@ -59,7 +59,7 @@ export async function startTestIssuer(now: () => number): Promise<TestIssuer> {
   return {
     url,
     ca: ca.cert,
-    requests: asked,
+    requests: requests,
     token(claims = {}, algorithm = "RS256") {
       const seconds = Math.floor(now() / 1000);
       const { keyId, privateKey } = keys[algorithm.startsWith("ES") ? "ec" : "rsa"];

@@ -15,7 +15,7 @@ interface Watcher {
 
 export class FakeApi {
   /** `list <resourceVersion>`, `watch <resourceVersion>` */
-  readonly asked: string[] = [];
+  readonly requests: string[] = [];
   /** Thrown by every call while it is set. */
   failing: unknown;
   #revision = 0;
@@ -26,7 +26,7 @@ export class FakeApi {
   get client(): Client {
     const client: Partial<Client> = {
       list: async (_kind: unknown, query: ListQuery = {}) => {
-        this.asked.push(`list ${query.resourceVersion ?? ""}`);
+        this.requests.push(`list ${query.resourceVersion ?? ""}`);
         if (this.failing !== undefined) throw this.failing;
         return { items: [...this.#objects.values()] as never[], resourceVersion: String(this.#revision) };
       },
@@ -84,7 +84,7 @@ export class FakeApi {
   }
 
   async *#watch(query: WatchQuery, signal: AbortSignal): AsyncGenerator<Event> {
-    this.asked.push(`watch ${query.resourceVersion}`);
+    this.requests.push(`watch ${query.resourceVersion}`);
     if (this.failing !== undefined) throw this.failing;
     const from = Number(query.resourceVersion);
     const queue = this.#history.filter(({ revision }) => revision > from).map(({ event }) => event);

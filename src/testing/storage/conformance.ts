@@ -115,8 +115,8 @@ async function testValues(t: Test, store: Store): Promise<void> {
   const values = [new Uint8Array(0), Uint8Array.from({ length: 256 }, (_, i) => i), Buffer.alloc(1_500_000, "x")];
   for (const [i, value] of values.entries()) {
     const key = `/values/ü-${i}`;
-    const given = Uint8Array.from(value);
-    await store.create(key, given);
+    const expected = Uint8Array.from(value);
+    await store.create(key, expected);
     t.ok(Buffer.from((await store.get(key))!.value).equals(value), `${value.length} bytes`);
   }
   t.same(

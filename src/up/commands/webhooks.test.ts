@@ -48,14 +48,14 @@ t.test("answer() lets a cluster go on that a webhook has locked", async (t) => {
     await using running = await serve(url);
     const { server, lines } = running;
     const service = { metadata: { name: "guard" }, spec: { selector: { app: "guard" }, ports: [{ port: 443 }] } };
-    await server.ask("POST /api/v1/namespaces/default/services", { body: service });
-    await server.ask(`POST ${REGISTRATION}`, { body: configuration });
-    const refused = await server.ask("POST /api/v1/namespaces/default/pods", { body: pod });
+    await server.send("POST /api/v1/namespaces/default/services", { body: service });
+    await server.send(`POST ${REGISTRATION}`, { body: configuration });
+    const refused = await server.send("POST /api/v1/namespaces/default/pods", { body: pod });
     t.match(refused.json, { code: 500, message: /failed calling webhook "guard.example.com"/ });
     let events: readonly { readonly message: string }[] = [];
     for (let tries = 0; tries < 200 && events.length === 0; tries++) {
       await new Promise(setImmediate);
-      events = (await server.ask("GET /api/v1/namespaces/default/events?fieldSelector=reason=WebhookDeadlock")).json
+      events = (await server.send("GET /api/v1/namespaces/default/events?fieldSelector=reason=WebhookDeadlock")).json
         .items;
     }
     t.match(events, [
@@ -72,12 +72,12 @@ t.test("answer() lets a cluster go on that a webhook has locked", async (t) => {
   t.match(await answer(["list", at]), /guard \(guard.example.com\): suspended: all/);
   {
     await using running = await serve(url);
-    t.equal((await running.server.ask("POST /api/v1/namespaces/default/pods", { body: pod })).status, 201);
+    t.equal((await running.server.send("POST /api/v1/namespaces/default/pods", { body: pod })).status, 201);
     const patch = { metadata: { annotations: { "webhooks.svc.io/suspended": null } } };
     const headers = { "content-type": "application/merge-patch+json" };
-    await running.server.ask(`PATCH ${REGISTRATION}/guard`, { body: patch, headers });
+    await running.server.send(`PATCH ${REGISTRATION}/guard`, { body: patch, headers });
     const again = { ...pod, metadata: { ...pod.metadata, name: "other" } };
-    t.equal((await running.server.ask("POST /api/v1/namespaces/default/pods", { body: again })).status, 500);
+    t.equal((await running.server.send("POST /api/v1/namespaces/default/pods", { body: again })).status, 500);
   }
 });
 

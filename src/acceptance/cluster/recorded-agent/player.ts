@@ -63,8 +63,8 @@ class Player implements AsyncDisposable {
     this.#machine = machine;
     this.#case = one;
     this.#namespace = `rec-${one.id}`.slice(0, 63);
-    const asked = [one.until].flat().map(({ s = 0 }) => s * 1000);
-    this.#limitMs = Math.max(lastChangeMs(one), ...asked) * 1.5 + 45_000;
+    const recordedTimes = [one.until].flat().map(({ s = 0 }) => s * 1000);
+    this.#limitMs = Math.max(lastChangeMs(one), ...recordedTimes) * 1.5 + 45_000;
   }
 
   async start(): Promise<void> {

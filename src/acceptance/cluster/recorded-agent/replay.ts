@@ -22,10 +22,10 @@ const { values: options, positionals } = parseArgs({
 });
 
 if (recordedCases("lifecycle") === undefined) console.log("shared/ is not present: there is nothing to compare with");
-const chosen = (positionals.length === 0 ? areas : positionals)
+const selected = (positionals.length === 0 ? areas : positionals)
   .flatMap((area) => recordedCases(area) ?? [])
   .filter(({ id }) => options.case.length === 0 || withCompanions(options.case).includes(id));
-const unplayable = chosen.filter(({ id }) => !isPlayable(settingsOf(id)));
+const unplayable = selected.filter(({ id }) => !isPlayable(settingsOf(id)));
 if (unplayable.length > 0) {
   console.log(`left out, since it needs other settings: ${unplayable.map(({ id }) => id).join(" ")}`);
 }
@@ -33,7 +33,7 @@ if (unplayable.length > 0) {
 /** By id, the last one played. */
 const outcomes = new Map<string, Outcome>();
 
-function tell(outcome: Outcome): void {
+function report(outcome: Outcome): void {
   const { one } = outcome;
   outcomes.set(one.id, outcome);
   const verdict = outcome.differences.length > 0 ? "otherwise  " : outcome.why === "" ? "as recorded" : "on purpose ";
@@ -47,14 +47,14 @@ function worse(): readonly string[] {
     .map(({ one }) => one.id);
 }
 
-await playCases(chosen, { atOnce: Number(options["at-once"]), tell });
+await playCases(selected, { atOnce: Number(options["at-once"]), tell: report });
 // Times are compared: a machine that was busy with others' pods gets a second chance.
 const again = withCompanions(worse());
 if (again.length > 0) {
   console.log(`once more: ${again.join(" ")}`);
   await playCases(
-    chosen.filter(({ id }) => again.includes(id)),
-    { atOnce: 2, tell },
+    selected.filter(({ id }) => again.includes(id)),
+    { atOnce: 2, tell: report },
   );
 }
 

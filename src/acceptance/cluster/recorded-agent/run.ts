@@ -19,29 +19,29 @@ export interface Outcome {
 export interface RunOptions {
   readonly atOnce: number;
   /** Called as cases end. */
-  readonly tell: (outcome: Outcome) => void;
+  readonly report: (outcome: Outcome) => void;
 }
 
 /** Cases whose settings this machine cannot have are left out. */
-export async function playCases(chosen: readonly Case[], { atOnce, tell }: RunOptions): Promise<void> {
-  for (const [kind, cases] of Map.groupBy(chosen, ({ id }) => settingsOf(id))) {
+export async function playCases(selected: readonly Case[], { atOnce, report: tell }: RunOptions): Promise<void> {
+  for (const [kind, cases] of Map.groupBy(selected, ({ id }) => settingsOf(id))) {
     if (!isPlayable(kind)) continue;
     await using machine = await Machine.create(kind);
     const batches = Map.groupBy(cases, sharedAct);
     const alone = batches.get(undefined) ?? [];
     batches.delete(undefined);
-    await playAll(machine, alone, { atOnce, tell });
+    await playAll(machine, alone, { atOnce, report: tell });
     // Those that wait for the same act have to be there together.
-    for (const [, together] of batches) await playAll(machine, together, { atOnce: together.length, tell });
+    for (const [, together] of batches) await playAll(machine, together, { atOnce: together.length, report: tell });
   }
 }
 
-async function playAll(machine: Machine, cases: readonly Case[], { atOnce, tell }: RunOptions): Promise<void> {
+async function playAll(machine: Machine, cases: readonly Case[], { atOnce, report: tell }: RunOptions): Promise<void> {
   const acts = actsOf(machine, cases.length);
   const queue = cases.filter((one) => !isFollower(one));
   const workers = Array.from({ length: Math.min(atOnce, cases.length) }, async () => {
     for (let one = queue.shift(); one !== undefined; one = queue.shift()) {
-      tell(await tried(machine, one, acts, tell, followerOf(one, cases)));
+      report(await tried(machine, one, acts, report, followerOf(one, cases)));
     }
   });
   await Promise.all(workers);
@@ -56,12 +56,12 @@ async function tried(
   machine: Machine,
   one: Case,
   acts: HostActs,
-  tell: RunOptions["tell"],
+  report: RunOptions["report"],
   follower?: Case,
 ): Promise<Outcome> {
   try {
     const played = await play(machine, one, acts, async () => {
-      if (follower !== undefined) tell(await tried(machine, follower, acts, tell));
+      if (follower !== undefined) report(await tried(machine, follower, acts, report));
     });
     const found = [...played.problems, ...differences(one, played)];
     const meant = deliberate[one.id];

@@ -1,34 +1,34 @@
 /** Effects of the flags for authentication and authorization. */
 import { join } from "node:path";
 import type { AgentFlagName } from "../../../testing/agent/flag-harness.ts";
-import { ask, type Effect, files, judged, port, served, user } from "./support.ts";
+import { get, type Effect, files, webhookAuthorized, port, served, user } from "./support.ts";
 
 export const authenticationEffects: Partial<Record<AgentFlagName, Effect>> = {
   "anonymous-auth": {
     set: () => port("port", { ...served, "anonymous-auth": "false" }),
     async shows(t, agent) {
       const { port } = await agent.start();
-      t.equal((await ask(port)).status, 401);
+      t.equal((await get(port)).status, 401);
     },
   },
   "authorization-webhook-cache-authorized-ttl": {
-    set: () => port("port", { ...judged, "authorization-webhook-cache-authorized-ttl": "5s" }),
+    set: () => port("port", { ...webhookAuthorized, "authorization-webhook-cache-authorized-ttl": "5s" }),
     async shows(t, agent) {
       agent.api.allowed.add("system:anonymous get nodes/proxy");
       const { port } = await agent.start();
       for (let time = 1; time <= 2; time++) {
-        for (let again = 0; again < 2; again++) t.equal((await ask(port)).status, 200);
+        for (let again = 0; again < 2; again++) t.equal((await get(port)).status, 200);
         t.equal(agent.api.accessReviews, time, "asked once in five seconds");
         await agent.clock.advance(6_000);
       }
     },
   },
   "authorization-webhook-cache-unauthorized-ttl": {
-    set: () => port("port", { ...judged, "authorization-webhook-cache-unauthorized-ttl": "5s" }),
+    set: () => port("port", { ...webhookAuthorized, "authorization-webhook-cache-unauthorized-ttl": "5s" }),
     async shows(t, agent) {
       const { port } = await agent.start();
       for (let time = 1; time <= 2; time++) {
-        for (let again = 0; again < 2; again++) t.equal((await ask(port)).status, 403);
+        for (let again = 0; again < 2; again++) t.equal((await get(port)).status, 403);
         t.equal(agent.api.accessReviews, time, "asked once in five seconds");
         await agent.clock.advance(6_000);
       }
@@ -39,7 +39,7 @@ export const authenticationEffects: Partial<Record<AgentFlagName, Effect>> = {
     async shows(t, agent) {
       agent.api.tokens.set("sesame", "ali");
       const { port } = await agent.start();
-      const by = async (token: string) => (await ask(port, { headers: { authorization: `Bearer ${token}` } })).status;
+      const by = async (token: string) => (await get(port, { headers: { authorization: `Bearer ${token}` } })).status;
       t.equal(await by("sesame"), 200);
       t.equal(await by("else"), 401);
     },
@@ -56,7 +56,7 @@ export const authenticationEffects: Partial<Record<AgentFlagName, Effect>> = {
       agent.api.tokens.set("sesame", "ali");
       const { port } = await agent.start();
       for (let time = 1; time <= 2; time++) {
-        for (let again = 0; again < 2; again++) await ask(port, { headers: { authorization: "Bearer sesame" } });
+        for (let again = 0; again < 2; again++) await get(port, { headers: { authorization: "Bearer sesame" } });
         t.equal(agent.api.reviews, time, "asked once in five seconds");
         await agent.clock.advance(6_000);
       }
@@ -66,8 +66,8 @@ export const authenticationEffects: Partial<Record<AgentFlagName, Effect>> = {
     set: () => port("port", { ...served, "anonymous-auth": "false", "client-ca-file": join(files, "ca.crt") }),
     async shows(t, agent) {
       const { port } = await agent.start();
-      t.equal((await ask(port)).status, 401);
-      t.equal((await ask(port, { cert: user.cert, key: user.key })).status, 200);
+      t.equal((await get(port)).status, 401);
+      t.equal((await get(port, { cert: user.cert, key: user.key })).status, 200);
     },
   },
 };

@@ -160,11 +160,11 @@ t.test("agentGates: image volumes, finer rights at the agent's server and other 
 t.test("agentGates: every gate that the agent asks for can be set", async (t) => {
   const directory = new URL("../../../agent", import.meta.url).pathname;
   const sources = readdirSync(directory, { recursive: true, encoding: "utf8" }).filter((each) => each.endsWith(".ts"));
-  const asked = sources.flatMap((each) => [
+  const gateNames = sources.flatMap((each) => [
     ...readFileSync(join(directory, each), "utf8").matchAll(/gates\.(?:enabled|has)\("(\w+)"\)/g),
   ]);
-  t.ok(asked.length > 4);
-  for (const [, name = ""] of asked) t.equal(agentGates[name]?.effective, true, name);
+  t.ok(gateNames.length > 4);
+  for (const [, name = ""] of gateNames) t.equal(agentGates[name]?.effective, true, name);
 });
 
 t.test("configFields: fields without a flag have their effect too", async (t) => {

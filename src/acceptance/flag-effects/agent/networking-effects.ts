@@ -40,8 +40,8 @@ export const networkingEffects: Partial<Record<AgentFlagName, Effect>> = {
     set: { "pod-cidr": "10.9.0.0/24" },
     async shows(t, agent) {
       await agent.start();
-      const told = agent.fake.calls.find(({ method }) => method === "updateRuntimeConfig")?.request;
-      t.match(told, { runtimeConfig: { networkConfig: { podCidr: "10.9.0.0/24" } } });
+      const update = agent.fake.calls.find(({ method }) => method === "updateRuntimeConfig")?.request;
+      t.match(update, { runtimeConfig: { networkConfig: { podCidr: "10.9.0.0/24" } } });
     },
   },
   "make-iptables-util-chains": {

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { startAgent } from "../../../agent/agent.ts";
 import { silentLogger } from "../../../std/log/logger.ts";
 import type { AgentFlagName } from "../../../testing/agent/flag-harness.ts";
-import { asked, type Effect, files, iptables, manifestUrl, staticPath, staticPodJson } from "./support.ts";
+import { manifestRequests, type Effect, files, iptables, manifestUrl, staticPath, staticPodJson } from "./support.ts";
 
 export const podSourcesEffects: Partial<Record<AgentFlagName, Effect>> = {
   "pod-manifest-path": {
@@ -43,19 +43,19 @@ export const podSourcesEffects: Partial<Record<AgentFlagName, Effect>> = {
   "manifest-url-header": {
     set: { "manifest-url": manifestUrl, "manifest-url-header": "x-site:edge-7,x-site:backup" },
     async shows(t, agent) {
-      asked.length = 0;
+      manifestRequests.length = 0;
       await agent.start();
       await agent.running("web-n1");
-      t.equal(asked[0]?.["x-site"], "edge-7, backup");
+      t.equal(manifestRequests[0]?.["x-site"], "edge-7, backup");
     },
   },
   "http-check-frequency": {
     set: { "manifest-url": manifestUrl, "http-check-frequency": "2s" },
     async shows(t, agent) {
-      asked.length = 0;
+      manifestRequests.length = 0;
       await agent.start();
       const began = agent.clock.monotonic();
-      await agent.until("it was asked for again", () => asked.length >= 4);
+      await agent.until("it was asked for again", () => manifestRequests.length >= 4);
       t.ok(agent.clock.monotonic() - began < 15_000, "long before three times the 20 seconds that are the default");
     },
   },

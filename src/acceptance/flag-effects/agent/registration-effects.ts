@@ -42,10 +42,10 @@ export const registrationEffects: Partial<Record<AgentFlagName, Effect>> = {
     },
     async shows(t, agent) {
       const { hostname, port } = new URL(/https:\S+/.exec(readFileSync(agent.config.svcconfig ?? "", "utf8"))![0]);
-      const asked = Promise.withResolvers<void>();
+      const requested = Promise.withResolvers<void>();
       const api = createServer((socket) => {
         socket.on("error", () => {}).destroy();
-        asked.resolve();
+        requested.resolve();
       });
       await listening(api, Number(port), hostname);
       const running = await startAgent(agent.config, {
@@ -55,7 +55,7 @@ export const registrationEffects: Partial<Record<AgentFlagName, Effect>> = {
         runtime: agent.fake,
       });
       running.ready().catch(() => {});
-      await asked.promise;
+      await requested.promise;
       t.pass("the server that the file names was asked");
       await running.close();
       await new Promise((resolve) => api.close(resolve));
@@ -81,9 +81,9 @@ export const registrationEffects: Partial<Record<AgentFlagName, Effect>> = {
     set: { "node-status-update-frequency": "1s" },
     async shows(t, agent) {
       await agent.start();
-      const asked = () => agent.fake.calls.filter(({ method }) => method === "status").length;
-      const [before, began] = [asked(), agent.clock.now()];
-      await agent.until("it has looked at the runtime five times", () => asked() >= before + 5);
+      const statusCalls = () => agent.fake.calls.filter(({ method }) => method === "status").length;
+      const [before, began] = [statusCalls(), agent.clock.now()];
+      await agent.until("it has looked at the runtime five times", () => statusCalls() >= before + 5);
       t.ok(agent.clock.now() - began < 40_000, "not every ten seconds");
     },
   },

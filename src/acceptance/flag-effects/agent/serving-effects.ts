@@ -1,49 +1,49 @@
 /** Effects of the flags for serving and TLS. */
 import type { AgentFlagName } from "../../../testing/agent/flag-harness.ts";
-import { ask, askPlain, type Effect, port, served, server } from "./support.ts";
+import { get, getPlain, type Effect, port, served, server } from "./support.ts";
 
 export const servingEffects: Partial<Record<AgentFlagName, Effect>> = {
   address: {
     set: () => port("port", { ...served, address: "127.0.0.2" }),
     async shows(t, agent) {
       await agent.start();
-      t.equal((await ask(agent.config.server.port, { host: "127.0.0.2" })).status, 200);
-      await t.rejects(ask(agent.config.server.port), { code: "ECONNREFUSED" });
+      t.equal((await get(agent.config.server.port, { host: "127.0.0.2" })).status, 200);
+      await t.rejects(get(agent.config.server.port), { code: "ECONNREFUSED" });
     },
   },
   port: {
     set: () => port("port", served),
     async shows(t, agent) {
       t.equal((await agent.start()).port, agent.config.server.port);
-      t.equal((await ask(agent.config.server.port)).status, 200);
+      t.equal((await get(agent.config.server.port)).status, 200);
     },
   },
   "enable-server": {
     set: () => port("port", { ...served, "enable-server": "false" }),
     async shows(t, agent) {
       await agent.start();
-      await t.rejects(ask(agent.config.server.port), { code: "ECONNREFUSED" });
+      await t.rejects(get(agent.config.server.port), { code: "ECONNREFUSED" });
     },
   },
   "read-only-port": {
     set: async () => ({ ...(await port("port", served)), ...(await port("read-only-port")) }),
     async shows(t, agent) {
       await agent.start();
-      t.equal(await askPlain("127.0.0.1", agent.config.server.readOnlyPort, "/pods"), 200);
+      t.equal(await getPlain("127.0.0.1", agent.config.server.readOnlyPort, "/pods"), 200);
     },
   },
   "healthz-port": {
     set: () => port("healthz-port"),
     async shows(t, agent) {
       await agent.start();
-      t.equal(await askPlain("127.0.0.1", agent.config.server.healthzPort, "/healthz"), 200);
+      t.equal(await getPlain("127.0.0.1", agent.config.server.healthzPort, "/healthz"), 200);
     },
   },
   "healthz-bind-address": {
     set: () => port("healthz-port", { "healthz-bind-address": "127.0.0.3" }),
     async shows(t, agent) {
       await agent.start();
-      t.equal(await askPlain("127.0.0.3", agent.config.server.healthzPort, "/healthz"), 200);
+      t.equal(await getPlain("127.0.0.3", agent.config.server.healthzPort, "/healthz"), 200);
     },
   },
   "enable-debugging-handlers": {
@@ -53,7 +53,7 @@ export const servingEffects: Partial<Record<AgentFlagName, Effect>> = {
       agent.pod("web");
       await agent.running("web");
       const path = "/containerLogs/default/web/c";
-      t.equal((await ask(port, { path, method: "POST" })).status, 404, "there is no such route, not even for others");
+      t.equal((await get(port, { path, method: "POST" })).status, 404, "there is no such route, not even for others");
     },
   },
   "tls-cert-file": {
@@ -61,15 +61,15 @@ export const servingEffects: Partial<Record<AgentFlagName, Effect>> = {
     async shows(t, agent) {
       const { port } = await agent.start();
       const { X509Certificate } = await import("node:crypto");
-      t.equal((await ask(port)).fingerprint, new X509Certificate(server.cert).fingerprint256);
+      t.equal((await get(port)).fingerprint, new X509Certificate(server.cert).fingerprint256);
     },
   },
   "tls-min-version": {
     set: () => port("port", { ...served, "tls-min-version": "VersionTLS13" }),
     async shows(t, agent) {
       const { port } = await agent.start();
-      t.equal((await ask(port)).protocol, "TLSv1.3");
-      await t.rejects(ask(port, { maxVersion: "TLSv1.2" }));
+      t.equal((await get(port)).protocol, "TLSv1.3");
+      await t.rejects(get(port, { maxVersion: "TLSv1.2" }));
     },
   },
   "tls-cipher-suites": {
@@ -77,8 +77,8 @@ export const servingEffects: Partial<Record<AgentFlagName, Effect>> = {
     async shows(t, agent) {
       const { port } = await agent.start();
       const only = { maxVersion: "TLSv1.2" };
-      t.equal((await ask(port, only)).cipher, "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384");
-      await t.rejects(ask(port, { ...only, ciphers: "ECDHE-ECDSA-AES128-GCM-SHA256" }));
+      t.equal((await get(port, only)).cipher, "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384");
+      await t.rejects(get(port, { ...only, ciphers: "ECDHE-ECDSA-AES128-GCM-SHA256" }));
     },
   },
 };

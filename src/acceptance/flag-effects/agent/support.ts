@@ -42,7 +42,7 @@ export const served: Settings = {
 };
 
 /** Who may, the API server says. */
-export const judged: Settings = { ...served, "authorization-mode": "Webhook" };
+export const webhookAuthorized: Settings = { ...served, "authorization-mode": "Webhook" };
 
 /** How many runs the runtime still has of a container that was started four times. */
 export async function runsKept(agent: TestAgent): Promise<number> {
@@ -61,7 +61,7 @@ export interface Answer {
   readonly fingerprint: string;
 }
 
-export function ask(port: number, options: Readonly<Record<string, unknown>> = {}): Promise<Answer> {
+export function get(port: number, options: Readonly<Record<string, unknown>> = {}): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const sent = request(
       { host: "127.0.0.1", port, path: "/pods", rejectUnauthorized: false, agent: false, ...options },
@@ -80,7 +80,7 @@ export function ask(port: number, options: Readonly<Record<string, unknown>> = {
   });
 }
 
-export function askPlain(host: string, port: number, path: string): Promise<number> {
+export function getPlain(host: string, port: number, path: string): Promise<number> {
   return new Promise((resolve, reject) => {
     get({ host, port, path, agent: false }, (response) => {
       response.resume().on("end", () => resolve(response.statusCode ?? 0));
@@ -189,9 +189,9 @@ export async function eventsLimited(t: Test, agent: TestAgent, burst: number): P
   await agent.start();
   for (let pod = 0; pod < 4; pod++) agent.pod(`web${pod}`);
   for (let pod = 0; pod < 4; pod++) await agent.running(`web${pod}`);
-  const told = agent.api.under("/api/v1/namespaces/default/events").length;
+  const recorded = agent.api.under("/api/v1/namespaces/default/events").length;
   const seconds = (agent.clock.monotonic() - began) / 1000;
-  t.ok(told <= burst + seconds + 1, `${told} events in ${seconds} s`);
+  t.ok(recorded <= burst + seconds + 1, `${recorded} events in ${seconds} s`);
 }
 
 /** Lets a container's log grow over its size so many times, and returns how many files there are. */
@@ -223,10 +223,10 @@ mkdirSync(staticPath);
 writeFileSync(join(staticPath, "web.json"), staticPodJson);
 
 /** Whoever asks for pods is remembered by headers. */
-export const asked: IncomingHttpHeaders[] = [];
+export const manifestRequests: IncomingHttpHeaders[] = [];
 
 export const manifestServer = createHttpServer((request, response) => {
-  asked.push(request.headers);
+  manifestRequests.push(request.headers);
   response.end(staticPodJson);
 });
 
@@ -266,17 +266,17 @@ export const providerConfig = (name: string): string => {
 
 /** A start that must not wait longer than it takes to connect. */
 export async function connected(t: Test, agent: TestAgent, endpoint: string): Promise<void> {
-  const asked = Promise.withResolvers<void>();
+  const requested = Promise.withResolvers<void>();
   const runtime = createServer((socket) => {
     socket.on("error", () => {}).destroy();
-    asked.resolve();
+    requested.resolve();
   });
   const other = agent.config.runtime.endpoint;
   await listening(runtime, endpoint.slice("unix://".length));
   const { transport } = agent.api;
   const running = await startAgent(agent.config, { clock: agent.clock, log: silentLogger, iptables, transport });
   running.ready().catch(() => {});
-  await asked.promise;
+  await requested.promise;
   t.pass(`${endpoint} was asked${other === endpoint ? "" : ", though the runtime is elsewhere"}`);
   runtime.close();
   const closing = running.close();

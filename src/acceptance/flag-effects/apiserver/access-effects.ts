@@ -4,7 +4,7 @@ import { type Effect, fetchStatus, file, type Name, PODS, pod, serve, user } fro
 export const accessEffects: Partial<Record<Name, Effect>> = {
   "anonymous-auth": async (t) => {
     await using server = await serve({ "anonymous-auth": "false" });
-    t.equal((await server.ask("GET /api", undefined, {})).status, 401);
+    t.equal((await server.send("GET /api", undefined, {})).status, 401);
   },
   "client-ca-file": async (t) => {
     await using server = await serve({ "client-ca-file": file("ca.crt"), "anonymous-auth": "false" });
@@ -13,15 +13,15 @@ export const accessEffects: Partial<Record<Name, Effect>> = {
   },
   "token-auth-file": async (t) => {
     await using server = await serve({ "token-auth-file": file("tokens"), "anonymous-auth": "false" });
-    t.equal((await server.ask("GET /api", undefined, { authorization: "Bearer sesame" })).status, 200);
-    t.equal((await server.ask("GET /api", undefined, { authorization: "Bearer poppy" })).status, 401);
+    t.equal((await server.send("GET /api", undefined, { authorization: "Bearer sesame" })).status, 200);
+    t.equal((await server.send("GET /api", undefined, { authorization: "Bearer poppy" })).status, 401);
   },
   "authorization-mode": async (t) => {
     await using server = await serve({ "authorization-mode": "AlwaysDeny" });
-    t.equal((await server.ask("GET /api/v1/pods", undefined, {})).status, 403);
+    t.equal((await server.send("GET /api/v1/pods", undefined, {})).status, 403);
     await using rbac = await serve({ "authorization-mode": "RBAC" });
-    t.equal((await rbac.ask("GET /api/v1/pods", undefined, {})).status, 403);
-    t.equal((await rbac.ask("GET /api/v1/pods")).status, 200);
+    t.equal((await rbac.send("GET /api/v1/pods", undefined, {})).status, 403);
+    t.equal((await rbac.send("GET /api/v1/pods")).status, 200);
     for (const mode of ["ABAC", "Webhook"]) {
       await t.rejects(serve({ "authorization-mode": mode }), new RegExp(mode), "it needs a file");
     }
@@ -29,18 +29,18 @@ export const accessEffects: Partial<Record<Name, Effect>> = {
   "allow-privileged": async (t) => {
     const wanted = pod("root", { container: { securityContext: { privileged: true } } });
     await using strict = await serve();
-    const { status, json } = await strict.ask(`POST ${PODS}`, wanted);
+    const { status, json } = await strict.send(`POST ${PODS}`, wanted);
     t.equal(status, 422);
     t.match(
       json.message,
       /Pod "root" is invalid: spec.containers\[0\].securityContext.privileged: Forbidden: disallowed by cluster policy/,
     );
     await using lax = await serve({ "allow-privileged": "true" });
-    t.equal((await lax.ask(`POST ${PODS}`, wanted)).status, 201);
+    t.equal((await lax.send(`POST ${PODS}`, wanted)).status, 201);
   },
   "default-not-ready-toleration-seconds": async (t) => {
     await using server = await serve({ "default-not-ready-toleration-seconds": "7" });
-    const { json } = await server.ask(`POST ${PODS}`, pod("web"));
+    const { json } = await server.send(`POST ${PODS}`, pod("web"));
     t.same(json.spec.tolerations, [
       { key: "node.kubernetes.io/not-ready", operator: "Exists", effect: "NoExecute", tolerationSeconds: 7 },
       { key: "node.kubernetes.io/unreachable", operator: "Exists", effect: "NoExecute", tolerationSeconds: 300 },
@@ -50,22 +50,22 @@ export const accessEffects: Partial<Record<Name, Effect>> = {
     await using server = await serve({ "default-unreachable-toleration-seconds": "8" });
     const own = { key: "node.kubernetes.io/not-ready", operator: "Exists", effect: "NoExecute" };
     const made = pod("web");
-    const { json } = await server.ask(`POST ${PODS}`, { ...made, spec: { ...made.spec, tolerations: [own] } });
+    const { json } = await server.send(`POST ${PODS}`, { ...made, spec: { ...made.spec, tolerations: [own] } });
     t.match(json.spec.tolerations, [own, { key: "node.kubernetes.io/unreachable", tolerationSeconds: 8 }]);
     t.equal(json.spec.tolerations.length, 2);
   },
   "embedded-controllers": async (t) => {
     await using server = await serve({ "embedded-controllers": "scheduler" });
-    await server.ask(`POST ${PODS}`, pod("web"));
+    await server.send(`POST ${PODS}`, pod("web"));
     await server.until("the scheduler has looked at the pod", async () => {
-      const { json } = await server.ask(`GET ${PODS}/web`);
+      const { json } = await server.send(`GET ${PODS}/web`);
       return json.status.conditions?.some(({ type }: { type: string }) => type === "PodScheduled") === true;
     });
     await t.rejects(serve({ "embedded-controllers": "gardener" }), /gardener/);
   },
   "api-group-aliases": async (t) => {
     await using server = await serve({ "api-group-aliases": "" });
-    t.equal((await server.ask("GET /apis/coordination.svc.io/v1/leases")).status, 200);
-    t.equal((await server.ask("GET /apis/coordination.k8s.io/v1/leases")).status, 404);
+    t.equal((await server.send("GET /apis/coordination.svc.io/v1/leases")).status, 200);
+    t.equal((await server.send("GET /apis/coordination.k8s.io/v1/leases")).status, 404);
   },
 };

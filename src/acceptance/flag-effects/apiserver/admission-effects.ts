@@ -8,7 +8,7 @@ import { caBundle, reviewResponse, startTestWebhook } from "../../../testing/adm
 
 interface Server extends AsyncDisposable {
   // biome-ignore lint/suspicious/noExplicitAny: answers of every kind are looked into
-  ask(line: string, body?: unknown): Promise<{ readonly status: number; readonly json: any }>;
+  send(line: string, body?: unknown): Promise<{ readonly status: number; readonly json: any }>;
 }
 
 type Serve = (settings: Readonly<Record<string, string>>) => Promise<Server>;
@@ -53,7 +53,7 @@ export function admissionEffects(serve: Serve) {
   const create = async (settings: Readonly<Record<string, string>>, path: string, ...bodies: readonly unknown[]) => {
     await using server = await serve(settings);
     const answers = [];
-    for (const body of bodies) answers.push(await server.ask(`POST /api/v1/namespaces/${path}`, body));
+    for (const body of bodies) answers.push(await server.send(`POST /api/v1/namespaces/${path}`, body));
     return answers;
   };
   return {
@@ -80,15 +80,15 @@ export function admissionEffects(serve: Serve) {
       const guarded = async (settings: Readonly<Record<string, string>>) => {
         await using server = await serve(settings);
         const { spec } = service;
-        await server.ask("POST /api/v1/namespaces/default/services", {
+        await server.send("POST /api/v1/namespaces/default/services", {
           metadata: { name: "s" },
           spec: { ports: spec.ports },
         });
-        await server.ask(
+        await server.send(
           "POST /apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
           webhookOf({ service: { namespace: "default", name: "s", port: 80 } }),
         );
-        return (await server.ask("POST /api/v1/namespaces/default/configmaps", { metadata: { name: "m" } })).json
+        return (await server.send("POST /api/v1/namespaces/default/configmaps", { metadata: { name: "m" } })).json
           .message;
       };
       const nowhere = /no endpoints available for service "s"/;
@@ -96,12 +96,12 @@ export function admissionEffects(serve: Serve) {
       t.match(await guarded({ "enable-aggregator-routing": "true" }), nowhere);
     },
     "proxy-client-cert-file": async (t) => {
-      await using hook = await startTestWebhook((asked) => reviewResponse(asked, {}));
+      await using hook = await startTestWebhook((review) => reviewResponse(review, {}));
       const callerOf = async (settings: Readonly<Record<string, string>>) => {
         await using server = await serve(settings);
         const webhooks = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
-        await server.ask(`POST ${webhooks}`, webhookOf({ url: hook.url, caBundle }));
-        await server.ask("POST /api/v1/namespaces/default/configmaps", { metadata: { name: "m" } });
+        await server.send(`POST ${webhooks}`, webhookOf({ url: hook.url, caBundle }));
+        await server.send("POST /api/v1/namespaces/default/configmaps", { metadata: { name: "m" } });
         return hook.received.at(-1)?.client;
       };
       t.equal(await callerOf({}), "");

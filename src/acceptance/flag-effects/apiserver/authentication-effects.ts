@@ -18,7 +18,7 @@ type Json = any;
 interface Server extends AsyncDisposable {
   readonly port: number;
   readonly clock: { now(): number; advance(milliseconds: number): Promise<void> };
-  ask(
+  send(
     line: string,
     body?: unknown,
     headers?: Readonly<Record<string, string>>,
@@ -34,7 +34,7 @@ const WHOAMI = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 
 /** Who the server says that the bearer is; the status where it lets nobody in. */
 async function whoIs(server: Server, token: string): Promise<Json> {
-  const { status, json } = await server.ask(`POST ${WHOAMI}`, {}, { authorization: `Bearer ${token}` });
+  const { status, json } = await server.send(`POST ${WHOAMI}`, {}, { authorization: `Bearer ${token}` });
   return status === 201 ? json.status.userInfo : status;
 }
 
@@ -44,7 +44,7 @@ export function authenticationEffects(serve: Serve): Readonly<Record<string, Eff
 
 function issuerEffects(serve: Serve) {
   /** A server that believes an issuer, and who it takes the bearer of a token with `claims` for. */
-  const asking = async (t: Test, settings: Settings, claims: object = {}): Promise<Json> => {
+  const authenticate = async (t: Test, settings: Settings, claims: object = {}): Promise<Json> => {
     await using issuer = await startTestIssuer(() => systemClock.now());
     const ca = join(t.testdir({ "ca.crt": issuer.ca }), "ca.crt");
     const basic = { "oidc-issuer-url": issuer.url, "oidc-client-id": "client", "oidc-ca-file": ca };
@@ -54,19 +54,19 @@ function issuerEffects(serve: Serve) {
   };
   return {
     "oidc-issuer-url": async (t) => {
-      t.match(await asking(t, {}), { username: "URL#jo", groups: ["system:authenticated"] });
-      t.equal(await asking(t, {}, { iss: "https://other.example.com" }), 401);
+      t.match(await authenticate(t, {}), { username: "URL#jo", groups: ["system:authenticated"] });
+      t.equal(await authenticate(t, {}, { iss: "https://other.example.com" }), 401);
     },
     "oidc-client-id": async (t) => {
-      t.equal(await asking(t, { "oidc-client-id": "another" }), 401);
-      t.match(await asking(t, { "oidc-client-id": "another" }, { aud: ["client", "another"] }), { username: "URL#jo" });
+      t.equal(await authenticate(t, { "oidc-client-id": "another" }), 401);
+      t.match(await authenticate(t, { "oidc-client-id": "another" }, { aud: ["client", "another"] }), { username: "URL#jo" });
     },
     "oidc-ca-file": async (t) => {
-      t.equal(await asking(t, { "oidc-ca-file": "" }), 401, "the host knows no such authority");
-      await t.rejects(asking(t, { "oidc-ca-file": "/nowhere" }), /--oidc-ca-file="\/nowhere": there is no such file/);
+      t.equal(await authenticate(t, { "oidc-ca-file": "" }), 401, "the host knows no such authority");
+      await t.rejects(authenticate(t, { "oidc-ca-file": "/nowhere" }), /--oidc-ca-file="\/nowhere": there is no such file/);
       await using issuer = await startTestIssuer(() => systemClock.now());
-      await using stranger = await startTestIssuer(() => systemClock.now());
-      const file = join(t.testdir({ "ca.crt": stranger.ca }), "ca.crt");
+      await using otherIssuer = await startTestIssuer(() => systemClock.now());
+      const file = join(t.testdir({ "ca.crt": otherIssuer.ca }), "ca.crt");
       const settings = { "oidc-issuer-url": issuer.url, "oidc-client-id": "client", "oidc-ca-file": file };
       await using server = await serve(settings);
       t.equal(await whoIs(server, issuer.token()), 401);
@@ -75,33 +75,33 @@ function issuerEffects(serve: Serve) {
     },
     "oidc-username-claim": async (t) => {
       const settings = { "oidc-username-claim": "email" };
-      t.match(await asking(t, settings, { email: "jo@example.com" }), { username: "jo@example.com" });
-      t.equal(await asking(t, settings, { email: "jo@example.com", email_verified: false }), 401);
-      t.equal(await asking(t, settings), 401);
+      t.match(await authenticate(t, settings, { email: "jo@example.com" }), { username: "jo@example.com" });
+      t.equal(await authenticate(t, settings, { email: "jo@example.com", email_verified: false }), 401);
+      t.equal(await authenticate(t, settings), 401);
     },
     "oidc-username-prefix": async (t) => {
-      t.match(await asking(t, { "oidc-username-prefix": "x:" }), { username: "x:jo" });
-      t.match(await asking(t, { "oidc-username-prefix": "-" }), { username: "jo" });
+      t.match(await authenticate(t, { "oidc-username-prefix": "x:" }), { username: "x:jo" });
+      t.match(await authenticate(t, { "oidc-username-prefix": "-" }), { username: "jo" });
     },
     "oidc-groups-claim": async (t) => {
       const settings = { "oidc-groups-claim": "roles" };
-      t.match(await asking(t, settings, { roles: ["a", "b"] }), { groups: ["a", "b", "system:authenticated"] });
-      t.match(await asking(t, settings, { roles: "a" }), { groups: ["a", "system:authenticated"] });
-      t.equal(await asking(t, settings, { roles: [1] }), 401);
+      t.match(await authenticate(t, settings, { roles: ["a", "b"] }), { groups: ["a", "b", "system:authenticated"] });
+      t.match(await authenticate(t, settings, { roles: "a" }), { groups: ["a", "system:authenticated"] });
+      t.equal(await authenticate(t, settings, { roles: [1] }), 401);
     },
     "oidc-groups-prefix": async (t) => {
       const settings = { "oidc-groups-claim": "roles", "oidc-groups-prefix": "x:" };
-      t.match(await asking(t, settings, { roles: ["a"] }), { groups: ["x:a", "system:authenticated"] });
+      t.match(await authenticate(t, settings, { roles: ["a"] }), { groups: ["x:a", "system:authenticated"] });
     },
     "oidc-required-claim": async (t) => {
       const settings = { "oidc-required-claim": "hd=example.com" };
-      t.match(await asking(t, settings, { hd: "example.com" }), { username: "URL#jo" });
+      t.match(await authenticate(t, settings, { hd: "example.com" }), { username: "URL#jo" });
       for (const claims of [{}, { hd: "else" }, { hd: ["example.com"] }])
-        t.equal(await asking(t, settings, claims), 401);
+        t.equal(await authenticate(t, settings, claims), 401);
     },
     "oidc-signing-algs": async (t) => {
-      t.equal(await asking(t, { "oidc-signing-algs": "ES256" }), 401);
-      t.match(await asking(t, { "oidc-signing-algs": "ES256,RS256" }), { username: "URL#jo" });
+      t.equal(await authenticate(t, { "oidc-signing-algs": "ES256" }), 401);
+      t.match(await authenticate(t, { "oidc-signing-algs": "ES256,RS256" }), { username: "URL#jo" });
     },
     "authentication-config": async (t) => {
       await using issuer = await startTestIssuer(() => systemClock.now());
@@ -125,7 +125,7 @@ function issuerEffects(serve: Serve) {
       await using server = await serve({ "authentication-config": file });
       const { username } = await whoIs(server, issuer.token());
       t.equal(username, "a:jo");
-      const open = async (path: string) => (await server.ask(`GET ${path}`, undefined, {})).status;
+      const open = async (path: string) => (await server.send(`GET ${path}`, undefined, {})).status;
       t.same([await open("/livez"), await open("/version")], [200, 401]);
       write("'b:' + claims.sub", { enabled: false });
       await server.until(
@@ -152,15 +152,15 @@ function issuerEffects(serve: Serve) {
 }
 
 function webhookEffects(serve: Serve) {
-  const asking = async (t: Test, settings: Settings, look: (server: Server, asked: Json[]) => Promise<void>) => {
+  const withTokenWebhook = async (t: Test, settings: Settings, look: (server: Server, reviews: Json[]) => Promise<void>) => {
     const { ca, server: pair } = await makeServerCertificate();
-    const asked: Json[] = [];
+    const reviews: Json[] = [];
     await using hook = await listen({
       handler: async (sent) => {
         const pieces: Uint8Array[] = [];
         for await (const piece of sent.body) pieces.push(piece);
         const review = JSON.parse(Buffer.concat(pieces).toString()) as Json;
-        asked.push(review);
+        reviews.push(review);
         const authenticated = review.spec.token === "good";
         return jsonResponse(200, { ...review, status: { authenticated, user: { username: "wendy", groups: ["hooks"] } } });
       },
@@ -173,30 +173,30 @@ function webhookEffects(serve: Serve) {
     const file = join(t.testdir({}), "hook.yaml");
     writeFileSync(file, renderKubeconfig({ server, cluster: "hook", user: "server", ca: ca.cert }));
     await using running = await serve({ "authentication-token-webhook-config-file": file, ...settings });
-    await look(running, asked);
+    await look(running, reviews);
   };
   return {
     "authentication-token-webhook-config-file": (t) =>
-      asking(t, {}, async (server, asked) => {
+      withTokenWebhook(t, {}, async (server, reviews) => {
         t.match(await whoIs(server, "good"), { username: "wendy", groups: ["hooks", "system:authenticated"] });
         t.equal(await whoIs(server, "bad"), 401);
-        t.match(asked[0], { apiVersion: "authentication.k8s.io/v1beta1", kind: "TokenReview" });
-        t.same(asked[0].spec, { token: "good", audiences: ["https://kubernetes.default.svc"] });
+        t.match(reviews[0], { apiVersion: "authentication.k8s.io/v1beta1", kind: "TokenReview" });
+        t.same(reviews[0].spec, { token: "good", audiences: ["https://kubernetes.default.svc"] });
         const missing = { "authentication-token-webhook-config-file": "/nowhere" };
         await t.rejects(serve(missing), /--authentication-token-webhook-config-file="\/nowhere"/);
       }),
     "authentication-token-webhook-version": (t) =>
-      asking(t, { "authentication-token-webhook-version": "v1" }, async (server, asked) => {
+      withTokenWebhook(t, { "authentication-token-webhook-version": "v1" }, async (server, reviews) => {
         await whoIs(server, "good");
-        t.equal(asked[0].apiVersion, "authentication.k8s.io/v1");
+        t.equal(reviews[0].apiVersion, "authentication.k8s.io/v1");
       }),
     "authentication-token-webhook-cache-ttl": (t) =>
-      asking(t, { "authentication-token-webhook-cache-ttl": "10s" }, async (server, asked) => {
+      withTokenWebhook(t, { "authentication-token-webhook-cache-ttl": "10s" }, async (server, reviews) => {
         for (const token of ["good", "good", "bad", "bad"]) await whoIs(server, token);
-        t.equal(asked.length, 2);
+        t.equal(reviews.length, 2);
         await server.clock.advance(11_000);
         for (const token of ["good", "bad"]) await whoIs(server, token);
-        t.equal(asked.length, 4);
+        t.equal(reviews.length, 4);
       }),
   } satisfies Readonly<Record<string, Effect>>;
 }
@@ -205,7 +205,7 @@ type Headers = Readonly<Record<string, string | readonly string[]>>;
 
 function proxyEffects(serve: Serve) {
   /** Who a server takes the sender for, that is a proxy with a certificate for `name`. */
-  const asking = async (t: Test, settings: Settings, headers: Headers, name = "front"): Promise<Json> => {
+  const authenticateByHeaders = async (t: Test, settings: Settings, headers: Headers, name = "front"): Promise<Json> => {
     const ca = await makeCertificate({ subject: [{ CN: ["proxies"] }], authority: {} });
     const other = await makeCertificate({ subject: [{ CN: ["others"] }], authority: {} });
     const issuer = name === "stranger" ? other : ca;
@@ -218,35 +218,35 @@ function proxyEffects(serve: Serve) {
   const jo = { "x-remote-user": "jo" };
   return {
     "requestheader-client-ca-file": async (t) => {
-      t.match(await asking(t, {}, jo), { username: "jo", groups: ["system:authenticated"] });
-      t.equal(await asking(t, {}, jo, "stranger"), 401);
-      t.match(await asking(t, { "requestheader-client-ca-file": "" }, jo), { username: "system:anonymous" });
+      t.match(await authenticateByHeaders(t, {}, jo), { username: "jo", groups: ["system:authenticated"] });
+      t.equal(await authenticateByHeaders(t, {}, jo, "stranger"), 401);
+      t.match(await authenticateByHeaders(t, { "requestheader-client-ca-file": "" }, jo), { username: "system:anonymous" });
     },
     "requestheader-allowed-names": async (t) => {
       const settings = { "requestheader-allowed-names": "front,back" };
-      t.match(await asking(t, settings, jo), { username: "jo" });
-      t.equal(await asking(t, settings, jo, "side"), 401);
+      t.match(await authenticateByHeaders(t, settings, jo), { username: "jo" });
+      t.equal(await authenticateByHeaders(t, settings, jo, "side"), 401);
     },
     "requestheader-username-headers": async (t) => {
       const settings = { "requestheader-username-headers": "X-First,X-Second" };
-      t.match(await asking(t, settings, { "x-second": "b" }), { username: "b" });
-      t.match(await asking(t, settings, { "x-second": "b", "x-first": ["a", "c"] }), { username: "a" });
-      t.match(await asking(t, settings, jo), { username: "system:anonymous" });
+      t.match(await authenticateByHeaders(t, settings, { "x-second": "b" }), { username: "b" });
+      t.match(await authenticateByHeaders(t, settings, { "x-second": "b", "x-first": ["a", "c"] }), { username: "a" });
+      t.match(await authenticateByHeaders(t, settings, jo), { username: "system:anonymous" });
     },
     "requestheader-group-headers": async (t) => {
       const settings = { "requestheader-group-headers": "X-Remote-Group" };
       const headers = { ...jo, "x-remote-group": ["a", "b, system:masters"] };
       const groups = ["a", "b, system:masters", "system:authenticated"];
-      t.same((await asking(t, settings, headers)).groups, groups, "a comma makes no second group");
+      t.same((await authenticateByHeaders(t, settings, headers)).groups, groups, "a comma makes no second group");
     },
     "requestheader-uid-headers": async (t) => {
       const settings = { "requestheader-uid-headers": "X-Remote-Uid" };
-      t.equal((await asking(t, settings, { ...jo, "x-remote-uid": "7" })).uid, "7");
+      t.equal((await authenticateByHeaders(t, settings, { ...jo, "x-remote-uid": "7" })).uid, "7");
     },
     "requestheader-extra-headers-prefix": async (t) => {
       const settings = { "requestheader-extra-headers-prefix": "X-Remote-Extra-" };
       const headers = { ...jo, "x-remote-extra-example.com%2fteam": ["a", "b"], "x-remote-extra-__proto__": "c" };
-      const { extra } = await asking(t, settings, headers);
+      const { extra } = await authenticateByHeaders(t, settings, headers);
       t.same(extra["example.com/team"], ["a", "b"]);
       t.same(Object.keys(extra).sort(), ["__proto__", "example.com/team"]);
     },
@@ -262,8 +262,8 @@ function overNetwork(
   return new Promise((resolve, reject) => {
     const all = { "content-type": "application/json", ...headers } as Record<string, string | string[]>;
     const sent = request({ ...target, headers: all, rejectUnauthorized: false, agent: false }, (answer) => {
-      const read = text(answer).then((said) =>
-        answer.statusCode === 201 ? (JSON.parse(said) as Json).status.userInfo : answer.statusCode,
+      const read = text(answer).then((output) =>
+        answer.statusCode === 201 ? (JSON.parse(output) as Json).status.userInfo : answer.statusCode,
       );
       resolve(read);
     });
@@ -288,7 +288,7 @@ function fileEffects(serve: Serve) {
             "auth-extra-groups": "system:bootstrappers:room1",
           };
           const secret = { metadata: { name: `bootstrap-token-${id}` }, type, stringData };
-          t.equal((await server.ask(`POST /api/v1/namespaces/${namespace}/secrets`, secret)).status, 201);
+          t.equal((await server.send(`POST /api/v1/namespaces/${namespace}/secrets`, secret)).status, 201);
           const groups = ["system:bootstrappers", "system:bootstrappers:room1", "system:authenticated"];
           const known = { username: `system:bootstrap:${id}`, groups };
           t.match(await whoIs(server, `${id}.0123456789abcdef`), enabled === "true" ? known : 401);

@@ -13,7 +13,7 @@ import { makeServerCertificate } from "../../../testing/http/test-certificates.t
 
 interface Server extends AsyncDisposable {
   readonly clock: { advance(milliseconds: number): Promise<void> };
-  ask(
+  send(
     line: string,
     body?: unknown,
     headers?: Readonly<Record<string, string>>,
@@ -40,21 +40,21 @@ interface Review {
 interface Hook extends AsyncDisposable {
   /** A connection file. */
   readonly file: string;
-  readonly asked: Review[];
+  readonly reviews: Review[];
 }
 
 type Status = Readonly<Record<string, unknown>>;
 
 async function hook(t: Test, answer: (review: Review) => Status): Promise<Hook> {
   const { ca, server } = await makeServerCertificate();
-  const asked: Review[] = [];
+  const reviews: Review[] = [];
   const listener: Listener = await listen({
     handler: async (request): Promise<HttpResponse> => {
       if (request.method !== "POST" || request.path !== "/authorize") return jsonResponse(404, {});
       const pieces: Uint8Array[] = [];
       for await (const piece of request.body) pieces.push(piece);
       const review = JSON.parse(Buffer.concat(pieces).toString()) as Review;
-      asked.push(review);
+      reviews.push(review);
       return jsonResponse(200, { ...review, status: answer(review) });
     },
     log: silentLogger,
@@ -66,14 +66,14 @@ async function hook(t: Test, answer: (review: Review) => Status): Promise<Hook> 
   const file = join(t.testdir(), `hook-${listener.port}`);
   const at = { server: `https://127.0.0.1:${listener.port}/authorize`, ca: ca.cert, cluster: "hook", user: "" };
   writeFileSync(file, renderKubeconfig({ ...at, user: "apiserver", token: "t" }));
-  return { file, asked, [Symbol.asyncDispose]: () => listener.close(0) };
+  return { file, reviews: asked, [Symbol.asyncDispose]: () => listener.close(0) };
 }
 
 const ALI = { authorization: "Bearer sesame" };
 const PODS = "GET /api/v1/namespaces/default/pods";
 
 const statusOf = async (server: Server, line: string): Promise<number> =>
-  (await server.ask(line, undefined, ALI)).status;
+  (await server.send(line, undefined, ALI)).status;
 
 /** `tokens` is a file that makes `sesame` the token of `ali`. */
 export function authorizationEffects(serve: Serve, tokens: string) {
@@ -88,7 +88,7 @@ export function authorizationEffects(serve: Serve, tokens: string) {
     return { webhook, server };
   };
   /** How often a webhook is asked when the same is asked at once, a while later, and later still. */
-  const timesAsked = async (t: Test, allowed: boolean, settings: Record<string, string>, pauses: readonly number[]) => {
+  const reviewCount = async (t: Test, allowed: boolean, settings: Record<string, string>, pauses: readonly number[]) => {
     const { webhook, server } = await withWebhook(t, () => ({ allowed }), settings);
     await using _webhook = webhook;
     await using _server = server;
@@ -96,7 +96,7 @@ export function authorizationEffects(serve: Serve, tokens: string) {
     for (const pause of pauses) {
       await server.clock.advance(pause);
       await statusOf(server, PODS);
-      counts.push(webhook.asked.length);
+      counts.push(webhook.reviews.length);
     }
     return counts;
   };
@@ -107,7 +107,7 @@ export function authorizationEffects(serve: Serve, tokens: string) {
       const settings = { "authorization-mode": "ABAC", "token-auth-file": tokens };
       await using server = await serve({ ...settings, "authorization-policy-file": file });
       t.equal(await statusOf(server, PODS), 200);
-      const refused = await server.ask("DELETE /api/v1/namespaces/default/pods/x", undefined, ALI);
+      const refused = await server.send("DELETE /api/v1/namespaces/default/pods/x", undefined, ALI);
       t.equal(refused.status, 403);
       t.match(refused.json.message, /: No policy matched\.$/);
       await t.rejects(serve(settings), { message: /mode ABAC needs --authorization-policy-file/ });
@@ -125,9 +125,9 @@ export function authorizationEffects(serve: Serve, tokens: string) {
       );
       await using _server = server;
       t.equal(await statusOf(server, PODS), 200);
-      const refused = await server.ask(`${PODS}/x`, undefined, ALI);
+      const refused = await server.send(`${PODS}/x`, undefined, ALI);
       t.match(refused.json.message, /pods "x" is forbidden: .*: never$/);
-      t.match(webhook.asked[0], { spec: { user: "ali", resourceAttributes: { namespace: "default" } } });
+      t.match(webhook.reviews[0], { spec: { user: "ali", resourceAttributes: { namespace: "default" } } });
       await webhook[Symbol.asyncDispose]();
       t.equal(await statusOf(server, "GET /api/v1/nodes"), 500, "nobody knows");
       const endless = await withWebhook(t, () => ({ allowed: true, reason: " ".repeat(5 * 2 ** 20) }));
@@ -148,17 +148,17 @@ export function authorizationEffects(serve: Serve, tokens: string) {
         await using _webhook = webhook;
         await using _server = server;
         await statusOf(server, PODS);
-        t.equal(webhook.asked[0]?.apiVersion, `authorization.k8s.io/${version}`);
-        t.same(webhook.asked[0]?.spec[group], ["thieves", "system:authenticated"]);
+        t.equal(webhook.reviews[0]?.apiVersion, `authorization.k8s.io/${version}`);
+        t.same(webhook.reviews[0]?.spec[group], ["thieves", "system:authenticated"]);
       }
     },
     "authorization-webhook-cache-authorized-ttl": async (t) => {
       const settings = { "authorization-webhook-cache-authorized-ttl": "10s" };
-      t.same(await timesAsked(t, true, settings, [0, 9_000, 2_000]), [1, 1, 2]);
+      t.same(await reviewCount(t, true, settings, [0, 9_000, 2_000]), [1, 1, 2]);
     },
     "authorization-webhook-cache-unauthorized-ttl": async (t) => {
       const settings = { "authorization-webhook-cache-unauthorized-ttl": "2s" };
-      t.same(await timesAsked(t, false, settings, [0, 1_000, 2_000]), [1, 1, 2]);
+      t.same(await reviewCount(t, false, settings, [0, 1_000, 2_000]), [1, 1, 2]);
     },
     "authorization-config": async (t) => {
       await using webhook = await hook(t, ({ spec }) => ({ allowed: spec.user === "ali" }));
@@ -182,7 +182,7 @@ authorizers:
       await using server = await serve({ "authorization-config": file, "token-auth-file": tokens });
       t.equal(await statusOf(server, PODS), 200);
       t.equal(await statusOf(server, "GET /version"), 200, "RBAC");
-      t.equal(webhook.asked.length, 1);
+      t.equal(webhook.reviews.length, 1);
       writeFileSync(file, "nonsense: [");
       await server.clock.advance(61_000);
       t.equal(await statusOf(server, PODS), 200, "what makes no sense changes nothing");

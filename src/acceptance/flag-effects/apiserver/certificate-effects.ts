@@ -9,7 +9,7 @@ import { systemClock } from "../../../std/time/clock.ts";
 
 interface Server extends AsyncDisposable {
   // biome-ignore lint/suspicious/noExplicitAny: answers of every kind are looked into
-  ask(line: string, body?: unknown): Promise<{ readonly status: number; readonly json: any }>;
+  send(line: string, body?: unknown): Promise<{ readonly status: number; readonly json: any }>;
   until(what: string, holds: () => boolean | Promise<boolean>): Promise<void>;
 }
 
@@ -36,10 +36,10 @@ export function certificateEffects(serve: Serve) {
       signerName: "kubernetes.io/kube-apiserver-client-kubelet",
       usages: ["digital signature", "client auth"],
     };
-    t.equal((await server.ask(`POST ${REQUESTS}`, { metadata: { name: "r" }, spec })).status, 201);
+    t.equal((await server.send(`POST ${REQUESTS}`, { metadata: { name: "r" }, spec })).status, 201);
     let found = "";
     await server.until("the certificate is there", async () => {
-      found = (await server.ask(`GET ${REQUESTS}/r`)).json.status?.certificate ?? "";
+      found = (await server.send(`GET ${REQUESTS}/r`)).json.status?.certificate ?? "";
       return found !== "";
     });
     return { certificate: new X509Certificate(Buffer.from(found, "base64")), ca: new X509Certificate(ca.cert) };

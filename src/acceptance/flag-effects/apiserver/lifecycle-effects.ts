@@ -34,7 +34,7 @@ import {
 export const lifecycleEffects: Partial<Record<Name, Effect>> = {
   "max-connection-bytes-per-sec": async (t) => {
     await using server = await serve({ "max-connection-bytes-per-sec": "500" });
-    for (let index = 0; index < 3; index++) await server.ask(`POST ${PODS}`, pod(`p${index}`));
+    for (let index = 0; index < 3; index++) await server.send(`POST ${PODS}`, pod(`p${index}`));
     let got = 0;
     const path = `${PODS}?watch=1&resourceVersion=0`;
     const sent = request({ host: "127.0.0.1", port: server.port, path, rejectUnauthorized: false }, (response) => {
@@ -65,11 +65,11 @@ export const lifecycleEffects: Partial<Record<Name, Effect>> = {
     const store: { list?: Store["list"] } = {};
     await using server = await serve({ "enable-priority-and-fairness": "false", "max-requests-inflight": "1" }, store);
     store.list = () => new Promise<never>(() => {});
-    void server.ask("GET /readyz", undefined, {});
+    void server.send("GET /readyz", undefined, {});
     await setTimeout(5);
     delete store.list;
-    t.equal((await server.ask(`GET ${PODS}`, undefined, {})).status, 429);
-    t.equal((await server.ask(`GET ${PODS}`)).status, 200, "masters get in");
+    t.equal((await server.send(`GET ${PODS}`, undefined, {})).status, 429);
+    t.equal((await server.send(`GET ${PODS}`)).status, 200, "masters get in");
   },
   "max-mutating-requests-inflight": async (t) => {
     const apart = { "enable-priority-and-fairness": "false" };
@@ -83,7 +83,7 @@ export const lifecycleEffects: Partial<Record<Name, Effect>> = {
     await using server = await serve({ "request-timeout": "3s" }, store);
     store.create = () => new Promise<never>(() => {});
     let status = 0;
-    void server.ask(`POST ${PODS}`, pod("web")).then((answer) => {
+    void server.send(`POST ${PODS}`, pod("web")).then((answer) => {
       status = answer.status;
     });
     await server.clock.advance(2900);
@@ -94,7 +94,7 @@ export const lifecycleEffects: Partial<Record<Name, Effect>> = {
   "min-request-timeout": async (t) => {
     await using server = await serve({ "min-request-timeout": "5" });
     let ended = false;
-    void server.ask(`GET ${PODS}?watch=1`).then(() => {
+    void server.send(`GET ${PODS}?watch=1`).then(() => {
       ended = true;
     });
     await server.clock.advance(4900);
@@ -110,8 +110,8 @@ export const lifecycleEffects: Partial<Record<Name, Effect>> = {
     });
     await server.clock.advance(2900);
     t.notOk(closed);
-    t.equal((await server.ask("GET /livez")).status, 200);
-    t.equal((await server.ask("GET /readyz")).status, 500);
+    t.equal((await server.send("GET /livez")).status, 200);
+    t.equal((await server.send("GET /readyz")).status, 500);
     await server.until("it stops", () => closed);
   },
   "livez-grace-period": async (t) => {
@@ -125,12 +125,12 @@ export const lifecycleEffects: Partial<Record<Name, Effect>> = {
         create: () => new Promise<never>(() => {}),
       });
       const failed = startApiServer(config, { ...deps, store }).catch(() => {});
-      const ask = async (path: string) => (await fetchStatus(Number(port), { path }).catch(() => undefined))?.status;
-      await until(clock, "it listens", async () => (await ask("/livez")) !== undefined);
+      const send = async (path: string) => (await fetchStatus(Number(port), { path }).catch(() => undefined))?.status;
+      await until(clock, "it listens", async () => (await send("/livez")) !== undefined);
       const statuses: number[] = [];
-      for (const path of ["/livez", "/healthz", "/readyz", "/api/v1/pods"]) statuses.push((await ask(path)) ?? 0);
+      for (const path of ["/livez", "/healthz", "/readyz", "/api/v1/pods"]) statuses.push((await send(path)) ?? 0);
       await clock.advance(20_000);
-      statuses.push((await ask("/livez")) ?? 0);
+      statuses.push((await send("/livez")) ?? 0);
       let over = false;
       void failed.then(() => {
         over = true;
@@ -190,13 +190,13 @@ export const lifecycleEffects: Partial<Record<Name, Effect>> = {
   },
   "emulated-version": async (t) => {
     await using server = await serve({ "emulated-version": "1.32" });
-    t.match((await server.ask("GET /version")).json, {
+    t.match((await server.send("GET /version")).json, {
       minor: "33",
       emulationMinor: "32",
       minCompatibilityMinor: "31",
     });
-    t.equal((await server.ask("GET /apis/networking.k8s.io/v1/servicecidrs")).status, 404, "came with 1.33");
-    t.equal((await server.ask("GET /apis/networking.k8s.io/v1/ingresses")).status, 200);
+    t.equal((await server.send("GET /apis/networking.k8s.io/v1/servicecidrs")).status, 404, "came with 1.33");
+    t.equal((await server.send("GET /apis/networking.k8s.io/v1/ingresses")).status, 200);
     const features = await shown(server, "kubernetes_feature_enabled");
     t.ok(
       features.some((line) => /name="WatchList",stage="BETA"\} 1$/.test(line)),
@@ -211,20 +211,20 @@ export const lifecycleEffects: Partial<Record<Name, Effect>> = {
     const old = { "emulated-version": "1.32", "runtime-config": "networking.k8s.io/v1beta1=true" };
     const path = "GET /apis/networking.k8s.io/v1/servicecidrs";
     await using without = await serve(old);
-    t.equal((await without.ask(path)).status, 404);
+    t.equal((await without.send(path)).status, 404);
     await using server = await serve({ ...old, "emulation-forward-compatible": "true" });
-    t.equal((await server.ask(path)).status, 200, "comes with its beta version");
+    t.equal((await server.send(path)).status, 200, "comes with its beta version");
   },
   "runtime-config-emulation-forward-compatible": async (t) => {
     const later = { "emulated-version": "1.32", "runtime-config": "networking.k8s.io/v1/servicecidrs=true" };
     await t.rejects(serve(later), /it came with 1.33/);
     await using server = await serve({ ...later, "runtime-config-emulation-forward-compatible": "true" });
-    t.equal((await server.ask("GET /apis/networking.k8s.io/v1/servicecidrs")).status, 200);
+    t.equal((await server.send("GET /apis/networking.k8s.io/v1/servicecidrs")).status, 200);
   },
   "allow-metric-labels": async (t) => {
     await using server = await serve({ "allow-metric-labels": "apiserver_request_total,code='200,404'" });
-    await server.ask("GET /api/v1/pods");
-    await server.ask(`POST ${PODS}`, { metadata: { name: "UPPER" } });
+    await server.send("GET /api/v1/pods");
+    await server.send(`POST ${PODS}`, { metadata: { name: "UPPER" } });
     const codes = (await shown(server, "apiserver_request_total")).map((line) => /code="(\w+)"/.exec(line)?.[1]);
     t.same([...new Set(codes)].sort(), ["200", "unexpected"]);
   },
@@ -232,7 +232,7 @@ export const lifecycleEffects: Partial<Record<Name, Effect>> = {
     const path = join(t.testdir({ "labels.yaml": "apiserver_request_total,code: '201,404'\n" }), "labels.yaml");
     const codesOf = async (settings: Settings) => {
       await using server = await serve({ "allow-metric-labels-manifest": path, ...settings });
-      await server.ask("GET /api/v1/pods");
+      await server.send("GET /api/v1/pods");
       return (await shown(server, "apiserver_request_total")).map((line) => /code="(\w+)"/.exec(line)?.[1]);
     };
     t.same(await codesOf({}), ["unexpected"]);
@@ -247,10 +247,10 @@ export const lifecycleEffects: Partial<Record<Name, Effect>> = {
   },
   "show-hidden-metrics-for-version": async (t) => {
     await using server = await serve({ "show-hidden-metrics-for-version": "1.32" });
-    await server.ask("GET /api/v1/pods");
+    await server.send("GET /api/v1/pods");
     t.not((await shown(server, "apiserver_request_slo_duration_seconds_count")).length, 0);
     await using without = await serve();
-    await without.ask("GET /api/v1/pods");
+    await without.send("GET /api/v1/pods");
     t.same(await shown(without, "apiserver_request_slo_duration_seconds_count"), []);
     t.throws(() => invoked({ "show-hidden-metrics-for-version": "1.31" }), /must be left out or 1.32/);
   },
@@ -282,14 +282,14 @@ export const lifecycleEffects: Partial<Record<Name, Effect>> = {
   },
   version: async (t) => {
     await using server = await serve({ version: "v1.33.4-site.1" });
-    t.equal((await server.ask("GET /version")).json.gitVersion, "v1.33.4-site.1");
+    t.equal((await server.send("GET /version")).json.gitVersion, "v1.33.4-site.1");
     t.match(invoke(apiserverProgram, ["--version"], { version: "v1.33.0" }), { stdout: "apiserver v1.33.0\n" });
   },
   "feature-gates": async (t) => {
     await using server = await serve({ "feature-gates": "WatchList=false" });
     const query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
     t.not(
-      (await server.ask(`GET ${PODS}?${query}&timeoutSeconds=1`)).status,
+      (await server.send(`GET ${PODS}?${query}&timeoutSeconds=1`)).status,
       200,
       "watches with initial events are off",
     );

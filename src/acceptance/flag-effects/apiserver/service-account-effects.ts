@@ -8,7 +8,7 @@ import { startFakeSigner } from "../../../testing/auth/fake-signer.ts";
 
 interface Server extends AsyncDisposable {
   until(what: string, holds: () => boolean | Promise<boolean>): Promise<void>;
-  ask(
+  send(
     line: string,
     body?: unknown,
     headers?: Readonly<Record<string, string>>,
@@ -49,12 +49,12 @@ export function partsOf(token: string): { readonly header: any; readonly payload
 
 /** A token of a new account. */
 async function tokenFrom(server: Server, name: string, spec: object = {}): Promise<string> {
-  await server.ask(`POST ${ACCOUNT}`, { metadata: { name } });
-  return (await server.ask(`POST ${ACCOUNT}/${name}/token`, { spec })).json.status.token;
+  await server.send(`POST ${ACCOUNT}`, { metadata: { name } });
+  return (await server.send(`POST ${ACCOUNT}/${name}/token`, { spec })).json.status.token;
 }
 
 async function isKnown(server: Server, token: string): Promise<boolean> {
-  return (await server.ask("GET /version", undefined, { authorization: `Bearer ${token}` })).status === 200;
+  return (await server.send("GET /version", undefined, { authorization: `Bearer ${token}` })).status === 200;
 }
 
 export function serviceAccountEffects(serve: Serve) {
@@ -79,9 +79,9 @@ export function serviceAccountEffects(serve: Serve) {
       const token = await tokenFrom(server, "a");
       t.match(partsOf(token).payload, { iss: ISSUER, aud: [ISSUER] });
       t.ok(await isKnown(server, token));
-      t.equal((await server.ask(DISCOVERY)).json.issuer, ISSUER);
+      t.equal((await server.send(DISCOVERY)).json.issuer, ISSUER);
       await using other = await serve({ "service-account-issuer": "no-address" });
-      t.equal((await other.ask(DISCOVERY)).status, 404, "nobody could look there");
+      t.equal((await other.send(DISCOVERY)).status, 404, "nobody could look there");
       await t.rejects(serve({ "service-account-issuer": "1:2" }), /--service-account-issuer/);
     },
     "api-audiences": async (t) => {
@@ -128,7 +128,7 @@ export function serviceAccountEffects(serve: Serve) {
     },
     "service-account-jwks-uri": async (t) => {
       await using server = await serve({ "service-account-jwks-uri": "https://keys.example.com/jwks" });
-      t.equal((await server.ask(DISCOVERY)).json.jwks_uri, "https://keys.example.com/jwks");
+      t.equal((await server.send(DISCOVERY)).json.jwks_uri, "https://keys.example.com/jwks");
     },
     "service-account-signing-endpoint": async (t) => {
       const gate = { "feature-gates": "ExternalServiceAccountTokenSigner=true" };
@@ -139,7 +139,7 @@ export function serviceAccountEffects(serve: Serve) {
       t.match(header, { alg: "ES256", kid: "k1" });
       t.equal(payload.exp - payload.iat, 7200, "no longer than the signer lets it");
       t.ok(await isKnown(server, token));
-      const [key, ...more] = (await server.ask("GET /openid/v1/jwks")).json.keys;
+      const [key, ...more] = (await server.send("GET /openid/v1/jwks")).json.keys;
       t.match([key.kid, more], ["k1", []]);
       const tooLong = { ...settings, "service-account-max-token-expiration": "3h" };
       await t.rejects(serve(tooLong), /--service-account-max-token-expiration of 10800 seconds/);
@@ -159,22 +159,22 @@ export function serviceAccountEffects(serve: Serve) {
           type: "kubernetes.io/service-account-token",
           stringData: { token },
         };
-        t.equal((await server.ask("POST /api/v1/namespaces/default/secrets", secret)).status, 201);
+        t.equal((await server.send("POST /api/v1/namespaces/default/secrets", secret)).status, 201);
         t.ok(await isKnown(server, token));
-        const { labels } = (await server.ask("GET /api/v1/namespaces/default/secrets/old-token")).json.metadata;
+        const { labels } = (await server.send("GET /api/v1/namespaces/default/secrets/old-token")).json.metadata;
         const day = "kubernetes.io/legacy-token-last-used";
         t.match(labels?.[day], lookup === "true" ? /^\d{4}-\d\d-\d\d$/ : undefined);
         const marked = { metadata: { labels: { "kubernetes.io/legacy-token-invalid-since": "2025-01-01" } } };
         const merge = { "content-type": "application/merge-patch+json" };
-        const patched = await server.ask("PATCH /api/v1/namespaces/default/secrets/old-token", marked, merge);
+        const patched = await server.send("PATCH /api/v1/namespaces/default/secrets/old-token", marked, merge);
         t.equal(patched.status, 200);
         t.equal(await isKnown(server, token), lookup === "false", "marked invalid");
       }
     },
     "service-account-max-token-expiration": async (t) => {
       await using server = await serve({ "service-account-max-token-expiration": "2h" });
-      await server.ask(`POST ${ACCOUNT}`, { metadata: { name: "a" } });
-      const answer = await server.ask(`POST ${ACCOUNT}/a/token`, { spec: { expirationSeconds: 9000 } });
+      await server.send(`POST ${ACCOUNT}`, { metadata: { name: "a" } });
+      const answer = await server.send(`POST ${ACCOUNT}/a/token`, { spec: { expirationSeconds: 9000 } });
       t.equal(answer.json.spec.expirationSeconds, 7200);
       t.match(String(answer.headers.warning), /requested expiration of 9000 seconds shortened to 7200 seconds/);
       await t.rejects(serve({ "service-account-max-token-expiration": "5m" }), /between 1h and 2\^32 seconds/);
@@ -195,7 +195,7 @@ export function serviceAccountEffects(serve: Serve) {
 
 /** As a controller made them: signed with the same key, without an end. */
 async function legacyToken(server: Server, privateKey: string): Promise<string> {
-  const { uid } = (await server.ask(`POST ${ACCOUNT}`, { metadata: { name: "old" } })).json.metadata;
+  const { uid } = (await server.send(`POST ${ACCOUNT}`, { metadata: { name: "old" } })).json.metadata;
   const claim = (name: string) => `kubernetes.io/serviceaccount/${name}`;
   const payload = {
     iss: "kubernetes/serviceaccount",
@@ -209,9 +209,9 @@ async function legacyToken(server: Server, privateKey: string): Promise<string> 
 }
 
 async function podToken(server: Server): Promise<string> {
-  await server.ask(`POST ${ACCOUNT}`, { metadata: { name: "a" } });
+  await server.send(`POST ${ACCOUNT}`, { metadata: { name: "a" } });
   const spec = { serviceAccountName: "a", containers: [{ name: "c", image: "i" }] };
-  await server.ask("POST /api/v1/namespaces/default/pods", { metadata: { name: "p" }, spec });
+  await server.send("POST /api/v1/namespaces/default/pods", { metadata: { name: "p" }, spec });
   const boundObjectRef = { kind: "Pod", apiVersion: "v1", name: "p" };
   return await tokenFrom(server, "a", { boundObjectRef, expirationSeconds: 3607 });
 }

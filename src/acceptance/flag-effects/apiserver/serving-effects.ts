@@ -24,12 +24,12 @@ export const servingEffects: Partial<Record<Name, Effect>> = {
   },
   "advertise-address": async (t) => {
     await using server = await serve({ "advertise-address": "192.0.2.7" });
-    const { json } = await server.ask("GET /api");
+    const { json } = await server.send("GET /api");
     t.equal(json.serverAddressByClientCIDRs[0].serverAddress, `192.0.2.7:${server.port}`);
   },
   "external-hostname": async (t) => {
     await using server = await serve({ "advertise-address": "192.0.2.7", "external-hostname": "api.example.com" });
-    const { json } = await server.ask("GET /api");
+    const { json } = await server.send("GET /api");
     t.equal(json.serverAddressByClientCIDRs[0].serverAddress, `api.example.com:${server.port}`);
   },
   "cert-dir": async (t) => {
@@ -59,12 +59,12 @@ export const servingEffects: Partial<Record<Name, Effect>> = {
   },
   "strict-transport-security-directives": async (t) => {
     await using server = await serve({ "strict-transport-security-directives": "max-age=600,includeSubDomains" });
-    const { headers } = await server.ask("GET /livez");
+    const { headers } = await server.send("GET /livez");
     t.equal(headers["strict-transport-security"], "max-age=600; includeSubDomains");
   },
   "cors-allowed-origins": async (t) => {
     await using server = await serve({ "cors-allowed-origins": "^https://ui\\.example\\.com$" });
-    const from = (origin: string, method = "GET") => server.ask(`${method} /livez`, undefined, { origin });
+    const from = (origin: string, method = "GET") => server.send(`${method} /livez`, undefined, { origin });
     const allowed = "access-control-allow-origin";
     t.equal((await from("https://ui.example.com")).headers[allowed], "https://ui.example.com");
     t.match(await from("https://ui.example.com", "OPTIONS"), { status: 204, headers: { [allowed]: /ui/ } });
@@ -109,17 +109,17 @@ export const servingEffects: Partial<Record<Name, Effect>> = {
   "goaway-chance": async (t) => {
     await using server = await serve({ "goaway-chance": "0.02" });
     const session = connectHttp2(`https://127.0.0.1:${server.port}`, { rejectUnauthorized: false });
-    let asked = 0;
-    let told = false;
+    let requests = 0;
+    let seen = false;
     session.on("goaway", () => {
-      told = true;
+      seen = true;
     });
-    while (!told && asked < 5000) {
-      asked++;
+    while (!seen && requests < 5000) {
+      requests++;
       const stream = session.request({ ":path": "/livez" });
       await new Promise((resolve) => stream.on("error", resolve).on("close", resolve).resume());
     }
-    t.ok(told, `asked ${asked} times`);
+    t.ok(seen, `asked ${requests} times`);
     session.destroy();
     t.throws(() => invoked({ "goaway-chance": "0.03" }), /--goaway-chance/);
   },
@@ -135,23 +135,23 @@ export const servingEffects: Partial<Record<Name, Effect>> = {
   "service-cluster-ip-range": async (t) => {
     await using server = await serve({ "service-cluster-ip-range": "10.7.0.0/24,fd00:7::/112" });
     const spec = { ipFamilyPolicy: "RequireDualStack", ports: [{ port: 80 }] };
-    const { json } = await server.ask("POST /api/v1/namespaces/default/services", { metadata: { name: "s" }, spec });
+    const { json } = await server.send("POST /api/v1/namespaces/default/services", { metadata: { name: "s" }, spec });
     t.match(json.spec, { ipFamilies: ["IPv4", "IPv6"], clusterIPs: [/^10\.7\.0\./, /^fd00:7::/] });
-    const own = await server.ask("GET /api/v1/namespaces/default/services/kubernetes");
+    const own = await server.send("GET /api/v1/namespaces/default/services/kubernetes");
     t.equal(own.json.spec.clusterIP, "10.7.0.1", "the server's own service has the first address");
   },
   "service-node-port-range": async (t) => {
     await using server = await serve({ "service-node-port-range": "31000-31001" });
     const spec = { type: "NodePort", ports: [{ port: 80 }] };
     const post = async (name: string) =>
-      await server.ask("POST /api/v1/namespaces/default/services", { metadata: { name }, spec });
+      await server.send("POST /api/v1/namespaces/default/services", { metadata: { name }, spec });
     const ports = [await post("a"), await post("b")].map(({ json }) => json.spec.ports[0].nodePort);
     t.same(ports.sort(), [31000, 31001]);
     t.match(await post("c"), { status: 500, json: { message: /failed to allocate a nodePort: range is full/ } });
   },
   "svc-service-node-port": async (t) => {
     await using server = await serve({ "svc-service-node-port": "30443" });
-    const { json } = await server.ask("GET /api/v1/namespaces/default/services/kubernetes");
+    const { json } = await server.send("GET /api/v1/namespaces/default/services/kubernetes");
     t.match(json.spec, { type: "NodePort", ports: [{ port: 443, nodePort: 30443, targetPort: server.port }] });
   },
   "endpoint-reconciler-type": async (t) => {
@@ -159,9 +159,9 @@ export const servingEffects: Partial<Record<Name, Effect>> = {
     const path = "/api/v1/namespaces/default/endpoints/kubernetes";
     await using server = await serve({ ...own, "endpoint-reconciler-type": "lease" });
     const expected = [{ addresses: [{ ip: "192.0.2.7" }], ports: [{ port: server.port }] }];
-    t.match((await server.ask(`GET ${path}`)).json.subsets, expected);
+    t.match((await server.send(`GET ${path}`)).json.subsets, expected);
     await using other = await serve({ ...own, "endpoint-reconciler-type": "none" });
-    t.equal((await other.ask(`GET ${path}`)).status, 404, "somebody else looks after them");
+    t.equal((await other.send(`GET ${path}`)).status, 404, "somebody else looks after them");
   },
   "debug-socket-path": async (t) => {
     // The path of a socket must be short.
@@ -184,16 +184,16 @@ export const servingEffects: Partial<Record<Name, Effect>> = {
   },
   profiling: async (t) => {
     await using server = await serve();
-    t.match(await server.ask("GET /debug/pprof/"), { status: 200, json: /profile\?seconds=30/ });
-    t.equal((await server.ask("DELETE /metrics")).status, 200);
+    t.match(await server.send("GET /debug/pprof/"), { status: 200, json: /profile\?seconds=30/ });
+    t.equal((await server.send("DELETE /metrics")).status, 200);
     await using without = await serve({ profiling: "false" });
-    t.equal((await without.ask("GET /debug/pprof/")).status, 404);
-    t.notMatch((await without.ask("DELETE /metrics")).json, /metrics reset/);
+    t.equal((await without.send("GET /debug/pprof/")).status, 404);
+    t.notMatch((await without.send("DELETE /metrics")).json, /metrics reset/);
   },
   "contention-profiling": async (t) => {
     await using server = await serve({ "contention-profiling": "true" });
-    t.match(await server.ask("GET /debug/pprof/block"), { headers: { "content-type": "application/octet-stream" } });
+    t.match(await server.send("GET /debug/pprof/block"), { headers: { "content-type": "application/octet-stream" } });
     await using without = await serve();
-    t.equal((await without.ask("GET /debug/pprof/block")).status, 404);
+    t.equal((await without.send("GET /debug/pprof/block")).status, 404);
   },
 };

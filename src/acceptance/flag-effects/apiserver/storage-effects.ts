@@ -64,11 +64,11 @@ export const storageEffects: Partial<Record<Name, Effect>> = {
     const path = join(t.testdir(), "kept");
     {
       await using server = await serve({ "kvstore-servers": `level://${path}` });
-      await server.ask(`POST ${PODS}`, pod("web"));
+      await server.send(`POST ${PODS}`, pod("web"));
     }
     t.ok(existsSync(path));
     await using again = await serve({ "kvstore-servers": `level://${path}` });
-    t.equal((await again.ask(`GET ${PODS}/web`)).status, 200);
+    t.equal((await again.send(`GET ${PODS}/web`)).status, 200);
     await t.rejects(serve({ "kvstore-servers": "http://127.0.0.1:2379" }), /level:\/\/\/path or memory:\/\//);
   },
   "kvstore-prefix": async (t) => {
@@ -87,13 +87,13 @@ export const storageEffects: Partial<Record<Name, Effect>> = {
         // Which has a history of its own.
         "watch-cache": "false",
       });
-      const { json } = await server.ask(`GET ${PODS}`);
-      for (let count = 0; count < 3; count++) await server.ask(`POST ${PODS}`, pod(`p${count}`));
+      const { json } = await server.send(`GET ${PODS}`);
+      for (let count = 0; count < 3; count++) await server.send(`POST ${PODS}`, pod(`p${count}`));
       await server.clock.advance(60 * 60_000);
       const query = `resourceVersion=${json.metadata.resourceVersion}&resourceVersionMatch=Exact&limit=1`;
       let status = 0;
       await server.until("it knows, or does not know, its history", async () => {
-        ({ status } = await server.ask(`GET ${PODS}?${query}`));
+        ({ status } = await server.send(`GET ${PODS}?${query}`));
         return status === wanted;
       });
       return status;
@@ -110,9 +110,9 @@ export const storageEffects: Partial<Record<Name, Effect>> = {
   "enable-garbage-collector": async (t) => {
     const after = async (setting: string): Promise<number> => {
       await using server = await serve({ "enable-garbage-collector": setting });
-      await server.ask("POST /api/v1/namespaces/default/configmaps", { metadata: { name: "m" } });
-      await server.ask("DELETE /api/v1/namespaces/default/configmaps/m?propagationPolicy=Orphan");
-      return (await server.ask("GET /api/v1/namespaces/default/configmaps/m")).status;
+      await server.send("POST /api/v1/namespaces/default/configmaps", { metadata: { name: "m" } });
+      await server.send("DELETE /api/v1/namespaces/default/configmaps/m?propagationPolicy=Orphan");
+      return (await server.send("GET /api/v1/namespaces/default/configmaps/m")).status;
     };
     t.equal(await after("true"), 200, "waits for the collector");
     t.equal(await after("false"), 404, "nobody to wait for");
@@ -123,13 +123,13 @@ export const storageEffects: Partial<Record<Name, Effect>> = {
       const store: { delete?: Store["delete"] } = {};
       await using server = await serve({ "delete-collection-workers": workers }, store);
       const path = "/api/v1/namespaces/default/configmaps";
-      for (const name of ["a", "b", "c", "d", "e"]) await server.ask(`POST ${path}`, { metadata: { name } });
+      for (const name of ["a", "b", "c", "d", "e"]) await server.send(`POST ${path}`, { metadata: { name } });
       let deletions = 0;
       store.delete = () => {
         deletions++;
         return gate.promise;
       };
-      const answer = server.ask(`DELETE ${path}`);
+      const answer = server.send(`DELETE ${path}`);
       await server.until("deletions are under way", () => deletions > 0);
       gate.reject(new Error("the store does not delete"));
       t.equal((await answer).status, 500, "the first failure ends it");
@@ -141,7 +141,7 @@ export const storageEffects: Partial<Record<Name, Effect>> = {
   "event-ttl": async (t) => {
     await using server = await serve({ "event-ttl": "90s" });
     const involvedObject = { kind: "Pod", namespace: "default", name: "web" };
-    await server.ask("POST /api/v1/namespaces/default/events", {
+    await server.send("POST /api/v1/namespaces/default/events", {
       metadata: { name: "e" },
       involvedObject,
       reason: "R",
@@ -153,11 +153,11 @@ export const storageEffects: Partial<Record<Name, Effect>> = {
       await using server = await serve({ "event-ttl": "1h", "lease-reuse-duration-seconds": reuse });
       const involvedObject = { kind: "Pod", namespace: "default", name: "web" };
       const path = "/api/v1/namespaces/default/events";
-      await server.ask(`POST ${path}`, { metadata: { name: "e" }, involvedObject, reason: "R" });
+      await server.send(`POST ${path}`, { metadata: { name: "e" }, involvedObject, reason: "R" });
       const found: number[] = [];
       for (const wait of waits) {
         await server.clock.advance(wait * 1000);
-        found.push((await server.ask(`GET ${path}/e`)).status);
+        found.push((await server.send(`GET ${path}/e`)).status);
       }
       return found;
     };
@@ -179,7 +179,7 @@ export const storageEffects: Partial<Record<Name, Effect>> = {
   "svclet-client-certificate": async (t) => {
     const own = { "svclet-client-certificate": file("user.crt"), "svclet-client-key": file("user.key") };
     await withAgent({ ...external, ...own }, async (server, seen) => {
-      t.match(await server.ask(`GET ${PODS}/web/log`), { status: 200, json: "line\n" });
+      t.match(await server.send(`GET ${PODS}/web/log`), { status: 200, json: "line\n" });
       t.same(seen[0]?.peer.certificates[0], Buffer.from(user.der));
     });
   },
@@ -191,19 +191,19 @@ export const storageEffects: Partial<Record<Name, Effect>> = {
     );
   },
   "svclet-certificate-authority": async (t) => {
-    const stranger = await makeCertificate({ subject: [{ CN: ["other"] }], authority: {} });
-    const directory = t.testdir({ "other.crt": stranger.cert });
+    const untrusted = await makeCertificate({ subject: [{ CN: ["other"] }], authority: {} });
+    const directory = t.testdir({ "other.crt": untrusted.cert });
     const trusting = { ...external, "svclet-certificate-authority": join(directory, "other.crt") };
     await withAgent(trusting, async (server) => {
-      t.equal((await server.ask(`GET ${PODS}/web/log`)).status, 500, "signed by somebody else");
+      t.equal((await server.send(`GET ${PODS}/web/log`)).status, 500, "signed by somebody else");
     });
   },
   "svclet-preferred-address-types": async (t) => {
     await withAgent({ "svclet-preferred-address-types": "ExternalIP,InternalIP" }, async (server) => {
-      t.equal((await server.ask(`GET ${PODS}/web/log`)).status, 200);
+      t.equal((await server.send(`GET ${PODS}/web/log`)).status, 200);
     });
     await withAgent({ "svclet-preferred-address-types": "InternalIP,ExternalIP" }, async (server) => {
-      t.equal((await server.ask(`GET ${PODS}/web/log`)).status, 500, "nobody is at the other address");
+      t.equal((await server.send(`GET ${PODS}/web/log`)).status, 500, "nobody is at the other address");
     });
   },
   "svclet-timeout": async (t) => {
@@ -212,7 +212,7 @@ export const storageEffects: Partial<Record<Name, Effect>> = {
     await withAgent(
       settings,
       async (server) => {
-        t.match(await server.ask(`GET ${PODS}/web/log`), { status: 500, json: { message: /no answer within 20 ms/ } });
+        t.match(await server.send(`GET ${PODS}/web/log`), { status: 500, json: { message: /no answer within 20 ms/ } });
       },
       silent,
     );
@@ -224,7 +224,7 @@ export const storageEffects: Partial<Record<Name, Effect>> = {
     await server.until("they are counted", async () => (await namespaces()) !== undefined);
     const before = Number((await namespaces())?.split(" ")[1]);
     t.ok(before > 0);
-    await server.ask("POST /api/v1/namespaces", { metadata: { name: "one-more" } });
+    await server.send("POST /api/v1/namespaces", { metadata: { name: "one-more" } });
     const after = async () => Number((await namespaces())?.split(" ")[1]);
     await server.until("they are counted again", async () => (await after()) === before + 1);
     await using without = await serve({ "kvstore-count-metric-poll-period": "0s" });
@@ -243,13 +243,13 @@ export const storageEffects: Partial<Record<Name, Effect>> = {
   },
   "runtime-config": async (t) => {
     await using server = await serve({ "runtime-config": "batch/v1=false,api/beta=true,apps/v1/deployments=false" });
-    const status = async (path: string) => (await server.ask(`GET ${path}`)).status;
+    const status = async (path: string) => (await server.send(`GET ${path}`)).status;
     t.equal(await status("/apis/batch/v1/jobs"), 404);
     t.equal(await status("/apis/batch"), 404);
     t.equal(await status("/apis/apps/v1/deployments"), 404);
     t.equal(await status("/apis/apps/v1/statefulsets"), 200);
     for (const group of ["networking.svc.io", "networking.k8s.io"]) {
-      t.match((await server.ask(`GET /apis/${group}/v1beta1/servicecidrs`)).json, { apiVersion: `${group}/v1beta1` });
+      t.match((await server.send(`GET /apis/${group}/v1beta1/servicecidrs`)).json, { apiVersion: `${group}/v1beta1` });
     }
     await t.rejects(serve({ "runtime-config": "bakery.svc.io/v1=true" }), /no API group "bakery.svc.io"/);
   },

@@ -94,19 +94,19 @@ export interface TestServer extends AsyncDisposable {
   /** Writes as the store saw them. */
   readonly writes: { readonly key: string; readonly value: Uint8Array; readonly options: WriteOptions | undefined }[];
   /** As `system:masters`, unless there are other headers: `GET /api/v1/pods`. */
-  ask(line: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Answer>;
+  send(line: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Answer>;
   until(what: string, holds: () => boolean | Promise<boolean>): Promise<void>;
 }
 
 export async function serve(settings: Settings = {}, change: Partial<Store> = {}): Promise<TestServer> {
   const clock = new FakeClock(Date.now());
-  const { flags, gates, version, given } = invoked({
+  const { flags, gates, version, given: options } = invoked({
     "secure-port": await freePort(),
     ...base,
     ...openToAll(settings),
     ...settings,
   });
-  const config = apiServerOptions(flags, gates, version, given);
+  const config = apiServerOptions(flags, gates, version, options);
   const writes: { key: string; value: Uint8Array; options: WriteOptions | undefined }[] = [];
   const deps = { clock, log: silentLogger };
   const store =
@@ -120,7 +120,7 @@ export async function serve(settings: Settings = {}, change: Partial<Store> = {}
     port: running.address.port,
     clock,
     writes,
-    async ask(line, body, headers = { authorization: `Bearer ${token}` }) {
+    async send(line, body, headers = { authorization: `Bearer ${token}` }) {
       const [method = "GET", target = "/"] = line.split(" ");
       const [path = "", query = ""] = target.split("?");
       const sent = body === undefined ? {} : { body: Buffer.from(JSON.stringify(body)) };
@@ -129,8 +129,8 @@ export async function serve(settings: Settings = {}, change: Partial<Store> = {}
       const chunks: Uint8Array[] = [];
       const pieces = answer.body instanceof Uint8Array ? [answer.body] : answer.body;
       for await (const piece of pieces) chunks.push(piece);
-      const said = Buffer.concat(chunks).toString();
-      return { status: answer.status, headers: answer.headers, json: said.startsWith("{") ? JSON.parse(said) : said };
+      const message = Buffer.concat(chunks).toString();
+      return { status: answer.status, headers: answer.headers, json: message.startsWith("{") ? JSON.parse(message) : message };
     },
     until: (what, holds) => until(clock, what, holds),
     async [Symbol.asyncDispose]() {
@@ -182,12 +182,12 @@ export async function readsOfStore(settings: Settings, path: string): Promise<nu
     delete: inner.delete.bind(inner),
     current: inner.current.bind(inner),
   });
-  await server.ask(`GET ${path}`);
+  await server.send(`GET ${path}`);
   reads = 0;
-  await server.ask(`GET ${path}/none`);
-  await server.ask(`GET ${path}`);
+  await server.send(`GET ${path}/none`);
+  await server.send(`GET ${path}`);
   let over = false;
-  const watching = server.ask(`GET ${path}?watch=true&timeoutSeconds=1`).then(() => {
+  const watching = server.send(`GET ${path}?watch=true&timeoutSeconds=1`).then(() => {
     over = true;
   });
   await server.until("the watch has ended", () => over);
@@ -273,9 +273,9 @@ export async function withAgent(
     { type: "InternalIP", address: "127.0.0.3" },
     { type: "ExternalIP", address: "127.0.0.2" },
   ];
-  await server.ask("POST /api/v1/nodes", node);
+  await server.send("POST /api/v1/nodes", node);
   const status = { addresses, daemonEndpoints: { kubeletEndpoint: { Port: agent.port } } };
-  await server.ask(
+  await server.send(
     "PATCH /api/v1/nodes/n1/status",
     { status },
     {
@@ -284,7 +284,7 @@ export async function withAgent(
     },
   );
   const made = pod("web");
-  await server.ask(`POST ${PODS}`, { ...made, spec: { ...made.spec, nodeName: "n1" } });
+  await server.send(`POST ${PODS}`, { ...made, spec: { ...made.spec, nodeName: "n1" } });
   await look(server, seen);
 }
 
@@ -293,11 +293,11 @@ export async function crowd(settings: Settings): Promise<{ reads: number; writes
   const store: { create?: Store["create"] } = {};
   await using server = await serve({ "request-timeout": "3s", ...settings }, store);
   store.create = () => new Promise<never>(() => {});
-  void server.ask(`POST ${PODS}`, pod("a"), {});
+  void server.send(`POST ${PODS}`, pod("a"), {});
   await setTimeout(5);
-  const reads = (await server.ask(`GET ${PODS}`, undefined, {})).status;
+  const reads = (await server.send(`GET ${PODS}`, undefined, {})).status;
   let writes = 0;
-  void server.ask(`POST ${PODS}`, pod("b"), {}).then(({ status }) => {
+  void server.send(`POST ${PODS}`, pod("b"), {}).then(({ status }) => {
     writes = status;
   });
   await server.until("the write is answered", () => writes !== 0);
@@ -308,7 +308,7 @@ export const external: Settings = { "svclet-preferred-address-types": "ExternalI
 
 /** The lines of one metric. */
 export async function shown(server: TestServer, name: string): Promise<readonly string[]> {
-  const { json } = await server.ask("GET /metrics");
+  const { json } = await server.send("GET /metrics");
   return (json as string).split("\n").filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
 }
 
@@ -339,7 +339,7 @@ export async function silentStore(settings: Settings, path: string): Promise<{ e
   await using server = await serve(settings, store);
   store.list = () => new Promise<never>(() => {});
   let status = 0;
-  void server.ask(`GET ${path}`).then((answer) => {
+  void server.send(`GET ${path}`).then((answer) => {
     status = answer.status;
   });
   await server.clock.advance(2900);

@@ -37,11 +37,11 @@ t.test("conversion webhooks are asked again after a restart", async (t) => {
   {
     await using f = await testServer({}, { store: lasting });
     await define(f, routes(hook));
-    await f.ask(`POST ${at("v2")}`, { body: route("one", { host: "a", port: "1" }) });
+    await f.send(`POST ${at("v2")}`, { body: route("one", { host: "a", port: "1" }) });
   }
   await using f = await testServer({}, { store: lasting });
-  t.match((await f.ask(`GET ${at("v2", "/one")}`)).json.spec, { host: "a", port: "1" });
-  t.match((await f.ask(`GET ${at("v1", "/one")}`)).json.spec, { hostPort: "a:1" });
+  t.match((await f.send(`GET ${at("v2", "/one")}`)).json.spec, { host: "a", port: "1" });
+  t.match((await f.send(`GET ${at("v1", "/one")}`)).json.spec, { hostPort: "a:1" });
 });
 
 t.test("conversion webhooks know what they convert by the name that its definition has", async (t) => {
@@ -55,10 +55,10 @@ t.test("conversion webhooks know what they convert by the name that its definiti
   await define(f, definition);
   const path = (group: string): string => `/apis/${group}/v2/namespaces/default/routes`;
   const body = { ...route("one", { host: "a", port: "1" }), apiVersion: "stable.svc.io/v2" };
-  t.equal((await f.ask(`POST ${path("stable.svc.io")}`, { body })).status, 201);
-  const { json } = await f.ask(`GET ${path("stable.k8s.io")}/one`);
+  t.equal((await f.send(`POST ${path("stable.svc.io")}`, { body })).status, 201);
+  const { json } = await f.send(`GET ${path("stable.k8s.io")}/one`);
   t.match(json, { apiVersion: "stable.k8s.io/v2", spec: { host: "a" } });
-  t.equal((await f.ask(`GET ${path("stable.k8s.io").replace("v2", "v1")}`)).status, 404);
+  t.equal((await f.send(`GET ${path("stable.k8s.io").replace("v2", "v1")}`)).status, 404);
   const asked = hook.received.map(({ review: { request } }) => [
     request.objects[0].apiVersion,
     request.desiredAPIVersion,
@@ -77,11 +77,11 @@ t.test("conversion webhooks convert where the store is read without a cache, or 
   await using f = await testServer({ storage });
   await define(f, routes(hook));
   const watch = lines(await f.open(`GET ${at("v2")}?watch=true`), 3);
-  await f.ask(`POST ${at("v1")}`, { body: route("one", { hostPort: "a:1" }) });
-  await f.ask(`PATCH ${at("v2", "/one")}`, { body: { spec: { port: "2" } }, headers: MERGE });
-  t.match((await f.ask(`GET ${at("v1")}`)).json.items, [{ spec: { hostPort: "a:2" } }]);
-  t.match((await f.ask(`GET ${at("v2")}`)).json.items, [{ spec: { host: "a", port: "2" } }]);
-  await f.ask(`DELETE ${at("v1", "/one")}`);
+  await f.send(`POST ${at("v1")}`, { body: route("one", { hostPort: "a:1" }) });
+  await f.send(`PATCH ${at("v2", "/one")}`, { body: { spec: { port: "2" } }, headers: MERGE });
+  t.match((await f.send(`GET ${at("v1")}`)).json.items, [{ spec: { hostPort: "a:2" } }]);
+  t.match((await f.send(`GET ${at("v2")}`)).json.items, [{ spec: { host: "a", port: "2" } }]);
+  await f.send(`DELETE ${at("v1", "/one")}`);
   const spec = { host: "a", port: "2" };
   t.match(await watch, [
     { type: "ADDED", object: { spec: { host: "a", port: "1" } } },
@@ -98,13 +98,13 @@ t.test("conversion webhooks that are services are reached where these are, and h
   const directory = t.testdir({ "front.crt": cert, "front.key": key });
   const outboundCertificate = { certFile: join(directory, "front.crt"), keyFile: join(directory, "front.key") };
   await using f = await testServer({ proxyClientCertificate: outboundCertificate });
-  await f.ask("POST /api/v1/namespaces/default/services", {
+  await f.send("POST /api/v1/namespaces/default/services", {
     body: { metadata: { name: "hooks" }, spec: { type: "ExternalName", externalName: "127.0.0.1" } },
   });
   const service = { namespace: "default", name: "hooks", path: "/convert", port: hook.port };
   await define(f, routes(hook, "v1", { clientConfig: { service, caBundle } }));
-  await f.ask(`POST ${at("v1")}`, { body: route("one", { hostPort: "a:1" }) });
-  t.match((await f.ask(`GET ${at("v2", "/one")}`)).json.spec, { host: "a" });
+  await f.send(`POST ${at("v1")}`, { body: route("one", { hostPort: "a:1" }) });
+  t.match((await f.send(`GET ${at("v2", "/one")}`)).json.spec, { host: "a" });
   t.equal(hook.received[0]?.path, "/convert?timeout=30s");
   t.equal(hook.received[0]?.headers.host, `hooks.default.svc:${hook.port}`);
   t.equal(hook.received[0]?.client, "front");
@@ -126,8 +126,8 @@ t.test("admission webhooks see custom resources in the version of their rules", 
   ];
   const more = { sideEffects: "None", admissionReviewVersions: ["v1"], clientConfig: { url: guard.url, caBundle } };
   const body = { metadata: { name: "guard" }, webhooks: [{ name: "a.example.com", rules, ...more }] };
-  await f.ask("POST /apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations", { body });
-  const { json } = await f.ask(`POST ${at("v1")}`, { body: route("one", { hostPort: "a:1" }) });
+  await f.send("POST /apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations", { body });
+  const { json } = await f.send(`POST ${at("v1")}`, { body: route("one", { hostPort: "a:1" }) });
   t.match(json.spec, { hostPort: "ax:1" });
   t.match(guard.received[0]?.review.request, {
     kind: { version: "v2" },

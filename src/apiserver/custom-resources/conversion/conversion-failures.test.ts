@@ -31,7 +31,7 @@ async function withRoute(
   const server = await conversionServer();
   const f = await testServer();
   await define(f, routes(server.hook, storage));
-  await f.ask(`POST ${at("v1")}`, { body: route("one", { hostPort: "a:1" }) });
+  await f.send(`POST ${at("v1")}`, { body: route("one", { hostPort: "a:1" }) });
   return { f, server };
 }
 
@@ -128,12 +128,12 @@ t.test("conversion webhooks that answer wrongly are refused in Kubernetes' words
   await using _server = f;
   for (const [what, answer, message] of lies) {
     server.answer = answer;
-    const { status, json } = await f.ask(`GET ${at("v2", "/one")}`);
+    const { status, json } = await f.send(`GET ${at("v2", "/one")}`);
     t.match([status, json], [500, { status: "Failure", message }], what);
     t.notOk("reason" in json, "nobody foresaw it");
   }
   server.answer = honest;
-  t.match((await f.ask(`GET ${at("v2", "/one")}`)).json.spec, { host: "a" });
+  t.match((await f.send(`GET ${at("v2", "/one")}`)).json.spec, { host: "a" });
 });
 
 t.test("conversion webhooks change labels and annotations, and no other metadata", async (t) => {
@@ -144,7 +144,7 @@ t.test("conversion webhooks change labels and annotations, and no other metadata
     ...made,
     metadata: { name: "one", namespace: "default", uid: made.metadata.uid, labels: { a: "b" }, finalizers: ["x.y/z"] },
   }));
-  const { json } = await f.ask(`GET ${at("v2", "/one")}`);
+  const { json } = await f.send(`GET ${at("v2", "/one")}`);
   t.same(json.metadata.labels, { a: "b" });
   t.notOk("finalizers" in json.metadata);
   t.match(json.metadata, { generation: 1, creationTimestamp: /Z$/, managedFields: [{ operation: "Update" }] });
@@ -154,13 +154,13 @@ t.test("conversion webhooks that are down stand in the way of other versions onl
   const { f, server } = await withRoute();
   await using _server = f;
   await using hook = server.hook;
-  t.equal((await f.ask(`GET ${at("v2")}`)).status, 200);
+  t.equal((await f.send(`GET ${at("v2")}`)).status, 200);
   const opened = await f.open(`GET ${at("v2")}?watch=true`);
   const watch = lines(opened, 100);
   server.answer = () => [503, ""];
-  t.equal((await f.ask(`POST ${at("v1")}`, { body: route("two", { hostPort: "b:2" }) })).status, 201);
+  t.equal((await f.send(`POST ${at("v1")}`, { body: route("two", { hostPort: "b:2" }) })).status, 201);
   t.match(await watch, [{ type: "ADDED", object: { metadata: { name: "one" } } }], "the watch ends");
-  t.match((await f.ask(`GET ${at("v1")}`)).json.items, [{}, {}]);
+  t.match((await f.send(`GET ${at("v1")}`)).json.items, [{}, {}]);
   const message = `${FROM_V1}failed: the server is currently unable to handle the request`;
   const tries: readonly (readonly [string, object?])[] = [
     [`GET ${at("v2", "/one")}`],
@@ -168,21 +168,21 @@ t.test("conversion webhooks that are down stand in the way of other versions onl
     [`DELETE ${at("v2", "/one")}`],
     [`PUT ${at("v2", "/one")}`, route("one", { host: "c", port: "1" })],
   ];
-  for (const [line, body] of tries) t.match((await f.ask(line, { body })).json, { code: 500, message }, line);
-  const created = await f.ask(`POST ${at("v2")}`, { body: route("three", { host: "c", port: "3" }) });
+  for (const [line, body] of tries) t.match((await f.send(line, { body })).json, { code: 500, message }, line);
+  const created = await f.send(`POST ${at("v2")}`, { body: route("three", { host: "c", port: "3" }) });
   t.match(created.json, { code: 500, message: message.replace("/v1,", "/v2,") });
-  const turned = await f.ask(`GET ${at("v2")}?watch=true`);
+  const turned = await f.send(`GET ${at("v2")}?watch=true`);
   t.match(turned.json, { code: 429, reason: "TooManyRequests", message: "storage is (re)initializing" });
   t.equal(turned.headers["retry-after"], "1");
-  t.equal((await f.ask("GET /readyz")).text, "ok");
+  t.equal((await f.send("GET /readyz")).text, "ok");
 
   server.answer = honest;
-  t.match((await f.ask(`GET ${at("v2")}`)).json.items, [{ spec: { host: "a" } }, { spec: { host: "b" } }]);
+  t.match((await f.send(`GET ${at("v2")}`)).json.items, [{ spec: { host: "a" } }, { spec: { host: "b" } }]);
   // From before all that is known: it ends by itself.
-  const turnedAway = async () => (await f.ask(`GET ${at("v2")}?watch=true&resourceVersion=1`)).status === 429;
+  const turnedAway = async () => (await f.send(`GET ${at("v2")}?watch=true&resourceVersion=1`)).status === 429;
   await advanced(f.clock, async () => !(await turnedAway()));
   const again = lines(await f.open(`GET ${at("v2")}?watch=true`), 3);
-  await f.ask(`DELETE ${at("v1", "/two")}`);
+  await f.send(`DELETE ${at("v1", "/two")}`);
   t.match(await again, [{ type: "ADDED" }, { type: "ADDED" }, { type: "DELETED", object: { spec: { host: "b" } } }]);
   t.ok(hook.received.length > 0);
 });
@@ -201,18 +201,18 @@ t.test("conversion webhooks have to answer in time, and to be who they should be
   await using _server = f;
   await using hook = server.hook;
   server.answer = () => "hang";
-  const late = f.ask(`GET ${at("v2", "/one")}`);
-  for (let i = 0; i < 200 && hook.received.length === 0; i++) await f.ask("GET /healthz");
+  const late = f.send(`GET ${at("v2", "/one")}`);
+  for (let i = 0; i < 200 && hook.received.length === 0; i++) await f.send("GET /healthz");
   server.answer = honest;
   await f.clock.advance(30_000);
   t.match((await late).json, { spec: { host: "a" } }, "the cache's list failed; the store was asked instead");
 
   await using other = await startTestWebhook(honest);
-  const { json: definition } = await f.ask(`GET ${CRD}`);
+  const { json: definition } = await f.send(`GET ${CRD}`);
   const serve = async (clientConfig: object): Promise<string> => {
     const { spec } = routes(hook, "v1", { clientConfig });
-    const body = { ...(await f.ask(`GET ${CRD}`)).json, spec: { ...definition.spec, conversion: spec.conversion } };
-    t.equal((await f.ask(`PUT ${CRD}`, { body })).status, 200);
+    const body = { ...(await f.send(`GET ${CRD}`)).json, spec: { ...definition.spec, conversion: spec.conversion } };
+    t.equal((await f.send(`PUT ${CRD}`, { body })).status, 200);
     const asked = hook.received.length;
     const { json } = await waitForAnswer(f, `GET ${at("v2", "/one")}`, ({ status }) => status === 500);
     t.equal(hook.received.length, asked, "nobody else is asked");
@@ -231,9 +231,9 @@ t.test("conversion webhooks may speak the older review, which never said whose a
   await using hook = server.hook;
   await using f = await testServer();
   await define(f, routes(hook, "v1", { conversionReviewVersions: ["v3", "v1beta1", "v1"] }));
-  await f.ask(`POST ${at("v1")}`, { body: route("one", { hostPort: "a:1" }) });
+  await f.send(`POST ${at("v1")}`, { body: route("one", { hostPort: "a:1" }) });
   server.answer = (asked) => ({ response: { ...(honest(asked) as { response: object }).response, uid: "" } });
-  t.match((await f.ask(`GET ${at("v2", "/one")}`)).json.spec, { host: "a" });
+  t.match((await f.send(`GET ${at("v2", "/one")}`)).json.spec, { host: "a" });
   t.equal(hook.received[0]?.review.apiVersion, "apiextensions.k8s.io/v1beta1");
 });
 
@@ -242,10 +242,10 @@ t.test("conversion webhooks are counted", async (t) => {
   await using _server = f;
   await using _hook = server.hook;
   server.answer = answering(success);
-  await f.ask(`GET ${at("v2", "/one")}`);
+  await f.send(`GET ${at("v2", "/one")}`);
   server.answer = honest;
-  await f.ask(`GET ${at("v2", "/one")}`);
-  const { text } = await f.ask("GET /metrics");
+  await f.send(`GET ${at("v2", "/one")}`);
+  const { text } = await f.send("GET /metrics");
   const partial = 'failure_type="conversion_webhook_partial_response_failure",result="failure"';
   t.match(text, "# TYPE apiserver_conversion_webhook_request_total counter");
   t.match(text, `apiserver_conversion_webhook_request_total{${partial}} `);
@@ -258,18 +258,18 @@ t.test("conversion webhooks are counted", async (t) => {
 t.test("a definition goes without its webhook, which may have gone first", async (t) => {
   const { f, server } = await withRoute("v1");
   await using _server = f;
-  const { json: one } = await f.ask(`GET ${at("v1", "/one")}`);
-  await f.ask(`PUT ${at("v1", "/one")}`, {
+  const { json: one } = await f.send(`GET ${at("v1", "/one")}`);
+  await f.send(`PUT ${at("v1", "/one")}`, {
     body: { ...one, metadata: { ...one.metadata, finalizers: ["example.com/wait"] } },
   });
-  await f.ask(`POST ${at("v1")}`, { body: route("two", { hostPort: "b:2" }) });
-  const { json: definition } = await f.ask(`GET ${CRD}`);
+  await f.send(`POST ${at("v1")}`, { body: route("two", { hostPort: "b:2" }) });
+  const { json: definition } = await f.send(`GET ${CRD}`);
   const { spec } = routes(server.hook, "v2");
-  t.equal((await f.ask(`PUT ${CRD}`, { body: { ...definition, spec } })).status, 200);
+  t.equal((await f.send(`PUT ${CRD}`, { body: { ...definition, spec } })).status, 200);
   await waitForAnswer(f, `GET ${at("v2", "/one")}`, ({ status }) => status === 200);
   await server.hook[Symbol.asyncDispose]();
-  await f.ask(`DELETE ${CRD}`);
+  await f.send(`DELETE ${CRD}`);
   await waitForAnswer(f, `GET ${at("v2", "/two")}`, ({ status }) => status === 404);
-  t.match((await f.ask(`GET ${at("v2", "/one")}`)).json.spec, { host: "a" }, "what waits stays");
-  t.match((await f.ask(`GET ${CRD}`)).json.metadata, { deletionTimestamp: /Z$/ });
+  t.match((await f.send(`GET ${at("v2", "/one")}`)).json.spec, { host: "a" }, "what waits stays");
+  t.match((await f.send(`GET ${CRD}`)).json.metadata, { deletionTimestamp: /Z$/ });
 });

@@ -23,8 +23,8 @@ function at(version: Version, rest = ""): string {
 
 /** Changes the definition, and waits until the server has taken it over. */
 async function redefine(f: TestServer, definition: ReturnType<typeof routes>, isServed: () => Promise<boolean>) {
-  const { json: before } = await f.ask(`GET ${CRD}`);
-  const { status, text } = await f.ask(`PUT ${CRD}`, { body: { ...before, spec: definition.spec } });
+  const { json: before } = await f.send(`GET ${CRD}`);
+  const { status, text } = await f.send(`PUT ${CRD}`, { body: { ...before, spec: definition.spec } });
   if (status !== 200) throw new Error(text);
   await waitForAnswer(f, `GET ${CRD}`, () => true);
   for (let i = 0; i < 200; i++) if (await isServed()) return;
@@ -37,10 +37,10 @@ t.test("conversion webhooks make each version read and write the same objects", 
   await using f = await testServer();
   await define(f, routes(hook));
 
-  const one = await f.ask(`POST ${at("v1")}`, { body: route("one", { hostPort: "a:1" }) });
+  const one = await f.send(`POST ${at("v1")}`, { body: route("one", { hostPort: "a:1" }) });
   t.match([one.status, one.json.spec], [201, { hostPort: "a:1" }]);
   t.equal(hook.received.length, 0, "nobody is asked about what is stored as it is sent");
-  t.match((await f.ask(`GET ${at("v2", "/one")}`)).json, {
+  t.match((await f.send(`GET ${at("v2", "/one")}`)).json, {
     apiVersion: "stable.example.com/v2",
     spec: { host: "a", port: "1" },
   });
@@ -54,34 +54,34 @@ t.test("conversion webhooks make each version read and write the same objects", 
     },
   });
   const asked = hook.received.length;
-  t.equal((await f.ask(`GET ${at("v2", "/one")}`)).status, 200);
+  t.equal((await f.send(`GET ${at("v2", "/one")}`)).status, 200);
   t.equal(hook.received.length, asked, "what was converted once is kept");
 
-  const two = await f.ask(`POST ${at("v2")}`, { body: route("two", { host: "b", port: "2" }) });
+  const two = await f.send(`POST ${at("v2")}`, { body: route("two", { host: "b", port: "2" }) });
   t.match([two.status, two.json.spec], [201, { host: "b", port: "2", tls: "off" }]);
-  t.match((await f.ask(`GET ${at("v1", "/two")}`)).json.spec, { hostPort: "b:2", tls: "off" });
-  const { items } = (await f.ask(`GET ${at("v2")}`)).json;
+  t.match((await f.send(`GET ${at("v1", "/two")}`)).json.spec, { hostPort: "b:2", tls: "off" });
+  const { items } = (await f.send(`GET ${at("v2")}`)).json;
   t.match(items, [{ spec: { host: "a" } }, { spec: { host: "b" } }]);
-  t.equal((await f.ask(`GET ${at("v2")}?fieldSelector=spec.host%3Db`)).json.items.length, 1);
-  t.equal((await f.ask(`GET ${at("v1")}?fieldSelector=spec.hostPort%3Db:2`)).json.items.length, 1);
-  const dry = await f.ask(`POST ${at("v2")}?dryRun=All`, { body: route("dry", { host: "d", port: "4" }) });
+  t.equal((await f.send(`GET ${at("v2")}?fieldSelector=spec.host%3Db`)).json.items.length, 1);
+  t.equal((await f.send(`GET ${at("v1")}?fieldSelector=spec.hostPort%3Db:2`)).json.items.length, 1);
+  const dry = await f.send(`POST ${at("v2")}?dryRun=All`, { body: route("dry", { host: "d", port: "4" }) });
   t.match([dry.status, dry.json.spec], [201, { host: "d", port: "4" }]);
 
-  const patched = await f.ask(`PATCH ${at("v2", "/one")}`, { body: { spec: { port: "9" } }, headers: MERGE });
+  const patched = await f.send(`PATCH ${at("v2", "/one")}`, { body: { spec: { port: "9" } }, headers: MERGE });
   t.match(patched.json.spec, { host: "a", port: "9" });
-  t.match((await f.ask(`GET ${at("v1", "/one")}`)).json, { metadata: { generation: 2 }, spec: { hostPort: "a:9" } });
-  const told = await f.ask(`PATCH ${at("v2", "/one/status")}`, { body: { status: { ready: 3 } }, headers: MERGE });
+  t.match((await f.send(`GET ${at("v1", "/one")}`)).json, { metadata: { generation: 2 }, spec: { hostPort: "a:9" } });
+  const told = await f.send(`PATCH ${at("v2", "/one/status")}`, { body: { status: { ready: 3 } }, headers: MERGE });
   t.match(told.json, { status: { ready: 3 }, metadata: { generation: 2 } });
-  const scaled = await f.ask(`PATCH ${at("v2", "/one/scale")}`, { body: { spec: { replicas: 4 } }, headers: MERGE });
+  const scaled = await f.send(`PATCH ${at("v2", "/one/scale")}`, { body: { spec: { replicas: 4 } }, headers: MERGE });
   t.match(scaled.json, { kind: "Scale", spec: { replicas: 4 }, status: { replicas: 3 } });
-  const { json: read } = await f.ask(`GET ${at("v1", "/one")}`);
+  const { json: read } = await f.send(`GET ${at("v1", "/one")}`);
   t.match(read, { spec: { hostPort: "a:9", replicas: 4 }, status: { ready: 3 } });
-  const again = await f.ask(`PUT ${at("v2", "/one")}`, { body: (await f.ask(`GET ${at("v2", "/one")}`)).json });
+  const again = await f.send(`PUT ${at("v2", "/one")}`, { body: (await f.send(`GET ${at("v2", "/one")}`)).json });
   t.equal(again.json.metadata.resourceVersion, read.metadata.resourceVersion, "what changes nothing writes nothing");
-  t.equal((await f.ask(`DELETE ${at("v2", "/one")}`)).status, 200);
-  t.equal((await f.ask(`GET ${at("v1", "/one")}`)).status, 404);
-  t.equal((await f.ask(`DELETE ${at("v2")}`)).status, 200);
-  t.same((await f.ask(`GET ${at("v1")}`)).json.items, []);
+  t.equal((await f.send(`DELETE ${at("v2", "/one")}`)).status, 200);
+  t.equal((await f.send(`GET ${at("v1", "/one")}`)).status, 404);
+  t.equal((await f.send(`DELETE ${at("v2")}`)).status, 200);
+  t.same((await f.send(`GET ${at("v1")}`)).json.items, []);
 });
 
 t.test("conversion webhooks convert what watches tell", async (t) => {
@@ -92,9 +92,9 @@ t.test("conversion webhooks convert what watches tell", async (t) => {
   const watches = (["v1", "v2"] as const).map(async (version) => {
     return await lines(await f.open(`GET ${at(version)}?watch=true`), 3);
   });
-  await f.ask(`POST ${at("v1")}`, { body: route("one", { hostPort: "a:1" }) });
-  await f.ask(`PATCH ${at("v2", "/one")}`, { body: { spec: { port: "2" } }, headers: MERGE });
-  await f.ask(`DELETE ${at("v1", "/one")}`);
+  await f.send(`POST ${at("v1")}`, { body: route("one", { hostPort: "a:1" }) });
+  await f.send(`PATCH ${at("v2", "/one")}`, { body: { spec: { port: "2" } }, headers: MERGE });
+  await f.send(`DELETE ${at("v1", "/one")}`);
   const [old, recent] = await Promise.all(watches);
   const types = [{ type: "ADDED" }, { type: "MODIFIED" }, { type: "DELETED" }];
   t.match(old, types);
@@ -110,11 +110,11 @@ t.test("conversion webhooks are asked about the objects of a list together", asy
   await using f = await testServer();
   await define(f, routes(hook));
   const names = Array.from({ length: 1001 }, (_, i) => `r${i}`);
-  for (const name of names) await f.ask(`POST ${at("v1")}`, { body: route(name, { hostPort: `${name}:1` }) });
-  t.equal((await f.ask(`GET ${at("v2")}`)).json.items.length, 1001);
+  for (const name of names) await f.send(`POST ${at("v1")}`, { body: route(name, { hostPort: `${name}:1` }) });
+  t.equal((await f.send(`GET ${at("v2")}`)).json.items.length, 1001);
   const counts = hook.received.map(({ review }) => review.request.objects.length);
   t.same(counts, [500, 500, 1]);
-  t.equal((await f.ask(`GET ${at("v2")}?limit=2`)).json.items[1].spec.host, "r1");
+  t.equal((await f.send(`GET ${at("v2")}?limit=2`)).json.items[1].spec.host, "r1");
 });
 
 t.test("conversion webhooks let appliers manage fields in their own versions", async (t) => {
@@ -123,7 +123,7 @@ t.test("conversion webhooks let appliers manage fields in their own versions", a
   await using f = await testServer();
   await define(f, routes(hook));
   const applied = async (who: string, version: Version, spec: object, query = "") =>
-    await f.ask(`PATCH ${at(version, "/one")}?fieldManager=${who}${query}`, {
+    await f.send(`PATCH ${at(version, "/one")}?fieldManager=${who}${query}`, {
       body: route("one", spec, version),
       headers: APPLY,
     });
@@ -141,7 +141,7 @@ t.test("conversion webhooks let appliers manage fields in their own versions", a
   t.match([conflict.status, conflict.json.details], [409, { causes: [{ field: ".spec.hostPort" }] }]);
   const forced = await applied("new", "v2", { host: "b", port: "1" }, "&force=true");
   t.match(forced.json, { spec: { host: "b", port: "1" }, metadata: { managedFields: [{ manager: "new" }] } });
-  t.match((await f.ask(`GET ${at("v1", "/one")}`)).json.spec, { hostPort: "b:1" });
+  t.match((await f.send(`GET ${at("v1", "/one")}`)).json.spec, { hostPort: "b:1" });
 });
 
 t.test("conversion webhooks take part when the version that is stored changes", async (t) => {
@@ -151,7 +151,7 @@ t.test("conversion webhooks take part when the version that is stored changes", 
   const store = createMemoryStore({ clock });
   await using f = await testServer({}, { store });
   await define(f, routes(hook));
-  await f.ask(`POST ${at("v1")}`, { body: route("one", { hostPort: "a:1" }) });
+  await f.send(`POST ${at("v1")}`, { body: route("one", { hostPort: "a:1" }) });
   const stored = async () => {
     const { items } = await store.list(prefixRange("/registry/stable.example.com/routes/"));
     return items.map(({ value }) => JSON.parse(Buffer.from(value).toString()));
@@ -160,16 +160,16 @@ t.test("conversion webhooks take part when the version that is stored changes", 
   const opened = await f.open(`GET ${at("v2")}?watch=true`);
   const watch = lines(opened, 100);
   await redefine(f, routes(hook, "v2"), async () => {
-    const { json } = await f.ask(`GET ${CRD}`);
+    const { json } = await f.send(`GET ${CRD}`);
     return json.status.storedVersions.length === 2;
   });
   t.match(await watch, [{ type: "ADDED", object: { spec: { host: "a" } } }], "it ends, and its client comes back");
-  const { json: read } = await f.ask(`GET ${at("v2", "/one")}`);
+  const { json: read } = await f.send(`GET ${at("v2", "/one")}`);
   t.match(read.spec, { host: "a", port: "1" });
   t.match(await stored(), [{ apiVersion: "stable.example.com/v1" }], "reading moves nothing");
-  const { json: written } = await f.ask(`PUT ${at("v2", "/one")}`, { body: read });
+  const { json: written } = await f.send(`PUT ${at("v2", "/one")}`, { body: read });
   t.match(await stored(), [{ apiVersion: "stable.example.com/v2", spec: { host: "a", port: "1" } }]);
   t.not(written.metadata.resourceVersion, read.metadata.resourceVersion, "a write that changes nothing does");
-  const { json: again } = await f.ask(`PUT ${at("v2", "/one")}`, { body: written });
+  const { json: again } = await f.send(`PUT ${at("v2", "/one")}`, { body: written });
   t.equal(again.metadata.resourceVersion, written.metadata.resourceVersion, "but only once");
 });

@@ -6,7 +6,7 @@ import { defaultConfig } from "../../config/default-config.ts";
 /** Requests a profile and advances the clock until the response. */
 async function profiled(server: TestServer, line: string, seconds: number): Promise<Answer> {
   let answer: Answer | undefined;
-  const pending = server.ask(line).then((found) => {
+  const pending = server.send(line).then((found) => {
     answer = found;
   });
   for (let tries = 0; answer === undefined && tries < 1000; tries++) {
@@ -29,13 +29,13 @@ t.test("/debug/pprof/ serves CPU and heap profiles", async (t) => {
   const forChrome = await profiled(server, "GET /debug/pprof/profile?seconds=2&format=cpuprofile", 2);
   t.match(forChrome.json, { nodes: [{ callFrame: { functionName: "(root)" } }] });
   t.match((await profiled(server, "GET /debug/pprof/heap?format=heapprofile", 10)).json, { head: {} });
-  t.match(await server.ask("GET /debug/pprof/profile?seconds=4000"), { status: 400, text: /at most 300/ });
+  t.match(await server.send("GET /debug/pprof/profile?seconds=4000"), { status: 400, text: /at most 300/ });
 });
 
 t.test("/debug/pprof/ takes one profile at a time", async (t) => {
   await using server = await testServer();
   const first = profiled(server, "GET /debug/pprof/profile", 30);
-  const second = await server.ask("GET /debug/pprof/profile");
+  const second = await server.send("GET /debug/pprof/profile");
   t.match(second, { status: 500, text: "Could not enable cpu profiling: cpu profiling already in use\n" });
   t.equal((await first).status, 200);
 });
@@ -43,7 +43,7 @@ t.test("/debug/pprof/ takes one profile at a time", async (t) => {
 t.test("a profile ends when its client disconnects", async (t) => {
   await using server = await testServer();
   const leaving = new AbortController();
-  const pending = server.ask("GET /debug/pprof/profile", { signal: leaving.signal }).catch(() => {});
+  const pending = server.send("GET /debug/pprof/profile", { signal: leaving.signal }).catch(() => {});
   await new Promise((resolve) => setTimeout(resolve, 20));
   leaving.abort();
   await pending;
@@ -53,21 +53,21 @@ t.test("a profile ends when its client disconnects", async (t) => {
 t.test("/debug/flags/v changes the verbosity of logs", async (t) => {
   const levels: number[] = [];
   await using server = await testServer({}, { setVerbosity: (level) => void levels.push(level) });
-  t.match(await server.ask("PUT /debug/flags/v", { body: "4" }), { status: 200, text: /verbosity to 4$/ });
-  t.match(await server.ask("PUT /debug/flags/v", { body: "loud" }), { status: 400 });
-  t.match(await server.ask("GET /debug/flags/v"), { status: 406 });
+  t.match(await server.send("PUT /debug/flags/v", { body: "4" }), { status: 200, text: /verbosity to 4$/ });
+  t.match(await server.send("PUT /debug/flags/v", { body: "loud" }), { status: 400 });
+  t.match(await server.send("GET /debug/flags/v"), { status: 406 });
   t.same(levels, [4]);
-  t.equal((await server.ask("PUT /debug/flags/v", { body: "9", user: "jo" })).status, 200, "AlwaysAllow");
+  t.equal((await server.send("PUT /debug/flags/v", { body: "9", user: "jo" })).status, 200, "AlwaysAllow");
   await using strict = await testServer({ authorizationModes: ["RBAC"] });
-  t.equal((await strict.ask("PUT /debug/flags/v", { body: "9", user: "jo" })).status, 403);
+  t.equal((await strict.send("PUT /debug/flags/v", { body: "9", user: "jo" })).status, 403);
 });
 
 t.test("/debug/pprof/ serves its index, cmdline, symbol and block", async (t) => {
   const observe = { ...defaultConfig.observability, contentionProfiling: true };
   await using server = await testServer({ observability: observe });
-  t.match(await server.ask("GET /debug/pprof/"), { headers: { "content-type": /^text\/html/ }, text: /block/ });
-  t.equal((await server.ask("GET /debug/pprof/cmdline")).text, process.argv.join("\0"));
-  t.equal((await server.ask("GET /debug/pprof/symbol")).text, "num_symbols: 0\n");
-  t.ok(gunzipSync((await server.ask("GET /debug/pprof/block")).bytes).length > 0);
-  t.notMatch((await server.ask("GET /")).text, /debug/, "not listed by the root path");
+  t.match(await server.send("GET /debug/pprof/"), { headers: { "content-type": /^text\/html/ }, text: /block/ });
+  t.equal((await server.send("GET /debug/pprof/cmdline")).text, process.argv.join("\0"));
+  t.equal((await server.send("GET /debug/pprof/symbol")).text, "num_symbols: 0\n");
+  t.ok(gunzipSync((await server.send("GET /debug/pprof/block")).bytes).length > 0);
+  t.notMatch((await server.send("GET /")).text, /debug/, "not listed by the root path");
 });
