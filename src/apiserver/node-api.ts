@@ -84,7 +84,7 @@ const kinds: readonly Kind[] = [
   eventsV1EventKind,
   leaseKind,
 ].map((kind) => ({
-  ...(kind as unknown as Kind),
+  ...(kind as Kind),
   subresources: kind.subresources.filter(({ name }) => name === "log" || name === "status") as Kind["subresources"],
 }));
 

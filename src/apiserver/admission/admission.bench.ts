@@ -52,8 +52,8 @@ const admission = { ...defaultConfig.admission, disabled: [] };
 const chain = await createAdmissionChain({ ...defaultConfig, admission }, deps);
 
 const samples = [
-  [configMap, configMapKind as unknown as Kind],
-  [pod, podKind as unknown as Kind],
+  [configMap, configMapKind as Kind],
+  [pod, podKind as Kind],
 ] as const;
 for (const [sample, kind] of samples) {
   const { value } = decode(kind.schema, sample.create("web"));

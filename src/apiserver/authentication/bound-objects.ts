@@ -11,7 +11,7 @@ const KINDS = { ServiceAccount: serviceAccountKind, Pod: podKind, Secret: secret
 /** Finds the objects that tokens are bound to in the caches; waits for the latest state when the cache does not match. */
 export function createBoundObjectFinder(registries: Registries, signal: AbortSignal): FindBound {
   return ({ kind, namespace, name, uid }) => {
-    const registry = registries.of(KINDS[kind] as unknown as Kind);
+    const registry = registries.of(KINDS[kind] as Kind);
     const key = registry.objects.key(registry.kind.namespaced ? namespace : undefined, name);
     const cached = registry.cache.get(key)?.object;
     if (cached !== undefined && (uid === undefined || cached.metadata?.uid === uid)) return cached;

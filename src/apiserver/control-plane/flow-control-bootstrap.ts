@@ -37,7 +37,7 @@ async function ensureAll<T extends WithSpec>(
   suggested: Specs,
   signal: AbortSignal,
 ): Promise<void> {
-  const registry = registries.of(kind) as unknown as Registry<WithSpec>;
+  const registry = registries.of<WithSpec>(kind);
   const scope = { ...systemScope("", signal), group: kind.group };
   const { items } = await registry.objects.list(registry.prefix(scope));
   const found = new Map(items.map((item) => [item.metadata?.name ?? "", item]));

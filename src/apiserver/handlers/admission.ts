@@ -40,7 +40,7 @@ class RequestAdmissionContext implements AdmissionContext {
   readonly #sent: SentOptions;
 
   constructor(target: ResourceTarget, context: RequestContext, params: Readonly<Record<string, string>>, sent: SentOptions) {
-    this.kind = target.kind as unknown as Kind;
+    this.kind = target.kind;
     this.group = target.group;
     this.namespace = params.namespace ?? "";
     this.name = params.name ?? "";

@@ -23,7 +23,7 @@ export const APPLY_CBOR_TYPE = "application/apply-patch+cbor";
 export function createApplyHandler(part?: SubresourceStrategy): ResourceHandler {
   return async (target, context, params) => {
     const { kind, settings } = target;
-    const answering = responseOptionsOf(target, context, "object");
+    const responseOptions = responseOptionsOf(target, context, "object");
     const sent = await readApplyBody(context);
     const admission = createAdmission(target, context, params, sent.options);
     const options: ApplyOptions = {
@@ -35,7 +35,7 @@ export function createApplyHandler(part?: SubresourceStrategy): ResourceHandler 
     };
     const scope = scopeOf(target, context, params);
     const { object, created } = await apply(target.registry, scope, params.name ?? "", sent.configuration, options);
-    return writtenResponse(created ? 201 : 200, kind, object, answering);
+    return writtenResponse(created ? 201 : 200, kind, object, responseOptions);
   };
 }
 

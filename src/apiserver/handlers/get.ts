@@ -13,17 +13,17 @@ import { parseListQuery, type WatchOptions, parseWatchQuery } from "./query.ts";
 import { responseOptionsOf, type ResourceHandler, type ResourceSettings, scopeOf } from "./target.ts";
 
 export const getObject: ResourceHandler = async (target, context, params) => {
-  const answering = responseOptionsOf(target, context, "object");
+  const responseOptions = responseOptionsOf(target, context, "object");
   const version = context.info.query.get("resourceVersion") ?? undefined;
   const found = await get(target.registry, scopeOf(target, context, params), params.name ?? "", version);
-  return objectResponse(200, target.kind, found, answering);
+  return objectResponse(200, target.kind, found, responseOptions);
 };
 
 export const listObjects: ResourceHandler = async (target, context, params) => {
   if (isTrue(context.info.query.get("watch"))) return await watchObjects(target, context, params);
-  const answering = responseOptionsOf(target, context, "list");
+  const responseOptions = responseOptionsOf(target, context, "list");
   const page = await list(target.registry, scopeOf(target, context, params), parseListQuery(context.info.query));
-  return listResponse(target.kind, page, answering);
+  return listResponse(target.kind, page, responseOptions);
 };
 
 /** What streams are called where it is not as objects are. */
@@ -35,17 +35,17 @@ const STREAM_MEDIA_TYPES: Partial<Record<Format, (mediaType: string) => string>>
 const watchObjects: ResourceHandler = async (target, context, params) => {
   const { settings, kind, registry } = target;
   const options = parseWatchQuery(context.info.query, settings.watchList);
-  const answering = responseOptionsOf(target, context, "watch");
+  const responseOptions = responseOptionsOf(target, context, "watch");
   // The bookmark at their end has no place in a table.
-  if (options.sendInitialEvents && answering.representation.as === "table") {
+  if (options.sendInitialEvents && responseOptions.representation.as === "table") {
     throw transformNotAcceptable(advertisedTypes(settings.cbor));
   }
   const timeout = new WatchTimeout(context, settings, options);
   const scope: Scope = { ...scopeOf(target, context, params), signal: timeout.signal };
   try {
     const events = await watch(registry, scope, options);
-    const { mediaType, format } = answering.representation;
-    const frames = () => timeout.wrap(streamWatchFrames(kind, events, answering, settings.clock));
+    const { mediaType, format } = responseOptions.representation;
+    const frames = () => timeout.wrap(streamWatchFrames(kind, events, responseOptions, settings.clock));
     return {
       status: 200,
       headers: { "content-type": STREAM_MEDIA_TYPES[format]?.(mediaType) ?? mediaType },

@@ -19,7 +19,7 @@ export type ReviewHandler = (context: RequestContext, question: ApiObject) => Pr
 /** POST of an object that is a question. Nothing is stored. */
 export function createReviewHandler(answer: ReviewHandler): ResourceHandler {
   return async (target, context, params) => {
-    const answering = responseOptionsOf(target, context, "object");
+    const responseOptions = responseOptionsOf(target, context, "object");
     const { object: sent, dryRun, fieldManager } = await readObjectBody(context, expectedBodyOf(target), "CreateOptions");
     const scope = scopeOf(target, context, params);
     const admission = createAdmission(target, context, params, { dryRun });
@@ -32,6 +32,6 @@ export function createReviewHandler(answer: ReviewHandler): ResourceHandler {
     // Questions have no names, and Kubernetes does not name their kind either.
     if (errors.length > 0) throw invalid({ group: target.group, resource: "", name: "" }, errors, renderFieldError);
     await runValidatingAdmission(request, admitted, undefined);
-    return writtenResponse(201, target.kind, await answer(context, admitted), answering);
+    return writtenResponse(201, target.kind, await answer(context, admitted), responseOptions);
   };
 }

@@ -19,17 +19,17 @@ function viewTarget(target: ResourceTarget, { kind }: SubresourceView): Resource
 
 export function createGetViewHandler(view: SubresourceView): ResourceHandler {
   return async (target, context, params) => {
-    const answering = responseOptionsOf(viewTarget(target, view), context, "object");
+    const responseOptions = responseOptionsOf(viewTarget(target, view), context, "object");
     const version = context.info.query.get("resourceVersion") ?? undefined;
     const { object } = await get(target.registry, scopeOf(target, context, params), params.name ?? "", version);
-    return writtenResponse(200, view.kind, view.toView(object), answering);
+    return writtenResponse(200, view.kind, view.toView(object), responseOptions);
   };
 }
 
 export function createUpdateViewHandler(view: SubresourceView): ResourceHandler {
   return async (target, context, params) => {
     const shown = viewTarget(target, view);
-    const answering = responseOptionsOf(shown, context, "object");
+    const responseOptions = responseOptionsOf(shown, context, "object");
     const { object: sent, dryRun, fieldManager } = await readObjectBody(context, expectedBodyOf(shown), "UpdateOptions");
     const admission = createAdmission(target, context, params, { dryRun, objectKind: objectKindOf(shown) });
     const options = { dryRun, view, admission, warn: warningAppender(context), ...fieldManagerOptions(context, fieldManager) };
@@ -40,7 +40,7 @@ export function createUpdateViewHandler(view: SubresourceView): ResourceHandler 
       sent,
       options,
     );
-    return writtenResponse(200, view.kind, object, answering);
+    return writtenResponse(200, view.kind, object, responseOptions);
   };
 }
 
@@ -49,7 +49,7 @@ export function createPatchViewHandler(view: SubresourceView): ResourceHandler {
     const type = patchTypeOf(context.request.headers["content-type"], target.settings.cbor);
     if (type === "apply") return await createApplyViewHandler(view)(target, context, params);
     const shown = viewTarget(target, view);
-    const answering = responseOptionsOf(shown, context, "object");
+    const responseOptions = responseOptionsOf(shown, context, "object");
     const sent = await readPatchBody(context, type);
     const { dryRun, fieldManager, fieldValidation } = sent;
     const decode = (value: unknown, show: (why: string) => DecodeFailure): ApiObject => {
@@ -61,20 +61,20 @@ export function createPatchViewHandler(view: SubresourceView): ResourceHandler {
     const options = { dryRun, view, decode, admission, warn: warningAppender(context), ...writer };
     const scope = scopeOf(target, context, params);
     const object = await patchView(target.registry, scope, params.name ?? "", sent.patch, options);
-    return writtenResponse(200, view.kind, object, answering);
+    return writtenResponse(200, view.kind, object, responseOptions);
   };
 }
 
 function createApplyViewHandler(view: SubresourceView): ResourceHandler {
   return async (target, context, params) => {
     const shown = viewTarget(target, view);
-    const answering = responseOptionsOf(shown, context, "object");
+    const responseOptions = responseOptionsOf(shown, context, "object");
     const { configuration, options } = await readApplyBody(context);
     const scope = scopeOf(target, context, params);
     const { dryRun } = options;
     const admission = createAdmission(target, context, params, { dryRun, objectKind: objectKindOf(shown) });
     const all = { ...options, view, admission };
     const object = await applyView(target.registry, scope, params.name ?? "", configuration, all);
-    return writtenResponse(200, view.kind, object, answering);
+    return writtenResponse(200, view.kind, object, responseOptions);
   };
 }

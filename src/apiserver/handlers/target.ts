@@ -55,7 +55,7 @@ export function scopeOf(target: ResourceTarget, context: RequestContext, params:
     namespace: params.namespace ?? "",
     group: target.group,
     user: userOf(context),
-    // Asked for late or never: making it costs more than answering from the cache.
+    // Asked for late or never: making it costs more than responseOptions from the cache.
     get signal() {
       return context.signal;
     },

@@ -15,7 +15,7 @@ import { warningAppender } from "./write.ts";
 
 /** POST to `serviceaccounts/NAME/token`. A dry run makes a token too, as in Kubernetes: nothing is kept of either. */
 export function createTokenRequestHandler(registries: Registries, settings: TokenSettings, aliases: boolean): ResourceHandler {
-  const kind = tokenRequestKind as unknown as ResourceTarget["kind"];
+  const kind = tokenRequestKind as ResourceTarget["kind"];
   const registry = registries.of(kind);
   return async (target, context, params) => {
     // The path says nothing of the group: the answer is spelled as the question.
@@ -26,7 +26,7 @@ export function createTokenRequestHandler(registries: Registries, settings: Toke
     const expected = { ...expectedBodyOf({ ...target, kind, group }), spelled: onGroup };
     const { object: sent, dryRun, fieldManager } = await readObjectBody<TokenRequest>(context, expected, "CreateOptions");
     const shown = { ...target, kind, group, registry };
-    const answering = responseOptionsOf(shown, context, "object");
+    const responseOptions = responseOptionsOf(shown, context, "object");
     const scope = scopeOf(shown, context, params);
     const warn = warningAppender(context);
     const admission = createAdmission(target, context, params, { dryRun, objectKind: objectKindOf(shown) });
@@ -39,6 +39,6 @@ export function createTokenRequestHandler(registries: Registries, settings: Toke
       warn,
       admission,
     });
-    return writtenResponse(201, kind, answer, answering);
+    return writtenResponse(201, kind, answer, responseOptions);
   };
 }

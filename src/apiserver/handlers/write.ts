@@ -22,12 +22,12 @@ import { parseDeleteOptions, parseListQuery } from "./query.ts";
 import { responseOptionsOf, expectedBodyOf, type ResourceHandler, scopeOf, type ResourceTarget } from "./target.ts";
 
 export const createObject: ResourceHandler = async (target, context, params) => {
-  const answering = responseOptionsOf(target, context, "object");
+  const responseOptions = responseOptionsOf(target, context, "object");
   const { object: sent, dryRun, fieldManager } = await readObjectBody(context, expectedBodyOf(target), "CreateOptions");
   const warn = warningAppender(context);
   const options = { dryRun, warn, ...fieldManagerOptions(context, fieldManager), ...writeChecks(target, context, params, dryRun) };
   const object = await create(target.registry, scopeOf(target, context, params), sent, options);
-  return writtenResponse(201, target.kind, object, answering);
+  return writtenResponse(201, target.kind, object, responseOptions);
 };
 
 /** Who has a say in writes of the target's kind. */
@@ -54,7 +54,7 @@ export function warningAppender({ warnings }: RequestContext): (texts: readonly 
 /** PUT of an object, or of a part of it. */
 export function createUpdateHandler(part?: SubresourceStrategy): ResourceHandler {
   return async (target, context, params) => {
-    const answering = responseOptionsOf(target, context, "object");
+    const responseOptions = responseOptionsOf(target, context, "object");
     const { object: sent, dryRun, fieldManager } = await readObjectBody(context, expectedBodyOf(target), "UpdateOptions");
     const warn = warningAppender(context);
     const options: WriteOptions = {
@@ -66,7 +66,7 @@ export function createUpdateHandler(part?: SubresourceStrategy): ResourceHandler
       ...writeChecks(target, context, params, dryRun),
     };
     const result = await update(target.registry, scopeOf(target, context, params), params.name ?? "", sent, options);
-    return writtenResponse(result.created ? 201 : 200, target.kind, result.object, answering);
+    return writtenResponse(result.created ? 201 : 200, target.kind, result.object, responseOptions);
   };
 }
 
@@ -75,7 +75,7 @@ export function createPatchHandler(part?: SubresourceStrategy): ResourceHandler 
   return async (target, context, params) => {
     const type = patchTypeOf(context.request.headers["content-type"], target.settings.cbor);
     if (type === "apply") return await apply(target, context, params);
-    const answering = responseOptionsOf(target, context, "object");
+    const responseOptions = responseOptionsOf(target, context, "object");
     const expected = expectedBodyOf(target);
     const sent = await readPatchBody(context, type);
     const { dryRun, fieldManager, fieldValidation } = sent;
@@ -95,19 +95,19 @@ export function createPatchHandler(part?: SubresourceStrategy): ResourceHandler 
       ...fieldManagerOptions(context, fieldManager),
       ...writeChecks(target, context, params, dryRun),
     });
-    return writtenResponse(200, target.kind, object, answering);
+    return writtenResponse(200, target.kind, object, responseOptions);
   };
 }
 
 export const deleteObject: ResourceHandler = async (target, context, params) => {
-  const answering = responseOptionsOf(target, context, "object");
+  const responseOptions = responseOptionsOf(target, context, "object");
   const options = await readDeleteOptions(target, context, params);
   const name = params.name ?? "";
   const { object, deleted: isDeleted } = await removeObject(target, context, params, name, options);
   // Whoever says that dependents go too is told that this has not happened yet.
   const accepted = !isDeleted && options.orphanDependents === false;
   if (!isDeleted || target.kind.returnsDeletedObject === true)
-    return writtenResponse(accepted ? 202 : 200, target.kind, object, answering);
+    return writtenResponse(accepted ? 202 : 200, target.kind, object, responseOptions);
   const uid = object.metadata?.uid ?? "";
   const group = target.group === "" ? {} : { group: target.group };
   return deletedResponse({ name, ...group, kind: target.kind.plural, uid }, context);
@@ -132,11 +132,11 @@ export const deleteObjects: ResourceHandler = async (target, context, params) =>
   // Here a version says from when to list, not what an object must have.
   const query = new URLSearchParams(context.info.query);
   query.delete("resourceVersion");
-  const answering = responseOptionsOf(target, context, "list");
+  const responseOptions = responseOptionsOf(target, context, "list");
   const listed = parseListQuery(context.info.query);
   const options = await readDeleteOptions(target, context, params, query);
   const page = await deleteCollection(target.registry, scopeOf(target, context, params), listed, options);
-  return listResponse(target.kind, page, answering);
+  return listResponse(target.kind, page, responseOptions);
 };
 
 async function readDeleteOptions(

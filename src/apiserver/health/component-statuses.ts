@@ -19,18 +19,18 @@ export function componentStatuses(checks: ComponentChecks): ComponentStatuses {
   const names = Object.keys(checks).sort();
   return {
     get: async (target, context, params) => {
-      const answering = responseOptionsOf(target, context, "object");
+      const responseOptions = responseOptionsOf(target, context, "object");
       const name = params.name ?? "";
       const check = Object.hasOwn(checks, name) ? checks[name] : undefined;
       if (check === undefined) throw notFound({ group: "", resource: componentStatusKind.singular, name });
-      return objectResponse(200, componentStatusKind, encodedRow(await componentStatus(name, check)), answering);
+      return objectResponse(200, componentStatusKind, encodedRow(await componentStatus(name, check)), responseOptions);
     },
     list: async (target, context) => {
-      const answering = responseOptionsOf(target, context, "list");
+      const responseOptions = responseOptionsOf(target, context, "list");
       const objects = await Promise.all(names.map((name) => componentStatus(name, checks[name]!)));
       const revision = 0 as Revision;
       const items = objects.map((object) => ({ key: "", revision, labels: undefined, ...encodedRow(object) }));
-      return listResponse(componentStatusKind, { items, revision }, answering);
+      return listResponse(componentStatusKind, { items, revision }, responseOptions);
     },
   };
 }

@@ -299,10 +299,10 @@ class KindPaths {
     };
     const paths = [{ path, operations: methods.map((method) => operation(method, "", [])) }];
     if (!proxy) return paths;
-    const pathParameter = pathParameter("path", "The path of what the request is passed on to.");
+    const restParameter = pathParameter("path", "The path of what the request is passed on to.");
     return [
       ...paths,
-      { path: `${path}/{path}`, operations: methods.map((method) => operation(method, "WithPath", [pathParameter])) },
+      { path: `${path}/{path}`, operations: methods.map((method) => operation(method, "WithPath", [restParameter])) },
     ];
   }
 

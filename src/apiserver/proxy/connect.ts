@@ -69,7 +69,7 @@ function checkContainer({ metadata, spec }: Pod, requested: string): void {
   if (!all.some((one) => one.name === requested)) throw badRequest(`container ${requested} is not valid for pod ${name}`);
 }
 
-type FindDestination = (deps: ConnectDeps, scope: Scope, target2: NamedPort, text: string) => Promise<Destination>;
+type FindDestination = (deps: ConnectDeps, scope: Scope, named: NamedPort, text: string) => Promise<Destination>;
 
 function proxyHandler(deps: ConnectDeps, find: FindDestination): ResourceHandler {
   return async (target, context, params) => {

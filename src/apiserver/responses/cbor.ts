@@ -30,25 +30,25 @@ function cborSchemasOf(schema: ObjectSchema): CborSchemas {
   return found;
 }
 
-export function encodeCborObject<T extends ApiObject>({ schema }: Kind<T>, identity: TypeMeta, value: T): Buffer {
-  return encodeCbor(schema, { ...value, ...identity });
+export function encodeCborObject<T extends ApiObject>({ schema }: Kind<T>, typeMeta: TypeMeta, value: T): Buffer {
+  return encodeCbor(schema, { ...value, ...typeMeta });
 }
 
 export function encodeCborList<T extends ApiObject>(
   kind: Kind<T>,
-  identity: TypeMeta,
+  typeMeta: TypeMeta,
   itemIdentity: TypeMeta,
   metadata: object,
   objects: readonly T[],
 ): Buffer {
   // Items of custom resources say what they are.
   const items = kind.custom === true ? objects.map((item) => ({ ...item, ...itemIdentity })) : objects;
-  return encodeCbor(cborSchemasOf(kind.schema).list, { ...identity, metadata, items });
+  return encodeCbor(cborSchemasOf(kind.schema).list, { ...typeMeta, metadata, items });
 }
 
 /** An item of a sequence. */
-export function encodeCborEvent<T extends ApiObject>(kind: Kind<T>, identity: TypeMeta, type: string, value: T): Buffer {
-  return encodeCbor(cborSchemasOf(kind.schema).event, { type, object: { ...value, ...identity } });
+export function encodeCborEvent<T extends ApiObject>(kind: Kind<T>, typeMeta: TypeMeta, type: string, value: T): Buffer {
+  return encodeCbor(cborSchemasOf(kind.schema).event, { type, object: { ...value, ...typeMeta } });
 }
 
 /** What has been written as JSON. */

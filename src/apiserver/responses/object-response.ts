@@ -38,13 +38,13 @@ export function objectResponse<T extends ApiObject>(
   status: number,
   kind: Kind<T>,
   row: Row<T>,
-  answering: ResponseOptions,
+  responseOptions: ResponseOptions,
 ): HttpResponse {
-  const { typeMeta: identity, representation } = answering;
-  checkMetadataKind(kind as unknown as Kind, answering, false);
+  const { typeMeta, representation } = responseOptions;
+  checkMetadataKind(kind as Kind, responseOptions, false);
   if (representation.as === "table") {
     const metadata = { resourceVersion: row.object.metadata?.resourceVersion ?? "" };
-    return encodeJson(status, representation, [encodeTable(kind, identity, metadata, [row], tableOptions(answering)), NEWLINE]);
+    return encodeJson(status, representation, [encodeTable(kind, typeMeta, metadata, [row], tableOptions(responseOptions)), NEWLINE]);
   }
   if (representation.as === "metadata" && representation.format === "protobuf") {
     const { mediaType, magic, metaVersion } = representation;
@@ -59,13 +59,13 @@ export function objectResponse<T extends ApiObject>(
     return bytesResponse(
       status,
       representation.mediaType,
-      encodeProtobufObject(representation.magic, identity, kind, row.object),
+      encodeProtobufObject(representation.magic, typeMeta, kind, row.object),
     );
   }
   if (representation.format === "cbor") {
-    return bytesResponse(status, representation.mediaType, encodeCborObject(kind, identity, row.object));
+    return bytesResponse(status, representation.mediaType, encodeCborObject(kind, typeMeta, row.object));
   }
-  return encodeJson(status, representation, [typeMetaPrefix(identity), row.bytes.subarray(1), NEWLINE]);
+  return encodeJson(status, representation, [typeMetaPrefix(typeMeta), row.bytes.subarray(1), NEWLINE]);
 }
 
 /** For objects just written, which the cache may not have yet. */
@@ -73,27 +73,27 @@ export function writtenResponse<T extends ApiObject>(
   status: number,
   kind: Kind<T>,
   object: T,
-  answering: ResponseOptions,
+  responseOptions: ResponseOptions,
 ): HttpResponse {
-  return objectResponse(status, kind, { object, bytes: encodeObject(kind, object) }, answering);
+  return objectResponse(status, kind, { object, bytes: encodeObject(kind, object) }, responseOptions);
 }
 
 export function listResponse<T extends ApiObject>(
   kind: Kind<T>,
   page: ListPage<T>,
-  answering: ResponseOptions,
+  responseOptions: ResponseOptions,
 ): HttpResponse {
-  const { representation } = answering;
-  checkMetadataKind(kind as unknown as Kind, answering, true);
+  const { representation } = responseOptions;
+  checkMetadataKind(kind as Kind, responseOptions, true);
   const metadata: ListMetadata = {
     resourceVersion: String(page.revision),
     ...(page.continue === undefined ? {} : { continue: page.continue }),
     ...(page.remaining === undefined ? {} : { remainingItemCount: page.remaining }),
   };
-  const identity = { kind: kind.listKind, apiVersion: answering.typeMeta.apiVersion };
+  const listTypeMeta = { kind: kind.listKind, apiVersion: responseOptions.typeMeta.apiVersion };
   if (representation.as === "table") {
     return encodeJson(200, representation, [
-      encodeTable(kind, answering.typeMeta, metadata, page.items, tableOptions(answering)),
+      encodeTable(kind, responseOptions.typeMeta, metadata, page.items, tableOptions(responseOptions)),
       NEWLINE,
     ]);
   }
@@ -112,28 +112,28 @@ export function listResponse<T extends ApiObject>(
   }
   if (representation.format === "protobuf") {
     const objects = page.items.map(({ object }) => object);
-    const body = encodeProtobufList(representation.magic, identity, kind, metadata, objects);
+    const body = encodeProtobufList(representation.magic, listTypeMeta, kind, metadata, objects);
     return bytesResponse(200, representation.mediaType, body);
   }
   if (representation.format === "cbor") {
     const objects = page.items.map(({ object }) => object);
-    const body = encodeCborList(kind, identity, answering.typeMeta, metadata, objects);
+    const body = encodeCborList(kind, listTypeMeta, responseOptions.typeMeta, metadata, objects);
     return bytesResponse(200, representation.mediaType, body);
   }
   // Lists of custom resources say even that there is no more, and what each item is.
   const listMetadata = kind.custom === true ? { continue: "", ...metadata } : metadata;
-  const pieces: Uint8Array[] = [typeMetaPrefix(identity), Buffer.from(`"metadata":${JSON.stringify(listMetadata)},"items":[`)];
+  const pieces: Uint8Array[] = [typeMetaPrefix(listTypeMeta), Buffer.from(`"metadata":${JSON.stringify(listMetadata)},"items":[`)];
   for (const [index, item] of page.items.entries()) {
     if (index > 0) pieces.push(COMMA);
-    if (kind.custom === true) pieces.push(typeMetaPrefix(answering.typeMeta), item.bytes.subarray(1));
+    if (kind.custom === true) pieces.push(typeMetaPrefix(responseOptions.typeMeta), item.bytes.subarray(1));
     else pieces.push(item.bytes);
   }
   pieces.push(LIST_END);
   return encodeJson(200, representation, pieces);
 }
 
-function tableOptions(answering: ResponseOptions): TableOptions {
-  return { ...answering.table, metaVersion: answering.representation.metaVersion, headers: true };
+function tableOptions(responseOptions: ResponseOptions): TableOptions {
+  return { ...responseOptions.table, metaVersion: responseOptions.representation.metaVersion, headers: true };
 }
 
 /** From pieces of JSON to the body; people who want it indented, or in YAML, get it made for them. */

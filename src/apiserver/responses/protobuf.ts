@@ -22,8 +22,8 @@ function encodeOnce<T extends ApiObject>(kind: Kind<T>, object: T): Uint8Array {
 
 /** `PartialObjectMetadata`, and the items of its list. */
 export function encodeProtobufMetadata(magic: Magic, metaVersion: string, object: ApiObject): Uint8Array {
-  const identity = { apiVersion: metaVersion, kind: "PartialObjectMetadata" };
-  return encodeEnvelope(magic, identity, encodeProtobuf(partialObjectMetadata, { metadata: object.metadata }));
+  const typeMeta = { apiVersion: metaVersion, kind: "PartialObjectMetadata" };
+  return encodeEnvelope(magic, typeMeta, encodeProtobuf(partialObjectMetadata, { metadata: object.metadata }));
 }
 
 export function encodeProtobufMetadataList(
@@ -33,17 +33,17 @@ export function encodeProtobufMetadataList(
   objects: readonly ApiObject[],
 ): Uint8Array {
   const items = objects.map((object) => encodeProtobuf(partialObjectMetadata, { metadata: object.metadata }));
-  const identity = { apiVersion: metaVersion, kind: "PartialObjectMetadataList" };
-  return encodeEnvelope(magic, identity, encodeList(metadata, items));
+  const typeMeta = { apiVersion: metaVersion, kind: "PartialObjectMetadataList" };
+  return encodeEnvelope(magic, typeMeta, encodeList(metadata, items));
 }
 
 export function encodeProtobufObject<T extends ApiObject>(
   magic: Magic,
-  identity: TypeMeta,
+  typeMeta: TypeMeta,
   kind: Kind<T>,
   object: T,
 ): Uint8Array {
-  return encodeEnvelope(magic, identity, encodeOnce(kind, object));
+  return encodeEnvelope(magic, typeMeta, encodeOnce(kind, object));
 }
 
 export interface ListMetadata {
@@ -54,13 +54,13 @@ export interface ListMetadata {
 
 export function encodeProtobufList<T extends ApiObject>(
   magic: Magic,
-  identity: TypeMeta,
+  typeMeta: TypeMeta,
   kind: Kind<T>,
   metadata: ListMetadata,
   objects: readonly T[],
 ): Uint8Array {
   const items = objects.map((object) => encodeOnce(kind, object));
-  return encodeEnvelope(magic, identity, encodeList(metadata, items));
+  return encodeEnvelope(magic, typeMeta, encodeList(metadata, items));
 }
 
 function encodeList(metadata: ListMetadata, items: readonly Uint8Array[]): Uint8Array {

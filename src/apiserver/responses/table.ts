@@ -36,7 +36,7 @@ export function parseIncludeObject(query: URLSearchParams): TableOptions["includ
 
 export function encodeTable<T extends ApiObject>(
   kind: Kind<T>,
-  identity: TypeMeta,
+  typeMeta: TypeMeta,
   metadata: ListMetadata,
   rows: readonly Row<T>[],
   options: TableOptions,
@@ -44,7 +44,7 @@ export function encodeTable<T extends ApiObject>(
   const head = { kind: "Table", apiVersion: options.metaVersion, metadata };
   const definitions = options.headers ? columnDefinitions(kind) : null;
   const start = `${JSON.stringify(head).slice(0, -1)},"columnDefinitions":${JSON.stringify(definitions)},"rows":[`;
-  const texts = rows.map((row) => encodeRow(kind, identity, row, options));
+  const texts = rows.map((row) => encodeRow(kind, typeMeta, row, options));
   return Buffer.from(`${start}${texts.join(",")}]}`);
 }
 
@@ -55,19 +55,19 @@ function columnDefinitions<T extends ApiObject>(kind: Kind<T>) {
   });
 }
 
-function encodeRow<T extends ApiObject>(kind: Kind<T>, identity: TypeMeta, row: Row<T>, options: TableOptions): string {
+function encodeRow<T extends ApiObject>(kind: Kind<T>, typeMeta: TypeMeta, row: Row<T>, options: TableOptions): string {
   const cells = kind.columns.map((column) => column.cell(row.object, options.now));
   const conditions = kind.rowConditions?.(row.object) ?? [];
   const conditionsJson = conditions.length === 0 ? "" : `"conditions":${escapeHtml(JSON.stringify(conditions))},`;
-  return `{"cells":${escapeHtml(JSON.stringify(cells))},${conditionsJson}"object":${encodeRowObject(identity, row, options)}}`;
+  return `{"cells":${escapeHtml(JSON.stringify(cells))},${conditionsJson}"object":${encodeRowObject(typeMeta, row, options)}}`;
 }
 
-function encodeRowObject<T extends ApiObject>(identity: TypeMeta, row: Row<T>, options: TableOptions): string {
+function encodeRowObject<T extends ApiObject>(typeMeta: TypeMeta, row: Row<T>, options: TableOptions): string {
   switch (options.includeObject) {
     case "None":
       return "null";
     case "Object":
-      return typeMetaPrefix(identity).toString() + row.bytes.subarray(1).toString();
+      return typeMetaPrefix(typeMeta).toString() + row.bytes.subarray(1).toString();
     case "Metadata":
       return encodePartialMetadata(row.object, options.metaVersion);
     default:
