@@ -12,7 +12,7 @@ import type { ApiServerConfig } from "../config/config.ts";
 import type { DebugEndpoints } from "../debug/debug-endpoints.ts";
 import { createOperatorPages } from "../debug/operator-pages.ts";
 import { authorizerAttributes, requireAuthorized } from "../filters/authorization.ts";
-import { createBindingHandler, createEvictionHandler } from "../handlers/binding-eviction.ts";
+import { createBindingHandler, createEvictionHandler } from "../handlers/eviction.ts";
 import { createTokenRequestHandler } from "../handlers/token-request.ts";
 import { type ComponentChecks, componentStatuses } from "../health/component-statuses.ts";
 import type { Readiness } from "../health/readiness.ts";

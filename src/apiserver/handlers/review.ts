@@ -11,7 +11,7 @@ import { createAdmission } from "./admission.ts";
 import { readObjectBody } from "./body.ts";
 import { fieldManagerOptions } from "./field-manager.ts";
 import { responseOptionsOf, expectedBodyOf, type ResourceHandler, scopeOf } from "./target.ts";
-import { warningAppender } from "./write.ts";
+import { warningAppender } from "./delete.ts";
 
 /** The question with its answer in `status`. Throws a `StatusError` where there is none. */
 export type ReviewHandler = (context: RequestContext, question: ApiObject) => Promise<ApiObject>;

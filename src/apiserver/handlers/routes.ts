@@ -11,7 +11,7 @@ import { getObject, listObjects } from "./get.ts";
 import { type ReviewHandler, createReviewHandler } from "./review.ts";
 import { createGetViewHandler, createPatchViewHandler, createUpdateViewHandler } from "./subresource-view.ts";
 import type { ResourceHandler, ResourceSettings, ResourceTarget } from "./target.ts";
-import { createObject, deleteObject, deleteObjects, createPatchHandler, createUpdateHandler } from "./write.ts";
+import { createObject, deleteObject, deleteObjects, createPatchHandler, createUpdateHandler } from "./delete.ts";
 
 export type Route = (context: RequestContext, params: Readonly<Record<string, string>>) => Promise<HttpResponse>;
 

@@ -10,7 +10,7 @@ import { readObjectBody } from "./body.ts";
 import { fieldManagerOptions } from "./field-manager.ts";
 import { decodePatched, patchTypeOf, readPatchBody } from "./patch-body.ts";
 import { responseOptionsOf, expectedBodyOf, type ResourceHandler, scopeOf, type ResourceTarget } from "./target.ts";
-import { warningAppender } from "./write.ts";
+import { warningAppender } from "./delete.ts";
 
 /** The route as bodies and answers see it: of the kind shown. */
 function viewTarget(target: ResourceTarget, { kind }: SubresourceView): ResourceTarget {

@@ -11,7 +11,7 @@ import { createAdmission, objectKindOf } from "./admission.ts";
 import { readObjectBody } from "./body.ts";
 import { fieldManagerOptions } from "./field-manager.ts";
 import { responseOptionsOf, expectedBodyOf, type ResourceHandler, scopeOf, type ResourceTarget } from "./target.ts";
-import { warningAppender } from "./write.ts";
+import { warningAppender } from "./delete.ts";
 
 /** POST to `serviceaccounts/NAME/token`. A dry run makes a token too, as in Kubernetes: nothing is kept of either. */
 export function createTokenRequestHandler(registries: Registries, settings: TokenSettings, aliases: boolean): ResourceHandler {

@@ -12,7 +12,7 @@ import { createAdmission } from "./admission.ts";
 import { readObjectBody } from "./body.ts";
 import { parseDeleteOptions } from "./query.ts";
 import { type ResourceHandler, scopeOf } from "./target.ts";
-import { warningAppender } from "./write.ts";
+import { warningAppender } from "./delete.ts";
 
 /** POST to `pods/NAME/eviction`. The body may be of the older version, which has the same members. */
 export function createEvictionHandler(budgets: Registry<PodDisruptionBudget>): ResourceHandler {
