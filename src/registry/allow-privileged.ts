@@ -12,9 +12,9 @@ const DETAIL = "disallowed by cluster policy";
 export const forbidPrivileged: ClusterPolicy = (kind, next, previous) => {
   const at = pathsByKind.get(keyOf(kind));
   if (at === undefined) return [];
-  const spec = specAt(next, at);
+  const spec = podSpecAt(next, at);
   if (spec === undefined) return [];
-  const before = previous === undefined ? undefined : specAt(previous, at);
+  const before = previous === undefined ? undefined : podSpecAt(previous, at);
   const known = new Set(before === undefined ? [] : findPrivileged(before, "").map(({ name }) => name));
   const found = findPrivileged(spec, at.join(".")).filter(({ name }) => !known.has(name));
   return found.map(({ error }) => error);
@@ -39,7 +39,7 @@ const pathsByKind: ReadonlyMap<string, readonly string[]> = new Map([
   ["batch/cronjobs", ["spec", "jobTemplate", ...TEMPLATE]],
 ]);
 
-function specAt(object: ApiObject, path: readonly string[]): PodSpec | undefined {
+function podSpecAt(object: ApiObject, path: readonly string[]): PodSpec | undefined {
   let at: unknown = object;
   for (const step of path) at = (at as Readonly<Record<string, unknown>> | undefined)?.[step];
   return at as PodSpec | undefined;

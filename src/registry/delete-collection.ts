@@ -1,7 +1,7 @@
 import type { ApiObject } from "../api/kind.ts";
 import { isNotFound } from "../api/status.ts";
 import type { CachedObject } from "../storage/watch/watch-event.ts";
-import { type DeleteOptions, deleteFound } from "./delete.ts";
+import { type DeleteOptions, removeExisting } from "./delete.ts";
 import { type ListPage, type ListQuery, list } from "./list.ts";
 import type { Registry } from "./registry.ts";
 import type { Scope } from "./scope.ts";
@@ -60,7 +60,7 @@ async function deleteAll<T extends ApiObject>(
 async function deleteOne<T extends ApiObject>(registry: Registry<T>, scope: Scope, object: T, options: DeleteOptions) {
   const namespace = object.metadata?.namespace ?? "";
   try {
-    await deleteFound(registry, { ...scope, namespace }, object, options);
+    await removeExisting(registry, { ...scope, namespace }, object, options);
   } catch (error) {
     // Somebody else was faster.
     if (!isNotFound(error)) throw error;

@@ -37,11 +37,11 @@ export async function remove<T extends ApiObject>(
   const { object } = await get(registry, scope, name);
   const refused = registry.kind.strategy.validateDelete?.(object);
   if (refused !== undefined) throw forbidden(registry.subject(scope, name), refused);
-  return await deleteFound(registry, scope, object, options);
+  return await removeExisting(registry, scope, object, options);
 }
 
 /** As `remove`, for an object whose state is at hand. */
-export async function deleteFound<T extends ApiObject>(
+export async function removeExisting<T extends ApiObject>(
   registry: Registry<T>,
   scope: Scope,
   found: T,
@@ -52,7 +52,7 @@ export async function deleteFound<T extends ApiObject>(
   const subject = registry.subject(scope, name);
   for (let current = found; ; ) {
     checkPreconditions(registry, scope, current, options);
-    const step = nextStep(registry, current, options);
+    const step = planDeletion(registry, current, options);
     if (!step.deleted && step.object === current) return step;
     await runDeleteAdmission(current, options);
     if (options.dryRun === true) return step;
@@ -61,13 +61,13 @@ export async function deleteFound<T extends ApiObject>(
       const marked =
         step.object === current
           ? current
-          : await registry.objects.guaranteedUpdate(key, unlessChanged(current, step.object), { subject });
+          : await registry.objects.guaranteedUpdate(key, throwIfModified(current, step.object), { subject });
       if (!step.deleted) return { object: marked, deleted: false };
-      const gone = await registry.objects.delete(key, { subject, check: unlessChanged(marked, undefined) });
+      const gone = await registry.objects.delete(key, { subject, check: throwIfModified(marked, undefined) });
       await registry.allocator?.release(scope, gone);
       return { object: gone, deleted: true };
     } catch (error) {
-      if (!(error instanceof Changed)) throw error;
+      if (!(error instanceof ObjectModified)) throw error;
       const next = await registry.objects.get(key);
       if (next === undefined) throw notFound(subject);
       current = next;
@@ -76,29 +76,29 @@ export async function deleteFound<T extends ApiObject>(
 }
 
 /** Another write came between: what was decided has to be decided anew. */
-class Changed extends Error {}
+class ObjectModified extends Error {}
 
-function unlessChanged<T extends ApiObject, R>(seen: T, result: R): (current: T) => R {
+function throwIfModified<T extends ApiObject, R>(seen: T, result: R): (current: T) => R {
   return (current) => {
-    if (metadataOf(current).resourceVersion !== metadataOf(seen).resourceVersion) throw new Changed();
+    if (metadataOf(current).resourceVersion !== metadataOf(seen).resourceVersion) throw new ObjectModified();
     return result;
   };
 }
 
-interface Step<T> {
+interface Deletion<T> {
   readonly object: T;
   readonly deleted: boolean;
 }
 
 /** What one request to delete does to an object in this state. */
-function nextStep<T extends ApiObject>(registry: Registry<T>, object: T, options: DeleteOptions): Step<T> {
+function planDeletion<T extends ApiObject>(registry: Registry<T>, object: T, options: DeleteOptions): Deletion<T> {
   const { prepareForDelete: markDeleted } = registry.kind.strategy;
   if (markDeleted !== undefined && metadataOf(object).deletionTimestamp === undefined) {
     return { object: markDeleted(object, registry.timestamp()), deleted: false };
   }
-  const marked = withGrace(registry, object, options);
+  const marked = setGracePeriod(registry, object, options);
   const metadata = metadataOf(marked);
-  const finalizers = collectorFinalizers(registry, metadata.finalizers ?? [], options.propagationPolicy);
+  const finalizers = deletionFinalizers(registry, metadata.finalizers ?? [], options.propagationPolicy);
   const changed =
     finalizers.length !== (metadata.finalizers ?? []).length ||
     !finalizers.every((f, i) => f === metadata.finalizers?.[i]);
@@ -111,7 +111,7 @@ function nextStep<T extends ApiObject>(registry: Registry<T>, object: T, options
     // That the object is to go is a change of what is wanted.
     ...(metadata.deletionTimestamp === undefined && metadata.generation ? { generation: metadata.generation + 1 } : {}),
     deletionTimestamp: metadata.deletionTimestamp ?? registry.timestamp(),
-    ...(hasNoGrace(registry, object) && metadata.deletionGracePeriodSeconds === undefined
+    ...(omitsGracePeriod(registry, object) && metadata.deletionGracePeriodSeconds === undefined
       ? {}
       : { deletionGracePeriodSeconds: grace }),
   };
@@ -128,12 +128,12 @@ function hasSpecFinalizers<T extends ApiObject>({ kind }: Registry<T>, object: T
 }
 
 /** Whether it leaves without a word about grace. */
-function hasNoGrace<T extends ApiObject>(registry: Registry<T>, object: T): boolean {
+function omitsGracePeriod<T extends ApiObject>(registry: Registry<T>, object: T): boolean {
   return hasSpecFinalizers(registry, object) || registry.kind.strategy.prepareForDelete !== undefined;
 }
 
 /** Kinds with grace are marked with when it ends; a later request can only make it shorter. */
-function withGrace<T extends ApiObject>(registry: Registry<T>, object: T, options: DeleteOptions): T {
+function setGracePeriod<T extends ApiObject>(registry: Registry<T>, object: T, options: DeleteOptions): T {
   const { strategy } = registry.kind;
   const metadata = metadataOf(object);
   const requested = options.gracePeriodSeconds;
@@ -158,7 +158,7 @@ function withGrace<T extends ApiObject>(registry: Registry<T>, object: T, option
 }
 
 /** The finalizers by which a garbage collector is asked to orphan, or first delete, what the object owns. */
-function collectorFinalizers<T extends ApiObject>(
+function deletionFinalizers<T extends ApiObject>(
   registry: Registry<T>,
   finalizers: readonly string[],
   policy: PropagationPolicy | undefined,

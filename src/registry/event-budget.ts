@@ -25,24 +25,24 @@ export interface EventBudgetOptions {
   readonly limits?: EventLimits | undefined;
 }
 
-interface Held {
+interface StoredEvent {
   readonly key: string;
   readonly revision: Revision;
   readonly size: number;
-  readonly about: About;
+  readonly about: EventGroup;
 }
 
 /** What events are about, with those there are: oldest first. */
-interface About {
+interface EventGroup {
   readonly id: string;
   readonly namespace: string;
-  readonly events: Set<Held>;
+  readonly events: Set<StoredEvent>;
 }
 
 /** Of a limit that was reached this much is left, so that the next event does not reach it again. */
-const LEFT = 0.95;
+const TRIM_TO = 0.95;
 /** Deletions under way at a time. */
-const DELETIONS = 100;
+const PARALLEL_DELETIONS = 100;
 
 /**
  * Keeps a pod that crashes in a loop, or a controller gone wrong, from filling the store with events before their time
@@ -54,12 +54,12 @@ export class EventBudget implements AsyncDisposable {
   readonly #limits: EventLimits;
   readonly #closing = new AbortController();
   readonly #running: Promise<void>;
-  readonly #held = new Map<string, Held>();
-  readonly #about = new Map<string, About>();
+  readonly #events = new Map<string, StoredEvent>();
+  readonly #groups = new Map<string, EventGroup>();
   /** By namespace; the cluster's under "". Namespaces have no empty name. */
-  readonly #sums = new Map<string, { events: number; bytes: number }>();
+  readonly #totals = new Map<string, { events: number; bytes: number }>();
   /** What is to be deleted, oldest decision first. As many as the limits let through at most. */
-  #surplus: Held[] = [];
+  #surplus: StoredEvent[] = [];
   #deleting: Promise<void> | undefined;
 
   constructor(options: EventBudgetOptions) {
@@ -74,10 +74,10 @@ export class EventBudget implements AsyncDisposable {
       signal: this.#closing.signal,
       follower: {
         onList: (page) => {
-          for (const known of [this.#held, this.#about, this.#sums]) known.clear();
+          for (const known of [this.#events, this.#groups, this.#totals]) known.clear();
           for (const item of page.items.toSorted((a, b) => a.modified - b.modified)) this.#put(item);
         },
-        onChange: (event) => (event.type === "put" ? this.#put(event.item) : this.#forget(event.key)),
+        onChange: (event) => (event.type === "put" ? this.#put(event.item) : this.#remove(event.key)),
       },
     });
   }
@@ -89,44 +89,44 @@ export class EventBudget implements AsyncDisposable {
   }
 
   #put(item: KeyValue): void {
-    this.#forget(item.key);
+    this.#remove(item.key);
     const namespace = this.#namespaceOf(item.key);
-    const about = this.#aboutOf(item, namespace);
+    const about = this.#groupOf(item, namespace);
     const held = { key: item.key, revision: item.modified, size: item.value.length, about };
     about.events.add(held);
-    this.#held.set(item.key, held);
+    this.#events.set(item.key, held);
     this.#count(held, 1);
-    if (about.events.size > this.#limits.perObject) this.#drop([...about.events].slice(0, 1));
+    if (about.events.size > this.#limits.perObject) this.#evict([...about.events].slice(0, 1));
     this.#trim(namespace, 0.5);
     this.#trim("", 1);
   }
 
-  #forget(key: string): void {
-    const held = this.#held.get(key);
+  #remove(key: string): void {
+    const held = this.#events.get(key);
     if (held === undefined) return;
-    this.#held.delete(key);
+    this.#events.delete(key);
     held.about.events.delete(held);
-    if (held.about.events.size === 0) this.#about.delete(held.about.id);
+    if (held.about.events.size === 0) this.#groups.delete(held.about.id);
     this.#count(held, -1);
   }
 
-  #count({ size, about }: Held, sign: 1 | -1): void {
+  #count({ size, about }: StoredEvent, sign: 1 | -1): void {
     for (const name of ["", about.namespace]) {
-      const sum = this.#sums.get(name) ?? { events: 0, bytes: 0 };
+      const sum = this.#totals.get(name) ?? { events: 0, bytes: 0 };
       sum.events += sign;
       sum.bytes += sign * size;
-      if (sum.events > 0) this.#sums.set(name, sum);
-      else this.#sums.delete(name);
+      if (sum.events > 0) this.#totals.set(name, sum);
+      else this.#totals.delete(name);
     }
   }
 
   /** Brings a namespace, or with "" the cluster, back to a share of the limits when it has more. */
   #trim(namespace: string, share: number): void {
-    const sum = this.#sums.get(namespace);
+    const sum = this.#totals.get(namespace);
     const { events, bytes } = this.#limits;
     if (sum === undefined || (sum.events <= events * share && sum.bytes <= bytes * share)) return;
-    const ranked: { readonly held: Held; readonly rank: number }[] = [];
-    for (const about of this.#about.values()) {
+    const ranked: { readonly held: StoredEvent; readonly rank: number }[] = [];
+    for (const about of this.#groups.values()) {
       if (namespace !== "" && about.namespace !== namespace) continue;
       // The newest of each object goes last, then the second of each, and so on.
       let rank = about.events.size;
@@ -134,33 +134,33 @@ export class EventBudget implements AsyncDisposable {
     }
     ranked.sort((a, b) => b.rank - a.rank || a.held.revision - b.held.revision);
     const left = { ...sum };
-    const surplus: Held[] = [];
+    const surplus: StoredEvent[] = [];
     for (const { held } of ranked) {
-      if (left.events <= events * share * LEFT && left.bytes <= bytes * share * LEFT) break;
+      if (left.events <= events * share * TRIM_TO && left.bytes <= bytes * share * TRIM_TO) break;
       left.events--;
       left.bytes -= held.size;
       surplus.push(held);
     }
     this.#options.log.info("Deleting events before their time", { namespace, events: surplus.length });
-    this.#drop(surplus);
+    this.#evict(surplus);
   }
 
-  #drop(surplus: readonly Held[]): void {
-    for (const held of surplus) this.#forget(held.key);
+  #evict(surplus: readonly StoredEvent[]): void {
+    for (const held of surplus) this.#remove(held.key);
     this.#surplus.push(...surplus);
-    this.#deleting ??= this.#delete().finally(() => {
+    this.#deleting ??= this.#deleteSurplus().finally(() => {
       this.#deleting = undefined;
     });
   }
 
-  async #delete(): Promise<void> {
+  async #deleteSurplus(): Promise<void> {
     while (this.#surplus.length > 0) {
-      const some = this.#surplus.splice(0, DELETIONS);
+      const some = this.#surplus.splice(0, PARALLEL_DELETIONS);
       await Promise.all(some.map((held) => this.#deleteOne(held)));
     }
   }
 
-  async #deleteOne({ key, revision }: Held): Promise<void> {
+  async #deleteOne({ key, revision }: StoredEvent): Promise<void> {
     const { feed, log } = this.#options;
     try {
       await feed.store.delete(key, revision);
@@ -178,7 +178,7 @@ export class EventBudget implements AsyncDisposable {
   }
 
   /** An event that cannot be read is about itself. */
-  #aboutOf(item: KeyValue, namespace: string): About {
+  #groupOf(item: KeyValue, namespace: string): EventGroup {
     let id = item.key;
     try {
       const { kind = "", namespace: of = "", name = "", uid = "" } = this.#options.objects.decode(item).involvedObject;
@@ -186,8 +186,8 @@ export class EventBudget implements AsyncDisposable {
     } catch {
       // The watch cache reports it.
     }
-    const about = this.#about.get(id) ?? { id, namespace, events: new Set<Held>() };
-    this.#about.set(id, about);
+    const about = this.#groups.get(id) ?? { id, namespace, events: new Set<StoredEvent>() };
+    this.#groups.set(id, about);
     return about;
   }
 }

@@ -3,7 +3,7 @@ import { badRequest, expired, StatusError } from "../api/status.ts";
 import { type Revision, StoreError } from "../storage/store.ts";
 import { EncodedObject } from "../storage/watch/encoded-object.ts";
 import type { CachedObject } from "../storage/watch/watch-event.ts";
-import { type Continue, decodeContinue, encodeContinue } from "./read/continue.ts";
+import { type ContinueToken, decodeContinue, encodeContinue } from "./read/continue.ts";
 import { parseResourceVersion } from "./read/freshness.ts";
 import { type Selection, type Selectors, select } from "./read/selection.ts";
 import { currentRevision, getCache } from "./read/uncached.ts";
@@ -27,7 +27,7 @@ export interface ListPage<T> {
 }
 
 /** Where a page begins, and as of when. */
-interface Place extends Continue {
+interface PageStart extends ContinueToken {
   readonly revision: Revision;
 }
 
@@ -46,27 +46,27 @@ export async function list<T extends ApiObject>(
       throw badRequest("specifying resource version is not allowed when using continue");
     }
     const { after, revision } = decodeContinue(query.continue);
-    return await asOf(registry, selection, limit, { after, revision: revision ?? registry.deps.store.current() });
+    return await listAt(registry, selection, limit, { after, revision: revision ?? registry.deps.store.current() });
   }
   if (query.resourceVersion && query.resourceVersion !== "0" && isExact(query)) {
-    const revision = listRevision(query.resourceVersion);
-    return await asOf(registry, selection, limit, { revision, after: "" });
+    const revision = parseListRevision(query.resourceVersion);
+    return await listAt(registry, selection, limit, { revision, after: "" });
   }
-  if (query.resourceVersion) listRevision(query.resourceVersion);
+  if (query.resourceVersion) parseListRevision(query.resourceVersion);
   if ((await getCache(registry, scope, query.resourceVersion)) === undefined) {
-    return await fromStore(registry, selection, limit, {
+    return await listFromStore(registry, selection, limit, {
       revision: currentRevision(registry, query.resourceVersion),
       after: "",
     });
   }
-  const { items, revision } = candidates(registry, scope, selection);
+  const { items, revision } = cachedCandidates(registry, scope, selection);
   const found = selection.matches === undefined ? items : items.filter((item) => selection.matches?.(item));
-  const page = pageOf(found, selection, limit, revision);
+  const page = toPage(found, selection, limit, revision);
   registry.cache.recordList(selection.index?.name ?? "", items.length, page.items.length);
   return page;
 }
 
-function listRevision(text: string): Revision {
+function parseListRevision(text: string): Revision {
   try {
     return parseResourceVersion(text);
   } catch (error) {
@@ -80,7 +80,7 @@ function isExact(query: ListQuery): boolean {
   return !query.resourceVersionMatch && query.limit !== undefined && query.limit > 0;
 }
 
-function candidates<T extends ApiObject>(registry: Registry<T>, scope: Scope, selection: Selection<T>) {
+function cachedCandidates<T extends ApiObject>(registry: Registry<T>, scope: Scope, selection: Selection<T>) {
   const { cache } = registry;
   if (selection.name !== undefined && selection.name !== "" && (scope.namespace !== "" || !registry.kind.namespaced)) {
     const found = cache.get(`${selection.prefix}${selection.name}`);
@@ -92,21 +92,21 @@ function candidates<T extends ApiObject>(registry: Registry<T>, scope: Scope, se
 }
 
 /** As of a revision that may have passed: from the cache when its history goes back there, which is mostly so. */
-async function asOf<T extends ApiObject>(
+async function listAt<T extends ApiObject>(
   registry: Registry<T>,
   selection: Selection<T>,
   limit: number | undefined,
-  from: Place,
+  from: PageStart,
 ): Promise<ListPage<T>> {
   const { prefix, matches } = selection;
   const then = registry.cacheInUse?.listAt(prefix, from.revision);
   // What the store has forgotten is over for all: clients are told how to go on, whatever the cache still knows.
   if (then === undefined || (await isCompacted(registry, from.revision)))
-    return await fromStore(registry, selection, limit, from);
+    return await listFromStore(registry, selection, limit, from);
   const after = prefix + from.after;
-  const rest = from.after === "" ? then : then.slice(firstBehind(then, after));
+  const rest = from.after === "" ? then : then.slice(firstAfter(then, after));
   const found = matches === undefined ? rest : rest.filter(matches);
-  return pageOf(found, selection, limit, from.revision);
+  return toPage(found, selection, limit, from.revision);
 }
 
 async function isCompacted<T extends ApiObject>(registry: Registry<T>, revision: Revision): Promise<boolean> {
@@ -120,7 +120,7 @@ async function isCompacted<T extends ApiObject>(registry: Registry<T>, revision:
 }
 
 /** The place of the first object whose key comes after one. */
-function firstBehind(items: readonly { readonly key: string }[], key: string): number {
+function firstAfter(items: readonly { readonly key: string }[], key: string): number {
   let low = 0;
   let high = items.length;
   while (low < high) {
@@ -132,7 +132,7 @@ function firstBehind(items: readonly { readonly key: string }[], key: string): n
 }
 
 /** The first of what was found, and how to go on. */
-function pageOf<T extends ApiObject>(
+function toPage<T extends ApiObject>(
   found: readonly CachedObject<T>[],
   { prefix, matches }: Selection<T>,
   limit: number | undefined,
@@ -146,11 +146,11 @@ function pageOf<T extends ApiObject>(
 }
 
 /** As of a revision that the cache does not know. */
-async function fromStore<T extends ApiObject>(
+async function listFromStore<T extends ApiObject>(
   registry: Registry<T>,
   selection: Selection<T>,
   limit: number | undefined,
-  from: Place,
+  from: PageStart,
 ): Promise<ListPage<T>> {
   const { prefix, matches } = selection;
   const items: CachedObject<T>[] = [];

@@ -43,7 +43,7 @@ export class Registries implements AsyncDisposable {
   }
 
   /** Lets go of a kind that is served no more; the registry cannot be used any longer. */
-  async forget(kind: Kind): Promise<void> {
+  async removeKind(kind: Kind): Promise<void> {
     const registry = this.#registries.get(kind);
     this.#registries.delete(kind);
     await registry?.[Symbol.asyncDispose]();

@@ -33,7 +33,7 @@ export interface RegistryDeps {
   /** Whether somebody acts on the `orphan` and `foregroundDeletion` finalizers; otherwise they are not set. */
   readonly garbageCollector?: boolean | undefined;
   /** Whether clients' reads of a kind go to the store; by default they are answered from a watch cache. */
-  readonly uncached?: ((kind: Kind) => boolean) | undefined;
+  readonly bypassesCache?: ((kind: Kind) => boolean) | undefined;
   /** Whether the labels of a binding become those of its pod. */
   readonly bindingLabels?: boolean | undefined;
   /** What is wrong with an object by the cluster's policy, beside what its kind finds wrong. */
@@ -67,7 +67,7 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
     this.kind = kind;
     this.versions = versions ?? (() => [kind]);
     this.deps = deps;
-    this.isUncached = deps.uncached?.(kind) ?? false;
+    this.isUncached = deps.bypassesCache?.(kind) ?? false;
     this.objects = new ObjectStore({ store: deps.store, kind, prefix: deps.prefix, mediaType: deps.mediaType });
   }
 

@@ -26,7 +26,7 @@ export async function watch<T extends ApiObject>(
 ): Promise<AsyncIterable<CacheEvent<T>>> {
   const { matches, index, prefix } = select(registry, scope, query);
   const version = query.resourceVersion ?? "";
-  if (version !== "") checkRevision(version);
+  if (version !== "") checkResourceVersion(version);
   const fromNow = version === "" || version === "0" || query.sendInitialEvents === true;
   const from = fromNow ? undefined : parseResourceVersion(version);
   if (registry.isUncached) {
@@ -35,23 +35,23 @@ export async function watch<T extends ApiObject>(
     const { store, clock } = registry.deps;
     const bookmarks = query.allowBookmarks === true;
     const events = watchUncached({ store, clock, objects: registry.objects, prefix, from, matches, bookmarks, signal });
-    return query.sendInitialEvents === true ? events : withoutInitialEnd(events);
+    return query.sendInitialEvents === true ? events : withoutInitialEventsEnd(events);
   }
   const cache = fromNow ? await waitForCache(registry, scope, version) : await registry.startedCache();
-  if (cache.stalled) throw initializing();
+  if (cache.stalled) throw storageInitializing();
   const bookmarks = query.allowBookmarks === true;
   const events = cache.watch({ prefix, from, matches, index, bookmarks, signal: scope.signal });
-  return query.sendInitialEvents === true ? events : withoutInitialEnd(events);
+  return query.sendInitialEvents === true ? events : withoutInitialEventsEnd(events);
 }
 
 /** What would be told has to go through a webhook that fails. */
-function initializing(): StatusError {
+function storageInitializing(): StatusError {
   const details = { retryAfterSeconds: 1 };
   return new StatusError(429, "TooManyRequests", "storage is (re)initializing", { details });
 }
 
 /** Kubernetes blames itself for a watch from a version that is none. */
-function checkRevision(version: string): void {
+function checkResourceVersion(version: string): void {
   try {
     parseResourceVersion(version);
   } catch (error) {
@@ -60,7 +60,7 @@ function checkRevision(version: string): void {
 }
 
 /** The bookmark that ends the initial events is only for those who asked for it. */
-async function* withoutInitialEnd<T>(events: AsyncIterable<CacheEvent<T>>): AsyncGenerator<CacheEvent<T>> {
+async function* withoutInitialEventsEnd<T>(events: AsyncIterable<CacheEvent<T>>): AsyncGenerator<CacheEvent<T>> {
   for await (const event of events) {
     if (event.type !== "BOOKMARK" || !event.initialEventsEnd) yield event;
   }

@@ -59,7 +59,7 @@ t.test("startServices() repairs what a crash between address and service left be
   await start(f);
   const [services, objects] = [f.registries.of(serviceKind), f.registries.of(ipAddressKind)];
   const addresses = new ServiceAddresses(objects, f.registries.of(serviceCIDRKind), f.registries.deps.random);
-  await addresses.one(f.scope(), { namespace: "default", name: "never-written" }, "10.0.0.9", false);
+  await addresses.allocate(f.scope(), { namespace: "default", name: "never-written" }, "10.0.0.9", false);
   const web = { metadata: { name: "web" }, spec: { clusterIP: "10.0.0.10", ports: [{ port: 80 }] } };
   await create(services, f.scope(), web);
   await addresses.release(f.scope(), { namespace: "default", name: "web" }, "10.0.0.10");

@@ -14,7 +14,7 @@ import { create } from "../../registry/create.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Registry } from "../../registry/registry.ts";
 import type { Scope } from "../../registry/scope.ts";
-import { ServiceAddresses, usableOf } from "../../registry/service-allocation/addresses.ts";
+import { ServiceAddresses, usableRange } from "../../registry/service-allocation/addresses.ts";
 import { ServiceAllocator } from "../../registry/service-allocation/allocator.ts";
 import type { ClusterFamilies } from "../../registry/service-allocation/families.ts";
 import { NodePorts } from "../../registry/service-allocation/node-ports.ts";
@@ -101,7 +101,7 @@ export async function startServiceAllocation(
     await ensureApiService(services, SVC_SERVICE, { ...config, kubernetesServiceNodePort: 0 }, undefined, signal);
   };
   const repair = async (revision: Revision): Promise<void> => {
-    const { freed, taken } = await repairAddresses(services, objects, addresses, scope, revision);
+    const { released: freed, allocated: taken } = await repairAddresses(services, objects, addresses, scope, revision);
     if (freed + taken > 0) log.info("Repaired service IP addresses", { freed, taken });
   };
   try {
@@ -127,7 +127,7 @@ function parseServiceRanges(ranges: readonly string[]): readonly Cidr[] {
   return ranges.map((range) => {
     const block = parseCidr(range);
     if (block === undefined) throw new Error(`Cannot use --service-cluster-ip-range=${range}: it is not a CIDR`);
-    const { first, last } = usableOf(block);
+    const { first, last } = usableRange(block);
     if (first > last) throw new Error(`Cannot use --service-cluster-ip-range=${range}: it has no usable address`);
     return block;
   });
@@ -135,7 +135,7 @@ function parseServiceRanges(ranges: readonly string[]): readonly Cidr[] {
 
 function firstAddress(block: Cidr | undefined): string {
   if (block === undefined) throw new Error("Cannot use --service-cluster-ip-range: it has no range");
-  return formatIp({ family: block.family, value: usableOf(block).first });
+  return formatIp({ family: block.family, value: usableRange(block).first });
 }
 
 /** Creates the ServiceCIDR, or adds the range of a second IP family to it. Other changes of the flag only log a warning. */

@@ -46,7 +46,10 @@ export async function finalizeDefinition(definition: CustomResourceDefinition, d
     await deps.write(name, withoutFinalizer("NeverEstablished", "resource was never established"));
     return;
   }
-  await deps.write(name, withCondition(terminating("InstanceDeletionInProgress", "CustomResource deletion is in progress")));
+  await deps.write(
+    name,
+    withCondition(terminating("InstanceDeletionInProgress", "CustomResource deletion is in progress")),
+  );
   await deleteAll(definition, deps);
   await deps.write(name, withoutFinalizer("InstanceDeletionCompleted", "removed all instances"));
 }
@@ -72,7 +75,7 @@ async function deleteAll(definition: CustomResourceDefinition, deps: FinalizerDe
       await clock.sleep(RETRY_MS, scope.signal);
     }
   } finally {
-    await registries.forget(kind);
+    await registries.removeKind(kind);
   }
 }
 

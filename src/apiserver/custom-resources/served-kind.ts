@@ -51,6 +51,6 @@ export class ServedKind {
   async retire(): Promise<void> {
     this.#retired.abort(new Error(`${this.kind.plural} are not served in this form any more`));
     if (this.#requests > 0) await this.#drained.promise;
-    await this.#registries.forget(this.kind);
+    await this.#registries.removeKind(this.kind);
   }
 }

@@ -9,7 +9,7 @@ import type { MaybePromise } from "../../std/async/maybe-promise.ts";
 /** What has been converted for one reckoning. */
 export class Conversions {
   readonly #converter: Converter;
-  readonly #known = new Map<string, unknown>();
+  readonly #converted = new Map<string, unknown>();
 
   constructor(converter: Converter) {
     this.#converter = converter;
@@ -18,36 +18,36 @@ export class Conversions {
   /** `value` says nothing of what it is. Throws `Unconverted` where it is not known yet. */
   convert(value: object, from: Kind, to: Kind): unknown {
     const apiVersion = `${from.group}/${from.version}`;
-    const asked: Asked = { object: { ...value, apiVersion, kind: from.kind }, to };
+    const asked: ConversionInput = { object: { ...value, apiVersion, kind: from.kind }, to };
     const key = keyOf(asked);
-    if (!this.#known.has(key)) throw new Unconverted(asked);
-    return this.#known.get(key);
+    if (!this.#converted.has(key)) throw new MissingConversion(asked);
+    return this.#converted.get(key);
   }
 
-  async add(asked: Asked): Promise<void> {
+  async add(asked: ConversionInput): Promise<void> {
     const { object, to } = asked;
     const [converted] = await this.#converter.convert([object], to.version);
     const { apiVersion: _, kind: __, ...value } = converted!;
-    this.#known.set(keyOf(asked), decode(to.schema, value, { unknownFields: "drop" }).value);
+    this.#converted.set(keyOf(asked), decode(to.schema, value, { unknownFields: "drop" }).value);
   }
 }
 
-interface Asked {
+interface ConversionInput {
   readonly object: JsonObject;
   readonly to: Kind;
 }
 
-function keyOf({ object, to }: Asked): string {
+function keyOf({ object, to }: ConversionInput): string {
   return `${to.version} ${JSON.stringify(object)}`;
 }
 
-class Unconverted extends Error {
+class MissingConversion extends Error {
   override readonly name = "Unconverted";
-  readonly asked: Asked;
+  readonly input: ConversionInput;
 
-  constructor(asked: Asked) {
+  constructor(asked: ConversionInput) {
     super(`an object has not been converted to ${asked.to.version} yet`);
-    this.asked = asked;
+    this.input = asked;
   }
 }
 
@@ -56,16 +56,16 @@ export function withConversions<T>(
   { converter }: Pick<Kind, "converter">,
   work: (conversions: Conversions | undefined) => T,
 ): MaybePromise<T> {
-  return converter === undefined ? work(undefined) : repeated(new Conversions(converter), work);
+  return converter === undefined ? work(undefined) : retryWithConversions(new Conversions(converter), work);
 }
 
-async function repeated<T>(conversions: Conversions, work: (conversions: Conversions) => T): Promise<T> {
+async function retryWithConversions<T>(conversions: Conversions, work: (conversions: Conversions) => T): Promise<T> {
   for (;;) {
     try {
       return work(conversions);
     } catch (error) {
-      if (!(error instanceof Unconverted)) throw error;
-      await conversions.add(error.asked);
+      if (!(error instanceof MissingConversion)) throw error;
+      await conversions.add(error.input);
     }
   }
 }

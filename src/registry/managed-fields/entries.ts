@@ -84,7 +84,7 @@ function readManager(entry: ManagedFieldsEntry): Manager | undefined {
 /** Oldest first, updates after applies. Entries that are as they were are the same. */
 export function writeManagers(managers: ManagedFields<Manager>): readonly ManagedFieldsEntry[] | undefined {
   if (managers.size === 0) return undefined;
-  return [...managers.values()].sort(inOrder).map(writeManager);
+  return [...managers.values()].sort(compareManagers).map(writeManager);
 }
 
 function writeManager({ manager, operation, apiVersion, time, fields, subresource, entry }: Manager) {
@@ -100,7 +100,7 @@ function writeManager({ manager, operation, apiVersion, time, fields, subresourc
   };
 }
 
-function inOrder(a: Manager, b: Manager): number {
+function compareManagers(a: Manager, b: Manager): number {
   return (
     compare(a.operation, b.operation) ||
     secondsOf(a) - secondsOf(b) ||

@@ -17,7 +17,7 @@ export function withLastApplied<T extends ApiObject>(object: T, configuration: R
   const { annotations } = object.metadata ?? {};
   if (!annotations?.[LAST_APPLIED]) return object;
   const { [LAST_APPLIED]: _, ...others } = annotations;
-  const next = { ...others, [LAST_APPLIED]: `${JSON.stringify(sorted(withoutLastApplied(configuration)))}\n` };
+  const next = { ...others, [LAST_APPLIED]: `${JSON.stringify(sortMembers(withoutLastApplied(configuration)))}\n` };
   const fits = validateAnnotations(next).length === 0;
   return { ...object, metadata: { ...object.metadata, annotations: fits ? next : others } };
 }
@@ -29,10 +29,10 @@ function withoutLastApplied(configuration: Readonly<Record<string, unknown>>): u
   return { ...configuration, metadata: { ...metadata, annotations } };
 }
 
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
+function sortMembers(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sortMembers);
   if (!isPlainObject(value)) return value;
-  const entries = Object.entries(value).map(([name, member]) => [name, sorted(member)] as const);
+  const entries = Object.entries(value).map(([name, member]) => [name, sortMembers(member)] as const);
   return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 

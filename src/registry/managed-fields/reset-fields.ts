@@ -38,17 +38,17 @@ export function manageableFields(kind: Kind, subresource: string): FieldFilter {
   }
   let filter = filtersOfKind.get(subresource);
   if (filter === undefined) {
-    filter = filterOf(kind, subresource);
+    filter = createFilter(kind, subresource);
     filtersOfKind.set(subresource, filter);
   }
   return filter;
 }
 
-function filterOf(kind: Kind, subresource: string): FieldFilter {
-  if (subresource === "") return withoutPaths(kind.strategy.resetFields ?? (hasStatus(kind) ? [["status"]] : []));
+function createFilter(kind: Kind, subresource: string): FieldFilter {
+  if (subresource === "") return excludePaths(kind.strategy.resetFields ?? (hasStatus(kind) ? [["status"]] : []));
   const part = kind.subresources.find(({ name }) => name === subresource)?.strategy as SubresourceStrategy | undefined;
   if (part?.manageableFields !== undefined) return includeFields(...part.manageableFields);
-  return withoutPaths(part?.resetFields ?? []);
+  return excludePaths(part?.resetFields ?? []);
 }
 
 /** What has a status subresource has its status written there alone. */
@@ -56,7 +56,7 @@ function hasStatus(kind: Kind): boolean {
   return kind.subresources.some(({ name, strategy: part }) => name === "status" && part !== undefined);
 }
 
-function withoutPaths(paths: readonly (readonly string[])[]): FieldFilter {
+function excludePaths(paths: readonly (readonly string[])[]): FieldFilter {
   if (paths.length === 0) return (fields) => fields;
   return excludeFields(setOfPaths(...paths.map((path) => path.map(fieldElement))));
 }

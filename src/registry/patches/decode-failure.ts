@@ -19,50 +19,50 @@ export function describeDecodeFailure(patch: Patch, before: unknown, after: unkn
       const steps = patch.operations.flatMap((operation) =>
         [operation.path, "from" in operation ? operation.from : undefined]
           .filter((path) => typeof path === "string")
-          .map(stepsOf),
+          .map(parentSegments),
       );
-      return { text: JSON.stringify(sortedAlong(after, steps)), detail: why };
+      return { text: JSON.stringify(sortAlongPaths(after, steps)), detail: why };
     }
     case "merge":
-      return { text: JSON.stringify(sortedWhereMerged(after, patch.value, before)), detail: why };
+      return { text: JSON.stringify(sortMergedObjects(after, patch.value, before)), detail: why };
     case "strategic":
-      return { text: formatGoValue(withoutNewNulls(patch.value, before)), detail: toCopyError(why) };
+      return { text: formatGoValue(dropNewNulls(patch.value, before)), detail: toConverterError(why) };
     default:
       return patch satisfies never;
   }
 }
 
-type Steps = readonly string[];
+type PathSegments = readonly string[];
 
 /** All but the last step: that one is not gone through. */
-function stepsOf(path: string): Steps {
+function parentSegments(path: string): PathSegments {
   const steps = path.split("/").slice(1, -1);
   return steps.map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
 }
 
-function sortedAlong(value: unknown, paths: readonly Steps[]): unknown {
-  const into = (name: string): readonly Steps[] =>
+function sortAlongPaths(value: unknown, paths: readonly PathSegments[]): unknown {
+  const into = (name: string): readonly PathSegments[] =>
     paths.filter(([step]) => step === name).map((steps) => steps.slice(1));
   const member = (name: string, child: unknown): unknown => {
     const on = into(name);
-    return on.length === 0 ? child : sortedAlong(child, on);
+    return on.length === 0 ? child : sortAlongPaths(child, on);
   };
   if (Array.isArray(value)) return value.map((item, place) => member(String(place), item));
-  return isPlainObject(value) ? sorted(value, member) : value;
+  return isPlainObject(value) ? sortMembers(value, member) : value;
 }
 
-function sortedWhereMerged(after: unknown, patch: unknown, before: unknown): unknown {
+function sortMergedObjects(after: unknown, patch: unknown, before: unknown): unknown {
   if (Array.isArray(after) && before === undefined) {
-    return after.map((item) => sortedWhereMerged(item, item, undefined));
+    return after.map((item) => sortMergedObjects(item, item, undefined));
   }
   if (!isPlainObject(after) || !isPlainObject(patch)) return after;
   const old = isPlainObject(before) ? before : {};
-  return sorted(after, (name, child) => {
-    return Object.hasOwn(patch, name) ? sortedWhereMerged(child, patch[name], old[name]) : child;
+  return sortMembers(after, (name, child) => {
+    return Object.hasOwn(patch, name) ? sortMergedObjects(child, patch[name], old[name]) : child;
   });
 }
 
-function sorted(
+function sortMembers(
   value: Readonly<Record<string, unknown>>,
   member: (name: string, child: unknown) => unknown,
 ): Readonly<Record<string, unknown>> {
@@ -71,17 +71,17 @@ function sorted(
 }
 
 /** Nulls remove what is there; where nothing is, they are forgotten. */
-function withoutNewNulls(patch: unknown, before: unknown): unknown {
+function dropNewNulls(patch: unknown, before: unknown): unknown {
   if (!isPlainObject(patch)) return patch;
   const old = isPlainObject(before) ? before : undefined;
   const kept = Object.entries(patch).filter(([, value]) => value !== null || old !== undefined);
-  return Object.fromEntries(kept.map(([name, value]) => [name, withoutNewNulls(value, old?.[name])]));
+  return Object.fromEntries(kept.map(([name, value]) => [name, dropNewNulls(value, old?.[name])]));
 }
 
 const KINDS: Readonly<Record<string, string>> = { object: "map", array: "slice", number: "int64" };
 
 /** Strategic patches never were JSON text: what does not fit fails in the copying of values. */
-function toCopyError(why: string): string {
+function toConverterError(why: string): string {
   const [, found, exact, wanted] = /^json: cannot unmarshal (\w+)(?: (\S+))? into .* of type (\S+)$/.exec(why) ?? [];
   if (found === undefined || wanted === undefined) return why;
   const kind = exact?.includes(".") ? "float64" : (KINDS[found] ?? found);

@@ -3,7 +3,7 @@ import { badRequest } from "../../api/status.ts";
 import { parseJson } from "../../schema/json/parse.ts";
 import type { Revision } from "../../storage/store.ts";
 
-export interface Continue {
+export interface ContinueToken {
   /** Every page shows the cluster as of this revision; undefined when that is past, and what is there now will do. */
   readonly revision: Revision | undefined;
   /** Key of the last object of the page before, without the resource's prefix. */
@@ -14,13 +14,13 @@ const VERSION = "meta.k8s.io/v1";
 /** In tokens, for what is there now. */
 const ANY_REVISION = -1;
 
-export function encodeContinue({ revision, after }: Continue): string {
+export function encodeContinue({ revision, after }: ContinueToken): string {
   return Buffer.from(JSON.stringify({ v: VERSION, rv: revision ?? ANY_REVISION, start: `${after}\0` })).toString(
     "base64url",
   );
 }
 
-export function decodeContinue(token: string): Continue {
+export function decodeContinue(token: string): ContinueToken {
   let value: { readonly v?: unknown; readonly rv?: unknown; readonly start?: unknown };
   try {
     value = parseJson(decodeBase64(token)).value as typeof value;

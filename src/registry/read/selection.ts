@@ -32,7 +32,7 @@ export interface Selection<T> {
 export function select<T extends ApiObject>(registry: Registry<T>, scope: Scope, selectors: Selectors): Selection<T> {
   const labels = parseLabelSelector(selectors.labelSelector ?? "");
   const fields = parseFieldSelector(selectors.fieldSelector ?? "", registry.kind);
-  const name = exact(fields, "metadata.name");
+  const name = exactValue(fields, "metadata.name");
   const prefix = registry.prefix(scope);
   const matches =
     labels.length === 0 && fields.length === 0
@@ -49,11 +49,11 @@ function indexFor<T extends ApiObject>(
   fields: readonly FieldTerm[],
 ): IndexValue | undefined {
   for (const name of indexedFields) {
-    const value = exact(fields, name);
+    const value = exactValue(fields, name);
     if (value) return { name, value };
   }
   return undefined;
 }
-function exact(fields: readonly FieldTerm[], field: string): string | undefined {
+function exactValue(fields: readonly FieldTerm[], field: string): string | undefined {
   return fields.find((term) => term.field === field && term.equal)?.value;
 }

@@ -37,7 +37,7 @@ export interface ServiceName {
 }
 
 /** Addresses a block can give: all but the network's own and the broadcast address. */
-interface Usable {
+interface UsableRange {
   readonly first: bigint;
   readonly last: bigint;
   /** From here on they are given to those who ask for none in particular. */
@@ -56,16 +56,16 @@ export class ServiceAddresses {
   }
 
   /** The text of the address. A dry run makes no object. Throws `AddressUnavailable`. */
-  async one(scope: Scope, service: ServiceName, text: string, dryRun: boolean): Promise<string> {
+  async allocate(scope: Scope, service: ServiceName, text: string, dryRun: boolean): Promise<string> {
     const ip = parseIp(text);
     if (ip === undefined) throw new AddressUnavailable(`failed to parse service IP ${JSON.stringify(text)}`);
-    const blocks = await this.#usable(scope, ip.family);
+    const blocks = await this.#readyCidrs(scope, ip.family);
     const block = blocks.find((one) => contains(one, ip));
     // Dry runs know one block only.
     if (block === undefined && !dryRun) {
       throw new AddressUnavailable("the provided network does not match the current range");
     }
-    if (block === undefined || !gives(block, ip)) {
+    if (block === undefined || !isUsable(block, ip)) {
       const known = block ?? blocks[0];
       const why = `The range of valid IPs is ${known === undefined ? "empty" : formatCidr(known)}`;
       throw new AddressUnavailable(`the provided IP (${formatIp(ip)}) is not in the valid range. ${why}`);
@@ -77,11 +77,11 @@ export class ServiceAddresses {
   }
 
   /** Throws `AddressUnavailable`. */
-  async any(scope: Scope, service: ServiceName, family: IpFamily, dryRun: boolean): Promise<string> {
+  async allocateNext(scope: Scope, service: ServiceName, family: IpFamily, dryRun: boolean): Promise<string> {
     const cache = await this.#addresses.freshCache(scope);
-    for (const block of await this.#usable(scope, family)) {
+    for (const block of await this.#readyCidrs(scope, family)) {
       // Who asks twice what would be is told the same.
-      for (const value of candidates(block, dryRun ? undefined : this.#random)) {
+      for (const value of candidateAddresses(block, dryRun ? undefined : this.#random)) {
         const ip: Ip = { family, value, notation: "standard" };
         const text = formatIp(ip);
         if (cache.get(this.#addresses.objects.key(undefined, text)) !== undefined) continue;
@@ -97,10 +97,10 @@ export class ServiceAddresses {
     if (ip === undefined) return;
     const name = formatIp(ip);
     const object = await this.#addresses.objects.get(this.#addresses.objects.key(undefined, name));
-    if (object === undefined || !belongsTo(object, service)) return;
+    if (object === undefined || !isAllocatedTo(object, service)) return;
     const { uid } = metadataOf(object);
     try {
-      await remove(this.#addresses, clusterWide(scope), name, { preconditions: { uid } });
+      await remove(this.#addresses, clusterScope(scope), name, { preconditions: { uid } });
     } catch (error) {
       if (!isNotFound(error)) throw error;
     }
@@ -113,7 +113,7 @@ export class ServiceAddresses {
       spec: { parentRef: { resource: "services", namespace, name } },
     };
     try {
-      await create(this.#addresses, clusterWide(scope), object);
+      await create(this.#addresses, clusterScope(scope), object);
       return true;
     } catch (error) {
       if (error instanceof StatusError && error.status.reason === "AlreadyExists") return false;
@@ -122,10 +122,10 @@ export class ServiceAddresses {
   }
 
   /** In the order in which they came to be. */
-  async #usable(scope: Pick<Scope, "signal">, family: IpFamily): Promise<readonly Cidr[]> {
+  async #readyCidrs(scope: Pick<Scope, "signal">, family: IpFamily): Promise<readonly Cidr[]> {
     const cache = await this.#blocks.freshCache(scope);
     const objects = cache.list(this.#blocks.objects.prefix()).items.map(({ object }) => object);
-    const ready = objects.filter(isReady).sort((a, b) => (createdAt(a) < createdAt(b) ? -1 : 1));
+    const ready = objects.filter(isReady).sort((a, b) => (creationOrder(a) < creationOrder(b) ? -1 : 1));
     return ready.flatMap(({ spec }) =>
       (spec?.cidrs ?? []).flatMap((text) => {
         const block = parseCidr(text);
@@ -135,17 +135,17 @@ export class ServiceAddresses {
   }
 }
 
-function clusterWide(scope: Scope): Scope {
+function clusterScope(scope: Scope): Scope {
   const { user, signal } = scope;
   return { namespace: "", group: "networking.svc.io", user, signal };
 }
 
-export function belongsTo({ spec }: IPAddress, { namespace, name }: ServiceName): boolean {
+export function isAllocatedTo({ spec }: IPAddress, { namespace, name }: ServiceName): boolean {
   const { group = "", resource, namespace: ns, name: owner } = spec?.parentRef ?? {};
   return group === "" && resource === "services" && ns === namespace && owner === name;
 }
 
-function createdAt({ metadata }: ServiceCIDR): string {
+function creationOrder({ metadata }: ServiceCIDR): string {
   return `${metadata?.creationTimestamp ?? ""} ${metadata?.name ?? ""}`;
 }
 
@@ -156,7 +156,7 @@ function isReady({ metadata, status }: ServiceCIDR): boolean {
 }
 
 /** The part that is left to those who name their address grows with the block: a sixteenth, from 16 to 256. */
-export function usableOf(block: Cidr): Usable {
+export function usableRange(block: Cidr): UsableRange {
   const size = 1n << BigInt(addressBits(block.family) - block.prefixLength);
   const first = block.network + 1n;
   const last = block.network + size - (block.family === "IPv4" ? 2n : 1n);
@@ -165,19 +165,19 @@ export function usableOf(block: Cidr): Usable {
   return { first, last, dynamic: first + kept > last ? first : first + kept };
 }
 
-function gives(block: Cidr, { value }: Ip): boolean {
-  const { first, last } = usableOf(block);
+function isUsable(block: Cidr, { value }: Ip): boolean {
+  const { first, last } = usableRange(block);
   return first <= value && value <= last;
 }
 
-function* candidates(block: Cidr, random: RandomSource | undefined): Generator<bigint> {
-  const { first, last, dynamic } = usableOf(block);
-  yield* walk(dynamic, last, random);
-  yield* walk(first, dynamic - 1n, random);
+function* candidateAddresses(block: Cidr, random: RandomSource | undefined): Generator<bigint> {
+  const { first, last, dynamic } = usableRange(block);
+  yield* cycle(dynamic, last, random);
+  yield* cycle(first, dynamic - 1n, random);
 }
 
 /** Every number between the two, round from anywhere; from the first without `random`. */
-function* walk(first: bigint, last: bigint, random: RandomSource | undefined): Generator<bigint> {
+function* cycle(first: bigint, last: bigint, random: RandomSource | undefined): Generator<bigint> {
   const size = last - first + 1n;
   if (size <= 0n) return;
   const start = random === undefined ? 0n : BigInt(`0x${Buffer.from(random.bytes(16)).toString("hex")}`) % size;

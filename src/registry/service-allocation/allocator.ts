@@ -13,12 +13,12 @@ import type { Registry } from "../registry.ts";
 import type { Scope } from "../scope.ts";
 import { metadataOf } from "../write/object-metadata.ts";
 import { AddressUnavailable, type ServiceAddresses, type ServiceName } from "./addresses.ts";
-import { type ClusterFamilies, keepsPreference, withFamilies } from "./families.ts";
+import { type ClusterFamilies, keepsPreferDualStack, setIpFamilies } from "./families.ts";
 import { internalError } from "./internal-error.ts";
-import type { NodePorts, PortTaking } from "./node-ports.ts";
-import { wantsNodePorts, withNodePorts } from "./port-assignment.ts";
+import type { NodePorts, PortAllocation } from "./node-ports.ts";
+import { needsNodePorts, allocateNodePorts } from "./port-assignment.ts";
 
-export interface ServiceAllocatorParts {
+export interface ServiceAllocatorDeps {
   readonly families: ClusterFamilies;
   readonly addresses: ServiceAddresses;
   readonly ports: NodePorts;
@@ -28,10 +28,10 @@ export interface ServiceAllocatorParts {
 }
 
 export class ServiceAllocator implements Allocator<Service> {
-  readonly #parts: ServiceAllocatorParts;
+  readonly #deps: ServiceAllocatorDeps;
 
-  constructor(parts: ServiceAllocatorParts) {
-    this.#parts = parts;
+  constructor(parts: ServiceAllocatorDeps) {
+    this.#deps = parts;
   }
 
   async allocate(
@@ -40,28 +40,28 @@ export class ServiceAllocator implements Allocator<Service> {
     previous: Service | undefined,
     dryRun: boolean,
   ): Promise<Allocation<Service>> {
-    const { families, ports } = this.#parts;
-    const { service, errors } = withFamilies(syncLinkedFields(next, previous), previous, families);
-    if (errors.length > 0) refuse(scope, next, errors);
-    const name = nameOf(scope, next);
+    const { families, ports } = this.#deps;
+    const { service, errors } = setIpFamilies(syncLinkedFields(next, previous), previous, families);
+    if (errors.length > 0) reject(scope, next, errors);
+    const name = serviceName(scope, next);
     const old = previous === undefined ? undefined : specOf(previous);
-    const plan = planOf(specOf(service), old);
+    const plan = planAddresses(specOf(service), old);
     const taken: string[] = [];
-    const giveBackAddresses = async (): Promise<void> => await this.#free(scope, name, taken.splice(0));
+    const giveBackAddresses = async (): Promise<void> => await this.#releaseAddresses(scope, name, taken.splice(0));
     try {
-      const addressed = await this.#withAddresses(scope, service, plan, dryRun, taken);
+      const addressed = await this.#allocateAddresses(scope, service, plan, dryRun, taken);
       // Most services have no ports on the nodes, and need not know who has which.
-      const [object, taking] = wantsNodePorts(specOf(addressed))
-        ? await ports.take(scope, dryRun, (from) => withPorts(scope, addressed, old, from))
+      const [object, taking] = needsNodePorts(specOf(addressed))
+        ? await ports.allocate(scope, dryRun, (from) => allocatePorts(scope, addressed, old, from))
         : [addressed, undefined];
       return {
         object,
         commit: async (written) => {
-          if (taking !== undefined) await ports.keep(taking, written);
-          if (!dryRun) await this.#free(scope, name, plan.release);
+          if (taking !== undefined) await ports.commit(taking, written);
+          if (!dryRun) await this.#releaseAddresses(scope, name, plan.release);
         },
         rollback: async () => {
-          if (taking !== undefined) await ports.giveBack(taking);
+          if (taking !== undefined) await ports.rollback(taking);
           await giveBackAddresses();
         },
       };
@@ -73,21 +73,21 @@ export class ServiceAllocator implements Allocator<Service> {
 
   async release(scope: Scope, service: Service): Promise<void> {
     const spec = specOf(service);
-    const name = nameOf(scope, service);
-    if (!isHeadless(spec)) await this.#free(scope, name, spec.clusterIPs ?? []);
-    const { endpoints, log } = this.#parts;
+    const name = serviceName(scope, service);
+    if (!isHeadless(spec)) await this.#releaseAddresses(scope, name, spec.clusterIPs ?? []);
+    const { endpoints, log } = this.#deps;
     try {
-      await remove(endpoints, { ...detached(scope), namespace: name.namespace }, name.name);
+      await remove(endpoints, { ...withoutCancellation(scope), namespace: name.namespace }, name.name);
     } catch (error) {
       if (!isNotFound(error)) log.error("Leaving the endpoints of a service behind", error, { service: name.name });
     }
   }
 
-  async #free(scope: Scope, name: ServiceName, ips: readonly string[]): Promise<void> {
-    const { addresses, log } = this.#parts;
+  async #releaseAddresses(scope: Scope, name: ServiceName, ips: readonly string[]): Promise<void> {
+    const { addresses, log } = this.#deps;
     for (const ip of ips) {
       try {
-        await addresses.release(detached(scope), name, ip);
+        await addresses.release(withoutCancellation(scope), name, ip);
       } catch (error) {
         log.error("Leaving an address taken until the next start", error, { address: ip, service: name.name });
       }
@@ -95,18 +95,18 @@ export class ServiceAllocator implements Allocator<Service> {
   }
 
   /** Notes in `taken` what is to be given back should the write fail. */
-  async #withAddresses(
+  async #allocateAddresses(
     scope: Scope,
     service: Service,
     plan: AddressPlan,
     dryRun: boolean,
     taken: string[],
   ): Promise<Service> {
-    if (plan.take.length === 0) return service;
+    if (plan.allocate.length === 0) return service;
     const spec = specOf(service);
     const clusterIPs = [...(spec.clusterIPs ?? [])];
-    for (const { at, family } of plan.take) {
-      const ip = await this.#address(scope, service, clusterIPs[at] ?? "", family, dryRun);
+    for (const { at, family } of plan.allocate) {
+      const ip = await this.#allocateAddress(scope, service, clusterIPs[at] ?? "", family, dryRun);
       if (!dryRun) taken.push(ip);
       clusterIPs[at] = ip;
     }
@@ -114,58 +114,58 @@ export class ServiceAllocator implements Allocator<Service> {
   }
 
   /** Throws a `StatusError`. */
-  async #address(scope: Scope, service: Service, wanted: string, family: IpFamily, dryRun: boolean): Promise<string> {
-    const { addresses } = this.#parts;
-    const name = nameOf(scope, service);
+  async #allocateAddress(scope: Scope, service: Service, wanted: string, family: IpFamily, dryRun: boolean): Promise<string> {
+    const { addresses } = this.#deps;
+    const name = serviceName(scope, service);
     try {
-      if (wanted === "") return await addresses.any(scope, name, family, dryRun);
-      return await addresses.one(scope, name, wanted, dryRun);
+      if (wanted === "") return await addresses.allocateNext(scope, name, family, dryRun);
+      return await addresses.allocate(scope, name, wanted, dryRun);
     } catch (error) {
       if (!(error instanceof AddressUnavailable)) throw error;
       if (wanted === "") throw internalError(`failed to allocate a serviceIP: ${error.message}`);
       const detail = `failed to allocate IP ${wanted}: ${error.message}`;
-      return refuse(scope, service, [invalidField("spec.clusterIPs", specOf(service).clusterIPs, detail)]);
+      return reject(scope, service, [invalidField("spec.clusterIPs", specOf(service).clusterIPs, detail)]);
     }
   }
 }
 
 /** The client may be gone by now; nothing is to stay behind for that. */
-function detached(scope: Scope): Scope {
+function withoutCancellation(scope: Scope): Scope {
   return { ...scope, signal: new AbortController().signal };
 }
 
-function withPorts(scope: Scope, service: Service, old: ServiceSpec | undefined, taking: PortTaking): Service {
-  return { ...service, spec: withNodePorts(specOf(service), old, taking, (errors) => refuse(scope, service, errors)) };
+function allocatePorts(scope: Scope, service: Service, old: ServiceSpec | undefined, taking: PortAllocation): Service {
+  return { ...service, spec: allocateNodePorts(specOf(service), old, taking, (errors) => reject(scope, service, errors)) };
 }
 
 /** Places in `clusterIPs` that are to be filled, and addresses that are free once the service is written. */
 interface AddressPlan {
-  readonly take: readonly { readonly at: number; readonly family: IpFamily }[];
+  readonly allocate: readonly { readonly at: number; readonly family: IpFamily }[];
   readonly release: readonly string[];
 }
 
-const NOTHING: AddressPlan = { take: [], release: [] };
+const NO_ADDRESSES: AddressPlan = { allocate: [], release: [] };
 
-function planOf(spec: ServiceSpec, old: ServiceSpec | undefined): AddressPlan {
+function planAddresses(spec: ServiceSpec, old: ServiceSpec | undefined): AddressPlan {
   const families = (spec.ipFamilies ?? []).map((family, at) => ({ at, family }));
   const named = spec.type === "ExternalName";
   if (old === undefined || old.type === "ExternalName") {
-    return named || spec.clusterIPs?.[0] === "None" ? NOTHING : { take: families, release: [] };
+    return named || spec.clusterIPs?.[0] === "None" ? NO_ADDRESSES : { allocate: families, release: [] };
   }
-  if (keepsPreference(spec, old) || isHeadless(old)) return NOTHING;
+  if (keepsPreferDualStack(spec, old) || isHeadless(old)) return NO_ADDRESSES;
   const held = old.clusterIPs ?? [];
-  if (named) return { take: [], release: held };
+  if (named) return { allocate: [], release: held };
   const before = (old.ipFamilies ?? []).length;
-  if (before === 1 && families.length === 2) return { take: families.slice(1), release: [] };
-  return { take: [], release: before === 2 && families.length === 1 ? held.slice(1) : [] };
+  if (before === 1 && families.length === 2) return { allocate: families.slice(1), release: [] };
+  return { allocate: [], release: before === 2 && families.length === 1 ? held.slice(1) : [] };
 }
 
-function nameOf(scope: Scope, service: Service): ServiceName {
+function serviceName(scope: Scope, service: Service): ServiceName {
   const { name = "", namespace = scope.namespace } = metadataOf(service);
   return { namespace, name };
 }
 
-function refuse(scope: Scope, service: Service, errors: readonly FieldError[]): never {
+function reject(scope: Scope, service: Service, errors: readonly FieldError[]): never {
   const { name = "" } = metadataOf(service);
   throw invalid({ group: scope.group, resource: "Service", name }, errors, renderFieldError);
 }

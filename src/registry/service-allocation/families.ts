@@ -10,7 +10,7 @@ import { type IpFamily, parseIp } from "../../std/net/ip.ts";
 /** In order; the first is what a service gets that does not choose. */
 export type ClusterFamilies = readonly [IpFamily] | readonly [IpFamily, IpFamily];
 
-export interface Families {
+export interface FamilyResult {
   readonly service: Service;
   /** Without any, the service has its policy and its families. */
   readonly errors: readonly FieldError[];
@@ -22,24 +22,24 @@ const POLICY = "spec.ipFamilyPolicy";
  * Services move between one family and two only when they are told to: by the policy, or by addresses or families that
  * come or go together with it. `PreferDualStack` takes two where the cluster has two.
  */
-export function withFamilies(next: Service, previous: Service | undefined, cluster: ClusterFamilies): Families {
+export function setIpFamilies(next: Service, previous: Service | undefined, cluster: ClusterFamilies): FamilyResult {
   const spec = specOf(next);
   const old = previous === undefined ? undefined : specOf(previous);
-  if (spec.type === "ExternalName" || keepsPreference(spec, old)) return { service: next, errors: [] };
-  const decided: ServiceSpec = { ...spec, ipFamilyPolicy: spec.ipFamilyPolicy ?? policyOf(spec, old) };
-  const failed = (errors: readonly FieldError[]): Families => ({ service: next, errors });
+  if (spec.type === "ExternalName" || keepsPreferDualStack(spec, old)) return { service: next, errors: [] };
+  const decided: ServiceSpec = { ...spec, ipFamilyPolicy: spec.ipFamilyPolicy ?? defaultPolicy(spec, old) };
+  const failed = (errors: readonly FieldError[]): FamilyResult => ({ service: next, errors });
   const malformed = validateIpFields(decided, old);
   if (malformed.length > 0) return failed(malformed);
-  const released = old === undefined ? decided : withoutSecondary(decided, old);
-  const unclear = [...(old === undefined ? [] : reductions(released, old)), ...multiples(released)];
-  const { families, errors } = inferred(released, cluster);
+  const released = old === undefined ? decided : trimForDowngrade(decided, old);
+  const unclear = [...(old === undefined ? [] : validateDowngrade(released, old)), ...validateSingleStack(released)];
+  const { families, errors } = inferFamilies(released, cluster);
   if (unclear.length + errors.length > 0) return failed([...unclear, ...errors]);
   const known: ServiceSpec = { ...released, ...(families.length > 0 ? { ipFamilies: families } : {}) };
   // Somebody else publishes its endpoints, which may be of families that the cluster does not have.
   if (known.clusterIP === HEADLESS && isEmpty(known.selector))
-    return { service: filled(next, known, cluster, 2), errors: [] };
-  const missing = unconfigured(known, cluster);
-  return missing.length > 0 ? failed(missing) : { service: filled(next, known, cluster, cluster.length), errors: [] };
+    return { service: fillFamilies(next, known, cluster, 2), errors: [] };
+  const missing = validateConfigured(known, cluster);
+  return missing.length > 0 ? failed(missing) : { service: fillFamilies(next, known, cluster, cluster.length), errors: [] };
 }
 
 function isEmpty(map: Readonly<Record<string, string>> | undefined): boolean {
@@ -47,7 +47,7 @@ function isEmpty(map: Readonly<Record<string, string>> | undefined): boolean {
 }
 
 /** A service that prefers two families keeps what it has, whatever has become of the cluster. */
-export function keepsPreference(spec: ServiceSpec, old: ServiceSpec | undefined): boolean {
+export function keepsPreferDualStack(spec: ServiceSpec, old: ServiceSpec | undefined): boolean {
   if (old === undefined || spec.type !== old.type) return false;
   const prefers =
     spec.ipFamilyPolicy === "PreferDualStack" && (old.ipFamilyPolicy ?? "PreferDualStack") === "PreferDualStack";
@@ -55,13 +55,13 @@ export function keepsPreference(spec: ServiceSpec, old: ServiceSpec | undefined)
 }
 
 /** The policy of a service that names none. */
-function policyOf(spec: ServiceSpec, old: ServiceSpec | undefined): NonNullable<ServiceSpec["ipFamilyPolicy"]> {
+function defaultPolicy(spec: ServiceSpec, old: ServiceSpec | undefined): NonNullable<ServiceSpec["ipFamilyPolicy"]> {
   if (old?.ipFamilyPolicy !== undefined) return old.ipFamilyPolicy;
   return spec.clusterIP === HEADLESS && isEmpty(spec.selector) ? "RequireDualStack" : "SingleStack";
 }
 
 /** Who asks for a single family and leaves the rest as it was wants to be rid of the second. */
-function withoutSecondary(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
+function trimForDowngrade(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
   if (spec.ipFamilyPolicy !== "SingleStack") return spec;
   const { clusterIPs = [], ipFamilies = [] } = spec;
   return {
@@ -71,7 +71,7 @@ function withoutSecondary(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
   };
 }
 
-function reductions(spec: ServiceSpec, old: ServiceSpec): readonly FieldError[] {
+function validateDowngrade(spec: ServiceSpec, old: ServiceSpec): readonly FieldError[] {
   const { ipFamilyPolicy } = spec;
   if (ipFamilyPolicy === "SingleStack") return [];
   const reduced = (now: readonly string[] = [], before: readonly string[] = []): boolean =>
@@ -84,7 +84,7 @@ function reductions(spec: ServiceSpec, old: ServiceSpec): readonly FieldError[] 
   ];
 }
 
-function multiples({ ipFamilyPolicy, clusterIPs = [], ipFamilies = [] }: ServiceSpec): readonly FieldError[] {
+function validateSingleStack({ ipFamilyPolicy, clusterIPs = [], ipFamilies = [] }: ServiceSpec): readonly FieldError[] {
   if (ipFamilyPolicy !== "SingleStack") return [];
   const wrong = (what: string): FieldError => {
     const detail = `must be 'RequireDualStack' or 'PreferDualStack' when multiple ${what} are specified`;
@@ -97,7 +97,7 @@ function multiples({ ipFamilyPolicy, clusterIPs = [], ipFamilies = [] }: Service
 }
 
 /** Addresses tell the families that are not named. */
-function inferred(spec: ServiceSpec, cluster: ClusterFamilies) {
+function inferFamilies(spec: ServiceSpec, cluster: ClusterFamilies) {
   const families: IpFamily[] = [...(spec.ipFamilies ?? [])];
   const errors: FieldError[] = [];
   const addresses = isHeadless(spec) ? [] : (spec.clusterIPs ?? []);
@@ -113,7 +113,7 @@ function inferred(spec: ServiceSpec, cluster: ClusterFamilies) {
   return { families, errors };
 }
 
-function unconfigured({ ipFamilyPolicy, ipFamilies = [] }: ServiceSpec, cluster: ClusterFamilies): FieldError[] {
+function validateConfigured({ ipFamilyPolicy, ipFamilies = [] }: ServiceSpec, cluster: ClusterFamilies): FieldError[] {
   const errors = ipFamilies.flatMap((family, i) =>
     cluster.includes(family)
       ? []
@@ -124,7 +124,7 @@ function unconfigured({ ipFamilyPolicy, ipFamilies = [] }: ServiceSpec, cluster:
 }
 
 /** Up to `most` families: the cluster's first where none is named, the other one where the policy takes two. */
-function filled(next: Service, spec: ServiceSpec, cluster: ClusterFamilies, most: number): Service {
+function fillFamilies(next: Service, spec: ServiceSpec, cluster: ClusterFamilies, most: number): Service {
   const named = spec.ipFamilies ?? [];
   const [first] = named.length > 0 ? named : cluster;
   const other: IpFamily = first === "IPv4" ? "IPv6" : "IPv4";

@@ -43,44 +43,44 @@ export class NodePorts {
    * What one write takes, which `choose` says: it is called again with what other servers have taken meanwhile. Shows
    * all services that were written before. Throws what `choose` throws.
    */
-  async take<T>(
+  async allocate<T>(
     scope: Pick<Scope, "signal">,
     dryRun: boolean,
-    choose: (taking: PortTaking) => T,
-  ): Promise<readonly [chosen: T, taking: PortTaking]> {
+    choose: (taking: PortAllocation) => T,
+  ): Promise<readonly [chosen: T, taking: PortAllocation]> {
     const elsewhere: number[] = [];
     for (;;) {
-      const used = await this.#used(scope);
+      const used = await this.#usedPorts(scope);
       for (const port of [...this.#reserved.keys(), ...elsewhere]) used.add(port);
-      const taking = new PortTaking(this.#range, this.#random, used, dryRun ? undefined : this.#reserved);
+      const taking = new PortAllocation(this.#range, this.#random, used, dryRun ? undefined : this.#reserved);
       try {
         const chosen = choose(taking);
-        const lost = dryRun ? [] : await this.#claim(scope, taking.taken);
+        const lost = dryRun ? [] : await this.#claim(scope, taking.allocated);
         if (lost.length === 0) return [chosen, taking];
         elsewhere.push(...lost);
       } catch (error) {
-        await this.giveBack(taking);
+        await this.rollback(taking);
         throw error;
       }
-      await this.giveBack(taking);
+      await this.rollback(taking);
     }
   }
 
   /** The service stands in the store: soon the cache shows its ports, here and elsewhere. Does not throw. */
-  async keep({ taken }: PortTaking, written: Service): Promise<void> {
+  async commit({ allocated: taken }: PortAllocation, written: Service): Promise<void> {
     const revision = Number(metadataOf(written).resourceVersion) as Revision;
     for (const port of taken) if (this.#reserved.has(port)) this.#reserved.set(port, revision);
     await this.#unclaim(taken);
   }
 
   /** Does not throw. */
-  async giveBack({ taken }: PortTaking): Promise<void> {
+  async rollback({ allocated: taken }: PortAllocation): Promise<void> {
     await this.#unclaim(taken);
     for (const port of taken) this.#reserved.delete(port);
   }
 
   /** By services. */
-  async #used(scope: Pick<Scope, "signal">): Promise<Set<number>> {
+  async #usedPorts(scope: Pick<Scope, "signal">): Promise<Set<number>> {
     const cache = await this.#services.freshCache(scope);
     for (const [port, revision] of this.#reserved) {
       if (revision !== undefined && cache.hasReached(revision)) this.#reserved.delete(port);
@@ -105,7 +105,7 @@ export class NodePorts {
       }
     }
     // Another's write may have ended between the look at the services and the claim.
-    const used = await this.#used(scope);
+    const used = await this.#usedPorts(scope);
     return [...lost, ...ports.filter((port) => used.has(port))];
   }
 
@@ -135,12 +135,12 @@ function addPorts({ spec }: Service, used: Set<number>): void {
 export class PortUnavailable extends Error {}
 
 /** Takes ports without waiting in between, so that no two writes take the same. */
-export class PortTaking {
+export class PortAllocation {
   readonly #range: PortRange;
   readonly #random: RandomSource;
   readonly #used: Set<number>;
   readonly #reserved: Map<number, Revision | undefined> | undefined;
-  readonly taken: number[] = [];
+  readonly allocated: number[] = [];
 
   /** Without `reserved` nobody else hears of what is taken. */
   constructor(
@@ -156,7 +156,7 @@ export class PortTaking {
   }
 
   /** Throws `PortUnavailable`. */
-  one(port: number): void {
+  allocate(port: number): void {
     const { first, last } = this.#range;
     if (this.#reserved !== undefined && (port < first || port > last)) {
       const why = `The range of valid ports is ${first}-${last}`;
@@ -167,19 +167,19 @@ export class PortTaking {
   }
 
   /** Throws `PortUnavailable`. */
-  any(): number {
+  allocateNext(): number {
     const { first, last } = this.#range;
     const size = last - first + 1;
     const band = Math.min(STATIC_MAX, Math.max(STATIC_MIN, Math.floor(size / STATIC_STEP)));
     const reserved = size > STATIC_MIN ? band : 0;
-    const port = this.#free(first + reserved, last) ?? this.#free(first, first + reserved - 1);
+    const port = this.#findFree(first + reserved, last) ?? this.#findFree(first, first + reserved - 1);
     if (port === undefined) throw new PortUnavailable("range is full");
     this.#mark(port);
     return port;
   }
 
   /** Walks round from anywhere between the two. */
-  #free(first: number, last: number): number | undefined {
+  #findFree(first: number, last: number): number | undefined {
     const size = last - first + 1;
     const start = Math.floor(this.#random.fraction() * size);
     for (let step = 0; step < size; step++) {
@@ -191,7 +191,7 @@ export class PortTaking {
 
   #mark(port: number): void {
     this.#used.add(port);
-    this.taken.push(port);
+    this.allocated.push(port);
     this.#reserved?.set(port, undefined);
   }
 }

@@ -11,7 +11,7 @@ t.test("repairAddresses() looks once at what was stored before, and at nothing t
   const [services, objects] = [f.registries.of(serviceKind), f.registries.of(ipAddressKind)];
   const scope = f.scope("");
   const name = { namespace: "default", name: "web" };
-  await f.addresses.one(f.scope(), { ...name, name: "lost" }, "10.0.0.9", false);
+  await f.addresses.allocate(f.scope(), { ...name, name: "lost" }, "10.0.0.9", false);
   await create(services, f.scope(), {
     metadata: { name: "web" },
     spec: { clusterIP: "10.0.0.10", ports: [{ port: 80 }] },
@@ -20,7 +20,7 @@ t.test("repairAddresses() looks once at what was stored before, and at nothing t
   const foreign = { parentRef: { resource: "widgets", name: "w" } };
   await create(objects, scope, { metadata: { name: "10.0.0.11" }, spec: foreign });
   const until = f.store.current();
-  await f.addresses.one(f.scope(), { ...name, name: "being-written" }, "10.0.0.12", false);
+  await f.addresses.allocate(f.scope(), { ...name, name: "being-written" }, "10.0.0.12", false);
   const repair = async (last: Revision) => await repairAddresses(services, objects, f.addresses, scope, last);
   t.same(await repair(until), { freed: 1, taken: 1 });
   t.same([...(await f.taken())].sort(), ["10.0.0.10", "10.0.0.11", "10.0.0.12"]);
@@ -35,7 +35,7 @@ t.test("repairAddresses() gives an address back to the service that has it", asy
     spec: { clusterIP: "10.0.0.10", ports: [{ port: 80 }] },
   });
   await f.addresses.release(f.scope(), { namespace: "default", name: "web" }, "10.0.0.10");
-  await f.addresses.one(f.scope(), { namespace: "default", name: "impostor" }, "10.0.0.10", false);
+  await f.addresses.allocate(f.scope(), { namespace: "default", name: "impostor" }, "10.0.0.10", false);
   t.same(await repairAddresses(services, objects, f.addresses, f.scope(""), f.store.current()), { freed: 1, taken: 1 });
   const object = await objects.objects.get(objects.objects.key(undefined, "10.0.0.10"));
   t.equal(object?.spec?.parentRef?.name, "web");

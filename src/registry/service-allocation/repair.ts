@@ -9,9 +9,9 @@ import type { Scope } from "../scope.ts";
 import { metadataOf } from "../write/object-metadata.ts";
 import { AddressUnavailable, MANAGER, MANAGER_LABEL, type ServiceAddresses } from "./addresses.ts";
 
-export interface Repaired {
-  readonly freed: number;
-  readonly taken: number;
+export interface RepairResult {
+  readonly released: number;
+  readonly allocated: number;
 }
 
 /**
@@ -24,11 +24,11 @@ export async function repairAddresses(
   addresses: ServiceAddresses,
   scope: Scope,
   until: Revision,
-): Promise<Repaired> {
+): Promise<RepairResult> {
   const [known, stored] = [await services.freshCache(scope), await objects.freshCache(scope)];
   const owners = new Map<string, Service>();
   for (const { object } of known.list(services.objects.prefix()).items) {
-    for (const ip of addressesOf(object)) owners.set(ip, object);
+    for (const ip of clusterIPsOf(object)) owners.set(ip, object);
   }
   const held = stored.list(objects.objects.prefix()).items;
   let [freed, taken] = [0, 0];
@@ -45,13 +45,13 @@ export async function repairAddresses(
   for (const [ip, { metadata }] of owners) {
     if (names.has(ip) && freed === 0) continue;
     const { namespace = "", name = "" } = metadata ?? {};
-    if (await take(addresses, scope, { namespace, name }, ip)) taken++;
+    if (await allocate(addresses, scope, { namespace, name }, ip)) taken++;
   }
-  return { freed, taken };
+  return { released: freed, allocated: taken };
 }
 
 /** In the form in which they name objects. */
-function addressesOf(service: Service): readonly string[] {
+function clusterIPsOf(service: Service): readonly string[] {
   const spec = specOf(service);
   if (isHeadless(spec)) return [];
   return (spec.clusterIPs ?? []).flatMap((text) => {
@@ -61,14 +61,14 @@ function addressesOf(service: Service): readonly string[] {
 }
 
 /** False where the address has an object already, or belongs to no block. */
-async function take(
+async function allocate(
   addresses: ServiceAddresses,
   scope: Scope,
   service: { namespace: string; name: string },
   ip: string,
 ) {
   try {
-    await addresses.one(scope, service, ip, false);
+    await addresses.allocate(scope, service, ip, false);
     return true;
   } catch (error) {
     if (error instanceof AddressUnavailable) return false;

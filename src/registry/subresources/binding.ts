@@ -17,7 +17,7 @@ export async function bind(
   binding: Binding,
   options: WriteOptions<Pod> = {},
 ): Promise<void> {
-  const errors = validate(binding);
+  const errors = validateBinding(binding);
   if (errors.length > 0) {
     // Kubernetes has not foreseen that anybody would send these.
     const texts = errors.map((error) => `${error.field}: ${renderFieldError(error)}`);
@@ -28,10 +28,10 @@ export async function bind(
   const preconditions =
     uid || resourceVersion ? { uid: uid || undefined, resourceVersion: resourceVersion || undefined } : undefined;
   const request = { registry: pods, scope, name, options: { ...options, preconditions } };
-  await guaranteedUpdate(request, (pod) => bound(pods, pod, binding));
+  await guaranteedUpdate(request, (pod) => assignPod(pods, pod, binding));
 }
 
-function bound(pods: Registry<Pod>, pod: Pod, binding: Binding): Pod {
+function assignPod(pods: Registry<Pod>, pod: Pod, binding: Binding): Pod {
   const name = metadataOf(pod).name ?? "";
   const fail = (why: string): never => {
     throw conflict({ group: "", resource: "pods/binding", name }, why);
@@ -57,7 +57,7 @@ function bound(pods: Registry<Pod>, pod: Pod, binding: Binding): Pod {
   };
 }
 
-function validate(binding: Binding): readonly FieldError[] {
+function validateBinding(binding: Binding): readonly FieldError[] {
   const errors: FieldError[] = [];
   const { kind = "", name = "" } = binding.target ?? {};
   if (kind !== "" && kind !== "Node") errors.push(notSupported("target.kind", kind, ["<empty>", "Node"]));

@@ -8,7 +8,7 @@ import { validateLabelSelector } from "../../api/meta/validation/label-selector.
 import type { Eviction } from "../../api/policy/eviction.ts";
 import type { PodDisruptionBudget } from "../../api/policy/pod-disruption-budget/schema.ts";
 import { badRequest, forbidden, StatusError } from "../../api/status.ts";
-import { type DeleteOptions, deleteFound, remove } from "../delete.ts";
+import { type DeleteOptions, removeExisting, remove } from "../delete.ts";
 import { get } from "../get.ts";
 import type { Registry } from "../registry.ts";
 import type { Scope } from "../scope.ts";
@@ -17,11 +17,11 @@ import { guaranteedUpdate } from "../write/guaranteed-update.ts";
 import { metadataOf } from "../write/object-metadata.ts";
 
 /** Pods whose eviction a budget's controller has not seen yet. */
-const UNCONFIRMED_MAX = 2000;
+const DISRUPTED_PODS_MAX = 2000;
 /** Seconds after which a budget that is being reckoned may be asked again. */
-const RECKONING_SECONDS = 10;
+const RETRY_SECONDS = 10;
 /** How often a pod that changes all the time is tried. */
-const ATTEMPTS = 20;
+const EVICTION_ATTEMPTS = 20;
 
 /** Throws 400, 403, 404, 409 or 429. */
 export async function evict(
@@ -35,24 +35,24 @@ export async function evict(
   if (eviction.metadata?.name !== name) throw badRequest("name in URL does not match name in Eviction object");
   // Of the pod that goes nobody is asked: this is about its eviction.
   await runValidatingAdmission({ options: { admission } }, eviction, undefined);
-  const pod = await leaveUnguarded(pods, scope, name, options);
+  const pod = await evictWithoutBudget(pods, scope, name, options);
   if (pod === undefined) return;
-  const guards = await budgetsOf(budgets, scope, pod);
+  const guards = await matchingBudgets(budgets, scope, pod);
   if (guards.length > 1) {
     const why = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
     throw new StatusError(500, "", why);
   }
   const [budget] = guards;
-  if (budget === undefined) return await leave(pods, scope, pod, options);
-  if (!isReady(pod) && mayLoseUnready(budget)) return await leaveUnready(pods, scope, pod, budget, options);
+  if (budget === undefined) return await addConditionAndDelete(pods, scope, pod, options);
+  if (!isReady(pod) && canEvictUnhealthy(budget)) return await evictUnhealthy(pods, scope, pod, budget, options);
   const { dryRun } = options;
   const charge = { registry: budgets, scope, name: metadataOf(budget).name ?? "", options: { dryRun } };
-  await guaranteedUpdate(charge, (current) => charged(budgets, current, name));
-  await leave(pods, scope, pod, options);
+  await guaranteedUpdate(charge, (current) => checkAndDecrement(budgets, current, name));
+  await addConditionAndDelete(pods, scope, pod, options);
 }
 
 /** Resolves with the pod if its budget has a say. */
-async function leaveUnguarded(
+async function evictWithoutBudget(
   pods: Registry<Pod>,
   scope: Scope,
   name: string,
@@ -60,15 +60,15 @@ async function leaveUnguarded(
 ): Promise<Pod | undefined> {
   for (let attempt = 1; ; attempt++) {
     const { object: pod } = await get(pods, scope, name);
-    if (!disruptsNothing(pod)) return pod;
+    if (!ignoresBudget(pod)) return pod;
     const asked = options.preconditions?.resourceVersion;
     // One that waits may begin to serve meanwhile; one that is over stays so.
-    const pinned = asked ?? (isOver(pod) ? undefined : metadataOf(pod).resourceVersion);
+    const pinned = asked ?? (isTerminal(pod) ? undefined : metadataOf(pod).resourceVersion);
     try {
-      await leave(pods, scope, pod, withPrecondition(options, pinned));
+      await addConditionAndDelete(pods, scope, pod, withPrecondition(options, pinned));
       return undefined;
     } catch (error) {
-      if (!isConflict(error) || asked !== undefined || attempt === ATTEMPTS) throw error;
+      if (!isConflict(error) || asked !== undefined || attempt === EVICTION_ATTEMPTS) throw error;
     }
   }
 }
@@ -83,13 +83,13 @@ function isConflict(error: unknown): boolean {
   return error instanceof StatusError && error.status.code === 409;
 }
 
-function isOver({ metadata, status }: Pod): boolean {
+function isTerminal({ metadata, status }: Pod): boolean {
   return metadata?.deletionTimestamp !== undefined || status?.phase === "Succeeded" || status?.phase === "Failed";
 }
 
 /** A pod that does not serve yet, or not any more. */
-function disruptsNothing(pod: Pod): boolean {
-  return isOver(pod) || pod.status?.phase === "Pending";
+function ignoresBudget(pod: Pod): boolean {
+  return isTerminal(pod) || pod.status?.phase === "Pending";
 }
 
 function isReady({ status }: Pod): boolean {
@@ -97,13 +97,13 @@ function isReady({ status }: Pod): boolean {
 }
 
 /** What is not ready counts for nothing, as long as enough others are. */
-function mayLoseUnready({ spec, status }: PodDisruptionBudget): boolean {
+function canEvictUnhealthy({ spec, status }: PodDisruptionBudget): boolean {
   if (spec?.unhealthyPodEvictionPolicy === "AlwaysAllow") return true;
   const { currentHealthy = 0, desiredHealthy = 0 } = status ?? {};
   return currentHealthy >= desiredHealthy && desiredHealthy > 0;
 }
 
-async function budgetsOf(
+async function matchingBudgets(
   budgets: Registry<PodDisruptionBudget>,
   scope: Scope,
   pod: Pod,
@@ -122,7 +122,7 @@ async function budgetsOf(
 }
 
 /** The budget with one disruption less. */
-function charged(
+function checkAndDecrement(
   budgets: Registry<PodDisruptionBudget>,
   budget: PodDisruptionBudget,
   pod: string,
@@ -130,13 +130,13 @@ function charged(
   const { status } = budget;
   const { name = "", generation = 0 } = metadataOf(budget);
   const subject = { group: "policy", resource: "poddisruptionbudget", name };
-  if (status === undefined || (status.observedGeneration ?? 0) < generation) throw stillReckoning(name);
+  if (status === undefined || (status.observedGeneration ?? 0) < generation) throw stillProcessing(name);
   const { disruptionsAllowed, disruptedPods = {} } = status;
   if (disruptionsAllowed < 0) throw forbidden(subject, "pdb disruptions allowed is negative");
-  if (Object.keys(disruptedPods).length > UNCONFIRMED_MAX) {
+  if (Object.keys(disruptedPods).length > DISRUPTED_PODS_MAX) {
     throw forbidden(subject, "DisruptedPods map too big - too many evictions not confirmed by PDB controller");
   }
-  if (disruptionsAllowed === 0) throw tooManyRequests(whyNone(name, status), 0);
+  if (disruptionsAllowed === 0) throw tooManyRequests(noDisruptionsReason(name, status), 0);
   const left = disruptionsAllowed - 1;
   return {
     ...budget,
@@ -144,12 +144,12 @@ function charged(
       ...status,
       disruptionsAllowed: left,
       disruptedPods: { ...disruptedPods, [pod]: budgets.timestamp() },
-      conditions: withAllowance(budgets, status.conditions ?? [], left > 0, generation),
+      conditions: setDisruptionAllowed(budgets, status.conditions ?? [], left > 0, generation),
     },
   };
 }
 
-function whyNone(name: string, { conditions = [], desiredHealthy, currentHealthy }: BudgetStatus): string {
+function noDisruptionsReason(name: string, { conditions = [], desiredHealthy, currentHealthy }: BudgetStatus): string {
   const failed = conditions.find(({ type, reason }) => type === ALLOWED && reason === "SyncFailed");
   if (failed === undefined) {
     return `The disruption budget ${name} needs ${desiredHealthy} healthy pods and has ${currentHealthy} currently`;
@@ -164,7 +164,7 @@ type Conditions = NonNullable<BudgetStatus["conditions"]>;
 /** The condition that tells whether there is anything left to take. */
 const ALLOWED = "DisruptionAllowed";
 
-function withAllowance(
+function setDisruptionAllowed(
   budgets: Registry<PodDisruptionBudget>,
   conditions: Conditions,
   allowed: boolean,
@@ -178,9 +178,9 @@ function withAllowance(
   return [...conditions.filter((one) => one !== old), condition];
 }
 
-function stillReckoning(name: string): StatusError {
+function stillProcessing(name: string): StatusError {
   const why = `The disruption budget ${name} is still being processed by the server.`;
-  return tooManyRequests(why, RECKONING_SECONDS);
+  return tooManyRequests(why, RETRY_SECONDS);
 }
 
 function tooManyRequests(why: string, retryAfterSeconds: number): StatusError {
@@ -194,7 +194,7 @@ function tooManyRequests(why: string, retryAfterSeconds: number): StatusError {
 }
 
 /** A pod that has become ready meanwhile is not taken unasked. */
-async function leaveUnready(
+async function evictUnhealthy(
   pods: Registry<Pod>,
   scope: Scope,
   pod: Pod,
@@ -203,29 +203,29 @@ async function leaveUnready(
 ): Promise<void> {
   const asked = options.preconditions?.resourceVersion;
   try {
-    await leave(pods, scope, pod, withPrecondition(options, asked ?? metadataOf(pod).resourceVersion));
+    await addConditionAndDelete(pods, scope, pod, withPrecondition(options, asked ?? metadataOf(pod).resourceVersion));
   } catch (error) {
     if (!isConflict(error) || asked !== undefined) throw error;
-    throw stillReckoning(metadataOf(budget).name ?? "");
+    throw stillProcessing(metadataOf(budget).name ?? "");
   }
 }
 
 /** The pod says why it goes before it does. */
-async function leave(pods: Registry<Pod>, scope: Scope, pod: Pod, options: DeleteOptions): Promise<void> {
+async function addConditionAndDelete(pods: Registry<Pod>, scope: Scope, pod: Pod, options: DeleteOptions): Promise<void> {
   const name = metadataOf(pod).name ?? "";
   // Preconditions are about the pod as the client saw it, which the condition changes.
-  await deleteFound(pods, scope, pod, { ...options, dryRun: true });
+  await removeExisting(pods, scope, pod, { ...options, dryRun: true });
   if (options.dryRun === true) return;
   const { preconditions, ...rest } = options;
   const request = { registry: pods, scope, name, options: { preconditions } };
-  await guaranteedUpdate(request, (current) => withCondition(pods, current));
+  await guaranteedUpdate(request, (current) => addDisruptionTarget(pods, current));
   await remove(pods, scope, name, {
     ...rest,
     ...(preconditions?.uid === undefined ? {} : { preconditions: { uid: preconditions.uid } }),
   });
 }
 
-function withCondition(pods: Registry<Pod>, pod: Pod): Pod {
+function addDisruptionTarget(pods: Registry<Pod>, pod: Pod): Pod {
   const type = "DisruptionTarget";
   const conditions: NonNullable<PodStatus["conditions"]> = pod.status?.conditions ?? [];
   const condition = {

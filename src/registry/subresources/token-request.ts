@@ -34,8 +34,8 @@ export interface TokenSettings {
 }
 
 /** What agents ask for, a little odd to tell it from what anybody else asks for. */
-const AGENT_SECONDS = 3607;
-const EXTENDED_SECONDS = 31_536_000;
+const POD_TOKEN_SECONDS = 3607;
+const EXTENDED_TOKEN_SECONDS = 31_536_000;
 
 /**
  * Resolves with the request and its answer. `validate` finds what is wrong with a request by itself, `warn` is told
@@ -54,9 +54,9 @@ export async function requestToken(
   },
 ): Promise<TokenRequest> {
   const subject = { group: scope.group, resource: "TokenRequest" };
-  const misplaced = validatePlace(request, name, scope.namespace);
+  const misplaced = validateNameAndNamespace(request, name, scope.namespace);
   if (misplaced.length > 0) throw invalid({ ...subject, name }, misplaced, renderFieldError);
-  const { object: account } = await get(registries.of(serviceAccountKind), core(scope), name);
+  const { object: account } = await get(registries.of(serviceAccountKind), coreScope(scope), name);
   const { clock, random } = registries.deps;
   const now = Math.floor(clock.now() / 1000);
   const sent = request.spec ?? {};
@@ -71,19 +71,19 @@ export async function requestToken(
   if (errors.length > 0) throw invalid({ ...subject, name: "" }, errors, renderFieldError);
   const completed = { ...request, metadata, spec: { ...sent, audiences } };
   await runValidatingAdmission({ options: { admission: checks.admission } }, completed, undefined);
-  const bound = await boundTo(registries, core(scope), account, sent.boundObjectRef);
-  const spec = shortened({ ...sent, audiences }, settings.maxSeconds, checks.warn);
-  const seconds = spec.expirationSeconds ?? AGENT_SECONDS;
+  const bound = await resolveBoundObject(registries, coreScope(scope), account, sent.boundObjectRef);
+  const spec = limitExpiration({ ...sent, audiences }, settings.maxSeconds, checks.warn);
+  const seconds = spec.expirationSeconds ?? POD_TOKEN_SECONDS;
   const isExtended =
     settings.extend &&
     bound.pod !== undefined &&
-    seconds === AGENT_SECONDS &&
+    seconds === POD_TOKEN_SECONDS &&
     audiences.every((audience) => settings.audiences.includes(audience));
   const token = await settings.issuer.issue({
     id: randomUuid(random),
     audiences,
     now,
-    expires: now + (isExtended ? Math.min(EXTENDED_SECONDS, settings.extendedSecondsMax ?? EXTENDED_SECONDS) : seconds),
+    expires: now + (isExtended ? Math.min(EXTENDED_TOKEN_SECONDS, settings.extendedSecondsMax ?? EXTENDED_TOKEN_SECONDS) : seconds),
     ...(isExtended ? { warnAfter: now + seconds } : {}),
     namespace: scope.namespace,
     account: referenceTo(account),
@@ -92,11 +92,11 @@ export async function requestToken(
   return { metadata, spec, status: { token, expirationTimestamp: formatTime(clock.now() + seconds * 1000) } };
 }
 
-function core({ namespace, user, signal }: Scope): Scope {
+function coreScope({ namespace, user, signal }: Scope): Scope {
   return { namespace, user, signal, group: "" };
 }
 
-function validatePlace(request: TokenRequest, name: string, namespace: string): readonly FieldError[] {
+function validateNameAndNamespace(request: TokenRequest, name: string, namespace: string): readonly FieldError[] {
   const sent = metadataOf(request);
   const wrong = (member: string, value: string, what: string): readonly FieldError[] => [
     invalidField(`metadata.${member}`, value, `must match the service account ${what} if specified`),
@@ -105,7 +105,7 @@ function validatePlace(request: TokenRequest, name: string, namespace: string): 
   return sent.namespace && sent.namespace !== namespace ? wrong("namespace", sent.namespace, "namespace") : [];
 }
 
-function shortened(
+function limitExpiration(
   spec: TokenRequestSpec,
   maxSeconds: number,
   warn: (texts: readonly string[]) => void,
@@ -116,15 +116,15 @@ function shortened(
   return { ...spec, expirationSeconds: maxSeconds };
 }
 
-type Bound = Pick<TokenClaims, "pod" | "node" | "secret">;
+type BoundObjects = Pick<TokenClaims, "pod" | "node" | "secret">;
 
 /** What the token lives with. Throws when it is not there, is another one, or has nothing to do with the account. */
-async function boundTo(
+async function resolveBoundObject(
   registries: Registries,
   scope: Scope,
   account: ServiceAccount,
   reference: BoundObjectReference | undefined,
-): Promise<Bound> {
+): Promise<BoundObjects> {
   if (reference === undefined) return {};
   const { apiVersion = "", kind = "", name = "", uid = "" } = reference;
   const { group, version } = parseApiVersion(apiVersion) ?? { group: "", version: apiVersion };
@@ -132,7 +132,7 @@ async function boundTo(
     throw badRequest(`cannot bind token to object of type ${group}/${version}, Kind=${kind}`);
   }
   if (name === "") throw badRequest("Name parameter required.");
-  const found = await boundObject(registries, scope, account, kind, name);
+  const found = await getBoundObject(registries, scope, account, kind, name);
   const actual = Object.values(found)[0]?.uid ?? "";
   if (uid === "" || uid === actual) return found;
   const differs = `the UID in the bound object reference (${uid}) does not match the UID in record`;
@@ -141,13 +141,13 @@ async function boundTo(
 }
 
 /** What the reference names comes first. */
-async function boundObject(
+async function getBoundObject(
   registries: Registries,
   scope: Scope,
   account: ServiceAccount,
   kind: string,
   name: string,
-): Promise<Bound> {
+): Promise<BoundObjects> {
   const find = async <T extends ApiObject>(of: Kind<T>): Promise<T> => {
     return (await get(registries.of(of), { ...scope, namespace: of.namespaced ? scope.namespace : "" }, name)).object;
   };
@@ -159,11 +159,11 @@ async function boundObject(
     const why = "to pod running with different serviceaccount name.";
     throw badRequest(`cannot bind token for serviceaccount ${JSON.stringify(owner)} ${why}`);
   }
-  return { pod: referenceTo(pod), ...(await nodeOf(registries, scope, pod)) };
+  return { pod: referenceTo(pod), ...(await podNode(registries, scope, pod)) };
 }
 
 /** Where the pod runs: by name alone when the node is not there any more. */
-async function nodeOf(registries: Registries, scope: Scope, pod: Pod): Promise<Pick<Bound, "node">> {
+async function podNode(registries: Registries, scope: Scope, pod: Pod): Promise<Pick<BoundObjects, "node">> {
   const name = pod.spec?.nodeName ?? "";
   if (name === "") return {};
   try {
