@@ -1,7 +1,7 @@
 import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
-import { CredentialSource } from "../../client/kubeconfig/credential-source.ts";
+import { UserCredentials } from "../../client/kubeconfig/user-credentials.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import type { PluginConfiguration } from "../chain/factory.ts";
 import { createCredentialSource } from "./configuration.ts";
@@ -30,7 +30,7 @@ t.test("createCredentialSource() finds the user of a server by name and port, or
   using credentials = (await createCredentialSource(configuration(join(at, "users")), "Mutating", clock))!;
   const shown = async (hostPort: string): Promise<string | undefined> => {
     const found = credentials.for(hostPort);
-    return found instanceof CredentialSource ? (await found.get()).authorization : found?.authorization;
+    return found instanceof UserCredentials ? (await found.get()).authorization : found?.authorization;
   };
   t.equal(await shown("guard.default.svc:443"), "Bearer own");
   t.equal(await shown("guard.default.svc:8443"), `Basic ${Buffer.from("jo:x").toString("base64")}`);

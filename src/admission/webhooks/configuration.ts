@@ -1,6 +1,6 @@
 /** `WebhookAdmissionConfiguration`: the kubeconfig with the credentials that the API server presents to webhooks. */
 import { isAbsolute } from "node:path";
-import { CredentialSource } from "../../client/kubeconfig/credential-source.ts";
+import { UserCredentials } from "../../client/kubeconfig/user-credentials.ts";
 import { loadKubeconfigUsers } from "../../client/kubeconfig/webhook-kubeconfig.ts";
 import type { WebhookCredentials } from "../../client/webhook/webhook-client.ts";
 import { object, optional, string } from "../../schema/define.ts";
@@ -41,7 +41,7 @@ export async function createCredentialSource(
   const users = await loadKubeconfigUsers(kubeConfigFile).catch((cause: unknown) => {
     throw new Error(`Cannot use ${location} for ${plugin}: ${(cause as Error).message}`, { cause });
   });
-  const credentials = new Map([...users].map(([name, user]) => [name, new CredentialSource(user, clock)] as const));
+  const credentials = new Map([...users].map(([name, user]) => [name, new UserCredentials(user, clock)] as const));
   return {
     for: (hostPort) => findUser(hostPort, credentials),
     [Symbol.dispose]() {

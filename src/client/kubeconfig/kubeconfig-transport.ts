@@ -3,7 +3,7 @@ import type { HttpRequest } from "../../http/message.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { Transport } from "../client.ts";
 import { externalTransport } from "../transport/external-transport.ts";
-import { CredentialSource } from "./credential-source.ts";
+import { UserCredentials } from "./user-credentials.ts";
 import type { WebhookKubeconfig } from "./webhook-kubeconfig.ts";
 
 export interface KubeconfigTransportOptions {
@@ -19,7 +19,7 @@ export function kubeconfigTransport(
   const { ca, cert, key, tlsServerName, insecure, proxy } = file;
   const server = new URL(file.server).origin;
   const transport = externalTransport({ server, ca, cert, key, tlsServerName, insecure, proxy, userAgent });
-  const credentials = new CredentialSource(file, clock);
+  const credentials = new UserCredentials(file, clock);
   let shown = cert;
   const send: Transport = async (request: HttpRequest) => {
     const { authorization, ...pair } = await credentials.get();

@@ -16,7 +16,7 @@ type Pair = Required<Pick<Credentials, "cert" | "key">>;
 /** As client-go: what files hold is read again no more often. */
 const REREAD_MS = 60_000;
 
-export class CredentialSource implements Disposable {
+export class UserCredentials implements Disposable {
   readonly #file: KubeconfigUser;
   readonly #clock: Clock;
   readonly #exec: ExecPlugin | undefined;
