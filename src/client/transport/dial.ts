@@ -16,11 +16,11 @@ const DIAL_TIMEOUT_MS = 30_000;
 
 /** Options of TLS for one server; its certificate is verified unless the identity says otherwise. */
 export function tlsOptions(url: URL, identity: TlsIdentity) {
-  const host = hostname(url);
+  const host = hostOf(url);
   const name = identity.tlsServerName ?? host;
   return {
     host,
-    port: port(url),
+    port: portOf(url),
     ...(identity.ca === undefined ? {} : { ca: identity.ca }),
     ...(identity.cert === undefined ? {} : { cert: identity.cert }),
     ...(identity.key === undefined ? {} : { key: identity.key }),
@@ -61,11 +61,11 @@ function waitForHandshake(url: URL, socket: TLSSocket, clock: Clock): Promise<TL
   });
 }
 
-export function hostname(url: URL): string {
+export function hostOf(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, "");
 }
 
-export function port(url: URL): number {
+export function portOf(url: URL): number {
   if (url.port !== "") return Number(url.port);
   return url.protocol === "http:" ? 80 : 443;
 }

@@ -1,7 +1,7 @@
 import { Agent as HttpAgent, request as httpRequest } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import type { HttpResponse } from "../../http/message.ts";
-import { hostname, port, type TlsIdentity, tlsOptions } from "./dial.ts";
+import { hostOf, portOf, type TlsIdentity, tlsOptions } from "./dial.ts";
 import { joinHeaders, type OutgoingRequest, type Upstream } from "./upstream.ts";
 
 /** HTTP/1.1, one connection for each request at a time: for plain `http://` and for servers that know no HTTP/2. */
@@ -29,8 +29,8 @@ export class H1Upstream implements Upstream {
   send(outgoing: OutgoingRequest): Promise<HttpResponse> {
     const { method, target, headers, body, signal } = outgoing;
     const options = {
-      host: hostname(this.#url),
-      port: port(this.#url),
+      host: hostOf(this.#url),
+      port: portOf(this.#url),
       method,
       path: target,
       headers: { ...headers, host: this.#url.host, ...(body.length > 0 ? { "content-length": body.length } : {}) },

@@ -8,7 +8,7 @@ import { goQuote } from "../../schema/value/go-quote.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { type Credentials, UserCredentials } from "../kubeconfig/user-credentials.ts";
 import { parseStatusError } from "../response.ts";
-import { hostname, port as portOf } from "../transport/dial.ts";
+import { hostOf, portOf as portOf } from "../transport/dial.ts";
 import { type HostPort, WebhookConnections, type WebhookResponse } from "./webhook-connections.ts";
 import { abortText, errorText, responseError } from "./webhook-errors.ts";
 
@@ -83,7 +83,7 @@ export class WebhookClient implements Disposable {
       const { service } = target;
       const address =
         service === undefined
-          ? { host: hostname(url), port: portOf(url) }
+          ? { host: hostOf(url), port: portOf(url) }
           : await this.#options.findService(service, portOf(url), signal);
       return readResponse(await this.#send(url, address, target, body, signal));
     } catch (cause) {
@@ -101,7 +101,7 @@ export class WebhookClient implements Disposable {
     signal: AbortSignal,
   ): Promise<WebhookResponse> {
     const { userAgent, responseBytesMax, credentialsFor } = this.#options;
-    const credentials = credentialsFor?.(`${hostname(url)}:${portOf(url)}`);
+    const credentials = credentialsFor?.(`${hostOf(url)}:${portOf(url)}`);
     const { authorization, ...pair } =
       credentials instanceof UserCredentials ? await credentials.get() : (credentials ?? {});
     const response = await this.#connections.post({
