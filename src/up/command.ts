@@ -1,6 +1,6 @@
 /** `svc up`: resolves with the exit code. */
 import { hostname, networkInterfaces } from "node:os";
-import { expandControllerNames } from "../controllers/controllers.ts";
+import { expandControllerNames } from "../controllers/controller-manager.ts";
 import { logOptions } from "../flags/log-options.ts";
 import { invoke } from "../flags/program.ts";
 import { waitForAbort } from "../std/async/wait-for-abort.ts";

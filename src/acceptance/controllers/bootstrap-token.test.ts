@@ -10,7 +10,7 @@ import { parseJws } from "../../auth/service-account/jws.ts";
 import { DAY_MS, INVALID_SINCE_LABEL, LEGACY_TRACKING } from "../../auth/service-account/legacy-tokens.ts";
 import { createClient } from "../../client/api-client.ts";
 import type { Client } from "../../client/client.ts";
-import { startControllers } from "../../controllers/controllers.ts";
+import { startControllers } from "../../controllers/controller-manager.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { type Clock, systemClock } from "../../std/time/clock.ts";

@@ -13,7 +13,7 @@ import { defaultConfig } from "../../apiserver/config/default-config.ts";
 import { createApiServer } from "../../apiserver/server.ts";
 import { createClient } from "../../client/api-client.ts";
 import type { Client } from "../../client/client.ts";
-import { startControllers } from "../../controllers/controllers.ts";
+import { startControllers } from "../../controllers/controller-manager.ts";
 import type { Handler, HttpResponse } from "../../http/message.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import { type Logger, silentLogger } from "../../std/log/logger.ts";

@@ -1,8 +1,10 @@
 /** The handler behind the filters: routes of all resources and other paths. */
+import { namespaceKind } from "../../api/core/namespace/kind.ts";
 import { nodeKind } from "../../api/core/node/kind.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
 import { podDisruptionBudgetKind } from "../../api/policy/pod-disruption-budget/kind.ts";
-import { includesController } from "../../controllers/controllers.ts";
+import { includesController } from "../../controllers/controller-manager.ts";
+import { deleteNamespace } from "../../registry/delete-namespace.ts";
 import type { TokenSettings } from "../../registry/subresources/token-request.ts";
 import type { Authenticators } from "../authentication/authenticators.ts";
 import { createIssuerDiscovery } from "../authentication/issuer-discovery.ts";
@@ -12,7 +14,9 @@ import type { ApiServerConfig } from "../config/config.ts";
 import type { DebugEndpoints } from "../debug/debug-endpoints.ts";
 import { createOperatorPages } from "../debug/operator-pages.ts";
 import { authorizerAttributes, requireAuthorized } from "../filters/authorization.ts";
-import { createBindingHandler, createEvictionHandler } from "../handlers/eviction.ts";
+import { createBindingHandler } from "../handlers/binding.ts";
+import { createEvictionHandler } from "../handlers/eviction.ts";
+import { createReviewHandler } from "../handlers/review.ts";
 import { createTokenRequestHandler } from "../handlers/token-request.ts";
 import { type ComponentChecks, componentStatuses } from "../health/component-statuses.ts";
 import type { Readiness } from "../health/readiness.ts";
@@ -78,20 +82,33 @@ async function createExtraHandlers(
 ): Promise<RouterOptions["extraHandlers"]> {
   const { config, clock, log, random, registries, readiness, resources: stack } = base;
   const agents = stack.use(await AgentConnections.open(config.agents, { clock, log: log.child("agents") }));
-  const forwarding = stack.use(new RequestForwarder());
+  const forwarder = stack.use(new RequestForwarder());
+  const pods = registries.of(podKind);
+  const bindingHandler = createBindingHandler(pods);
+  const tokenSettings = tokenRequestSettings(config, identities);
+  const statuses = componentStatuses(componentStatusChecks(readiness, config.embeddedControllers));
+  const { selectors } = config.authorization;
+  const reviews = Object.entries(
+    createReviewHandlers({ reviewToken: identities.reviewToken, authorizer, selectors, clock }),
+  );
   return {
-    bindPod: createBindingHandler(registries.of(podKind)),
-    evictPod: createEvictionHandler(registries.of(podDisruptionBudgetKind)),
-    requestToken: createTokenRequestHandler(registries, tokenRequestSettings(config, identities), config.groupAliases),
-    connect: createConnectHandlers({ registries, agents, forwarder: forwarding, random }),
-    podLog: createPodLogHandler(registries.of(nodeKind), agents),
-    componentStatuses: componentStatuses(componentStatusChecks(readiness, config.embeddedControllers)),
-    reviews: createReviewHandlers({
-      reviewToken: identities.reviewToken,
-      authorizer,
-      selectors: config.authorization.selectors,
-      clock,
-    }),
+    subresources: {
+      "create pods/binding": bindingHandler,
+      "create pods/eviction": createEvictionHandler(pods, registries.of(podDisruptionBudgetKind)),
+      "get pods/log": createPodLogHandler(pods, registries.of(nodeKind), agents),
+      "create serviceaccounts/token": createTokenRequestHandler(registries, tokenSettings, config.groupAliases),
+    },
+    connect: createConnectHandlers({ registries, agents, forwarder, random }),
+    notStored: {
+      "create Binding": bindingHandler,
+      "list ComponentStatus": statuses.list,
+      "get ComponentStatus": statuses.get,
+      ...Object.fromEntries(reviews.map(([kind, review]) => [`create ${kind}`, createReviewHandler(review)])),
+    },
+    deletions: {
+      namespaces: (_target, scope, name, options) =>
+        deleteNamespace(registries.of(namespaceKind), scope, name, options),
+    },
   };
 }
 

@@ -34,7 +34,7 @@ export async function runEmbeddedControllers(
   deps: EmbeddedControllerDeps,
 ): Promise<AsyncDisposable> {
   if (names.length === 0) return { [Symbol.asyncDispose]: async () => {} };
-  const { startControllers } = await import("../../controllers/controllers.ts");
+  const { startControllers } = await import("../../controllers/controller-manager.ts");
   const { handler, loopbackToken, clock, random, log, clusterCa, signing, signLegacy, kinds, queueMetrics } = deps;
   const clientFor = (user: UserInfo): Client => {
     const headers = { authorization: `Bearer ${loopbackToken(user)}` };

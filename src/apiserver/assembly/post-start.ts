@@ -1,6 +1,6 @@
 /** What the server runs after its listener is open: first the parts that readiness depends on, then the others. */
 import { eventKind } from "../../api/core/event/kind.ts";
-import { includesController } from "../../controllers/controllers.ts";
+import { includesController } from "../../controllers/controller-manager.ts";
 import type { Handler } from "../../http/message.ts";
 import { EventBudget } from "../../registry/event-budget.ts";
 import { readHostAddress } from "../../std/net/host-addresses.ts";

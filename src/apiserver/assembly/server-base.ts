@@ -1,6 +1,6 @@
 /** The base of the server: the served kinds, the store, registries, metrics and readiness. */
 import { schemeOf } from "../../api/builtin.ts";
-import { includesController } from "../../controllers/controllers.ts";
+import { includesController } from "../../controllers/controller-manager.ts";
 import { forbidPrivileged } from "../../registry/allow-privileged.ts";
 import { uncachedKinds } from "../../registry/read/uncached.ts";
 import { Registries } from "../../registry/registries.ts";

@@ -12,7 +12,7 @@ import { createEventRecorder, type EventRecorder } from "../../client/events/eve
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import { WorkQueue } from "../../std/async/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";
-import { collect } from "./collect.ts";
+import { collect } from "./attempt-to-delete.ts";
 import { MetadataWatches } from "./metadata-watches.ts";
 import { OwnerLookup, UnknownOwnerError } from "./owner-lookup.ts";
 import { OwnershipGraph, type OwnershipNode } from "./ownership-graph.ts";

@@ -20,9 +20,9 @@ import { formatTime } from "../../schema/value/time.ts";
 import { WorkQueue } from "../../std/async/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { isDriving, readyStatus, wantedTaints } from "./condition-taints.ts";
-import { Disruption } from "./disruption.ts";
+import { Disruption } from "./zone-disruption.ts";
 import { Heartbeats, silentConditions } from "./heartbeats.ts";
-import { TaintEvictions } from "./taint-evictions.ts";
+import { TaintEvictions } from "./taint-eviction.ts";
 
 export async function runNodeLifecycle(deps: ControllerDeps): Promise<void> {
   const { client, observer, clock, random, log, signal } = deps;

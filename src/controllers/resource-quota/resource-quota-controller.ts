@@ -18,7 +18,7 @@ import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import { WorkQueue } from "../../std/async/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { type CountedKind, countedBuiltin, kindsOf, usageOf } from "./counted-kinds.ts";
-import { UsageWatches } from "./usage-watches.ts";
+import { UsageWatches } from "./quota-monitor.ts";
 
 /** The watches follow all quotas. */
 const ALL = "";

@@ -4,10 +4,10 @@
  */
 import { configMapKind } from "../../api/core/config-map/kind.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
-import type { Secret } from "../../api/core/secret/schema.ts";
 import { secretKind } from "../../api/core/secret/kind.ts";
-import type { ServiceAccount } from "../../api/core/service-account/schema.ts";
+import type { Secret } from "../../api/core/secret/schema.ts";
 import { serviceAccountKind } from "../../api/core/service-account/kind.ts";
+import type { ServiceAccount } from "../../api/core/service-account/schema.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { StatusError } from "../../api/status.ts";
 import { podReferences } from "../../auth/authz/node/node-graph.ts";
@@ -23,7 +23,7 @@ import {
 import type { Client, ListQuery } from "../../client/client.ts";
 import { metadataOnly } from "../../client/metadata-only.ts";
 import type { ControllerDeps } from "../controller.ts";
-import { accountOf, isFor, TOKEN_TYPES } from "./token-secrets.ts";
+import { accountOf, isFor, TOKEN_TYPES } from "./tokens-controller.ts";
 
 /** Kubernetes' default. */
 const UNUSED_MS = 365 * DAY_MS;

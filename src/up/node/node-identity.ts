@@ -10,7 +10,7 @@ import { BOOTSTRAP_GROUP } from "../../apiserver/control-plane/node-bootstrap.ts
 import { type KeyPair, type KeyPairFiles, readKeyPair } from "../../auth/pki/key-pair.ts";
 import { NODE_USER_PREFIX, type UserInfo } from "../../auth/user.ts";
 import { writeKubeconfig } from "../../client/kubeconfig/kubeconfig.ts";
-import { includesController } from "../../controllers/controllers.ts";
+import { includesController } from "../../controllers/controller-manager.ts";
 
 /** Who may ask for the first certificate. */
 export const newNode: UserInfo = {

@@ -13,8 +13,8 @@ import { NODE_USER_PREFIX } from "../../auth/user.ts";
 import type { Client } from "../../client/client.ts";
 import { formatTime } from "../../schema/value/time.ts";
 import type { ControllerDeps } from "../controller.ts";
-import { NODE_CLIENT_SIGNER, NODE_SERVING_SIGNER, nodeClientProblem, nodeServingProblem } from "./node-requests.ts";
-import { hasCondition, requestText, runRequestQueue } from "./request-queue.ts";
+import { NODE_CLIENT_SIGNER, NODE_SERVING_SIGNER, nodeClientProblem, nodeServingProblem } from "./validate-request.ts";
+import { hasCondition, requestText, runRequestQueue } from "./certificate-controller.ts";
 
 export async function runApproveController(deps: ControllerDeps): Promise<void> {
   const { client, observer, clock, log } = deps;

@@ -2,7 +2,7 @@ import t from "tap";
 import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request/schema.ts";
 import { createCa } from "../../auth/pki/certificate-authority.ts";
 import { formatTime } from "../../schema/value/time.ts";
-import { isOver } from "./clean-controller.ts";
+import { isOver } from "./csr-cleaner-controller.ts";
 
 const NOW = Date.UTC(2026, 5, 1);
 const HOUR = 3_600_000;

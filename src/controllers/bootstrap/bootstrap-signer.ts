@@ -3,10 +3,10 @@
  * can tell from the signature that the cluster which shows the config map knows the token too, as `kubeadm join` does.
  */
 import { createHmac } from "node:crypto";
-import type { ConfigMap } from "../../api/core/config-map/schema.ts";
 import { configMapKind } from "../../api/core/config-map/kind.ts";
-import type { Secret } from "../../api/core/secret/schema.ts";
+import type { ConfigMap } from "../../api/core/config-map/schema.ts";
 import { secretKind } from "../../api/core/secret/kind.ts";
+import type { Secret } from "../../api/core/secret/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import { BOOTSTRAP_NAMESPACES, type SigningToken, signingTokenOf } from "../../auth/authn/token/bootstrap-token.ts";
 import { startInformer } from "../../client/informer/informer.ts";

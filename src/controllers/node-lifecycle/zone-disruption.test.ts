@@ -1,7 +1,7 @@
 import t from "tap";
 import type { Node } from "../../api/core/node/schema.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { Disruption } from "./disruption.ts";
+import { Disruption } from "./zone-disruption.ts";
 
 function nodes(count: number, ready: "True" | "False" | "Unknown", zone: string): readonly Node[] {
   return Array.from({ length: count }, (_, i) => ({

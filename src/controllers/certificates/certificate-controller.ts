@@ -1,6 +1,7 @@
 /** The requests for certificates, one after the other, as the three controllers of them see them. */
-import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request/schema.ts";
+
 import { certificateSigningRequestKind } from "../../api/certificates/certificate-signing-request/kind.ts";
+import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import { startInformer } from "../../client/informer/informer.ts";
 import { WorkQueue } from "../../std/async/work-queue.ts";

@@ -20,7 +20,7 @@ const entries: Readonly<Record<string, Entry>> = {
   bootstrapsigner: {
     user: "system:serviceaccount:kube-system:bootstrap-signer",
     groups: SERVICE_ACCOUNTS,
-    load: async () => (await import("./bootstrap-token/bootstrap-signer.ts")).runBootstrapSigner,
+    load: async () => (await import("./bootstrap/bootstrap-signer.ts")).runBootstrapSigner,
   },
   "clusterrole-aggregation": {
     user: "system:serviceaccount:kube-system:clusterrole-aggregation-controller",
@@ -31,17 +31,17 @@ const entries: Readonly<Record<string, Entry>> = {
   csrapproving: {
     user: "system:serviceaccount:kube-system:certificate-controller",
     groups: SERVICE_ACCOUNTS,
-    load: async () => (await import("./certificates/approve-controller.ts")).runApproveController,
+    load: async () => (await import("./certificates/csr-approving-controller.ts")).runApproveController,
   },
   csrcleaner: {
     user: "system:serviceaccount:kube-system:certificate-controller",
     groups: SERVICE_ACCOUNTS,
-    load: async () => (await import("./certificates/clean-controller.ts")).runCleanController,
+    load: async () => (await import("./certificates/csr-cleaner-controller.ts")).runCleanController,
   },
   csrsigning: {
     user: "system:serviceaccount:kube-system:certificate-controller",
     groups: SERVICE_ACCOUNTS,
-    load: async () => (await import("./certificates/sign-controller.ts")).runSignController,
+    load: async () => (await import("./certificates/csr-signing-controller.ts")).runSignController,
   },
   "garbage-collector": {
     user: "system:serviceaccount:kube-system:generic-garbage-collector",
@@ -81,7 +81,7 @@ const entries: Readonly<Record<string, Entry>> = {
   "root-ca-certificate-publisher": {
     user: "system:serviceaccount:kube-system:root-ca-cert-publisher",
     groups: SERVICE_ACCOUNTS,
-    load: async () => (await import("./service-account/root-ca-publisher.ts")).runRootCaPublisher,
+    load: async () => (await import("./service-account/root-ca-cert-publisher.ts")).runRootCaPublisher,
   },
   scheduler: {
     user: "system:kube-scheduler",
@@ -95,11 +95,11 @@ const entries: Readonly<Record<string, Entry>> = {
   "serviceaccount-token": {
     // Who manages controllers may keep secrets everywhere: in Kubernetes, too, these two are no accounts.
     user: OBSERVER,
-    load: async () => (await import("./service-account/token-secrets.ts")).runTokenSecrets,
+    load: async () => (await import("./service-account/tokens-controller.ts")).runTokenSecrets,
   },
   tokencleaner: {
     user: OBSERVER,
-    load: async () => (await import("./bootstrap-token/token-cleaner.ts")).runTokenCleaner,
+    load: async () => (await import("./bootstrap/token-cleaner.ts")).runTokenCleaner,
   },
   "ttl-after-finished": {
     user: "system:serviceaccount:kube-system:ttl-after-finished-controller",

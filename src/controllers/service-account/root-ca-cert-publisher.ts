@@ -5,7 +5,7 @@ import type { ConfigMap } from "../../api/core/config-map/schema.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import type { ControllerDeps } from "../controller.ts";
-import { keepInEveryNamespace } from "./namespaced-singleton.ts";
+import { keepInEveryNamespace } from "./ensure-in-namespaces.ts";
 
 /** Kubernetes' own. */
 const DESCRIPTION = {

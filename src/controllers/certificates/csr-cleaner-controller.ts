@@ -1,7 +1,7 @@
 /** Deletes requests for certificates that nobody needs any more, by their ages; looks once an hour, as Kubernetes. */
 import { X509Certificate } from "node:crypto";
-import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request/schema.ts";
 import { certificateSigningRequestKind } from "../../api/certificates/certificate-signing-request/kind.ts";
+import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import type { ControllerDeps } from "../controller.ts";
 

@@ -11,8 +11,8 @@ import {
   NODE_CLIENT_SIGNER,
   NODE_SERVING_SIGNER,
   signerProblem,
-} from "./node-requests.ts";
-import { hasCondition, requestText, runRequestQueue } from "./request-queue.ts";
+} from "./validate-request.ts";
+import { hasCondition, requestText, runRequestQueue } from "./certificate-controller.ts";
 
 const SIGNERS: ReadonlySet<string> = new Set([CLIENT_SIGNER, NODE_CLIENT_SIGNER, NODE_SERVING_SIGNER, LEGACY_SIGNER]);
 
@@ -31,7 +31,9 @@ export async function runSignController(deps: ControllerDeps): Promise<void> {
     if (status?.certificate || !SIGNERS.has(spec.signerName)) return;
     const text = requestText(request);
     // Requests are rare, and what reads them is large.
-    const { parseCertificateRequest: readRequest, signCertificateRequest: signRequest } = await import("../../auth/pki/certificate-signing.ts");
+    const { parseCertificateRequest: readRequest, signCertificateRequest: signRequest } = await import(
+      "../../auth/pki/certificate-signing.ts"
+    );
     const problem = signerProblem(spec, readRequest(text));
     const name = request.metadata?.name ?? "";
     if (problem !== undefined) {

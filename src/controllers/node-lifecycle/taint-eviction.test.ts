@@ -1,7 +1,7 @@
 import t from "tap";
-import type { Toleration } from "../../api/core/pod-spec/affinity.ts";
 import type { Taint } from "../../api/core/node/schema.ts";
-import { toleratedMs } from "./taint-evictions.ts";
+import type { Toleration } from "../../api/core/pod-spec/affinity.ts";
+import { toleratedMs } from "./taint-eviction.ts";
 
 const GONE: Taint = { key: "gone", effect: "NoExecute" };
 const DB: Taint = { key: "for", value: "db", effect: "NoExecute" };
