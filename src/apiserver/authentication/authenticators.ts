@@ -14,7 +14,11 @@ import { createStaticTokens } from "../../auth/authn/token/static-tokens.ts";
 import { parseTokenFile } from "../../auth/authn/token/token-file.ts";
 import { asAuthenticated, unionAuthenticator } from "../../auth/authn/union.ts";
 import { type X509Authenticator, x509Authenticator } from "../../auth/authn/x509/x509.ts";
-import { type ServiceAccountTokenOptions, serviceAccountAuthenticator, type FindBound } from "../../auth/service-account/authenticator.ts";
+import {
+  type FindBound,
+  type ServiceAccountTokenOptions,
+  serviceAccountAuthenticator,
+} from "../../auth/service-account/authenticator.ts";
 import type { LegacyTokenClaims } from "../../auth/service-account/claims.ts";
 import type { TokenIssuer } from "../../auth/service-account/issuer.ts";
 import type { VerificationKey } from "../../auth/service-account/keys.ts";
@@ -64,7 +68,7 @@ export interface ServiceAccountTokens {
   readonly signLegacy: ((claims: LegacyTokenClaims) => Promise<string>) | undefined;
 }
 
-export interface AuthenticatorsDeps extends Pick<ServiceAccountTokenOptions, "used"> {
+export interface AuthenticatorsDeps extends Pick<ServiceAccountTokenOptions, "recordLastUsed"> {
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly log: Logger;
@@ -100,7 +104,7 @@ export async function openAuthenticators(
       loadFile: follow,
     }),
   );
-  const { clock, random, observe, recordLastUsed: used, find } = deps;
+  const { clock, random, observe, recordLastUsed, find } = deps;
   const external = await openTokenAuthenticators(config, {
     clock,
     random,
@@ -114,7 +118,7 @@ export async function openAuthenticators(
   const tokens = unionTokens([
     staticTokens.authenticate,
     serviceAccountAuthenticator({
-      ...{ issuers, audiences, lookUpSecrets: lookup, find, clock, recordLastUsed: used },
+      ...{ issuers, audiences, lookUpSecrets: lookup, find, clock, recordLastUsed },
       keys: keys.verificationKeys,
       keysVersion: keys.version,
       count: observe?.used,
@@ -134,7 +138,7 @@ export async function openAuthenticators(
       issuer: keys.issuer,
       audiences,
       keys: keys.publishedKeys,
-      maxSeconds: keys.maxSeconds,
+      maxSeconds: keys.maxTokenSeconds,
       signLegacy: keys.signLegacy,
     },
     [Symbol.asyncDispose]: () => disposal.disposeAsync(),

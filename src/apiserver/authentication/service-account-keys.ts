@@ -1,7 +1,7 @@
 /** The keys that sign and verify service account tokens. */
-import { type LegacyTokenClaims, createLegacyPayload } from "../../auth/service-account/claims.ts";
+import { createLegacyPayload, type LegacyTokenClaims } from "../../auth/service-account/claims.ts";
 import type { SignerObserver } from "../../auth/service-account/external-signer.ts";
-import { type TokenIssuer, createTokenIssuer } from "../../auth/service-account/issuer.ts";
+import { createTokenIssuer, type TokenIssuer } from "../../auth/service-account/issuer.ts";
 import { signJws } from "../../auth/service-account/jws.ts";
 import {
   loadOrCreateSigningKey,
@@ -25,7 +25,7 @@ export interface ServiceAccountKeys extends Disposable {
   /** Signs tokens without expiration; undefined with an external signer. */
   readonly signLegacy: ((claims: LegacyTokenClaims) => Promise<string>) | undefined;
   /** The maximum validity of tokens; undefined: no maximum. */
-  readonly maxSeconds: number | undefined;
+  readonly maxTokenSeconds: number | undefined;
 }
 
 export interface ServiceAccountKeysDeps {
@@ -119,7 +119,7 @@ async function fileKeys(
     publishedKeys: verifying,
     version: () => version,
     signLegacy: async (claims) => signJws(createLegacyPayload(claims), await signingKey()),
-    maxSeconds: undefined,
+    maxTokenSeconds: undefined,
     [Symbol.dispose]() {},
   };
 }
