@@ -190,7 +190,10 @@ async function startDirectly({ runtime }: CriClient, place: RuntimePlace, name: 
 }
 
 /** As the agent would have them, but for the labels: pods that it knows nothing of are none of its business. */
-function configs({ containerd, node }: RuntimePlace, name: string): { config: PodSandboxConfig; container: ContainerConfig } {
+function configs(
+  { containerd, node }: RuntimePlace,
+  name: string,
+): { config: PodSandboxConfig; container: ContainerConfig } {
   const directory = join(containerd.directory, "direct", name);
   const directories = { rootDir: directory, podLogsDir: directory };
   const files = ["/etc/hosts", "/dev/termination-log"].map((containerPath) => {

@@ -2,14 +2,24 @@
 import { gzipSync } from "node:zlib";
 import t from "tap";
 import { encodeEnvelope } from "../../schema/protobuf/envelope.ts";
-import { type Answer, type RequestOptions, type TestServer, testServer } from "../../testing/apiserver/server-fixture.ts";
+import {
+  type Answer,
+  type RequestOptions,
+  type TestServer,
+  testServer,
+} from "../../testing/apiserver/server-fixture.ts";
 
 const MAPS = "/api/v1/namespaces/default/configmaps";
 const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 /** Of processor time, since the machine may be busy. Generous: what explodes takes minutes. */
 const MS_MAX = 3000;
 
-async function sendInTime(server: TestServer, what: string, line: string, options: RequestOptions = {}): Promise<Answer> {
+async function sendInTime(
+  server: TestServer,
+  what: string,
+  line: string,
+  options: RequestOptions = {},
+): Promise<Answer> {
   const began = process.cpuUsage();
   const answer = await server.send(line, options);
   const { user, system } = process.cpuUsage(began);

@@ -117,8 +117,14 @@ function* pathVariants(): Generator<string> {
 }
 
 /** What is answered; of a watch, what is there at once. */
-async function sendRequest(server: TestServer, method: string, path: string, options: RequestOptions = {}): Promise<Answer> {
-  if (parseRequestInfo({ method, path, query: "" }).verb !== "watch") return await server.send(`${method} ${path}`, options);
+async function sendRequest(
+  server: TestServer,
+  method: string,
+  path: string,
+  options: RequestOptions = {},
+): Promise<ShortAnswer> {
+  if (parseRequestInfo({ method, path, query: "" }).verb !== "watch")
+    return await server.send(`${method} ${path}`, options);
   const stop = new AbortController();
   const { status, body } = await server.open(`${method} ${path}`, { ...options, signal: stop.signal });
   let text = "";
@@ -131,7 +137,7 @@ async function sendRequest(server: TestServer, method: string, path: string, opt
   return { status, text };
 }
 
-type Answer = Pick<Answer, "status" | "text">;
+type ShortAnswer = Pick<Answer, "status" | "text">;
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 

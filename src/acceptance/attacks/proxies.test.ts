@@ -74,7 +74,9 @@ t.test("the server goes nowhere on this host for a pod, a service or a node", as
     ports: [{ port }],
   }));
   const endpoints = `/api/v1/namespaces/default/endpoints`;
-  const made = await server.send(`POST ${endpoints}`, { body: { metadata: { name: "s" }, subsets: subsets.slice(-1) } });
+  const made = await server.send(`POST ${endpoints}`, {
+    body: { metadata: { name: "s" }, subsets: subsets.slice(-1) },
+  });
   t.equal(made.status, 201);
   t.equal((await server.send(`GET ${SERVICES}/s:80/proxy/`)).status, 503, "an address that is no pod's");
   const addresses = [{ type: "InternalIP", address: "127.0.0.1" }];

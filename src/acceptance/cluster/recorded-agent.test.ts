@@ -46,10 +46,10 @@ else {
     if (cases.length === 0) return t.comment("shared/ is not present: there is nothing to compare with");
     const outcomes = new Map<string, Outcome>();
     const report = (outcome: Outcome): void => void outcomes.set(outcome.one.id, outcome);
-    await playCases(cases, { atOnce: 8, report: tell });
+    await playCases(cases, { atOnce: 8, report });
     // Times are compared: what a busy machine delayed gets a second chance.
     const again = cases.filter(({ id }) => outcomes.get(id)?.differences.length !== 0);
-    await playCases(again, { atOnce: 2, report: tell });
+    await playCases(again, { atOnce: 2, report });
     for (const { id } of cases) t.same(outcomes.get(id)?.differences, [], id);
   });
 }

@@ -4,8 +4,8 @@ import t from "tap";
 import { CredentialProviders, loadPlugins } from "../../agent/images/credential-providers.ts";
 import { ImageManager, type ImageManagerOptions } from "../../agent/images/image-manager.ts";
 import { createCriClient } from "../../agent/runtime/cri-client.ts";
-import { systemClock } from "../../std/time/clock.ts";
 import { silentLogger } from "../../std/log/logger.ts";
+import { systemClock } from "../../std/time/clock.ts";
 import { missing, startPrivateContainerd } from "../../testing/agent/private-containerd.ts";
 import { ociArchive } from "../../up/images/oci-archive.ts";
 import { readBusybox } from "./example-image.ts";
@@ -30,7 +30,8 @@ if (lacking.length > 0) {
       await using containerd = await startPrivateContainerd();
       using cri = createCriClient({ endpoint: containerd.endpoint, requestTimeoutMs: 60_000, clock: systemClock });
       const events: string[] = [];
-      const recordEvent = (_pod: unknown, ...words: readonly unknown[]): void => void events.push(words.map(String).join(" "));
+      const recordEvent = (_pod: unknown, ...words: readonly unknown[]): void =>
+        void events.push(words.map(String).join(" "));
       const manager = (more: Partial<ImageManagerOptions>) =>
         new ImageManager({
           images: cri.images,

@@ -49,7 +49,12 @@ const as = (user: UserInfo): Client =>
   createClient({ transport: server.handler, headers: { authorization: `Bearer ${server.loopbackToken(user)}` } });
 const admin = as({ name: "admin", uid: "", groups: ["system:masters"], extra: {} });
 
-async function requestCertificate(user: UserInfo, signerName: string, subject: RequestSubject, usages: readonly string[]) {
+async function requestCertificate(
+  user: UserInfo,
+  signerName: string,
+  subject: RequestSubject,
+  usages: readonly string[],
+) {
   const { request } = await createCertificateRequest(subject);
   const spec = { request: Buffer.from(request).toString("base64"), signerName, usages } as const;
   const made = await as(user).create(kind, { metadata: { generateName: "r-" }, spec } as CertificateSigningRequest);

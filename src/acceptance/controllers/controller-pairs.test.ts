@@ -76,7 +76,7 @@ async function observed(t: Test, instances: number, clock: Clock = systemClock):
   const heal = (): void => {
     broken = undefined;
   };
-  return { client, requests: asked, errors, break: brk, heal };
+  return { client, requests, errors, break: brk, heal };
 }
 
 async function map(client: Client, name: string, metadata: ConfigMap["metadata"] = {}): Promise<ConfigMap> {
@@ -123,7 +123,7 @@ t.test("two of each controller do their work once, without a quarrel", async (t)
 
 t.test("controllers ask for nothing while nothing happens", async (t) => {
   const clock = new FakeClock();
-  const { client, requests: asked, errors } = await observed(t, 1, clock);
+  const { client, requests, errors } = await observed(t, 1, clock);
   await client.create(namespaceKind, { metadata: { name: "held" } });
   await map(client, "child", { namespace: "held", finalizers: ["example.com/hold"] });
   for (let second = 0; second < 5; second++) await clock.advance(1_000);

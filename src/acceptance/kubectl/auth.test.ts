@@ -424,7 +424,9 @@ spec:
   - {type: PersistentVolumeClaim, min: {storage: 1Gi}}
 `;
 
-const request = Buffer.from((await createCertificateRequest({ commonName: "jo", organizations: [] })).request).toString("base64");
+const request = Buffer.from((await createCertificateRequest({ commonName: "jo", organizations: [] })).request).toString(
+  "base64",
+);
 const signing = (name: string): string => `apiVersion: certificates.k8s.io/v1
 kind: CertificateSigningRequest
 metadata: {name: ${name}}

@@ -1,6 +1,6 @@
 /** Real kubectls changing things: patches, edits, labels, pruning, waiting, watching, and all ways to delete. */
 import type { Test } from "tap";
-import { type KubectlSession, type KubectlOutput, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
+import { type KubectlOutput, type KubectlSession, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const map = (name: string, value: string, label = "prune: me"): string => `apiVersion: v1
 kind: ConfigMap

@@ -37,5 +37,8 @@ t.test("the server refuses CBOR otherwise", async (t) => {
   await using server = await testServer();
   t.equal((await server.send(`GET ${SECRETS}`, { headers: { accept: "application/cbor" } })).status, 406);
   const body = encodeCborValue({ metadata: { name: "a" } });
-  t.equal((await server.send(`POST ${SECRETS}`, { body, headers: { "content-type": "application/cbor" } })).status, 415);
+  t.equal(
+    (await server.send(`POST ${SECRETS}`, { body, headers: { "content-type": "application/cbor" } })).status,
+    415,
+  );
 });

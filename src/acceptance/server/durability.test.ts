@@ -63,7 +63,7 @@ async function start(t: Test, home: string, store: string): Promise<Server> {
   const server: Server = {
     child,
     errors: () => errors,
-    send: ask,
+    send,
     async [Symbol.asyncDispose]() {
       child.kill("SIGKILL");
       await gone;
@@ -91,13 +91,13 @@ const mapOf = (name: string, round: string) => ({ metadata: { name }, data: { ro
 /** Writes until the server is gone; `told` is what was acknowledged, `tried` what was asked for last. */
 async function load(server: Server, round: number, acknowledged: Map<string, string>, tried: Map<string, string>) {
   let next = 0;
-  let acknowledged = 0;
+  let count = 0;
   const write = async (method: string, path: string, name: string, value: string, wanted: number): Promise<void> => {
     tried.set(name, value);
     const { status } = await server.send(method, path, mapOf(name, value));
     if (status !== wanted) throw new Error(`${method} ${path} answered ${status}`);
     acknowledged.set(name, value);
-    if (++acknowledged === 250) server.child.kill("SIGKILL");
+    if (++count === 250) server.child.kill("SIGKILL");
   };
   const writer = async (): Promise<void> => {
     for (;;) {
@@ -133,7 +133,9 @@ t.test(
         ([name, value]) => found.get(name) !== value && found.get(name) !== tried.get(name),
       );
       t.same(lost, [], `${acknowledged.size} were acknowledged`);
-      const invented = [...found].filter(([name, value]) => acknowledged.get(name) !== value && tried.get(name) !== value);
+      const invented = [...found].filter(
+        ([name, value]) => acknowledged.get(name) !== value && tried.get(name) !== value,
+      );
       t.same([invented, halves], [[], []]);
       t.ok(Number(json.metadata.resourceVersion) >= revision, "revisions go on");
       revision = Number(json.metadata.resourceVersion);
@@ -189,7 +191,9 @@ t.test(
         again = (await write("later")).status;
       }
       t.equal(again, 201);
-      const statuses = [...acknowledged, "later"].map(async (name) => (await server.send("GET", `${MAPS}/${name}`)).status);
+      const statuses = [...acknowledged, "later"].map(
+        async (name) => (await server.send("GET", `${MAPS}/${name}`)).status,
+      );
       t.same(new Set(await Promise.all(statuses)), new Set([200]), "nothing acknowledged is lost");
     }
   },

@@ -46,7 +46,9 @@ t.test("webhooks change objects in the order of their names, then others check w
   await using server = await testServer();
   const add = (text: string) => (reviews: Parameters<typeof reviewResponse>[0]) => {
     const { data = {} } = reviews.review.request.object;
-    return patchResponse(reviews, [{ op: "add", path: "/data", value: { ...data, seen: `${data.seen ?? ""}${text}` } }]);
+    return patchResponse(reviews, [
+      { op: "add", path: "/data", value: { ...data, seen: `${data.seen ?? ""}${text}` } },
+    ]);
   };
   await using first = await startTestWebhook(add("1"));
   await using second = await startTestWebhook(add("2"));

@@ -43,7 +43,7 @@ export async function startTestWebhook(
     { commonName: "webhook", usages: ["server"], days: DAYS, alternativeNames: ["127.0.0.1", ...names] },
     systemClock.now(),
   );
-  const review: ReceivedReview[] = [];
+  const reviews: ReceivedReview[] = [];
   let connections = 0;
   const respond = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
     const chunks: Buffer[] = [];
@@ -54,7 +54,7 @@ export async function startTestWebhook(
       client: String((incoming.socket as TLSSocket).getPeerCertificate().subject?.CN ?? ""),
       review: JSON.parse(Buffer.concat(chunks).toString()),
     };
-    review.push(review);
+    reviews.push(review);
     const response = await answer(review);
     if (response === "hang") return;
     const [status, text] = Array.isArray(response) ? response : [200, JSON.stringify(response)];
@@ -70,7 +70,7 @@ export async function startTestWebhook(
   return {
     url: `https://127.0.0.1:${port}/hook`,
     port,
-    received: review,
+    received: reviews,
     connections: () => connections,
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections();

@@ -1,5 +1,11 @@
 /** For tests: a definition whose versions call a field otherwise, and the webhook that knows it. */
-import { type WebhookAnswer, type ReceivedReview, caBundle, type TestWebhook, startTestWebhook } from "../admission/webhook-fixture.ts";
+import {
+  caBundle,
+  type ReceivedReview,
+  startTestWebhook,
+  type TestWebhook,
+  type WebhookAnswer,
+} from "../admission/webhook-fixture.ts";
 
 export const ROUTES = "/apis/stable.example.com";
 
@@ -71,7 +77,10 @@ export function convertedRoute({ spec = {}, ...object }: Route, apiVersion: stri
 }
 
 /** An answer that says what became of the objects. */
-export function convertedReview({ review }: Pick<ReceivedReview, "review">, convertedObjects: readonly unknown[]): object {
+export function convertedReview(
+  { review }: Pick<ReceivedReview, "review">,
+  convertedObjects: readonly unknown[],
+): object {
   const { apiVersion, kind, request } = review;
   return { apiVersion, kind, response: { uid: request.uid, result: { status: "Success" }, convertedObjects } };
 }

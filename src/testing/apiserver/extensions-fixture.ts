@@ -78,7 +78,7 @@ export function crontab(name: string, content: object) {
 
 /** Asks until the answer is as wanted. Throws when it never is. */
 export async function waitForAnswer(
-  f: Pick<TestServer, "ask">,
+  f: Pick<TestServer, "send">,
   line: string,
   wanted: (answer: Answer) => boolean,
 ): Promise<Answer> {

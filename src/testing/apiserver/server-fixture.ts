@@ -62,7 +62,10 @@ export async function testServer(
     }
     return token;
   };
-  const open = async (line: string, { body, headers, user = "admin", signal }: RequestOptions = {}): Promise<HttpResponse> => {
+  const open = async (
+    line: string,
+    { body, headers, user = "admin", signal }: RequestOptions = {},
+  ): Promise<HttpResponse> => {
     const [method = "GET", target = "/"] = line.split(" ");
     const [path = "", query = ""] = target.split("?");
     const sent = body === undefined ? {} : { body: sentBody(body) };

@@ -55,7 +55,8 @@ export async function startFakeSigner(t: Test, answers: Partial<Answers>): Promi
     return [name, definition] as const;
   });
   const handlers = rows.map(([name]) => {
-    const handle: grpc.handleUnaryCall<object, object> = ({ request }, done) => done(null, answersByMethod[name](request));
+    const handle: grpc.handleUnaryCall<object, object> = ({ request }, done) =>
+      done(null, answersByMethod[name](request));
     return [name, handle] as const;
   });
   server.addService(Object.fromEntries(rows), Object.fromEntries(handlers));

@@ -1,6 +1,7 @@
 /** The API server as the player sees it: JSON as it comes, unread by any schema. */
-import { readAll } from "../../../client/response.ts";
+
 import { lines } from "../../../client/lines.ts";
+import { readAll } from "../../../client/response.ts";
 import { type NetworkTransport, networkTransport } from "../../../client/transport/transport.ts";
 import type { HttpResponse } from "../../../http/message.ts";
 import type { ApiJson } from "./cases.ts";

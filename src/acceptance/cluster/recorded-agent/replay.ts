@@ -47,14 +47,14 @@ function worse(): readonly string[] {
     .map(({ one }) => one.id);
 }
 
-await playCases(selected, { atOnce: Number(options["at-once"]), tell: report });
+await playCases(selected, { atOnce: Number(options["at-once"]), report });
 // Times are compared: a machine that was busy with others' pods gets a second chance.
 const again = withCompanions(worse());
 if (again.length > 0) {
   console.log(`once more: ${again.join(" ")}`);
   await playCases(
     selected.filter(({ id }) => again.includes(id)),
-    { atOnce: 2, tell: report },
+    { atOnce: 2, report },
   );
 }
 

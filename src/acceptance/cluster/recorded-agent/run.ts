@@ -23,20 +23,20 @@ export interface RunOptions {
 }
 
 /** Cases whose settings this machine cannot have are left out. */
-export async function playCases(selected: readonly Case[], { atOnce, report: tell }: RunOptions): Promise<void> {
+export async function playCases(selected: readonly Case[], { atOnce, report }: RunOptions): Promise<void> {
   for (const [kind, cases] of Map.groupBy(selected, ({ id }) => settingsOf(id))) {
     if (!isPlayable(kind)) continue;
     await using machine = await Machine.create(kind);
     const batches = Map.groupBy(cases, sharedAct);
     const alone = batches.get(undefined) ?? [];
     batches.delete(undefined);
-    await playAll(machine, alone, { atOnce, report: tell });
+    await playAll(machine, alone, { atOnce, report });
     // Those that wait for the same act have to be there together.
-    for (const [, together] of batches) await playAll(machine, together, { atOnce: together.length, report: tell });
+    for (const [, together] of batches) await playAll(machine, together, { atOnce: together.length, report });
   }
 }
 
-async function playAll(machine: Machine, cases: readonly Case[], { atOnce, report: tell }: RunOptions): Promise<void> {
+async function playAll(machine: Machine, cases: readonly Case[], { atOnce, report }: RunOptions): Promise<void> {
   const acts = actsOf(machine, cases.length);
   const queue = cases.filter((one) => !isFollower(one));
   const workers = Array.from({ length: Math.min(atOnce, cases.length) }, async () => {

@@ -1,7 +1,7 @@
 /** Effects of the flags for authentication and authorization. */
 import { join } from "node:path";
 import type { AgentFlagName } from "../../../testing/agent/flag-harness.ts";
-import { get, type Effect, files, webhookAuthorized, port, served, user } from "./support.ts";
+import { type Effect, files, get, port, served, user, webhookAuthorized } from "./support.ts";
 
 export const authenticationEffects: Partial<Record<AgentFlagName, Effect>> = {
   "anonymous-auth": {

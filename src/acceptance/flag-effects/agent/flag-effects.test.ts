@@ -196,7 +196,9 @@ t.test("configFields: fields without a flag have their effect too", async (t) =>
   t.equal(findMachineProblem(options, { swap: [], cgroupV1: false }), undefined);
 });
 
-const effective = Object.entries(agentFlags as Readonly<Record<string, Flag>>).filter(([, row]) => row.inert === undefined);
+const effective = Object.entries(agentFlags as Readonly<Record<string, Flag>>).filter(
+  ([, row]) => row.inert === undefined,
+);
 
 t.test("agentFlags: every flag that is marked effective has its test here", async (t) => {
   const tested = [...Object.keys(effects), ...apart].sort();

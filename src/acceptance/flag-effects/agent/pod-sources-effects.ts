@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { startAgent } from "../../../agent/agent.ts";
 import { silentLogger } from "../../../std/log/logger.ts";
 import type { AgentFlagName } from "../../../testing/agent/flag-harness.ts";
-import { manifestRequests, type Effect, files, iptables, manifestUrl, staticPath, staticPodJson } from "./support.ts";
+import { type Effect, files, iptables, manifestRequests, manifestUrl, staticPath, staticPodJson } from "./support.ts";
 
 export const podSourcesEffects: Partial<Record<AgentFlagName, Effect>> = {
   "pod-manifest-path": {

@@ -1,6 +1,6 @@
 /** Effects of the flags for serving and TLS. */
 import type { AgentFlagName } from "../../../testing/agent/flag-harness.ts";
-import { get, getPlain, type Effect, port, served, server } from "./support.ts";
+import { type Effect, get, getPlain, port, served, server } from "./support.ts";
 
 export const servingEffects: Partial<Record<AgentFlagName, Effect>> = {
   address: {

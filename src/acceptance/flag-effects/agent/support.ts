@@ -1,6 +1,6 @@
 /** What the effect tests of flags share. */
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
-import { createServer as createHttpServer, get, type IncomingHttpHeaders } from "node:http";
+import { createServer as createHttpServer, get as httpGet, type IncomingHttpHeaders } from "node:http";
 import { request } from "node:https";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
@@ -82,7 +82,7 @@ export function get(port: number, options: Readonly<Record<string, unknown>> = {
 
 export function getPlain(host: string, port: number, path: string): Promise<number> {
   return new Promise((resolve, reject) => {
-    get({ host, port, path, agent: false }, (response) => {
+    httpGet({ host, port, path, agent: false }, (response) => {
       response.resume().on("end", () => resolve(response.statusCode ?? 0));
     }).on("error", reject);
   });

@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Test } from "tap";
-import { issueCertificate, createCa } from "../../../auth/pki/certificate-authority.ts";
+import { createCa, issueCertificate } from "../../../auth/pki/certificate-authority.ts";
 import { systemClock } from "../../../std/time/clock.ts";
 import { caBundle, reviewResponse, startTestWebhook } from "../../../testing/admission/webhook-fixture.ts";
 

@@ -59,11 +59,16 @@ function issuerEffects(serve: Serve) {
     },
     "oidc-client-id": async (t) => {
       t.equal(await authenticate(t, { "oidc-client-id": "another" }), 401);
-      t.match(await authenticate(t, { "oidc-client-id": "another" }, { aud: ["client", "another"] }), { username: "URL#jo" });
+      t.match(await authenticate(t, { "oidc-client-id": "another" }, { aud: ["client", "another"] }), {
+        username: "URL#jo",
+      });
     },
     "oidc-ca-file": async (t) => {
       t.equal(await authenticate(t, { "oidc-ca-file": "" }), 401, "the host knows no such authority");
-      await t.rejects(authenticate(t, { "oidc-ca-file": "/nowhere" }), /--oidc-ca-file="\/nowhere": there is no such file/);
+      await t.rejects(
+        authenticate(t, { "oidc-ca-file": "/nowhere" }),
+        /--oidc-ca-file="\/nowhere": there is no such file/,
+      );
       await using issuer = await startTestIssuer(() => systemClock.now());
       await using otherIssuer = await startTestIssuer(() => systemClock.now());
       const file = join(t.testdir({ "ca.crt": otherIssuer.ca }), "ca.crt");
@@ -152,7 +157,11 @@ function issuerEffects(serve: Serve) {
 }
 
 function webhookEffects(serve: Serve) {
-  const withTokenWebhook = async (t: Test, settings: Settings, look: (server: Server, reviews: Json[]) => Promise<void>) => {
+  const withTokenWebhook = async (
+    t: Test,
+    settings: Settings,
+    look: (server: Server, reviews: Json[]) => Promise<void>,
+  ) => {
     const { ca, server: pair } = await makeServerCertificate();
     const reviews: Json[] = [];
     await using hook = await listen({
@@ -162,7 +171,10 @@ function webhookEffects(serve: Serve) {
         const review = JSON.parse(Buffer.concat(pieces).toString()) as Json;
         reviews.push(review);
         const authenticated = review.spec.token === "good";
-        return jsonResponse(200, { ...review, status: { authenticated, user: { username: "wendy", groups: ["hooks"] } } });
+        return jsonResponse(200, {
+          ...review,
+          status: { authenticated, user: { username: "wendy", groups: ["hooks"] } },
+        });
       },
       log: silentLogger,
       clock: systemClock,
@@ -205,7 +217,12 @@ type Headers = Readonly<Record<string, string | readonly string[]>>;
 
 function proxyEffects(serve: Serve) {
   /** Who a server takes the sender for, that is a proxy with a certificate for `name`. */
-  const authenticateByHeaders = async (t: Test, settings: Settings, headers: Headers, name = "front"): Promise<Json> => {
+  const authenticateByHeaders = async (
+    t: Test,
+    settings: Settings,
+    headers: Headers,
+    name = "front",
+  ): Promise<Json> => {
     const ca = await makeCertificate({ subject: [{ CN: ["proxies"] }], authority: {} });
     const other = await makeCertificate({ subject: [{ CN: ["others"] }], authority: {} });
     const issuer = name === "stranger" ? other : ca;
@@ -220,7 +237,9 @@ function proxyEffects(serve: Serve) {
     "requestheader-client-ca-file": async (t) => {
       t.match(await authenticateByHeaders(t, {}, jo), { username: "jo", groups: ["system:authenticated"] });
       t.equal(await authenticateByHeaders(t, {}, jo, "stranger"), 401);
-      t.match(await authenticateByHeaders(t, { "requestheader-client-ca-file": "" }, jo), { username: "system:anonymous" });
+      t.match(await authenticateByHeaders(t, { "requestheader-client-ca-file": "" }, jo), {
+        username: "system:anonymous",
+      });
     },
     "requestheader-allowed-names": async (t) => {
       const settings = { "requestheader-allowed-names": "front,back" };

@@ -66,7 +66,7 @@ async function hook(t: Test, answer: (review: Review) => Status): Promise<Hook> 
   const file = join(t.testdir(), `hook-${listener.port}`);
   const at = { server: `https://127.0.0.1:${listener.port}/authorize`, ca: ca.cert, cluster: "hook", user: "" };
   writeFileSync(file, renderKubeconfig({ ...at, user: "apiserver", token: "t" }));
-  return { file, reviews: asked, [Symbol.asyncDispose]: () => listener.close(0) };
+  return { file, reviews, [Symbol.asyncDispose]: () => listener.close(0) };
 }
 
 const ALI = { authorization: "Bearer sesame" };
@@ -88,7 +88,12 @@ export function authorizationEffects(serve: Serve, tokens: string) {
     return { webhook, server };
   };
   /** How often a webhook is asked when the same is asked at once, a while later, and later still. */
-  const reviewCount = async (t: Test, allowed: boolean, settings: Record<string, string>, pauses: readonly number[]) => {
+  const reviewCount = async (
+    t: Test,
+    allowed: boolean,
+    settings: Record<string, string>,
+    pauses: readonly number[],
+  ) => {
     const { webhook, server } = await withWebhook(t, () => ({ allowed }), settings);
     await using _webhook = webhook;
     await using _server = server;

@@ -30,7 +30,10 @@ export function certificateEffects(serve: Serve) {
       "cluster-signing-key-file": files.keyFile,
       ...settings,
     });
-    const { request } = await createCertificateRequest({ commonName: "system:node:n", organizations: ["system:nodes"] });
+    const { request } = await createCertificateRequest({
+      commonName: "system:node:n",
+      organizations: ["system:nodes"],
+    });
     const spec = {
       request: Buffer.from(request).toString("base64"),
       signerName: "kubernetes.io/kube-apiserver-client-kubelet",

@@ -100,7 +100,12 @@ export interface TestServer extends AsyncDisposable {
 
 export async function serve(settings: Settings = {}, change: Partial<Store> = {}): Promise<TestServer> {
   const clock = new FakeClock(Date.now());
-  const { flags, gates, version, given: options } = invoked({
+  const {
+    flags,
+    gates,
+    version,
+    given: options,
+  } = invoked({
     "secure-port": await freePort(),
     ...base,
     ...openToAll(settings),
@@ -130,7 +135,11 @@ export async function serve(settings: Settings = {}, change: Partial<Store> = {}
       const pieces = answer.body instanceof Uint8Array ? [answer.body] : answer.body;
       for await (const piece of pieces) chunks.push(piece);
       const message = Buffer.concat(chunks).toString();
-      return { status: answer.status, headers: answer.headers, json: message.startsWith("{") ? JSON.parse(message) : message };
+      return {
+        status: answer.status,
+        headers: answer.headers,
+        json: message.startsWith("{") ? JSON.parse(message) : message,
+      };
     },
     until: (what, holds) => until(clock, what, holds),
     async [Symbol.asyncDispose]() {
