@@ -7,7 +7,7 @@ import { maintainIptablesChains } from "../node/network/iptables-chains.ts";
 import { recordMachineEvents } from "../node/node-events.ts";
 import { rotateLogs } from "../pods/containers/log-rotation.ts";
 import { watchContainerEvents } from "../runtime/container-events.ts";
-import { measureDiskUsage, enforceSizeLimits } from "../volumes/local/size-limits.ts";
+import { enforceSizeLimits, measureDiskUsage } from "../volumes/local/size-limits.ts";
 import { findStorageExcess } from "../volumes/local/storage-limits.ts";
 import type { Foundation } from "./foundation.ts";
 import type { NodeComponents } from "./node.ts";

@@ -82,7 +82,18 @@ export function openPods(foundation: Foundation, reporting: Reporting, node: Nod
     pods.compareListing(uid, ...told);
   const relister = new Relister({ runtime, clock, log: log.child("relist"), onChange, signal });
   const api = client && status && mirrors && checkpoint && { client, status, mirrors, checkpoint };
-  const sources = new PodSources({ config, clock, random, log, pods, relister, objects, staticPods: statics, api, signal });
+  const sources = new PodSources({
+    config,
+    clock,
+    random,
+    log,
+    pods,
+    relister,
+    objects,
+    staticPods: statics,
+    api,
+    signal,
+  });
   const readRuntimeName = async (): Promise<void> => {
     runtimeName = (await runtime.version({}, signal)).runtimeName ?? runtimeName;
   };

@@ -17,7 +17,7 @@ const ca = await createCa("ca", 4000, START - 400 * DAY);
 const certificate = (days: number, now: number): Promise<KeyPair> =>
   issueCertificate(ca, { commonName: "n", usages: ["client"], days }, now);
 
-/** Runs a rotation whose authority has the right time, whatever the node's clock says. */
+/** Runs a rotation against a CA whose clock is right, independent of the node's clock. */
 async function rotation(t: Pick<Test, "teardown">, first: KeyPair | undefined, aheadMs = 0, away = false, days = 10) {
   const right = new FakeClock(START);
   let ahead = aheadMs;
@@ -68,7 +68,7 @@ async function rotation(t: Pick<Test, "teardown">, first: KeyPair | undefined, a
     setClock: (to: number) => {
       ahead = to;
     },
-    /** Of the node's life. */
+    /** Time since the start of the node. */
     async pass(ms: number, step = HOUR) {
       for (let left = ms; left > 0; left -= step) {
         await right.advance(Math.min(step, left));
@@ -78,7 +78,7 @@ async function rotation(t: Pick<Test, "teardown">, first: KeyPair | undefined, a
   };
 }
 
-t.test("rotate() asks for a certificate when 80 % of the last one's life are over", async (t) => {
+t.test("rotateCertificate() requests a certificate when 80 % of the validity have passed", async (t) => {
   const node = await rotation(t, await certificate(10, START));
   await node.pass(7.5 * DAY);
   t.equal(node.got.length, 0);
@@ -88,7 +88,7 @@ t.test("rotate() asks for a certificate when 80 % of the last one's life are ove
   t.equal(node.got.length, 2);
 });
 
-t.test("rotate() asks in time for certificates that last for a minute, and are dated back", async (t) => {
+t.test("rotateCertificate() renews backdated certificates that are valid for a minute in time", async (t) => {
   const minute = 60_000 / DAY;
   const node = await rotation(t, undefined, 0, false, minute);
   await node.pass(40_000, 1000);
@@ -99,7 +99,7 @@ t.test("rotate() asks in time for certificates that last for a minute, and are d
   t.ok(node.asked() <= 5, `asked ${node.asked()} times`);
 });
 
-t.test("rotate() asks at once where there is none, and again with growing pauses while nobody answers", async (t) => {
+t.test("rotateCertificate() requests one at once when there is none, and retries with back-off", async (t) => {
   const node = await rotation(t, undefined, 0, true);
   await node.pass(10 * 60_000, 1_000);
   t.ok(node.asked() > 5 && node.asked() < 20, `asked ${node.asked()} times in ten minutes`);
@@ -108,7 +108,7 @@ t.test("rotate() asks at once where there is none, and again with growing pauses
   t.equal(node.got.length, 1);
 });
 
-t.test("rotate() lives with clocks that are wrong and set", async (t) => {
+t.test("rotateCertificate() works with clocks that are wrong and then set", async (t) => {
   const unset = await rotation(t, await certificate(10, START), -START);
   await unset.pass(DAY);
   t.equal(unset.asked(), 0, "in 1970 nothing is due");
@@ -136,7 +136,7 @@ t.test("rotate() lives with clocks that are wrong and set", async (t) => {
   t.equal(born.asked(), 2, "a node whose clock was never set renews all the same");
 });
 
-t.test("CertificateFiles keeps the latest two, private, behind a link", async (t) => {
+t.test("CertificateFiles keeps the latest two files with mode 0600, behind a symbolic link", async (t) => {
   const directory = join(t.testdir(), "pki");
   const files = new CertificateFiles(directory, "client");
   t.equal(await files.read(), undefined);

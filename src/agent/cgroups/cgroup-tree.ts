@@ -100,7 +100,8 @@ export class CgroupTree {
   }
 
   async #controllerRoot(controller: (typeof controllers)[number]): Promise<string | undefined> {
-    if (await this.isUnified()) return (await this.#readControllers()).includes(controller) ? this.hierarchy : undefined;
+    if (await this.isUnified())
+      return (await this.#readControllers()).includes(controller) ? this.hierarchy : undefined;
     return (await this.#readLayout()).roots.get(controller);
   }
 

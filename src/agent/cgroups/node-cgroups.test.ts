@@ -45,7 +45,7 @@ function setUp(t: Test, more: Partial<NodeCgroupSettings>, tree?: CgroupTree) {
   };
 }
 
-t.test("NodeCgroups.run() gives all pods what is not reserved, and says so once", async (t) => {
+t.test("NodeCgroups.run() limits all pods to what is not reserved, and records one event", async (t) => {
   const { cgroups, read, events } = setUp(t, {});
   await cgroups.run();
   t.equal(read("cpu/kubepods/cpu.shares"), "1536");
@@ -67,7 +67,7 @@ t.test(
   },
 );
 
-t.test("NodeCgroups.run() tries again while the kernel refuses, until the agent stops", async (t) => {
+t.test("NodeCgroups.run() retries while the kernel refuses, until the agent stops", async (t) => {
   const broken = new CgroupTree("/nonexistent");
   let tries = 0;
   broken.create = async () => {
@@ -101,13 +101,13 @@ t.test(
   },
 );
 
-t.test("NodeCgroups.place() moves the agent, and what is in no cgroup, but the first process", async (t) => {
+t.test("NodeCgroups.moveProcesses() moves the agent and the processes of the root cgroup, except PID 1", async (t) => {
   const hierarchy = t.testdir({ cpu: { "cgroup.procs": `1\n${process.pid}\n` } });
   const tree = new CgroupTree(hierarchy);
   const moved: string[] = [];
   tree.addProcess = async (path, pid) => {
     moved.push(`${path} ${pid}`);
-    // The kernel takes a process from where it was.
+    // The kernel removes the process from its previous cgroup.
     if (path === "/system") writeFileSync(join(hierarchy, "cpu/cgroup.procs"), "1\n");
   };
   const { cgroups } = setUp(t, { agentCgroup: "/agent", systemCgroup: "/system", cgroupRoot: "/pods" }, tree);

@@ -4,14 +4,14 @@
  */
 import { readFile, readlink } from "node:fs/promises";
 import type { ResourceList } from "../../api/core/resources/schema.ts";
-import type { Clock } from "../../std/time/clock.ts";
 import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
+import { type CgroupSettings, cgroupName, milliCpuToShares } from "../pods/resources/container-resources.ts";
+import { makeHugePageLimits } from "../pods/resources/pod-cgroup-limits.ts";
+import { applyCgroupLimits } from "../pods/resources/pod-cgroups.ts";
+import { parseMillis, parseUnits } from "../pods/resources/quantities.ts";
 import type { CgroupLimits, CgroupTree } from "./cgroup-tree.ts";
 import { type SystemdSlices, toSlicePath } from "./systemd-slices.ts";
-import { parseUnits, parseMillis } from "../pods/resources/quantities.ts";
-import { applyCgroupLimits } from "../pods/resources/pod-cgroups.ts";
-import { makeHugePageLimits } from "../pods/resources/pod-cgroup-limits.ts";
-import { type CgroupSettings, milliCpuToShares, cgroupName } from "../pods/resources/container-resources.ts";
 
 export type Enforcement = "none" | "pods" | "system-reserved" | "svc-reserved";
 

@@ -1,7 +1,7 @@
 import t from "tap";
-import { toLimitProperties, SystemdSlices, toSlicePath } from "./systemd-slices.ts";
+import { SystemdSlices, toLimitProperties, toSlicePath } from "./systemd-slices.ts";
 
-t.test("slicePath() is where systemd puts a slice", async (t) => {
+t.test("toSlicePath() returns systemd's path of a slice", async (t) => {
   t.equal(toSlicePath("kubepods.slice"), "/kubepods.slice");
   t.equal(
     toSlicePath("kubepods-burstable-podu_1.slice"),
@@ -9,7 +9,7 @@ t.test("slicePath() is where systemd puts a slice", async (t) => {
   );
 });
 
-t.test("limitProperties() says limits in systemd's terms", async (t) => {
+t.test("toLimitProperties() converts limits to systemd's properties", async (t) => {
   const limits = { cpuShares: 512, cpuQuotaUs: 12_345, cpuPeriodUs: 100_000, memoryBytes: 4096, pids: 7 };
   t.same(toLimitProperties(limits, true), [
     ["MemoryMax", "t", "4096"],
@@ -26,7 +26,7 @@ t.test("limitProperties() says limits in systemd's terms", async (t) => {
   t.same(toLimitProperties({}, true), []);
 });
 
-t.test("SystemdSlices.apply() makes a slice below its parent, or changes the one that is there", async (t) => {
+t.test("SystemdSlices.apply() creates a slice below its parent, or changes an existing one", async (t) => {
   const calls: string[] = [];
   let exists = false;
   const slices = new SystemdSlices(true, async (method, signature, words) => {

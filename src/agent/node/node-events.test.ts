@@ -3,7 +3,7 @@ import { join } from "node:path";
 import t from "tap";
 import { type MachineFacts, recordMachineEvents, SchedulableEvents } from "./node-events.ts";
 
-t.test("tellOfMachine() says what pods may suffer from", async (t) => {
+t.test("recordMachineEvents() records problems of the machine that affect pods", async (t) => {
   const directory = t.testdir();
   const told = async (facts: Partial<MachineFacts>) => {
     const events: string[] = [];
@@ -35,7 +35,7 @@ t.test("tellOfMachine() says what pods may suffer from", async (t) => {
   ]);
 });
 
-t.test("SchedulableTeller tells of changes only", async (t) => {
+t.test("SchedulableEvents records changes only", async (t) => {
   const events: string[] = [];
   const teller = new SchedulableEvents((...event) => events.push(event.join(" ")));
   const metadata = { name: "n1" };

@@ -25,7 +25,7 @@ const usage: Usage = {
 };
 const { node } = defaultAgentConfig("n1");
 
-t.test("nodeCapacity() keeps back what is reserved and what eviction needs", async (t) => {
+t.test("computeNodeCapacity() subtracts reservations and eviction thresholds from allocatable", async (t) => {
   const reserved = { cpu: "500m", memory: "1Gi" };
   const found = computeNodeCapacity(machine, usage, { ...node, reserved });
   t.match(found.capacity, { cpu: "2", memory: "8388608Ki", pods: "110", "hugepages-2Mi": "0" });
@@ -34,13 +34,13 @@ t.test("nodeCapacity() keeps back what is reserved and what eviction needs", asy
   t.equal(computeNodeCapacity(machine, usage, { ...node, podsPerCore: 10 }).pods, 20);
 });
 
-t.test("thresholdValue() takes amounts and shares", async (t) => {
+t.test("computeThreshold() accepts quantities and percentages", async (t) => {
   t.equal(computeThreshold("10%", 1000), 100);
   t.equal(computeThreshold("1Ki", 5), 1024);
   t.equal(computeThreshold(undefined, 5), 0);
 });
 
-t.test("nodeConditions() keeps the time of the last change", async (t) => {
+t.test("computeNodeConditions() keeps lastTransitionTime while the status does not change", async (t) => {
   const runtime = { status: { conditions: [{ type: "RuntimeReady", status: true }] } };
   const base = {
     machine,
@@ -67,7 +67,7 @@ t.test("nodeConditions() keeps the time of the last change", async (t) => {
   t.match(second[3], { status: "True", lastTransitionTime: "t1", lastHeartbeatTime: "t2" });
 });
 
-t.test("nodeConditions() is not ready without a network or a runtime", async (t) => {
+t.test("computeNodeConditions() is not Ready without a network or a runtime", async (t) => {
   const base = { machine, usage, evictionHard: {}, relistHealthy: true, manifestProblems: [], previous: [], now: "t" };
   t.match(computeNodeConditions({ ...base, runtime: undefined })[3], {
     status: "False",
@@ -83,7 +83,7 @@ t.test("nodeConditions() is not ready without a network or a runtime", async (t)
   );
 });
 
-t.test("nodeStatus() tells what newer runtimes can do", async (t) => {
+t.test("collectNodeStatus() reports the features of newer runtimes", async (t) => {
   const fake = new FakeRuntime(new FakeClock());
   const { status } = fake.runtime;
   const runtimeHandlers = [{ name: "", features: { recursiveReadOnlyMounts: true, userNamespaces: true } }];

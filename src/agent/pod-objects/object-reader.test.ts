@@ -40,7 +40,7 @@ async function reading(prepare: (api: FakeApi) => void = () => undefined, goodFo
     cacheTtlMs: goodForMs,
   });
   t.teardown(async () => await reader[Symbol.asyncDispose]());
-  /** Watches work through streams, which take real turns. */
+  /** Watches use streams, which need turns of the event loop. */
   const until = async (holds: () => boolean): Promise<void> => {
     for (let turn = 0; turn < 5_000 && !holds(); turn++) {
       await new Promise(setImmediate);
@@ -67,7 +67,7 @@ function text(bytes: Readonly<Record<string, Uint8Array>> | undefined): Readonly
   return bytes && Object.fromEntries(Object.entries(bytes).map(([key, value]) => [key, Buffer.from(value).toString()]));
 }
 
-t.test("ObjectReader.keep() watches what pods refer to, and tells those pods of changes", async (t) => {
+t.test("ObjectReader.setPods() watches what pods refer to, and calls onChange for those pods", async (t) => {
   const at = await reading();
   at.api.put(path("configmaps", "a"), { metadata: { name: "a", namespace: "default" }, spec: undefined });
   at.reader.setPods([podOf("one", "a"), podOf("two", "a"), podOf("three", "late")]);
@@ -81,22 +81,25 @@ t.test("ObjectReader.keep() watches what pods refer to, and tells those pods of 
   t.equal(await at.reader.configMap("default", "a"), undefined);
 });
 
-t.test("ObjectReader.configMap() asks nobody for what is watched, and knows it while the server is away", async (t) => {
-  const at = await reading();
-  const stored = { metadata: { name: "a", namespace: "default" }, data: { k: "v" }, binaryData: { b: "Ynl0ZXM=" } };
-  at.api.put(path("configmaps", "a"), stored);
-  t.same(text(await at.reader.configMap("default", "a")), { k: "v", b: "bytes" }, "read before anybody watches");
-  at.reader.setPods([podOf("one", "a")]);
-  await at.until(() => at.changed.length > 0);
-  const before = at.requests;
-  at.leave();
-  t.same(text(await at.reader.configMap("default", "a")), { k: "v", b: "bytes" });
-  t.same(await at.reader.text.configMap("default", "a"), { k: "v" }, "environments see text only");
-  t.equal(at.requests, before);
-  await t.rejects(at.reader.configMap("default", "other"), /away/);
-});
+t.test(
+  "ObjectReader.configMap() reads watched objects without a request, also while the server is not reachable",
+  async (t) => {
+    const at = await reading();
+    const stored = { metadata: { name: "a", namespace: "default" }, data: { k: "v" }, binaryData: { b: "Ynl0ZXM=" } };
+    at.api.put(path("configmaps", "a"), stored);
+    t.same(text(await at.reader.configMap("default", "a")), { k: "v", b: "bytes" }, "read before anybody watches");
+    at.reader.setPods([podOf("one", "a")]);
+    await at.until(() => at.changed.length > 0);
+    const before = at.requests;
+    at.leave();
+    t.same(text(await at.reader.configMap("default", "a")), { k: "v", b: "bytes" });
+    t.same(await at.reader.text.configMap("default", "a"), { k: "v" }, "environments see text only");
+    t.equal(at.requests, before);
+    await t.rejects(at.reader.configMap("default", "other"), /away/);
+  },
+);
 
-t.test("ObjectReader.configMap() asks each time, or once in a while, where nothing is to be watched", async (t) => {
+t.test("ObjectReader.configMap() reads each time, or after the cache TTL, when objects are not watched", async (t) => {
   const put = (api: FakeApi, word: string): unknown =>
     api.put(path("configmaps", "a"), { metadata: { name: "a", namespace: "default" }, data: { word } } as never);
   const word = async ({ reader }: Awaited<ReturnType<typeof reading>>) =>
@@ -127,7 +130,7 @@ t.test("ObjectReader.configMap() asks each time, or once in a while, where nothi
   t.equal(await word(sometimes), "three", "a pod that is new gets what is there");
 });
 
-t.test("ObjectReader.keep() forgets what no pod refers to any more", async (t) => {
+t.test("ObjectReader.setPods() drops what no pod refers to any more", async (t) => {
   const at = await reading();
   at.api.put(path("configmaps", "a"), { metadata: { name: "a", namespace: "default" } });
   at.reader.setPods([podOf("one", "a")]);
@@ -141,7 +144,7 @@ t.test("ObjectReader.keep() forgets what no pod refers to any more", async (t) =
   t.same(at.changed, []);
 });
 
-t.test("ObjectReader.text.services() waits for the first list, though not for ever", async (t) => {
+t.test("ObjectReader.text.services() waits for the first list, up to a timeout", async (t) => {
   const at = await reading((api) => {
     api.put(path("services", "db"), { metadata: { name: "db", namespace: "default" }, spec: {} });
   });
@@ -161,7 +164,7 @@ t.test("ObjectReader.text.services() waits for the first list, though not for ev
   t.same(known, []);
 });
 
-t.test("ObjectReader without an API server says so", async (t) => {
+t.test("ObjectReader without an API server rejects reads", async (t) => {
   const options = { client: undefined, clock: new FakeClock(), random: seededRandom(1), log: silentLogger };
   await using reader = new ObjectReader({ ...options, onChange: () => undefined });
   await t.rejects(reader.configMap("default", "a"), /the agent has no API server/);

@@ -14,7 +14,7 @@ async function text(response: HttpResponse): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-t.test("agentHandler() answers logs of the current and the previous run, and refuses what is not there", async (t) => {
+t.test("createAgentHandler() serves logs of the current and the previous container, and 404 for others", async (t) => {
   await using at = await podHarness();
   at.fake.programs.set("c", (attempt) => (attempt === 0 ? { exitAfterMs: 100, exitCode: 1 } : {}));
   at.manager.put(testPod("web"));
@@ -60,11 +60,11 @@ t.test("agentHandler() answers logs of the current and the previous run, and ref
   t.equal((await shut(makeRequest({ path: "/containerLogs/default/web/c" }))).status, 404);
 });
 
-t.test("agentHandler() takes the run that ended for the previous one while a restart is waited for", async (t) => {
+t.test("createAgentHandler() serves the terminated container as the previous one during back-off", async (t) => {
   await using at = await podHarness();
   at.fake.programs.set("c", () => ({ exitAfterMs: 100, exitCode: 1 }));
   at.manager.put(testPod("crash"));
-  // The second delay is long enough for its reason to show.
+  // The second back-off is long enough to be observed.
   await at.run(24);
   const [latest] = at.manager.worker("uid-crash")?.observation.containers ?? [];
   await mkdir(dirname(latest?.logPath ?? ""), { recursive: true });
@@ -76,7 +76,7 @@ t.test("agentHandler() takes the run that ended for the previous one while a res
   t.equal(await text(await handler(makeRequest({ path }))), "crashed\n");
 });
 
-t.test("healthHandler() says what is wrong", async (t) => {
+t.test("createHealthHandler() responds with the problems", async (t) => {
   const response = await createHealthHandler(() => ["pleg: away"])(makeRequest({ path: "/healthz" }));
   t.equal(response.status, 500);
   t.equal(await text(response), "[-]pleg: away\n");

@@ -66,7 +66,9 @@ export function createHealthHandler(problems: () => readonly string[]): Handler 
 
 function createHealthResponse({ problems }: Pick<AgentHandlerOptions, "problems">): HttpResponse {
   const found = problems();
-  return found.length === 0 ? textResponse(200, "ok") : textResponse(500, `${found.map((each) => `[-]${each}`).join("\n")}\n`);
+  return found.length === 0
+    ? textResponse(200, "ok")
+    : textResponse(500, `${found.map((each) => `[-]${each}`).join("\n")}\n`);
 }
 
 /** Undefined when the request may go on. */
@@ -154,7 +156,8 @@ function parseLogOptions(query: URLSearchParams, clock: Clock): LogOptions {
   if (at !== undefined && Number.isNaN(at)) {
     throw new HttpError(400, "BadRequest", `sinceTime "${sinceTime}" is not an RFC 3339 time`);
   }
-  const tail = query.get("tailLines") === "-1" ? undefined : (parseCount(query, "tailLines") ?? parseCount(query, "tail"));
+  const tail =
+    query.get("tailLines") === "-1" ? undefined : (parseCount(query, "tailLines") ?? parseCount(query, "tail"));
   return {
     follow: parseFlag(query, "follow"),
     timestamps: parseFlag(query, "timestamps"),

@@ -1,4 +1,4 @@
-/** Requests to the agent that mean no good: what is served is what was asked about, and logs are containers' logs. */
+/** Attacks on the agent's server: authorization covers the path that is served, and logs are those of containers. */
 import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import t from "tap";
@@ -15,7 +15,7 @@ import { findSubresources } from "./authorization.ts";
 const MARK = "the golden line";
 const user = { name: "eve", uid: "", groups: [], extra: {} };
 
-/** A pod `web` whose log has the mark, and what lies around it. */
+/** A pod `web` whose log has the mark, with other files around it. */
 async function agent(options: Partial<AgentHandlerOptions>) {
   const at = await podHarness();
   at.manager.put(testPod("web"));
@@ -75,13 +75,15 @@ function* spellings(): Generator<string> {
   }
 }
 
-t.test("agentHandler() serves nothing but what was asked about, however the path is spelt", async (t) => {
+t.test("createAgentHandler() serves only the path that was authorized, however it is encoded", async (t) => {
   const asked: string[] = [];
   const lesser = new Set(["stats", "metrics", "log", "checkpoint"]);
   await using at = await agent({
     authorize: async (_, { path }) => {
       asked.push(path);
-      return findSubresources(path, true).some((each) => lesser.has(each)) ? undefined : refusalText(403, "Forbidden\n");
+      return findSubresources(path, true).some((each) => lesser.has(each))
+        ? undefined
+        : refusalText(403, "Forbidden\n");
     },
   });
   let refused = 0;
@@ -96,7 +98,7 @@ t.test("agentHandler() serves nothing but what was asked about, however the path
   t.match((await open.ask("/containerLogs/default/web/c")).text, MARK, "whoever may gets it");
 });
 
-t.test("agentHandler() finds logs of containers alone, and no file by a name that is a path", async (t) => {
+t.test("createAgentHandler() serves logs of containers only, and no file by a name that is a path", async (t) => {
   await using at = await agent({});
   const logs = dirname(at.logPath);
   await writeFile(join(logs, "secret.log"), `2026-01-01T00:00:00.000000000Z stdout F ${MARK}\n`);
@@ -123,7 +125,7 @@ t.test("agentHandler() finds logs of containers alone, and no file by a name tha
   }
 });
 
-t.test("agentHandler() reads no file of the host through a link in place of a log", async (t) => {
+t.test("createAgentHandler() does not follow a symbolic link in place of a log", async (t) => {
   await using at = await agent({});
   const host = t.testdir({ shadow: `2026-01-01T00:00:00.000000000Z stdout F ${MARK}\n` });
   await rm(at.logPath);
@@ -134,10 +136,15 @@ t.test("agentHandler() reads no file of the host through a link in place of a lo
   t.notMatch(said.text, MARK);
 });
 
-t.test("agentHandler() believes no header that says who asks, and no token that nobody vouches for", async (t) => {
+t.test("createAgentHandler() ignores identity headers, and refuses tokens that no authenticator accepts", async (t) => {
   const server = { ...defaultAgentConfig("n1").server, clientCaFile: "", anonymousAuth: false };
   await using at = await podHarness();
-  using authentication = await createAgentAuthentication({ server, client: undefined, clock: at.clock, log: silentLogger });
+  using authentication = await createAgentAuthentication({
+    server,
+    client: undefined,
+    clock: at.clock,
+    log: silentLogger,
+  });
   await using one = await agent({ authenticate: authentication.authenticate });
   const spoofed: readonly Record<string, string>[] = [
     {},

@@ -3,7 +3,6 @@ import { readFile } from "node:fs/promises";
 import { tokenReviewKind } from "../../api/authentication/review-kinds.ts";
 import type { TokenReviewStatus } from "../../api/authentication/token-review.ts";
 import { StatusError } from "../../api/status.ts";
-import { RetryableError } from "../../auth/webhook/retry.ts";
 import { anonymousAuthenticator } from "../../auth/authn/anonymous.ts";
 import { bearerAuthenticator } from "../../auth/authn/token/bearer-token.ts";
 import { cacheTokens } from "../../auth/authn/token/token-cache.ts";
@@ -11,11 +10,12 @@ import { tokenWebhookAuthenticator } from "../../auth/authn/token/token-webhook.
 import { unionAuthenticator } from "../../auth/authn/union.ts";
 import { x509Authenticator } from "../../auth/authn/x509/x509.ts";
 import type { Authenticator } from "../../auth/user.ts";
+import { RetryableError } from "../../auth/webhook/retry.ts";
 import type { Client } from "../../client/client.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log/logger.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
 import { watchFiles } from "../../std/fs/watch-files.ts";
+import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { AgentConfig } from "../agent-config.ts";
 
 export interface AgentAuthentication extends Disposable {
@@ -59,7 +59,9 @@ export async function createAgentAuthentication(options: AgentAuthenticationOpti
   }
   const authenticators = [
     ...(x509 === undefined ? [] : [x509.authenticate]),
-    ...(tokenCacheMs === undefined || client === undefined ? [] : [createTokenReviewAuthenticator(client, tokenCacheMs, clock)]),
+    ...(tokenCacheMs === undefined || client === undefined
+      ? []
+      : [createTokenReviewAuthenticator(client, tokenCacheMs, clock)]),
   ];
   return {
     authenticate: unionAuthenticator(authenticators, anonymousAuth ? anonymousAuthenticator() : undefined),

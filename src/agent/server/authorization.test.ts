@@ -26,7 +26,7 @@ function fixture(fineGrained = false, api = new FakeApi()) {
   return { api, clock, ask };
 }
 
-t.test("agentAuthorization() asks the API server for the part of the node that a path stands for", async (t) => {
+t.test("createAgentAuthorization() creates a SubjectAccessReview for the subresource of a path", async (t) => {
   const { api, ask } = fixture();
   t.equal(await ask("GET", "/pods"), "403 Forbidden (user=ali, verb=get, resource=nodes, subresource(s)=[proxy])\n");
   t.match(await ask("TRACE", "/metrics/cadvisor"), /verb=, resource=nodes, subresource\(s\)=\[metrics\]/);
@@ -38,7 +38,7 @@ t.test("agentAuthorization() asks the API server for the part of the node that a
   t.equal(api.accessReviews, 3, "what was asked is remembered");
 });
 
-t.test("agentAuthorization() takes the finer right or the coarser one, with the gate", async (t) => {
+t.test("createAgentAuthorization() accepts the fine-grained or the coarse subresource, with the gate", async (t) => {
   const { api, ask } = fixture(true);
   t.match(await ask("GET", "/pods"), /subresource\(s\)=\[pods proxy\]/);
   api.allowed.add("ali get nodes/configz");
@@ -49,7 +49,7 @@ t.test("agentAuthorization() takes the finer right or the coarser one, with the 
   t.equal(await coarse.ask("GET", "/healthz/ping"), "may");
 });
 
-t.test("subresourcesOf() takes whole names of paths only", async (t) => {
+t.test("findSubresources() matches whole path segments only", async (t) => {
   const table = [
     ["/stats/summary", "stats"],
     ["/statsx", "proxy"],
@@ -64,16 +64,19 @@ t.test("subresourcesOf() takes whole names of paths only", async (t) => {
   t.same(findSubresources("/podsx", true), ["proxy"]);
 });
 
-t.test("agentAuthorization() fails closed where the API server does not answer, or there is none", async (t) => {
-  const api = new FakeApi();
-  api.isAway = true;
-  const { ask, clock } = fixture(false, api);
-  const answer = ask("GET", "/pods");
-  for (let pause = 0; pause < 5; pause++) await clock.advance(10_000);
-  t.equal(await answer, "500 Authorization error (user=ali, verb=get, resource=nodes, subresource=proxy)");
-  const none = { nodeName: "n1", client: undefined, clock: new FakeClock(0), log: silentLogger };
-  t.equal(createAgentAuthorization({ ...none, settings: authorization }), undefined, "AlwaysAllow asks nobody");
-  t.throws(() => createAgentAuthorization({ ...none, settings: { ...authorization, mode: "Webhook" } }), {
-    message: /^Cannot serve: the authorization mode Webhook.*set authorization\.mode/,
-  });
-});
+t.test(
+  "createAgentAuthorization() denies when the API server is not reachable, and throws when there is none",
+  async (t) => {
+    const api = new FakeApi();
+    api.isAway = true;
+    const { ask, clock } = fixture(false, api);
+    const answer = ask("GET", "/pods");
+    for (let pause = 0; pause < 5; pause++) await clock.advance(10_000);
+    t.equal(await answer, "500 Authorization error (user=ali, verb=get, resource=nodes, subresource=proxy)");
+    const none = { nodeName: "n1", client: undefined, clock: new FakeClock(0), log: silentLogger };
+    t.equal(createAgentAuthorization({ ...none, settings: authorization }), undefined, "AlwaysAllow asks nobody");
+    t.throws(() => createAgentAuthorization({ ...none, settings: { ...authorization, mode: "Webhook" } }), {
+      message: /^Cannot serve: the authorization mode Webhook.*set authorization\.mode/,
+    });
+  },
+);

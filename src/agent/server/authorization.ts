@@ -1,15 +1,15 @@
 /** What those who ask the agent may do: all, or what the API server allows them to do with this node. */
 
-import type { SubjectAccessReviewStatus } from "../../api/authorization/access-review/schema.ts";
 import { subjectAccessReviewKind } from "../../api/authorization/access-review/kinds.ts";
+import type { SubjectAccessReviewStatus } from "../../api/authorization/access-review/schema.ts";
 import { webhookAuthorizer } from "../../auth/authz/webhook/webhook.ts";
 import type { Attributes, Authorizer, UserInfo } from "../../auth/user.ts";
 import type { Client } from "../../client/client.ts";
 import type { HttpRequest, HttpResponse } from "../../http/message.ts";
 import { textResponse } from "../../http/respond.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log/logger.ts";
 import { systemRandom } from "../../std/crypto/random.ts";
+import type { Logger } from "../../std/log/logger.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import type { AgentConfig } from "../agent-config.ts";
 
 /** Resolves with what who may not is answered; undefined when all is well. */

@@ -30,12 +30,12 @@ async function read(options: Partial<LogOptions>): Promise<string> {
   return Buffer.concat(all).toString();
 }
 
-t.test("readLog() strips what the runtime added, and joins the parts of a long line", async (t) => {
+t.test("readLog() removes the runtime's prefix, and joins the parts of a long line", async (t) => {
   await writeFile(path, line(1, "one") + line(2, "tw", "P") + line(2, "o") + line(3, "three"));
   t.equal(await read({}), "one\ntwo\nthree\n");
 });
 
-t.test("readLog() answers the last lines, lines since a time, with times, up to a number of bytes", async (t) => {
+t.test("readLog() returns the last lines, lines since a time, timestamps, and at most a number of bytes", async (t) => {
   await writeFile(path, line(1, "one") + line(2, "two") + line(3, "three"));
   t.equal(await read({ tailLines: 2 }), "two\nthree\n");
   t.equal(await read({ tailLines: 0 }), "");
@@ -69,7 +69,7 @@ t.test("readLog() follows the log across a rotation until the container ends", a
   t.equal(text, "one\ntwo\nthree\n");
 });
 
-t.test("parseLogLine() refuses what the runtime did not write", async (t) => {
+t.test("parseLogLine() returns undefined for malformed lines", async (t) => {
   for (const text of ["", "hello", "2026-01-01T00:00:00Z stdout", "2026-01-01T00:00:00.0Z stdin F x", "a b c d"]) {
     t.equal(parseLogLine(text), undefined, text);
   }

@@ -22,7 +22,7 @@ async function temporary(t: { teardown(end: () => Promise<void>): void }): Promi
   return directory;
 }
 
-t.test("openAccess() keeps certificate, token and port, and makes new ones where they are gone", async (t) => {
+t.test("openAccess() keeps certificate, token and port, and creates new ones when the files are deleted", async (t) => {
   const directory = await temporary(t);
   const open = (now = 1e12) => openAccess({ directory, nodeName: "n1", now });
   const first = await open();
@@ -40,7 +40,7 @@ t.test("openAccess() keeps certificate, token and port, and makes new ones where
   t.not((await open()).token, first.token);
 });
 
-t.test("Standalone shows pods and what lies beside them, and of Secrets only the names", async (t) => {
+t.test("Standalone publishes pods, ConfigMaps, and Secrets without values", async (t) => {
   const rootDir = await temporary(t);
   const clock = new FakeClock();
   let given: Parameters<MakeNodeApi>[0] | undefined;

@@ -6,7 +6,7 @@ import type { PersistentVolume } from "../../api/core/persistent-volume/schema.t
 import type { PersistentVolumeClaim } from "../../api/core/persistent-volume-claim/schema.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Volume } from "../../api/core/volume/schema.ts";
-import { resolveClaim, ClaimError, resolveHostPath } from "./claims.ts";
+import { ClaimError, resolveClaim, resolveHostPath } from "./claims.ts";
 
 const root = await mkdtemp(join(tmpdir(), "svc-claims-"));
 t.teardown(() => rm(root, { recursive: true }));
@@ -28,13 +28,13 @@ function path(found: PersistentVolumeClaim | undefined, bound: PersistentVolume 
   return resolveClaim(source, pod, of).then(({ volume: each }) => resolveHostPath(each));
 }
 
-t.test("hostPathOf() follows a claim to a directory of the node", async (t) => {
+t.test("resolveHostPath() returns the path of a claim's volume on the node", async (t) => {
   t.equal(await path(claim, local), root);
   const hostPath = { path: join(root, "made") };
   t.equal(await path(claim, { ...local, spec: { claimRef: { uid: "claim-1" }, hostPath } }), hostPath.path);
 });
 
-t.test("boundVolume() says in Kubernetes' words what is wrong with a claim", async (t) => {
+t.test("resolveClaim() rejects with kubelet's messages", async (t) => {
   const cases: readonly (readonly [Partial<PersistentVolumeClaim> | undefined, string])[] = [
     [undefined, 'failed to fetch PVC from API server: persistentvolumeclaims "data" not found'],
     [{ status: { phase: "Pending" } }, "PVC is not bound"],
@@ -48,7 +48,7 @@ t.test("boundVolume() says in Kubernetes' words what is wrong with a claim", asy
   await t.rejects(path(claim, undefined), /failed to get PV pv1 from API server/);
 });
 
-t.test("boundVolume() uses no claim that another made under an ephemeral volume's name", async (t) => {
+t.test("resolveClaim() refuses a claim with an ephemeral volume's name that is not owned by the pod", async (t) => {
   const ephemeral: Volume = { name: "data", ephemeral: {} };
   const owned = (uid: string) => {
     const ownerReferences = [{ apiVersion: "v1", kind: "Pod", name: "web", uid, controller: true }];
@@ -59,7 +59,7 @@ t.test("boundVolume() uses no claim that another made under an ephemeral volume'
   await t.rejects(path(claim, local, ephemeral), /was not created for pod shop\/web \(pod is not owner\)/);
 });
 
-t.test("hostPathOf() refuses by name what the agent cannot mount", async (t) => {
+t.test("resolveHostPath() refuses unsupported volume types by name", async (t) => {
   const nfs = { claimRef: { uid: "claim-1" }, nfs: { server: "s", path: "/" } };
   await t.rejects(path(claim, { ...local, spec: nfs }), /"pv1" of type nfs is not supported/);
   await t.rejects(path(claim, { ...local, spec: { ...local.spec, volumeMode: "Block" } }), /is not a block device/);
@@ -67,7 +67,7 @@ t.test("hostPathOf() refuses by name what the agent cannot mount", async (t) => 
   await t.rejects(path(claim, { ...local, spec: absent }), /hostPath type check failed|is not a directory/);
 });
 
-t.test("boundVolume() tells what is mounted from what is given as a device", async (t) => {
+t.test("resolveClaim() checks volumeMode against volumeMounts and volumeDevices", async (t) => {
   const source = (spec: Partial<PersistentVolume["spec"]>) => ({
     claim: async () => claim,
     persistentVolume: async () => ({ ...local, spec: { ...local.spec, ...spec } }),

@@ -1,4 +1,4 @@
-/** From a claim of a pod to what it is bound to on this node. */
+/** Resolves the claims of pods to persistent volumes, and those to paths of this node. */
 import { stat } from "node:fs/promises";
 import type { PersistentVolume } from "../../api/core/persistent-volume/schema.ts";
 import type { PersistentVolumeClaim } from "../../api/core/persistent-volume-claim/schema.ts";
@@ -11,16 +11,16 @@ import { validateHostPath } from "./local/host-path.ts";
 export interface ClaimSource {
   claim(namespace: string, name: string): Promise<PersistentVolumeClaim | undefined>;
   persistentVolume(name: string): Promise<PersistentVolume | undefined>;
-  /** The claim's volume has that size now, in this node's file system too. */
+  /** Writes the new size to the claim's status, after the file system on this node was expanded. */
   updateClaimSize?(claim: PersistentVolumeClaim, storage: string): Promise<void>;
 }
 
-/** What is wrong with the claim itself, rather than with mounting what it stands for. */
+/** The claim cannot be used; nothing was mounted. */
 export class ClaimError extends Error {
   override readonly name = "ClaimError";
 }
 
-/** The name of the claim that a volume stands for; undefined when it is of another kind. */
+/** The name of a volume's claim; undefined for volumes without one. */
 export function claimName(pod: Pod, volume: Volume): string | undefined {
   if (volume.ephemeral !== undefined) return `${podName(pod)}-${volume.name}`;
   return volume.persistentVolumeClaim?.claimName;
@@ -31,7 +31,7 @@ export interface BoundClaim {
   readonly volume: PersistentVolume;
 }
 
-/** What the claim is bound to. Rejects with a `ClaimError` in Kubernetes' words. */
+/** The claim and the volume it is bound to. Rejects with a `ClaimError` that has kubelet's message. */
 export async function resolveClaim(source: ClaimSource, pod: Pod, volume: Volume): Promise<BoundClaim> {
   const name = claimName(pod, volume) ?? "";
   const namespace = podNamespace(pod);
@@ -57,7 +57,7 @@ export async function resolveClaim(source: ClaimSource, pod: Pod, volume: Volume
   return { claim, volume: found };
 }
 
-/** Containers mount file systems, and are given block devices. */
+/** Filesystem volumes belong in volumeMounts, block volumes in volumeDevices. */
 function validateVolumeMode(pod: Pod, name: string, { spec = {} }: PersistentVolume): void {
   const mode = spec.volumeMode ?? "Filesystem";
   const field = mode === "Block" ? "volumeMounts" : "volumeDevices";
@@ -67,7 +67,7 @@ function validateVolumeMode(pod: Pod, name: string, { spec = {} }: PersistentVol
   if (isMisused) throw new ClaimError(`volume ${name} has volumeMode ${mode}, but is specified in ${field}`);
 }
 
-/** The path on this node that a volume consists of. Rejects when it is of a kind that the agent cannot provide. */
+/** The path of a local or hostPath volume. Rejects for volumes of other types. */
 export async function resolveHostPath({ metadata, spec = {} }: PersistentVolume): Promise<string> {
   if (spec.local !== undefined) {
     const { path } = spec.local;
@@ -82,12 +82,12 @@ export async function resolveHostPath({ metadata, spec = {} }: PersistentVolume)
     throw new Error(`persistent volume "${metadata?.name}" of type ${kind} is not supported by this agent`);
   }
   if (spec.volumeMode === "Block") throw new Error("a hostPath volume cannot be given to containers as a block device");
-  // An unset type makes nothing here: what is mounted has to be there.
+  // The path must exist to be mounted, so an unset type is DirectoryOrCreate.
   await validateHostPath(spec.hostPath.type ? spec.hostPath : { path: spec.hostPath.path, type: "DirectoryOrCreate" });
   return spec.hostPath.path;
 }
 
-/** Members of a persistent volume that are not what it consists of. */
+/** Fields of a persistent volume's spec that are no volume source. */
 const nonSourceFields: ReadonlySet<string> = new Set([
   "accessModes",
   "capacity",

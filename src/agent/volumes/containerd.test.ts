@@ -1,4 +1,4 @@
-/** What containers see of volumes that drivers provide: a real containerd, real mounts, real devices. */
+/** Volumes of drivers as containers see them: a real containerd, real mounts, real devices. */
 import { execFile } from "node:child_process";
 import { mkdir, readFile, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ import { systemMounter } from "./mount/mounter.ts";
 const run = promisify(execFile);
 const NAME = "disks.example.com";
 
-/** Block devices of this machine, each a file. */
+/** Loop devices of this machine. */
 async function loopDevice(file: string, text: string): Promise<string> {
   await writeFile(file, text);
   await truncate(file, 16 * 1024 * 1024);

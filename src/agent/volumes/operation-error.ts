@@ -1,4 +1,4 @@
-/** Which step of providing a volume failed, as Kubernetes names it in events. */
+/** Names the step of providing a volume that failed, as kubelet's events do. */
 
 export type VolumeEvent = "FailedMount" | "FailedMapVolume" | "FailedAttachVolume";
 
@@ -6,9 +6,9 @@ export class OperationError extends Error {
   override readonly name = "OperationError";
   /** `MountVolume.SetUp` */
   readonly operation: string;
-  /** What the volume is called there, when that is not its name in the pod. */
+  /** The volume's name in the event. */
   readonly volume: string;
-  /** Undefined: it only waits for others, and nothing is said of it. */
+  /** Undefined: the volume waits for another component, and no event is recorded. */
   readonly event: VolumeEvent | undefined;
 
   constructor(operation: string, volume: string, event: VolumeEvent | undefined, cause: unknown) {
@@ -25,8 +25,12 @@ export interface OperationContext {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Runs one step; what fails says so. The signal's reason passes as it is. */
-export async function runOperation<T>(name: string, { volume, event, signal }: OperationContext, work: () => Promise<T>): Promise<T> {
+/** Runs one step and wraps its error. The signal's reason is passed on unchanged. */
+export async function runOperation<T>(
+  name: string,
+  { volume, event, signal }: OperationContext,
+  work: () => Promise<T>,
+): Promise<T> {
   try {
     return await work();
   } catch (error) {

@@ -21,7 +21,7 @@ const pod: Pod = {
   },
 };
 
-/** Mounts that are but remembered. */
+/** A mounter that only records mounts. */
 function pretended(): Mounter & { readonly points: Map<string, string> } {
   const points = new Map<string, string>();
   const below = async (path: string) =>
@@ -56,7 +56,7 @@ async function managed(claims?: ClaimSource, bind?: Mounter["bind"]) {
   return { mounter, volumes, events, rootDir };
 }
 
-t.test("VolumeManager.unmountAll() lets go of what is mounted and leaves what is on disk", async (t) => {
+t.test("VolumeManager.unmountAll() unmounts everything and keeps files on disk", async (t) => {
   const { mounter, volumes } = await managed();
   await volumes.setUp(pod, []);
   const scratch = volumes.path(pod, pod.spec!.volumes![0]!);
@@ -69,7 +69,7 @@ t.test("VolumeManager.unmountAll() lets go of what is mounted and leaves what is
   t.equal(mounter.points.size, 2, "a pod that starts again is mounted again");
 });
 
-t.test("VolumeManager.tearDown() unmounts and removes, again and again", async (t) => {
+t.test("VolumeManager.tearDown() unmounts and removes, and is idempotent", async (t) => {
   const { mounter, volumes } = await managed();
   await volumes.setUp(pod, []);
   const scratch = volumes.path(pod, pod.spec!.volumes![0]!);
@@ -79,7 +79,7 @@ t.test("VolumeManager.tearDown() unmounts and removes, again and again", async (
   await t.rejects(stat(scratch));
 });
 
-t.test("VolumeManager.setUp() mounts what a claim is bound to, once, and removes nothing of it", async (t) => {
+t.test("VolumeManager.setUp() mounts the volume of a claim once, and tearDown() keeps its content", async (t) => {
   const data = await mkdtemp(join(tmpdir(), "svc-claimed-"));
   t.teardown(() => rm(data, { recursive: true, force: true }));
   await writeFile(join(data, "kept"), "work");
@@ -101,7 +101,7 @@ t.test("VolumeManager.setUp() mounts what a claim is bound to, once, and removes
   t.equal(await readFile(join(data, "kept"), "utf8"), "work");
 });
 
-t.test("VolumeManager.tearDown() removes nothing while something cannot be unmounted", async (t) => {
+t.test("VolumeManager.tearDown() removes nothing while a mount cannot be unmounted", async (t) => {
   const { mounter, volumes } = await managed();
   await volumes.setUp(pod, []);
   const scratch = volumes.path(pod, pod.spec!.volumes![0]!);
@@ -110,7 +110,7 @@ t.test("VolumeManager.tearDown() removes nothing while something cannot be unmou
   t.ok((await stat(scratch)).isDirectory());
 });
 
-t.test("VolumeManager.setUp() tells of every volume that fails", async (t) => {
+t.test("VolumeManager.setUp() rejects with every volume that fails", async (t) => {
   const { volumes } = await managed();
   const failing: Pod = {
     ...pod,
@@ -137,7 +137,7 @@ t.test("VolumeManager.setUp() tells of every volume that fails", async (t) => {
   );
 });
 
-t.test("VolumeManager.setUp() backs an emptyDir with the memory or the huge pages it asks for", async (t) => {
+t.test("VolumeManager.setUp() mounts memory or huge pages for the medium of an emptyDir", async (t) => {
   const { mounter, volumes } = await managed();
   const requests = { "hugepages-2Mi": "4Mi" };
   const huge: Pod = {
@@ -159,7 +159,7 @@ t.test("VolumeManager.setUp() backs an emptyDir with the memory or the huge page
 
 const root = process.getuid?.() === 0 ? {} : { skip: "only root gives files away" };
 
-t.test("VolumeManager gives a local volume to the first pod's group, and a hostPath to nobody", root, async (t) => {
+t.test("VolumeManager applies the first pod's fsGroup to a local volume, and none to a hostPath", root, async (t) => {
   const directory = await mkdtemp(join(tmpdir(), "svc-shared-volume-"));
   t.teardown(() => rm(directory, { recursive: true, force: true }));
   const kinds = { local: { local: { path: directory } }, host: { hostPath: { path: directory } } };
@@ -175,7 +175,7 @@ t.test("VolumeManager gives a local volume to the first pod's group, and a hostP
     }),
   };
   const mounted: string[] = [];
-  // What is mounted is the same directory, seen from two places.
+  // A bind mount: the same directory at two paths.
   const bind: Mounter["bind"] = async (source, target) => {
     await rm(target, { recursive: true });
     await symlink(source, target);

@@ -1,4 +1,4 @@
-/** Volumes of pods: set up before the first container, refreshed while it runs, gone after the last. */
+/** Sets volumes up before a pod's first container, refreshes them while it runs, tears them down after the last. */
 import { chmod, mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Pod } from "../../api/core/pod/schema.ts";
@@ -6,19 +6,19 @@ import type { Volume } from "../../api/core/volume/schema.ts";
 import { podDir, podsDir, volumeDir } from "../pods/directories.ts";
 import type { NodeInfo } from "../pods/environment/downward-api.ts";
 import { isStatic, podUid } from "../pods/pod-fields.ts";
-import { resolveClaim, ClaimError, type ClaimSource, claimName } from "./claims.ts";
+import { ClaimError, type ClaimSource, claimName, resolveClaim } from "./claims.ts";
 import type { DriverVolumes } from "./drivers/driver-volumes.ts";
 import { isMounted, setUpEmptyDir } from "./local/empty-dir.ts";
 import { validateHostPath } from "./local/host-path.ts";
 import { type LocalVolumeOptions, mountLocal } from "./local/local-volumes.ts";
-import { hasFsGroup, applyFsGroup } from "./mount/ownership.ts";
+import { applyFsGroup, hasFsGroup } from "./mount/ownership.ts";
 import { OperationError, runOperation, type VolumeEvent } from "./operation-error.ts";
 import { writeAtomically } from "./projected/atomic-writer.ts";
 import {
-  readConfigMapPayload,
   createDownwardPayload,
   type Payload,
   type PayloadContext,
+  readConfigMapPayload,
   readProjectedPayload,
   readSecretPayload,
   type VolumeObjects,
@@ -28,31 +28,31 @@ import type { VolumePath } from "./volume-path.ts";
 
 export interface VolumeManagerOptions extends LocalVolumeOptions {
   readonly objects: VolumeObjects;
-  /** What lies beside static pods; these see nothing else. */
+  /** ConfigMaps and Secrets of the manifests; the only ones that static pods see. */
   readonly manifestObjects?: VolumeObjects;
   readonly node: () => NodeInfo;
   readonly tokens: TokenManager;
   readonly claims: ClaimSource;
-  /** Undefined: there are no drivers on this node. */
+  /** Undefined: volumes of drivers are not supported. */
   readonly drivers?: DriverVolumes;
 }
 
-/** What is due already is looked at with everything else. */
+/** A token that is due is renewed with the next refresh, not at once. */
 const REFRESH_MIN_MS = 1_000;
 
 export interface FailedVolume {
   readonly name: string;
   readonly message: string;
-  /** Undefined: it only waits for others, and nothing is said of it yet. */
+  /** Undefined: the volume waits for another component, and no event is recorded yet. */
   readonly event: VolumeEvent | undefined;
-  /** It is not even attached. */
+  /** The volume is not attached. */
   readonly isUnattached: boolean;
 }
 
-/** How often drivers are asked whether something changed. */
+/** Interval at which drivers publish again and expand volumes. */
 const DRIVER_REFRESH_MS = 60_000;
 
-/** What to say in FailedMount events: a line for each volume that fails. */
+/** The messages of FailedMount events, one for each volume that fails. */
 export class MountError extends Error {
   override readonly name = "MountError";
   readonly volumes: readonly FailedVolume[];
@@ -63,7 +63,7 @@ export class MountError extends Error {
   }
 }
 
-/** Sources the agent can provide; any other is refused by name. */
+/** Supported volume sources. */
 const supported: readonly string[] = [
   "hostPath",
   "emptyDir",
@@ -77,7 +77,7 @@ const supported: readonly string[] = [
   "flexVolume",
 ];
 
-/** The source of a volume that cannot be provided; undefined when it can. */
+/** The source of a volume that is not supported; undefined when it is. */
 export function findUnsupportedSource(volume: Volume, imageVolumes = false): string | undefined {
   const sources = Object.keys(volume).filter((key) => key !== "name" && volume[key as keyof Volume] !== undefined);
   const unknown = sources.find((key) => !supported.includes(key) && !(imageVolumes && key === "image"));
@@ -88,9 +88,9 @@ export function findUnsupportedSource(volume: Volume, imageVolumes = false): str
 
 export class VolumeManager {
   readonly #options: VolumeManagerOptions;
-  /** Of what claims and drivers provide, by pod and volume; a pod's go with `tearDown`. */
+  /** Paths of volumes of claims and drivers, by pod and volume; `tearDown` removes a pod's. */
   readonly #paths = new Map<string, Map<string, VolumePath>>();
-  /** When drivers were last asked for a pod, monotonic milliseconds. */
+  /** When drivers were last called for a pod, in monotonic milliseconds. */
   readonly #refreshedAt = new Map<string, number>();
 
   constructor(options: VolumeManagerOptions) {
@@ -98,7 +98,7 @@ export class VolumeManager {
   }
 
   /**
-   * Sets every volume up; repeating it is harmless. Rejects with a `MountError` of the volumes that fail, or with the
+   * Sets up every volume. Idempotent. Rejects with a `MountError` of the volumes that fail, or with the
    * signal's reason.
    */
   async setUp(pod: Pod, podIps: readonly string[], signal?: AbortSignal): Promise<void> {
@@ -107,7 +107,7 @@ export class VolumeManager {
     this.#refreshedAt.set(podUid(pod), this.#options.clock.monotonic());
   }
 
-  /** Brings changed ConfigMaps, Secrets, labels and new tokens into running pods. Rejects as `setUp` does. */
+  /** Writes changed ConfigMaps, Secrets, labels and new tokens. Rejects as `setUp` does. */
   async refresh(pod: Pod, podIps: readonly string[], signal?: AbortSignal): Promise<void> {
     const volumes = pod.spec?.volumes ?? [];
     const { clock } = this.#options;
@@ -124,12 +124,12 @@ export class VolumeManager {
     );
   }
 
-  /** How long the pod's volumes stay as good as they are if nobody changes anything; infinity: for ever. */
+  /** Milliseconds until the pod's volumes need a refresh for their tokens; infinity when they have none. */
   refreshInMs(pod: Pod): number {
     return Math.max(REFRESH_MIN_MS, this.#options.tokens.renewInMs(podUid(pod)));
   }
 
-  /** Where the volume is on the host. */
+  /** The host path of the volume. */
   path(pod: Pod, volume: Volume): string {
     if (volume.hostPath !== undefined) return volume.hostPath.path;
     const place = this.#paths.get(podUid(pod))?.get(volume.name);
@@ -137,22 +137,22 @@ export class VolumeManager {
     return volumeDir(this.#options.directories, podUid(pod), pluginDirectory(volume), volume.name);
   }
 
-  /** The host's path of a volume that is a block device; undefined when it is not. */
+  /** The host path of a block volume; undefined for other volumes. */
   device(pod: Pod, name: string): string | undefined {
     const place = this.#paths.get(podUid(pod))?.get(name);
     return place?.isBlock === true ? place.path : undefined;
   }
 
-  /** Unmounts and removes all that is the pod's below the root directory. Harmless when there is nothing. */
+  /** Unmounts and removes all of the pod's files below the root directory. Idempotent. */
   async tearDown(uid: string): Promise<void> {
     const directory = podDir(this.#options.directories, uid);
     const { mounter, drivers } = this.#options;
-    // What was bound from a volume goes before the volume.
+    // Bind mounts of subpaths are unmounted before their volume.
     const bound = join(directory, "volume-subpaths");
     for (const point of await mounter.listMountPoints(bound)) await mounter.unmount(point);
     await drivers?.tearDown(uid);
     for (const point of await mounter.listMountPoints(directory)) await mounter.unmount(point);
-    // Whatever is still mounted there belongs to others.
+    // Mounts that are left were made by other programs.
     const [left] = await mounter.listMountPoints(directory);
     if (left !== undefined) throw new Error(`Cannot remove ${directory}: ${left} is still mounted`);
     await rm(directory, { recursive: true, force: true });
@@ -161,14 +161,14 @@ export class VolumeManager {
     this.#refreshedAt.delete(uid);
   }
 
-  /** Lets go of what pods keep mounted, without removing what is theirs on disk: they will be started again. */
+  /** Unmounts all volumes and keeps their files, since the pods will be started again. */
   async unmountAll(): Promise<void> {
     const { mounter, directories } = this.#options;
     for (const point of await mounter.listMountPoints(podsDir(directories))) await mounter.unmount(point);
   }
 
   async #setUpOne(pod: Pod, volume: Volume, podIps: readonly string[], signal: AbortSignal | undefined): Promise<void> {
-    // The runtime mounts it itself.
+    // The runtime mounts image volumes.
     if (volume.image !== undefined) return;
     if (volume.hostPath !== undefined) {
       await validateHostPath(volume.hostPath);
@@ -178,7 +178,7 @@ export class VolumeManager {
     const group = pod.spec?.securityContext?.fsGroup;
     if (volume.emptyDir !== undefined) {
       await setUpEmptyDir(this.#options.mounter, pod, volume, directory);
-      // Once only: what it holds when the agent was restarted has its owners.
+      // Once only: after a restart of the agent the files in it have the owners that pods set.
       const rights = group === undefined ? undefined : { group, readOnly: false };
       if (rights !== undefined && !(await hasFsGroup(directory, rights))) await applyFsGroup(directory, rights);
       return;
@@ -191,7 +191,7 @@ export class VolumeManager {
     });
   }
 
-  /** Once mounted it stays, whatever becomes of the claim, and the API server need not be asked again. */
+  /** A mounted volume stays, whatever happens to the claim, and needs no further API request. */
   async #setUpProvided(pod: Pod, volume: Volume, directory: string, signal: AbortSignal | undefined): Promise<void> {
     const { mounter, claims, drivers } = this.#options;
     const known = await drivers?.find(podUid(pod), volume.name);
@@ -232,7 +232,7 @@ export class VolumeManager {
     if (failed.length > 0) throw new MountError(failed);
   }
 
-  /** Secrets, tokens and what names the pod never reach the disk. */
+  /** Secrets, tokens and downward API files are in memory, never on disk. */
   async #makeDirectory(directory: string, inMemory: boolean): Promise<void> {
     const { mounter } = this.#options;
     const made = await mkdir(directory, { recursive: true, mode: 0o777 });
@@ -260,7 +260,7 @@ export class VolumeManager {
   }
 }
 
-/** What Kubernetes calls it: a claim is looked at before anything is mounted. */
+/** kubelet's messages; claims are resolved before anything is mounted. */
 function toFailedVolume(name: string, error: unknown): FailedVolume {
   const text = error instanceof Error ? error.message : String(error);
   if (error instanceof ClaimError) {
@@ -276,13 +276,13 @@ function toFailedVolume(name: string, error: unknown): FailedVolume {
   return { name, message, event: "FailedMount", isUnattached: false };
 }
 
-/** Whether the agent itself writes what is in the volume. */
+/** Whether the agent writes the volume's files. */
 export function isWrittenByAgent(volume: Volume): boolean {
   const { emptyDir, hostPath, image } = volume;
   return !isProvidedVolume(volume) && [emptyDir, hostPath, image].every((each) => each === undefined);
 }
 
-/** By a claim, or by a driver. */
+/** Whether a claim or a driver provides the volume. */
 function isProvidedVolume({ persistentVolumeClaim, ephemeral, csi, flexVolume }: Volume): boolean {
   return [persistentVolumeClaim, ephemeral, csi, flexVolume].some((each) => each !== undefined);
 }

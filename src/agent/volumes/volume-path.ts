@@ -1,4 +1,4 @@
-/** Where a pod finds a volume. */
+/** The host path of a volume that is set up. */
 export interface VolumePath {
   /** A mount point, or a link to a device. */
   readonly path: string;

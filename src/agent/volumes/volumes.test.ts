@@ -31,7 +31,7 @@ const fresh = async (name: string): Promise<string> => {
 const files = (entries: Readonly<Record<string, string>>, mode = 0o644) =>
   new Map(Object.entries(entries).map(([path, text]) => [path, { data: Buffer.from(text), mode }]));
 
-t.test("writeAtomically() lays files out behind ..data", async (t) => {
+t.test("writeAtomically() links files through ..data", async (t) => {
   const target = await fresh("layout");
   await writeAtomically(target, files({ a: "1", "dir/b": "2" }, 0o400), 0);
   const names = (await readdir(target)).sort();
@@ -42,7 +42,7 @@ t.test("writeAtomically() lays files out behind ..data", async (t) => {
   t.equal((await stat(join(target, "a"))).mode & 0o777, 0o400);
 });
 
-t.test("writeAtomically() exchanges everything at once and leaves nothing old behind", async (t) => {
+t.test("writeAtomically() replaces all files at once and removes the old ones", async (t) => {
   const target = await fresh("update");
   await writeAtomically(target, files({ a: "1", gone: "x" }), 0);
   const before = await readlink(join(target, "..data"));
@@ -54,7 +54,7 @@ t.test("writeAtomically() exchanges everything at once and leaves nothing old be
   t.same((await readdir(target)).sort(), [now, "..data", "a"].sort());
 });
 
-t.test("writeAtomically() lets readers see new files only once they are finished", async (t) => {
+t.test("writeAtomically() shows new files only after `finish`", async (t) => {
   const target = await fresh("finish");
   let seen: readonly string[] = [];
   await writeAtomically(target, files({ a: "1" }), 0, async () => {
@@ -74,21 +74,21 @@ t.test("writeAtomically() lets readers see new files only once they are finished
   t.equal((await readdir(target)).length, 3, "so is what a killed agent left");
 });
 
-t.test("writeAtomically() refuses files that lie below files, in the same words each time", async (t) => {
+t.test("writeAtomically() refuses a file below another file", async (t) => {
   const target = await fresh("clash");
-  const message = '"a/b/c" cannot be made: "a" is a file';
+  const message = '"a/b/c" cannot be created: "a" is a file';
   for (const payload of [files({ a: "1", "a/b/c": "2" }), files({ "a/b/c": "2", a: "1" })]) {
     await t.rejects(writeAtomically(target, payload, 0), { message });
   }
   t.same(await readdir(target), []);
 });
 
-t.test("validatePath() refuses to leave the volume", async (t) => {
+t.test("validatePath() refuses paths that leave the volume", async (t) => {
   for (const path of ["", "/a", "../a", "a/../../b", "..data", "..x/y"]) t.throws(() => validatePath(path), path);
   for (const path of ["a", "a/b", "a..b", "a/..b"]) t.doesNotThrow(() => validatePath(path), path);
 });
 
-t.test("openSubPath() makes what is missing and follows links that stay inside", async (t) => {
+t.test("openSubPath() creates missing directories and follows links inside the volume", async (t) => {
   const volume = await fresh("inside");
   await (await openSubPath(volume, "x/y")).close();
   t.ok((await stat(join(volume, "x/y"))).isDirectory());
@@ -97,7 +97,7 @@ t.test("openSubPath() makes what is missing and follows links that stay inside",
   t.equal((await handle.stat()).ino, (await stat(join(volume, "x/y"))).ino);
 });
 
-t.test("openSubPath() makes directories as open as the volume, whatever the process's umask is", async (t) => {
+t.test("openSubPath() creates directories with the mode of the volume, independent of the umask", async (t) => {
   const volume = await fresh("rights");
   await chmod(volume, 0o2777);
   const before = process.umask(0o077);
@@ -106,14 +106,14 @@ t.test("openSubPath() makes directories as open as the volume, whatever the proc
   for (const path of ["x", "x/y"]) t.equal((await stat(join(volume, path))).mode & 0o7777, 0o2777, path);
 });
 
-t.test("openSubPath() is not led astray by names that become links meanwhile", async (t) => {
+t.test("openSubPath() does not follow names that become links meanwhile", async (t) => {
   const volume = await fresh("race");
   const outside = await fresh("outside");
   await mkdir(join(volume, "a"));
   await symlink(outside, join(volume, "link"));
   let racing = true;
   const race = (async () => {
-    // Moves fail where the other side has just made a directory of that name.
+    // Renames fail when the other side has just created a directory of that name.
     const move = (from: string, to: string) => rename(join(volume, from), join(volume, to)).catch(() => undefined);
     while (racing) {
       await move("a", "aside");
@@ -133,7 +133,7 @@ t.test("openSubPath() is not led astray by names that become links meanwhile", a
   t.same(await readdir(outside), [], "nothing was made outside the volume");
 });
 
-t.test("openSubPath() opens what cannot be read, too", async (t) => {
+t.test("openSubPath() opens unreadable files", async (t) => {
   const volume = await fresh("socket");
   const server = createServer().listen(join(volume, "s"));
   t.teardown(() => void server.close());
@@ -142,7 +142,7 @@ t.test("openSubPath() opens what cannot be read, too", async (t) => {
   t.ok((await handle.stat()).isSocket());
 });
 
-t.test("openSubPath() refuses links and paths that lead out", async (t) => {
+t.test("openSubPath() refuses links and paths that leave the volume", async (t) => {
   const volume = await fresh("escape");
   await symlink("/etc", join(volume, "out"));
   await symlink("../inside", join(volume, "up"));
@@ -151,7 +151,7 @@ t.test("openSubPath() refuses links and paths that lead out", async (t) => {
   }
 });
 
-t.test("checkHostPath() says in Kubernetes' words what the path is not", async (t) => {
+t.test("validateHostPath() throws kubelet's error for a path of another type", async (t) => {
   const dir = await fresh("host");
   const file = join(dir, "file");
   await writeFile(file, "");
@@ -166,7 +166,9 @@ t.test("checkHostPath() says in Kubernetes' words what the path is not", async (
     [join(dir, "none"), "File", "a file"],
   ] as const;
   for (const [path, type, what] of cases) {
-    await t.rejects(validateHostPath({ path, type }), { message: `hostPath type check failed: ${path} is not ${what}` });
+    await t.rejects(validateHostPath({ path, type }), {
+      message: `hostPath type check failed: ${path} is not ${what}`,
+    });
   }
   await validateHostPath({ path: "/dev/null", type: "CharDevice" });
   await validateHostPath({ path: join(dir, "made"), type: "DirectoryOrCreate" });
@@ -174,7 +176,7 @@ t.test("checkHostPath() says in Kubernetes' words what the path is not", async (
   t.same((await readdir(dir)).sort(), ["file", "made", "touched"]);
 });
 
-t.test("unsupportedSource() names what cannot be mounted", async (t) => {
+t.test("findUnsupportedSource() returns the name of an unsupported source", async (t) => {
   t.equal(findUnsupportedSource({ name: "v", nfs: { server: "s", path: "/" } }), "nfs");
   t.equal(findUnsupportedSource({ name: "v", csi: { driver: "d" } }), undefined);
   t.equal(findUnsupportedSource({ name: "v", emptyDir: {} }), undefined);

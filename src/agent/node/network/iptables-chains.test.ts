@@ -17,7 +17,7 @@ function keeping(t: Test, iptables: Iptables): { readonly clock: FakeClock; read
   return { clock, ended };
 }
 
-t.test("keepIptablesChains() makes what others look for, and again when a table was emptied", async (t) => {
+t.test("maintainIptablesChains() creates kubelet's chains, and again after a table was flushed", async (t) => {
   const has = new Set<string>();
   const { clock } = keeping(t, fakeIptables(has));
   await clock.advance(1000);
@@ -31,7 +31,7 @@ t.test("keepIptablesChains() makes what others look for, and again when a table 
   t.same([...has].sort(), made);
 });
 
-t.test("keepIptablesChains() tries again where it is refused, and not where there is no such program", async (t) => {
+t.test("maintainIptablesChains() retries after an error, and stops when the program is missing", async (t) => {
   const has = new Set<string>();
   const real = fakeIptables(has);
   let refused = 2;

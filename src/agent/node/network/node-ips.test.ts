@@ -1,7 +1,7 @@
 import t from "tap";
 import { NodeIps } from "./node-ips.ts";
 
-t.test("NodeIps looks for the host's address again, and believes in none only at the start", async (t) => {
+t.test("NodeIps.refresh() reads the host's address again, and keeps the last one when there is none", async (t) => {
   let found = "127.0.0.1";
   const ips = await NodeIps.open([], async () => found);
   t.same(ips.known, ["127.0.0.1"]);
@@ -16,7 +16,7 @@ t.test("NodeIps looks for the host's address again, and believes in none only at
   }
 });
 
-t.test("NodeIps are those it was told", async (t) => {
+t.test("NodeIps returns configured addresses unchanged", async (t) => {
   const ips = await NodeIps.open(["192.0.2.9"], async () => "192.0.2.1");
   t.same(await ips.look(), ["192.0.2.9"]);
 });

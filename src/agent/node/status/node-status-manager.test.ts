@@ -7,7 +7,7 @@ import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { defaultAgentConfig } from "../../options.ts";
 import { NodeStatusManager } from "./node-status-manager.ts";
 
-/** What is told of a node that came up with this boot's id, and was known with that one before. */
+/** The events of a node that starts with this boot ID and was last reported with that one. */
 async function toldOf(bootId: string, before: string | undefined): Promise<readonly string[]> {
   const api = new FakeApi();
   const statusOf = (bootID: string) => ({
@@ -39,7 +39,7 @@ async function toldOf(bootId: string, before: string | undefined): Promise<reado
   return events;
 }
 
-t.test("NodeKeeper tells when the machine was started anew since the node was last reported", async (t) => {
+t.test("NodeStatusManager records Rebooted when the boot ID has changed since the last report", async (t) => {
   t.same(await toldOf("b", "a"), ["Warning Rebooted Node n1 has been rebooted, boot id: b"]);
   t.same(await toldOf("b", "b"), []);
   t.same(await toldOf("b", undefined), ["Normal NodeReady Node n1 status is now: NodeReady"]);

@@ -1,4 +1,4 @@
-/** What the cluster is told of the node's CSI drivers: the CSINode object, an annotation and topology labels. */
+/** Publishes the node's CSI drivers: the CSINode object, an annotation and topology labels of the Node. */
 
 import { nodeKind } from "../../../api/core/node/kind.ts";
 import type { Node } from "../../../api/core/node/schema.ts";
@@ -18,7 +18,7 @@ export interface CsiNodeOptions {
   readonly nodeName: string;
 }
 
-/** How to go on when the API server does not take it. */
+/** For retries. */
 export interface CsiNodeRetryOptions {
   readonly clock: Clock;
   readonly random: RandomSource;
@@ -29,12 +29,12 @@ export interface CsiNodeRetryOptions {
 const RETRY_MIN_MS = 200;
 const RETRY_MAX_MS = 60_000;
 const SILENT_TRIES = 4;
-/** JSON of what each driver calls this node. */
+/** JSON: driver → its ID of this node. */
 const ID_ANNOTATION = "csi.volume.kubernetes.io/nodeid";
 const CONFLICTS_MAX = 5;
 const COUNT_MAX = 2 ** 31 - 1;
 
-/** Writes follow each other: drivers register at the same time, and all share two objects. */
+/** Serializes writes: drivers register concurrently, and all change the same two objects. */
 export class CsiNodeWriter {
   readonly #options: CsiNodeOptions;
   #last: Promise<unknown> = Promise.resolve();
@@ -43,7 +43,7 @@ export class CsiNodeWriter {
     this.#options = options;
   }
 
-  /** Makes the object if there is none: schedulers wait for it. Resolves when it is there, or the signal aborts. */
+  /** Creates the object if it does not exist: schedulers wait for it. Resolves when it exists, or the signal aborts. */
   async create({ clock, random, log, signal }: CsiNodeRetryOptions): Promise<void> {
     const backoff = new Backoff({ initialMs: RETRY_MIN_MS, maxMs: RETRY_MAX_MS }, random);
     for (let tries = 1; !signal.aborted; tries++) {
@@ -51,8 +51,8 @@ export class CsiNodeWriter {
         await this.#runExclusive(() => this.#update((drivers) => drivers));
         return;
       } catch (error) {
-        // At first the node itself may not be there.
-        if (tries === SILENT_TRIES) log.warn("Cannot make the node's CSINode", { error: String(error) });
+        // At first the Node may not exist.
+        if (tries === SILENT_TRIES) log.warn("Cannot create the node's CSINode", { error: String(error) });
         await clock.sleep(backoff.next(), signal).catch(() => undefined);
       }
     }
@@ -83,9 +83,9 @@ export class CsiNodeWriter {
   }
 
   async #runExclusive(work: () => Promise<void>): Promise<void> {
-    const mine = this.#last.then(work);
-    this.#last = mine.catch(() => undefined);
-    await mine;
+    const result = this.#last.then(work);
+    this.#last = result.catch(() => undefined);
+    await result;
   }
 
   async #annotate(driver: string, id: string | undefined, segments: Readonly<Record<string, string>>): Promise<void> {
@@ -127,7 +127,7 @@ export class CsiNodeWriter {
   }
 }
 
-/** It goes with its node. */
+/** Owned by the Node, so that it is deleted with it. */
 function newCsiNode({ metadata }: Node, drivers: readonly CSINodeDriver[]): CSINode {
   const { name = "", uid = "" } = metadata ?? {};
   const ownerReferences = [{ apiVersion: "v1", kind: "Node", name, uid }];
@@ -144,14 +144,14 @@ function ignoreNotFound(error: unknown): undefined {
   throw error;
 }
 
-/** Undefined when no driver is left. What is not a map of names is written anew. */
+/** Undefined when no driver is left. A malformed annotation is replaced. */
 function setNodeId(annotation: string | undefined, driver: string, id: string | undefined): string | undefined {
   let ids: Readonly<Record<string, unknown>> = {};
   try {
     const parsed: unknown = JSON.parse(annotation ?? "{}");
     if (typeof parsed === "object" && parsed !== null && !Array.isArray(parsed)) ids = { ...parsed };
   } catch {
-    // Not ours.
+    // Malformed.
   }
   const { [driver]: _, ...others } = ids;
   const next = id === undefined ? others : { ...others, [driver]: id };

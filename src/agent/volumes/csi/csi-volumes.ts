@@ -1,4 +1,4 @@
-/** Volumes of CSI drivers: attached, staged once for the node, published for each pod, and all of it undone. */
+/** Attaches CSI volumes, stages them once for the node, publishes them for each pod, and undoes all of it. */
 import { lstat, mkdir, rm, rmdir, stat, symlink } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Pod } from "../../../api/core/pod/schema.ts";
@@ -10,25 +10,25 @@ import { podUid } from "../../pods/pod-fields.ts";
 import type { AttachableVolume, Attachments } from "../drivers/attachments.ts";
 import { isMounted } from "../local/empty-dir.ts";
 import type { Mounter } from "../mount/mounter.ts";
-import { hasFsGroup, applyFsGroupToVolume } from "../mount/ownership.ts";
+import { applyFsGroupToVolume, hasFsGroup } from "../mount/ownership.ts";
 import { runOperation } from "../operation-error.ts";
 import type { TokenManager } from "../projected/token-manager.ts";
 import type { VolumePath } from "../volume-path.ts";
 import type { CsiDriver } from "./driver.ts";
 import type { CsiDriverRegistry } from "./driver-registry.ts";
+import { KeyedMutex } from "./keyed-mutex.ts";
 import type { VolumeCapability } from "./messages.ts";
-import { type CsiRecord, CsiRecords } from "./volume-records.ts";
 import {
   agentAppliesFsGroup,
+  createVolumeContext,
+  readSecrets,
+  type SecretSource,
   toVolumeCapability,
   validateEphemeral,
-  type SecretSource,
-  readSecrets,
-  createVolumeContext,
 } from "./request-fields.ts";
 import { MAP_DEVICE, MAP_POD_DEVICE, MOUNT_DEVICE, SETUP } from "./steps.ts";
-import { KeyedMutex } from "./keyed-mutex.ts";
-import { toAttachmentName, type CsiVolume, toUniqueName } from "./volume.ts";
+import { type CsiVolume, toAttachmentName, toUniqueName } from "./volume.ts";
+import { type CsiRecord, CsiRecords } from "./volume-records.ts";
 
 export interface CsiVolumesOptions {
   readonly directories: Directories;
@@ -49,7 +49,7 @@ export interface CsiRequest {
   /** The volume's name in the pod. */
   readonly name: string;
   readonly volume: CsiVolume;
-  /** Told once the volume is there, when it has become larger than those who use it know. */
+  /** Set when the persistent volume is larger than the claim's status reports. */
   readonly expansion?: CsiExpansion | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -59,13 +59,13 @@ export interface CsiExpansion {
   readonly onExpanded: () => Promise<void>;
 }
 
-/** What one volume's mounting goes by. */
+/** The inputs of the steps for one volume. */
 interface CsiOperation {
   readonly request: CsiRequest;
   readonly driver: CsiDriver;
   readonly object: CSIDriver | undefined;
   readonly record: CsiRecord;
-  /** What the attacher said. */
+  /** attachmentMetadata of the VolumeAttachment. */
   readonly context: Readonly<Record<string, string>>;
   readonly stages: boolean;
   readonly capability: VolumeCapability;
@@ -74,7 +74,7 @@ interface CsiOperation {
 export class CsiVolumes {
   readonly #options: CsiVolumesOptions;
   readonly #records: CsiRecords;
-  /** Pods that share a volume stage it once. */
+  /** By volume, so that pods that share a volume stage it once. */
   readonly #mutex = new KeyedMutex();
 
   constructor(options: CsiVolumesOptions) {
@@ -82,14 +82,14 @@ export class CsiVolumes {
     this.#records = new CsiRecords(options.directories);
   }
 
-  /** Notes what earlier agents left mounted, so that it is not detached under anybody's feet. */
+  /** Marks volumes that a previous agent mounted as in use, so that the controller does not detach them. */
   async recover(): Promise<void> {
     for (const { uid, record } of await this.#records.all()) {
       if (record.attachmentID !== "") this.#options.attachments.markInUse(recordUniqueName(record), uid);
     }
   }
 
-  /** Where the pod's volume already is; undefined when it has to be set up. */
+  /** The path of a volume that is set up; undefined otherwise. */
   async find(uid: string, name: string): Promise<VolumePath | undefined> {
     const record = (await this.#records.forPod(uid)).find(({ podVolumes }) => podVolumes.includes(name));
     if (record === undefined) return undefined;
@@ -97,7 +97,7 @@ export class CsiVolumes {
     return (await this.#exists(place)) ? place : undefined;
   }
 
-  /** Repeating it is harmless. Rejects with an `OperationError`. */
+  /** Idempotent. Rejects with an `OperationError`. */
   async setUp(request: CsiRequest): Promise<VolumePath> {
     return await this.#mutex.run(toUniqueName(request.volume), async () => {
       const work = await this.#prepare(request);
@@ -111,7 +111,7 @@ export class CsiVolumes {
     });
   }
 
-  /** Tells the driver anew what it was told, for one that asks for that; what has grown is made larger. */
+  /** Publishes again for drivers with requiresRepublish, and expands the volume. */
   async refresh(request: CsiRequest): Promise<void> {
     const object = await this.#options.driverObject(request.volume.driver);
     if (object?.spec.requiresRepublish !== true && request.expansion === undefined) return;
@@ -123,7 +123,7 @@ export class CsiVolumes {
     });
   }
 
-  /** Gives back all that the pod has. Rejects while a driver cannot be asked. */
+  /** Unpublishes the pod's volumes, and unstages and detaches unused ones. Rejects when a driver is not available. */
   async tearDown(uid: string): Promise<void> {
     for (const record of await this.#records.forPod(uid)) {
       await this.#mutex.run(recordUniqueName(record), () => this.#tearDownVolume(uid, record));
@@ -132,7 +132,7 @@ export class CsiVolumes {
     this.#options.tokens.forget(uid);
   }
 
-  /** Attached, and known on disk. */
+  /** Writes the record, attaches the volume and collects what the steps need. */
   async #prepare(request: CsiRequest): Promise<CsiOperation> {
     const { volume, pod, name, signal } = request;
     const { drivers, driverObject, nodeName } = this.#options;
@@ -161,11 +161,11 @@ export class CsiVolumes {
       const stages = !volume.isEphemeral && (await driver.hasCapability("STAGE_UNSTAGE_VOLUME", signal));
       const group = pod.spec?.securityContext?.fsGroup;
       const takesGroup = group !== undefined && (await driver.hasCapability("VOLUME_MOUNT_GROUP", signal));
-      const traits = {
-        tellsSingle: await driver.hasCapability("SINGLE_NODE_MULTI_WRITER", signal),
+      const capabilities = {
+        supportsSingleNode: await driver.hasCapability("SINGLE_NODE_MULTI_WRITER", signal),
         group: takesGroup ? String(group) : undefined,
       };
-      return { request, driver, object, record, context, stages, capability: toVolumeCapability(volume, traits) };
+      return { request, driver, object, record, context, stages, capability: toVolumeCapability(volume, capabilities) };
     });
   }
 
@@ -214,8 +214,8 @@ export class CsiVolumes {
     const targetPath = this.#targetPath(podUid(pod), record);
     await runOperation(name, { volume: volume.specName, event, signal }, async () => {
       const secrets = await readSecrets(secret, "NodePublishSecretRef", volume.publishSecret);
-      const told = await createVolumeContext(volume, pod, object, tokens);
-      // The last part is the driver's to make.
+      const volumeContext = await createVolumeContext(volume, pod, object, tokens);
+      // The driver creates the target itself.
       await mkdir(dirname(targetPath), { recursive: true, mode: 0o750 });
       await driver.publish(
         {
@@ -226,7 +226,7 @@ export class CsiVolumes {
           volumeCapability,
           readonly: volume.readOnly,
           secrets,
-          volumeContext: told,
+          volumeContext,
         },
         signal,
       );
@@ -255,29 +255,32 @@ export class CsiVolumes {
     }
   }
 
-  async #expand({ request, driver, record, stages, capability: volumeCapability }: CsiOperation, place: VolumePath): Promise<void> {
-    const { volume, expansion: growth, pod, signal } = request;
-    if (growth === undefined || !(await driver.hasCapability("EXPAND_VOLUME", signal))) return;
+  async #expand(
+    { request, driver, record, stages, capability: volumeCapability }: CsiOperation,
+    place: VolumePath,
+  ): Promise<void> {
+    const { volume, expansion, pod, signal } = request;
+    if (expansion === undefined || !(await driver.hasCapability("EXPAND_VOLUME", signal))) return;
     try {
       await driver.expand(
         {
           volumeId: volume.handle,
           volumePath: volume.isBlock ? this.#targetPath(podUid(pod), record) : place.path,
-          capacityRange: { requiredBytes: growth.bytes },
+          capacityRange: { requiredBytes: expansion.bytes },
           ...(stages ? { stagingTargetPath: this.#records.stagingPath(record) } : {}),
           volumeCapability,
           secrets: await readSecrets(this.#options.secret, "NodeExpandSecretRef", volume.expandSecret),
         },
         signal,
       );
-      await growth.onExpanded();
+      await expansion.onExpanded();
       const text = `MountVolume.NodeExpandVolume succeeded for volume "${volume.specName}" ${this.#options.nodeName}`;
       this.#options.events.recordPodEvent(pod, "Normal", "FileSystemResizeSuccessful", text);
     } catch (error) {
       signal?.throwIfAborted();
-      // What is mounted can be used as it is; the next look tries again.
-      const why = error instanceof Error ? error.message : String(error);
-      const text = `NodeExpandVolume.NodeExpandVolume failed for volume "${volume.specName}" : ${why}`;
+      // The volume remains usable; the next refresh tries again.
+      const message = error instanceof Error ? error.message : String(error);
+      const text = `NodeExpandVolume.NodeExpandVolume failed for volume "${volume.specName}" : ${message}`;
       this.#options.events.recordPodEvent(pod, "Warning", "VolumeResizeFailed", text);
     }
   }
@@ -286,15 +289,21 @@ export class CsiVolumes {
     const { drivers, attachments, mounter } = this.#options;
     const others = (await this.#records.all()).some(
       (each) =>
-        recordUniqueName(each.record) === recordUniqueName(record) && (each.uid !== uid || each.record.specVolID !== record.specVolID),
+        recordUniqueName(each.record) === recordUniqueName(record) &&
+        (each.uid !== uid || each.record.specVolID !== record.specVolID),
     );
     if (record.touched) {
       const driver = drivers.get(record.driverName);
-      if (driver === undefined) throw new Error(`Cannot unmount ${record.specVolID}: ${driverNotFound(record.driverName)}`);
+      if (driver === undefined)
+        throw new Error(`Cannot unmount ${record.specVolID}: ${driverNotFound(record.driverName)}`);
       const targetPath = this.#targetPath(uid, record);
       await driver.unpublish({ volumeId: record.volumeHandle, targetPath });
       await removeMountPoint(mounter, targetPath);
-      if (!others && record.volumeLifecycleMode === "Persistent" && (await driver.hasCapability("STAGE_UNSTAGE_VOLUME"))) {
+      if (
+        !others &&
+        record.volumeLifecycleMode === "Persistent" &&
+        (await driver.hasCapability("STAGE_UNSTAGE_VOLUME"))
+      ) {
         const stagingTargetPath = this.#records.stagingPath(record);
         await driver.unstage({ volumeId: record.volumeHandle, stagingTargetPath });
         await removeMountPoint(mounter, stagingTargetPath);
@@ -310,7 +319,7 @@ export class CsiVolumes {
     return { path: this.#records.mountPoint(uid, specVolID), isBlock: false };
   }
 
-  /** What the driver makes. */
+  /** The target path that the driver creates. */
   #targetPath(uid: string, { specVolID, block }: CsiRecord): string {
     return block === true ? this.#records.devicePath(uid, specVolID) : this.#records.mountPoint(uid, specVolID);
   }
@@ -329,7 +338,7 @@ function recordUniqueName({ driverName: driver, volumeHandle: handle }: CsiRecor
   return toUniqueName({ driver, handle });
 }
 
-/** Takes no content with it: what is in there, if anything, is somebody's data. */
+/** Removes an empty directory only: its content, if any, is user data. */
 async function removeMountPoint(mounter: Mounter, path: string): Promise<void> {
   for (const point of await mounter.listMountPoints(path)) await mounter.unmount(point);
   const found = await lstat(path).catch(() => undefined);

@@ -1,4 +1,4 @@
-/** The CSI drivers that have introduced themselves on this node. */
+/** The CSI drivers that are registered on this node. */
 import type { Clock } from "../../../std/time/clock.ts";
 import type { Plugin, PluginHandler } from "../../plugins/plugin-watcher.ts";
 import type { CsiNodeWriter } from "./csi-node.ts";
@@ -6,9 +6,9 @@ import { CsiDriver } from "./driver.ts";
 
 export interface CsiDriverRegistryOptions {
   readonly clock: Clock;
-  /** Undefined: there is nobody to tell. */
+  /** Undefined: there is no API server. */
   readonly csiNode: Pick<CsiNodeWriter, "add" | "remove"> | undefined;
-  /** A driver is there that was not before. */
+  /** Called when a driver was registered. */
   readonly onChange: () => void;
 }
 
@@ -27,7 +27,7 @@ export class CsiDriverRegistry implements PluginHandler, Disposable {
 
   async register({ name, endpoint, versions }: Plugin, signal: AbortSignal): Promise<void> {
     const { clock, csiNode: record, onChange } = this.#options;
-    // A version is `1.0.0` or `v1.2`; all of the first major one speak the same messages.
+    // `1.0.0` or `v1.2`; all versions of major version 1 have the same messages.
     if (!versions.some((version) => /^v?1(\.|$)/.test(version))) {
       throw new Error(
         `none of the CSI versions reported by this driver are supported: ${versions.join(", ") || "(none)"}`,
@@ -47,7 +47,7 @@ export class CsiDriverRegistry implements PluginHandler, Disposable {
     onChange();
   }
 
-  /** One that has come back on another socket meanwhile stays. */
+  /** A driver that has registered again on another socket stays. */
   async deregister({ name, endpoint }: Plugin): Promise<void> {
     const driver = this.#drivers.get(name);
     if (driver?.endpoint !== endpoint) return;

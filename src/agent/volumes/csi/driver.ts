@@ -1,11 +1,11 @@
-/** One CSI driver of this node, by its socket. */
+/** Client of one CSI driver on this node. */
 
 import type { Infer } from "../../../schema/schema.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import { UnixChannel } from "../../plugins/unix-channel.ts";
 import { type NodeInfo, nodeService, type VolumeStats } from "./messages.ts";
 
-/** As long as Kubernetes waits for an answer. */
+/** kubelet's timeout. */
 const CALL_MS = 120_000;
 
 type Service = typeof nodeService;
@@ -27,14 +27,14 @@ export class CsiDriver implements Disposable {
     return await this.#channel.call(nodeService.getInfo, {}, { timeoutMs: CALL_MS, signal });
   }
 
-  /** Names of `NodeServiceCapability.RPC.Type`, asked for once: a driver that changes registers anew. */
+  /** By `NodeServiceCapability.RPC.Type`; read once, since a driver that changes registers again. */
   async hasCapability(capability: string, signal?: AbortSignal): Promise<boolean> {
     this.#capabilities ??= this.#readCapabilities(signal);
-    const asked = this.#capabilities;
+    const capabilities = this.#capabilities;
     try {
-      return (await asked).has(capability);
+      return (await capabilities).has(capability);
     } catch (error) {
-      if (this.#capabilities === asked) this.#capabilities = undefined;
+      if (this.#capabilities === capabilities) this.#capabilities = undefined;
       throw error;
     }
   }
@@ -59,10 +59,10 @@ export class CsiDriver implements Disposable {
     return await this.#channel.call(nodeService.getVolumeStats, request, { timeoutMs: CALL_MS, signal });
   }
 
-  /** The volume's new size in bytes, if the driver says. */
+  /** The volume's new size in bytes, if the driver reports it. */
   async expand(request: Request<"expandVolume">, signal?: AbortSignal): Promise<bigint | undefined> {
-    const answer = await this.#channel.call(nodeService.expandVolume, request, { timeoutMs: CALL_MS, signal });
-    return answer.capacityBytes;
+    const response = await this.#channel.call(nodeService.expandVolume, request, { timeoutMs: CALL_MS, signal });
+    return response.capacityBytes;
   }
 
   [Symbol.dispose](): void {

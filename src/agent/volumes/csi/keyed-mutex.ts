@@ -1,6 +1,6 @@
-/** Work on the same thing, one after the other. */
+/** Runs work with the same key one after the other. */
 export class KeyedMutex {
-  /** As many as there is work in hand. */
+  /** The last work of each key; bounded by the work that is running or queued. */
   readonly #last = new Map<string, Promise<unknown>>();
 
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {

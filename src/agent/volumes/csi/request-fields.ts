@@ -1,4 +1,4 @@
-/** What a driver is told of a volume and of the pod that wants it. */
+/** Fields of requests to CSI drivers. */
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { CSIDriver } from "../../../api/storage/csi-driver/schema.ts";
 import { podName, podNamespace, podUid } from "../../pods/pod-fields.ts";
@@ -11,12 +11,12 @@ export type SecretSource = (
   name: string,
 ) => Promise<Readonly<Record<string, Uint8Array>> | undefined>;
 
-/** `tellsSingle`: the driver knows the modes that tell one pod from many; `group`: it gives files to it itself. */
+/** `supportsSingleNode`: the driver supports SINGLE_NODE_MULTI_WRITER; `group`: the driver applies this fsGroup. */
 export function toVolumeCapability(
   { isBlock, fsType, mountOptions, accessModes }: CsiVolume,
-  { tellsSingle, group }: { readonly tellsSingle: boolean; readonly group: string | undefined },
+  { supportsSingleNode, group }: { readonly supportsSingleNode: boolean; readonly group: string | undefined },
 ): VolumeCapability {
-  const mode = toAccessMode(accessModes[0] ?? "ReadWriteOnce", tellsSingle);
+  const mode = toAccessMode(accessModes[0] ?? "ReadWriteOnce", supportsSingleNode);
   if (isBlock) return { block: {}, accessMode: { mode } };
   const mount = { fsType, mountFlags: [...mountOptions], ...(group === undefined ? {} : { volumeMountGroup: group }) };
   return { mount, accessMode: { mode } };
@@ -24,7 +24,7 @@ export function toVolumeCapability(
 
 function toAccessMode(
   mode: string,
-  tellsSingle: boolean,
+  supportsSingleNode: boolean,
 ): NonNullable<NonNullable<VolumeCapability["accessMode"]>["mode"]> {
   switch (mode) {
     case "ReadWriteMany":
@@ -32,13 +32,13 @@ function toAccessMode(
     case "ReadOnlyMany":
       return "MULTI_NODE_READER_ONLY";
     case "ReadWriteOncePod":
-      return tellsSingle ? "SINGLE_NODE_SINGLE_WRITER" : "SINGLE_NODE_WRITER";
+      return supportsSingleNode ? "SINGLE_NODE_SINGLE_WRITER" : "SINGLE_NODE_WRITER";
     default:
-      return tellsSingle ? "SINGLE_NODE_MULTI_WRITER" : "SINGLE_NODE_WRITER";
+      return supportsSingleNode ? "SINGLE_NODE_MULTI_WRITER" : "SINGLE_NODE_WRITER";
   }
 }
 
-/** The volume's attributes and what the CSIDriver object asks to be told of the pod. */
+/** The volume's attributes, and the pod information and tokens that the CSIDriver object requests. */
 export async function createVolumeContext(
   { attributes, isEphemeral }: CsiVolume,
   pod: Pod,
@@ -53,18 +53,18 @@ export async function createVolumeContext(
     context["csi.storage.k8s.io/serviceAccount.name"] = pod.spec?.serviceAccountName ?? "";
     context["csi.storage.k8s.io/ephemeral"] = String(isEphemeral);
   }
-  const wishes = driver?.spec.tokenRequests ?? [];
-  if (wishes.length === 0) return context;
-  const granted: Record<string, unknown> = {};
-  for (const { audience, expirationSeconds } of wishes) {
+  const requests = driver?.spec.tokenRequests ?? [];
+  if (requests.length === 0) return context;
+  const issued: Record<string, unknown> = {};
+  for (const { audience, expirationSeconds } of requests) {
     const { token, expirationTimestamp } = await tokens.getIssuedToken(pod, { audience, expirationSeconds });
-    granted[audience] = { token, expirationTimestamp };
+    issued[audience] = { token, expirationTimestamp };
   }
-  context["csi.storage.k8s.io/serviceAccount.tokens"] = JSON.stringify(granted);
+  context["csi.storage.k8s.io/serviceAccount.tokens"] = JSON.stringify(issued);
   return context;
 }
 
-/** Rejects in Kubernetes' words; `what` is `NodePublishSecretRef`. */
+/** Rejects with kubelet's message; `what` is `NodePublishSecretRef`. */
 export async function readSecrets(
   source: SecretSource,
   what: string,
@@ -86,7 +86,7 @@ export async function readSecrets(
   return Object.fromEntries(Object.entries(found).map(([key, value]) => [key, Buffer.from(value).toString("utf8")]));
 }
 
-/** Whether the agent gives the volume's files to the pod's group; otherwise they stay whose they are. */
+/** Whether the agent applies fsGroup to the volume, by fsGroupPolicy. */
 export function agentAppliesFsGroup(volume: CsiVolume, driver: CSIDriver | undefined): boolean {
   if (volume.isBlock || volume.readOnly) return false;
   const policy = driver?.spec.fsGroupPolicy ?? "ReadWriteOnceWithFSType";
@@ -95,12 +95,12 @@ export function agentAppliesFsGroup(volume: CsiVolume, driver: CSIDriver | undef
   return volume.isEphemeral || volume.accessModes.some((mode) => /^ReadWriteOnce(Pod)?$/.test(mode));
 }
 
-/** Throws when the driver does not provide volumes that live with a pod. */
+/** Throws when the driver does not support ephemeral volumes. */
 export function validateEphemeral({ driver: name }: CsiVolume, driver: CSIDriver | undefined): void {
-  const refuse = (why: string): Error =>
+  const refuse = (reason: string): Error =>
     new Error(
       "kubernetes.io/csi: mounter.SetupAt failed to check volume lifecycle mode: " +
-        `volume mode "Ephemeral" not supported by driver ${name} (${why})`,
+        `volume mode "Ephemeral" not supported by driver ${name} (${reason})`,
     );
   if (driver === undefined) throw refuse("no CSIDriver object");
   const modes = driver.spec.volumeLifecycleModes ?? ["Persistent"];

@@ -1,4 +1,4 @@
-/** The steps of providing a CSI volume, by their names in events. */
+/** The steps of providing a CSI volume, with their names in events. */
 import type { VolumeEvent } from "../operation-error.ts";
 
 interface CsiStep {

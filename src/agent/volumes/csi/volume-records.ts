@@ -1,6 +1,6 @@
 /**
- * What is mounted for whom, on disk beside the mounts, so that whichever agent comes next can undo it without asking
- * anybody. The files are Kubernetes' `vol_data.json`, with the names that the pod has for the volume.
+ * Records on disk of what is mounted for which pod, so that the next agent can unmount it without the API server. The
+ * files are kubelet's `vol_data.json`, with the pod's names of the volume in addition.
  *
  *     pods/<uid>/volumes/kubernetes.io~csi/<volume>/vol_data.json         beside the mount point `mount`
  *     pods/<uid>/volumeDevices/kubernetes.io~csi/<volume>.vol_data.json   beside the link to the device
@@ -18,11 +18,11 @@ export interface CsiRecord {
   /** Empty when the driver's volumes are not attached. */
   readonly attachmentID: string;
   readonly nodeName: string;
-  /** Names of the pod's volumes that stand for it. */
+  /** The pod's names of the volume. */
   readonly podVolumes: readonly string[];
   /** Absent or false: a file system. */
   readonly block?: boolean;
-  /** Whether the driver has been asked for anything; false: there is nothing to undo. */
+  /** Whether the driver was called; false: there is nothing to undo. */
   readonly touched: boolean;
 }
 
@@ -36,29 +36,38 @@ export class CsiRecords {
     this.#directories = at;
   }
 
-  /** Where the volume's file system is mounted for the pod. */
+  /** Mount point of a filesystem volume for the pod. */
   mountPoint(uid: string, specName: string): string {
     return join(podDir(this.#directories, uid), "volumes", PLUGIN, specName, "mount");
   }
 
-  /** A link to the volume's device. */
+  /** Symbolic link to the volume's device. */
   deviceLink(uid: string, specName: string): string {
     return join(podDir(this.#directories, uid), "volumeDevices", PLUGIN, specName);
   }
 
-  /** Where the driver puts what is staged for all pods of the node. */
+  /** Where the driver stages the volume for all pods of the node. */
   stagingPath({ driverName, volumeHandle, specVolID, block }: CsiRecord): string {
     const base = join(this.#directories.rootDir, "plugins", "kubernetes.io", "csi");
     if (block === true) return join(base, "volumeDevices", "staging", specVolID);
     return join(base, driverName, hash(volumeHandle), "globalmount");
   }
 
-  /** Where the driver puts the pod's device. */
+  /** Where the driver publishes the pod's device. */
   devicePath(uid: string, specName: string): string {
-    return join(this.#directories.rootDir, "plugins", "kubernetes.io", "csi", "volumeDevices", "publish", specName, uid);
+    return join(
+      this.#directories.rootDir,
+      "plugins",
+      "kubernetes.io",
+      "csi",
+      "volumeDevices",
+      "publish",
+      specName,
+      uid,
+    );
   }
 
-  /** Whole, or not at all. */
+  /** Writes atomically. */
   async write(uid: string, record: CsiRecord): Promise<void> {
     const path = this.#file(uid, record);
     await mkdir(dirname(path), { recursive: true, mode: 0o750 });
@@ -81,10 +90,12 @@ export class CsiRecords {
     return records.filter((record) => record !== undefined);
   }
 
-  /** Of every pod that has a directory. */
+  /** Records of all pods. */
   async all(): Promise<readonly { readonly uid: string; readonly record: CsiRecord }[]> {
     const uids = await listNames(podsDir(this.#directories));
-    const found = await Promise.all(uids.map(async (uid) => (await this.forPod(uid)).map((record) => ({ uid, record }))));
+    const found = await Promise.all(
+      uids.map(async (uid) => (await this.forPod(uid)).map((record) => ({ uid, record }))),
+    );
     return found.flat();
   }
 
@@ -101,7 +112,7 @@ async function listNames(directory: string): Promise<readonly string[]> {
   });
 }
 
-/** Kubernetes' own agent wrote no names; a file that is no record is left alone. */
+/** kubelet's files have no podVolumes. Undefined for a malformed file. */
 async function readRecord(path: string): Promise<CsiRecord | undefined> {
   const text = await readFile(path, "utf8").catch(() => undefined);
   if (text === undefined) return undefined;

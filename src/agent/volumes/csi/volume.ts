@@ -1,4 +1,4 @@
-/** What is to be mounted, said the same way for volumes of a claim and those that a pod describes itself. */
+/** A CSI volume, from a persistent volume or inline in a pod. */
 import { createHash } from "node:crypto";
 import type { PersistentVolume } from "../../../api/core/persistent-volume/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
@@ -15,7 +15,7 @@ export interface CsiVolume {
   readonly specName: string;
   readonly driver: string;
   readonly handle: string;
-  /** Lives and dies with the pod; neither attached nor staged. */
+  /** Inline in the pod; neither attached nor staged. */
   readonly isEphemeral: boolean;
   readonly isBlock: boolean;
   readonly readOnly: boolean;
@@ -28,12 +28,12 @@ export interface CsiVolume {
   readonly expandSecret: SecretName | undefined;
 }
 
-/** Undefined when the volume is not of this sort. */
+/** Undefined when the volume is no CSI volume. */
 export function toCsiVolume(pod: Pod, volume: Volume, bound: PersistentVolume | undefined): CsiVolume | undefined {
   return bound === undefined ? fromPod(pod, volume) : fromPersistentVolume(volume, bound);
 }
 
-/** What Kubernetes calls the volume in the node's status. */
+/** The volume's name in the node's status. */
 export function toUniqueName({ driver, handle }: Pick<CsiVolume, "driver" | "handle">): string {
   return `kubernetes.io/csi/${driver}^${handle}`;
 }

@@ -3,7 +3,7 @@ import { testAgent } from "../../../testing/agent/flag-harness.ts";
 
 const UNIQUE = "kubernetes.io/csi/disks.example.com^vol-1";
 
-t.test("Attachments: the node's status says what pods use, and no longer once they are gone", async (t) => {
+t.test("Attachments.inUse has the volumes of pods until they are torn down", async (t) => {
   await using agent = await testAgent("flag", {});
   const { api } = agent;
   await agent.start();

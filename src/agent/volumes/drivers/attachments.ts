@@ -1,7 +1,7 @@
 /**
- * Volumes that have to be attached to the node before they can be mounted. Either a controller attaches them, and the
- * agent tells in the node's status what it uses and waits until it is told what is there; or the agent asks for the
- * attachment itself.
+ * Volumes that must be attached to the node before they are mounted. Either a controller attaches them: the agent
+ * reports the volumes in use in the node's status and waits until the status lists them as attached. Or the agent
+ * creates the VolumeAttachments itself.
  */
 import type { Node } from "../../../api/core/node/schema.ts";
 import { StatusError } from "../../../api/status.ts";
@@ -19,9 +19,9 @@ export interface AttachmentsOptions {
   /** Whether a controller attaches and detaches. */
   readonly byController: boolean;
   readonly node: () => Promise<Node>;
-  /** What the node uses has changed. */
+  /** Called when `inUse` has changed. */
   readonly onInUseChange: () => void;
-  /** The pod's volumes may be attached now. */
+  /** Called when the pod's volumes may be attached now. */
   readonly retryPod: (uid: string) => void;
 }
 
@@ -36,9 +36,9 @@ export interface AttachableVolume {
 }
 
 export interface AttachedVolume {
-  /** What the attacher tells those who mount. */
+  /** attachmentMetadata, which the attacher passes to the driver's node service. */
   readonly context: Readonly<Record<string, string>>;
-  /** The agent itself had it attached just now. */
+  /** The agent attached the volume with this call. */
   readonly isNew: boolean;
 }
 
@@ -47,7 +47,7 @@ const ATTACH_TIMEOUT_MS = 120_000;
 
 export class Attachments {
   readonly #options: AttachmentsOptions;
-  /** Pods by what they use; bounded by the volumes of the node's pods. */
+  /** Unique name of a volume → pods; bounded by the volumes of the node's pods. */
   readonly #podsByVolume = new Map<string, Set<string>>();
   readonly #waitingPods = new Set<string>();
 
@@ -74,7 +74,7 @@ export class Attachments {
     this.#options.onInUseChange();
   }
 
-  /** To be called when nothing of it is mounted for the pod any more. */
+  /** Call when the volume is unmounted for the pod. */
   unmarkInUse(uniqueName: string, uid: string): void {
     const users = this.#podsByVolume.get(uniqueName);
     if (users?.delete(uid) !== true || users.size > 0) return;
@@ -82,20 +82,20 @@ export class Attachments {
     this.#options.onInUseChange();
   }
 
-  /** The pod is gone. */
+  /** Call when the pod is torn down. */
   removePod(uid: string): void {
     for (const uniqueName of [...this.#podsByVolume.keys()]) this.unmarkInUse(uniqueName, uid);
     this.#waitingPods.delete(uid);
   }
 
-  /** To be called when the node's object changed: those who wait look again. */
+  /** Call when the Node object changed: waiting pods check it again. */
   nodeChanged(): void {
     const waiting = [...this.#waitingPods];
     this.#waitingPods.clear();
     for (const uid of waiting) this.#options.retryPod(uid);
   }
 
-  /** Resolves when it is attached. Rejects with an `OperationError`, one without an event while it is still awaited. */
+  /** Resolves when the volume is attached. Rejects with an `OperationError`, without an event while it waits. */
   async ensureAttached(volume: AttachableVolume, uid: string, signal?: AbortSignal): Promise<AttachedVolume> {
     this.markInUse(volume.uniqueName, uid);
     if (!this.#options.byController) return await this.#attach(volume, signal);
@@ -109,13 +109,13 @@ export class Attachments {
     }
   }
 
-  /** Where the controller says the volume's device is. Rejects with an `OperationError` while it is awaited. */
+  /** The devicePath that the controller reports. Rejects with an `OperationError` while the volume is not attached. */
   async waitForDevice(uniqueName: string, volume: string, uid: string): Promise<string> {
     this.markInUse(uniqueName, uid);
     return await this.#verify({ uniqueName, persistentVolume: volume }, uid);
   }
 
-  /** Asks for the end of an attachment that the agent asked for; that of the controller is left alone. */
+  /** Deletes a VolumeAttachment that the agent created; never the controller's. */
   async detach(name: string): Promise<void> {
     const { client, byController } = this.#options;
     if (byController || client === undefined || name === "") return;
@@ -126,9 +126,9 @@ export class Attachments {
     { uniqueName, persistentVolume }: Pick<AttachableVolume, "uniqueName" | "persistentVolume">,
     uid: string,
   ): Promise<string> {
-    const wait = (why: string): OperationError =>
-      new OperationError("VerifyControllerAttachedVolume", persistentVolume, undefined, why);
-    // Before looking, so that a change meanwhile is not missed.
+    const wait = (reason: string): OperationError =>
+      new OperationError("VerifyControllerAttachedVolume", persistentVolume, undefined, reason);
+    // Before the read, so that no change is missed.
     this.#waitingPods.add(uid);
     const { status } = await this.#options.node();
     if (status?.volumesInUse?.includes(uniqueName) !== true) {
@@ -183,13 +183,15 @@ export class Attachments {
     try {
       return await client.get(volumeAttachmentKind, { name: attachment }, signal).catch(ignoreNotFound);
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
-      throw new Error(`volume ${handle} has GET error for volume attachment ${attachment}: ${why}`, { cause: error });
+      const message = error instanceof Error ? error.message : String(error);
+      throw new Error(`volume ${handle} has GET error for volume attachment ${attachment}: ${message}`, {
+        cause: error,
+      });
     }
   }
 }
 
-/** Throws with what the attacher says of its failure. */
+/** Throws the attacher's error. */
 function isAttached(found: VolumeAttachment | undefined): boolean {
   if (found?.metadata?.deletionTimestamp !== undefined) throw new Error("volume attachment is being deleted");
   if (found?.status?.attached === true) return true;
@@ -198,7 +200,10 @@ function isAttached(found: VolumeAttachment | undefined): boolean {
   return false;
 }
 
-function getAttachContext(volume: AttachableVolume, found: VolumeAttachment | undefined): Readonly<Record<string, string>> {
+function getAttachContext(
+  volume: AttachableVolume,
+  found: VolumeAttachment | undefined,
+): Readonly<Record<string, string>> {
   if (found === undefined)
     throw new Error(`volume attachment ${volume.attachment} of volume ${volume.handle} not found`);
   if (!isAttached(found)) throw new Error(`volume ${volume.handle} is not attached yet (${volume.attachment})`);

@@ -1,4 +1,4 @@
-/** Volumes that drivers provide, whatever sort of driver. */
+/** Volumes of CSI and Flex drivers. */
 
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Volume } from "../../../api/core/volume/schema.ts";
@@ -27,13 +27,13 @@ export class DriverVolumes {
     await this.#options.csi.recover();
   }
 
-  /** Where the volume is already, known without asking anybody. */
+  /** The path of a volume that is set up, without calling a driver or the API server. */
   async find(uid: string, name: string): Promise<VolumePath | undefined> {
     const { csi, flex } = this.#options;
     return (await csi.find(uid, name)) ?? (await flex.find(uid, name));
   }
 
-  /** Undefined when it is no driver's. Repeating it is harmless. */
+  /** Undefined when no driver provides the volume. Idempotent. */
   async setUp(
     pod: Pod,
     volume: Volume,
@@ -48,8 +48,13 @@ export class DriverVolumes {
     return await flex.setUp({ pod, name: volume.name, volume: flexible, signal });
   }
 
-  /** For what is mounted: drivers that ask for it are told anew, and volumes that have grown are made larger. */
-  async refresh(pod: Pod, volume: Volume, bound: BoundClaim | undefined, signal: AbortSignal | undefined): Promise<void> {
+  /** Publishes again for drivers with requiresRepublish, and expands volumes. */
+  async refresh(
+    pod: Pod,
+    volume: Volume,
+    bound: BoundClaim | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
     const request = this.#csiRequest(pod, volume, bound, signal);
     if (request !== undefined) await this.#options.csi.refresh(request);
   }
@@ -75,7 +80,7 @@ export class DriverVolumes {
     if (has === undefined || wanted === undefined || compareQuantityTexts(has, wanted) >= 0) return undefined;
     const quantity = parseQuantity(wanted);
     if (quantity === undefined) return undefined;
-    const done = async () => await this.#options.claims.updateClaimSize?.(claim, wanted);
-    return { bytes: BigInt(quantityValue(quantity)), onExpanded: done };
+    const onExpanded = async () => await this.#options.claims.updateClaimSize?.(claim, wanted);
+    return { bytes: BigInt(quantityValue(quantity)), onExpanded };
   }
 }

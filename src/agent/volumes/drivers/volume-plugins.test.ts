@@ -26,7 +26,7 @@ const HANDLE = "vol-1";
 const UNIQUE = `kubernetes.io/csi/${NAME}^${HANDLE}`;
 const ALL = ["STAGE_UNSTAGE_VOLUME", "EXPAND_VOLUME", "SINGLE_NODE_MULTI_WRITER"];
 
-/** Mounts that are but remembered. */
+/** A mounter that only records mounts. */
 function pretended(): Mounter & { readonly points: Map<string, string> } {
   const points = new Map<string, string>();
   return {
@@ -52,7 +52,7 @@ interface Node extends AsyncDisposable {
   readonly volumes: VolumeManager;
   driver(options?: Partial<FakeDriverOptions>): Promise<FakeDriver>;
   until(what: string, holds: () => boolean | Promise<boolean>): Promise<void>;
-  /** Another agent over the same directories and mounts. */
+  /** A new agent with the same directories and mounts. */
   again(): Promise<Node>;
 }
 
@@ -197,7 +197,7 @@ async function messages(work: Promise<void>): Promise<readonly unknown[]> {
   return error.volumes.map(({ event, message }) => [event, message]);
 }
 
-t.test("NodeVolumes makes the node's CSINode as soon as the node is there, before any driver", async (t) => {
+t.test("VolumePlugins creates the CSINode as soon as the Node exists, before any driver registers", async (t) => {
   const api = new FakeApi();
   const rootDir = await mkdtemp(join(tmpdir(), "svc-csi-"));
   t.teardown(() => rm(rootDir, { recursive: true, force: true }));
@@ -208,7 +208,7 @@ t.test("NodeVolumes makes the node's CSINode as soon as the node is there, befor
   t.match(api.objects.get(path)?.metadata, { ownerReferences: [{ kind: "Node", name: "n1", uid: "uid-n1" }] });
 });
 
-t.test("NodeVolumes tells the cluster of a driver that registers, and of one that goes", async (t) => {
+t.test("VolumePlugins updates the CSINode when a driver registers or deregisters", async (t) => {
   await using at = await node(t);
   const driver = await at.driver({ topology: { "topology.example.com/zone": "z1" } });
   t.match(driver.calls.at(-1), { request: { pluginRegistered: true } });
@@ -231,16 +231,19 @@ t.test("NodeVolumes tells the cluster of a driver that registers, and of one tha
   await at.until("the driver is gone", () => drivers().length === 0);
 });
 
-t.test("NodeVolumes refuses a driver whose topology contradicts the node, and says so to it", async (t) => {
-  await using at = await node(t);
-  at.api.put("/api/v1/nodes/n1", { kind: "Node", metadata: { name: "n1", labels: { zone: "z2" } }, status: {} });
-  await using driver = await at.driver({ topology: { zone: "z1" } });
-  const told = driver.calls.find(({ method }) => method === "notifyRegistrationStatus");
-  t.match(told?.request.error, /detected topology value collision: driver reported "zone":"z1"/);
-  t.notOk(told?.request.pluginRegistered);
-});
+t.test(
+  "VolumePlugins refuses a driver whose topology contradicts the node's labels, and notifies the driver",
+  async (t) => {
+    await using at = await node(t);
+    at.api.put("/api/v1/nodes/n1", { kind: "Node", metadata: { name: "n1", labels: { zone: "z2" } }, status: {} });
+    await using driver = await at.driver({ topology: { zone: "z1" } });
+    const told = driver.calls.find(({ method }) => method === "notifyRegistrationStatus");
+    t.match(told?.request.error, /detected topology value collision: driver reported "zone":"z1"/);
+    t.notOk(told?.request.pluginRegistered);
+  },
+);
 
-t.test("VolumeManager stages a volume once, publishes it for each pod, and undoes it after the last", async (t) => {
+t.test("VolumeManager stages a volume once, publishes it for each pod, and unstages it after the last", async (t) => {
   await using at = await node(t);
   await using driver = await at.driver();
   const [one, two] = [podOf("one"), podOf("two")];
@@ -271,7 +274,7 @@ t.test("VolumeManager stages a volume once, publishes it for each pod, and undoe
   t.same(await readdir(join(at.rootDir, "pods")), []);
 });
 
-t.test("VolumeManager of another agent finds what is mounted, and unmounts it through the driver", async (t) => {
+t.test("VolumeManager of a new agent finds mounted volumes, and unmounts them through the driver", async (t) => {
   await using at = await node(t);
   await using driver = await at.driver();
   await at.volumes.setUp(podOf("one"), []);
@@ -288,7 +291,7 @@ t.test("VolumeManager of another agent finds what is mounted, and unmounts it th
   t.same([...at.mounter.points], []);
 });
 
-t.test("VolumeManager.tearDown() removes nothing while the driver is away", async (t) => {
+t.test("VolumeManager.tearDown() removes nothing while the driver is not registered", async (t) => {
   await using at = await node(t);
   {
     await using _driver = await at.driver();
@@ -307,7 +310,7 @@ t.test("VolumeManager.tearDown() removes nothing while the driver is away", asyn
   t.same([...at.mounter.points], []);
 });
 
-t.test("VolumeManager says in Kubernetes' words what goes wrong with a driver", async (t) => {
+t.test("VolumeManager rejects with kubelet's messages when a driver fails", async (t) => {
   await using at = await node(t);
   t.same(await messages(at.volumes.setUp(podOf("one"), [])), [
     [
@@ -335,7 +338,7 @@ t.test("VolumeManager says in Kubernetes' words what goes wrong with a driver", 
   t.same(driver.steps.slice(-2), ["unpublishVolume", "unstageVolume"], "what has failed half way is undone");
 });
 
-t.test("VolumeManager mounts an ephemeral volume with what the driver wants to know of the pod", async (t) => {
+t.test("VolumeManager mounts an ephemeral volume with the pod information that the driver requests", async (t) => {
   await using at = await node(t);
   at.api.put(`/apis/storage.svc.io/v1/csidrivers/${NAME}`, {
     kind: "CSIDriver",
@@ -375,7 +378,7 @@ t.test("VolumeManager mounts an ephemeral volume with what the driver wants to k
   t.same(driver.steps.slice(2), ["unpublishVolume"]);
 });
 
-t.test("VolumeManager gives a block volume as a device, and makes one larger that has grown", async (t) => {
+t.test("VolumeManager maps a block volume as a device, and expands it", async (t) => {
   const volume: PersistentVolume = {
     ...persistent,
     spec: { ...persistent.spec, volumeMode: "Block", capacity: { storage: "2Gi" } },
@@ -401,7 +404,7 @@ t.test("VolumeManager gives a block volume as a device, and makes one larger tha
   t.same([...at.mounter.points], []);
 });
 
-t.test("VolumeManager waits until the controller has attached a volume, and is silent about it", async (t) => {
+t.test("VolumeManager waits until the controller has attached a volume, without events", async (t) => {
   await using at = await node(t);
   at.api.delete(`/apis/storage.svc.io/v1/csidrivers/${NAME}`);
   await using driver = await at.driver();
@@ -436,7 +439,7 @@ t.test("VolumeManager waits until the controller has attached a volume, and is s
   t.same(at.nodeVolumes.attachments.inUse, []);
 });
 
-t.test("VolumeManager has volumes attached itself where no controller does", async (t) => {
+t.test("VolumeManager creates VolumeAttachments when no controller does", async (t) => {
   await using at = await node(t, { controllerAttach: false });
   at.api.delete(`/apis/storage.svc.io/v1/csidrivers/${NAME}`);
   await using driver = await at.driver();

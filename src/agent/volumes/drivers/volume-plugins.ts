@@ -1,4 +1,4 @@
-/** All that the node needs for volumes of drivers, put together: who registers, what is attached, what is mounted. */
+/** Volume plugins (CSI and Flex drivers): registration, attachment, mounting. */
 import { join } from "node:path";
 import type { Node } from "../../../api/core/node/schema.ts";
 import { StatusError } from "../../../api/status.ts";
@@ -41,17 +41,17 @@ export interface VolumePluginsOptions {
   readonly tokens: TokenRequestSource;
   readonly claims: Pick<ClaimSource, "updateClaimSize">;
   readonly node: () => Promise<Node>;
-  /** The node's status should tell anew what is in use. */
+  /** Called when the volumes in use, which the node's status reports, have changed. */
   readonly onInUseChange: () => void;
-  /** The pod's volumes may be mounted now. */
+  /** Called when the pod's volumes may be mounted now. */
   readonly retryPod: (uid: string) => void;
-  /** Those of any pod may. */
+  /** Called when the volumes of any pod may be mounted now. */
   readonly retryAllPods: () => void;
 }
 
-/** Below the agent's own directory; drivers have it mounted. */
+/** Below the root directory; drivers mount it. */
 const REGISTRY = "plugins_registry";
-/** CSIDriver objects kept for when the API server is away. */
+/** CSIDriver objects cached for when the API server is not reachable. */
 const CACHED_DRIVERS_MAX = 256;
 
 export class VolumePlugins {
@@ -87,7 +87,7 @@ export class VolumePlugins {
     });
   }
 
-  /** Lets drivers register until the signal aborts. Never rejects. */
+  /** Registers drivers until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { directories, clock, random, log } = this.#options;
     const made = this.#csiNode?.create({ clock, random, log, signal });

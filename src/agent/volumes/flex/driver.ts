@@ -1,6 +1,6 @@
 /**
- * Flex drivers: programs of the node, `<directory>/<vendor>~<driver>/<driver>`, called with a command and answering
- * with JSON. They are found when they are needed, so that one which was put there or replaced is the one that is used.
+ * Flex drivers: programs of the node, `<directory>/<vendor>~<driver>/<driver>`, called with a command; they write JSON to
+ * stdout. Looked up for each call, so that new and replaced drivers are used at once.
  */
 import { execFile } from "node:child_process";
 import { stat } from "node:fs/promises";
@@ -14,10 +14,10 @@ export interface FlexDriversOptions {
   readonly clock: Clock;
 }
 
-/** What a driver says of itself; unless it says so, it attaches. */
+/** Capabilities that `init` returns; absent ones are true. */
 export interface FlexCapabilities {
   readonly attach: boolean;
-  /** The agent gives files to the pod's group. */
+  /** The agent applies fsGroup. */
   readonly fsGroup: boolean;
 }
 
@@ -40,14 +40,14 @@ const OUTPUT_BYTES_MAX = 1024 * 1024;
 
 export class FlexDrivers {
   readonly #options: FlexDriversOptions;
-  /** By path; as many as there are drivers. A program that was replaced is asked anew. */
+  /** By path; bounded by the number of drivers. `init` is called again for a replaced program. */
   readonly #capabilities = new Map<string, { readonly version: string; readonly capabilities: FlexCapabilities }>();
 
   constructor(options: FlexDriversOptions) {
     this.#options = options;
   }
 
-  /** Rejects when there is no such driver, or it cannot start its work. */
+  /** Rejects when there is no such driver, or `init` fails. */
   async capabilities(driver: string, signal?: AbortSignal): Promise<FlexCapabilities> {
     const path = this.#path(driver);
     const found = await stat(path, { bigint: true }).catch(() => undefined);
@@ -58,23 +58,23 @@ export class FlexDrivers {
     const version = `${found.ino}:${found.ctimeNs}`;
     const known = this.#capabilities.get(path);
     if (known?.version === version) return known.capabilities;
-    const { capabilities: said } = await this.call(driver, "init", [], signal);
-    const capabilities = { attach: said.attach !== false, fsGroup: said.fsGroup !== false };
+    const { capabilities: reported } = await this.call(driver, "init", [], signal);
+    const capabilities = { attach: reported.attach !== false, fsGroup: reported.fsGroup !== false };
     this.#capabilities.set(path, { version, capabilities });
     return capabilities;
   }
 
-  /** Rejects with a `NotSupported` when the driver says so, otherwise with what it says. */
-  async call(driver: string, command: string, words: readonly string[], signal?: AbortSignal): Promise<FlexResponse> {
+  /** Rejects with a `NotSupportedError` when the driver reports that, otherwise with the driver's message. */
+  async call(driver: string, command: string, args: readonly string[], signal?: AbortSignal): Promise<FlexResponse> {
     const { clock } = this.#options;
     const path = this.#path(driver);
-    const late = new AbortController();
-    const timer = clock.timer(CALL_MS, () => late.abort());
-    const cut = signal === undefined ? late.signal : AbortSignal.any([signal, late.signal]);
+    const timeout = new AbortController();
+    const timer = clock.timer(CALL_MS, () => timeout.abort());
+    const cancel = signal === undefined ? timeout.signal : AbortSignal.any([signal, timeout.signal]);
     try {
-      const { output, failure } = await runProgram(path, [command, ...words], cut);
+      const { output, failure } = await runProgram(path, [command, ...args], cancel);
       signal?.throwIfAborted();
-      if (late.signal.aborted) throw new Error(`driver call ${command} of ${driver} timed out`);
+      if (timeout.signal.aborted) throw new Error(`driver call ${command} of ${driver} timed out`);
       return parseResponse(command, output, failure);
     } finally {
       timer.cancel();
@@ -91,10 +91,10 @@ interface RunResult {
   readonly failure: Error | undefined;
 }
 
-function runProgram(path: string, words: readonly string[], signal: AbortSignal): Promise<RunResult> {
+function runProgram(path: string, args: readonly string[], signal: AbortSignal): Promise<RunResult> {
   return new Promise((resolve) => {
     const options = { signal, maxBuffer: OUTPUT_BYTES_MAX };
-    execFile(path, words, options, (error, output) => resolve({ output, failure: error ?? undefined }));
+    execFile(path, args, options, (error, output) => resolve({ output, failure: error ?? undefined }));
   });
 }
 

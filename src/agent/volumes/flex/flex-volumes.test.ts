@@ -13,7 +13,7 @@ import { toFlexVolume } from "./volume.ts";
 
 const DRIVER = "example.com/disk";
 
-/** Mounts that are but remembered. */
+/** A mounter that only records mounts. */
 function pretended(): Mounter & { readonly points: Map<string, string> } {
   const points = new Map<string, string>();
   return {
@@ -26,7 +26,7 @@ function pretended(): Mounter & { readonly points: Map<string, string> } {
   };
 }
 
-/** A driver that notes its calls and answers as `answers` says, a line of shell for each command. */
+/** A driver that records its calls and runs a line of shell for each command. */
 async function given(t: Test, answers: Readonly<Record<string, string>>, byController = true) {
   const rootDir = await mkdtemp(join(tmpdir(), "svc-flex-"));
   t.teardown(() => rm(rootDir, { recursive: true, force: true }));
@@ -89,7 +89,7 @@ async function given(t: Test, answers: Readonly<Record<string, string>>, byContr
 const success = `echo '{"status":"Success"}'`;
 const simple = { init: `echo '{"status":"Success","capabilities":{"attach":false,"fsGroup":false}}'`, mount: success };
 
-t.test("FlexVolumes mounts with what the driver is to know of the volume, its secret and the pod", async (t) => {
+t.test("FlexVolumes passes the options of the volume, its secret and the pod to the driver", async (t) => {
   const at = await given(t, simple);
   const { path } = await at.setUp();
   t.equal(path, join(at.rootDir, "pods/uid-1/volumes/example.com~disk/data"));
@@ -125,7 +125,7 @@ t.test(
   },
 );
 
-t.test("FlexVolumes says what a driver says, and that there is none", async (t) => {
+t.test("FlexVolumes rejects with the driver's message, and when there is no driver", async (t) => {
   const at = await given(t, { ...simple, mount: `echo '{"status":"Failure","message":"no disk"}'; exit 1` });
   await t.rejects(at.setUp(), {
     operation: "MountVolume.SetUp",
@@ -146,7 +146,7 @@ const attaching = {
   detach: success,
 };
 
-t.test("FlexVolumes has the driver attach, and mounts the device once for the node", async (t) => {
+t.test("FlexVolumes attaches through the driver, and mounts the device once for the node", async (t) => {
   const at = await given(t, attaching, false);
   const { path } = await at.setUp();
   const global = join(at.rootDir, "plugins/kubernetes.io/flexvolume/example.com/disk/mounts/disk-7");
@@ -169,7 +169,7 @@ t.test("FlexVolumes has the driver attach, and mounts the device once for the no
   ]);
 });
 
-t.test("FlexVolumes waits for the controller's attachment, and takes the device from it", async (t) => {
+t.test("FlexVolumes waits for the controller's attachment, and mounts its device", async (t) => {
   const at = await given(t, attaching);
   await t.rejects(at.setUp(), { event: undefined, message: /VolumesInUse/ });
   const name = `flexvolume-${DRIVER}/disk-7`;

@@ -1,11 +1,11 @@
-/** Volumes of Flex drivers: attached and mounted for the node when the driver does that, mounted for each pod. */
+/** Attaches and mounts Flex volumes for the node when the driver supports it, and mounts them for each pod. */
 import { lstat, mkdir, readdir, readFile, rm, rmdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import { type Directories, podDir, podsDir } from "../../pods/directories.ts";
 import { podName, podNamespace, podUid } from "../../pods/pod-fields.ts";
-import type { SecretSource } from "../csi/request-fields.ts";
 import { KeyedMutex } from "../csi/keyed-mutex.ts";
+import type { SecretSource } from "../csi/request-fields.ts";
 import type { Attachments } from "../drivers/attachments.ts";
 import { isMounted } from "../local/empty-dir.ts";
 import type { Mounter } from "../mount/mounter.ts";
@@ -32,12 +32,12 @@ export interface FlexRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** On disk beside the mount, for the agent that undoes it. */
+/** Written beside the mount, for the agent that unmounts it. */
 interface FlexRecord {
   readonly driver: string;
   readonly specName: string;
   readonly podVolume: string;
-  /** As the driver calls it; empty when it does not attach. */
+  /** The driver's name of the volume; empty when the driver does not attach. */
   readonly volumeName: string;
   readonly readOnly: boolean;
 }
@@ -46,7 +46,7 @@ const SUFFIX = ".flex.json";
 
 export class FlexVolumes {
   readonly #options: FlexVolumesOptions;
-  /** Pods that share a volume attach it once. */
+  /** By volume, so that pods that share a volume attach it once. */
   readonly #mutex = new KeyedMutex();
 
   constructor(options: FlexVolumesOptions) {
@@ -60,7 +60,7 @@ export class FlexVolumes {
     return (await isMounted(this.#options.mounter, path)) ? { path, isBlock: false } : undefined;
   }
 
-  /** Repeating it is harmless. Rejects with an `OperationError`. */
+  /** Idempotent. Rejects with an `OperationError`. */
   async setUp(request: FlexRequest): Promise<VolumePath> {
     const { pod, name, volume, signal } = request;
     const { driver, specName, readOnly } = volume;
@@ -110,8 +110,13 @@ export class FlexVolumes {
     signal: AbortSignal | undefined,
   ): Promise<string> {
     try {
-      const said = await this.#options.drivers.call(volume.driver, "getvolumename", [JSON.stringify(options)], signal);
-      return said.volumeName || volume.specName;
+      const response = await this.#options.drivers.call(
+        volume.driver,
+        "getvolumename",
+        [JSON.stringify(options)],
+        signal,
+      );
+      return response.volumeName || volume.specName;
     } catch (error) {
       signal?.throwIfAborted();
       if (error instanceof NotSupportedError) return volume.specName;
@@ -129,24 +134,28 @@ export class FlexVolumes {
     const target = this.#deviceMountPath(record);
     if (await isMounted(mounter, target)) return;
     const unique = `flexvolume-${driver}/${record.volumeName}`;
-    const given = JSON.stringify(options);
+    const optionsJson = JSON.stringify(options);
     let device = "";
     if (attachments.byController) device = await attachments.waitForDevice(unique, specName, podUid(pod));
     else {
       const step = { volume: specName, event: "FailedAttachVolume", signal } as const;
       device = await runOperation("AttachVolume.Attach", step, async () => {
-        const said = await drivers.call(driver, "attach", [given, nodeName], signal).catch(ignoreNotSupported);
-        return said?.device ?? "";
+        const response = await drivers
+          .call(driver, "attach", [optionsJson, nodeName], signal)
+          .catch(ignoreNotSupported);
+        return response?.device ?? "";
       });
     }
     const wait = { volume: specName, event: "FailedMount", signal } as const;
     device = await runOperation("MountVolume.WaitForAttach", wait, async () => {
-      const said = await drivers.call(driver, "waitforattach", [device, given], signal).catch(ignoreNotSupported);
-      return said?.device || device;
+      const response = await drivers
+        .call(driver, "waitforattach", [device, optionsJson], signal)
+        .catch(ignoreNotSupported);
+      return response?.device || device;
     });
     await runOperation("MountVolume.MountDevice", wait, async () => {
       await mkdir(target, { recursive: true, mode: 0o750 });
-      await drivers.call(driver, "mountdevice", [target, device, given], signal);
+      await drivers.call(driver, "mountdevice", [target, device, optionsJson], signal);
     });
   }
 
@@ -159,12 +168,13 @@ export class FlexVolumes {
       const target = this.#deviceMountPath(record);
       if (await isMounted(mounter, target)) await this.#unmount(driver, "unmountdevice", target);
       await removeEmptyDirectory(target);
-      if (!attachments.byController) await drivers.call(driver, "detach", [volumeName, nodeName]).catch(ignoreNotSupported);
+      if (!attachments.byController)
+        await drivers.call(driver, "detach", [volumeName, nodeName]).catch(ignoreNotSupported);
     }
     attachments.unmarkInUse(unique, uid);
   }
 
-  /** What the driver leaves to the agent is unmounted like anything else. */
+  /** Unmounts the path itself when the driver does not support the command. */
   async #unmount(driver: string, command: string, path: string): Promise<void> {
     try {
       await this.#options.drivers.call(driver, command, [path]);
@@ -206,7 +216,7 @@ export class FlexVolumes {
     return join(podDir(this.#options.directories, uid), "volumes", driver.replaceAll("/", "~"), specName);
   }
 
-  /** Where the device is mounted for all pods of the node. */
+  /** Mount point of the device for all pods of the node. */
   #deviceMountPath({ driver, volumeName }: FlexRecord): string {
     const { rootDir } = this.#options.directories;
     return join(rootDir, "plugins", "kubernetes.io", "flexvolume", driver, "mounts", volumeName);
@@ -246,7 +256,7 @@ function ignoreNotSupported(error: unknown): undefined {
   throw error;
 }
 
-/** Takes no content with it: what is in there, if anything, is somebody's data. */
+/** Removes an empty directory only: its content, if any, is user data. */
 async function removeEmptyDirectory(path: string): Promise<void> {
   const found = await lstat(path).catch(() => undefined);
   if (found !== undefined) await rmdir(path);

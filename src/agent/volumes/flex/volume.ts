@@ -1,4 +1,4 @@
-/** What a Flex driver is to mount, said the same way for volumes of a claim and those of a pod. */
+/** A Flex volume, from a persistent volume or inline in a pod. */
 import type { PersistentVolume } from "../../../api/core/persistent-volume/schema.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { Volume } from "../../../api/core/volume/schema.ts";
@@ -15,7 +15,7 @@ export interface FlexVolume {
   readonly secret: { readonly namespace: string; readonly name: string } | undefined;
 }
 
-/** Undefined when the volume is not of this sort. */
+/** Undefined when the volume is no Flex volume. */
 export function toFlexVolume(pod: Pod, volume: Volume, bound: PersistentVolume | undefined): FlexVolume | undefined {
   const own = volume.flexVolume;
   const claimed = bound?.spec?.flexVolume;

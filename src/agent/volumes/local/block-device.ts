@@ -1,4 +1,4 @@
-/** File systems on block devices of the node: made when there is none yet, checked, and mounted. */
+/** Formats block devices without a file system, checks others, and mounts them. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 
@@ -11,16 +11,16 @@ export interface DeviceMount {
 }
 
 const execFileAsync = promisify(execFile);
-/** blkid: nothing on it that is known. */
+/** Exit status of blkid: it found no known content. */
 const NOTHING_FOUND = 2;
 
-/** Rejects rather than overwriting what is on the device. */
+/** Rejects when the device has other content; never overwrites it. */
 export async function formatAndMount({ device, target, fsType, options }: DeviceMount): Promise<void> {
   const wanted = fsType === "" ? "ext4" : fsType;
   const found = await detectContent(device);
   if (found === "") {
-    const quick = wanted === "xfs" ? ["-f"] : wanted.startsWith("ext") ? ["-F", "-m0"] : [];
-    await execFileAsync(`mkfs.${wanted}`, [...quick, device]);
+    const options = wanted === "xfs" ? ["-f"] : wanted.startsWith("ext") ? ["-F", "-m0"] : [];
+    await execFileAsync(`mkfs.${wanted}`, [...options, device]);
   } else if (found !== wanted) {
     throw new Error(`failed to mount the volume as "${wanted}": it already contains ${found}`);
   } else if (wanted.startsWith("ext")) {
@@ -29,7 +29,7 @@ export async function formatAndMount({ device, target, fsType, options }: Device
   await execFileAsync("mount", ["-t", wanted, "-o", ["defaults", ...options].join(","), device, target]);
 }
 
-/** Type of the file system, or of a table of partitions; empty: blank. */
+/** Type of the file system or partition table; empty for a blank device. */
 async function detectContent(device: string): Promise<string> {
   try {
     const { stdout } = await execFileAsync("blkid", ["-p", "-s", "TYPE", "-s", "PTTYPE", "-o", "export", device]);
@@ -42,7 +42,7 @@ async function detectContent(device: string): Promise<string> {
   }
 }
 
-/** Mends what can be mended without asking; 4 says that there is more. */
+/** Repairs what can be repaired automatically; exit status 4: errors are left. */
 async function runFsck(device: string): Promise<void> {
   await execFileAsync("fsck", ["-a", device]).catch((error: { readonly code?: unknown; readonly stdout?: string }) => {
     if (error.code === 4) throw new Error(`'fsck' found errors on device ${device} but could not correct them`);

@@ -9,11 +9,11 @@ import type { Mounter } from "../mount/mounter.ts";
 const HUGE_PAGES = "HugePages";
 const PREFIX = "hugepages-";
 
-/** Makes the directory what its medium says; repeating it is harmless. */
+/** Creates the directory and mounts its medium. Idempotent. */
 export async function setUpEmptyDir(mounter: Mounter, pod: Pod, volume: Volume, directory: string): Promise<void> {
   const medium = volume.emptyDir?.medium ?? "";
   const made = await mkdir(directory, { recursive: true, mode: 0o777 });
-  // Not by the call above, where the process's umask takes bits away.
+  // mkdir applies the process's umask, chmod does not.
   if (made !== undefined) await chmod(directory, 0o777);
   if (medium === "" || (await isMounted(mounter, directory))) return;
   if (medium === "Memory") return await mounter.tmpfs(directory, memorySize(pod, volume));
@@ -25,7 +25,7 @@ export async function isMounted(mounter: Mounter, directory: string): Promise<bo
   return (await mounter.listMountPoints(directory)).includes(directory);
 }
 
-/** The smaller of the volume's own limit and what the pod may use; 0: the kernel's. */
+/** The smaller of sizeLimit and the memory limits of the containers; 0: the kernel's default. */
 function memorySize(pod: Pod, volume: Volume): number {
   const own = parseUnits(volume.emptyDir?.sizeLimit);
   const limits = appContainers(pod).map((container) => parseUnits(container.resources?.limits?.memory));
@@ -33,7 +33,7 @@ function memorySize(pod: Pod, volume: Volume): number {
   return own > 0 && whole > 0 ? Math.min(own, whole) : Math.max(own, whole);
 }
 
-/** `2Mi`: what the medium names (`HugePages-2Mi`), or the only size that the pod asks for. */
+/** `2Mi`: from the medium (`HugePages-2Mi`), or the only size that the pod requests. */
 function pageSize(pod: Pod, medium: string): string {
   if (medium.startsWith(`${HUGE_PAGES}-`)) return medium.slice(HUGE_PAGES.length + 1);
   if (medium !== HUGE_PAGES) throw new Error(`unknown storage medium "${medium}"`);
@@ -41,6 +41,7 @@ function pageSize(pod: Pod, medium: string): string {
   const requested = containers.flatMap(({ resources }) => Object.keys(resources?.requests ?? {}));
   const [size, ...others] = new Set(requested.filter((name) => name.startsWith(PREFIX)));
   if (size === undefined) throw new Error(`medium "${HUGE_PAGES}" needs a container that requests huge pages`);
-  if (others.length > 0) throw new Error(`medium "${HUGE_PAGES}" cannot tell which of several page sizes it means`);
+  if (others.length > 0)
+    throw new Error(`medium "${HUGE_PAGES}" needs one page size, and the containers request several`);
   return size.slice(PREFIX.length);
 }

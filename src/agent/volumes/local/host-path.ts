@@ -18,7 +18,7 @@ const checks: Readonly<Record<string, PathCheck>> = {
   BlockDevice: { is: (stats) => stats.isBlockDevice(), description: "a block device" },
 };
 
-/** Makes what its type lets it make; throws with Kubernetes' text when the path is not of the type asked for. */
+/** Creates the path where its type allows that; throws kubelet's error when the path has another type. */
 export async function validateHostPath(source: HostPathVolumeSource): Promise<void> {
   const type = source.type ?? "";
   if (type === "") return;

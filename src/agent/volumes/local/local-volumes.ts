@@ -1,4 +1,4 @@
-/** Persistent volumes that lie on the node itself: directories, files and block devices. */
+/** Persistent volumes on the node itself: directories, files and block devices. */
 import { mkdir, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { PersistentVolume } from "../../../api/core/persistent-volume/schema.ts";
@@ -9,7 +9,7 @@ import { type Directories, podsDir } from "../../pods/directories.ts";
 import type { PodEventRecorder } from "../../pods/pod-events.ts";
 import { resolveHostPath } from "../claims.ts";
 import type { Mounter } from "../mount/mounter.ts";
-import { hasFsGroup, applyFsGroupToVolume } from "../mount/ownership.ts";
+import { applyFsGroupToVolume, hasFsGroup } from "../mount/ownership.ts";
 import type { VolumePath } from "../volume-path.ts";
 import { type DeviceMount, formatAndMount } from "./block-device.ts";
 
@@ -18,7 +18,7 @@ export interface LocalVolumeOptions {
   readonly mounter: Mounter;
   readonly clock: Clock;
   readonly events: Pick<PodEventRecorder, "recordPodEvent">;
-  /** In place of the machine's tools. */
+  /** Replaces the machine's tools. */
   readonly formatAndMount?: (mount: DeviceMount) => Promise<void>;
 }
 
@@ -26,12 +26,15 @@ export interface LocalVolumeRequest {
   readonly pod: Pod;
   readonly volume: Volume;
   readonly bound: PersistentVolume;
-  /** Where it is mounted. */
+  /** The mount point. */
   readonly directory: string;
 }
 
-/** Answers the device, when it is to be given as one. Rejects with what is wrong with the volume. */
-export async function mountLocal(request: LocalVolumeRequest, options: LocalVolumeOptions): Promise<VolumePath | undefined> {
+/** Returns the path of a block volume; mounts other volumes and returns undefined. */
+export async function mountLocal(
+  request: LocalVolumeRequest,
+  options: LocalVolumeOptions,
+): Promise<VolumePath | undefined> {
   const { bound, directory } = request;
   const path = await resolveHostPath(bound);
   if (bound.spec?.volumeMode === "Block") return { path, isBlock: true };
@@ -49,14 +52,18 @@ export async function mountLocal(request: LocalVolumeRequest, options: LocalVolu
     await setOwnership(request, options, directory);
     return undefined;
   }
-  // A hostPath is the host's, and stays as it is.
+  // fsGroup does not apply to hostPath volumes.
   if (local !== undefined) await setSharedOwnership(request, options, path);
   await options.mounter.bind(path, directory);
   return undefined;
 }
 
-/** What another pod has mounted keeps its group. */
-async function setSharedOwnership(request: LocalVolumeRequest, options: LocalVolumeOptions, path: string): Promise<void> {
+/** A volume that another pod has mounted keeps its group. */
+async function setSharedOwnership(
+  request: LocalVolumeRequest,
+  options: LocalVolumeOptions,
+  path: string,
+): Promise<void> {
   const { pod, bound } = request;
   const group = pod.spec?.securityContext?.fsGroup;
   if (group === undefined) return;
@@ -69,7 +76,7 @@ async function setSharedOwnership(request: LocalVolumeRequest, options: LocalVol
   options.events.recordPodEvent(pod, "Warning", "AlreadyMountedVolume", text);
 }
 
-/** Whether the directory is a volume of some pod already. */
+/** Whether a pod has mounted the directory already. */
 async function isMountedByPod(path: string, { mounter, directories }: LocalVolumeOptions): Promise<boolean> {
   const { dev, ino } = await stat(path);
   for (const point of await mounter.listMountPoints(podsDir(directories))) {

@@ -6,7 +6,7 @@ import type { Pod } from "../../../api/core/pod/schema.ts";
 import { silentLogger } from "../../../std/log/logger.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import type { Termination } from "../../pods/worker/pod-termination.ts";
-import { measureDiskUsage, enforceSizeLimits } from "./size-limits.ts";
+import { enforceSizeLimits, measureDiskUsage } from "./size-limits.ts";
 
 const MI = 1024 * 1024;
 
@@ -17,7 +17,7 @@ function podOf(name: string, emptyDir: object): Pod {
   };
 }
 
-t.test("enforceSizeLimits() ends pods once that have too much on disk, and no others", async (t) => {
+t.test("enforceSizeLimits() evicts pods over their limits once, and no others", async (t) => {
   const clock = new FakeClock();
   const stop = new AbortController();
   const ended: { readonly name: string | undefined; readonly termination: Termination }[] = [];
@@ -58,7 +58,7 @@ t.test("enforceSizeLimits() ends pods once that have too much on disk, and no ot
   await running;
 });
 
-t.test("diskUsage() counts what is on disk", async (t) => {
+t.test("measureDiskUsage() returns bytes on disk", async (t) => {
   const directory = await mkdtemp(join(tmpdir(), "svc-usage-"));
   t.teardown(() => rm(directory, { recursive: true }));
   const before = await measureDiskUsage(directory);

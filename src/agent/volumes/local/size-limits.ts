@@ -1,4 +1,4 @@
-/** Ends pods that put more into an emptyDir than its `sizeLimit` allows, or more on the disk than their limits do. */
+/** Evicts pods that exceed the `sizeLimit` of an emptyDir, or their limits of ephemeral storage. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import type { Pod } from "../../../api/core/pod/schema.ts";
@@ -24,13 +24,13 @@ export interface SizeLimitOptions {
   readonly log: Logger;
   /** Bytes on disk below a directory. */
   readonly measureUsage: (directory: string) => Promise<number>;
-  /** Why the pod has more on the disk, all in all, than its limits allow. */
+  /** The eviction message of a pod that exceeds its limits of ephemeral storage. */
   readonly findExcess: (pod: Pod) => Promise<string | undefined>;
   readonly signal: AbortSignal;
 }
 
 const PERIOD_MS = 10_000;
-/** Measuring large volumes takes no more than this share of the time. */
+/** The largest share of the time that measuring takes. */
 const SHARE = 0.1;
 const GRACE_SECONDS = 1;
 
@@ -53,17 +53,20 @@ export async function enforceSizeLimits(options: SizeLimitOptions): Promise<void
   }
 }
 
-async function findVolumeExcess({ volumes, measureUsage: usage, log }: SizeLimitOptions, pod: Pod): Promise<string | undefined> {
+async function findVolumeExcess(
+  { volumes, measureUsage: usage, log }: SizeLimitOptions,
+  pod: Pod,
+): Promise<string | undefined> {
   for (const volume of pod.spec?.volumes ?? []) {
     const limit = diskLimit(volume);
     if (limit === undefined) continue;
     try {
-      // Kubernetes' text, its last space included.
+      // kubelet's message, with its trailing space.
       if ((await usage(volumes.path(pod, volume))) > parseUnits(limit)) {
         return `Usage of EmptyDir volume "${volume.name}" exceeds the limit "${limit}". `;
       }
     } catch (error) {
-      // Not made yet, or gone already.
+      // The directory does not exist yet or any more.
       log.v(2)?.info("Cannot measure volume", { pod: podFullName(pod), volume: volume.name, error: String(error) });
     }
   }
@@ -79,20 +82,20 @@ async function findPodExcess({ findExcess: excess, log }: SizeLimitOptions, pod:
   }
 }
 
-/** In memory the kernel keeps the limit itself. */
+/** For emptyDirs in memory the kernel enforces the limit. */
 function diskLimit({ emptyDir }: Volume): string | undefined {
   return emptyDir === undefined || emptyDir.medium ? undefined : emptyDir.sizeLimit;
 }
 
 const execFileAsync = promisify(execFile);
 
-/** What `du` counts: files with several names once, holes not at all, other file systems not. */
+/** The result of `du`: counts hard links once, and neither holes nor other file systems. */
 export async function measureDiskUsage(directory: string): Promise<number> {
   try {
     const { stdout } = await execFileAsync("du", ["-skx", directory]);
     return Number.parseInt(stdout, 10) * 1024;
   } catch (error) {
-    // Files that vanished meanwhile are no reason not to believe the rest.
+    // du fails for files that were removed meanwhile; its result is valid all the same.
     const { stdout } = error as { readonly stdout?: string };
     if (stdout === undefined || !/^\d+\t/.test(stdout)) throw error;
     return Number.parseInt(stdout, 10) * 1024;

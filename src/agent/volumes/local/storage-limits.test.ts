@@ -21,7 +21,7 @@ function pod(...limits: readonly (string | undefined)[]): Pod {
   };
 }
 
-/** What containers wrote, in MiB. */
+/** MiB written by containers. */
 function node(written: readonly number[], volume = 0): StorageLimitOptions {
   return {
     runtime: {
@@ -34,11 +34,12 @@ function node(written: readonly number[], volume = 0): StorageLimitOptions {
     },
     volumes: { path: (_pod, { name }) => `/volumes/${name}` },
     directories: { rootDir: "/root", podLogsDir: "/logs" },
-    measureUsage: async (path) => (path === "/volumes/disk" ? volume * mebi : path.startsWith("/logs/") ? mebi : 99 * mebi),
+    measureUsage: async (path) =>
+      path === "/volumes/disk" ? volume * mebi : path.startsWith("/logs/") ? mebi : 99 * mebi,
   };
 }
 
-t.test("storageExcess() holds pods and containers to their limits, with logs and volumes on the disk", async (t) => {
+t.test("findStorageExcess() counts writable layers, logs and volumes on disk for pods and containers", async (t) => {
   const total = (limit: string) => `Pod ephemeral local storage usage exceeds the total limit of containers ${limit}. `;
   const table: readonly (readonly [Pod, StorageLimitOptions, string | undefined])[] = [
     [pod(undefined), node([1000]), undefined],

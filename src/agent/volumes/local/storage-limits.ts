@@ -68,7 +68,11 @@ function isLocal({ emptyDir, configMap, downwardAPI }: Volume): boolean {
 }
 
 /** 0 for a volume that does not exist yet or any more. */
-function measureVolume({ volumes, measureUsage: usage }: StorageLimitOptions, pod: Pod, volume: Volume): Promise<number> {
+function measureVolume(
+  { volumes, measureUsage: usage }: StorageLimitOptions,
+  pod: Pod,
+  volume: Volume,
+): Promise<number> {
   return usage(volumes.path(pod, volume)).catch(() => 0);
 }
 

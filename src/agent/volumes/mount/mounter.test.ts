@@ -20,25 +20,29 @@ async function mayMount(): Promise<string | false> {
   }
 }
 
-t.test("systemMounter finds what it mounted, also where links lead there, deepest first", { skip }, async (t) => {
-  const real = join(root, "real place");
-  const linked = join(root, "linked");
-  await mkdir(join(real, "a"), { recursive: true });
-  await symlink(real, linked);
-  t.teardown(async () => {
-    for (const point of await systemMounter.listMountPoints(linked)) await systemMounter.unmount(point);
-  });
-  await systemMounter.tmpfs(join(linked, "a"), 1024 * 1024);
-  await mkdir(join(linked, "a/b"));
-  await systemMounter.tmpfs(join(linked, "a/b"), 0);
-  t.same(await systemMounter.listMountPoints(linked), [join(linked, "a/b"), join(linked, "a")]);
-  t.same(await systemMounter.listMountPoints(real), [join(real, "a/b"), join(real, "a")]);
-  const { blocks, bsize } = await statfs(join(real, "a"));
-  t.equal(blocks * bsize, 1024 * 1024);
-  await t.rejects(writeFile(join(real, "a/large"), Buffer.alloc(2 * 1024 * 1024)), { code: "ENOSPC" });
-});
+t.test(
+  "systemMounter.listMountPoints() finds mounts, also through symbolic links, deepest first",
+  { skip },
+  async (t) => {
+    const real = join(root, "real place");
+    const linked = join(root, "linked");
+    await mkdir(join(real, "a"), { recursive: true });
+    await symlink(real, linked);
+    t.teardown(async () => {
+      for (const point of await systemMounter.listMountPoints(linked)) await systemMounter.unmount(point);
+    });
+    await systemMounter.tmpfs(join(linked, "a"), 1024 * 1024);
+    await mkdir(join(linked, "a/b"));
+    await systemMounter.tmpfs(join(linked, "a/b"), 0);
+    t.same(await systemMounter.listMountPoints(linked), [join(linked, "a/b"), join(linked, "a")]);
+    t.same(await systemMounter.listMountPoints(real), [join(real, "a/b"), join(real, "a")]);
+    const { blocks, bsize } = await statfs(join(real, "a"));
+    t.equal(blocks * bsize, 1024 * 1024);
+    await t.rejects(writeFile(join(real, "a/large"), Buffer.alloc(2 * 1024 * 1024)), { code: "ENOSPC" });
+  },
+);
 
-t.test("systemMounter.bind() shows one place at another until it is unmounted", { skip }, async (t) => {
+t.test("systemMounter.bind() shows a directory at another path until it is unmounted", { skip }, async (t) => {
   const [source, target] = [join(root, "source"), join(root, "target")];
   for (const each of [source, target]) await mkdir(each);
   await writeFile(join(source, "file"), "work");

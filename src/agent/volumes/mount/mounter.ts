@@ -1,14 +1,14 @@
-/** The few mounts the agent makes itself. A parameter, so that everything above it is tested without root. */
+/** The mounts that the agent makes itself. An interface, so that its users can be tested without root. */
 import { execFile } from "node:child_process";
 import { readFile, realpath } from "node:fs/promises";
 import { promisify } from "node:util";
 
 export interface Mounter {
-  /** `sizeBytes` 0 leaves the kernel's own limit. */
+  /** `sizeBytes` 0: the kernel's default. */
   tmpfs(target: string, sizeBytes: number): Promise<void>;
-  /** `pageSize` as the kernel takes it: `2Mi`. */
+  /** `pageSize`: `2Mi` */
   hugePages(target: string, pageSize: string): Promise<void>;
-  /** `source` may be a path below /proc/self/fd of this process, which cannot be exchanged under our feet. */
+  /** `source` may be a path below /proc/self/fd, which cannot be replaced by a symbolic link. */
   bind(source: string, target: string): Promise<void>;
   unmount(target: string): Promise<void>;
   /** Mount points at or below `path`, deepest first. */
@@ -20,23 +20,31 @@ const execFileAsync = promisify(execFile);
 export const systemMounter: Mounter = {
   async tmpfs(target, sizeBytes) {
     const size = sizeBytes > 0 ? [`size=${sizeBytes}`] : [];
-    await execFileAsync("mount", ["-t", "tmpfs", "-o", ["rw", "noswap", ...size].join(","), "tmpfs", target]).catch(() =>
-      // noswap needs Linux 6.3
-      execFileAsync("mount", ["-t", "tmpfs", "-o", ["rw", ...size].join(","), "tmpfs", target]),
+    await execFileAsync("mount", ["-t", "tmpfs", "-o", ["rw", "noswap", ...size].join(","), "tmpfs", target]).catch(
+      () =>
+        // noswap needs Linux 6.3
+        execFileAsync("mount", ["-t", "tmpfs", "-o", ["rw", ...size].join(","), "tmpfs", target]),
     );
   },
   async hugePages(target, pageSize) {
-    await execFileAsync("mount", ["-t", "hugetlbfs", "-o", `nodev,pagesize=${pageSize.replace(/i$/, "")}`, "nodev", target]);
+    await execFileAsync("mount", [
+      "-t",
+      "hugetlbfs",
+      "-o",
+      `nodev,pagesize=${pageSize.replace(/i$/, "")}`,
+      "nodev",
+      target,
+    ]);
   },
   async bind(source, target) {
-    // Left as it is: the fd's path would otherwise be resolved, which is what the fd is there to avoid.
+    // Without --no-canonicalize mount would resolve the path of a file descriptor.
     await execFileAsync("mount", ["--no-canonicalize", "--bind", source, target]);
   },
   async unmount(target) {
     await execFileAsync("umount", [target]);
   },
   async listMountPoints(path) {
-    // The kernel tells where a mount really is, whatever links lead there.
+    // The kernel's table has real paths, without symbolic links.
     const real = await realpath(path).catch(() => path);
     const table = await readFile("/proc/self/mountinfo", "utf8");
     const points = table

@@ -18,7 +18,7 @@ async function tree(): Promise<string> {
 
 const skip = process.getuid?.() === 0 ? false : "only root gives files away";
 
-t.test("giveToGroup() lets the group write what is its, and inherit it", { skip }, async (t) => {
+t.test("applyFsGroup() lets the group write, and new files inherit the group", { skip }, async (t) => {
   const root = await tree();
   const outside = await lstat("/etc/hostname");
   await applyFsGroup(root, { group: 2000, readOnly: false });
@@ -32,14 +32,14 @@ t.test("giveToGroup() lets the group write what is its, and inherit it", { skip 
   t.same([(await lstat("/etc/hostname")).gid, (await lstat("/etc/hostname")).mode], [outside.gid, outside.mode]);
 });
 
-t.test("giveToGroup() lets the group only read what the agent writes", { skip }, async (t) => {
+t.test("applyFsGroup() with readOnly lets the group read only", { skip }, async (t) => {
   const root = await tree();
   await applyFsGroup(root, { group: 2000, readOnly: true });
   t.equal((await lstat(join(root, "dir"))).mode & 0o7777, 0o2750);
   t.equal((await lstat(join(root, "dir/file"))).mode & 0o7777, 0o440);
 });
 
-t.test("giveToGroup() is not led astray by names that become links meanwhile", { skip }, async (t) => {
+t.test("applyFsGroup() does not follow names that become links meanwhile", { skip }, async (t) => {
   const [root, aside] = [await tree(), await tree()];
   const outside = join(aside, "dir/file");
   const before = await lstat(outside);
@@ -59,13 +59,13 @@ t.test("giveToGroup() is not led astray by names that become links meanwhile", {
   t.same([gid, mode], [before.gid, before.mode], "what lies outside of the volume is as it was");
 });
 
-t.test("giveToGroup() gives up where directories lie in each other without end", { skip }, async (t) => {
+t.test("applyFsGroup() rejects directories that are nested too deep", { skip }, async (t) => {
   const root = await tree();
   await mkdir(join(root, ...Array<string>(600).fill("d")), { recursive: true });
   await t.rejects(applyFsGroup(root, { group: 2000, readOnly: false }), /nested deeper/);
 });
 
-t.test("tellOfDelay() says that a volume with many files takes long, and how far it is", async (t) => {
+t.test("reportProgress() records events when the change takes long", async (t) => {
   const clock = new FakeClock();
   const events: string[] = [];
   const waiting = {

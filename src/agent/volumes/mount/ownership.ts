@@ -1,4 +1,4 @@
-/** What `fsGroup` does to a volume. */
+/** Applies `fsGroup` to volumes. */
 import { constants } from "node:fs";
 import { chmod, chown, lchown, lstat, open, readdir } from "node:fs/promises";
 import type { Pod } from "../../../api/core/pod/schema.ts";
@@ -9,9 +9,9 @@ import { podUid } from "../../pods/pod-fields.ts";
 const READ_WRITE = 0o660;
 const READ = 0o440;
 const DIRECTORY = 0o2110;
-/** Linux' O_PATH: a handle on what is there, be it a socket or a link, without opening it for reading. */
+/** Linux' O_PATH: a handle on any file, also a socket or a symbolic link, without opening it for reading. */
 const OPEN_PATH = 0o10000000 | constants.O_NOFOLLOW;
-/** Each level keeps a file open. */
+/** Each level keeps a file descriptor open. */
 const DEPTH_MAX = 500;
 
 const SLOW_MS = 30_000;
@@ -20,10 +20,10 @@ const DOCS_URL =
   "https://kubernetes.io/docs/tasks/configure-pod-container/security-context/" +
   "#configure-volume-permission-and-ownership-change-policy-for-pods";
 
-/** Who waits for a volume's files. */
+/** The volume of a pod whose progress events report. */
 export interface ProgressTarget {
   readonly pod: Pod;
-  /** The volume's. */
+  /** Name of the volume. */
   readonly name: string;
   readonly clock: Clock;
   readonly events: Pick<PodEventRecorder, "recordPodEvent">;
@@ -35,14 +35,14 @@ interface ProgressCount {
 
 export interface FsGroupAccess {
   readonly group: number;
-  /** What the agent writes itself, the group only reads. */
+  /** The group may only read files that the agent writes. */
   readonly readOnly: boolean;
 }
 
 /**
- * The group owns all that is in the volume, may read it and, unless `readOnly`, write it; what is made in a directory
- * later is the group's too. Links are given away, and not followed, also where a pod that has the volume already makes
- * one in place of what was looked at: from the root on, everything is reached through what is open.
+ * Gives all files of the volume to the group, which may read and, unless `readOnly`, write them; new files in its
+ * directories get the group too (setgid). Never follows symbolic links, also when a pod that has mounted the volume
+ * replaces a file by one meanwhile: every file is opened through the handle of its directory.
  */
 export async function applyFsGroup(path: string, rights: FsGroupAccess, count?: ProgressCount): Promise<void> {
   await applyToEntry(path, { rights, count, depth: 0 });
@@ -67,27 +67,35 @@ async function applyToEntry(path: string, { rights, count, depth }: Walk): Promi
   for (const name of await readdir(held)) await applyToEntry(`${held}/${name}`, { rights, count, depth: depth + 1 });
 }
 
-/** `giveToGroup` for a volume that others fill, and that may be large: says so as long as the pod waits for it. */
-export async function applyFsGroupToVolume(path: string, rights: FsGroupAccess, waiting: ProgressTarget): Promise<void> {
+/** `applyFsGroup` for volumes that may be large: records events while the pod waits. */
+export async function applyFsGroupToVolume(
+  path: string,
+  rights: FsGroupAccess,
+  waiting: ProgressTarget,
+): Promise<void> {
   const count = { files: 0 };
   await reportProgress(applyFsGroup(path, rights, count), count, waiting);
 }
 
-/** Says how far the change is, after a while and then again and again, until it has ended. */
-export async function reportProgress(change: Promise<void>, count: ProgressCount, waiting: ProgressTarget): Promise<void> {
+/** Records events about the progress of the change: the first after 30 s, then every minute. */
+export async function reportProgress(
+  change: Promise<void>,
+  count: ProgressCount,
+  waiting: ProgressTarget,
+): Promise<void> {
   const { pod, name, clock, events } = waiting;
-  const say = (text: string): void => {
+  const record = (text: string): void => {
     const message = `Setting volume ownership for ${podUid(pod)}/volumes/${name} ${text}`;
     events.recordPodEvent(pod, "Warning", "VolumePermissionChangeInProgress", message);
-    timer = clock.timer(PROGRESS_MS, () => say(`is in progress, processed ${count.files} files.`));
+    timer = clock.timer(PROGRESS_MS, () => record(`is in progress, processed ${count.files} files.`));
   };
   let timer = clock.timer(SLOW_MS, () =>
-    say(`is taking longer than expected, consider using OnRootMismatch - ${DOCS_URL}`),
+    record(`is taking longer than expected, consider using OnRootMismatch - ${DOCS_URL}`),
   );
   await change.finally(() => timer.cancel());
 }
 
-/** Whether the volume's root is as `giveToGroup` leaves it; `fsGroupChangePolicy: OnRootMismatch` looks no further. */
+/** Whether the volume's root has group and mode already; enough for `fsGroupChangePolicy: OnRootMismatch`. */
 export async function hasFsGroup(path: string, rights: FsGroupAccess): Promise<boolean> {
   const stats = await lstat(path);
   const wanted = modeBits(rights, true);

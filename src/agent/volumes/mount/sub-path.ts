@@ -1,21 +1,21 @@
-/** A path inside a volume, resolved so that no link in the volume can lead out of it. */
+/** Opens subPaths of volumes so that no symbolic link in the volume can lead out of it. */
 import { constants } from "node:fs";
 import { type FileHandle, lstat, mkdir, open, realpath } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 
 const DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
-/** Linux' O_PATH: a handle on what is there, be it a socket, without opening it for reading. */
+/** Linux' O_PATH: a handle on any file, also a socket, without opening it for reading. */
 const OPEN_PATH = 0o10000000 | constants.O_NOFOLLOW;
 
 /**
- * Opens `subPath` below `volume`, making missing directories, as open as the volume itself. The handle names what was
- * checked, whatever the volume's users do to the names meanwhile; the caller closes it. Throws when the path leaves the
+ * Opens `subPath` below `volume`, creating missing directories with the mode of the volume. The handle refers to the file
+ * that was checked, even when the volume's users rename it meanwhile; the caller closes it. Throws when the path leaves the
  * volume.
  *
- * Links are resolved first. The result is then walked from handle to handle without following any link, so that a name
- * which becomes a link in between ends the walk rather than leading it astray:
+ * Symbolic links are resolved first. Then each name is opened through the handle of its directory without following links:
+ * a name that has become a link meanwhile is an error:
  *
- *     volume/current/logs  ->  volume/v2/logs  ->  open "v2" in volume, open or make "logs" in that
+ *     volume/current/logs  ->  volume/v2/logs  ->  open "v2" in volume, open or create "logs" in that
  */
 export async function openSubPath(volume: string, subPath: string): Promise<FileHandle> {
   const parts = subPath.split("/").filter((part) => part !== "" && part !== ".");
@@ -37,7 +37,7 @@ export async function openSubPath(volume: string, subPath: string): Promise<File
   }
 }
 
-/** The names to walk: those that exist without links, and after them those to be made. */
+/** The names to open: the resolved existing ones, then those to create. */
 async function resolveNames(base: string, parts: readonly string[], subPath: string): Promise<readonly string[]> {
   let current = base;
   for (const [index, part] of parts.entries()) {
@@ -56,7 +56,7 @@ function splitNames(base: string, path: string): readonly string[] {
     .filter((name) => name !== "");
 }
 
-/** Opens one name in a directory that is open; makes a missing one. */
+/** Opens a name in an open directory; creates a missing directory. */
 async function openNext(directory: FileHandle, name: string, isLast: boolean, mode: number): Promise<FileHandle> {
   const path = `/proc/self/fd/${directory.fd}/${name}`;
   const made = await mkdir(path, { mode: 0o750 }).then(
@@ -68,7 +68,7 @@ async function openNext(directory: FileHandle, name: string, isLast: boolean, mo
   );
   const handle = await open(path, isLast && !made ? OPEN_PATH : DIRECTORY);
   try {
-    // By its handle: the name may be a link by now. At creation the process's umask takes bits away.
+    // By its handle, since the name may be a link by now; mkdir applies the process's umask.
     if (made) await handle.chmod(mode);
     if ((await handle.stat()).isSymbolicLink()) throw new Error(`"${name}" became a link`);
     return handle;

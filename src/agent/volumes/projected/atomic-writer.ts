@@ -1,5 +1,5 @@
 /**
- * Files that change all at once for whoever reads them. A volume holds a directory with a time in its name, a link
+ * Writes files so that readers see all changes at once. A volume has a directory with a timestamp in its name, a link
  * `..data` to it, and for each top-level name a link through `..data`:
  *
  *     ..2026_11_21_03_32_07.1a2b/token    ..data -> ..2026_11_21_03_32_07.1a2b    token -> ..data/token
@@ -34,7 +34,7 @@ export interface FileContent {
 
 /**
  * Paths are relative, below the volume; `validatePath` must have passed. `now` is in milliseconds. `finish` is called
- * before readers see anything new, so that they never meet a file that is not theirs yet.
+ * before the files become visible, to set their ownership.
  */
 export async function writeAtomically(
   target: string,
@@ -48,7 +48,7 @@ export async function writeAtomically(
     return { changed: false };
   }
   const stamp = new Date(now).toISOString().slice(0, 19).replace(/[-:T]/g, "_");
-  // Ten digits, so that the link's length does not depend on chance.
+  // Ten digits, so that the link's length is constant.
   const name = `..${stamp}.${randomInt(1_000_000_000, 2 ** 32)}`;
   const directory = join(target, name);
   try {
@@ -62,7 +62,7 @@ export async function writeAtomically(
   await symlink(name, join(target, "..data_tmp"));
   await rename(join(target, "..data_tmp"), join(target, "..data"));
   await linkNames(target, new Set([...payload.keys()].map((path) => path.split("/")[0] ?? path)));
-  // The one before, and what a kill in the middle of a write left.
+  // Removes the previous directory, and those of interrupted writes.
   for (const other of await readdir(target)) {
     if (TIMESTAMPED.test(other) && other !== name) await rm(join(target, other), { recursive: true, force: true });
   }
@@ -77,7 +77,7 @@ async function writeFiles(directory: string, payload: ReadonlyMap<string, FileCo
     await mkdir(dirname(file), { recursive: true, mode: 0o755 });
     await writeFile(file, data, { mode: 0o600 });
     if (owner !== undefined) await chown(file, owner, -1);
-    // Not at creation, where the process's umask takes bits away.
+    // writeFile applies the process's umask, chmod does not.
     await chmod(file, mode);
   }
 }
@@ -92,7 +92,7 @@ async function linkNames(target: string, wanted: ReadonlySet<string>): Promise<v
   }
 }
 
-/** Bits that a group was given later are no difference. */
+/** Additional mode bits, which fsGroup sets, are ignored. */
 async function isUnchanged(directory: string, payload: ReadonlyMap<string, FileContent>): Promise<boolean> {
   const files = await readdir(directory, { recursive: true, withFileTypes: true }).catch(() => []);
   const paths = files.filter((each) => each.isFile()).map((each) => join(each.parentPath, each.name));
@@ -106,16 +106,16 @@ async function isUnchanged(directory: string, payload: ReadonlyMap<string, FileC
   return true;
 }
 
-/** Throws where one file would have to be a directory for another. */
+/** Throws when a file's path is the directory of another file. */
 function validateNoConflicts(payload: ReadonlyMap<string, FileContent>): void {
   for (const path of payload.keys()) {
     for (let above = dirname(path); above !== "."; above = dirname(above)) {
-      if (payload.has(above)) throw new Error(`"${path}" cannot be made: "${above}" is a file`);
+      if (payload.has(above)) throw new Error(`"${path}" cannot be created: "${above}" is a file`);
     }
   }
 }
 
-/** Throws when a path would leave the volume or hide the writer's own names. */
+/** Throws when a path would leave the volume or clash with the writer's own names. */
 export function validatePath(path: string): void {
   const parts = path.split("/");
   if (path === "" || path.startsWith("/") || parts.includes("..") || parts[0]?.startsWith("..") === true) {

@@ -1,4 +1,4 @@
-/** What configMap, secret, downwardAPI and projected volumes contain, as files in memory. */
+/** The files of configMap, secret, downwardAPI and projected volumes. */
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type {
   ConfigMapVolumeSource,
@@ -92,7 +92,7 @@ export function createDownwardPayload(
   return files;
 }
 
-/** A later source wins where two write the same path. Rejects with all that is wrong, as Kubernetes lists it. */
+/** The last source of a path wins. Rejects with the errors of all sources, in kubelet's format. */
 export async function readProjectedPayload(context: PayloadContext, source: ProjectedVolumeSource): Promise<Payload> {
   const files = new Map<string, FileContent>();
   const errors: string[] = [];
@@ -122,7 +122,7 @@ async function readProjection(context: PayloadContext, part: VolumeProjection, m
   throw new Error("projected source clusterTrustBundle is not supported by this agent");
 }
 
-/** A pod of one user, or with a group of its own, keeps its tokens from everybody else. */
+/** For pods with a single user or an fsGroup the file has mode 0600. */
 async function requestTokenPayload(
   context: PayloadContext,
   source: ServiceAccountTokenProjection,
@@ -135,7 +135,7 @@ async function requestTokenPayload(
   return new Map([[source.path, { data, mode: isPrivate ? 0o600 : mode, ...(owner === undefined ? {} : { owner }) }]]);
 }
 
-/** The user that all containers run as; undefined when they differ, or when some image decides. */
+/** The user that all containers run as; undefined when they differ, or when an image sets it. */
 function findCommonUser(pod: Pod): number | undefined {
   const shared = pod.spec?.securityContext?.runAsUser;
   const containers = [...initContainers(pod), ...appContainers(pod)];

@@ -15,7 +15,7 @@ const YEAR_MS = 365 * 24 * HOUR_MS;
 function managed(answer?: (request: TokenRequest) => TokenRequest) {
   const clock = new FakeClock(START);
   const asked: { readonly namespace: string; readonly account: string; readonly request: TokenRequest }[] = [];
-  /** The server's clock goes right. */
+  /** The server's clock is right. */
   const source = {
     async requestToken(namespace: string, account: string, request: TokenRequest): Promise<TokenRequest> {
       asked.push({ namespace, account, request });
@@ -28,7 +28,7 @@ function managed(answer?: (request: TokenRequest) => TokenRequest) {
   return { clock, asked, source, tokens: new TokenManager({ source, clock }) };
 }
 
-t.test("TokenManager.token() asks for what the pod wants, bound to the pod", async (t) => {
+t.test("TokenManager.getToken() requests a token with the pod's options, bound to the pod", async (t) => {
   const { tokens, asked } = managed();
   await tokens.getToken(pod, { path: "token", audience: "vault", expirationSeconds: 600 });
   await tokens.getToken(pod, { path: "token" });
@@ -47,7 +47,7 @@ t.test("TokenManager.token() asks for what the pod wants, bound to the pod", asy
   ]);
 });
 
-t.test("TokenManager.token() renews at four fifths of a token's life", async (t) => {
+t.test("TokenManager.getToken() renews a token after 80 % of its lifetime", async (t) => {
   const { tokens, clock } = managed();
   const wanted = { path: "token", expirationSeconds: 600 };
   t.equal(await tokens.getToken(pod, wanted), "token-1");
@@ -58,13 +58,13 @@ t.test("TokenManager.token() renews at four fifths of a token's life", async (t)
   t.equal(await tokens.getToken(pod, wanted), "token-2");
 });
 
-t.test("TokenManager.token() renews daily, however long the token would live", async (t) => {
+t.test("TokenManager.getToken() renews long-lived tokens daily", async (t) => {
   const { tokens } = managed();
   await tokens.getToken(pod, { path: "token", expirationSeconds: 7 * 24 * 3600 });
   t.equal(tokens.renewInMs("uid-1"), 24 * HOUR_MS);
 });
 
-t.test("TokenManager.token() keeps a token that is still good while no other can be had", async (t) => {
+t.test("TokenManager.getToken() returns a valid token while its renewal fails", async (t) => {
   const { tokens, clock, source } = managed();
   const wanted = { path: "token", expirationSeconds: 600 };
   await tokens.getToken(pod, wanted);
@@ -101,7 +101,7 @@ for (const [how, offsetMs] of [
   });
 }
 
-t.test("TokenManager.token() asks soon for another in place of one that was kept too long", async (t) => {
+t.test("TokenManager.getToken() soon replaces a new token that looks expired", async (t) => {
   const { tokens, clock } = managed((request) => {
     const expirationTimestamp = new Date(clock.now() - HOUR_MS).toISOString();
     return { ...request, status: { token: "kept", expirationTimestamp } };
@@ -110,12 +110,12 @@ t.test("TokenManager.token() asks soon for another in place of one that was kept
   t.equal(tokens.renewInMs("uid-1"), 60_000);
 });
 
-t.test("TokenManager.token() refuses an answer without a token", async (t) => {
+t.test("TokenManager.getToken() rejects a response without a token", async (t) => {
   const { tokens } = managed((request) => request);
-  await t.rejects(tokens.getToken(pod, { path: "token" }), /failed to fetch token: the answer holds no token/);
+  await t.rejects(tokens.getToken(pod, { path: "token" }), /failed to fetch token: the response has no token/);
 });
 
-t.test("TokenManager.forget() lets go of a pod's tokens", async (t) => {
+t.test("TokenManager.forget() drops a pod's tokens", async (t) => {
   const { tokens } = managed();
   await tokens.getToken(pod, { path: "token" });
   tokens.forget("uid-1");

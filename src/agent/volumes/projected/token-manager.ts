@@ -1,4 +1,4 @@
-/** Tokens of service accounts for the pods of the node, each asked for once and renewed before it expires. */
+/** Requests service account tokens for the node's pods, caches them and renews them before they expire. */
 import type { TokenRequest } from "../../../api/authentication/token-request.ts";
 import type { Pod } from "../../../api/core/pod/schema.ts";
 import type { ServiceAccountTokenProjection } from "../../../api/core/volume/schema.ts";
@@ -6,7 +6,7 @@ import type { Clock } from "../../../std/time/clock.ts";
 import { podName, podNamespace, podUid } from "../../pods/pod-fields.ts";
 
 export interface TokenRequestSource {
-  /** Resolves with the answer. Rejects as the API server, or what is between, does. */
+  /** Creates a TokenRequest. Rejects with the API server's or the network's error. */
   requestToken(namespace: string, account: string, request: TokenRequest): Promise<TokenRequest>;
 }
 
@@ -24,8 +24,8 @@ export interface IssuedToken {
 }
 
 /**
- * Times by the monotonic clock, which nobody sets, and by the time of day, which goes on while the machine sleeps;
- * infinity where the time of day cannot be right.
+ * A time on the monotonic clock, which is never set, and by the time of day, which advances while the machine sleeps;
+ * the latter is infinity when the clock is wrong.
  */
 interface Deadline {
   readonly monotonic: number;
@@ -37,33 +37,33 @@ interface CachedToken extends IssuedToken {
   readonly expiry: Deadline;
 }
 
-/** What Kubernetes asks for where the pod does not say; also the server's sign that the token may be extended. */
+/** kubelet's default; the value by which the API server recognizes tokens that it may extend. */
 const DEFAULT_SECONDS = 3607;
 const RENEW_AFTER = 0.8;
-/** After a renewal that failed. */
+/** After a failed renewal. */
 const RETRY_MS = 10_000;
-/** After a token that seems to have expired: it was kept while the server was away, or the node's clock is wrong. */
+/** For a new token that looks expired: the node's clock is wrong. */
 const EXPIRED_RETRY_MS = 60_000;
-/** Clocks of server and node may differ by this much. */
+/** Tolerated difference between the clocks of server and node. */
 const SKEW_MS = 60_000;
-/** However long a token lives, it is renewed daily. */
+/** Tokens are renewed at least daily. */
 const AGE_MAX_MS = 24 * 3_600_000;
 
 export class TokenManager {
   readonly #options: TokenManagerOptions;
-  /** By pod, then by what is asked for; a pod's entry goes with `forget`. */
+  /** By pod, then by audience and duration; `forget` removes a pod's. */
   readonly #tokens = new Map<string, Map<string, CachedToken>>();
 
   constructor(options: TokenManagerOptions) {
     this.#options = options;
   }
 
-  /** Rejects when there is no token that is still good and none can be had. */
+  /** Rejects when there is no valid token and the request for one fails. */
   async getToken(pod: Pod, wanted: TokenOptions): Promise<string> {
     return (await this.getIssuedToken(pod, wanted)).token;
   }
 
-  /** The same with the time when it expires. */
+  /** The token with its expiry. */
   async getIssuedToken(pod: Pod, wanted: TokenOptions): Promise<IssuedToken> {
     const { clock } = this.#options;
     const own = this.#tokens.get(podUid(pod)) ?? new Map<string, CachedToken>();
@@ -78,7 +78,7 @@ export class TokenManager {
     } catch (error) {
       const renewal = { monotonic: clock.monotonic() + RETRY_MS, now: clock.now() + RETRY_MS };
       if (known !== undefined) own.set(key, { ...known, renewal });
-      // Whatever is wrong with the server may pass before the token does.
+      // The cached token is valid: the server may recover before it expires.
       if (known !== undefined && !this.#isPast(known.expiry)) return known;
       throw new Error(`failed to fetch token: ${error instanceof Error ? error.message : String(error)}`, {
         cause: error,
@@ -86,7 +86,7 @@ export class TokenManager {
     }
   }
 
-  /** How long until some token of the pod is to be renewed; infinity when it has none. */
+  /** Milliseconds until the next renewal of a token of the pod; infinity when it has none. */
   renewInMs(uid: string): number {
     const { clock } = this.#options;
     const left = [...(this.#tokens.get(uid)?.values() ?? [])].flatMap(({ renewal }) => [
@@ -109,31 +109,31 @@ export class TokenManager {
     const { source, clock } = this.#options;
     const requestedAt: Deadline = { monotonic: clock.monotonic(), now: clock.now() };
     const seconds = wanted.expirationSeconds ?? DEFAULT_SECONDS;
-    const answer = await source.requestToken(podNamespace(pod), pod.spec?.serviceAccountName ?? "default", {
+    const response = await source.requestToken(podNamespace(pod), pod.spec?.serviceAccountName ?? "default", {
       spec: {
         audiences: wanted.audience ? [wanted.audience] : [],
         expirationSeconds: seconds,
         boundObjectRef: { apiVersion: "v1", kind: "Pod", name: podName(pod), uid: podUid(pod) },
       },
     });
-    const { token = "", expirationTimestamp = "" } = answer.status ?? {};
+    const { token = "", expirationTimestamp = "" } = response.status ?? {};
     const expiresAtMs = Date.parse(expirationTimestamp);
-    if (token === "" || Number.isNaN(expiresAtMs)) throw new Error("the answer holds no token");
+    if (token === "" || Number.isNaN(expiresAtMs)) throw new Error("the response has no token");
     const leftMs = expiresAtMs - requestedAt.now;
-    const lifeMs = (parseLifetimeSeconds(token) ?? seconds) * 1000;
-    // A clock by which the token has expired, or lives longer than tokens do, says nothing.
-    const isPlausible = leftMs > 0 && leftMs <= lifeMs + SKEW_MS;
-    const goodMs = isPlausible ? leftMs : lifeMs;
-    const renewMs = leftMs > 0 ? Math.min(goodMs * RENEW_AFTER, AGE_MAX_MS) : EXPIRED_RETRY_MS;
+    const lifetimeMs = (parseLifetimeSeconds(token) ?? seconds) * 1000;
+    // A clock by which the token has expired, or is valid for longer than issued, is wrong.
+    const isPlausible = leftMs > 0 && leftMs <= lifetimeMs + SKEW_MS;
+    const validMs = isPlausible ? leftMs : lifetimeMs;
+    const renewMs = leftMs > 0 ? Math.min(validMs * RENEW_AFTER, AGE_MAX_MS) : EXPIRED_RETRY_MS;
     const after = (ms: number): Deadline => ({
       monotonic: requestedAt.monotonic + ms,
       now: isPlausible ? requestedAt.now + ms : Number.POSITIVE_INFINITY,
     });
-    return { token, expirationTimestamp, renewal: after(renewMs), expiry: after(goodMs) };
+    return { token, expirationTimestamp, renewal: after(renewMs), expiry: after(validMs) };
   }
 }
 
-/** For how long a token was issued, as it says itself; undefined for one that is no JWT. */
+/** The lifetime in a token's claims; undefined for a token that is no JWT. */
 function parseLifetimeSeconds(token: string): number | undefined {
   try {
     const { iat, exp } = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8"));
