@@ -20,6 +20,7 @@ import type { Handler, HttpResponse } from "../http/message.ts";
 import { makeRequest } from "../http/request.ts";
 import { bytesResponse, compressResponses, textResponse } from "../http/respond.ts";
 import { Router } from "../http/router.ts";
+import { deleteNamespace } from "../registry/delete-namespace.ts";
 import { EventBudget } from "../registry/event-budget.ts";
 import { Registries } from "../registry/registries.ts";
 import type { Registry } from "../registry/registry.ts";
@@ -32,8 +33,8 @@ import { Discovery } from "./discovery/discovery.ts";
 import { versionInfo } from "./discovery/version.ts";
 import { withErrorResponses } from "./filters/error-responses.ts";
 import { withRequestInfo } from "./filters/request-info.ts";
-import { addResourceRoutes, type ExtraHandlers, type Route } from "./handlers/routes.ts";
-import type { ResourceHandler, ResourceSettings } from "./handlers/target.ts";
+import { addResourceRoutes, type Route } from "./handlers/routes.ts";
+import type { ResourceSettings } from "./handlers/target.ts";
 import { pageNotFound } from "./health/health.ts";
 import { OpenApi } from "./openapi/openapi.ts";
 import type { AgentConnections } from "./proxy/agent-connections.ts";
@@ -113,14 +114,21 @@ export function createNodeApi(options: NodeApiOptions): NodeApi {
     escalationCheckFor: () => undefined,
   };
   const registryOf = <T extends ApiObject>({ kind, group }: Kind<T>): Registry<T> =>
-    registries.of(kinds.find((each) => each.kind === kind && each.group === group)!) as unknown as Registry<T>;
+    registries.of(kinds.find((each) => each.kind === kind && each.group === group) as Kind<T>);
   const agent = {
     get: (_node: Node, target: string, signal: AbortSignal) => fetchLogs(options.containerLogs, target, signal),
   };
   const router = new Router<Route>();
   addResourceRoutes(router, scheme, registries, settings, {
     aliases: true,
-    extra: extraHandlers(createPodLogHandler(registryOf(nodeKind), agent)),
+    extra: {
+      subresources: { "get pods/log": createPodLogHandler(registryOf(podKind), registryOf(nodeKind), agent) },
+      connect: {},
+      notStored: {},
+      deletions: {
+        namespaces: (_target, scope, name, options) => deleteNamespace(registryOf(namespaceKind), scope, name, options),
+      },
+    },
   });
   const respond = createRequestHandler(router, addNonResourceRoutes(router, options));
   const { objects } = registryOf(eventKind);
@@ -215,20 +223,4 @@ async function fetchLogs(logs: Handler, target: string, signal: AbortSignal): Re
 async function* chunksOf(body: HttpResponse["body"]): AsyncGenerator<Uint8Array> {
   if (body instanceof Uint8Array) yield body;
   else yield* body;
-}
-
-/** The served kinds have no other subresources. */
-function extraHandlers(log: ResourceHandler): ExtraHandlers {
-  const none: ResourceHandler = async () => {
-    throw noSuchResource();
-  };
-  return {
-    podLog: log,
-    bindPod: none,
-    evictPod: none,
-    requestToken: none,
-    connect: {},
-    componentStatuses: { get: none, list: none },
-    reviews: {},
-  };
 }

@@ -39,7 +39,7 @@ export async function createAccessControl(base: ServerBase): Promise<AccessContr
       clock,
       random,
       log: base.log.child("authorization"),
-      observe: createAuthorizerObserver(metrics, clock),
+      observer: createAuthorizerObserver(metrics, clock),
     }),
   );
   const authorizer = measureAuthorizer(authorizers.authorizer, metrics, clock);

@@ -49,7 +49,12 @@ export function createRouter(options: RouterOptions): RequestHandler {
   addResourceRoutes(router, scheme, registries, settings, { aliases, extra });
   const discovery = new Discovery(scheme, aliases, options.address);
   addNonResourceRoutes(router, options, discovery);
-  const respondCustom = createCustomResourceHandler({ customResources: custom, settings, groupAliases: aliases, extraHandlers: extra });
+  const respondCustom = createCustomResourceHandler({
+    customResources: custom,
+    settings,
+    groupAliases: aliases,
+    extraHandlers: extra,
+  });
   const groups = new Set(discovery.paths().map((path) => path.split("/").slice(0, 3).join("/")));
   return async (context) => {
     const { request } = context;

@@ -67,7 +67,10 @@ export async function openTokenAuthenticators(
     let isReload = false;
     const apply = (text: string): void => {
       try {
-        const found = parseAuthenticationConfiguration(path, text, { ownIssuers, anonymousForbidden: anonymousRefused });
+        const found = parseAuthenticationConfiguration(path, text, {
+          ownIssuers,
+          anonymousForbidden: anonymousRefused,
+        });
         useIssuers(found.issuers);
         const { enabled, paths } = found.anonymous ?? { enabled: config.anonymous, paths: undefined };
         anonymous = enabled ? anonymousAuthenticator({ paths }) : undefined;

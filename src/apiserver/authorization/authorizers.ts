@@ -7,12 +7,17 @@ import {
   parseAuthorizationConfiguration,
   type WebhookSettings,
 } from "../../auth/authz/authorization-configuration.ts";
-import { type AuthorizerOptions, createAuthorizerChain, createModeAuthorizer, createAuthorizer } from "../../auth/authz/modes.ts";
+import {
+  type AuthorizerOptions,
+  createAuthorizer,
+  createAuthorizerChain,
+  createModeAuthorizer,
+} from "../../auth/authz/modes.ts";
 import { type WebhookObserver, webhookAuthorizer } from "../../auth/authz/webhook/webhook.ts";
 import type { Authorizer } from "../../auth/user.ts";
 import { kubeconfigTransport } from "../../client/kubeconfig/kubeconfig-transport.ts";
 import { loadWebhookKubeconfig } from "../../client/kubeconfig/webhook-kubeconfig.ts";
-import { readError, readAll } from "../../client/response.ts";
+import { readAll, readError } from "../../client/response.ts";
 import { makeRequest } from "../../http/request.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
@@ -22,11 +27,11 @@ import type { Clock } from "../../std/time/clock.ts";
 import type { ApiServerConfig } from "../config/config.ts";
 import { readFlagFile } from "../config/flag-file.ts";
 
-export interface AuthorizersDeps extends Omit<AuthorizerOptions, "made"> {
+export interface AuthorizersDeps extends Omit<AuthorizerOptions, "fromFiles"> {
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly log: Logger;
-  readonly observe?: (WebhookObserver & ReloadObserver) | undefined;
+  readonly observer?: (WebhookObserver & ReloadObserver) | undefined;
 }
 
 export interface ReloadObserver {
@@ -97,11 +102,11 @@ async function openFromFile(path: string, config: Config, deps: AuthorizersDeps)
       const next = await openAuthorizerChain(path, text, config, deps);
       const previous = chain;
       chain = next;
-      deps.observe?.reloaded?.(true);
+      deps.observer?.reloaded?.(true);
       deps.log.info("Reloaded the authorization configuration", { file: path });
       await previous[Symbol.asyncDispose]();
     } catch (error) {
-      deps.observe?.reloaded?.(false);
+      deps.observer?.reloaded?.(false);
       deps.log.error("Cannot reload the authorization configuration; the previous one stays in use", error);
     }
   };
@@ -169,6 +174,7 @@ async function openWebhook(
   return webhookAuthorizer({
     ...deps,
     ...settings,
+    observe: deps.observer,
     name,
     async review(spec) {
       const { groups, ...rest } = spec;

@@ -11,7 +11,7 @@ import { roleKind } from "../../api/rbac/role/kind.ts";
 import { roleBindingKind } from "../../api/rbac/role-binding/kind.ts";
 import type { RoleBinding } from "../../api/rbac/role-binding/schema.ts";
 import { forbidden } from "../../api/status.ts";
-import { countCombinations, compactRules, findUncovered } from "../../auth/authz/rbac/rules-cover.ts";
+import { compactRules, countCombinations, findUncovered } from "../../auth/authz/rbac/rules-cover.ts";
 import type { Authorizer, UserInfo, UserRules } from "../../auth/user.ts";
 import { get } from "../../registry/get.ts";
 import type { Registries } from "../../registry/registries.ts";

@@ -91,7 +91,11 @@ t.test("escalationCheck() does not multiply what a few lines say", async (t) => 
   const { status, json } = await api.send(`POST ${SHOP}/roles`, { body, user: "eve" });
   t.equal(status, 403);
   t.match(json.message, /more than 20000 combinations of verbs, groups, resources and names/);
-  t.equal((await api.send(`POST ${SHOP}/roles`, { body })).status, 201, "rules are not compared with the verb escalate");
+  t.equal(
+    (await api.send(`POST ${SHOP}/roles`, { body })).status,
+    201,
+    "rules are not compared with the verb escalate",
+  );
 });
 
 t.test("escalationCheck() goes by the name in the request, and looks at labels too", async (t) => {

@@ -33,7 +33,8 @@ export async function syncCustomApiServices(
   }
   for (const { metadata } of existing) {
     const { name = "", labels } = metadata ?? {};
-    if (labels?.[AUTOMANAGED_LABEL] === AUTOMANAGED && !wanted.has(name)) await ignoreConflict(remove(registry, scope, name));
+    if (labels?.[AUTOMANAGED_LABEL] === AUTOMANAGED && !wanted.has(name))
+      await ignoreConflict(remove(registry, scope, name));
   }
 }
 

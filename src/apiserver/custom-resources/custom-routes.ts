@@ -6,7 +6,7 @@ import { parseMediaType } from "../../http/negotiate.ts";
 import { Router } from "../../http/router.ts";
 import type { Revision } from "../../storage/store.ts";
 import { unsupportedBody } from "../handlers/body.ts";
-import { addKindRoutes, type ExtraHandlers, type Route, groupNames } from "../handlers/routes.ts";
+import { addKindRoutes, type ExtraHandlers, groupNames, type Route } from "../handlers/routes.ts";
 import type { ResourceSettings } from "../handlers/target.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import type { CustomResources } from "./custom-resources.ts";
@@ -52,7 +52,10 @@ export function createCustomResourceHandler(options: CustomResourceHandlerOption
   };
 }
 
-function createKindRouter(served: ServedKind, { settings, groupAliases: aliases, extraHandlers: extra }: CustomResourceHandlerOptions): Router<Route> {
+function createKindRouter(
+  served: ServedKind,
+  { settings, groupAliases: aliases, extraHandlers: extra }: CustomResourceHandlerOptions,
+): Router<Route> {
   const { kind, registry } = served;
   const router = new Router<Route>();
   const retiringSettings: ResourceSettings = {

@@ -98,7 +98,8 @@ class DefinitionController {
   async #watch(): Promise<void> {
     const { cache, objects } = this.#registry;
     await Promise.race([cache.ready(), waitForAbort(this.#deps.signal)]);
-    for (const name of this.#deps.customResources.names()) if (this.#find(name) === undefined) this.#deps.customResources.withdraw(name);
+    for (const name of this.#deps.customResources.names())
+      if (this.#find(name) === undefined) this.#deps.customResources.withdraw(name);
     const prefix = objects.prefix();
     let started = false;
     for await (const event of cache.watch({ prefix, bookmarks: true, signal: this.#deps.signal })) {
@@ -142,7 +143,8 @@ class DefinitionController {
       }
       const isDeleted = stored.metadata?.deletionTimestamp !== undefined;
       const accepted = isDeleted ? stored : await this.#write(stored, this.#acceptNames);
-      if (isConditionTrue(accepted, "NamesAccepted") || isConditionTrue(accepted, "Established")) custom.serve(accepted);
+      if (isConditionTrue(accepted, "NamesAccepted") || isConditionTrue(accepted, "Established"))
+        custom.serve(accepted);
       if (!isDeleted) await this.#write(accepted, establish);
       else if (needsFinalizer(stored)) this.#startFinalizer(stored);
     } catch (error) {

@@ -52,7 +52,8 @@ export function selectServedApis(config: ApisConfig): ServedApis {
         value === "true",
       );
   }
-  for (const entry of entries) if (entry.resource === undefined || entry.on) enable(kindsOfVersion(entry, all), entry.on);
+  for (const entry of entries)
+    if (entry.resource === undefined || entry.on) enable(kindsOfVersion(entry, all), entry.on);
   for (const entry of entries) if (entry.resource !== undefined) enable(kindsOfResource(entry, all), entry.on);
   checkEmulation(config, entries, all);
   const requested = new Set(entries.filter(({ on }) => on).flatMap((entry) => kindsOfResource(entry, all)));

@@ -8,8 +8,8 @@ import { negotiate } from "../../http/negotiate.ts";
 import { bytesResponse } from "../../http/respond.ts";
 import { groupNames } from "../handlers/routes.ts";
 import type { RequestContext } from "../request/request-context.ts";
-import { transformNotAcceptable, isPretty, notAcceptable } from "../responses/status-response.ts";
-import { type DiscoveryObject, type DiscoveryDocument, createDocument } from "./discovery-documents.ts";
+import { isPretty, notAcceptable, transformNotAcceptable } from "../responses/status-response.ts";
+import { createDocument, type DiscoveryDocument, type DiscoveryObject } from "./discovery-documents.ts";
 
 interface ServedVersion {
   readonly group: string;
@@ -84,7 +84,8 @@ class DiscoveryDocuments {
     this.#versions = servedVersions(scheme, aliases);
     const groups = this.#groups();
     this.addDocument("/apis", { kind: "APIGroupList", apiVersion: "v1", groups });
-    for (const group of groups) this.addDocument(`/apis/${group.name}`, { kind: "APIGroup", apiVersion: "v1", ...group });
+    for (const group of groups)
+      this.addDocument(`/apis/${group.name}`, { kind: "APIGroup", apiVersion: "v1", ...group });
     for (const served of this.#versions) this.addDocument(versionPath(served), resourceList(served));
     this.#aggregate("/api", (group) => group === "");
     this.#aggregate("/apis", (group) => group !== "");
@@ -170,7 +171,11 @@ function isAggregated({ as, g, v }: Readonly<Record<string, string>>): boolean {
   return as === "APIGroupDiscoveryList" && kubernetesGroup(g ?? "") === "apidiscovery.k8s.io" && v === "v2";
 }
 
-function respondAggregated({ document, etag }: AggregatedDocument, offer: Offer, ifNoneMatch: string | undefined): HttpResponse {
+function respondAggregated(
+  { document, etag }: AggregatedDocument,
+  offer: Offer,
+  ifNoneMatch: string | undefined,
+): HttpResponse {
   const headers = { etag, "cache-control": "public", vary: "Accept" };
   if (ifNoneMatch === etag) return { status: 304, headers, body: new Uint8Array() };
   return bytesResponse(200, `${offer.mediaType};${AGGREGATED}`, encodeDocument(document, offer), headers);

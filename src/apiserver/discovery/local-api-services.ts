@@ -51,7 +51,11 @@ export function isKubernetesApi(group: string, version?: string): boolean {
 }
 
 /** Throws when the store does not answer. */
-export async function registerLocalApiServices(registries: Registries, aliases: boolean, signal: AbortSignal): Promise<void> {
+export async function registerLocalApiServices(
+  registries: Registries,
+  aliases: boolean,
+  signal: AbortSignal,
+): Promise<void> {
   const registry = registries.of(apiServiceKind);
   const user = { name: "system:apiserver", uid: "", groups: [MASTERS], extra: {} };
   const scope: Scope = { namespace: "", group: registry.kind.group, user, signal };

@@ -39,7 +39,12 @@ class RequestAdmissionContext implements AdmissionContext {
   readonly #context: RequestContext;
   readonly #sent: SentOptions;
 
-  constructor(target: ResourceTarget, context: RequestContext, params: Readonly<Record<string, string>>, sent: SentOptions) {
+  constructor(
+    target: ResourceTarget,
+    context: RequestContext,
+    params: Readonly<Record<string, string>>,
+    sent: SentOptions,
+  ) {
     this.kind = target.kind;
     this.group = target.group;
     this.namespace = params.namespace ?? "";

@@ -14,8 +14,8 @@ import { writtenResponse } from "../responses/object-response.ts";
 import { createAdmission } from "./admission.ts";
 import { BODY_BYTES_MAX } from "./body.ts";
 import { fieldManagerOptions } from "./field-manager.ts";
-import { parseApplyQuery, type FieldValidation } from "./query.ts";
-import { responseOptionsOf, type ResourceHandler, scopeOf } from "./target.ts";
+import { type FieldValidation, parseApplyQuery } from "./query.ts";
+import { type ResourceHandler, responseOptionsOf, scopeOf } from "./target.ts";
 
 export const APPLY_TYPE = "application/apply-patch+yaml";
 export const APPLY_CBOR_TYPE = "application/apply-patch+cbor";

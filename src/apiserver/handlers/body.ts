@@ -14,8 +14,15 @@ import { decodeEnvelope } from "../../schema/protobuf/envelope.ts";
 import { goQuote } from "../../schema/value/go-quote.ts";
 import { describeDuplicateKeys, parseYaml } from "../../schema/yaml/yaml.ts";
 import type { RequestContext } from "../request/request-context.ts";
-import { cannotHandle, checkGroupVersionKind, type ExpectedBody, type GroupVersionKind, groupVersionKindOf, notRegistered } from "./body-kind.ts";
-import { type FieldValidation, type WriteQuery, parseWriteQuery } from "./query.ts";
+import {
+  cannotHandle,
+  checkGroupVersionKind,
+  type ExpectedBody,
+  type GroupVersionKind,
+  groupVersionKindOf,
+  notRegistered,
+} from "./body-kind.ts";
+import { type FieldValidation, parseWriteQuery, type WriteQuery } from "./query.ts";
 
 export type { ExpectedBody as Expected } from "./body-kind.ts";
 
@@ -88,7 +95,9 @@ function decodeBody<T extends ApiObject>(
   };
   if (type === "protobuf") {
     const envelope = tryParse(() => decodeBodyEnvelope(bytes));
-    const identity = tryParse(() => groupVersionKindOf({ kind: envelope.kind, apiVersion: envelope.apiVersion }, expected));
+    const identity = tryParse(() =>
+      groupVersionKindOf({ kind: envelope.kind, apiVersion: envelope.apiVersion }, expected),
+    );
     checkGroupVersionKind(identity, expected);
     return decodeProtobufBody(envelope.raw, identity, expected);
   }
@@ -182,7 +191,9 @@ function parseBody(bytes: Buffer, type: Exclude<BodyType, "protobuf">): ParsedBo
         return parseJson(bytes);
       } catch (error) {
         if (!(error instanceof SyntaxError)) throw error;
-        throw new SyntaxError(`couldn't get version/kind; json parse error: ${withoutPosition(error)}`, { cause: error });
+        throw new SyntaxError(`couldn't get version/kind; json parse error: ${withoutPosition(error)}`, {
+          cause: error,
+        });
       }
     default:
       return type satisfies never;

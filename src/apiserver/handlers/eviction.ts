@@ -1,10 +1,7 @@
-import { type Binding, binding as bindingSchema } from "../../api/core/binding/schema.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import { type Eviction, eviction as evictionSchema } from "../../api/policy/eviction.ts";
 import type { PodDisruptionBudget } from "../../api/policy/pod-disruption-budget/schema.ts";
-import { badRequest } from "../../api/status.ts";
 import type { Registry } from "../../registry/registry.ts";
-import { bind } from "../../registry/subresources/binding.ts";
 import { evict } from "../../registry/subresources/eviction.ts";
 import { runMutatingAdmission } from "../../registry/write/admission.ts";
 import { statusResponse, successStatus } from "../responses/status-response.ts";
@@ -12,20 +9,23 @@ import { createAdmission } from "./admission.ts";
 import { readObjectBody } from "./body.ts";
 import { parseDeleteOptions } from "./query.ts";
 import { type ResourceHandler, scopeOf } from "./target.ts";
-import { warningAppender } from "./delete.ts";
+import { warningAppender } from "./write-options.ts";
 
-/** POST to `pods/NAME/eviction`. The body may be of the older version, which has the same members. */
-export function createEvictionHandler(budgets: Registry<PodDisruptionBudget>): ResourceHandler {
+/** POST to `pods/NAME/eviction`. The body may be of policy/v1beta1, which has the same fields. */
+export function createEvictionHandler(pods: Registry<Pod>, budgets: Registry<PodDisruptionBudget>): ResourceHandler {
   const body = { group: "policy", version: "v1", olderVersion: "v1beta1", kind: "Eviction", schema: evictionSchema };
   return async (target, context, params) => {
     const { object, dryRun } = await readObjectBody<Eviction>(context, body, "CreateOptions");
     const admission = createAdmission(target, context, params, { dryRun, objectKind: body });
-    const sent = await runMutatingAdmission({ options: { admission, warn: warningAppender(context) } }, object, undefined);
+    const sent = await runMutatingAdmission(
+      { options: { admission, warn: warningAppender(context) } },
+      object,
+      undefined,
+    );
     const { preconditions, gracePeriodSeconds, propagationPolicy } = parseDeleteOptions(
       new URLSearchParams(),
       sent.deleteOptions,
     );
-    const pods = target.registry as unknown as Registry<Pod>;
     const dry = dryRun || (sent.deleteOptions?.dryRun ?? []).length > 0;
     const options = {
       dryRun: dry,
@@ -35,33 +35,6 @@ export function createEvictionHandler(budgets: Registry<PodDisruptionBudget>): R
       ...(preconditions ? { preconditions } : {}),
     };
     await evict(pods, budgets, scopeOf(target, context, params), params.name ?? "", sent, options);
-    return statusResponse(successStatus(201), context);
-  };
-}
-
-const bindingBody = { group: "", version: "v1", kind: "Binding", schema: bindingSchema };
-
-/** POST to `pods/NAME/binding`, and to `bindings`, where the name stands in the body. */
-export function createBindingHandler(pods: Registry<Pod>): ResourceHandler {
-  return async (target, context, params) => {
-    const { object: sent, dryRun } = await readObjectBody<Binding>(context, bindingBody, "CreateOptions");
-    const name = params.name ?? sent.metadata?.name ?? "";
-    if (name === "") throw badRequest("name must be provided");
-    if (sent.metadata?.name && sent.metadata.name !== name) {
-      throw badRequest("name in URL does not match name in Binding object");
-    }
-    const namespace = sent.metadata?.namespace ?? "";
-    if (namespace !== "" && namespace !== params.namespace) {
-      throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
-    }
-    const admission = createAdmission(target, context, params, { dryRun, objectKind: bindingBody });
-    const named = { ...sent, metadata: { ...sent.metadata, name, namespace: params.namespace ?? "" } };
-    const admitted = await runMutatingAdmission(
-      { options: { admission, warn: warningAppender(context) } },
-      named,
-      undefined,
-    );
-    await bind(pods, scopeOf(target, context, params), name, admitted, { dryRun, admission });
     return statusResponse(successStatus(201), context);
   };
 }

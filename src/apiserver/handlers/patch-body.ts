@@ -11,7 +11,7 @@ import { invalidField, renderFieldError } from "../../schema/validation/field-er
 import type { RequestContext } from "../request/request-context.ts";
 import { APPLY_CBOR_TYPE, APPLY_TYPE } from "./apply.ts";
 import { BODY_BYTES_MAX, checkPatchedType, decodeObject, type Expected, withoutPosition } from "./body.ts";
-import { type FieldValidation, type WriteQuery, parseWriteQuery } from "./query.ts";
+import { type FieldValidation, parseWriteQuery, type WriteQuery } from "./query.ts";
 
 const PATCH_TYPES = {
   "application/json-patch+json": "json",

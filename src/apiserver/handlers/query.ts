@@ -176,7 +176,11 @@ function validateDryRun(values: readonly string[]): FieldError[] {
   return [{ ...notSupported("dryRun", "", ["All"]), badValue: unquoted(list) }];
 }
 
-function validateResourceVersionMatch(match: string | undefined, version: string | undefined, token: string): FieldError[] {
+function validateResourceVersionMatch(
+  match: string | undefined,
+  version: string | undefined,
+  token: string,
+): FieldError[] {
   if (match === undefined || match === "") return [];
   const errors: FieldError[] = [];
   if (token !== "")

@@ -10,8 +10,8 @@ import { writtenResponse } from "../responses/object-response.ts";
 import { createAdmission } from "./admission.ts";
 import { readObjectBody } from "./body.ts";
 import { fieldManagerOptions } from "./field-manager.ts";
-import { responseOptionsOf, expectedBodyOf, type ResourceHandler, scopeOf } from "./target.ts";
-import { warningAppender } from "./delete.ts";
+import { expectedBodyOf, type ResourceHandler, responseOptionsOf, scopeOf } from "./target.ts";
+import { warningAppender } from "./write-options.ts";
 
 /** The question with its answer in `status`. Throws a `StatusError` where there is none. */
 export type ReviewHandler = (context: RequestContext, question: ApiObject) => Promise<ApiObject>;
@@ -20,7 +20,11 @@ export type ReviewHandler = (context: RequestContext, question: ApiObject) => Pr
 export function createReviewHandler(answer: ReviewHandler): ResourceHandler {
   return async (target, context, params) => {
     const responseOptions = responseOptionsOf(target, context, "object");
-    const { object: sent, dryRun, fieldManager } = await readObjectBody(context, expectedBodyOf(target), "CreateOptions");
+    const {
+      object: sent,
+      dryRun,
+      fieldManager,
+    } = await readObjectBody(context, expectedBodyOf(target), "CreateOptions");
     const scope = scopeOf(target, context, params);
     const admission = createAdmission(target, context, params, { dryRun });
     const options = { admission, warn: warningAppender(context), ...fieldManagerOptions(context, fieldManager) };

@@ -1,4 +1,4 @@
-/** Every path under which a kind is served, and what answers there. */
+/** The routes of a kind: the paths and methods of its verbs and subresources. */
 import type { ApiObject, Kind, Subresource, Verb } from "../../api/kind.ts";
 import { isPersisted } from "../../api/review-kind.ts";
 import { kubernetesGroup, type Scheme } from "../../api/scheme.ts";
@@ -7,28 +7,29 @@ import type { Router } from "../../http/router.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { createConnectHandler } from "./connect.ts";
+import { createObject } from "./create.ts";
+import { createDeleteHandler, type DeleteFunction, deleteObjects } from "./delete.ts";
 import { getObject, listObjects } from "./get.ts";
-import { type ReviewHandler, createReviewHandler } from "./review.ts";
+import { createPatchHandler } from "./patch.ts";
 import { createGetViewHandler, createPatchViewHandler, createUpdateViewHandler } from "./subresource-view.ts";
 import type { ResourceHandler, ResourceSettings, ResourceTarget } from "./target.ts";
-import { createObject, deleteObject, deleteObjects, createPatchHandler, createUpdateHandler } from "./delete.ts";
+import { createUpdateHandler } from "./update.ts";
 
 export type Route = (context: RequestContext, params: Readonly<Record<string, string>>) => Promise<HttpResponse>;
 
-/** Subresources that need more than this room has: handed in by whoever owns it. */
+/** Handlers that differ from those of the verbs: data of the resources that need more than their registry. */
 export interface ExtraHandlers {
-  readonly podLog: ResourceHandler;
-  readonly bindPod: ResourceHandler;
-  readonly evictPod: ResourceHandler;
-  readonly requestToken: ResourceHandler;
-  /** Streams and proxies, by plural and subresource: `pods/exec`. */
+  /** By verb, resource and subresource: `create pods/eviction`. */
+  readonly subresources: Readonly<Record<string, ResourceHandler>>;
+  /** Streams and proxies of the core group, by resource and subresource: `pods/exec`. */
   readonly connect: Readonly<Record<string, ResourceHandler>>;
-  readonly componentStatuses: { readonly get: ResourceHandler; readonly list: ResourceHandler };
-  /** Who answers the kinds that are questions. */
-  readonly reviews: Readonly<Record<string, ReviewHandler>>;
+  /** Of kinds that are not stored, by verb and kind: `create TokenReview`. */
+  readonly notStored: Readonly<Record<string, ResourceHandler>>;
+  /** Deletions of single objects of the core group, by resource: `namespaces`. */
+  readonly deletions: Readonly<Record<string, DeleteFunction>>;
 }
 
-/** The spellings in which a group is served, the project's own first. */
+/** The names under which a group is served: the project's own, then Kubernetes'. */
 export function groupNames(group: string, aliases: boolean): readonly string[] {
   const kubernetesName = kubernetesGroup(group);
   return aliases && kubernetesName !== group ? [group, kubernetesName] : [group];
@@ -60,9 +61,9 @@ export function addKindRoutes(router: Router<Route>, target: ResourceTarget, ext
     });
   };
   if (!isPersisted(kind)) {
-    if (kind.verbs.includes("create")) add("POST", collection, createOnlyHandler(kind, extra));
-    add("GET", collection, handlerIfServed(kind, "list", extra.componentStatuses.list));
-    add("GET", `${collection}/{name}`, handlerIfServed(kind, "get", extra.componentStatuses.get));
+    add("POST", collection, notStoredHandler(kind, "create", extra));
+    add("GET", collection, notStoredHandler(kind, "list", extra));
+    add("GET", `${collection}/{name}`, notStoredHandler(kind, "get", extra));
     return;
   }
   add("GET", collection, handlerIfServed(kind, "list", listObjects));
@@ -76,7 +77,8 @@ export function addKindRoutes(router: Router<Route>, target: ResourceTarget, ext
   add("GET", item, handlerIfServed(kind, "get", getObject));
   add("PUT", item, handlerIfServed(kind, "update", createUpdateHandler()));
   add("PATCH", item, handlerIfServed(kind, "patch", createPatchHandler()));
-  add("DELETE", item, handlerIfServed(kind, "delete", deleteObject));
+  const deleteFunction = kind.group === "" ? extra.deletions[kind.plural] : undefined;
+  add("DELETE", item, handlerIfServed(kind, "delete", createDeleteHandler(deleteFunction)));
   const watchList = handlerIfServed(kind, "watch", listObjects);
   add("GET", collection.replace(base, `${base}/watch`), watchList);
   add("GET", item.replace(base, `${base}/watch`), watchList);
@@ -94,7 +96,7 @@ export function addKindRoutes(router: Router<Route>, target: ResourceTarget, ext
       continue;
     }
     for (const verb of subresource.verbs) {
-      add(METHODS[verb] ?? verb, `${item}/${subresource.name}`, subresourceHandler(subresource, verb, extra));
+      add(METHODS[verb] ?? verb, `${item}/${subresource.name}`, subresourceHandler(kind, subresource, verb, extra));
     }
   }
 }
@@ -109,12 +111,12 @@ const METHODS: Partial<Record<Verb, string>> = {
   update: "PUT",
 };
 
-/** Throws for a question that nobody answers. */
-function createOnlyHandler(kind: Kind, { bindPod, reviews }: ExtraHandlers): ResourceHandler {
-  if (kind.kind === "Binding") return bindPod;
-  const answer = reviews[kind.kind];
-  if (answer === undefined) throw new Error(`Cannot serve ${kind.plural}: nobody answers them`);
-  return createReviewHandler(answer);
+/** Throws for a verb that a kind declares and that has no handler. */
+function notStoredHandler(kind: Kind, verb: Verb, { notStored }: ExtraHandlers): ResourceHandler | undefined {
+  if (!kind.verbs.includes(verb)) return undefined;
+  const handler = notStored[`${verb} ${kind.kind}`];
+  if (handler === undefined) throw new Error(`Cannot serve ${kind.plural}: there is no handler for ${verb}`);
+  return handler;
 }
 
 function handlerIfServed<T extends ApiObject>(
@@ -125,28 +127,20 @@ function handlerIfServed<T extends ApiObject>(
   return kind.verbs.includes(verb) ? handler : undefined;
 }
 
-/** Throws for a subresource that a kind declares and nobody serves. */
+/** Throws for a subresource that a kind declares and that has no handler. */
 function subresourceHandler(
-  { name, strategy: part, view }: Subresource,
+  { plural }: Kind,
+  { name, strategy, view }: Subresource,
   verb: Verb,
   extra: ExtraHandlers,
 ): ResourceHandler {
-  if (part !== undefined && verb === "get") return getObject;
-  if (part !== undefined && verb === "update") return createUpdateHandler(part);
-  if (part !== undefined && verb === "patch") return createPatchHandler(part);
+  if (strategy !== undefined && verb === "get") return getObject;
+  if (strategy !== undefined && verb === "update") return createUpdateHandler(strategy);
+  if (strategy !== undefined && verb === "patch") return createPatchHandler(strategy);
   if (view !== undefined && verb === "get") return createGetViewHandler(view);
   if (view !== undefined && verb === "update") return createUpdateViewHandler(view);
   if (view !== undefined && verb === "patch") return createPatchViewHandler(view);
-  switch (`${verb} ${name}`) {
-    case "create binding":
-      return extra.bindPod;
-    case "create eviction":
-      return extra.evictPod;
-    case "create token":
-      return extra.requestToken;
-    case "get log":
-      return extra.podLog;
-    default:
-      throw new Error(`Cannot serve subresource ${name}: there is no handler for ${verb}`);
-  }
+  const handler = extra.subresources[`${verb} ${plural}/${name}`];
+  if (handler === undefined) throw new Error(`Cannot serve ${plural}/${name}: there is no handler for ${verb}`);
+  return handler;
 }

@@ -9,8 +9,8 @@ import { readApplyBody } from "./apply.ts";
 import { readObjectBody } from "./body.ts";
 import { fieldManagerOptions } from "./field-manager.ts";
 import { decodePatched, patchTypeOf, readPatchBody } from "./patch-body.ts";
-import { responseOptionsOf, expectedBodyOf, type ResourceHandler, scopeOf, type ResourceTarget } from "./target.ts";
-import { warningAppender } from "./delete.ts";
+import { expectedBodyOf, type ResourceHandler, type ResourceTarget, responseOptionsOf, scopeOf } from "./target.ts";
+import { warningAppender } from "./write-options.ts";
 
 /** The route as bodies and answers see it: of the kind shown. */
 function viewTarget(target: ResourceTarget, { kind }: SubresourceView): ResourceTarget {
@@ -30,9 +30,19 @@ export function createUpdateViewHandler(view: SubresourceView): ResourceHandler 
   return async (target, context, params) => {
     const shown = viewTarget(target, view);
     const responseOptions = responseOptionsOf(shown, context, "object");
-    const { object: sent, dryRun, fieldManager } = await readObjectBody(context, expectedBodyOf(shown), "UpdateOptions");
+    const {
+      object: sent,
+      dryRun,
+      fieldManager,
+    } = await readObjectBody(context, expectedBodyOf(shown), "UpdateOptions");
     const admission = createAdmission(target, context, params, { dryRun, objectKind: objectKindOf(shown) });
-    const options = { dryRun, view, admission, warn: warningAppender(context), ...fieldManagerOptions(context, fieldManager) };
+    const options = {
+      dryRun,
+      view,
+      admission,
+      warn: warningAppender(context),
+      ...fieldManagerOptions(context, fieldManager),
+    };
     const object = await updateView(
       target.registry,
       scopeOf(target, context, params),

@@ -50,7 +50,11 @@ export type ResourceHandler = (
   params: Readonly<Record<string, string>>,
 ) => Promise<HttpResponse>;
 
-export function scopeOf(target: ResourceTarget, context: RequestContext, params: Readonly<Record<string, string>>): Scope {
+export function scopeOf(
+  target: ResourceTarget,
+  context: RequestContext,
+  params: Readonly<Record<string, string>>,
+): Scope {
   return {
     namespace: params.namespace ?? "",
     group: target.group,
@@ -67,7 +71,11 @@ export function expectedBodyOf({ kind, group, settings }: ResourceTarget): Expec
   return { group, version: kind.version, kind: kind.kind, schema: kind.schema, custom: kind.custom, scheme, cbor };
 }
 
-export function responseOptionsOf(target: ResourceTarget, context: RequestContext, shape: "object" | "list" | "watch"): ResponseOptions {
+export function responseOptionsOf(
+  target: ResourceTarget,
+  context: RequestContext,
+  shape: "object" | "list" | "watch",
+): ResponseOptions {
   const { kind, settings } = target;
   const custom = kind.custom === true;
   const representation = negotiateRepresentation(context, { shape, custom, cbor: settings.cbor });

@@ -10,11 +10,15 @@ import { writtenResponse } from "../responses/object-response.ts";
 import { createAdmission, objectKindOf } from "./admission.ts";
 import { readObjectBody } from "./body.ts";
 import { fieldManagerOptions } from "./field-manager.ts";
-import { responseOptionsOf, expectedBodyOf, type ResourceHandler, scopeOf, type ResourceTarget } from "./target.ts";
-import { warningAppender } from "./delete.ts";
+import { expectedBodyOf, type ResourceHandler, type ResourceTarget, responseOptionsOf, scopeOf } from "./target.ts";
+import { warningAppender } from "./write-options.ts";
 
 /** POST to `serviceaccounts/NAME/token`. A dry run makes a token too, as in Kubernetes: nothing is kept of either. */
-export function createTokenRequestHandler(registries: Registries, settings: TokenSettings, aliases: boolean): ResourceHandler {
+export function createTokenRequestHandler(
+  registries: Registries,
+  settings: TokenSettings,
+  aliases: boolean,
+): ResourceHandler {
   const kind = tokenRequestKind as ResourceTarget["kind"];
   const registry = registries.of(kind);
   return async (target, context, params) => {
@@ -24,7 +28,11 @@ export function createTokenRequestHandler(registries: Registries, settings: Toke
       group = named;
     };
     const expected = { ...expectedBodyOf({ ...target, kind, group }), spelled: onGroup };
-    const { object: sent, dryRun, fieldManager } = await readObjectBody<TokenRequest>(context, expected, "CreateOptions");
+    const {
+      object: sent,
+      dryRun,
+      fieldManager,
+    } = await readObjectBody<TokenRequest>(context, expected, "CreateOptions");
     const shown = { ...target, kind, group, registry };
     const responseOptions = responseOptionsOf(shown, context, "object");
     const scope = scopeOf(shown, context, params);

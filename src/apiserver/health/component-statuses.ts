@@ -3,7 +3,7 @@ import { componentStatusKind } from "../../api/core/component-status/kind.ts";
 import type { ComponentCondition, ComponentStatus } from "../../api/core/component-status/schema.ts";
 import { notFound } from "../../api/status.ts";
 import type { Revision } from "../../storage/store.ts";
-import { responseOptionsOf, type ResourceHandler } from "../handlers/target.ts";
+import { type ResourceHandler, responseOptionsOf } from "../handlers/target.ts";
 import { listResponse, objectResponse } from "../responses/object-response.ts";
 import { encodeObject } from "../responses/type-meta.ts";
 

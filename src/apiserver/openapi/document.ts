@@ -10,13 +10,13 @@ import {
 } from "../../schema/openapi/openapi.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
 import {
-  type ResponseType,
   capital,
   groupWords,
+  kindOperations,
   type Operation,
   objectTypes,
-  kindOperations,
   type PathOperations,
+  type ResponseType,
 } from "./operations.ts";
 import type { Parameter } from "./parameters.ts";
 
@@ -24,7 +24,9 @@ type Json = Readonly<Record<string, unknown>>;
 
 const statusTexts: Readonly<Record<number, string>> = { 200: "OK", 201: "Created", 202: "Accepted" };
 const unauthorized = { "401": { description: "Unauthorized" } };
-const bearerToken = { BearerToken: { type: "apiKey", name: "authorization", in: "header", description: "A bearer token." } };
+const bearerToken = {
+  BearerToken: { type: "apiKey", name: "authorization", in: "header", description: "A bearer token." },
+};
 const PATCH = "io.k8s.apimachinery.pkg.apis.meta.v1.Patch";
 
 /** Of one group version or group (version 3), or of everything (version 2). */
@@ -66,7 +68,12 @@ export class OpenApiDocument {
 
   /** The page that says which version of the server this is. */
   addProduct(): void {
-    const { path, operations } = discoveryPath("/version/", "getCodeVersion", "Tell the server's version.", versionInfo);
+    const { path, operations } = discoveryPath(
+      "/version/",
+      "getCodeVersion",
+      "Tell the server's version.",
+      versionInfo,
+    );
     this.#addPath(
       { path, operations: operations.map((each) => ({ ...each, produces: ["application/json"] })) },
       "version",
@@ -208,6 +215,8 @@ function tagName(group: string): string {
 function discoveryPath(path: string, id: string, description: string, answer: ObjectSchema): PathOperations {
   return {
     path,
-    operations: [{ method: "get", id, description, parameters: [], codes: [200], response: answer, produces: objectTypes }],
+    operations: [
+      { method: "get", id, description, parameters: [], codes: [200], response: answer, produces: objectTypes },
+    ],
   };
 }

@@ -197,7 +197,12 @@ function etagOf(body: Uint8Array): string {
   return `"${createHash("sha512").update(body).digest("hex").toUpperCase()}"`;
 }
 
-function documentResponse(mediaType: string, body: Uint8Array, etag: string, ifNoneMatch: string | undefined): HttpResponse {
+function documentResponse(
+  mediaType: string,
+  body: Uint8Array,
+  etag: string,
+  ifNoneMatch: string | undefined,
+): HttpResponse {
   const headers = { etag, vary: "Accept-Encoding, Accept" };
   if (ifNoneMatch === etag) return { status: 304, headers, body: new Uint8Array() };
   return bytesResponse(200, mediaType, body, headers);

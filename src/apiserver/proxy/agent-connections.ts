@@ -47,7 +47,8 @@ export class AgentConnections implements AsyncDisposable {
         lastError = "";
       } catch (error) {
         const message = String(error);
-        if (message !== lastError) log.error("Cannot use the files for connections to agents; goes on as before", error);
+        if (message !== lastError)
+          log.error("Cannot use the files for connections to agents; goes on as before", error);
         lastError = message;
       }
     };
@@ -103,7 +104,9 @@ export class AgentConnections implements AsyncDisposable {
     const previous = this.#connections;
     this.#connections = createHttpsAgent(next);
     for (const socket of Object.values(previous.freeSockets).flat()) socket?.destroy();
-    this.#previousConnections = [...this.#previousConnections, previous].filter(({ sockets }) => Object.keys(sockets).length > 0);
+    this.#previousConnections = [...this.#previousConnections, previous].filter(
+      ({ sockets }) => Object.keys(sockets).length > 0,
+    );
     return true;
   }
 

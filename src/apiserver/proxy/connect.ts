@@ -66,7 +66,8 @@ function checkContainer({ metadata, spec }: Pod, requested: string): void {
     throw badRequest(`a container name must be specified for pod ${name}${choice}`);
   }
   const all = [...containers, ...(spec?.initContainers ?? []), ...(spec?.ephemeralContainers ?? [])];
-  if (!all.some((one) => one.name === requested)) throw badRequest(`container ${requested} is not valid for pod ${name}`);
+  if (!all.some((one) => one.name === requested))
+    throw badRequest(`container ${requested} is not valid for pod ${name}`);
 }
 
 type FindDestination = (deps: ConnectDeps, scope: Scope, named: NamedPort, text: string) => Promise<Destination>;

@@ -12,7 +12,7 @@ import {
   renderFieldError,
 } from "../../schema/validation/field-error.ts";
 import { type ResourceHandler, scopeOf } from "../handlers/target.ts";
-import type { AgentResponse, AgentConnections } from "./agent-connections.ts";
+import type { AgentConnections, AgentResponse } from "./agent-connections.ts";
 
 /** Passed on as they came; everything else stays here. */
 const BOOLEAN_OPTIONS = ["follow", "previous", "timestamps"] as const;
@@ -20,10 +20,13 @@ const NUMBER_OPTIONS = ["sinceSeconds", "tailLines", "limitBytes"] as const;
 /** What an agent says of its refusal is read up to here. */
 const ERROR_BODY_BYTES_MAX = 64 * 1024;
 
-export function createPodLogHandler(nodes: Registry<Node>, agents: Pick<AgentConnections, "get">): ResourceHandler {
+export function createPodLogHandler(
+  pods: Registry<Pod>,
+  nodes: Registry<Node>,
+  agents: Pick<AgentConnections, "get">,
+): ResourceHandler {
   return async (target, context, params) => {
     const scope = scopeOf(target, context, params);
-    const pods = target.registry as unknown as Registry<Pod>;
     const name = params.name ?? "";
     const { object: pod } = await get(pods, scope, name);
     const query = agentLogQuery(context.info.query, name);

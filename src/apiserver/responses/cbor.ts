@@ -47,7 +47,12 @@ export function encodeCborList<T extends ApiObject>(
 }
 
 /** An item of a sequence. */
-export function encodeCborEvent<T extends ApiObject>(kind: Kind<T>, typeMeta: TypeMeta, type: string, value: T): Buffer {
+export function encodeCborEvent<T extends ApiObject>(
+  kind: Kind<T>,
+  typeMeta: TypeMeta,
+  type: string,
+  value: T,
+): Buffer {
   return encodeCbor(cborSchemasOf(kind.schema).event, { type, object: { ...value, ...typeMeta } });
 }
 

@@ -9,11 +9,17 @@ import { encodeYaml } from "../../schema/yaml/yaml.ts";
 import { internalType } from "../handlers/body-kind.ts";
 import { encodeCborList, encodeCborObject, jsonToCbor } from "./cbor.ts";
 import { joinChunks } from "./join-chunks.ts";
-import { type ListMetadata, encodeProtobufList, encodeProtobufMetadata, encodeProtobufMetadataList, encodeProtobufObject } from "./protobuf.ts";
+import {
+  encodeProtobufList,
+  encodeProtobufMetadata,
+  encodeProtobufMetadataList,
+  encodeProtobufObject,
+  type ListMetadata,
+} from "./protobuf.ts";
 import type { Representation } from "./representation.ts";
 import { wrongMetadataKind } from "./status-response.ts";
-import { encodePartialMetadata, type Row, type TableOptions, encodeTable } from "./table.ts";
-import { encodeObject, typeMetaPrefix, type TypeMeta } from "./type-meta.ts";
+import { encodePartialMetadata, encodeTable, type Row, type TableOptions } from "./table.ts";
+import { encodeObject, type TypeMeta, typeMetaPrefix } from "./type-meta.ts";
 
 const NEWLINE = Buffer.from("\n");
 const COMMA = Buffer.from(",");
@@ -44,7 +50,10 @@ export function objectResponse<T extends ApiObject>(
   checkMetadataKind(kind as Kind, responseOptions, false);
   if (representation.as === "table") {
     const metadata = { resourceVersion: row.object.metadata?.resourceVersion ?? "" };
-    return encodeJson(status, representation, [encodeTable(kind, typeMeta, metadata, [row], tableOptions(responseOptions)), NEWLINE]);
+    return encodeJson(status, representation, [
+      encodeTable(kind, typeMeta, metadata, [row], tableOptions(responseOptions)),
+      NEWLINE,
+    ]);
   }
   if (representation.as === "metadata" && representation.format === "protobuf") {
     const { mediaType, magic, metaVersion } = representation;
@@ -122,7 +131,10 @@ export function listResponse<T extends ApiObject>(
   }
   // Lists of custom resources say even that there is no more, and what each item is.
   const listMetadata = kind.custom === true ? { continue: "", ...metadata } : metadata;
-  const pieces: Uint8Array[] = [typeMetaPrefix(listTypeMeta), Buffer.from(`"metadata":${JSON.stringify(listMetadata)},"items":[`)];
+  const pieces: Uint8Array[] = [
+    typeMetaPrefix(listTypeMeta),
+    Buffer.from(`"metadata":${JSON.stringify(listMetadata)},"items":[`),
+  ];
   for (const [index, item] of page.items.entries()) {
     if (index > 0) pieces.push(COMMA);
     if (kind.custom === true) pieces.push(typeMetaPrefix(responseOptions.typeMeta), item.bytes.subarray(1));

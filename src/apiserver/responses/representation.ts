@@ -2,7 +2,7 @@
 import { kubernetesGroup } from "../../api/scheme.ts";
 import { acceptsExactly, negotiate } from "../../http/negotiate.ts";
 import type { RequestContext } from "../request/request-context.ts";
-import { transformNotAcceptable, isPretty, notAcceptable } from "./status-response.ts";
+import { isPretty, notAcceptable, transformNotAcceptable } from "./status-response.ts";
 
 export type Format = "json" | "yaml" | "protobuf" | "cbor";
 
@@ -47,7 +47,10 @@ export function advertisedTypes(cbor: boolean): readonly string[] {
 }
 
 /** Throws a 406 when the client takes nothing that can be given. */
-export function negotiateRepresentation(context: RequestContext, { shape, custom, cbor }: RepresentationRequest): Representation {
+export function negotiateRepresentation(
+  context: RequestContext,
+  { shape, custom, cbor }: RepresentationRequest,
+): Representation {
   const { accept } = context.request.headers;
   const advertised = advertisedTypes(cbor);
   // A stream of YAML documents is nothing clients ask for.

@@ -67,7 +67,10 @@ export function notAcceptable(offered: readonly string[]): StatusError {
 }
 
 /** `one` of two forms of metadata was asked for, and it is not that of what there is. */
-export function wrongMetadataKind(asked: "PartialObjectMetadata" | "PartialObjectMetadataList", goType: string): StatusError {
+export function wrongMetadataKind(
+  asked: "PartialObjectMetadata" | "PartialObjectMetadataList",
+  goType: string,
+): StatusError {
   const what = asked === "PartialObjectMetadata" ? "a list" : "not a list";
   const message = `you requested ${asked}, but the requested object is ${what} (*${goType})`;
   return new StatusError(406, "NotAcceptable", message);

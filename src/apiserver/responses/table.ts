@@ -8,7 +8,7 @@ import { escapeHtml } from "../../schema/json/html-escape.ts";
 import { notSupported, renderFieldError } from "../../schema/validation/field-error.ts";
 import { partialObjectMetadata } from "./partial-metadata.ts";
 import type { ListMetadata } from "./protobuf.ts";
-import { typeMetaPrefix, type TypeMeta } from "./type-meta.ts";
+import { type TypeMeta, typeMetaPrefix } from "./type-meta.ts";
 
 export interface TableOptions {
   /** `meta.k8s.io/v1` */

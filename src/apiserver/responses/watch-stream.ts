@@ -29,7 +29,9 @@ export async function* streamWatchFrames<T extends ApiObject>(
   const encoder = new FrameEncoder(kind, responseOptions, clock);
   try {
     for await (const event of events) {
-      yield encoder.toMediaType(event.type === "BOOKMARK" ? encoder.encodeBookmark(event) : encoder.encodeChange(event));
+      yield encoder.toMediaType(
+        event.type === "BOOKMARK" ? encoder.encodeBookmark(event) : encoder.encodeChange(event),
+      );
     }
   } catch (error) {
     yield encoder.toMediaType(encoder.encodeError(error));
@@ -116,8 +118,8 @@ class FrameEncoder<T extends ApiObject> {
       );
     }
     if (representation.format === "protobuf") {
-      const object = { metadata } as unknown as T;
-      return encodeProtobufFrame("BOOKMARK", encodeProtobufObject(representation.magic, typeMeta, this.#kind, object));
+      const kind: Kind = this.#kind;
+      return encodeProtobufFrame("BOOKMARK", encodeProtobufObject(representation.magic, typeMeta, kind, { metadata }));
     }
     if (representation.as === "table") {
       return jsonFrame(

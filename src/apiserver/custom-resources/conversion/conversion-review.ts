@@ -39,7 +39,12 @@ export function encodeConversionReview(
 }
 
 /** As many objects as were asked about, of whatever form. Throws a `BadAnswer`. */
-export function parseConversionResponse(answer: unknown, version: ReviewVersion, uid: string, count: number): readonly unknown[] {
+export function parseConversionResponse(
+  answer: unknown,
+  version: ReviewVersion,
+  uid: string,
+  count: number,
+): readonly unknown[] {
   const malformed = (why: string): InvalidConversionResponse =>
     new InvalidConversionResponse("conversion_webhook_malformed_response_failure", `failed: ${why}`);
   const { apiVersion, kind, response }: JsonObject = isPlainObject(answer) ? answer : {};
@@ -139,7 +144,9 @@ function restoreMetadata(original: unknown, made: unknown): JsonObject {
     annotations: oldAnnotations,
     ...rest
   }: JsonObject = isPlainObject(original) ? original : {};
-  const labels = validateStringMap("labels", oldLabels, made.labels, (texts) => validateLabels(texts, "metadata.labels"));
+  const labels = validateStringMap("labels", oldLabels, made.labels, (texts) =>
+    validateLabels(texts, "metadata.labels"),
+  );
   const annotations = validateStringMap("annotations", oldAnnotations, made.annotations, (texts) => {
     return validateAnnotations(texts, "metadata.annotation");
   });
@@ -171,7 +178,8 @@ function validateStringMap(
   }
   const isSame = entries.length === Object.keys(old).length && entries.every(([name, value]) => old[name] === value);
   const errors = isSame ? [] : validate(after as StringMap);
-  if (errors.length > 0) throw new Error(joinErrors(errors.map((error) => `${error.field}: ${renderFieldError(error)}`)));
+  if (errors.length > 0)
+    throw new Error(joinErrors(errors.map((error) => `${error.field}: ${renderFieldError(error)}`)));
   return after as StringMap;
 }
 

@@ -14,7 +14,13 @@ import type { WebhookClient } from "../../../client/webhook/webhook-client.ts";
 import { type RandomSource, randomUuid } from "../../../std/crypto/random.ts";
 import type { Clock } from "../../../std/time/clock.ts";
 import type { ConversionFailure, ConversionMetrics } from "./conversion-metrics.ts";
-import { InvalidConversionResponse, validateConvertedObject, parseConversionResponse, encodeConversionReview, selectReviewVersion } from "./conversion-review.ts";
+import {
+  encodeConversionReview,
+  InvalidConversionResponse,
+  parseConversionResponse,
+  selectReviewVersion,
+  validateConvertedObject,
+} from "./conversion-review.ts";
 
 export interface ConversionDeps {
   readonly client: WebhookClient;
@@ -127,7 +133,9 @@ export class ConversionWebhook implements Converter {
     );
     const made = parseConversionResponse(answer, review, uid, batch.length);
     const count = batch.length;
-    return batch.map(({ object }, index) => validateConvertedObject(object.object, made[index], apiVersion, { index, count }));
+    return batch.map(({ object }, index) =>
+      validateConvertedObject(object.object, made[index], apiVersion, { index, count }),
+    );
   }
 }
 

@@ -1,0 +1,21 @@
+import { create } from "../../registry/create.ts";
+import { writtenResponse } from "../responses/object-response.ts";
+import { readObjectBody } from "./body.ts";
+import { fieldManagerOptions } from "./field-manager.ts";
+import { expectedBodyOf, type ResourceHandler, responseOptionsOf, scopeOf } from "./target.ts";
+import { warningAppender, writeChecks } from "./write-options.ts";
+
+/** POST of an object. */
+export const createObject: ResourceHandler = async (target, context, params) => {
+  const responseOptions = responseOptionsOf(target, context, "object");
+  const { object: sent, dryRun, fieldManager } = await readObjectBody(context, expectedBodyOf(target), "CreateOptions");
+  const warn = warningAppender(context);
+  const options = {
+    dryRun,
+    warn,
+    ...fieldManagerOptions(context, fieldManager),
+    ...writeChecks(target, context, params, dryRun),
+  };
+  const object = await create(target.registry, scopeOf(target, context, params), sent, options);
+  return writtenResponse(201, target.kind, object, responseOptions);
+};
