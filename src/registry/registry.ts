@@ -33,7 +33,7 @@ export interface RegistryDeps {
   /** Whether somebody acts on the `orphan` and `foregroundDeletion` finalizers; otherwise they are not set. */
   readonly garbageCollector?: boolean | undefined;
   /** Whether clients' reads of a kind go to the store; by default they are answered from a watch cache. */
-  readonly bypassesCache?: ((kind: Kind) => boolean) | undefined;
+  readonly isUncached?: ((kind: Kind) => boolean) | undefined;
   /** Whether the labels of a binding become those of its pod. */
   readonly bindingLabels?: boolean | undefined;
   /** What is wrong with an object by the cluster's policy, beside what its kind finds wrong. */
@@ -67,7 +67,7 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
     this.kind = kind;
     this.versions = versions ?? (() => [kind]);
     this.deps = deps;
-    this.isUncached = deps.bypassesCache?.(kind) ?? false;
+    this.isUncached = deps.isUncached?.(kind) ?? false;
     this.objects = new ObjectStore({ store: deps.store, kind, prefix: deps.prefix, mediaType: deps.mediaType });
   }
 
@@ -96,7 +96,7 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
    * Whether clients' reads go to the store: always, or while a webhook that the cache depends on fails. What the store
    * has in the version that is asked for can be read then, and of all else clients hear why it cannot.
    */
-  get uncached(): boolean {
+  get bypassesCache(): boolean {
     return this.isUncached || this.#cache?.stalled === true;
   }
 

@@ -111,7 +111,7 @@ function createRegistries(config: ApiServerConfig, { apis, store, clock, log, ra
     clock,
     random,
     log: log.child("registry"),
-    bypassesCache: uncachedKinds(storage.uncached),
+    isUncached: uncachedKinds(storage.uncached),
     eventTtlSeconds: Math.ceil(storage.eventTtlMs / 1000),
     deleteCollectionWorkers: config.deleteCollectionWorkers,
     garbageCollector: config.garbageCollector || includesController(config.embeddedControllers, "garbage-collector"),

@@ -10,7 +10,7 @@ export async function readLatest<T extends ApiObject>(
   scope: Pick<Scope, "signal">,
   key: string,
 ): Promise<CachedObject<T> | undefined> {
-  if (registry.uncached) return await getStored(registry, key, undefined);
+  if (registry.bypassesCache) return await getStored(registry, key, undefined);
   const cache = await registry.freshCache(scope);
   return cache.stalled ? await getStored(registry, key, undefined) : cache.get(key);
 }

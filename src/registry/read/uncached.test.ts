@@ -12,7 +12,7 @@ import { watch } from "../watch.ts";
 import { uncachedKinds } from "./uncached.ts";
 
 async function setUp() {
-  const parts = fixture({ bypassesCache: (kind) => kind.plural === "configmaps" });
+  const parts = fixture({ isUncached: (kind) => kind.plural === "configmaps" });
   const registry = parts.registries.of(configMapKind);
   const scope = parts.scope();
   const scopeUntil = (signal: AbortSignal) => parts.scope("default", signal);

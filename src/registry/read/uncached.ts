@@ -31,7 +31,7 @@ export function getCache<T extends ApiObject>(
   scope: Scope,
   resourceVersion?: string,
 ): Promise<WatchCache<T> | undefined> {
-  if (registry.uncached) return Promise.resolve(undefined);
+  if (registry.bypassesCache) return Promise.resolve(undefined);
   const cache = waitForCache(registry, scope, resourceVersion);
   if (registry.kind.converter === undefined) return cache;
   return cache.then((found) => (found.stalled ? undefined : found));

@@ -48,7 +48,7 @@ async function storeObject<T extends ApiObject>({ registry, scope, options }: Wr
 /** A client may watch from the resourceVersion of the object it created: the cache must be ready before that. */
 async function waitForCache<T extends ApiObject>(registry: Registry<T>, object: T): Promise<void> {
   // Objects with a TTL, such as events, are written far more often than read.
-  if (registry.uncached || registry.ttlSeconds(object) !== undefined) return;
+  if (registry.bypassesCache || registry.ttlSeconds(object) !== undefined) return;
   const { cache } = registry;
   if (!cache.hasReached(0 as Revision)) await cache.ready();
 }
