@@ -8,7 +8,7 @@ const check = (source: string, params = false) =>
     detail,
   ]);
 
-t.test("validateExpression() knows what a request has", async (t) => {
+t.test("validateExpression() accepts the fields of a request", async (t) => {
   for (const source of [
     "object.spec.replicas > 1 && oldObject == null",
     "request.userInfo.groups.exists(g, g == 'system:masters')",
@@ -21,7 +21,7 @@ t.test("validateExpression() knows what a request has", async (t) => {
   t.same(check("params.limit > object.spec.replicas", true), []);
 });
 
-t.test("validateExpression() says what is wrong, and with which result", async (t) => {
+t.test("validateExpression() reports syntax errors and wrong result types", async (t) => {
   t.same(check("  "), [["FieldValueRequired", ""]]);
   t.match(check("params.limit > 1"), [["FieldValueInvalid", /^compilation failed: ERROR: <input>:1:1: undeclared/]]);
   t.match(check("request.nope"), [["FieldValueInvalid", /undefined field 'nope'/]]);

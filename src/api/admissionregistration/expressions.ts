@@ -1,4 +1,4 @@
-/** What expressions of webhooks and admission policies may speak of, and how mistakes in them are reported. */
+/** The CEL environment of match conditions and admission policies, and validation of their expressions. */
 import { type CompileResult, compile } from "../../cel/cel.ts";
 import { createEnvironment, type Environment } from "../../cel/environment.ts";
 import { authorizerType, resourceCheckType } from "../../cel/libraries/authorizer.ts";
@@ -62,7 +62,7 @@ const namespaceType = objectType("kubernetes.Namespace", {
   status: objectType("kubernetes.NamespaceStatus", { phase: stringType }),
 });
 
-/** What the object of a request is cannot be known before there is one. */
+/** `object`, `oldObject` and `params` are dynamic: their type depends on the request. */
 const admissionVariables = {
   object: dynType,
   oldObject: dynType,
@@ -73,9 +73,9 @@ const admissionVariables = {
 } as const;
 
 export interface AdmissionEnvironmentOptions {
-  /** A policy with a `paramKind` has parameters. */
+  /** Declares `params`, for policies with a `paramKind`. */
   readonly params?: boolean;
-  /** The variables of a policy, with the types of those compiled so far. */
+  /** The type of `variables`, with a field for each variable compiled so far. */
   readonly variables?: ObjectType | undefined;
 }
 
@@ -96,7 +96,7 @@ export function createAdmissionEnvironment({
   return known;
 }
 
-/** `missing` is what to say of an expression that is empty. */
+/** `missing` is the error detail for an empty expression. */
 export function validateExpression(
   source: string,
   names: Environment,

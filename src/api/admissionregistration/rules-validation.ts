@@ -1,4 +1,4 @@
-/** Rules for what requests a webhook or policy is about: operations, resources, conditions, selectors. */
+/** Rules for the match criteria of webhooks and policies: operations, resources, conditions, selectors. */
 import type { Environment } from "../../cel/environment.ts";
 import { boolType } from "../../cel/values/types.ts";
 import {
@@ -35,7 +35,7 @@ export function validateRuleWithOperations(rule: RuleWithOperations, path: strin
   ];
 }
 
-/** An absent value is fine; an empty one is none of those there are. */
+/** Accepts an absent value, but not an empty one. */
 export function validateChoice(
   value: string | undefined,
   choices: readonly string[],
@@ -44,7 +44,7 @@ export function validateChoice(
   return value === undefined || choices.includes(value) ? [] : [notSupported(path, value, choices)];
 }
 
-/** Something must be there, and nothing beside `*`. */
+/** Requires at least one value, and no others beside `*`. */
 function validateList(values: readonly string[], path: string, what: string): readonly FieldError[] {
   if (values.length === 0) return [requiredField(path)];
   const both = values.length > 1 && values.includes("*");
@@ -55,7 +55,7 @@ function validatePresent(values: readonly string[], path: string): readonly Fiel
   return values.flatMap((value, i) => (value === "" ? [requiredField(index(path, i))] : []));
 }
 
-/** `pods`, `pods/status`, with `*` for either part; none may be there twice by way of a `*`. */
+/** Resources such as `pods` and `pods/status`, with `*` for either part; rejects those that a wildcard already includes. */
 function validateResources(resources: readonly string[], path: string): readonly FieldError[] {
   if (resources.length === 0) return [requiredField(path)];
   const errors: FieldError[] = [...validatePresent(resources, path)];
@@ -105,7 +105,7 @@ export function validateMatchConditions(
   });
 }
 
-/** An absent value is fine. */
+/** Accepts an absent value. */
 export function validateMatchResources(match: MatchResources | undefined, path: string): readonly FieldError[] {
   if (match === undefined) return [];
   const { namespaceSelector, objectSelector, matchPolicy } = match;
@@ -139,7 +139,7 @@ function validateNamedRule(rule: NamedRuleWithOperations, path: string): readonl
   return [...names, ...validateRuleWithOperations(rule, path)];
 }
 
-/** Rules apply to objects of either scope unless they say which. */
+/** The default scope is `*`. */
 export function setRuleDefaults<T extends RuleWithOperations>(rule: T): T {
   return rule.scope === undefined ? { ...rule, scope: "*" } : rule;
 }

@@ -12,7 +12,7 @@ const object = {
   spec: { any: [1] },
 };
 
-t.test("conversionReview keeps the objects within as they are", (t) => {
+t.test("conversionReview preserves the nested objects", (t) => {
   const question = { ...about, request: { uid: "u", desiredAPIVersion: "stable.example.com/v2", objects: [object] } };
   const answer = { ...about, response: { uid: "u", convertedObjects: [object], result: { status: "Success" } } };
   for (const review of [question, answer]) {
@@ -23,7 +23,7 @@ t.test("conversionReview keeps the objects within as they are", (t) => {
   t.end();
 });
 
-t.test("conversionReview says what is wrong with an answer", (t) => {
+t.test("conversionReview reports errors of a response", (t) => {
   const { errors } = decode(conversionReview, { ...about, response: { uid: 5, convertedObjects: object } });
   t.ok(errors.length > 0);
   t.end();

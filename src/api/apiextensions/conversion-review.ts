@@ -1,4 +1,4 @@
-/** What a conversion webhook is asked, and what it answers. */
+/** ConversionReview: request and response of conversion webhooks. */
 import { list, object, pointer, rawExtension, required, string } from "../../schema/define.ts";
 import type { Infer } from "../../schema/schema.ts";
 import { statusResponse } from "../meta/response-types.ts";

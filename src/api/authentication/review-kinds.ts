@@ -19,7 +19,7 @@ const DEFAULT_SECONDS = 3600;
 const SECONDS_MIN = 600;
 const SECONDS_MAX = 2 ** 32;
 
-/** No resource of its own: what `serviceaccounts/token` is asked with. */
+/** The body of `serviceaccounts/token`; not a resource of its own. */
 export const tokenRequestKind: Kind<TokenRequest> = {
   ...createReviewKind<TokenRequest>({
     group: names.group,
@@ -31,7 +31,7 @@ export const tokenRequestKind: Kind<TokenRequest> = {
   strategy: {
     setDefaults: ({ spec, ...rest }) => {
       const { audiences = [], expirationSeconds = DEFAULT_SECONDS, ...others } = spec ?? {};
-      // Without audiences there is no list that anybody could have set.
+      // Without audiences the client did not set the list.
       const named = audiences.length === 0 ? {} : { audiences };
       return { ...rest, spec: { ...others, ...named, expirationSeconds } } as TokenRequest;
     },

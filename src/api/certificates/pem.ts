@@ -1,15 +1,15 @@
-/** One block of PEM, as RFC 7468 writes it. */
+/** A block of PEM (RFC 7468). */
 export interface PemBlock {
   readonly label: string;
   readonly headers: boolean;
   readonly bytes: Buffer;
 }
 
-// No block begins within another: one that never ends would otherwise be sought to the end of the text, time and again.
+// The body excludes BEGIN: an unterminated block would otherwise be scanned to the end of the text for each match.
 const BLOCK = /-----BEGIN ((?:(?!-----)[^\n])*)-----[ \t\r]*\n((?:(?!-----BEGIN )[\s\S])*?)-----END \1-----/g;
 const HEADER = /^[^\n:]+:[^\n]*\n/;
 
-/** Blocks in their order; text around them is no concern of anybody. */
+/** Returns the blocks in order, without the text around them. */
 export function pemBlocks(text: string): readonly PemBlock[] {
   return [...text.matchAll(BLOCK)].flatMap(([, label = "", content = ""]) => {
     const headers = HEADER.test(content);

@@ -1,4 +1,4 @@
-/** No kind breaks on an object of the right types, however senseless: rules answer with errors, they do not throw. */
+/** The strategies of all kinds return errors and do not throw for arbitrary objects of the right types. */
 import fc from "fast-check";
 import t from "tap";
 import { decode } from "../../schema/decode/decode.ts";
@@ -12,36 +12,36 @@ import type { ApiObject, Kind } from "../kind.ts";
 const RUNS = 40;
 const NOW = "2026-01-02T03:04:05Z";
 
-/** What a server does with an object that a client sends. */
-function create(kind: Kind, sent: unknown): ApiObject {
+/** The steps of a create. */
+function create(kind: Kind, body: unknown): ApiObject {
   const { strategy } = kind;
-  const decoded = applyDefaults(kind.schema, decode(kind.schema, sent).value) as ApiObject;
-  const complete = strategy.setDefaults?.(decoded) ?? decoded;
-  const object = deepFreeze(strategy.prepareForCreate?.(complete, NOW) ?? complete);
+  const decoded = applyDefaults(kind.schema, decode(kind.schema, body).value) as ApiObject;
+  const defaulted = strategy.setDefaults?.(decoded) ?? decoded;
+  const object = deepFreeze(strategy.prepareForCreate?.(defaulted, NOW) ?? defaulted);
   validate(kind.schema, object);
   strategy.validate?.(object);
   strategy.warnings?.(object, undefined);
   return object;
 }
 
-function update(kind: Kind, sent: unknown, previous: ApiObject): void {
+function update(kind: Kind, body: unknown, previous: ApiObject): void {
   const { strategy } = kind;
-  const decoded = applyDefaults(kind.schema, decode(kind.schema, sent).value) as ApiObject;
-  const complete = strategy.setDefaults?.(decoded) ?? decoded;
-  const next = deepFreeze(strategy.prepareForUpdate?.(complete, previous, NOW) ?? complete);
+  const decoded = applyDefaults(kind.schema, decode(kind.schema, body).value) as ApiObject;
+  const defaulted = strategy.setDefaults?.(decoded) ?? decoded;
+  const next = deepFreeze(strategy.prepareForUpdate?.(defaulted, previous, NOW) ?? defaulted);
   strategy.validate?.(next, previous);
   strategy.validateUpdate?.(next, previous);
   strategy.warnings?.(next, previous);
   for (const { strategy: part, view } of kind.subresources) {
     if (view !== undefined) view.fromView(previous, view.toView(previous));
     if (part === undefined) continue;
-    const partly = part.prepareForUpdate(complete, previous, NOW);
+    const partly = part.prepareForUpdate(defaulted, previous, NOW);
     part.validateUpdate?.(partly, previous);
     part.warnings?.(partly, previous);
   }
 }
 
-/** What a server shows of it. */
+/** The columns, selectable fields and conversions of the object. */
 function show(kind: Kind, object: ApiObject): void {
   for (const column of kind.columns) column.cell(object, Date.parse(NOW));
   for (const field of Object.values(kind.selectableFields)) field(object);
@@ -50,7 +50,7 @@ function show(kind: Kind, object: ApiObject): void {
 }
 
 for (const kind of builtinScheme().kinds()) {
-  t.test(`${kind.group}/${kind.version} ${kind.kind} takes any object`, async (t) => {
+  t.test(`${kind.group}/${kind.version} ${kind.kind}accepts any object`, async (t) => {
     const objects = arbitraryOf(kind.schema);
     const property = fc.property(objects, objects, (one, other) => {
       const previous = create(kind, one);
@@ -59,6 +59,6 @@ for (const kind of builtinScheme().kinds()) {
     });
     const { failed, errorInstance, counterexample, seed } = fc.check(property, { numRuns: RUNS });
     const where = errorInstance instanceof Error ? errorInstance.stack : String(errorInstance);
-    t.notOk(failed, failed ? `seed ${seed}: ${JSON.stringify(counterexample)}\n${where}` : "nothing is thrown");
+    t.notOk(failed, failed ? `seed ${seed}: ${JSON.stringify(counterexample)}\n${where}` : "no step throws");
   });
 }

@@ -1,4 +1,4 @@
-/** What holds for every value of every kind, whichever way it is written. */
+/** Round trips of every kind through JSON, protobuf and CBOR, with arbitrary values. */
 import fc from "fast-check";
 import t from "tap";
 import { decodeCbor } from "../../schema/cbor/decode.ts";
@@ -40,7 +40,7 @@ const laws: Readonly<Record<string, (schema: ObjectSchema, value: object, text: 
   },
 };
 
-/** Members of raw values have no order but that of the form they are written in. */
+/** The order of keys in raw values depends on the encoding. */
 function sorted(text: string): string {
   return encodeYaml(JSON.parse(text));
 }

@@ -34,7 +34,7 @@ class Findings {
     this.#found.set(subject, findings);
   }
 
-  /** Says so when `found` is not what the facts have. */
+  /** Adds a finding when `found` differs from the facts. */
   compare(subject: string, what: string, found: unknown, wanted: unknown): void {
     if (deepEqual(found, wanted)) return;
     this.add(subject, `${what}: ${JSON.stringify(found) ?? "nothing"}, not ${JSON.stringify(wanted) ?? "nothing"}`);
@@ -45,7 +45,7 @@ class Findings {
   }
 }
 
-// Types: fields with their numbers, shapes and markers.
+// Types: fields with numbers, shapes and markers.
 
 interface FieldFact {
   readonly name?: string;
@@ -87,7 +87,7 @@ const encodings: Readonly<Record<string, string>> = {
   apiextensionsJSON: "json",
 };
 
-/** What a Go type is, in words that `shapeOf` uses of a schema: `[]core/v1.Container`, `map[string]quantity`. */
+/** Describes a Go type like `shapeOf` describes a schema: `[]core/v1.Container`, `map[string]quantity`. */
 function shapeOfGo(types: Types, go: string): string {
   const bare = go.replace(/^\*/, "");
   if (bare === "[]byte") return "bytes";

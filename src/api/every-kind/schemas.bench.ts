@@ -1,6 +1,6 @@
 /**
- * Run by `make bench`: what it takes until every built-in kind is there, in a process of its own that has been bundled
- * as the product is: milliseconds and MiB. The second line is a process that does nothing.
+ * Run by `make bench`: the time in milliseconds and the memory in MiB to load all built-in kinds, bundled as the
+ * product is, in a process of its own. The second line is a process that does nothing.
  */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

@@ -1,7 +1,7 @@
 import { duplicateField, type FieldError, requiredField } from "../../schema/validation/field-error.ts";
 import { child, index } from "../../schema/value/field-path.ts";
 
-/** Conditions of a status: each has a type, none twice. */
+/** Rules for the conditions of a status: a type, and no duplicates. */
 export function validateConditions(
   conditions: readonly { readonly type?: string | undefined }[],
 ): readonly FieldError[] {

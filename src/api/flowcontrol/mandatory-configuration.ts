@@ -1,4 +1,4 @@
-/** The flow schemas and priority levels that every server must have as they are, by name. */
+/** The mandatory flow schemas and priority levels by name. Servers reset changes of them. */
 import type { FlowSchemaSpec, PolicyRulesWithSubjects, Subject } from "./flow-schema/schema.ts";
 import type { PriorityLevelConfigurationSpec } from "./priority-level-configuration/schema.ts";
 

@@ -1,4 +1,4 @@
-/** Flow schemas and priority levels that servers make where they are missing, by name. Operators may change them. */
+/** The suggested flow schemas and priority levels by name. Servers create missing ones; operators may change them. */
 import type { FlowSchemaSpec, PolicyRulesWithSubjects, ResourcePolicyRule, Subject } from "./flow-schema/schema.ts";
 import { allowEverything, allowEverythingToGroups } from "./mandatory-configuration.ts";
 import type { PriorityLevelConfigurationSpec } from "./priority-level-configuration/schema.ts";

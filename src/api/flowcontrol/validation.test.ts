@@ -15,12 +15,12 @@ function urls(...nonResourceURLs: readonly string[]): FlowSchemaSpec {
   };
 }
 
-function faults(spec: FlowSchemaSpec, name = "s"): readonly string[] {
+function errorsOf(spec: FlowSchemaSpec, name = "s"): readonly string[] {
   return validateFlowSchema({ metadata: { name }, spec }).map(({ detail }) => detail);
 }
 
-t.test("validateFlowSchema() knows which URLs can match anything", async (t) => {
-  for (const good of ["/", "/a", "/a/*", "/*", "*"]) t.same(faults(urls(good)), [], good);
+t.test("validateFlowSchema() rejects invalid non-resource URLs", async (t) => {
+  for (const good of ["/", "/a", "/a/*", "/*", "*"]) t.same(errorsOf(urls(good)), [], good);
   const bad: Readonly<Record<string, string>> = {
     "": "must not be empty",
     a: "must start with slash",
@@ -30,22 +30,22 @@ t.test("validateFlowSchema() knows which URLs can match anything", async (t) => 
     "/*/a": "wildcard can only do suffix matching",
     "/*/*": "wildcard can only do suffix matching",
   };
-  for (const [url, problem] of Object.entries(bad)) t.same(faults(urls(url)), [problem], url);
-  t.same(faults(urls("*", "/a")), ["if '*' is present, must not specify other non-resource URLs"]);
+  for (const [url, problem] of Object.entries(bad)) t.same(errorsOf(urls(url)), [problem], url);
+  t.same(errorsOf(urls("*", "/a")), ["if '*' is present, must not specify other non-resource URLs"]);
 });
 
-t.test("validateFlowSchema() keeps the mandatory ones as they are", async (t) => {
+t.test("validateFlowSchema() rejects changes of mandatory flow schemas", async (t) => {
   for (const [name, spec] of Object.entries(mandatoryFlowSchemas)) {
-    t.same(faults(spec, name), []);
-    t.same(faults({ ...spec, rules: [] }, name), [`spec of '${name}' must equal the fixed value`]);
+    t.same(errorsOf(spec, name), []);
+    t.same(errorsOf({ ...spec, rules: [] }, name), [`spec of '${name}' must equal the fixed value`]);
   }
-  t.same(faults({ ...urls("/"), matchingPrecedence: 1 }), [
+  t.same(errorsOf({ ...urls("/"), matchingPrecedence: 1 }), [
     "only the schema named 'exempt' may have matchingPrecedence 1",
   ]);
 });
 
-t.test("the flow schemas and priority levels that servers make are valid", async (t) => {
-  for (const [name, spec] of Object.entries(suggestedFlowSchemas)) t.same(faults(spec, name), [], name);
+t.test("mandatory and suggested flow schemas and priority levels are valid", async (t) => {
+  for (const [name, spec] of Object.entries(suggestedFlowSchemas)) t.same(errorsOf(spec, name), [], name);
   for (const [name, spec] of Object.entries({ ...mandatoryPriorityLevels, ...suggestedPriorityLevels })) {
     t.same(validatePriorityLevel({ metadata: { name }, spec }), [], name);
   }
@@ -55,7 +55,7 @@ t.test("the flow schemas and priority levels that servers make are valid", async
   }
 });
 
-t.test("validatePriorityLevel() wants hands that one hash can deal", async (t) => {
+t.test("validatePriorityLevel() requires a hand size that a 60-bit hash can deal", async (t) => {
   const check = (queuing: QueuingConfiguration) => {
     const limited = { nominalConcurrencyShares: 1, limitResponse: { type: "Queue", queuing } };
     const spec = { type: "Limited", limited };
@@ -70,7 +70,7 @@ t.test("validatePriorityLevel() wants hands that one hash can deal", async (t) =
   ]);
 });
 
-t.test("validatePriorityLevel() lets the shares of the exempt level be set", async (t) => {
+t.test("validatePriorityLevel() accepts changes of the shares of the exempt level", async (t) => {
   const exempt = { type: "Exempt", exempt: { nominalConcurrencyShares: 3, lendablePercent: 50 } };
   t.same(validatePriorityLevel({ metadata: { name: "exempt" }, spec: exempt }), []);
   t.equal(validatePriorityLevel({ metadata: { name: "catch-all" }, spec: exempt }).length, 2);

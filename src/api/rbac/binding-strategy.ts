@@ -1,4 +1,4 @@
-/** What the bindings of a namespace and those of the cluster have in common. */
+/** The strategy that RoleBinding and ClusterRoleBinding share. */
 
 import { type FieldError, invalidField, notSupported, requiredField } from "../../schema/validation/field-error.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
@@ -17,7 +17,10 @@ interface Binding extends ApiObject {
 const GROUP = "rbac.authorization.k8s.io";
 const SUBJECT_KINDS = ["ServiceAccount", "User", "Group"];
 
-/** Accounts are of the core group; users and groups are this group's, which may be written in either spelling. */
+/**
+ * Sets the default API group of a subject: the core group for service accounts, this group for users and groups. Both
+ * aliases of this group are accepted.
+ */
 function setGroupDefault(subject: Subject): Subject {
   if (subject.apiGroup || (subject.kind !== "User" && subject.kind !== "Group")) return subject;
   return { ...subject, apiGroup: GROUP };
@@ -50,7 +53,7 @@ function validateSubject(subject: Subject, path: string, namespaced: boolean): r
   ];
 }
 
-/** `roles` are the kinds of role that may be bound. */
+/** `roles` are the kinds of roles that may be bound. */
 export function createBindingStrategy<T extends Binding>(roles: readonly string[], namespaced: boolean): Strategy<T> {
   return {
     setDefaults: (object) => ({
@@ -63,7 +66,7 @@ export function createBindingStrategy<T extends Binding>(roles: readonly string[
       ...subjects.flatMap((subject, i) => validateSubject(subject, index("subjects", i), namespaced)),
     ],
     allowCreateOnUpdate: true,
-    // Who may write a binding has been checked against its role: another role is another binding.
+    // The role is immutable, because the permission to bind was checked against it.
     validateUpdate: (next, previous) =>
       deepEqual(next.roleRef, previous.roleRef) ? [] : [invalidField("roleRef", next.roleRef, "cannot change roleRef")],
   };

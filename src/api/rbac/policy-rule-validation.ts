@@ -2,7 +2,7 @@ import { type FieldError, invalidField, requiredField } from "../../schema/valid
 import { child, index } from "../../schema/value/field-path.ts";
 import type { PolicyRule } from "./policy-rule.ts";
 
-/** Rules are about resources or about URLs, never both; those of a namespace are about resources. */
+/** A policy rule has either resources or non-resource URLs; the rules of a Role have resources only. */
 export function validatePolicyRules(rules: readonly PolicyRule[], namespaced: boolean): readonly FieldError[] {
   return rules.flatMap((rule, i) => validatePolicyRule(rule, namespaced, index("rules", i)));
 }

@@ -101,7 +101,7 @@ function validateConstraints(
   ];
 }
 
-/** The variables of a policy: each may use those before it, and the expressions after them all. */
+/** The CEL variables of a policy. Each may refer to those before it, and other expressions to all. */
 class PolicyVariables {
   readonly #names: AdmissionEnvironmentOptions;
   readonly #types = new Map<string, Type>();
@@ -135,7 +135,7 @@ class PolicyVariables {
   #add(name: string, expression: string, path: string): readonly FieldError[] {
     if (expression.trim() === "") return [requiredField(path, NOT_SPECIFIED)];
     const compiled: CompileResult = compile(expression, this.environment);
-    // What cannot be compiled is told of here, and not again wherever it is used.
+    // Errors of a variable are reported here only, not where other expressions use it.
     this.#types.set(name, compiled.program?.resultType ?? errorType);
     return expressionErrors(compiled, expression, undefined, path);
   }
@@ -181,7 +181,7 @@ function validateAnnotations(
       const at = index(path, i);
       const twice = seen.has(key);
       seen.add(key);
-      // Annotations carry the name of the policy in front.
+      // The key of the audit annotation is prefixed with the policy's name.
       const full = `${policy}/${key}`;
       return [
         ...qualifiedName(full).map((problem) => invalidField(child(at, "key"), full, problem)),

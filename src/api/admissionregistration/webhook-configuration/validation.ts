@@ -46,7 +46,7 @@ export function setWebhookDefaults<T extends Webhook>(webhook: T): T {
   };
 }
 
-/** What an update need not mend, because all that was stored had it already. */
+/** Exemptions for updates: errors that all stored webhooks have already. */
 interface StoredExemptions {
   readonly sideEffects: boolean;
   readonly versions: boolean;
@@ -125,7 +125,7 @@ function validateWebhook(webhook: Webhook, exemptions: StoredExemptions, path: s
   ];
 }
 
-/** `policy.example.com` */
+/** A name of at least three segments: `policy.example.com`. */
 function validateName(name: string, path: string): readonly FieldError[] {
   if (name === "") return [requiredField(path)];
   const problems = dns1123Subdomain(name);
@@ -139,7 +139,7 @@ function validateClient({ url, service }: Partial<WebhookClientConfig>, path: st
     return [requiredField(path, "exactly one of url or service is required")];
   }
   if (url !== undefined) return validateWebhookUrl(url, child(path, "url"));
-  // Kubernetes says of the name what is true of the namespace here, and the other way round.
+  // Kubernetes swaps the messages for name and namespace.
   const { name, namespace } = service!;
   return validateWebhookService({ ...service!, name: namespace, namespace: name }, child(path, "service"));
 }

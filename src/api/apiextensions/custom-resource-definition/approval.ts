@@ -1,4 +1,6 @@
-/** Groups of Kubernetes' community, in which only reviewed definitions should stand: an annotation says so. */
+/**
+ * The API approval policy for groups of Kubernetes (`*.k8s.io`, `*.kubernetes.io`): an annotation links the approval.
+ */
 import { type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
 import { key } from "../../../schema/value/field-path.ts";
 import type { CustomResourceDefinition } from "./schema.ts";
@@ -32,7 +34,7 @@ export function approvalOf(object: CustomResourceDefinition): Approval {
   return { state: "invalid", reason };
 }
 
-/** An update that leaves the annotation as good or bad as it was is none of its business. */
+/** Skips updates that do not change the annotation's state. */
 export function validateApproval(
   object: CustomResourceDefinition,
   previous: CustomResourceDefinition | undefined,

@@ -1,4 +1,4 @@
-/** How objects go from version to version: not at all, or through a webhook. */
+/** Rules for conversion between versions: none, or through a webhook. */
 import {
   type FieldError,
   forbiddenField,
@@ -11,17 +11,20 @@ import { dns1035Label } from "../../meta/validation/names.ts";
 import { validateCaBundle, validateWebhookService, validateWebhookUrl } from "../../meta/validation/webhook-client.ts";
 import type { CustomResourceConversion, WebhookClientConfig } from "./schema.ts";
 
-/** Versions of ConversionReview that a server can send. */
+/** The versions of ConversionReview that Kubernetes supports. */
 const reviewVersions = ["v1", "v1beta1"];
 
 export interface ConversionValidationOptions {
-  /** One of the webhook's versions must be one that a server can send; true when absent. */
+  /** Requires a supported version of ConversionReview; true when absent. */
   readonly requireReviewVersion?: boolean;
-  /** Before a definition is in use, its bundle may be what something else replaces later. */
+  /**
+   * Accepts an invalid CA bundle, for definitions that are not established: another component may inject the bundle
+   * later.
+   */
   readonly allowInvalidCaBundle?: boolean;
 }
 
-/** In the fields of old, in which the members of `webhook` stand in `conversion` itself. */
+/** Errors have the paths of the internal type, in which the fields of `webhook` are directly in `conversion`. */
 export function validateConversion(
   conversion: CustomResourceConversion | undefined,
   path: string,
@@ -62,7 +65,7 @@ function checkClient(
     errors.push(requiredField(field, "exactly one of url or service is required"));
   } else if (url !== undefined) errors.push(...validateWebhookUrl(url, child(field, "url")));
   else if (service !== undefined) {
-    // Kubernetes mistakes the name for the namespace here, and the namespace for the name.
+    // Kubernetes swaps name and namespace here.
     const { name: namespace, namespace: name } = service;
     errors.push(...validateWebhookService({ ...service, name, namespace }, child(field, "service")));
   }

@@ -1,6 +1,6 @@
 /**
- * A definition as Kubernetes judges it: what all versions have in common stands at the top, under the names it had when
- * there was but one version. Errors name these fields.
+ * A definition as Kubernetes' internal type: fields that all versions share are at the top level, under their names
+ * from before versions existed. Errors have these paths.
  */
 
 import type { JsonSchemaProps } from "../../../schema/structural/json-schema-props.ts";
@@ -13,7 +13,7 @@ import type {
   SelectableField,
 } from "./schema.ts";
 
-/** What versions may differ in. Undefined where it stands elsewhere, or nowhere. */
+/** The fields in which versions may differ. Undefined at the level where they are not set. */
 export interface VersionFields {
   readonly schema?: JsonSchemaProps | undefined;
   readonly subresources?: CustomResourceSubresources | undefined;
@@ -39,7 +39,7 @@ export function internalViewOf({ versions }: CustomResourceDefinitionSpec): Inte
   };
 }
 
-/** All that a version has, wherever it stands in the view. */
+/** The fields of a version, from either level of the view. */
 export function versionFieldsOf(version: CustomResourceDefinitionVersion): VersionFields {
   return {
     schema: version.schema?.openAPIV3Schema,

@@ -1,4 +1,4 @@
-/** The schema of schemas: what a CustomResourceDefinition says of its resources. It contains itself in many ways. */
+/** The schema of JSONSchemaProps, the OpenAPI schema in a CustomResourceDefinition. It is recursive. */
 import {
   boolean,
   documentedEnum,
@@ -46,7 +46,7 @@ export type ExternalDocumentation = Infer<typeof externalDocumentation>;
 
 const self = (): ObjectSchema & Describes<JsonSchemaProps> => jsonSchemaProps;
 
-/** Made at the first use, when all that they refer to is there. */
+/** Evaluates `make` at the first use, when the schemas that it refers to are defined. */
 function once<S>(make: () => S): () => S {
   let made: S | undefined;
   return () => (made ??= make());
@@ -78,7 +78,7 @@ export const jsonSchemaPropsOrStringArray: EitherSchema = {
   list: { number: 2, schema: once<ListSchema>(() => list(string)) },
 };
 
-/** TypeScript cannot infer a type that contains itself: `JsonSchemaProps` says by hand what stands here. */
+/** TypeScript cannot infer a recursive type: `JsonSchemaProps` is declared by hand. */
 export const jsonSchemaProps = object("apiextensions/v1.JSONSchemaProps", {
   id: optional(1, string),
   $schema: optional(2, string),

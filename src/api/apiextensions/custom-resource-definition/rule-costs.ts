@@ -1,4 +1,4 @@
-/** Looks at the rules of a definition when it is written: do they compile, and what may they cost? */
+/** Compiles the CEL rules of a definition and estimates their cost when the definition is written. */
 
 import { celTypeOf } from "../../../cel/adapter/schema-type.ts";
 import type { UnboundedPart } from "../../../cel/cost/estimate.ts";
@@ -13,7 +13,7 @@ import { objectMeta } from "../../meta/object-meta.ts";
 import { type CompiledRule, compileRules, type RuleCompileOptions } from "../custom-resource/rules.ts";
 
 export interface RuleCostsOptions extends RuleCompileOptions {
-  /** Rules that are stored already keep what they cost. */
+  /** The schema is unchanged, so that the cost limit does not apply. */
   readonly unchanged?: boolean;
 }
 
@@ -22,7 +22,7 @@ interface Cost {
   readonly cost: number;
 }
 
-/** As many are named when all together cost too much. */
+/** The number of the most expensive rules to list when the total exceeds the limit. */
 const MOST_EXPENSIVE_MAX = 4;
 
 class CostTotal {
@@ -39,9 +39,9 @@ class CostTotal {
 
 interface RuleContext {
   readonly root: boolean;
-  /** How many values a request can hold here at most; undefined when a list or map around has no bound. */
+  /** The maximum number of values at this position of the schema; undefined inside a list or map without a bound. */
   readonly cardinality: number | undefined;
-  /** The lists and maps around that have none. */
+  /** The enclosing lists and maps without a bound. */
   readonly unbounded: readonly string[];
 }
 
@@ -90,7 +90,7 @@ export class RuleCosts implements ExpressionChecker {
     return rules.flatMap((rule, i) => this.#checkRule(rule, index(field, i), each, uncorrelatable));
   }
 
-  /** Of values of which a request holds as many as it can, each takes at least a few bytes and a comma. */
+  /** The maximum number of values in a request: each takes a few bytes and a comma. */
   #cardinalityOf(schema: Schema): number {
     const { cardinality, root } = this.#around;
     if (cardinality !== undefined) return cardinality;
@@ -131,7 +131,7 @@ export class RuleCosts implements ExpressionChecker {
     return [forbiddenField(field, costText(what, cost / RULE_ESTIMATE_MAX, advice))];
   }
 
-  /** To be asked when all rules have been checked. */
+  /** Call after all rules have been checked. */
   totalErrors(field: string): readonly FieldError[] {
     if (this.#total.sum <= SCHEMA_ESTIMATE_MAX) return [];
     const why = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema";
@@ -144,7 +144,7 @@ export class RuleCosts implements ExpressionChecker {
 }
 
 function costText(what: string, factor: number, advice: readonly string[]): string {
-  // A factor that large tells of a rule that will never do without bounds; its size tells nothing more.
+  // Above a factor of 100 the exact value is of no use.
   const times = factor > 100 ? "more than 100x" : `${factor.toFixed(factor < 1.5 ? 6 : 1)}x`;
   const hint = "try simplifying the rule, or adding maxItems, maxProperties, and maxLength";
   const text = `${what} exceeds budget by factor of ${times} (${hint} where arrays, maps, and strings are declared)`;

@@ -1,4 +1,4 @@
-/** The schema of a version: what may stand at its root, what the loader says of it, what its rules cost. */
+/** Rules for the schema of a version: its root, its structure, the cost of its CEL rules. */
 
 import type { JsonSchemaProps } from "../../../schema/structural/json-schema-props.ts";
 import { findSchemaErrors } from "../../../schema/structural/load.ts";
@@ -11,7 +11,7 @@ import { RuleCosts, type RuleCostsOptions } from "./rule-costs.ts";
 import type { SchemaValidationOptions } from "./validation-options.ts";
 
 export interface SchemaOptions extends SchemaValidationOptions, Omit<RuleCostsOptions, "isStoredExpression"> {
-  /** The status is served and validated apart, so nothing at the root may speak of it. */
+  /** The version has a status subresource, so that the root must not have rules about the status. */
   readonly status: boolean;
 }
 
@@ -38,7 +38,7 @@ export function validateSchema(
   return [...errors, ...found, ...expressions.totalErrors(field)];
 }
 
-/** As Kubernetes' fields are named; their JSON names are derived. */
+/** Go names of the fields; the JSON names are derived from them. */
 const rootFields = [
   "Description",
   "Type",
@@ -69,7 +69,7 @@ const rootMembers = new Set([
   "x-kubernetes-validations",
 ]);
 
-/** Kubernetes stops at the first, in the order of its own fields. */
+/** Kubernetes reports only the first invalid field, in the order of its Go fields. */
 function checkRoot(schema: JsonSchemaProps, field: string): readonly FieldError[] {
   const enabled = "if the status subresource is enabled";
   const { type = "" } = schema;

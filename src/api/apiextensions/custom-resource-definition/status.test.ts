@@ -19,7 +19,7 @@ function conditionsOf(definition: CustomResourceDefinition): readonly string[] {
   );
 }
 
-t.test("withAcceptedNames() accepts free names, and withEstablished() says when they are served", async (t) => {
+t.test("acceptNames() accepts free names, and establish() sets the Established condition", async (t) => {
   const accepted = acceptNames(named({}), [], then);
   t.match(accepted.status?.acceptedNames, { plural: "widgets", singular: "widget", kind: "Widget" });
   t.same(conditionsOf(accepted), [`NamesAccepted=True NoConflicts ${then}`, `Established=False Installing ${then}`]);
@@ -32,7 +32,7 @@ t.test("withAcceptedNames() accepts free names, and withEstablished() says when 
   t.equal(establish(established, now), established);
 });
 
-t.test("withAcceptedNames() leaves taken names to who had them", async (t) => {
+t.test("acceptNames() rejects names that another definition uses", async (t) => {
   const first = acceptNames(named({ shortNames: ["w"] }), [], then);
   const second = acceptNames(named({ plural: "gadgets", singular: "w", listKind: "GadgetList" }), [first], now);
   t.match(second.status?.acceptedNames, { plural: "gadgets", singular: undefined, kind: "", listKind: "GadgetList" });
@@ -42,7 +42,7 @@ t.test("withAcceptedNames() leaves taken names to who had them", async (t) => {
   t.match(conditionsOf(acceptNames(elsewhere, [first], now))[0], /NoConflicts/);
 });
 
-t.test("withAcceptedNames() says whether a definition may stand in a group of Kubernetes", async (t) => {
+t.test("acceptNames() sets the approval condition for Kubernetes' groups", async (t) => {
   const { spec, ...rest } = named({});
   const inGroup = { ...rest, spec: { ...spec, group: "x.k8s.io" } };
   t.match(conditionsOf(acceptNames(inGroup, [], now))[2], /^KubernetesAPIApprovalPolicyConformant=False Missing/);

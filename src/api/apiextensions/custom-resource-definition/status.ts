@@ -1,6 +1,6 @@
 /**
- * What a definition says in its status once somebody has looked: whether its names are free, it is in use, and it
- * may stand in its group. Pure: whoever serves definitions calls these, writes what they give, then serves the kind.
+ * Computes the status of a definition: accepted names, the Established condition, API approval. Pure functions:
+ * controllers call them and write the result before they serve the kind.
  */
 import { deepEqual } from "../../../schema/value/equal.ts";
 import { svcGroup } from "../../scheme.ts";
@@ -18,8 +18,8 @@ type Condition = Omit<CustomResourceDefinitionCondition, "lastTransitionTime">;
 const none: CustomResourceDefinitionNames = { plural: "", kind: "" };
 
 /**
- * Accepts the names that no other definition of the group has; those that are taken stay what they were. `now` is as
- * `metadata` has times.
+ * Accepts the names that no other definition of the group uses; conflicting names keep their accepted value. `now` is
+ * an RFC 3339 time.
  */
 export function acceptNames(
   definition: CustomResourceDefinition,
@@ -29,7 +29,7 @@ export function acceptNames(
   const { spec, status = {} } = definition;
   const taken = others
     .filter((other) => other.metadata?.name !== definition.metadata?.name)
-    // Two spellings of a group share the names in it.
+    // Both aliases of a group share one set of names.
     .filter((other) => svcGroup(other.spec.group) === svcGroup(spec.group))
     .map((other) => other.status?.acceptedNames ?? none);
   const { names, conflict } = checkNames(spec.names, status.acceptedNames ?? none, taken);
@@ -42,7 +42,7 @@ export function acceptNames(
   });
 }
 
-/** To be called when requests for the kind are answered. Changes nothing while names are not accepted. */
+/** Sets Established, once requests for the kind are served. No change while the names are not accepted. */
 export function establish(definition: CustomResourceDefinition, now: string): CustomResourceDefinition {
   const { status = {} } = definition;
   if (!isConditionTrue(definition, "NamesAccepted") || isConditionTrue(definition, "Established")) return definition;
@@ -51,10 +51,10 @@ export function establish(definition: CustomResourceDefinition, now: string): Cu
   return updateStatus(definition, { ...status, conditions: mergeCondition(status.conditions, found, now) });
 }
 
-/** Keeps a definition that is being deleted until all its objects are. */
+/** The finalizer that keeps a definition until its custom resources are deleted. */
 export const CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io";
 
-/** What the first request to delete a definition makes of it: nothing goes yet, but no new objects are taken. */
+/** Marks a deleted definition as terminating: no new custom resources are accepted. */
 export function markTerminating(definition: CustomResourceDefinition, now: string): CustomResourceDefinition {
   const { finalizers = [], ...metadata } = definition.metadata ?? {};
   const waiting = finalizers.includes(CLEANUP_FINALIZER) ? finalizers : [...finalizers, CLEANUP_FINALIZER];
@@ -82,11 +82,11 @@ const NO_CONFLICTS: Condition = {
 
 interface NameAcceptance {
   readonly names: CustomResourceDefinitionNames;
-  /** The last of them, if there are several. */
+  /** The last conflict. */
   readonly conflict: Condition | undefined;
 }
 
-/** Resources share one space of names, kinds another. */
+/** Checks resource names and kinds against those of other definitions; they are separate namespaces. */
 function checkNames(
   wanted: CustomResourceDefinitionNames,
   before: CustomResourceDefinitionNames,
@@ -113,7 +113,7 @@ function checkNames(
   return { names, conflict };
 }
 
-/** What has been in use once stays so, whatever becomes of its names. */
+/** An established definition stays established, even when its names conflict. */
 function establishedCondition(definition: CustomResourceDefinition, accepted: boolean): Condition {
   const type = "Established";
   const before = definition.status?.conditions?.find((condition) => condition.type === type);
@@ -135,19 +135,19 @@ function approvalCondition(definition: CustomResourceDefinition): Condition {
   return { type: "KubernetesAPIApprovalPolicyConformant", status, reason, message };
 }
 
-/** The version to list and watch in: what is stored need not be converted. Undefined while nothing is served. */
+/** The version for lists and watches: the storage version needs no conversion. Undefined when no version is served. */
 export function versionForReading(definition: CustomResourceDefinition): CustomResourceDefinitionVersion | undefined {
   if (!isConditionTrue(definition, "Established")) return undefined;
   const served = definition.spec.versions.filter((version) => version.served);
   return served.find(({ storage }) => storage) ?? served[0];
 }
 
-/** Whether a condition of the definition holds. */
+/** Whether the condition has the status True. */
 export function isConditionTrue(definition: CustomResourceDefinition, type: string): boolean {
   return definition.status?.conditions?.some((one) => one.type === type && one.status === "True") === true;
 }
 
-/** A condition keeps its time while its status is what it was. */
+/** Keeps lastTransitionTime while the status is unchanged. */
 function mergeCondition(
   before: CustomResourceDefinitionStatus["conditions"] = [],
   found: readonly Condition[],
@@ -165,7 +165,7 @@ function mergeCondition(
   ];
 }
 
-/** The definition itself where nothing is new, so that nothing need be written. */
+/** Returns the same object when the status is unchanged, so that no write is needed. */
 function updateStatus(
   definition: CustomResourceDefinition,
   status: CustomResourceDefinitionStatus,

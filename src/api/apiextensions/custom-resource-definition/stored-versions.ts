@@ -1,6 +1,6 @@
 import type { CustomResourceDefinition } from "./schema.ts";
 
-/** The version that objects are stored in from now on is one that they may be stored in. */
+/** Adds the storage version to `status.storedVersions`. */
 export function addStoredVersion(
   object: CustomResourceDefinition,
   when: "always" | "if none",

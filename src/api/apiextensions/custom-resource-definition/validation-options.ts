@@ -1,6 +1,5 @@
 /**
- * What is asked of a definition's schemas. Rules have come over time, and a definition stored before one of them may be
- * updated without obeying it, as long as it did not obey it before.
+ * Options of schema validation. Rules were added over time: an update may keep the violations of the stored definition.
  */
 import { validateDefaults } from "../../../schema/structural/defaults.ts";
 import { validateStructural } from "../../../schema/structural/invariants.ts";
@@ -16,7 +15,7 @@ export interface SchemaValidationOptions {
   readonly requireValidTypes: boolean;
   readonly requireAtomicSetItems: boolean;
   readonly requireMapKeys: boolean;
-  /** Whether an expression is stored already; others may not use what is new in this version. */
+  /** Whether the expression is stored already. Only stored expressions may use features of a newer CEL version. */
   readonly isStoredExpression: NonNullable<RuleCompileOptions["isStoredExpression"]>;
 }
 
@@ -29,7 +28,7 @@ export const strictSchemaValidation: SchemaValidationOptions = {
   isStoredExpression: () => false,
 };
 
-/** What may be asked of an update, judged by what was stored. */
+/** The options for an update: no rule that the stored definition violates. */
 export function schemaValidationOptionsFrom(previous: CustomResourceDefinitionSpec): SchemaValidationOptions {
   const roots = previous.versions.flatMap(({ schema }) => schema?.openAPIV3Schema ?? []);
   const holds = (finds: (props: JsonSchemaProps) => boolean): boolean =>
@@ -62,7 +61,7 @@ export function hasDefaults(root: JsonSchemaProps): boolean {
   return someSubschema(root, (props) => props.default !== undefined);
 }
 
-/** Members that only structural schemas understand. */
+/** Extensions that require a structural schema. */
 export function hasExtensions(root: JsonSchemaProps): boolean {
   return someSubschema(root, (props) =>
     Object.entries(props).some(

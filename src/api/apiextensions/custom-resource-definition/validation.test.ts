@@ -12,14 +12,14 @@ function errorsOf(next: CustomResourceDefinition, previous?: CustomResourceDefin
 
 const schema = { openAPIV3Schema: { type: "object" } };
 
-t.test("validateDefinition() names what versions share where it stood before there were versions", async (t) => {
+t.test("validateDefinition() reports shared fields at the top level of the spec", async (t) => {
   const bad = { openAPIV3Schema: { type: "object", properties: { a: {} } } };
   const why = "openAPIV3Schema.properties[a].type: Required value: must not be empty for specified object fields";
   t.same(errorsOf(definitionOf({ schema: bad }, { schema: bad })), [`spec.validation.${why}`]);
   t.same(errorsOf(definitionOf({ schema }, { schema: bad })), [`spec.versions[1].schema.${why}`]);
 });
 
-t.test("validateDefinition() weighs rules, and says what would make them cheaper", async (t) => {
+t.test("validateDefinition() limits the cost of rules, and suggests bounds", async (t) => {
   const item = { type: "string", "x-kubernetes-validations": [{ rule: "self.matches('a+')" }] };
   const list = (more: object): JsonSchemaProps => ({ type: "array", items: item, ...more });
   const [first = ""] = errorsOf(widgets({ l: list({}) }));
@@ -34,7 +34,7 @@ t.test("validateDefinition() weighs rules, and says what would make them cheaper
   t.same(errorsOf({ ...stored, metadata: { ...stored.metadata, labels: { a: "b" } } }, stored), []);
 });
 
-t.test("validateDefinition() asks of an update no more than the stored definition obeyed", async (t) => {
+t.test("validateDefinition() accepts errors in updates that the stored definition has already", async (t) => {
   const set = { type: "array", "x-kubernetes-list-type": "set", items: { type: "object", properties: {} } };
   const stored = widgets({ l: set });
   t.match(errorsOf(stored), [/items\.x-kubernetes-map-type: Invalid value/]);
@@ -50,7 +50,7 @@ t.test("validateDefinition() asks of an update no more than the stored definitio
   );
 });
 
-t.test("validateDefinition() keeps the names of what is in use", async (t) => {
+t.test("validateDefinition() rejects changed names of an established definition", async (t) => {
   const stored = definitionOf({ schema });
   const renamed = { ...stored, spec: { ...stored.spec, names: { ...stored.spec.names, kind: "Gadget" } } };
   t.same(errorsOf(renamed, stored), ['spec.names.kind: Invalid value: "Gadget": field is immutable']);
@@ -58,7 +58,7 @@ t.test("validateDefinition() keeps the names of what is in use", async (t) => {
   t.same(errorsOf(renamed, { ...stored, status: { ...stored.status, conditions } }), []);
 });
 
-t.test("validateDefinition() wants reviewed definitions in the groups of Kubernetes", async (t) => {
+t.test("validateDefinition() requires the approval annotation in Kubernetes' groups", async (t) => {
   const stored = definitionOf({ schema });
   const inGroup = (annotations: Readonly<Record<string, string>>): CustomResourceDefinition => ({
     ...stored,
@@ -73,7 +73,7 @@ t.test("validateDefinition() wants reviewed definitions in the groups of Kuberne
   t.same(errorsOf(inGroup({}), inGroup({})), []);
 });
 
-t.test("customResourceDefinitionKind keeps in the status what objects have been stored as", async (t) => {
+t.test("customResourceDefinitionKind records storage versions in the status", async (t) => {
   const stored = definitionOf({ schema }, { schema });
   const { strategy } = customResourceDefinitionKind;
   const versions = stored.spec.versions.map((version) => ({ ...version, storage: !version.storage }));
@@ -83,7 +83,7 @@ t.test("customResourceDefinitionKind keeps in the status what objects have been 
   t.same(errorsOf(next ?? stored, stored), []);
 });
 
-t.test("validateDefinition() lets only stored expressions use what came with this version", async (t) => {
+t.test("validateDefinition() accepts features of a newer CEL version in stored expressions only", async (t) => {
   const rule = { rule: "isSemver(self)" };
   const text = { type: "string", maxLength: 20, "x-kubernetes-validations": [rule] };
   t.match(errorsOf(widgets({ v: text })), [/undeclared reference to 'isSemver'/]);

@@ -1,4 +1,4 @@
-/** Everything Kubernetes 1.33 asks of a CustomResourceDefinition, in its order and words. */
+/** Rules for CustomResourceDefinitions, in the order and with the messages of Kubernetes 1.33. */
 
 import { type FieldError, invalidField, notSupported, requiredField } from "../../../schema/validation/field-error.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
@@ -44,7 +44,7 @@ export function validateDefinition(
   ];
 }
 
-/** Of what a definition says of itself in its status, the names only. */
+/** Validates the accepted names in the status. */
 export function validateStatus(object: CustomResourceDefinition): readonly FieldError[] {
   const names = object.status?.acceptedNames;
   return names === undefined ? [] : validateNames(names, "status.acceptedNames");
@@ -95,7 +95,7 @@ function schemasOf(spec: CustomResourceDefinitionSpec): readonly NonNullable<Sch
 }
 type SchemaOf = NonNullable<CustomResourceDefinitionSpec["versions"][number]["schema"]>["openAPIV3Schema"];
 
-/** What would be pruned, defaulted or marked must be structural, whatever was stored before. */
+/** Pruning, defaults and extensions require a structural schema, whatever the stored definition has. */
 function schemaValidationOptions(
   spec: CustomResourceDefinitionSpec,
   previous: CustomResourceDefinitionSpec | undefined,
@@ -160,7 +160,7 @@ function validateFieldName(field: string, name: string): readonly FieldError[] {
   return problems.length === 0 ? [] : [invalidField(field, name, problems.join(","))];
 }
 
-/** Whether the schema of a version is the one that is stored. */
+/** Marks the versions whose schema is unchanged. */
 function markUnchangedSchemas(
   options: SchemaOptions,
   name: string,
@@ -206,7 +206,7 @@ function validateNameInAnyCase(field: string, name: string): readonly FieldError
   return [invalidField(field, name, `may have mixed case, but should otherwise match: ${problems.join(",")}`)];
 }
 
-/** What all versions have in common. */
+/** The fields that all versions share. */
 function validateSharedFields(
   spec: CustomResourceDefinitionSpec,
   { shared, versions }: InternalView,
@@ -247,7 +247,7 @@ function conversionOptions(previous: CustomResourceDefinition | undefined): Conv
   };
 }
 
-/** Said so, or not yet said to be otherwise: a definition is judged as in use until it is known not to be. */
+/** Treats a definition without the condition as established, so that its immutable fields stay immutable. */
 function isEstablished(object: CustomResourceDefinition): boolean {
   const condition = object.status?.conditions?.find(({ type }) => type === "Established");
   return condition === undefined || condition.status === "True";
@@ -290,7 +290,7 @@ function storedVersionReason(name: string): string {
   return `missing from spec.versions; ${name} was previously a storage version, and must remain in spec.versions ${until} and removes ${name} from status.storedVersions`;
 }
 
-/** Once a way to keep what no schema knows; nothing new may use it. */
+/** `preserveUnknownFields: true` is rejected for new definitions. */
 function validatePreservation(
   spec: CustomResourceDefinitionSpec,
   previous: CustomResourceDefinitionSpec | undefined,

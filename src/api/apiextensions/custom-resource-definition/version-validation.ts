@@ -1,4 +1,4 @@
-/** What a definition says of a version besides its schema: subresources, columns, selectable fields, deprecation. */
+/** Rules for a version besides its schema: subresources, columns, selectable fields, deprecation. */
 
 import type { JsonSchemaProps } from "../../../schema/structural/json-schema-props.ts";
 import { followPath } from "../../../schema/structural/property-path.ts";
@@ -30,7 +30,7 @@ export function validateDeprecation(version: CustomResourceDefinitionVersion, pa
       problems.push(`must be <= ${DEPRECATION_WARNING_MAX} characters long`);
     }
     if (warning === "") problems.push("must not be an empty string");
-    // Of all spaces only the ordinary one is printable.
+    // Of all spaces only U+0020 is printable.
     const at = [...warning].findIndex((character) => /[\p{C}\p{Z}]/u.test(character) && character !== " ");
     if (at !== -1) {
       const before = Buffer.byteLength([...warning].slice(0, at).join(""));

@@ -1,4 +1,4 @@
-/** What `kubectl get` shows of custom resources, and what their lists can be selected by. */
+/** The columns and the selectable fields of custom resources. */
 
 import { type JsonPath, parseJsonPath, printValue } from "../../../schema/json/json-path.ts";
 import { formatInstant, parseInstant } from "../../../schema/value/time.ts";
@@ -27,7 +27,7 @@ function createCustomColumn(definition: CustomResourceColumnDefinition): Column<
   };
 }
 
-/** A path that cannot be read finds nothing; definitions stored by others may hold some. */
+/** An unsupported path finds nothing; stored definitions may have one. */
 function parseColumnPath(jsonPath: string): JsonPath | undefined {
   try {
     return parseJsonPath(jsonPath);

@@ -1,4 +1,4 @@
-/** Whole resources inside custom ones: they say what they are, and their metadata is like any other. */
+/** Rules for embedded resources (`x-kubernetes-embedded-resource`): type and metadata. */
 
 import { membersOf } from "../../../schema/members.ts";
 import type { Schema } from "../../../schema/schema.ts";
@@ -10,7 +10,7 @@ import { dns1035Label, pathSegment } from "../../meta/validation/names.ts";
 import { validateObjectMeta } from "../../meta/validation/object-meta.ts";
 import { parseApiVersion } from "../../scheme.ts";
 
-/** The resource at the root, which is judged as every object is, is not meant. */
+/** Skips the root, which other rules validate. */
 export function validateEmbedded(schema: Schema, value: unknown, field = "", root = true): readonly FieldError[] {
   if (!hasEmbeddedResources(schema)) return [];
   switch (schema.type) {
@@ -48,7 +48,7 @@ function validateResource(value: Readonly<Record<string, unknown>>, field: strin
   if (kind !== undefined) errors.push(...validateKind(kind, child(field, "kind")));
   if (isPlainObject(metadata)) {
     const meta = metadata as ObjectMeta;
-    // It may go without a name, since nothing is stored under it.
+    // The name may be missing, because the embedded resource is not stored by itself.
     const named = { ...meta, name: meta.name || "fakename" };
     const rules = { namespaced: (meta.namespace ?? "") !== "", nameForm: pathSegment, anyFinalizer: true };
     errors.push(...validateObjectMeta(named, rules).map((error) => ({ ...error, field: child(field, error.field) })));

@@ -4,13 +4,13 @@ import { definitionOf, widgets } from "../../../testing/api/definition-fixture.t
 import type { ApiObject, Kind } from "../../kind.ts";
 import { createCustomKind } from "./kind.ts";
 
-/** A resource as it comes from a client. */
+/** Decodes an object as the server does. */
 function read(kind: Kind, body: object): ApiObject {
   return decode(kind.schema, { apiVersion: "example.com/v1", kind: "Widget", metadata: { name: "a" }, ...body })
     .value as ApiObject;
 }
 
-t.test("customKind() serves status and scale by the paths of the definition", async (t) => {
+t.test("createCustomKind() has the status and scale subresources of the definition", async (t) => {
   const counted = { type: "object", properties: { replicas: { type: "integer" }, labels: { type: "string" } } };
   const kind = createCustomKind(
     widgets(
@@ -48,7 +48,7 @@ t.test("customKind() serves status and scale by the paths of the definition", as
   t.match(status?.prepareForUpdate(sent, object, ""), { spec: { replicas: 2 }, status: { replicas: 3 } });
 });
 
-t.test("customKind() converts between versions by name, and knows names that were accepted", async (t) => {
+t.test("createCustomKind() converts between versions and uses accepted names", async (t) => {
   const schema = (more: object) => ({
     openAPIV3Schema: {
       type: "object",
@@ -64,7 +64,7 @@ t.test("customKind() converts between versions by name, and knows names that wer
   t.throws(() => createCustomKind(definition, "v3"), RangeError);
 });
 
-t.test("customKind() judges whole resources inside others", async (t) => {
+t.test("createCustomKind() validates embedded resources", async (t) => {
   const template = {
     type: "object",
     "x-kubernetes-embedded-resource": true,

@@ -1,11 +1,11 @@
 /**
- * The kind that a definition defines, one for each of its versions:
+ * The kind of a custom resource, one for each version of its definition:
  *
- *     const kind = customKind(definition, "v1");
+ *     const kind = createCustomKind(definition, "v1");
  *     scheme.register(kind);
  *
- * Its schema prunes, defaults and validates; its strategy evaluates the rules. Objects of other versions than the one
- * that is stored are converted by their name alone, or by a `converter` where the definition wants a webhook.
+ * The schema prunes, defaults and validates; the strategy evaluates the CEL rules. Objects of other versions than the
+ * storage version are converted by replacing apiVersion, or by a `converter` where the definition has a webhook.
  */
 import { decode } from "../../../schema/decode/decode.ts";
 import { applyDefaults } from "../../../schema/defaults.ts";
@@ -81,13 +81,13 @@ export function createCustomKind(
   };
 }
 
-/** Names that another definition had first are not accepted, but those that were accepted once are kept. */
+/** Uses the accepted names: a conflicting name in the spec is not accepted, one accepted before is kept. */
 function namesOf({ spec, status }: CustomResourceDefinition): CustomResourceDefinitionNames {
   const accepted = status?.acceptedNames;
   return accepted === undefined || accepted.plural === "" ? spec.names : accepted;
 }
 
-/** Read when an object or a document first asks for it: most of the kinds that are defined are hardly ever used. */
+/** Converts the schema at its first use: many defined kinds are never used. */
 class LazySchema {
   readonly #definition: CustomResourceDefinition;
   readonly #version: CustomResourceDefinitionVersion;
@@ -134,17 +134,17 @@ function conversionOf(
         return stored;
       },
       toStorage: (object) => object,
-      // Another version may know less than was stored, and have other defaults.
+      // The other version may have fewer fields and other defaults.
       fromStorage: (object) =>
         applyDefaults(rules.schema, decode(rules.schema, object, { unknownFields: "drop" }).value) as ApiObject,
     },
   };
 }
 
-/** What judges an object of the kind. */
+/** The rules for objects of the kind. */
 interface ObjectRules {
   readonly schema: ObjectSchema;
-  /** Objects in memory do not say it, but expressions may ask. */
+  /** Objects in memory lack kind and apiVersion, which expressions may read. */
   readonly identity: Required<Pick<ApiObject, "apiVersion" | "kind">>;
   readonly scale: CustomResourceSubresourceScale | undefined;
 }
@@ -175,7 +175,7 @@ function strategyOf({ subresources }: CustomResourceDefinitionVersion, rules: Ob
     },
     validate: (object, previous) => validateObject(rules, object, previous),
     warnings: (object, previous) => ruleWarnings(rules, object, previous),
-    // What was stored may lack what has had a default since.
+    // Applies defaults that were added to the schema after the object was stored.
     afterDecode: (object) => applyDefaults(rules.schema, object),
     allowUnconditionalUpdate: false,
   };
@@ -185,7 +185,7 @@ function contentOf({ metadata: _, kind: __, apiVersion: ___, ...content }: ApiOb
   return content;
 }
 
-/** What the schema cannot say. Rules are evaluated last, and only on what is otherwise as the schema wants it. */
+/** Rules beyond the schema. CEL rules are evaluated last, and only for objects that are otherwise valid. */
 function validateObject(rules: ObjectRules, object: ApiObject, previous: ApiObject | undefined): readonly FieldError[] {
   const errors = [
     ...(rules.scale === undefined ? [] : validateCustomScale(object, rules.scale)),
@@ -200,7 +200,7 @@ function validateObject(rules: ObjectRules, object: ApiObject, previous: ApiObje
   return [...errors, invalidField("<nil>", null, why)];
 }
 
-/** Errors after which a rule could only fail for the same reason again. */
+/** Errors after which CEL rules are not evaluated: they would fail for the same reason. */
 const blockingErrorTypes = new Set([
   "FieldValueNotSupported",
   "FieldValueRequired",

@@ -13,8 +13,8 @@ function findings(props: JsonSchemaProps, value: unknown, more?: EvaluateOptions
   return errors.map((error) => `${error.type} ${error.field}: ${renderFieldError(error)}`);
 }
 
-/** An object of two numbers with one rule. */
-function ruled(rule: ValidationRule): JsonSchemaProps {
+/** The schema of an object with two integers and one rule. */
+function schemaWithRule(rule: ValidationRule): JsonSchemaProps {
   const number = { type: "integer" };
   return { type: "object", properties: { a: number, b: number }, "x-kubernetes-validations": [rule] };
 }
@@ -66,10 +66,10 @@ const cases: readonly (readonly [what: string, rule: ValidationRule, value: obje
 ];
 
 for (const [what, rule, value, expected] of cases) {
-  t.test(`evaluateRules() tells ${what}`, async (t) => t.same(findings(ruled(rule), value), expected));
+  t.test(`evaluateRules() reports ${what}`, async (t) => t.same(findings(schemaWithRule(rule), value), expected));
 }
 
-t.test("evaluateRules() knows items of keyed lists again, and members of maps", async (t) => {
+t.test("evaluateRules() correlates items of keyed lists and values of maps with the previous object", async (t) => {
   const entry = {
     type: "object",
     properties: { k: { type: "string" }, n: { type: "integer" } },
@@ -95,7 +95,7 @@ t.test("evaluateRules() knows items of keyed lists again, and members of maps", 
   t.match(findings(props, value, { old }), [/^FieldValueInvalid s\.l\[1\]:/, /^FieldValueInvalid s\.m\[y\]:/]);
 });
 
-t.test("evaluateRules() ends when the rules of one object have cost too much", async (t) => {
+t.test("evaluateRules() stops when the rules of one object exceed the cost budget", async (t) => {
   const list = {
     type: "array",
     items: { type: "integer" },
@@ -110,7 +110,7 @@ t.test("evaluateRules() ends when the rules of one object have cost too much", a
   t.match(findings(cheap, value.slice(0, 400)).at(-1), /running out of cost budget|call cost exceeds limit/);
 });
 
-t.test("evaluateRules() sees of a whole resource what expressions may see", async (t) => {
+t.test("evaluateRules() exposes name and generateName of metadata only", async (t) => {
   const schema = convertResource(
     {
       type: "object",

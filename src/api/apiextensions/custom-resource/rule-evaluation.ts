@@ -1,4 +1,4 @@
-/** Evaluates the rules of a custom resource: on itself, and on what it was before. */
+/** Evaluates the CEL rules of a custom resource, for the new and the previous object. */
 
 import { toCelValue } from "../../../cel/adapter/json-value.ts";
 import type { Variables } from "../../../cel/cel.ts";
@@ -23,18 +23,18 @@ import { type CompiledRule, compileRules } from "./rules.ts";
 
 export interface RuleFindings {
   readonly errors: readonly FieldError[];
-  /** What is wrong but was so before: `spec.size: Invalid value: "integer": …`. */
+  /** Errors of unchanged values, which the previous object has as well: `spec.size: Invalid value: "integer": …`. */
   readonly warnings: readonly string[];
 }
 
 export interface EvaluateOptions {
   /** The path of the value. */
   readonly field?: string;
-  /** What was there before; undefined for a new value. */
+  /** The previous value; undefined for a new one. */
   readonly old?: unknown;
   /** The value is a whole resource. */
   readonly resourceRoot?: boolean;
-  /** Untouched parts keep what was wrong with them. */
+  /** Ratcheting: unchanged values may keep their errors. */
   readonly ratchet?: boolean;
 }
 
@@ -101,7 +101,7 @@ class RuleEvaluation implements RuleFindings {
       void this.errors.push(invalidField(fieldPathOf(part), typeName(part.schema), detail));
     if (compiled.error !== undefined) wrong(`rule compile error: ${compiled.error}`);
     if (program === undefined) return;
-    // Without a value before there is nothing to compare with, unless the rule says that it can do without.
+    // Transition rules need a previous value, unless they have optionalOldSelf.
     if (usesOldSelf && isAbsent(part.old) && rule.optionalOldSelf !== true) return;
     const variables = variablesOf(compiled, part);
     const { value, error, cost } = program.evaluate(variables);
@@ -116,7 +116,7 @@ class RuleEvaluation implements RuleFindings {
     else if (value !== true) this.#report(compiled, part, this.#messageOf(compiled, variables));
   }
 
-  /** False when there is nothing left to spend. */
+  /** Returns false when the budget is exceeded. */
   #spend(cost: number, exceeded: boolean): boolean {
     this.#budget = exceeded || cost > this.#budget ? -1 : this.#budget - cost;
     return this.#budget >= 0;
@@ -139,7 +139,7 @@ class RuleEvaluation implements RuleFindings {
   }
 }
 
-/** Longer messages tell less than the rule's own. */
+/** Longer messages are replaced by the rule's own. */
 const MESSAGE_MAX = 5120;
 
 function isAbsent(value: unknown): boolean {
@@ -155,9 +155,9 @@ function variablesOf({ rule }: CompiledRule, { schema, value, old }: RuleSubject
   };
 }
 
-/** The field of a part, or of one inside it. Go's word for the root stands where there is none. */
+/** The path of the value, or of a field inside it. Kubernetes prints `<nil>` for the root. */
 function fieldPathOf({ field }: RuleSubject, inside = ""): string {
-  // Within brackets a path needs no quotes, and no dot before them.
+  // Keys in brackets are printed without quotes, and without a dot before them.
   const below = inside.replace(/\['((?:[^'\\]|\\.)*)'\]/g, (_, name: string) => `[${name.replace(/\\(.)/g, "$1")}]`);
   if (below === "") return field === "" ? "<nil>" : field;
   return below.startsWith("[") ? `${field}${below}` : child(field, below.replace(/^\./, ""));
@@ -207,7 +207,7 @@ function compiledOf(schema: Schema, resourceRoot: boolean): readonly CompiledRul
 
 const ruled = new WeakMap<Schema, boolean>();
 
-/** Whether a rule stands at a schema or below it. Parts of custom resources do not contain themselves. */
+/** Whether the schema or a nested one has rules. Schemas of custom resources are not recursive. */
 export function hasRules(schema: Schema): boolean {
   let has = ruled.get(schema);
   if (has === undefined) {

@@ -1,4 +1,4 @@
-/** The expressions of `x-kubernetes-validations`, compiled against the schema they stand at. */
+/** The expressions of `x-kubernetes-validations`, compiled for the schema that has them. */
 
 import { celTypeOf } from "../../../cel/adapter/schema-type.ts";
 import { type CompileResult, compile, type Program } from "../../../cel/cel.ts";
@@ -11,10 +11,10 @@ import { nameFormats } from "../../meta/validation/name-formats.ts";
 
 export interface CompiledRule {
   readonly rule: ValidationRule;
-  /** Absent for a rule without an expression, and where `error` says why. */
+  /** Absent for a rule without an expression, and where `error` is set. */
   readonly program?: Program;
   readonly error?: string;
-  /** It speaks of the value before, and so has nothing to say of a new one. */
+  /** A transition rule: it refers to `oldSelf` and does not apply to new values. */
   readonly usesOldSelf: boolean;
   readonly message?: Program;
   readonly messageError?: string;
@@ -23,11 +23,11 @@ export interface CompiledRule {
 export interface RuleCompileOptions {
   /** The schema is that of a whole resource. */
   readonly resourceRoot?: boolean;
-  /** Whether an expression was accepted before, when it may use what is new in this version. */
+  /** Whether the expression is stored already, so that it may use features of a newer CEL version. */
   readonly isStoredExpression?: (expression: string) => boolean;
 }
 
-/** In the order of the schema. Undefined when nothing is known of its values, so that no rule can be written. */
+/** In the order of the schema. Undefined when the type of the values is unknown, so that rules cannot be compiled. */
 export function compileRules(schema: Schema, options: RuleCompileOptions = {}): readonly CompiledRule[] | undefined {
   const rules = schema.rules?.validations ?? [];
   const self = celTypeOf(schema, { resourceRoot: options.resourceRoot === true });

@@ -1,4 +1,4 @@
-/** The `scale` subresource of a custom resource: its definition says where the numbers stand. */
+/** The `scale` subresource of a custom resource, at the paths that its definition sets. */
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
 import { isPlainObject, setMember } from "../../../schema/value/plain-object.ts";
 import { scaleKind, scaleMetadata } from "../../autoscaling/scale/kind.ts";
@@ -45,7 +45,7 @@ function scaleOf(object: ApiObject, paths: CustomResourceSubresourceScale): Scal
   };
 }
 
-/** Numbers that no controller could obey, selectors that nobody can read. */
+/** Validates the replica counts and the selector. */
 export function validateCustomScale(object: ApiObject, paths: CustomResourceSubresourceScale): readonly FieldError[] {
   const selector = paths.labelSelectorPath === undefined ? undefined : valueAt(object, paths.labelSelectorPath);
   return [
@@ -75,7 +75,7 @@ function validateSelector(selector: string, path: string): readonly FieldError[]
   }
 }
 
-/** Such paths are names with dots between; nothing more is understood here. */
+/** Splits the path at dots; the definition's validation allows no other syntax. */
 function pathSteps(path: string): readonly string[] {
   return path.replace(/^\./, "").split(".");
 }

@@ -4,7 +4,7 @@ import { setAPIServiceDefaults } from "./defaults.ts";
 import type { APIService } from "./schema.ts";
 import { validateApiService } from "./validation.ts";
 
-/** What this server serves itself is there at once. */
+/** A local API service is available at once. */
 function prepareForCreate(object: APIService, now: string): APIService {
   const fresh = dropStatus(object);
   if (object.spec?.service !== undefined) return fresh;

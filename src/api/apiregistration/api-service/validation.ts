@@ -31,7 +31,7 @@ export function validateApiService({ metadata, spec }: APIService): readonly Fie
   return [...errors, ...(spec?.service === undefined ? validateLocal(spec) : validateService(spec, spec.service))];
 }
 
-/** What this server serves itself needs no certificate. */
+/** Rules for a local API service: no certificate settings. */
 function validateLocal(spec: APIServiceSpec | undefined): readonly FieldError[] {
   const { caBundle = "", insecureSkipTLSVerify } = spec ?? {};
   const errors: FieldError[] = [];

@@ -4,7 +4,7 @@ import { parseApiVersion } from "../../scheme.ts";
 import { type ControllerRevision, controllerRevision } from "./schema.ts";
 import { controllerRevisionStrategy } from "./strategy.ts";
 
-/** `daemonset.apps/fluentd`: whose past the revision keeps. */
+/** The controller of the revision: `daemonset.apps/fluentd`. */
 function controllerOf({ metadata }: ControllerRevision): string {
   const owner = metadata?.ownerReferences?.find(({ controller }) => controller === true);
   if (owner === undefined) return "<none>";

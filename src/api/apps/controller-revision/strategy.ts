@@ -5,7 +5,7 @@ import { validateImmutableField } from "../../meta/validation/immutable.ts";
 import type { ControllerRevision } from "./schema.ts";
 
 export const controllerRevisionStrategy: Strategy<ControllerRevision> = {
-  // An update that takes the data away changes it, and is told that only.
+  // An update that removes the data gets only the immutability error.
   validate: ({ data, revision }, previous) => [
     ...(previous === undefined && (data ?? undefined) === undefined
       ? [requiredField("data", "data is mandatory")]

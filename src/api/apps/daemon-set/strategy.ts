@@ -7,7 +7,7 @@ import { setDaemonSetDefaults } from "./defaults.ts";
 import { type DaemonSet, daemonSetSpec } from "./schema.ts";
 import { validateDaemonSetSpec } from "./validation.ts";
 
-/** How many templates the set has had: what was a member of the spec before apps/v1. */
+/** Counts the templates; was a field of the spec before apps/v1. */
 const TEMPLATE_GENERATION = "deprecated.daemonset.template.generation";
 
 function templateGeneration(object: DaemonSet): number {
@@ -21,7 +21,7 @@ function setTemplateGeneration(object: DaemonSet, generation: number): DaemonSet
 
 const countChanges = createPrepareForUpdate<DaemonSet>(daemonSetSpec);
 
-/** Clients cannot change how many templates there were. */
+/** Clients cannot change the template generation. */
 function prepareForUpdate(next: DaemonSet, previous: DaemonSet): DaemonSet {
   const changed = !semanticEqual(podTemplateSpec, next.spec?.template, previous.spec?.template);
   const generation = templateGeneration(previous) + (changed ? 1 : 0);
@@ -29,7 +29,7 @@ function prepareForUpdate(next: DaemonSet, previous: DaemonSet): DaemonSet {
 }
 
 export const daemonSetStrategy: Strategy<DaemonSet> = {
-  // Whoever writes the object writes the annotation, whether it is sent or not.
+  // Sets the annotation in defaulting, so that the writer manages it, whether the client sent it or not.
   setDefaults: (object) => setTemplateGeneration(setDaemonSetDefaults(object), templateGeneration(object)),
   prepareForCreate: (object) =>
     setTemplateGeneration(prepareForCreate(object), Math.max(1, templateGeneration(object))),

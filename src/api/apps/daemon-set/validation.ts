@@ -44,7 +44,7 @@ function validateUpdateStrategy(strategy: DaemonSetUpdateStrategy): readonly Fie
   }
 }
 
-/** A node either does without its pod for a while, or has two: one of the amounts is zero, and only one. */
+/** Either maxUnavailable or maxSurge must be zero, but not both. */
 function validateRollingUpdate({ maxUnavailable, maxSurge }: RollingUpdateDaemonSet, path: string): FieldError[] {
   const [unavailableAt, surgeAt] = [`${path}.maxUnavailable`, `${path}.maxSurge`];
   const errors = [

@@ -7,7 +7,7 @@ const REVISIONS_KEPT = 10;
 
 const PROGRESS_SECONDS = 600;
 
-/** Of the pods may be missing, and as many too many, while new ones replace old ones. */
+/** The default of maxUnavailable and maxSurge. */
 const DEFAULT_ROLLING_UPDATE_LIMIT = "25%";
 
 export function setDeploymentDefaults(object: Deployment): Deployment {

@@ -9,7 +9,7 @@ import { setDeploymentDefaults } from "./defaults.ts";
 import { type Deployment, deploymentSpec } from "./schema.ts";
 import { validateDeploymentSpec } from "./validation.ts";
 
-/** Annotations count too: `kubectl rollout` keeps notes in them. */
+/** Changes of annotations increment the generation as well: `kubectl rollout` stores data in them. */
 export function prepareForUpdate(next: Deployment, previous: Deployment): Deployment {
   const same =
     semanticEqual(deploymentSpec, next.spec, previous.spec) &&

@@ -30,12 +30,12 @@ export function setStatefulSetDefaults(object: StatefulSet): StatefulSet {
   };
 }
 
-/** Templates of claims are whole objects: they say what they are. */
+/** Claim templates have kind and apiVersion. */
 export function setClaimTypeMeta(claim: PersistentVolumeClaim): PersistentVolumeClaim {
   return { ...claim, kind: "PersistentVolumeClaim", apiVersion: "v1" };
 }
 
-/** Whoever names the type, and no more, gets no partition. */
+/** A type without rollingUpdate gets no partition. */
 function setUpdateStrategyDefaults(strategy: StatefulSetUpdateStrategy): StatefulSetUpdateStrategy {
   const { type, rollingUpdate = type ? undefined : {} } = strategy;
   if ((type || "RollingUpdate") !== "RollingUpdate") return strategy;
@@ -43,7 +43,7 @@ function setUpdateStrategyDefaults(strategy: StatefulSetUpdateStrategy): Statefu
   return { type: "RollingUpdate", rollingUpdate: { ...rollingUpdate, partition: rollingUpdate.partition ?? 0 } };
 }
 
-/** The pods of a set may be without containers, as nobody checks them before they are made; Go writes null for none. */
+/** Drops an empty list of containers: pod templates are not validated, and Go writes null for an absent list. */
 export function dropEmptyContainers(template: PodTemplateSpec): PodTemplateSpec {
   if (template.spec?.containers?.length !== 0) return template;
   const { containers: _, ...spec } = template.spec;

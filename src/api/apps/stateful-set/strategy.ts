@@ -12,7 +12,7 @@ function afterDecode(object: StatefulSet): StatefulSet {
   return { ...object, spec: { ...spec, ...claimed, template: dropEmptyContainers(template) } };
 }
 
-/** The feature of more than one missing pod is off: its member goes, unless the set had it. */
+/** Drops `maxUnavailable`, whose feature is off by default, unless the stored set has it. */
 function dropDisabledFields(next: StatefulSet, previous: StatefulSet | undefined): StatefulSet {
   const rollingUpdate = next.spec?.updateStrategy?.rollingUpdate;
   if (next.spec === undefined || rollingUpdate?.maxUnavailable === undefined) return next;

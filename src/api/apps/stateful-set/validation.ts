@@ -1,4 +1,4 @@
-/** Rules of Kubernetes 1.33 for StatefulSets. Pods and claims of their templates are checked when they are made. */
+/** Rules for StatefulSets. Pods and claims are validated when they are created. */
 
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
 import { type FieldError, forbiddenField, invalidField, notSupported } from "../../../schema/validation/field-error.ts";
@@ -35,7 +35,7 @@ export function validateStatefulSet({ spec }: StatefulSet, previous: StatefulSet
         ]
       : [invalidField("spec.selector", selector, "")]),
     ...validateAlwaysRestarts(template, "spec.template", "StatefulSet"),
-    // It cannot change, so a bad one that was stored before the rule came stays.
+    // The field is immutable, so that updates need not validate it.
     ...(previous === undefined ? validateServiceName(spec.serviceName) : []),
   ];
 }

@@ -1,4 +1,4 @@
-/** Columns of `kubectl get -o wide` that show what a template's pods run. */
+/** The columns of `kubectl get -o wide` with the containers of the template. */
 import { wideColumn } from "../../columns/columns.ts";
 import type { PodTemplateSpec } from "../../core/pod-template/schema.ts";
 import type { Column } from "../../kind.ts";

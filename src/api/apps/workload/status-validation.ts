@@ -2,7 +2,7 @@ import { type FieldError, invalidField } from "../../../schema/validation/field-
 import type { ApiObject } from "../../kind.ts";
 import { validateNonNegativeFields } from "../../meta/validation/bounds.ts";
 
-/** What ReplicaSets and ReplicationControllers say of their pods. */
+/** Rules for the status of ReplicaSets and ReplicationControllers. */
 export interface ReplicaStatus {
   readonly replicas: number;
   readonly fullyLabeledReplicas?: number | undefined;
@@ -14,7 +14,7 @@ export interface ReplicaStatus {
 
 const PARTS = ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"] as const;
 
-/** None can be more than there are, and what is available is ready. */
+/** No count exceeds `replicas`, and available replicas are ready. */
 export function validateReplicaStatus(status: ReplicaStatus | undefined): readonly FieldError[] {
   if (status === undefined) return [];
   const { replicas, readyReplicas = 0, availableReplicas = 0 } = status;
@@ -33,7 +33,7 @@ interface WithTerminatingReplicas extends ApiObject {
   readonly status?: { readonly terminatingReplicas?: number | undefined } | undefined;
 }
 
-/** Pods on their way out are counted by a feature that is off: the number goes, unless there was one. */
+/** Drops `terminatingReplicas`, whose feature is off by default, unless the stored object has it. */
 export function dropTerminatingReplicas<T extends WithTerminatingReplicas>(next: T, previous: T): T {
   if (next.status?.terminatingReplicas === undefined || previous.status?.terminatingReplicas !== undefined) return next;
   const { terminatingReplicas: _, ...status } = next.status;

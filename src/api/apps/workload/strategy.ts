@@ -1,4 +1,4 @@
-/** What the strategies of the kinds that make pods have in common. */
+/** Steps that the strategies of workload kinds share. */
 import type { ObjectSchema } from "../../../schema/schema.ts";
 import { semanticEqual } from "../../../schema/semantic-equal.ts";
 import type { PodTemplateSpec } from "../../core/pod-template/schema.ts";
@@ -16,13 +16,13 @@ export function prepareForCreate<T extends WithSpec>(object: T): T {
   return setFirstGeneration(dropStatus(object));
 }
 
-/** An update keeps the status and counts the changes of the spec, whose schema is given. */
+/** Returns a function that keeps the status and updates the generation. `spec` is the schema of the kind's spec. */
 export function createPrepareForUpdate<T extends WithSpec>(spec: ObjectSchema): (next: T, previous: T) => T {
   return (next, previous) =>
     updateGeneration(keepStatus(next, previous), previous, !semanticEqual(spec, next.spec, previous.spec));
 }
 
-/** The spec of `object`, or of one that its author left empty: Go has no absent structs. */
+/** The spec of the object, or an empty one: Go has no absent structs. */
 export function specOf<S extends object>(object: { readonly spec?: S | undefined }): Partial<S> {
   return object.spec ?? {};
 }
@@ -31,7 +31,7 @@ export function setTemplateDefaults(template: PodTemplateSpec | undefined): PodT
   return setPodTemplateDefaults(template ?? {});
 }
 
-/** Names of controllers become part of the names and host names of their pods. */
+/** The names of controllers become parts of the names and host names of pods. */
 export function podNameWarnings(object: ApiObject): readonly string[] {
   const problems = dns1123Label(object.metadata?.name ?? "");
   if (problems.length === 0) return [];
@@ -39,7 +39,7 @@ export function podNameWarnings(object: ApiObject): readonly string[] {
   return [`metadata.name: ${why}; a DNS label is recommended: [${problems.join(" ")}]`];
 }
 
-/** On create, and on updates of what is wanted. */
+/** For new objects, and for updates that change the spec. */
 export function templateWarnings(
   object: ApiObject,
   previous: ApiObject | undefined,
@@ -50,7 +50,7 @@ export function templateWarnings(
   return changed && template !== undefined ? podTemplateWarnings(template, path) : [];
 }
 
-/** Warnings of the kinds whose names become part of their pods' names. */
+/** The warnings of kinds whose names become parts of pod names. */
 export function controllerWarnings(
   object: ApiObject & { readonly spec?: { readonly template?: PodTemplateSpec | undefined } | undefined },
   previous: ApiObject | undefined,

@@ -1,4 +1,4 @@
-/** What the kinds that keep pods running ask of their selector and of their template alike. */
+/** Rules for selectors and templates that all workload kinds share. */
 import {
   type FieldError,
   forbiddenField,
@@ -17,7 +17,7 @@ import { validateLabelSelector } from "../../meta/validation/label-selector.ts";
 
 type Labels = Readonly<Record<string, string>> | undefined;
 
-/** A selector must be there, and select by something. */
+/** Requires a selector that is not empty. */
 export function validateSelector(
   selector: LabelSelector | undefined,
   path: string,
@@ -35,12 +35,12 @@ export function isEmptySelector({ matchLabels, matchExpressions }: LabelSelector
   return Object.keys(matchLabels ?? {}).length + (matchExpressions ?? []).length === 0;
 }
 
-/** Rules that a selector breaks leave nothing to match by. */
+/** Whether the selector is valid, so that it can be matched. */
 export function isValidSelector(selector: LabelSelector | undefined): boolean {
   return validateLabelSelector(selector, "").length === 0;
 }
 
-/** Bad values in a selector that were stored before the rule came are spared. */
+/** Accepts invalid values that the stored selector has already. */
 export function validateStoredSelector(
   selector: LabelSelector | undefined,
   previous: LabelSelector | undefined,
@@ -49,12 +49,12 @@ export function validateStoredSelector(
   return validateLabelSelector(selector, path, { allowInvalidValues: !isValidSelector(previous) });
 }
 
-/** An absent selector selects nothing, an empty one everything. */
+/** An absent selector matches nothing, an empty one everything. */
 export function selectorMatches(selector: LabelSelector | undefined, labels: Labels): boolean {
   return selector !== undefined && matchesLabels(requirementsOf(selector), labels);
 }
 
-/** A controller must find the pods it makes. `path` is that of the template. */
+/** The selector must match the template's labels. `path` is the path of the template. */
 export function validateTemplateLabels(
   selector: LabelSelector | undefined,
   template: PodTemplateSpec,
@@ -66,7 +66,7 @@ export function validateTemplateLabels(
   return [invalidMap(field, labels, "`selector` does not match template `labels`")];
 }
 
-/** Rules for the pods of a template; what was stored before some of them came is spared. */
+/** Rules for the template, with exemptions for what the stored template has already. */
 export function validateTemplate(
   template: PodTemplateSpec,
   previous: PodTemplateSpec | undefined,
@@ -75,7 +75,7 @@ export function validateTemplate(
   return validatePodTemplateSpec(template, path, previous === undefined ? {} : validationOptionsFrom(previous));
 }
 
-/** Pods that are to run for ever: they are restarted, and no deadline ends them. */
+/** Long-running pods: restartPolicy Always, and no deadline. */
 export function validateAlwaysRestarts(template: PodTemplateSpec, path: string, kind: string): readonly FieldError[] {
   const { restartPolicy = "Always", activeDeadlineSeconds } = template.spec ?? {};
   const at = child(path, "spec");

@@ -1,4 +1,4 @@
-/** What a question about access must say: who, and either a resource or a path. */
+/** Rules for access reviews: a user, and either resource or non-resource attributes. */
 import { type FieldError, invalidField, requiredField } from "../../../schema/validation/field-error.ts";
 import { index } from "../../../schema/value/field-path.ts";
 import type { ObjectMeta } from "../../meta/object-meta.ts";
@@ -89,7 +89,7 @@ function validateSelector(
   return requirements.flatMap((requirement, place) => validateRequirement(requirement, index(at, place)));
 }
 
-/** Operators that nobody knows are left to the authorizers. */
+/** Unknown operators are left to the authorizers. */
 function validateFieldValues(operator: string, values: readonly string[], path: string): readonly FieldError[] {
   const wants = operator === "In" || operator === "NotIn";
   const refuses = operator === "Exists" || operator === "DoesNotExist";

@@ -70,11 +70,11 @@ t.test("fromV2() keeps in annotations what version 1 has no members for", async 
   ]);
 });
 
-t.test("toV2() gets everything back", async (t) => {
+t.test("toV2() restores everything that fromV2() stored", async (t) => {
   t.strictSame(toV2(fromV2(rich)), rich);
 });
 
-t.test("toV2() follows the share of CPU where nothing else is to be followed", async (t) => {
+t.test("toV2() defaults to CPU utilization without other metrics", async (t) => {
   const plain = { spec: { scaleTargetRef, maxReplicas: 3 } };
   const metricsOf = (object: Parameters<typeof toV2>[0]) => toV2(object).spec?.metrics;
   t.match(metricsOf(plain), [{ resource: { name: "cpu", target: { averageUtilization: 80 } } }]);

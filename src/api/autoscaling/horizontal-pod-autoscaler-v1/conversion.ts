@@ -1,6 +1,6 @@
 /**
- * Autoscalers of version 1 and of version 2. Version 1 knows one metric, the share of CPU; what else there is stands in
- * annotations, so that a client of this version that writes back what it read loses nothing.
+ * Converts autoscalers between `autoscaling/v1` and v2. Version 1 has only CPU utilization; annotations hold all other
+ * metrics, so that a client of version 1 that updates an autoscaler preserves them.
  */
 import { decode } from "../../../schema/decode/decode.ts";
 import { list } from "../../../schema/define.ts";
@@ -25,7 +25,7 @@ const CURRENT_METRICS = "autoscaling.alpha.kubernetes.io/current-metrics";
 const BEHAVIOR = "autoscaling.alpha.kubernetes.io/behavior";
 const CONDITIONS = "autoscaling.alpha.kubernetes.io/conditions";
 
-/** Percent of the CPU that pods ask for. */
+/** The default target, in percent of the CPU request. */
 const TARGET_UTILIZATION = 80;
 
 export function cpuUtilization(averageUtilization = TARGET_UTILIZATION): MetricSpec {
@@ -40,7 +40,7 @@ function parseAnnotation<S extends Schema>(schema: S, text: string | undefined):
     const { value, errors } = decode(schema, parseJson(Buffer.from(text)).value);
     return errors.length > 0 ? undefined : value;
   } catch (error) {
-    // Anybody may write annotations: what cannot be read says nothing.
+    // Clients can write any annotation: invalid ones are ignored.
     if (error instanceof SyntaxError) return undefined;
     throw error;
   }
@@ -54,7 +54,7 @@ function setAnnotations<T extends HorizontalPodAutoscaler | HorizontalPodAutosca
   return Object.keys(annotations).length === 0 ? metadata : { ...metadata, annotations };
 }
 
-/** The others: what stands in these is said by members of version 2. */
+/** The annotations without those that fields of version 2 replace. */
 function dropConversionAnnotations(annotations: Annotations = {}): Annotations {
   const { [METRICS]: _, [CURRENT_METRICS]: __, [BEHAVIOR]: ___, [CONDITIONS]: ____, ...own } = annotations;
   return own;

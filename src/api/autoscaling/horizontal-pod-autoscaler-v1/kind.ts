@@ -1,4 +1,4 @@
-/** `autoscaling/v1`: the same autoscalers under the older form. All rules are those of version 2. */
+/** `autoscaling/v1` HorizontalPodAutoscaler. All rules are those of `autoscaling/v2`. */
 import { type ApiObject, allVerbs, type Kind, type Strategy } from "../../kind.ts";
 import { replaceStatus, statusSubresource } from "../../strategy.ts";
 import { autoscalerColumns } from "../horizontal-pod-autoscaler/columns.ts";
@@ -9,7 +9,7 @@ import { validateAutoscalerStatus } from "../horizontal-pod-autoscaler/validatio
 import { fromV2, toV2 } from "./conversion.ts";
 import { type HorizontalPodAutoscaler, horizontalPodAutoscaler } from "./schema.ts";
 
-/** What version 1 cannot say passes through version 2 and comes back as annotations. */
+/** Applies a step of version 2; the fields that version 1 lacks are kept in annotations. */
 function convertThroughV2(
   change: (next: HorizontalPodAutoscalerV2, previous: HorizontalPodAutoscalerV2) => HorizontalPodAutoscalerV2,
 ) {

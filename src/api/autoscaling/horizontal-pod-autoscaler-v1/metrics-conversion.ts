@@ -1,8 +1,8 @@
-/** One metric in the words of `autoscaling/v2` and in those of v1. */
+/** Converts metrics between `autoscaling/v2` and v1. */
 import type { MetricSpec, MetricStatus, MetricTarget } from "../horizontal-pod-autoscaler/schema.ts";
 import type { MetricSpecV1, MetricStatusV1 } from "./metrics.ts";
 
-/** What v1 writes where v2 has no amount. */
+/** The quantity of v1 where v2 has none. */
 const NOTHING = "0";
 
 export function toMetricV1({ type, object, pods, resource, containerResource, external }: MetricSpec): MetricSpecV1 {
@@ -144,7 +144,7 @@ function utilizationStatus({ currentAverageUtilization, currentAverageValue }: S
   return dropUndefined({ averageValue: currentAverageValue, averageUtilization: currentAverageUtilization });
 }
 
-/** Leaves out what is undefined, so that equal metrics are written equally. */
+/** Drops undefined fields, so that equal metrics serialize equally. */
 export function dropUndefined<T extends object>(members: T): T {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as T;
 }

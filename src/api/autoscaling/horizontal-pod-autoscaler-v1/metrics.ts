@@ -1,7 +1,4 @@
-/**
- * The metrics that `autoscaling/v1` autoscalers carry in annotations, as this version has no members for them. Nothing
- * but these annotations holds them.
- */
+/** The metrics in the annotations of `autoscaling/v1` autoscalers, which have no fields for them. */
 import {
   documentedEnum,
   int32,

@@ -1,9 +1,9 @@
-/** What `kubectl get hpa` shows. */
+/** The columns of `kubectl get hpa`. */
 import { ageColumn, column, nameColumn } from "../../columns/columns.ts";
 import type { Column } from "../../kind.ts";
 import type { HorizontalPodAutoscaler, MetricSpec, MetricStatus, MetricTarget, MetricValueStatus } from "./schema.ts";
 
-/** Metrics shown; further ones are counted. */
+/** The number of metrics shown; the cell counts the others. */
 const SHOWN = 2;
 const UNKNOWN = "<unknown>";
 

@@ -3,7 +3,10 @@ import type { HorizontalPodAutoscaler, HPAScalingRules } from "./schema.ts";
 
 const DOUBLE: HPAScalingRules["policies"] = [{ type: "Percent", value: 100, periodSeconds: 15 }];
 
-/** Up fast, by four pods or to twice as many; down to the fewest, as slowly as the controller says. */
+/**
+ * Scale up without stabilization, by four pods or by 100 %; scale down to the minimum, with the controller's
+ * stabilization window.
+ */
 const scaleUpDefaults: HPAScalingRules = {
   stabilizationWindowSeconds: 0,
   selectPolicy: "Max",

@@ -1,4 +1,4 @@
-/** Rules of Kubernetes 1.33 for the metrics that an autoscaler follows. */
+/** Rules for the metrics of an autoscaler. */
 import {
   type FieldError,
   forbiddenField,
@@ -22,7 +22,7 @@ import type {
 
 const TYPES = ["ContainerResource", "External", "Object", "Pods", "Resource"];
 const TARGET_TYPES = ["Utilization", "Value", "AverageValue"];
-/** The member that holds the source of a type. */
+/** The field of the source by metric type. */
 const MEMBERS = {
   Object: "object",
   External: "external",
@@ -62,7 +62,7 @@ function validateType(type: string, field: string): readonly FieldError[] {
   ];
 }
 
-/** The type says which source there is; another has no place. */
+/** Requires the source of the type, and no other. */
 function validateChoice(metric: MetricSpec, present: readonly SourceName[], path: string): readonly FieldError[] {
   const expected = Object.hasOwn(MEMBERS, metric.type) ? MEMBERS[metric.type as keyof typeof MEMBERS] : undefined;
   const errors: FieldError[] = [];
@@ -143,7 +143,7 @@ function validateResourceName(name: string, field: string): readonly FieldError[
   return name === "" ? [requiredField(field, "must specify a resource name")] : [];
 }
 
-/** Of a resource an amount is wanted, or a share of what pods ask for. */
+/** Requires either a utilization or an average value. */
 function validateShare(target: MetricTarget, path: string): readonly FieldError[] {
   const errors = [...validateTarget(target, child(path, "target"))];
   if (target.averageUtilization === undefined && target.averageValue === undefined) {

@@ -89,7 +89,7 @@ export type HPAScalingPolicy = Infer<typeof hpaScalingPolicy>;
 export const hpaScalingRules = object("autoscaling/v2.HPAScalingRules", {
   stabilizationWindowSeconds: pointer(3, int32),
   selectPolicy: pointer(1, string),
-  // An empty list is refused, an absent one is filled in.
+  // An empty list is invalid, an absent one gets the default.
   policies: optional(2, list(hpaScalingPolicy), { keepEmpty: true }),
   tolerance: pointer(4, quantity, { featureGate: "HPAConfigurableTolerance" }),
 });

@@ -4,7 +4,7 @@ import { setHorizontalPodAutoscalerDefaults } from "./defaults.ts";
 import type { HorizontalPodAutoscaler } from "./schema.ts";
 import { validateAutoscaler } from "./validation.ts";
 
-/** Tolerance is a feature that is off: it goes, unless the autoscaler had one. */
+/** Drops `tolerance`, whose feature is off by default, unless the stored autoscaler has it. */
 function dropDisabledFields(
   next: HorizontalPodAutoscaler,
   previous: HorizontalPodAutoscaler | undefined,

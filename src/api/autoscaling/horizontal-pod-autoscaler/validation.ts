@@ -1,4 +1,4 @@
-/** Rules of Kubernetes 1.33 for autoscalers. */
+/** Rules for autoscalers. */
 import { type FieldError, invalidField, notSupported, requiredField } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { parseQuantity } from "../../meta/quantity.ts";
@@ -30,7 +30,7 @@ export function validateAutoscaler(
   ];
 }
 
-/** Scaling to nothing is a feature that is off; an autoscaler that does so may go on. */
+/** `minReplicas: 0` needs a feature that is off by default; stored autoscalers may keep it. */
 function validateReplicas(
   { minReplicas, maxReplicas }: HorizontalPodAutoscalerSpec,
   previous: HorizontalPodAutoscalerSpec | undefined,

@@ -1,4 +1,4 @@
-/** How many pods a controller is to have: the one form in which all controllers are scaled. */
+/** Scale: the common representation of the replica counts of scalable kinds. */
 import { ageColumn, integerColumn, nameColumn } from "../../columns/columns.ts";
 import { formatLabelSelector } from "../../columns/selector-text.ts";
 import type { ApiObject, Kind, Subresource } from "../../kind.ts";
@@ -7,7 +7,7 @@ import type { ObjectMeta } from "../../meta/object-meta.ts";
 import { validateNonNegative } from "../../meta/validation/bounds.ts";
 import { type Scale, scale } from "./schema.ts";
 
-/** Served below the resources that can be scaled, and nowhere by itself. */
+/** Served as a subresource only. */
 export const scaleKind: Kind<Scale> = {
   group: "autoscaling",
   version: "v1",
@@ -37,7 +37,7 @@ interface Scalable extends ApiObject {
   readonly status?: { readonly replicas?: number | undefined } | undefined;
 }
 
-/** The `scale` subresource of a kind whose pods the selector picks. */
+/** The `scale` subresource of a kind. `selectorOf` returns the selector of its pods. */
 export function scaleSubresource<T extends Scalable>(
   selectorOf: (object: T) => LabelSelector | undefined,
 ): Subresource<T> {
@@ -72,7 +72,7 @@ function scaleOf({ metadata = {}, spec, status }: Scalable, selector: LabelSelec
   };
 }
 
-/** A scale is the same object as what it scales; labels and the like are not shown. */
+/** A Scale has the identity of the scaled object, without labels and annotations. */
 export function scaleMetadata({ name, namespace, uid, resourceVersion, creationTimestamp }: ObjectMeta): ObjectMeta {
   const members = { name, namespace, uid, resourceVersion, creationTimestamp };
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));

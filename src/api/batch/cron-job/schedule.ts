@@ -1,15 +1,15 @@
 /**
- * Schedules of cron jobs: five fields (`0,30 9-17 * * mon-fri`), a name for the usual ones (`@daily`), or a period
- * (`@every 90m`). What is read, and what is said of what cannot be read, is as in Kubernetes.
+ * Schedules of cron jobs: five fields (`0,30 9-17 * * mon-fri`), a descriptor (`@daily`), or an interval (`@every
+ * 90m`). Syntax and error messages are those of Kubernetes.
  */
 import { parseDuration } from "../../../schema/value/time.ts";
 
-/** Why a text is no schedule. */
+/** The error of an invalid schedule. */
 export class CronError extends Error {}
 
 export type CronSchedule = CronFields | { readonly everyNanos: bigint };
 
-/** The times at which all fields fit. */
+/** The values of each field at which the job runs. */
 export interface CronFields {
   readonly minutes: CronField;
   readonly hours: CronField;
@@ -21,14 +21,14 @@ export interface CronFields {
 
 export interface CronField {
   readonly values: ReadonlySet<number>;
-  /** `*`: of the two fields for days the other alone decides. */
+  /** The field is `*`: of the two day fields the other one decides. */
   readonly any: boolean;
 }
 
 interface Bounds {
   readonly least: number;
   readonly most: number;
-  /** Names of the values, the least first. */
+  /** The names of values, starting with `least`. */
   readonly names?: readonly string[];
 }
 
@@ -53,7 +53,7 @@ const DESCRIPTORS: Readonly<Record<string, string>> = {
 };
 const EVERY = "@every ";
 const FIELDS = 5;
-/** A time zone in front, which Kubernetes reads and refuses elsewhere. */
+/** A time zone prefix, which Kubernetes parses and another rule rejects. */
 const ZONE = /^(?:CRON_)?TZ=\S* +/;
 
 /** Throws a `CronError`. */
@@ -99,7 +99,7 @@ function parseField(text: string, bounds: Bounds): CronField {
   };
 }
 
-/** `5`, `1-5`, `*`, each with a step: `1-5/2`. One number with a step goes on to the end. */
+/** `5`, `1-5` or `*`, optionally with a step: `1-5/2`. A number with a step starts a range to the maximum. */
 function parseRange(text: string, bounds: Bounds): { readonly values: readonly number[]; readonly any: boolean } {
   const [range = "", stepText, ...slashes] = text.split("/");
   const [low = "", high, ...hyphens] = range.split("-");

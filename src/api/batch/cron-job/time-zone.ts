@@ -1,14 +1,15 @@
-/** Whether a name is that of a time zone of the IANA database, written as the database does. */
+/** Whether the name is a time zone of the IANA database, in the database's spelling. */
 const PART = /^[A-Za-z._0-9+][A-Za-z._\-0-9+]{0,13}$/;
 
 export function isTimeZone(name: string): boolean {
   const parts = name.split("/");
   if (parts.some((part) => part === "." || part === ".." || !PART.test(part))) return false;
-  // Offsets are understood by the platform, but they are no zones.
+  // Intl accepts offsets, but they are not time zones.
   if (/^[-+]/.test(name)) return false;
   const known = canonicalName(name);
   if (known === undefined) return false;
-  // Zones are files to Go: their names have one spelling. An alias is known by another name, and gets the doubt.
+  // Go reads zones from files, whose names are case-sensitive. Intl resolves an alias to another name, which is
+  // accepted.
   return known === name || known.toLowerCase() !== name.toLowerCase();
 }
 

@@ -57,7 +57,7 @@ function validateTimeZone(zone: string | undefined): readonly FieldError[] {
   return isTimeZone(zone) ? [] : [invalidField(field, zone, `unknown time zone ${zone}`)];
 }
 
-/** The jobs' selectors are made when they are. */
+/** The selectors of the jobs are generated when they are created. */
 function validateJobTemplate({ jobTemplate }: CronJobSpec, previous: CronJobSpec | undefined): readonly FieldError[] {
   const { spec } = jobTemplate;
   const path = "spec.jobTemplate.spec";

@@ -9,7 +9,7 @@ export function statusOf(object: Job): string {
   return said ?? "Running";
 }
 
-/** Without a number of completions the first pod that succeeds ends the job. */
+/** Without `completions` the first pod that succeeds completes the job. */
 export function completionsOf({ spec, status }: Job): string {
   const { completions, parallelism = 0 } = spec ?? {};
   const succeeded = status?.succeeded ?? 0;

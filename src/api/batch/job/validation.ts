@@ -1,4 +1,4 @@
-/** Rules of Kubernetes 1.33 for jobs, and for the jobs that cron jobs describe. */
+/** Rules for jobs and for the job templates of cron jobs. */
 import {
   type FieldError,
   invalidField,
@@ -20,9 +20,9 @@ import { validatePodFailurePolicy, validatePodReplacementPolicy, validateSuccess
 import type { Job, JobSpec } from "./schema.ts";
 import { validateGeneratedSelector } from "./selector.ts";
 
-/** What one indexed job can keep track of. */
+/** The maximum number of completions of an indexed job with a limit on failed indexes. */
 const INDEXED_MAX = 100_000;
-/** And what when it has more completions than that, and a back-off limit for each. */
+/** The maximum of maxFailedIndexes and parallelism for an indexed job with more completions than INDEXED_MAX allows. */
 const MANY_COMPLETIONS_MAX = 10_000;
 const MANAGED_BY_MAX_BYTES = 63;
 
@@ -41,7 +41,7 @@ export function validateJob(object: Job, previous: Job | undefined): readonly Fi
   ];
 }
 
-/** The index becomes part of the host name of its pod. */
+/** The index becomes part of the host names of pods. */
 function validateHostNames({ metadata, spec }: Job): readonly FieldError[] {
   if (spec?.completionMode !== "Indexed" || (spec.completions ?? 0) <= 0) return [];
   const name = metadata?.name ?? "";
@@ -116,7 +116,7 @@ function validateIndexed(spec: JobSpec, path: string): readonly FieldError[] {
   return errors;
 }
 
-/** A job comes to an end: its pods may not be restarted for ever. */
+/** The pods of a job must terminate: `Always` is not supported. */
 function validateRestartPolicy(spec: JobSpec, field: string): readonly FieldError[] {
   const policy = spec.template.spec?.restartPolicy || "Always";
   if (policy === "Always") return [requiredField(field, 'valid values: "OnFailure", "Never"')];

@@ -8,7 +8,7 @@ const PARALLELISM_TRACKED = 10_000;
 const TOO_MANY =
   "In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, Kubernetes might not be able to track completedIndexes when a big number of indexes fail";
 
-/** What of a job's spec, at `path`, works otherwise than its author may think. Said when the spec is new or changed. */
+/** Warnings for a new or changed job spec at `path`: settings that may not work as intended. */
 export function jobWarnings(
   object: ApiObject,
   previous: ApiObject | undefined,

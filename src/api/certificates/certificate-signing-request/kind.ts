@@ -5,7 +5,7 @@ import { pathSegment } from "../../meta/validation/names.ts";
 import { type CertificateSigningRequest, certificateSigningRequest } from "./schema.ts";
 import { approval, certificateSigningRequestStrategy, statusSubresourceOfRequest } from "./strategy.ts";
 
-/** `Approved,Issued` */
+/** The cell of the column Condition: `Approved,Issued`. */
 function conditionText(object: CertificateSigningRequest): string {
   const types = new Set((object.status?.conditions ?? []).map(({ type }) => type));
   const decided = types.has("Denied") ? "Denied" : types.has("Approved") ? "Approved" : "Pending";

@@ -13,7 +13,7 @@ async function request(
   return await Pkcs10CertificateRequestGenerator.create({ name: "CN=jo", keys, signingAlgorithm }, webcrypto as never);
 }
 
-t.test("requestProblem() finds nothing wrong with requests of the usual keys", async (t) => {
+t.test("requestProblem() accepts requests of RSA, ECDSA and Ed25519 keys", async (t) => {
   const exponent = new Uint8Array([1, 0, 1]);
   const rsa = { name: "RSASSA-PKCS1-v1_5", modulusLength: 2048, publicExponent: exponent, hash: "SHA-256" } as const;
   const made = [
@@ -25,7 +25,7 @@ t.test("requestProblem() finds nothing wrong with requests of the usual keys", a
   for (const one of made) t.equal(requestProblem(one.toString("pem")), undefined);
 });
 
-t.test("requestProblem() says what is wrong", async (t) => {
+t.test("requestProblem() returns the error of an invalid request", async (t) => {
   const made = await request({ name: "ECDSA", namedCurve: "P-256" }, "SHA-256");
   const der = Buffer.from(made.rawData);
   const pem = (bytes: Buffer) =>
@@ -39,7 +39,7 @@ t.test("requestProblem() says what is wrong", async (t) => {
   for (const text of ["", "xyz", pem(der).replaceAll("CERTIFICATE REQUEST", "CERTIFICATE")]) {
     t.equal(requestProblem(text), "PEM block type must be CERTIFICATE REQUEST");
   }
-  // Lengths that lie, at every place.
+  // A wrong length at each position.
   for (let at = 0; at < der.length; at++) {
     const odd = Buffer.from(der);
     odd[at] = 0xff;

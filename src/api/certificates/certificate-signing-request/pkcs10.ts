@@ -1,4 +1,4 @@
-/** Whether bytes are a certificate request (PKCS #10) that whoever has its key has signed, and for whom. */
+/** Parses PKCS #10 certificate requests: verifies the signature and reads the subject. */
 import { createPublicKey, verify } from "node:crypto";
 import { pemBlocks } from "../pem.ts";
 
@@ -7,7 +7,10 @@ const INTEGER = 0x02;
 const OBJECT_IDENTIFIER = 0x06;
 const BIT_STRING = 0x03;
 
-/** Signature algorithms by their identifiers' bytes; `null` stands for those that hash by themselves. */
+/**
+ * Hash algorithms by the DER bytes of the signature algorithm's identifier; `null` for algorithms that hash by
+ * themselves.
+ */
 const HASHES: Readonly<Record<string, string | null>> = {
   "2a864886f70d01010b": "sha256",
   "2a864886f70d01010c": "sha384",
@@ -18,7 +21,7 @@ const HASHES: Readonly<Record<string, string | null>> = {
   "2b6570": null,
 };
 
-/** What is wrong with a request in PEM; undefined when nothing is. */
+/** The error of a request in PEM; undefined for a valid one. */
 export function requestProblem(pem: string): string | undefined {
   const [block] = pemBlocks(pem);
   if (block?.label !== "CERTIFICATE REQUEST") return "PEM block type must be CERTIFICATE REQUEST";
@@ -32,16 +35,18 @@ export function requestProblem(pem: string): string | undefined {
 const SET = 0x31;
 const BMP_STRING = 0x1e;
 const UNIVERSAL_STRING = 0x1c;
-/** `organizationName` and `commonName` */
+/** The object identifiers of `organizationName` and `commonName`. */
 const ORGANIZATION = "55040a";
 const COMMON_NAME = "550403";
 
-/** Those of its subject, which are groups to whoever is shown the certificate. Throws for what is no request. */
+/** The organizations of the subject, which become the user's groups. Throws for an invalid request. */
 export function subjectOrganizations(pem: string): readonly string[] {
   return subjectNames(pem, ORGANIZATION);
 }
 
-/** The last of its subject, as those read it who are shown the certificate; "" where it has none. Throws likewise. */
+/**
+ * The last common name of the subject, which becomes the user's name; "" without one. Throws for an invalid request.
+ */
 export function subjectCommonName(pem: string): string {
   return subjectNames(pem, COMMON_NAME).at(-1) ?? "";
 }
@@ -62,7 +67,7 @@ function subjectNames(pem: string, wanted: string): readonly string[] {
   });
 }
 
-/** In whatever alphabet: nobody is to hide a name from those who look for it. */
+/** Decodes any string type of ASN.1, so that no name escapes comparison. */
 function textOf({ tag, content }: Element): string {
   if (tag === BMP_STRING) return Buffer.from(content).swap16().toString("utf16le");
   if (tag !== UNIVERSAL_STRING) return content.toString();
@@ -80,7 +85,7 @@ function signatureProblem(bytes: Buffer): string | undefined {
   const name = expectElement(identifier, OBJECT_IDENTIFIER).content.toString("hex");
   if (!Object.hasOwn(HASHES, name)) return "x509: cannot verify signature: algorithm unimplemented";
   const publicKey = createPublicKey({ key: expectElement(key, SEQUENCE).whole, format: "der", type: "spki" });
-  // The first byte of a bit string counts the bits that its last one lacks.
+  // The first byte of a bit string is the number of unused bits.
   const signed = expectElement(signature, BIT_STRING).content.subarray(1);
   const holds = verify(HASHES[name], expectElement(info, SEQUENCE).whole, publicKey, signed);
   return holds ? undefined : "x509: signature does not match the key";
@@ -97,7 +102,7 @@ function expectElement(element: Element | undefined, tag: number): Element {
   return element;
 }
 
-/** The values that lie one behind the other in DER. Throws when they do not fill the bytes. */
+/** Parses a sequence of DER values. Throws when they do not fill the bytes exactly. */
 function parseElements(bytes: Buffer): readonly Element[] {
   const found: Element[] = [];
   for (let at = 0; at < bytes.length; ) {

@@ -16,7 +16,7 @@ import type { Infer } from "../../../schema/schema.ts";
 import { objectMeta } from "../../meta/object-meta.ts";
 import { typeMeta } from "../../meta/type-meta.ts";
 
-/** What a certificate may be used for. */
+/** The allowed key usages. */
 export const keyUsages = [
   "signing",
   "digital signature",

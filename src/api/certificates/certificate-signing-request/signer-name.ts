@@ -2,10 +2,10 @@ import { type FieldError, invalidField, requiredField, tooLong } from "../../../
 import { dns1123Label, dns1123Subdomain } from "../../meta/validation/names.ts";
 
 const DOMAIN_MAX = 253;
-/** A namespace, a dot and a name fit behind the slash. */
+/** The maximum length: a domain, a slash, and a namespace and a name joined by a dot. */
 const SIGNER_MAX = DOMAIN_MAX + 1 + 253 + 63 + 1;
 
-/** `example.com/signer`: whoever signs has a domain and a name below it. */
+/** A signer's domain and a name: `example.com/signer`. */
 export function validateSignerName(text: string, path: string): readonly FieldError[] {
   if (text === "") return [requiredField(path)];
   const [domain = "", name = "", ...more] = text.split("/");

@@ -2,7 +2,7 @@ import t from "tap";
 import type { CertificateSigningRequest } from "./schema.ts";
 import { setRequester } from "./strategy.ts";
 
-t.test("withRequester() replaces what the client says of itself", (t) => {
+t.test("setRequester() replaces the user that the client sent", (t) => {
   const asked = { request: "", signerName: "a.b/c", usages: ["client auth"] };
   const claimed = { username: "admin", uid: "1", groups: ["system:masters"], extra: { a: [] } };
   const sent = { spec: { ...asked, ...claimed } } as CertificateSigningRequest;

@@ -3,7 +3,7 @@ import { dropStatus, keepStatus, statusSubresource } from "../../strategy.ts";
 import type { CertificateSigningRequest, CertificateSigningRequestCondition } from "./schema.ts";
 import { validateRequest, validateStatus } from "./validation.ts";
 
-/** Requests are made once: who wants another certificate asks for it anew. */
+/** The spec is immutable: another certificate needs another request. */
 export const certificateSigningRequestStrategy: Strategy<CertificateSigningRequest> = {
   prepareForCreate: (object, _now, requester = NOBODY) => setRequester(dropStatus(object), requester),
   prepareForUpdate: (next, previous) => ({ ...keepStatus(next, previous), spec: previous.spec }),
@@ -13,7 +13,7 @@ export const certificateSigningRequestStrategy: Strategy<CertificateSigningReque
 
 const NOBODY: Requester = { name: "", uid: "", groups: [], extra: {} };
 
-/** Writes into a request who asks: whoever approves it has to know. */
+/** Sets the user of the request, which approvers depend on. */
 export function setRequester(
   object: CertificateSigningRequest,
   { name, uid, groups, extra }: Requester,
@@ -35,7 +35,7 @@ function setConditions(object: CertificateSigningRequest, conditions: Conditions
   return { ...object, status: conditions.length === 0 ? status : { ...status, conditions } };
 }
 
-/** Conditions say since when they hold; what held before holds since then. */
+/** Sets the times of conditions; unchanged conditions keep theirs. */
 function setConditionTimes(conditions: Conditions, before: Conditions, now: string): Conditions {
   return conditions.map((condition) => {
     const { type, status, lastUpdateTime = now } = condition;
@@ -60,7 +60,7 @@ export const approval: Subresource<CertificateSigningRequest> = {
   },
 };
 
-/** Signers write the status: decisions are others', and stay as they were. */
+/** Signers update the status; the approval conditions keep their previous state. */
 export const statusSubresourceOfRequest = statusSubresource<CertificateSigningRequest>("CertificateSigningRequest", {
   prepareForUpdate: (next, previous, now) => {
     const before = previous.status?.conditions ?? [];

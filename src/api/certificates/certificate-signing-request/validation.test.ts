@@ -12,26 +12,29 @@ function withTypes(...types: readonly string[]): CertificateSigningRequest {
   return { spec, status: { conditions: types.map((type) => ({ type, status: "True", lastTransitionTime })) } };
 }
 
-t.test("the approval of a request decides and issues nothing; its status the other way round", async (t) => {
-  const bare: CertificateSigningRequest = { spec };
-  const approve = approval!.prepareForUpdate(
-    { spec, status: { conditions: [{ type: "Approved", status: "True" }] } },
-    bare,
-    NOW,
-  );
-  const condition = { type: "Approved", status: "True", lastUpdateTime: NOW, lastTransitionTime: NOW };
-  t.same(approve.status, { conditions: [condition] });
-  t.same(approval!.validateUpdate?.(approve, bare), []);
-  const wrong = status!.validateUpdate?.(approve, bare) ?? [];
-  t.match(wrong[0], { detail: 'updates may not add a condition of type "Approved"' });
-  const removed = approval!.validateUpdate?.(bare, withTypes("Denied")) ?? [];
-  t.match(removed[0], { detail: 'updates may not remove a condition of type "Denied"' });
-  const issued = { spec, status: { certificate: "eA==" } };
-  t.same(approval!.prepareForUpdate(issued, bare, NOW).status?.certificate, undefined);
-  t.equal(status!.prepareForUpdate(issued, bare, NOW).status?.certificate, "eA==");
-});
+t.test(
+  "the approval subresource may approve but not issue, the status subresource may issue but not approve",
+  async (t) => {
+    const bare: CertificateSigningRequest = { spec };
+    const approve = approval!.prepareForUpdate(
+      { spec, status: { conditions: [{ type: "Approved", status: "True" }] } },
+      bare,
+      NOW,
+    );
+    const condition = { type: "Approved", status: "True", lastUpdateTime: NOW, lastTransitionTime: NOW };
+    t.same(approve.status, { conditions: [condition] });
+    t.same(approval!.validateUpdate?.(approve, bare), []);
+    const wrong = status!.validateUpdate?.(approve, bare) ?? [];
+    t.match(wrong[0], { detail: 'updates may not add a condition of type "Approved"' });
+    const removed = approval!.validateUpdate?.(bare, withTypes("Denied")) ?? [];
+    t.match(removed[0], { detail: 'updates may not remove a condition of type "Denied"' });
+    const issued = { spec, status: { certificate: "eA==" } };
+    t.same(approval!.prepareForUpdate(issued, bare, NOW).status?.certificate, undefined);
+    t.equal(status!.prepareForUpdate(issued, bare, NOW).status?.certificate, "eA==");
+  },
+);
 
-t.test("a request's status keeps decisions as they were, and since when conditions hold", async (t) => {
+t.test("a status update keeps approval conditions and the times of unchanged conditions", async (t) => {
   const previous = withTypes("Approved", "Ready");
   const sent = {
     spec,
@@ -49,7 +52,7 @@ t.test("a request's status keeps decisions as they were, and since when conditio
   ]);
 });
 
-t.test("validateSignerName() wants a domain and a name", async (t) => {
+t.test("validateSignerName() requires a domain and a name", async (t) => {
   const cases: readonly (readonly [text: string, problem: RegExp | undefined])[] = [
     ["kubernetes.io/kube-apiserver-client", undefined],
     ["a.b/c.d", undefined],

@@ -46,7 +46,7 @@ function conditionsOf({ status }: CertificateSigningRequest): Conditions {
   return status?.conditions ?? [];
 }
 
-/** Whether a write through a subresource may decide, and whether it may hand over the certificate. */
+/** What the subresource may change: the approval conditions, the certificate. */
 export interface StatusUpdatePermissions {
   readonly mayApprove: boolean;
   readonly mayIssue: boolean;
@@ -65,7 +65,7 @@ export function validateStatus(
   ];
 }
 
-/** What was stored with contradictions may keep them. */
+/** Accepts contradictory conditions that the stored request has already. */
 function validateConditions(now: Conditions, before: Conditions): readonly FieldError[] {
   const types = (list: Conditions): readonly string[] => list.map(({ type }) => type);
   const bothBefore = types(before).includes("Approved") && types(before).includes("Denied");

@@ -2,7 +2,7 @@ import type { Strategy } from "../../kind.ts";
 import type { Lease } from "./schema.ts";
 import { validateLease } from "./validation.ts";
 
-/** Who leads is not yet chosen by the server: 1.33 leaves CoordinatedLeaderElection switched off. */
+/** Drops the fields of CoordinatedLeaderElection, which is off by default in 1.33. */
 function dropDisabledFields(object: Lease): Lease {
   if (object.spec === undefined) return object;
   const { strategy: _, preferredHolder: __, ...spec } = object.spec;

@@ -4,7 +4,7 @@ import { allVerbs, type Kind } from "../../kind.ts";
 import { type EndpointSlice, endpointSlice } from "./schema.ts";
 import { endpointSliceStrategy } from "./strategy.ts";
 
-/** A port without a number stands for all, or goes by its name. */
+/** A port without a number stands for all ports, unless it has a name. */
 function portsText({ ports = [] }: EndpointSlice): string {
   return formatList(ports.map(({ port, name }) => (port === undefined ? (name ?? "*") : String(port)))) || "<unset>";
 }

@@ -6,7 +6,7 @@ import { setEndpointSliceDefaults } from "./defaults.ts";
 import type { Endpoint, EndpointSlice } from "./schema.ts";
 import { endpointSliceWarnings, validateEndpointSlice } from "./validation.ts";
 
-/** Topology has members of its own since this version; hints for nodes are not served by default yet. */
+/** Drops deprecatedTopology, which v1 replaces with fields of its own, and node hints, which are off by default. */
 function dropDeprecatedFields(object: EndpointSlice): EndpointSlice {
   return { ...object, endpoints: object.endpoints.map(dropEndpointFields) };
 }

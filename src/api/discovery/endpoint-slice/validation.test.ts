@@ -8,7 +8,7 @@ const slice = (addressType: string, ...addresses: readonly string[]): EndpointSl
   endpoints: [{ addresses }],
 });
 
-t.test("validateEndpointSlice() wants addresses of the slice's type", async (t) => {
+t.test("validateEndpointSlice() requires addresses of the slice's type", async (t) => {
   const cases: readonly (readonly [type: string, address: string, problem: RegExp | undefined])[] = [
     ["IPv4", "10.0.0.1", undefined],
     ["IPv4", "fd00::1", /must be an IPv4 address/],
@@ -25,14 +25,14 @@ t.test("validateEndpointSlice() wants addresses of the slice's type", async (t) 
   }
 });
 
-t.test("validateEndpointSlice() does not look again at addresses that were there", async (t) => {
+t.test("validateEndpointSlice() skips addresses that the stored slice has already", async (t) => {
   const before = slice("IPv4", "127.0.0.1");
   t.equal(validateEndpointSlice(before).length, 1);
   t.same(validateEndpointSlice(before, before), []);
   t.equal(validateEndpointSlice(slice("IPv4", "127.0.0.1", "127.0.0.2"), before).length, 1);
 });
 
-t.test("an endpoint slice drops members of older versions, and those not served by default", async (t) => {
+t.test("endpointSliceKind drops deprecatedTopology and the fields of disabled features", async (t) => {
   const hints = { forZones: [{ name: "z" }], forNodes: [{ name: "n" }] };
   const endpoint = { addresses: ["10.0.0.1"], deprecatedTopology: { a: "b" } };
   const { prepareForCreate } = endpointSliceKind.strategy;

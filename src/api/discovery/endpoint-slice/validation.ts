@@ -1,4 +1,4 @@
-/** Rules of Kubernetes 1.33 for endpoint slices. */
+/** Rules for endpoint slices. */
 import {
   duplicateField,
   type FieldError,
@@ -24,7 +24,7 @@ const ADDRESS_TYPES = ["FQDN", "IPv4", "IPv6"];
 
 export function validateEndpointSlice(slice: EndpointSlice, previous?: EndpointSlice): readonly FieldError[] {
   const { addressType, ports = [] } = slice;
-  // A type that the server never wrote, but that a client may send.
+  // Clients may send other values than the schema's.
   const type: string = addressType;
   const known = new Set((previous?.endpoints ?? []).flatMap(({ addresses }) => addresses));
   const typeErrors =
@@ -54,7 +54,7 @@ function validatePorts(ports: readonly EndpointPort[]): readonly FieldError[] {
   });
 }
 
-/** Addresses that were there before are not looked at again. */
+/** Skips addresses that the stored slice has already. */
 function validateEndpoints(slice: EndpointSlice, known: ReadonlySet<string>): readonly FieldError[] {
   const { endpoints, addressType } = slice;
   if (endpoints.length > ENDPOINTS_MAX) return [tooMany("endpoints", endpoints.length, ENDPOINTS_MAX)];
@@ -92,7 +92,7 @@ function validateAddress(address: string, type: string, list: string, path: stri
   }
 }
 
-/** At least two labels; a dot at the end is allowed. */
+/** A domain name of at least two labels; a trailing dot is allowed. */
 function validateDomain(text: string, path: string): readonly FieldError[] {
   if (text === "") return [requiredField(path)];
   const name = text.replace(/\.$/, "");

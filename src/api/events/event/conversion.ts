@@ -40,7 +40,7 @@ export function fromCoreEvent(object: CoreEvent): Event {
   } = object;
   return dropUndefined<Event>({
     ...same,
-    // Events of the old form have none, though this version requires it: Kubernetes writes null.
+    // Events of core v1 may lack eventTime, which v1 requires: Kubernetes writes null.
     eventTime: object.eventTime,
     regarding: involvedObject,
     note: message,
@@ -52,7 +52,7 @@ export function fromCoreEvent(object: CoreEvent): Event {
   });
 }
 
-/** Leaves out the members that are undefined, so that equal events compare as equal. */
+/** Drops undefined fields, so that equal events compare as equal. */
 function dropUndefined<T>(members: Partial<Record<keyof T, unknown>>): T {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as T;
 }

@@ -1,4 +1,4 @@
-/** Rules of Kubernetes 1.33 for flow schemas: whose requests, about what, are of which priority. */
+/** Rules for flow schemas: subjects, rules and the priority level. */
 
 import {
   type FieldError,
@@ -39,7 +39,7 @@ export function validateFlowSchema(object: FlowSchema): readonly FieldError[] {
   ];
 }
 
-/** What a schema without a spec says. */
+/** The spec of a flow schema without one. */
 export const emptySpec: FlowSchemaSpec = { priorityLevelConfiguration: { name: "" } };
 
 function validateSpec(name: string, spec: FlowSchemaSpec, path: string): readonly FieldError[] {
@@ -80,7 +80,7 @@ function validateRule(rule: PolicyRulesWithSubjects, path: string): readonly Fie
   ];
 }
 
-/** Exactly the member that is named like the kind. */
+/** Requires exactly the field of the subject's kind. */
 function validateSubject(subject: Subject, path: string): readonly FieldError[] {
   const { kind, user, group, serviceAccount } = subject;
   const members = { ServiceAccount: serviceAccount, User: user, Group: group };
@@ -122,7 +122,7 @@ function validateVerbs(verbs: readonly string[], path: string): readonly FieldEr
   return verbs.every((verb) => VERBS.includes(verb)) ? [] : [notSupported(path, verbs, VERBS)];
 }
 
-/** `*` stands for everything: nothing can stand beside it. */
+/** No other value is allowed beside `*`. */
 function validateWildcard(values: readonly string[], path: string, what: string): readonly FieldError[] {
   if (values.length <= 1 || !values.includes("*")) return [];
   return [invalidField(path, values, `if '*' is present, must not specify other ${what}`)];

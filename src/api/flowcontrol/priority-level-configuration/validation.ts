@@ -1,4 +1,4 @@
-/** Rules of Kubernetes 1.33 for priority levels: how many requests at once, and what becomes of the others. */
+/** Rules for priority levels: concurrency limits and queuing. */
 
 import {
   type FieldError,
@@ -20,7 +20,7 @@ import type {
 } from "./schema.ts";
 
 const QUEUES_MAX = 10_000_000;
-/** What one hash can deal hands from. */
+/** The maximum number of hash bits to deal a hand of queues with. */
 const HASH_BITS_MAX = 60;
 
 export function validatePriorityLevel(object: PriorityLevelConfiguration): readonly FieldError[] {
@@ -54,7 +54,7 @@ function validateSpec(name: string, spec: PriorityLevelConfigurationSpec, path: 
   }
 }
 
-/** Of the level `exempt`, the shares may be set. */
+/** The shares of the level `exempt` may be changed. */
 function validateMandatory(name: string, spec: PriorityLevelConfigurationSpec, path: string): readonly FieldError[] {
   const fixed = mandatoryPriorityLevels[name];
   if (fixed === undefined) return [];
@@ -136,7 +136,7 @@ function validateQueuing(queuing: QueuingConfiguration, path: string): readonly 
   return problem === undefined ? errors : [...errors, invalidField(child(path, "handSize"), handSize, problem)];
 }
 
-/** A flow is dealt a hand of queues by one hash, which must have bits enough to tell all hands apart. */
+/** Shuffle sharding deals a hand of queues to each flow from one hash, which must have enough bits for all hands. */
 function handProblem(handSize: number, queues: number): string | undefined {
   if (handSize <= 0) return "must be positive";
   if (handSize > queues) return `should not be greater than queues (${queues})`;

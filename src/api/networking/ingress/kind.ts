@@ -7,7 +7,7 @@ import { ingressStatusWarnings, validateIngressStatus } from "./validation.ts";
 
 const HOSTS_SHOWN = 3;
 
-/** The first hosts; `*` where no rule has one. */
+/** The first hosts; `*` without any. */
 function hostsText({ spec }: Ingress): string {
   const rules = spec?.rules ?? [];
   const named = rules.map(({ host }) => host).filter((host) => host);

@@ -10,7 +10,7 @@ const rule = (host: string, path: string, pathType: "Exact" | "Prefix" | "Implem
 const found = (spec: IngressSpec, previous?: IngressSpec, annotations = {}) =>
   validateIngress({ metadata: { annotations }, spec }, previous && { spec: previous }).map(({ field }) => field);
 
-t.test("validateIngress() judges paths by their type", async (t) => {
+t.test("validateIngress() validates paths by their type", async (t) => {
   const cases: readonly (readonly [path: string, type: "Exact" | "ImplementationSpecific", errors: number])[] = [
     ["/a/b", "Exact", 0],
     ["a", "Exact", 1],
@@ -25,7 +25,7 @@ t.test("validateIngress() judges paths by their type", async (t) => {
   }
 });
 
-t.test("validateIngress() spares what was stored before a rule came", async (t) => {
+t.test("validateIngress() accepts errors that the stored ingress has already", async (t) => {
   const wild = { rules: [rule("*.example.com", "relative")] };
   t.same(found(wild), ["spec.rules[0].http.paths[0].path"]);
   t.same(found(wild, wild), []);
@@ -35,7 +35,7 @@ t.test("validateIngress() spares what was stored before a rule came", async (t) 
   t.same(found(secret, secret), []);
 });
 
-t.test("validateIngress() compares the class with its older annotation in new ingresses only", async (t) => {
+t.test("validateIngress() compares the class with the annotation for new ingresses only", async (t) => {
   const spec = { defaultBackend: backend, ingressClassName: "nginx" };
   const annotations = { "kubernetes.io/ingress.class": "other" };
   t.same(found(spec, undefined, annotations), ["annotations.kubernetes.io/ingress.class"]);
@@ -43,7 +43,7 @@ t.test("validateIngress() compares the class with its older annotation in new in
   t.same(found(spec, undefined, { "kubernetes.io/ingress.class": "nginx" }), []);
 });
 
-t.test("validateIngress() wants one backend, and one way to name its port", async (t) => {
+t.test("validateIngress() requires one backend with a port name or number", async (t) => {
   const both: Ingress["spec"] = { defaultBackend: { ...backend, resource: { kind: "B", name: "b" } } };
   t.same(found(both), ["spec.defaultBackend"]);
   const ports = [{}, { name: "web", number: 80 }].map((port) =>

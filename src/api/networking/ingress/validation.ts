@@ -1,4 +1,4 @@
-/** Rules of Kubernetes 1.33 for the hosts, paths and backends of an ingress. */
+/** Rules for the hosts, paths and backends of an ingress. */
 import { type FieldError, invalidField, notSupported, requiredField } from "../../../schema/validation/field-error.ts";
 import { child, index } from "../../../schema/value/field-path.ts";
 import { parseIp } from "../../../std/net/ip.ts";
@@ -35,7 +35,7 @@ export function validateIngress(ingress: Ingress, previous?: Ingress): readonly 
     errors.push(invalidField("spec", rules, "either `defaultBackend` or `rules` must be specified"));
   }
   if (defaultBackend !== undefined) errors.push(...validateBackend(defaultBackend, "spec.defaultBackend"));
-  // What was stored before a rule came is spared by it.
+  // Exempts errors that the stored ingress has already.
   const spareWildcards = (previous?.spec?.rules ?? []).some(isBadWildcardRule);
   const spareSecrets = (previous?.spec?.tls ?? []).some(({ secretName = "" }) => secretProblems(secretName).length > 0);
   for (const [i, rule] of rules.entries()) {
@@ -65,7 +65,7 @@ function isBadWildcardRule(rule: IngressRule): boolean {
   return isWildcard(rule) && validateRule(rule, "").length > 0;
 }
 
-/** An empty host stands for all. */
+/** An empty host matches all hosts. */
 function validateHost(host: string, path: string): readonly FieldError[] {
   if (host === "") return [];
   const problems = [
@@ -165,7 +165,7 @@ function secretProblems(name: string): readonly string[] {
 
 const STATUS = "status.loadBalancer.ingress";
 
-/** Addresses that stood there before may stay. */
+/** Accepts addresses of the stored status. */
 export function validateIngressStatus(next: Ingress, previous: Ingress): readonly FieldError[] {
   const before = new Set((previous.status?.loadBalancer?.ingress ?? []).map(({ ip }) => ip));
   return (next.status?.loadBalancer?.ingress ?? []).flatMap(({ ip = "", hostname = "" }, i) => {

@@ -4,7 +4,7 @@ import { ipProblems } from "../../meta/validation/ip.ts";
 import { type IPAddress, ipAddress, type ParentReference } from "./schema.ts";
 import { ipAddressStrategy } from "./strategy.ts";
 
-/** `services.default/web`, and what is not said stays out. */
+/** The parent as `services.default/web`, without absent parts. */
 function parentText({ group, resource = "", namespace, name = "" }: ParentReference): string {
   const type = group ? `${resource}.${group}` : resource;
   return [type, namespace, name].filter((part) => part).join("/");

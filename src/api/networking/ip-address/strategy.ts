@@ -9,7 +9,7 @@ export const ipAddressStrategy: Strategy<IPAddress> = {
   validate: (object) => validateParent(object.spec?.parentRef),
   validateUpdate: (next, previous) => {
     const { parentRef } = next.spec ?? {};
-    // No name can be generated that is an address.
+    // A generated name is never an IP address.
     const { generateName = "" } = next.metadata ?? {};
     const problems = generateName === "" ? [] : ipProblems(generateName);
     return [

@@ -11,7 +11,7 @@ export function validateParent(parent: ParentReference | undefined): readonly Fi
   const segment = (value: string, field: string): readonly FieldError[] =>
     pathSegment(value).map((problem) => invalidField(child(PARENT, field), value, problem));
   return [
-    // Services are of the group without a name.
+    // Services are in the core group, whose name is empty.
     ...(group === "" ? [] : dns1123Subdomain(group)).map((p) => invalidField(child(PARENT, "group"), group, p)),
     ...(resource === "" ? [requiredField(child(PARENT, "resource"))] : segment(resource, "resource")),
     ...(name === "" ? [requiredField(child(PARENT, "name"))] : segment(name, "name")),

@@ -1,6 +1,6 @@
 import type { NetworkPolicy, NetworkPolicyPort } from "./schema.ts";
 
-/** A policy that says nothing of its directions is about ingress, and about egress when it has rules for it. */
+/** The default policy types: Ingress, and Egress for a policy with egress rules. */
 export function setNetworkPolicyDefaults(object: NetworkPolicy): NetworkPolicy {
   const { spec } = object;
   if (spec === undefined) return { ...object, spec: { podSelector: {}, policyTypes: ["Ingress"] } };

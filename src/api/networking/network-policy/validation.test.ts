@@ -7,7 +7,7 @@ const errorsOf = (spec: NetworkPolicySpec, previous?: NetworkPolicySpec) =>
 const ofPort = (port: NetworkPolicyPort) => errorsOf({ podSelector: {}, ingress: [{ ports: [port] }] });
 const ofPeer = (peer: NetworkPolicyPeer) => errorsOf({ podSelector: {}, egress: [{ to: [peer] }] });
 
-t.test("validateNetworkPolicy() wants the end of a range of ports behind its numeric start", async (t) => {
+t.test("validateNetworkPolicy() requires endPort to be at least a numeric port", async (t) => {
   const cases: readonly (readonly [port: NetworkPolicyPort, problem: RegExp | undefined])[] = [
     [{ port: 80, endPort: 80 }, undefined],
     [{ port: 80, endPort: 79 }, /greater than or equal to `port`/],
@@ -22,7 +22,7 @@ t.test("validateNetworkPolicy() wants the end of a range of ports behind its num
   }
 });
 
-t.test("validateNetworkPolicy() wants exceptions within their block", async (t) => {
+t.test("validateNetworkPolicy() requires exceptions within their block", async (t) => {
   const cases: readonly (readonly [cidr: string, except: string, problem: RegExp | undefined])[] = [
     ["10.0.0.0/8", "10.1.0.0/16", undefined],
     ["10.0.0.0/8", "10.0.0.0/8", /strict subset/],
@@ -38,13 +38,13 @@ t.test("validateNetworkPolicy() wants exceptions within their block", async (t) 
   t.match(ofPeer({ ipBlock: { cidr: "10.0.0.0/8" }, podSelector: {} })[0], /both ipBlock and another peer/);
 });
 
-t.test("validateNetworkPolicy() goes on taking a selector that was never right", async (t) => {
+t.test("validateNetworkPolicy() accepts the invalid selector of a stored policy", async (t) => {
   const bad = { podSelector: { matchExpressions: [{ key: "a", operator: "In", values: ["no label!"] }] } };
   t.equal(errorsOf(bad).length, 1);
   t.same(errorsOf(bad, bad), []);
 });
 
-t.test("networkPolicyWarnings() names each block that should be written otherwise", async (t) => {
+t.test("networkPolicyWarnings() reports blocks that are not canonical", async (t) => {
   const ipBlock = { cidr: "10.1.0.0/8", except: ["010.2.0.0/16"] };
   const found = networkPolicyWarnings({ spec: { podSelector: {}, ingress: [{ from: [{ ipBlock }] }] } });
   t.match(found, [/^spec\.ingress\[0\]\.from\[0\]\.ipBlock\.cidr: /, /\.except\[0\]: non-standard CIDR value/]);

@@ -1,4 +1,4 @@
-/** Rules of Kubernetes 1.33 for what a network policy names: ports, peers, blocks of addresses. */
+/** Rules for network policies: ports, peers, IP blocks. */
 import {
   type FieldError,
   forbiddenField,
@@ -16,7 +16,7 @@ import type { IPBlock, NetworkPolicy, NetworkPolicyPeer, NetworkPolicyPort } fro
 const POLICY_TYPES: readonly string[] = ["Ingress", "Egress"];
 const PROTOCOLS: readonly string[] = ["TCP", "UDP", "SCTP"];
 
-/** A rule of either direction, and where it stands. */
+/** An ingress or egress rule with its path. */
 interface Rule {
   readonly at: string;
   readonly ports: readonly NetworkPolicyPort[];
@@ -38,7 +38,7 @@ function rulesOf({ spec }: NetworkPolicy): readonly Rule[] {
 
 export function validateNetworkPolicy(policy: NetworkPolicy, previous?: NetworkPolicy): readonly FieldError[] {
   const before = validateLabelSelector(previous?.spec?.podSelector, "");
-  // Policies whose selector was never right can still be changed.
+  // Accepts the invalid selector of a stored policy.
   const lenient: LabelSelectorValidationOptions = { allowInvalidValues: before.length > 0 };
   return [
     ...validateLabelSelector(policy.spec?.podSelector, "spec.podSelector", lenient),
@@ -73,7 +73,7 @@ function validatePortRange({ port, endPort }: NetworkPolicyPort, path: string): 
   }
   const errors = portNumber(port).map((problem) => invalidField(at, port, problem));
   if (endPort === undefined) return errors;
-  // Kubernetes names the start, of which the end falls short.
+  // Kubernetes reports the value of the start.
   const short = invalidField(child(path, "endPort"), port, "must be greater than or equal to `port`");
   const below = endPort < port ? [short] : [];
   return [...errors, ...below, ...portNumber(endPort).map(end)];
@@ -125,7 +125,7 @@ function validateTypes(types: readonly string[]): readonly FieldError[] {
   );
 }
 
-/** Of the blocks that are accepted as they are, and should be written otherwise. */
+/** Warnings for IP blocks that are not canonical. */
 export function networkPolicyWarnings(policy: NetworkPolicy): readonly string[] {
   return rulesOf(policy).flatMap(({ peers, peersAt }) =>
     peers.flatMap(({ ipBlock }, i) => {

@@ -18,7 +18,7 @@ export function validateCidrs(cidrs: readonly string[]): readonly FieldError[] {
   return [...errors, invalidField(CIDRS, cidrs, detail)];
 }
 
-/** A block of the other family may join the one that is there; nothing else changes. */
+/** An update may only add a CIDR of the other IP family. */
 export function validateServiceCIDRUpdate(next: ServiceCIDR, previous: ServiceCIDR): readonly FieldError[] {
   const [cidrs, old] = [next.spec?.cidrs ?? [], previous.spec?.cidrs ?? []];
   const joins = old.length === 1 && cidrs.length === 2;

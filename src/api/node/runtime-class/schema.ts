@@ -5,7 +5,7 @@ import { objectMeta } from "../../meta/object-meta.ts";
 import { typeMeta } from "../../meta/type-meta.ts";
 
 export const overhead = object("node/v1.Overhead", {
-  // Kept to the nano: the rounding of other lists is not done here.
+  // Not rounded to thousandths, unlike other resource lists.
   podFixed: optional(1, map(quantity)),
 });
 export type Overhead = Infer<typeof overhead>;

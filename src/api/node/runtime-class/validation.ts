@@ -12,7 +12,7 @@ export function validateRuntimeClass({ handler, overhead, scheduling }: RuntimeC
   const { nodeSelector, tolerations = [] } = scheduling ?? {};
   return [
     ...validateName("handler", handler, dns1123Label),
-    // What a pod costs beside its containers is judged like the limits of one.
+    // The pod overhead follows the rules for limits.
     ...validateContainerResources({ limits: overhead?.podFixed }, "overhead"),
     ...validateLabels(nodeSelector, "scheduling.nodeSelector"),
     ...validateTolerations(tolerations, "scheduling.tolerations.tolerations"),
@@ -20,7 +20,7 @@ export function validateRuntimeClass({ handler, overhead, scheduling }: RuntimeC
   ];
 }
 
-/** How long one lasts does not make it another. */
+/** Compares tolerations without tolerationSeconds. */
 function repeatedTolerations(tolerations: readonly Toleration[], path: string): readonly FieldError[] {
   const bare = tolerations.map(({ tolerationSeconds: _, ...rest }) => rest);
   return bare.flatMap((one, i) =>

@@ -17,7 +17,7 @@ export function validateClusterRole(
     const detail = "at least one clusterRoleSelector required if aggregationRule is non-nil";
     errors.push(requiredField(SELECTORS, detail));
   }
-  // Values that are no labels stay where they were stored before they were looked at.
+  // Accepts invalid label values that the stored role has already.
   const before = previous?.aggregationRule?.clusterRoleSelectors ?? [];
   const allowBadValues = before.some((selector) => validateLabelSelector(selector, "").length > 0);
   for (const [i, selector] of selectors.entries()) {

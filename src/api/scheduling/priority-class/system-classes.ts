@@ -1,4 +1,4 @@
-/** The two classes that every cluster has. Pods of theirs are the last to go. */
+/** The two built-in priority classes. */
 import type { PriorityClass } from "./schema.ts";
 
 export const SYSTEM_PREFIX = "system-";
@@ -27,7 +27,7 @@ export function isSystemClass(object: PriorityClass): boolean {
   return systemClassOf(object) !== undefined;
 }
 
-/** Why a class may not have the name of a system's; undefined when it is one. */
+/** The error for a class with a reserved name; undefined for a built-in class. */
 export function systemClassProblem(object: PriorityClass): string | undefined {
   const name = object.metadata?.name ?? "";
   const known = systemClassOf(object);

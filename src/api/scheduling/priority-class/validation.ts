@@ -12,7 +12,7 @@ const USER_MAX = 1_000_000_000;
 
 const POLICIES = ["PreemptLowerPriority", "Never"];
 
-/** New classes only: of those that are stored, little can change. */
+/** Validates new classes only: most fields are immutable. */
 export function validatePriorityClass(object: PriorityClass, previous?: PriorityClass): readonly FieldError[] {
   if (previous !== undefined) return [];
   return [...validateValue(object), ...validatePolicy(object.preemptionPolicy)];

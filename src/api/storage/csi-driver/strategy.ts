@@ -5,7 +5,7 @@ import { setCSIDriverDefaults } from "./defaults.ts";
 import type { CSIDriver } from "./schema.ts";
 import { validateCSIDriverSpec, validateCSIDriverUpdate } from "./validation.ts";
 
-/** A member whose feature is off unless asked for goes, unless the driver had it. */
+/** Drops the field of a feature that is off by default, unless the stored driver has it. */
 function dropDisabledFields(object: CSIDriver, previous?: CSIDriver): CSIDriver {
   const { nodeAllocatableUpdatePeriodSeconds: seconds, ...spec } = object.spec;
   if (seconds === undefined || previous?.spec.nodeAllocatableUpdatePeriodSeconds !== undefined) return object;

@@ -39,7 +39,7 @@ function validateDriver({ name, nodeID, allocatable }: CSINodeDriver, path: stri
   ];
 }
 
-/** Kubernetes blames the driver for its keys. */
+/** Kubernetes reports errors of topology keys at the driver. */
 function validateTopologyKeys(keys: readonly string[], path: string): readonly FieldError[] {
   return keys.flatMap((key, i) => [
     ...(key === "" ? [requiredField(path)] : []),
@@ -48,7 +48,7 @@ function validateTopologyKeys(keys: readonly string[], path: string): readonly F
   ]);
 }
 
-/** Drivers come and go, but none changes. */
+/** Drivers may be added and removed, but not changed. */
 export function validateCSINodeUpdate(next: CSINode, previous: CSINode): readonly FieldError[] {
   return previous.spec.drivers.flatMap((before) =>
     next.spec.drivers

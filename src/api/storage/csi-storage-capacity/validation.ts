@@ -22,7 +22,7 @@ function validateCapacity(amount: string | undefined): readonly FieldError[] {
   return [invalidField("capacity", amount, "must be greater than or equal to 0")];
 }
 
-/** What is asked of the driver is settled; only its answers change. */
+/** The topology and the storage class are immutable; only the capacity changes. */
 export function validateCSIStorageCapacityUpdate(
   next: CSIStorageCapacity,
   previous: CSIStorageCapacity,

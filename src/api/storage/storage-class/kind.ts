@@ -8,7 +8,7 @@ const DEFAULT_ANNOTATIONS = [
   "storageclass.beta.kubernetes.io/is-default-class",
 ];
 
-/** Whether claims that name no class get this one. */
+/** Whether the class is the default for claims without a class. */
 export function isDefaultClass(object: StorageClass): boolean {
   return DEFAULT_ANNOTATIONS.some((annotation) => object.metadata?.annotations?.[annotation] === "true");
 }

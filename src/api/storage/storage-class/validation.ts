@@ -1,4 +1,4 @@
-/** Rules of Kubernetes 1.33 for storage classes: who provisions, with what parameters, and where. */
+/** Rules for storage classes: provisioner, parameters, policies, topologies. */
 
 import {
   duplicateField,
@@ -54,7 +54,7 @@ function validatePolicies({ reclaimPolicy, volumeBindingMode }: StorageClass): r
   return errors;
 }
 
-/** No two terms may say the same, nor any of them nothing. */
+/** Topology terms must be unique and not empty. */
 function validateTopologies(terms: readonly TopologySelectorTerm[], path: string): readonly FieldError[] {
   const seen: unknown[] = [{}];
   return terms.flatMap((term, i) => {

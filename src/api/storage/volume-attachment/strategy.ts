@@ -4,7 +4,7 @@ import { setVolumeAttachmentDefaults } from "./defaults.ts";
 import type { VolumeAttachment } from "./schema.ts";
 import { validateVolumeAttachment, validateVolumeAttachmentUpdate } from "./validation.ts";
 
-/** A member whose feature is off unless asked for goes, unless the attachment had it. */
+/** Drops the field of a feature that is off by default, unless the stored attachment has it. */
 export function prepareForStatusUpdate(next: VolumeAttachment, previous: VolumeAttachment): VolumeAttachment {
   const kept = replaceStatusOnly(next, previous);
   const { attachError, detachError } = previous.status ?? {};

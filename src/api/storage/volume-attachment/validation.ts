@@ -1,4 +1,4 @@
-/** Rules of Kubernetes 1.33 for attachments of volumes to nodes. */
+/** Rules for volume attachments. */
 
 import {
   type FieldError,
@@ -18,7 +18,7 @@ const METADATA_MAX_BYTES = 256 * 1024;
 const MESSAGE_MAX = 1024;
 const ONE_SOURCE = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
 
-/** New attachments have names that drivers and volumes can have; older ones keep what they were stored with. */
+/** The names of drivers and volumes are validated for new attachments only. */
 export function validateVolumeAttachment(object: VolumeAttachment, previous?: VolumeAttachment): readonly FieldError[] {
   const { attacher, source, nodeName } = object.spec;
   const volume = source.persistentVolumeName;
@@ -56,7 +56,7 @@ function validateStatus({ status }: VolumeAttachment): readonly FieldError[] {
 
 function validateError(error: VolumeError | undefined, path: string): readonly FieldError[] {
   const length = Buffer.byteLength(error?.message ?? "");
-  // Kubernetes names another bound than it keeps.
+  // Kubernetes' message has another limit than its check.
   return length > MESSAGE_MAX ? [tooLong(child(path, "message"), METADATA_MAX_BYTES)] : [];
 }
 
@@ -67,7 +67,7 @@ export function validateVolumeAttachmentUpdate(
   return deepEqual(next.spec, previous.spec) ? [] : [invalidField("spec", next.spec, "field is immutable")];
 }
 
-/** What a write to the status must still satisfy. */
+/** Rules for status updates. */
 export function validateVolumeAttachmentStatusUpdate(
   next: VolumeAttachment,
   previous: VolumeAttachment,
