@@ -5,7 +5,7 @@ import { getCache, getStored } from "./read/uncached.ts";
 import type { Registry } from "./registry.ts";
 import type { Scope } from "./scope.ts";
 
-/** `resourceVersion`: absent means what is newest, `0` what the cache has, any other at least that. */
+/** Without `resourceVersion` reads the latest state, with `0` any state in the cache, else one that is not older. */
 export async function get<T extends ApiObject>(
   registry: Registry<T>,
   scope: Scope,

@@ -4,7 +4,7 @@ import { type Revision, StoreError } from "../storage/store.ts";
 import { EncodedObject } from "../storage/watch/encoded-object.ts";
 import type { CachedObject } from "../storage/watch/watch-event.ts";
 import { type ContinueToken, decodeContinue, encodeContinue } from "./read/continue.ts";
-import { parseResourceVersion } from "./read/freshness.ts";
+import { parseResourceVersion, tooLargeResourceVersion } from "./read/freshness.ts";
 import { type Selection, type Selectors, select } from "./read/selection.ts";
 import { currentRevision, getCache } from "./read/uncached.ts";
 import type { Registry } from "./registry.ts";
@@ -22,23 +22,23 @@ export interface ListPage<T> {
   readonly items: readonly CachedObject<T>[];
   readonly revision: Revision;
   readonly continue?: string | undefined;
-  /** How many follow; not known when a selector is at work. */
+  /** Number of items on later pages; undefined with a selector. */
   readonly remaining?: number | undefined;
 }
 
-/** Where a page begins, and as of when. */
+/** Start key and revision of a page. */
 interface PageStart extends ContinueToken {
   readonly revision: Revision;
 }
 
-/** Objects in key order, a page at a time, all pages of one list from the same revision. */
+/** One page of objects in key order; all pages of a list show the same revision. */
 export async function list<T extends ApiObject>(
   registry: Registry<T>,
   scope: Scope,
   query: ListQuery = {},
 ): Promise<ListPage<T>> {
   const selection = select(registry, scope, query);
-  // Who takes whatever is at hand gets all of it, as from Kubernetes' watch cache.
+  // With resourceVersion=0 Kubernetes' watch cache ignores the limit.
   const limited = query.limit !== undefined && query.limit > 0 && query.resourceVersion !== "0";
   const limit = limited ? query.limit : undefined;
   if (query.continue) {
@@ -74,7 +74,7 @@ function parseListRevision(text: string): Revision {
   }
 }
 
-/** With a limit and no match rule, a resource version has always meant exactly that one. */
+/** A resourceVersion with a limit and without resourceVersionMatch means Exact, as in Kubernetes. */
 function isExact(query: ListQuery): boolean {
   if (query.resourceVersionMatch === "Exact") return true;
   return !query.resourceVersionMatch && query.limit !== undefined && query.limit > 0;
@@ -91,7 +91,7 @@ function cachedCandidates<T extends ApiObject>(registry: Registry<T>, scope: Sco
   return { items: items.filter((item) => item.key.startsWith(selection.prefix)), revision };
 }
 
-/** As of a revision that may have passed: from the cache when its history goes back there, which is mostly so. */
+/** Lists at an older revision: from the history of the cache if it goes back that far, else from the store. */
 async function listAt<T extends ApiObject>(
   registry: Registry<T>,
   selection: Selection<T>,
@@ -100,7 +100,7 @@ async function listAt<T extends ApiObject>(
 ): Promise<ListPage<T>> {
   const { prefix, matches } = selection;
   const then = registry.cacheInUse?.listAt(prefix, from.revision);
-  // What the store has forgotten is over for all: clients are told how to go on, whatever the cache still knows.
+  // A compacted revision is expired even if the cache still has it.
   if (then === undefined || (await isCompacted(registry, from.revision)))
     return await listFromStore(registry, selection, limit, from);
   const after = prefix + from.after;
@@ -119,7 +119,7 @@ async function isCompacted<T extends ApiObject>(registry: Registry<T>, revision:
   }
 }
 
-/** The place of the first object whose key comes after one. */
+/** Index of the first item with a key after `key`. */
 function firstAfter(items: readonly { readonly key: string }[], key: string): number {
   let low = 0;
   let high = items.length;
@@ -131,7 +131,7 @@ function firstAfter(items: readonly { readonly key: string }[], key: string): nu
   return low;
 }
 
-/** The first of what was found, and how to go on. */
+/** The first `limit` items, and the token of the next page. */
 function toPage<T extends ApiObject>(
   found: readonly CachedObject<T>[],
   { prefix, matches }: Selection<T>,
@@ -145,7 +145,7 @@ function toPage<T extends ApiObject>(
   return { items: page, revision, continue: encodeContinue({ revision, after }), remaining };
 }
 
-/** As of a revision that the cache does not know. */
+/** Lists at a revision from the store. */
 async function listFromStore<T extends ApiObject>(
   registry: Registry<T>,
   selection: Selection<T>,
@@ -159,7 +159,7 @@ async function listFromStore<T extends ApiObject>(
   do {
     const page = await readPage(registry, prefix, limit, after, from.revision);
     remaining = page.remaining;
-    for (const [place, object] of page.items.entries()) {
+    for (const [i, object] of page.items.entries()) {
       const { namespace, name = "", resourceVersion } = object.metadata ?? {};
       const key = registry.objects.key(namespace, name);
       after = key;
@@ -167,7 +167,7 @@ async function listFromStore<T extends ApiObject>(
       if (matches?.(item) === false) continue;
       items.push(item);
       if (items.length === limit) {
-        remaining += page.items.length - place - 1;
+        remaining += page.items.length - i - 1;
         break;
       }
     }
@@ -200,12 +200,7 @@ async function readPage<T extends ApiObject>(
       });
     }
     if (error.code === "future-revision") {
-      throw new StatusError(504, "Timeout", `Timeout: Too large resource version: ${revision}`, {
-        details: {
-          causes: [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }],
-          retryAfterSeconds: 1,
-        },
-      });
+      throw tooLargeResourceVersion(String(revision));
     }
     throw error;
   }

@@ -6,13 +6,13 @@ import { CacheMemory } from "../storage/watch/cache-memory.ts";
 import { StoreFeed } from "../storage/watch/feed.ts";
 import { Registry, type RegistryDeps } from "./registry.ts";
 
-/** The registries of a scheme, each made when its kind is first asked for. */
+/** The registries of a scheme, created at the first use of each kind. */
 export class Registries implements AsyncDisposable {
   readonly scheme: Scheme;
   readonly deps: RegistryDeps;
   readonly #registries = new Map<Kind, Registry>();
 
-  /** All caches hear of changes through one watch. */
+  /** One watch of the store, for the caches of all kinds. */
   readonly feed: StoreFeed;
   readonly #memory = new CacheMemory();
 
@@ -26,7 +26,7 @@ export class Registries implements AsyncDisposable {
     const key: Kind = kind;
     let registry = this.#registries.get(key);
     if (registry === undefined) {
-      // A kind that is not served is used all the same, by the server itself.
+      // The server itself also uses kinds that are not served.
       const versions = () => {
         const served = this.scheme.kinds().filter(({ storageName }) => storageName === key.storageName);
         return served.includes(key) ? served : [key, ...served];
@@ -34,22 +34,22 @@ export class Registries implements AsyncDisposable {
       registry = new Registry(key, this.deps, { feed: this.feed, memory: this.#memory }, versions);
       this.#registries.set(key, registry);
     }
-    return registry as unknown as Registry<T>;
+    return registry as Registry<T>;
   }
 
-  /** Those that have been asked for. */
+  /** The registries that exist. */
   all(): readonly Registry[] {
     return [...this.#registries.values()];
   }
 
-  /** Lets go of a kind that is served no more; the registry cannot be used any longer. */
+  /** Closes the registry of a kind that is no longer served. */
   async removeKind(kind: Kind): Promise<void> {
     const registry = this.#registries.get(kind);
     this.#registries.delete(kind);
     await registry?.[Symbol.asyncDispose]();
   }
 
-  /** Resolves when every cache in use shows the store's content. */
+  /** Resolves when every existing cache has its first list. */
   async ready(): Promise<void> {
     await Promise.all([...this.#registries.values()].map((registry) => registry.ready()));
   }

@@ -1,4 +1,4 @@
-/** One resource behind its verbs: the kind, where its objects lie, and the cache that reads are answered from. */
+/** What the verbs of one kind share: its object store, its watch cache and its dependencies. */
 
 import type { ApiObject, Kind } from "../api/kind.ts";
 import type { ErrorSubject } from "../api/status.ts";
@@ -26,23 +26,23 @@ export interface RegistryDeps {
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly log: Logger;
-  /** Seconds after which events are forgotten; they are kept when absent. */
+  /** Time to live of events; they never expire when absent. */
   readonly eventTtlSeconds?: number | undefined;
-  /** How many objects of a collection are removed at a time; one after the other when absent. */
+  /** Objects that a delete-collection deletes in parallel; 1 when absent. */
   readonly deleteCollectionWorkers?: number | undefined;
-  /** Whether somebody acts on the `orphan` and `foregroundDeletion` finalizers; otherwise they are not set. */
+  /** Whether a garbage collector runs, which handles the `orphan` and `foregroundDeletion` finalizers; else they are not set. */
   readonly garbageCollector?: boolean | undefined;
-  /** Whether clients' reads of a kind go to the store; by default they are answered from a watch cache. */
+  /** Whether clients' reads of the kind go to the store instead of a watch cache; no kind when absent. */
   readonly isUncached?: ((kind: Kind) => boolean) | undefined;
-  /** Whether the labels of a binding become those of its pod. */
+  /** Whether a binding copies its labels to the pod. */
   readonly bindingLabels?: boolean | undefined;
-  /** What is wrong with an object by the cluster's policy, beside what its kind finds wrong. */
+  /** Validates objects of all kinds, after the strategy of the kind. */
   readonly validatePolicy?: ClusterPolicy | undefined;
 }
 
 export type ClusterPolicy = (kind: Kind, next: ApiObject, previous: ApiObject | undefined) => readonly FieldError[];
 
-/** What the caches of all kinds have in common. */
+/** Shared by the caches of all kinds. */
 export interface SharedCacheResources {
   readonly feed: StoreFeed;
   readonly memory: CacheMemory;
@@ -52,11 +52,11 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
   readonly kind: Kind<T>;
   readonly objects: ObjectStore<T>;
   readonly deps: RegistryDeps;
-  /** Set where objects hold what no two may have. */
+  /** Set for kinds whose objects have values that must be unique, such as cluster IPs. */
   allocator: Allocator<T> | undefined;
-  /** All versions in which its objects are served, in any order. */
+  /** All served versions of the kind, in any order. */
   readonly versions: () => readonly Kind[];
-  /** Whether clients' reads go to the store, whatever happens. */
+  /** Whether clients' reads of this kind always go to the store. */
   readonly isUncached: boolean;
   #cache: WatchCache<T> | undefined;
 
@@ -72,8 +72,8 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
   }
 
   /**
-   * Made when first asked for: a kind that nobody reads costs nothing. The server's own parts use it even where
-   * clients' reads are `uncached`.
+   * Created at the first read: an unused kind has no cache. The server's own reads use it even when those of clients
+   * bypass it.
    */
   get cache(): WatchCache<T> {
     if (this.#cache === undefined) {
@@ -93,36 +93,36 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
   }
 
   /**
-   * Whether clients' reads go to the store: always, or while a webhook that the cache depends on fails. What the store
-   * has in the version that is asked for can be read then, and of all else clients hear why it cannot.
+   * Whether clients' reads go to the store: always, or while the conversion webhook of the cache fails. Objects that
+   * are stored in the requested version can be read then; reads of others return the webhook's error.
    */
   get bypassesCache(): boolean {
     return this.isUncached || this.#cache?.stalled === true;
   }
 
-  /** The cache, showing every write that was acknowledged before this call. */
+  /** The cache, once it has every write that was acknowledged before this call. */
   async freshCache(scope: Pick<Scope, "signal">): Promise<WatchCache<T>> {
-    // The signal is made when it is asked for: mostly the cache needs nobody to wait.
+    // Reading `scope.signal` creates the signal, and mostly there is nothing to wait for.
     if (!this.isFresh) await this.cache.waitFor(this.deps.store.current(), scope.signal);
     return this.cache;
   }
 
-  /** Whether the cache shows every write that was acknowledged. */
+  /** Whether the cache has every acknowledged write. */
   get isFresh(): boolean {
     return this.cache.hasReached(this.deps.store.current());
   }
 
-  /** The cache, if it is in use: for those who look on and must not be what brings it into use. */
+  /** The cache if it exists; does not create it. */
   get cacheInUse(): WatchCache<T> | undefined {
     return this.#cache;
   }
 
-  /** Resolves when the cache, if it is in use, has begun. */
+  /** Resolves when the cache, if it exists, has its first list. */
   async ready(): Promise<void> {
     if (this.#cache !== undefined) await this.startedCache();
   }
 
-  /** The cache with its first list, or stalled because a webhook keeps it from having one. */
+  /** The cache once it has its first list, or is stalled because the conversion webhook fails. */
   async startedCache(): Promise<WatchCache<T>> {
     const { cache } = this;
     if (this.kind.converter === undefined) await cache.ready();
@@ -134,7 +134,7 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
     return { group: scope.group, resource: this.kind.plural, name };
   }
 
-  /** What errors about invalid objects name: the kind, not the resource. */
+  /** The subject of Invalid errors, which name the kind instead of the resource. */
   kindSubject(scope: Scope, name: string): ErrorSubject {
     return { group: scope.group, resource: this.kind.kind, name };
   }
@@ -147,12 +147,12 @@ export class Registry<T extends ApiObject = ApiObject> implements AsyncDisposabl
     return this.objects.prefix(this.kind.namespaced && scope.namespace !== "" ? scope.namespace : undefined);
   }
 
-  /** RFC 3339 in whole seconds, as metadata has it. `offsetMs` from now. */
+  /** The current time plus `offsetMs`, in the format of metadata: RFC 3339 in whole seconds. */
   timestamp(offsetMs = 0): string {
     return formatTime(this.deps.clock.now() + offsetMs);
   }
 
-  /** How long the store keeps the object. */
+  /** The time to live of the object in the store; undefined for unlimited. */
   ttlSeconds(object: T): number | undefined {
     return this.kind.strategy.ttlSeconds?.(object, this.deps);
   }

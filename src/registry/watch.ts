@@ -11,13 +11,13 @@ import type { Scope } from "./scope.ts";
 export interface WatchQuery extends Selectors {
   readonly resourceVersion?: string | undefined;
   readonly allowBookmarks?: boolean | undefined;
-  /** All there is as ADDED, then a bookmark that says so, whatever the resource version. */
+  /** Starts with ADDED events for all objects and a bookmark, at any resourceVersion. */
   readonly sendInitialEvents?: boolean | undefined;
 }
 
 /**
- * Changes after `resourceVersion`; without one, or with `0`, all there is as ADDED first. Fails with a `StatusError`
- * 410 when the version is too old or the reader falls behind; ends when `scope.signal` aborts.
+ * Watches changes after `resourceVersion`; without one, or with `0`, starts with ADDED events for all objects. Fails
+ * with a 410 when the resourceVersion is too old or the client too slow; ends when `scope.signal` aborts.
  */
 export async function watch<T extends ApiObject>(
   registry: Registry<T>,
@@ -44,13 +44,13 @@ export async function watch<T extends ApiObject>(
   return query.sendInitialEvents === true ? events : withoutInitialEventsEnd(events);
 }
 
-/** What would be told has to go through a webhook that fails. */
+/** The 429 of a cache whose conversion webhook fails. */
 function storageInitializing(): StatusError {
   const details = { retryAfterSeconds: 1 };
   return new StatusError(429, "TooManyRequests", "storage is (re)initializing", { details });
 }
 
-/** Kubernetes blames itself for a watch from a version that is none. */
+/** Throws a 500, as Kubernetes does for a watch, when the resourceVersion is not a number. */
 function checkResourceVersion(version: string): void {
   try {
     parseResourceVersion(version);
@@ -59,7 +59,7 @@ function checkResourceVersion(version: string): void {
   }
 }
 
-/** The bookmark that ends the initial events is only for those who asked for it. */
+/** Drops the bookmark that ends the initial events: only `sendInitialEvents` requests it. */
 async function* withoutInitialEventsEnd<T>(events: AsyncIterable<CacheEvent<T>>): AsyncGenerator<CacheEvent<T>> {
   for await (const event of events) {
     if (event.type !== "BOOKMARK" || !event.initialEventsEnd) yield event;

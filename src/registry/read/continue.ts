@@ -1,17 +1,17 @@
-/** The opaque token with which a client asks for the next page of a list. */
+/** The opaque token with which a client requests the next page of a list. */
 import { badRequest } from "../../api/status.ts";
 import { parseJson } from "../../schema/json/parse.ts";
 import type { Revision } from "../../storage/store.ts";
 
 export interface ContinueToken {
-  /** Every page shows the cluster as of this revision; undefined when that is past, and what is there now will do. */
+  /** Every page shows this revision; undefined for a token whose revision expired: the page shows the current state. */
   readonly revision: Revision | undefined;
-  /** Key of the last object of the page before, without the resource's prefix. */
+  /** Key of the last object on the previous page, without the resource's prefix. */
   readonly after: string;
 }
 
 const VERSION = "meta.k8s.io/v1";
-/** In tokens, for what is there now. */
+/** The `rv` of a token for the current state. */
 const ANY_REVISION = -1;
 
 export function encodeContinue({ revision, after }: ContinueToken): string {
@@ -39,18 +39,18 @@ export function decodeContinue(token: string): ContinueToken {
   if (typeof start !== "string" || start === "") {
     throw invalidToken(`continue key is not valid: encoded start key empty (version ${VERSION})`);
   }
-  // A key that climbs out of the resource's own range would show other resources.
+  // Rejects keys outside the range of the resource, which would list other resources.
   if (start.startsWith("/") || start.split("/").some((part) => part === ".." || part === ".")) {
     throw invalidToken(`continue key is not valid: ${start}`);
   }
   return { revision: rv < 0 ? undefined : (rv as Revision), after: start.replace(/\0$/, "") };
 }
 
-/** Throws a `SyntaxError` in Go's words. */
+/** Throws a `SyntaxError` with the message of Go's base64 decoder. */
 function decodeBase64(token: string): Buffer {
-  const wrong = token.search(/[^\w-]/);
-  const place = wrong === -1 && token.length % 4 === 1 ? token.length - 1 : wrong;
-  if (place !== -1) throw new SyntaxError(`illegal base64 data at input byte ${place}`);
+  const invalid = token.search(/[^\w-]/);
+  const index = invalid === -1 && token.length % 4 === 1 ? token.length - 1 : invalid;
+  if (index !== -1) throw new SyntaxError(`illegal base64 data at input byte ${index}`);
   return Buffer.from(token, "base64url");
 }
 

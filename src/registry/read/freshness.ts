@@ -5,10 +5,10 @@ import type { WatchCache } from "../../storage/watch/cache.ts";
 import type { Registry } from "../registry.ts";
 import type { Scope } from "../scope.ts";
 
-/** How long a read waits for a revision that the store has not reached. */
+/** How long a read waits for a resourceVersion that is newer than the store. */
 const FUTURE_WAIT_MS = 3000;
 
-/** Throws a 400 in Go's words. */
+/** Throws a 400 with the message of Go's strconv. */
 export function parseResourceVersion(text: string): Revision {
   if (!/^\d+$/.test(text) || Number(text) > Number.MAX_SAFE_INTEGER) {
     throw new StatusError(
@@ -20,7 +20,7 @@ export function parseResourceVersion(text: string): Revision {
   return Number(text) as Revision;
 }
 
-/** The cache, as new as the client's resource version asks for. */
+/** Resolves with the cache once it is not older than the resourceVersion, or has every acknowledged write. */
 export async function waitForCache<T extends ApiObject>(
   registry: Registry<T>,
   scope: Scope,
@@ -33,22 +33,24 @@ export async function waitForCache<T extends ApiObject>(
   return cache;
 }
 
+/** The 504 for a resourceVersion that is newer than the store. */
+export function tooLargeResourceVersion(versions: string): StatusError {
+  return new StatusError(504, "Timeout", `Timeout: Too large resource version: ${versions}`, {
+    details: {
+      causes: [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }],
+      retryAfterSeconds: 1,
+    },
+  });
+}
+
 async function waitForRevision<T extends ApiObject>(registry: Registry<T>, scope: Scope, revision: Revision) {
   const { clock, store } = registry.deps;
-  const giveUp = new AbortController();
+  const timeout = new AbortController();
   const timer = clock.timer(FUTURE_WAIT_MS, () => {
-    const message = `Too large resource version: ${revision}, current: ${store.current()}`;
-    giveUp.abort(
-      new StatusError(504, "Timeout", `Timeout: ${message}`, {
-        details: {
-          causes: [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }],
-          retryAfterSeconds: 1,
-        },
-      }),
-    );
+    timeout.abort(tooLargeResourceVersion(`${revision}, current: ${store.current()}`));
   });
   try {
-    await registry.cache.waitFor(revision, AbortSignal.any([scope.signal, giveUp.signal]));
+    await registry.cache.waitFor(revision, AbortSignal.any([scope.signal, timeout.signal]));
   } finally {
     timer.cancel();
   }

@@ -1,4 +1,4 @@
-/** Which objects of a resource a request means. */
+/** Label and field selectors of a list or watch. */
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import {
   type FieldTerm,
@@ -18,17 +18,17 @@ export interface Selectors {
 }
 
 export interface Selection<T> {
-  /** Undefined when everything matches. */
+  /** Undefined when all objects match. */
   readonly matches: Matches<T> | undefined;
-  /** Part of the selection that an index answers. */
+  /** The part of the field selector that an index serves. */
   readonly index: IndexValue | undefined;
-  /** The one object that can match, if the selector names it. */
+  /** The name of the only object that can match, if the field selector has `metadata.name`. */
   readonly name: string | undefined;
-  /** What keys start with: the namespace narrowed by a field selector. */
+  /** Key prefix of the objects. */
   readonly prefix: string;
 }
 
-/** Throws a `StatusError` 400 for a selector that cannot be read. */
+/** Throws a 400 for an invalid selector. */
 export function select<T extends ApiObject>(registry: Registry<T>, scope: Scope, selectors: Selectors): Selection<T> {
   const labels = parseLabelSelector(selectors.labelSelector ?? "");
   const fields = parseFieldSelector(selectors.fieldSelector ?? "", registry.kind);

@@ -16,7 +16,7 @@ import { AddressUnavailable, type ServiceAddresses, type ServiceName } from "./a
 import { type ClusterFamilies, keepsPreferDualStack, setIpFamilies } from "./families.ts";
 import { internalError } from "./internal-error.ts";
 import type { NodePorts, PortAllocation } from "./node-ports.ts";
-import { needsNodePorts, allocateNodePorts } from "./port-assignment.ts";
+import { allocateNodePorts, needsNodePorts } from "./port-assignment.ts";
 
 export interface ServiceAllocatorDeps {
   readonly families: ClusterFamilies;
@@ -114,7 +114,13 @@ export class ServiceAllocator implements Allocator<Service> {
   }
 
   /** Throws a `StatusError`. */
-  async #allocateAddress(scope: Scope, service: Service, wanted: string, family: IpFamily, dryRun: boolean): Promise<string> {
+  async #allocateAddress(
+    scope: Scope,
+    service: Service,
+    wanted: string,
+    family: IpFamily,
+    dryRun: boolean,
+  ): Promise<string> {
     const { addresses } = this.#deps;
     const name = serviceName(scope, service);
     try {
@@ -135,7 +141,10 @@ function withoutCancellation(scope: Scope): Scope {
 }
 
 function allocatePorts(scope: Scope, service: Service, old: ServiceSpec | undefined, taking: PortAllocation): Service {
-  return { ...service, spec: allocateNodePorts(specOf(service), old, taking, (errors) => reject(scope, service, errors)) };
+  return {
+    ...service,
+    spec: allocateNodePorts(specOf(service), old, taking, (errors) => reject(scope, service, errors)),
+  };
 }
 
 /** Places in `clusterIPs` that are to be filled, and addresses that are free once the service is written. */

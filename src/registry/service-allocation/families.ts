@@ -39,7 +39,9 @@ export function setIpFamilies(next: Service, previous: Service | undefined, clus
   if (known.clusterIP === HEADLESS && isEmpty(known.selector))
     return { service: fillFamilies(next, known, cluster, 2), errors: [] };
   const missing = validateConfigured(known, cluster);
-  return missing.length > 0 ? failed(missing) : { service: fillFamilies(next, known, cluster, cluster.length), errors: [] };
+  return missing.length > 0
+    ? failed(missing)
+    : { service: fillFamilies(next, known, cluster, cluster.length), errors: [] };
 }
 
 function isEmpty(map: Readonly<Record<string, string>> | undefined): boolean {

@@ -21,7 +21,10 @@ export function allocateNodePorts(
 ): ServiceSpec {
   let ports = spec.ports ?? [];
   if (mayHaveNodePorts(spec)) {
-    ports = old === undefined ? allocateForCreate(spec, ports, taking, refuse) : allocateForUpdate(spec, old, ports, taking, refuse);
+    ports =
+      old === undefined
+        ? allocateForCreate(spec, ports, taking, refuse)
+        : allocateForUpdate(spec, old, ports, taking, refuse);
   }
   const assigned = spec.ports === undefined ? spec : { ...spec, ports };
   return allocateHealthCheckPort(assigned, old, taking);

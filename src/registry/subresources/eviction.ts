@@ -8,7 +8,7 @@ import { validateLabelSelector } from "../../api/meta/validation/label-selector.
 import type { Eviction } from "../../api/policy/eviction.ts";
 import type { PodDisruptionBudget } from "../../api/policy/pod-disruption-budget/schema.ts";
 import { badRequest, forbidden, StatusError } from "../../api/status.ts";
-import { type DeleteOptions, removeExisting, remove } from "../delete.ts";
+import { type DeleteOptions, remove, removeExisting } from "../delete.ts";
 import { get } from "../get.ts";
 import type { Registry } from "../registry.ts";
 import type { Scope } from "../scope.ts";
@@ -211,7 +211,12 @@ async function evictUnhealthy(
 }
 
 /** The pod says why it goes before it does. */
-async function addConditionAndDelete(pods: Registry<Pod>, scope: Scope, pod: Pod, options: DeleteOptions): Promise<void> {
+async function addConditionAndDelete(
+  pods: Registry<Pod>,
+  scope: Scope,
+  pod: Pod,
+  options: DeleteOptions,
+): Promise<void> {
   const name = metadataOf(pod).name ?? "";
   // Preconditions are about the pod as the client saw it, which the condition changes.
   await removeExisting(pods, scope, pod, { ...options, dryRun: true });

@@ -83,7 +83,9 @@ export async function requestToken(
     id: randomUuid(random),
     audiences,
     now,
-    expires: now + (isExtended ? Math.min(EXTENDED_TOKEN_SECONDS, settings.extendedSecondsMax ?? EXTENDED_TOKEN_SECONDS) : seconds),
+    expires:
+      now +
+      (isExtended ? Math.min(EXTENDED_TOKEN_SECONDS, settings.extendedSecondsMax ?? EXTENDED_TOKEN_SECONDS) : seconds),
     ...(isExtended ? { warnAfter: now + seconds } : {}),
     namespace: scope.namespace,
     account: referenceTo(account),
