@@ -1,11 +1,11 @@
-/** The controllers that can run inside the API server process, by the name `--embedded-controllers` knows them by. */
+/** The controllers that run inside the API server, by their names in `--embedded-controllers`. */
 import type { UserInfo } from "../auth/user.ts";
 import type { Client } from "../client/client.ts";
 import type { QueueMetrics } from "../std/metrics/queue-metrics.ts";
 import type { ControllerDeps, RunController } from "./controller.ts";
 
-interface Entry {
-  /** Who it is to the API server; authorization gives this name just the rights it needs. */
+interface ControllerDescriptor {
+  /** The user name of the controller's client; bootstrap roles grant it the permissions that it needs. */
   readonly user: string;
   readonly groups?: readonly string[];
   readonly load: () => Promise<RunController>;
@@ -13,10 +13,10 @@ interface Entry {
 
 const SERVICE_ACCOUNTS = ["system:serviceaccounts", "system:serviceaccounts:kube-system"];
 
-/** Who watches for all controllers, as in Kubernetes. */
+/** The user of the informers of all controllers, as in Kubernetes. */
 const OBSERVER = "system:kube-controller-manager";
 
-const entries: Readonly<Record<string, Entry>> = {
+const descriptors: Readonly<Record<string, ControllerDescriptor>> = {
   bootstrapsigner: {
     user: "system:serviceaccount:kube-system:bootstrap-signer",
     groups: SERVICE_ACCOUNTS,
@@ -31,17 +31,17 @@ const entries: Readonly<Record<string, Entry>> = {
   csrapproving: {
     user: "system:serviceaccount:kube-system:certificate-controller",
     groups: SERVICE_ACCOUNTS,
-    load: async () => (await import("./certificates/csr-approving-controller.ts")).runApproveController,
+    load: async () => (await import("./certificates/csr-approving-controller.ts")).runCsrApprovingController,
   },
   csrcleaner: {
     user: "system:serviceaccount:kube-system:certificate-controller",
     groups: SERVICE_ACCOUNTS,
-    load: async () => (await import("./certificates/csr-cleaner-controller.ts")).runCleanController,
+    load: async () => (await import("./certificates/csr-cleaner-controller.ts")).runCsrCleanerController,
   },
   csrsigning: {
     user: "system:serviceaccount:kube-system:certificate-controller",
     groups: SERVICE_ACCOUNTS,
-    load: async () => (await import("./certificates/csr-signing-controller.ts")).runSignController,
+    load: async () => (await import("./certificates/csr-signing-controller.ts")).runCsrSigningController,
   },
   "garbage-collector": {
     user: "system:serviceaccount:kube-system:generic-garbage-collector",
@@ -66,22 +66,22 @@ const entries: Readonly<Record<string, Entry>> = {
   "pv-protection": {
     user: "system:serviceaccount:kube-system:pv-protection-controller",
     groups: SERVICE_ACCOUNTS,
-    load: async () => (await import("./volume-protection/volume-protection-controller.ts")).runVolumeProtection,
+    load: async () => (await import("./volume-protection/volume-protection-controller.ts")).runPvProtectionController,
   },
   "pvc-protection": {
     user: "system:serviceaccount:kube-system:pvc-protection-controller",
     groups: SERVICE_ACCOUNTS,
-    load: async () => (await import("./volume-protection/volume-protection-controller.ts")).runClaimProtection,
+    load: async () => (await import("./volume-protection/volume-protection-controller.ts")).runPvcProtectionController,
   },
   resourcequota: {
     user: "system:serviceaccount:kube-system:resourcequota-controller",
     groups: SERVICE_ACCOUNTS,
-    load: async () => (await import("./resource-quota/resource-quota-controller.ts")).runResourceQuota,
+    load: async () => (await import("./resource-quota/resource-quota-controller.ts")).runResourceQuotaController,
   },
   "root-ca-certificate-publisher": {
     user: "system:serviceaccount:kube-system:root-ca-cert-publisher",
     groups: SERVICE_ACCOUNTS,
-    load: async () => (await import("./service-account/root-ca-cert-publisher.ts")).runRootCaPublisher,
+    load: async () => (await import("./service-account/root-ca-cert-publisher.ts")).runRootCaCertPublisher,
   },
   scheduler: {
     user: "system:kube-scheduler",
@@ -93,9 +93,9 @@ const entries: Readonly<Record<string, Entry>> = {
     load: async () => (await import("./service-account/service-account-controller.ts")).runServiceAccountController,
   },
   "serviceaccount-token": {
-    // Who manages controllers may keep secrets everywhere: in Kubernetes, too, these two are no accounts.
+    // As in Kubernetes, this controller uses the controller manager's credentials.
     user: OBSERVER,
-    load: async () => (await import("./service-account/tokens-controller.ts")).runTokenSecrets,
+    load: async () => (await import("./service-account/tokens-controller.ts")).runServiceAccountTokenController,
   },
   tokencleaner: {
     user: OBSERVER,
@@ -104,20 +104,20 @@ const entries: Readonly<Record<string, Entry>> = {
   "ttl-after-finished": {
     user: "system:serviceaccount:kube-system:ttl-after-finished-controller",
     groups: SERVICE_ACCOUNTS,
-    load: async () => (await import("./ttl-after-finished/ttl-after-finished-controller.ts")).runTtlAfterFinished,
+    load: async () => (await import("./ttl-after-finished/ttl-after-finished-controller.ts")).runTtlAfterFinishedController,
   },
 };
 
-export const controllerNames: readonly string[] = Object.keys(entries);
+export const controllerNames: readonly string[] = Object.keys(descriptors);
 
-/** Whether a server that is told to run these runs this one. */
+/** Whether the list of `--embedded-controllers` includes the controller. */
 export function includesController(names: readonly string[], name: string): boolean {
   return names.includes(name) || names.includes("*");
 }
 
-/** `*` stands for all there are. Throws, naming what is allowed, for a name that is unknown. */
+/** Expands `*` to all controllers. Throws an error that lists the valid names for an unknown one. */
 export function expandControllerNames(names: readonly string[]): readonly string[] {
-  const unknown = names.find((name) => name !== "*" && !Object.hasOwn(entries, name));
+  const unknown = names.find((name) => name !== "*" && !Object.hasOwn(descriptors, name));
   if (unknown !== undefined) {
     throw new Error(`unknown controller ${JSON.stringify(unknown)}; allowed: *, ${controllerNames.join(", ")}`);
   }
@@ -125,27 +125,27 @@ export function expandControllerNames(names: readonly string[]): readonly string
 }
 
 export interface StartControllersDeps extends Omit<ControllerDeps, "client" | "observer" | "queue" | "signal"> {
-  /** A client that speaks to the server as this user. */
+  /** Creates a client that is authenticated as the user. */
   readonly clientFor: (user: UserInfo) => Client;
-  /** Where their queues are measured. */
+  /** Creates the metrics of a controller's queue. */
   readonly queueMetrics?: ((name: string) => QueueMetrics) | undefined;
 }
 
 export interface RunningControllers extends AsyncDisposable {
-  /** Resolves when all have stopped after the disposal; rejects when one ends before with an error. */
+  /** Resolves when all controllers have stopped after the disposal; rejects if one fails. */
   readonly ended: Promise<void>;
 }
 
-/** Starts the named controllers; disposing stops them and waits for them. */
+/** Starts the controllers. Disposal stops them and waits for them. */
 export function startControllers(names: readonly string[], deps: StartControllersDeps): RunningControllers {
   const stopping = new AbortController();
   const observer = deps.clientFor(userNamed(OBSERVER));
   const ended = Promise.all(
     expandControllerNames(names).map(async (name) => {
-      const { user, groups = [], load } = entries[name]!;
+      const { user, groups = [], load } = descriptors[name]!;
       const run = await load();
       const client = deps.clientFor(userNamed(user, groups));
-      const { clock, random, clusterCa, signing, signLegacy, kinds } = deps;
+      const { clock, random, clusterCa, signing, signLegacyToken: signLegacy, kinds } = deps;
       const log = deps.log.child(name);
       const queue = deps.queueMetrics?.(name);
       await run({
@@ -153,7 +153,7 @@ export function startControllers(names: readonly string[], deps: StartController
         observer,
         clusterCa,
         signing,
-        signLegacy,
+        signLegacyToken: signLegacy,
         clock,
         random,
         log,
@@ -167,7 +167,7 @@ export function startControllers(names: readonly string[], deps: StartController
   return {
     ended,
     async [Symbol.asyncDispose]() {
-      stopping.abort(new Error("The controllers are being stopped"));
+      stopping.abort(new Error("The controllers are stopping"));
       await ended.catch(() => {});
     },
   };

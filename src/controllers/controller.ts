@@ -1,4 +1,6 @@
-/** A control loop that may run inside the API server: it sees the cluster through a client like anybody else. */
+/**
+ * The interface of controllers. They access the cluster through a client, like controllers outside of the API server.
+ */
 import type { Kind } from "../api/kind.ts";
 import type { LegacyTokenClaims } from "../auth/service-account/claims.ts";
 import type { Client } from "../client/client.ts";
@@ -9,29 +11,29 @@ import type { Clock } from "../std/time/clock.ts";
 import type { SigningAuthorities } from "./signing-authorities.ts";
 
 export interface ControllerDeps {
-  /** Has the rights of the controller's own account. */
+  /** Authenticated as the controller's own service account. */
   readonly client: Client;
   /**
-   * May list and watch everything, and do nothing: Kubernetes' controllers see the cluster through watches that they
-   * share, made by their manager, so that their own accounts need no right to read.
+   * May list and watch all resources, and nothing else. As in Kubernetes, informers are the controller manager's, so
+   * that the accounts of controllers need no permission to list and watch.
    */
   readonly observer: Client;
-  /** PEM of the authority that clients of the cluster trust; undefined where nobody said. */
+  /** PEM of the CA that clients of the cluster trust; undefined if none is configured. */
   readonly clusterCa?: string | undefined;
-  /** Undefined where nobody's key signs certificates. */
+  /** Undefined if no signing key is configured. */
   readonly signing?: SigningAuthorities | undefined;
-  /** Signs a token without an end for a secret; undefined where somebody else signs tokens. */
-  readonly signLegacy?: ((claims: LegacyTokenClaims) => Promise<string>) | undefined;
+  /** Signs a token without expiration for a secret; undefined if an external signer is used. */
+  readonly signLegacyToken?: ((claims: LegacyTokenClaims) => Promise<string>) | undefined;
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly log: Logger;
   /** The built-in kinds that are served. */
   readonly kinds: readonly Kind[];
-  /** What is recorded of its queue. */
+  /** The metrics of the controller's queue. */
   readonly queue?: QueueMetrics | undefined;
-  /** Aborts when the controller has to stop. */
+  /** Aborts when the controller must stop. */
   readonly signal: AbortSignal;
 }
 
-/** Runs until the signal aborts and then resolves, its work put down; rejects only for an error it cannot live with. */
+/** Runs until the signal aborts, then finishes syncs in progress and resolves. Rejects only for a fatal error. */
 export type RunController = (deps: ControllerDeps) => Promise<void>;

@@ -44,7 +44,7 @@ export async function runEmbeddedControllers(
     clientFor,
     clusterCa,
     signing,
-    signLegacy,
+    signLegacyToken: signLegacy,
     clock,
     random,
     log: log.child("controllers"),

@@ -1,58 +1,54 @@
 /**
- * Signs what everybody may read of the cluster with each bootstrap token that is for signing: whoever holds a token
- * can tell from the signature that the cluster which shows the config map knows the token too, as `kubeadm join` does.
+ * The bootstrap signer: signs the ConfigMap cluster-info with each bootstrap token for signing. `kubeadm join` verifies
+ * the signature with its token and so trusts the CA in the ConfigMap.
  */
 import { createHmac } from "node:crypto";
 import { configMapKind } from "../../api/core/config-map/kind.ts";
 import type { ConfigMap } from "../../api/core/config-map/schema.ts";
 import { secretKind } from "../../api/core/secret/kind.ts";
 import type { Secret } from "../../api/core/secret/schema.ts";
-import { StatusError } from "../../api/status.ts";
 import { BOOTSTRAP_NAMESPACES, type SigningToken, signingTokenOf } from "../../auth/authn/token/bootstrap-token.ts";
 import { startInformer } from "../../client/informer/informer.ts";
 import { type ReflectorEvent, reflect } from "../../client/informer/reflector.ts";
-import { WorkQueue } from "../../std/async/work-queue.ts";
+import { isNotFoundOrConflict } from "../api-errors.ts";
 import type { ControllerDeps } from "../controller.ts";
+import { createControllerQueue } from "../controller-queue.ts";
 
 const CLUSTER_INFO = { namespace: "kube-public", name: "cluster-info" } as const;
-/** What is signed: a connection file. */
-const SIGNED = "kubeconfig";
+/** The key of the kubeconfig in the ConfigMap. */
+const KUBECONFIG_KEY = "kubeconfig";
 const SIGNATURE_PREFIX = "jws-kubeconfig-";
 const KEY = `${CLUSTER_INFO.namespace}/${CLUSTER_INFO.name}`;
 
 export async function runBootstrapSigner(deps: ControllerDeps): Promise<void> {
   const { client, observer, clock, random, log, signal } = deps;
-  const shared = { client: observer, clock, random, log };
-  /** By namespace, then by the secret's name. */
+  const informerOptions = { client: observer, clock, random, log };
+  /** By namespace, then by name of the secret. */
   const tokens = new Map<string, Map<string, SigningToken>>();
   const query = { namespace: CLUSTER_INFO.namespace, fieldSelector: `metadata.name=${CLUSTER_INFO.name}` };
-  await using info = startInformer({ ...shared, kind: configMapKind, query }, signal);
-  await using queue = new WorkQueue({
-    clock,
-    random,
-    metrics: deps.queue,
-    concurrency: 1,
-    backoff: { initialMs: 500, maxMs: 60_000, jitter: 0.1 },
-    work: (_, stopping) => sign(stopping),
-    onError: (_, error) => log.error("Cannot sign what is told of the cluster; trying again", error, CLUSTER_INFO),
+  await using info = startInformer({ ...informerOptions, kind: configMapKind, query }, signal);
+  await using queue = createControllerQueue(deps, {
+    workers: 1,
+    sync: syncClusterInfo,
+    onError: (_, error) => log.error("Failed to sign cluster-info, will retry", error, CLUSTER_INFO),
   });
 
-  async function sign(stopping: AbortSignal): Promise<void> {
+  async function syncClusterInfo(_key: string, stopping: AbortSignal): Promise<void> {
     const found = info.get(CLUSTER_INFO.name, CLUSTER_INFO.namespace);
-    // Signatures of tokens that are not known yet would be taken away.
+    // Before all tokens are listed, signatures of unlisted tokens would be removed.
     if (found === undefined || tokens.size < BOOTSTRAP_NAMESPACES.length) return;
     const now = clock.now();
-    const known = BOOTSTRAP_NAMESPACES.flatMap((namespace) => [...(tokens.get(namespace)?.values() ?? [])]);
-    const good = known.filter(({ expiry = Number.POSITIVE_INFINITY }) => now < expiry);
-    const first = Math.min(...good.map(({ expiry = Number.POSITIVE_INFINITY }) => expiry));
-    if (Number.isFinite(first)) queue.addAfter(KEY, first - now);
-    const next = signedWith(found, good);
-    if (next === undefined) return;
+    const all = BOOTSTRAP_NAMESPACES.flatMap((namespace) => [...(tokens.get(namespace)?.values() ?? [])]);
+    const valid = all.filter(({ expiry = Number.POSITIVE_INFINITY }) => now < expiry);
+    const nextExpiry = Math.min(...valid.map(({ expiry = Number.POSITIVE_INFINITY }) => expiry));
+    if (Number.isFinite(nextExpiry)) queue.addAfter(KEY, nextExpiry - now);
+    const signed = applySignatures(found, valid);
+    if (signed === undefined) return;
     try {
-      await client.update(configMapKind, next, stopping);
+      await client.update(configMapKind, signed, stopping);
     } catch (error) {
       // Somebody else was quicker: the informer will tell.
-      if (!(error instanceof StatusError) || (error.status.code !== 404 && error.status.code !== 409)) throw error;
+      if (!isNotFoundOrConflict(error)) throw error;
     }
   }
 
@@ -73,17 +69,17 @@ export async function runBootstrapSigner(deps: ControllerDeps): Promise<void> {
         else tokens.get(namespace)?.delete(event.object.metadata?.name ?? "");
         queue.add(KEY);
       };
-      await reflect({ ...shared, kind: secretKind, query: { namespace }, onEvent }, signal);
+      await reflect({ ...informerOptions, kind: secretKind, query: { namespace }, onEvent }, signal);
     }),
   );
 }
 
-/** The config map with a signature for each token, and for nobody else; undefined where it has just these. */
-export function signedWith(found: ConfigMap, tokens: readonly SigningToken[]): ConfigMap | undefined {
-  const { data = {} } = found;
-  const content = data[SIGNED];
+/** The ConfigMap with a signature for each token and no other; undefined if it is up to date. */
+export function applySignatures(configMap: ConfigMap, tokens: readonly SigningToken[]): ConfigMap | undefined {
+  const { data = {} } = configMap;
+  const content = data[KUBECONFIG_KEY];
   if (content === undefined) return undefined;
-  // Of two tokens with one id the first one counts, as where they are authenticated.
+  // Of two tokens with the same ID the first one applies, as in authentication.
   const signatures = Object.fromEntries(
     [...tokens].reverse().map((token) => [SIGNATURE_PREFIX + token.id, detachedSignature(content, token)]),
   );
@@ -91,15 +87,15 @@ export function signedWith(found: ConfigMap, tokens: readonly SigningToken[]): C
   const keys = [...new Set([...Object.keys(data).filter(isSignature), ...Object.keys(signatures)])];
   if (keys.every((key) => data[key] === signatures[key])) return undefined;
   const rest = Object.entries(data).filter(([key]) => !isSignature(key));
-  return { ...found, data: { ...Object.fromEntries(rest), ...signatures } };
+  return { ...configMap, data: { ...Object.fromEntries(rest), ...signatures } };
 }
 
-/** A JSON Web Signature without what it signs, which its reader has (RFC 7515, appendix F). */
+/** A JSON Web Signature with detached content (RFC 7515, appendix F). */
 function detachedSignature(content: string, { id, secret }: SigningToken): string {
-  const encoded = (text: string): string => Buffer.from(text).toString("base64url");
-  const header = encoded(JSON.stringify({ alg: "HS256", kid: id }));
+  const encode = (text: string): string => Buffer.from(text).toString("base64url");
+  const header = encode(JSON.stringify({ alg: "HS256", kid: id }));
   const signature = createHmac("sha256", secret)
-    .update(`${header}.${encoded(content)}`)
+    .update(`${header}.${encode(content)}`)
     .digest("base64url");
   return `${header}..${signature}`;
 }

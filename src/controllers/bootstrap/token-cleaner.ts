@@ -1,62 +1,58 @@
-/** Deletes bootstrap tokens whose time is over. */
+/** The token cleaner: deletes expired bootstrap tokens. */
 
 import { secretKind } from "../../api/core/secret/kind.ts";
 import type { Secret } from "../../api/core/secret/schema.ts";
-import { StatusError } from "../../api/status.ts";
 import { BOOTSTRAP_NAMESPACES, expiryOf, isBootstrapToken } from "../../auth/authn/token/bootstrap-token.ts";
 import { type ReflectorEvent, reflect } from "../../client/informer/reflector.ts";
-import { WorkQueue } from "../../std/async/work-queue.ts";
 import { KeyTimers } from "../../std/time/key-timers.ts";
+import { isNotFoundOrConflict } from "../api-errors.ts";
 import type { ControllerDeps } from "../controller.ts";
+import { createControllerQueue } from "../controller-queue.ts";
 
 export async function runTokenCleaner(deps: ControllerDeps): Promise<void> {
-  await Promise.all(BOOTSTRAP_NAMESPACES.map((namespace) => clean(namespace, deps)));
+  await Promise.all(BOOTSTRAP_NAMESPACES.map((namespace) => runForNamespace(namespace, deps)));
 }
 
-async function clean(namespace: string, deps: ControllerDeps): Promise<void> {
+async function runForNamespace(namespace: string, deps: ControllerDeps): Promise<void> {
   const { client, observer, clock, random, log, signal } = deps;
-  await using queue = new WorkQueue({
-    clock,
-    random,
-    metrics: deps.queue,
-    concurrency: 1,
-    backoff: { initialMs: 500, maxMs: 60_000, jitter: 0.1 },
-    work: (name, stopping) => expire(name, stopping),
-    onError: (name, error) => log.error("Cannot delete a bootstrap token; trying again", error, { namespace, name }),
+  await using queue = createControllerQueue(deps, {
+    workers: 1,
+    sync: syncToken,
+    onError: (name, error) => log.error("Failed to delete expired bootstrap token, will retry", error, { namespace, name }),
   });
-  // Of each token nothing is kept but its name and its time.
-  using due = new KeyTimers(clock, (name) => queue.add(name));
+  // Only the name and expiration of each token are kept in memory.
+  using expirations = new KeyTimers(clock, (name) => queue.add(name));
 
-  async function expire(name: string, stopping: AbortSignal): Promise<void> {
+  async function syncToken(name: string, stopping: AbortSignal): Promise<void> {
     try {
-      // Its time may have been put off since.
+      // The expiration may have been extended since the event.
       const secret = await client.get(secretKind, { name, namespace }, stopping);
-      const expiry = lastsUntil(secret);
+      const expiry = expirationOf(secret);
       if (expiry === undefined) return;
       if (expiry > clock.now()) {
-        due.set(name, expiry - clock.now());
+        expirations.set(name, expiry - clock.now());
         return;
       }
       const { uid, resourceVersion } = secret.metadata ?? {};
       const preconditions = { uid, resourceVersion };
       await client.delete(secretKind, { name, namespace }, { preconditions }, stopping);
-      log.info("Deleted a bootstrap token whose time was over", { namespace, name });
+      log.info("Deleted expired bootstrap token", { namespace, name });
     } catch (error) {
-      if (!(error instanceof StatusError) || (error.status.code !== 404 && error.status.code !== 409)) throw error;
-      // Changed meanwhile: the watch tells what its time is now.
+      if (!isNotFoundOrConflict(error)) throw error;
+      // The watch reports the new expiration.
     }
   }
   const observe = (secret: Secret): void => {
-    const expiry = lastsUntil(secret);
-    if (expiry === undefined) due.delete(nameOf(secret));
-    else due.set(nameOf(secret), expiry - clock.now());
+    const expiry = expirationOf(secret);
+    if (expiry === undefined) expirations.delete(nameOf(secret));
+    else expirations.set(nameOf(secret), expiry - clock.now());
   };
   const onEvent = (event: ReflectorEvent<Secret>): void => {
     if (event.type === "replace") {
-      due.clear();
+      expirations.clear();
       for (const secret of event.items) observe(secret);
     } else if (event.type === "put") observe(event.object);
-    else due.delete(nameOf(event.object));
+    else expirations.delete(nameOf(event.object));
   };
   await reflect({ client: observer, clock, random, log, kind: secretKind, query: { namespace }, onEvent }, signal);
 }
@@ -65,8 +61,8 @@ function nameOf({ metadata }: Secret): string {
   return metadata?.name ?? "";
 }
 
-/** Milliseconds since 1970. A time that cannot be read is over, as in Kubernetes: nobody can use the token. */
-function lastsUntil(secret: Secret): number | undefined {
+/** Milliseconds since 1970. An invalid expiration counts as expired, as in Kubernetes. */
+function expirationOf(secret: Secret): number | undefined {
   if (!isBootstrapToken(secret) || secret.metadata?.deletionTimestamp !== undefined) return undefined;
   const expiry = expiryOf(secret);
   return Number.isNaN(expiry) ? Number.NEGATIVE_INFINITY : expiry;

@@ -1,6 +1,6 @@
 /**
- * Approves what nodes ask for: to be known by the API server, where they may ask for that; and to be trusted under the
- * addresses that they have.
+ * The CSR approving controller: approves kubelet client certificates that the requester is authorized for, and kubelet
+ * serving certificates for the addresses of the node.
  */
 import { isIP } from "node:net";
 import { subjectAccessReviewKind } from "../../api/authorization/access-review/kinds.ts";
@@ -13,43 +13,46 @@ import { NODE_USER_PREFIX } from "../../auth/user.ts";
 import type { Client } from "../../client/client.ts";
 import { formatTime } from "../../schema/value/time.ts";
 import type { ControllerDeps } from "../controller.ts";
-import { NODE_CLIENT_SIGNER, NODE_SERVING_SIGNER, nodeClientProblem, nodeServingProblem } from "./validate-request.ts";
-import { hasCondition, requestText, runRequestQueue } from "./certificate-controller.ts";
+import { hasCondition, requestText, runCertificateController } from "./certificate-controller.ts";
+import { NODE_CLIENT_SIGNER, NODE_SERVING_SIGNER, validateNodeClientRequest, validateNodeServingRequest } from "./validate-request.ts";
 
-export async function runApproveController(deps: ControllerDeps): Promise<void> {
+export async function runCsrApprovingController(deps: ControllerDeps): Promise<void> {
   const { client, observer, clock, log } = deps;
-  await runRequestQueue(deps, "approve", async (request, signal) => {
+  await runCertificateController(deps, "approve", async (request, signal) => {
     if (hasCondition(request, "Approved") || hasCondition(request, "Denied")) return;
     const { signerName } = request.spec;
     if (signerName !== NODE_CLIENT_SIGNER && signerName !== NODE_SERVING_SIGNER) return;
-    // Requests are rare, and what reads them is large.
-    const { parseCertificateRequest: readRequest } = await import("../../auth/pki/certificate-signing.ts");
-    const requested = readRequest(requestText(request));
+    // Loaded on demand: requests are rare and the library is large.
+    const { parseCertificateRequest } = await import("../../auth/pki/certificate-signing.ts");
+    const requested = parseCertificateRequest(requestText(request));
     const message =
       signerName === NODE_CLIENT_SIGNER
-        ? await mayBeKnown(client, request, requested, signal)
-        : await mayBeTrusted(observer, request, requested, signal);
+        ? await approveClientCertificate(client, request, requested, signal)
+        : await approveServingCertificate(observer, request, requested, signal);
     if (message === undefined) return;
     const now = formatTime(clock.now());
     const approved = { type: "Approved", status: "True", reason: "AutoApproved", message, lastUpdateTime: now };
     const conditions = [...(request.status?.conditions ?? []), { ...approved, lastTransitionTime: now }];
     const next: CertificateSigningRequest = { ...request, status: { ...request.status, conditions } };
     await client.updateSubresource(certificateSigningRequestKind, next, "approval", signal);
-    log.info("Approved a request for a certificate", { name: request.metadata?.name ?? "", signer: signerName });
+    log.info("Approved certificate signing request", { name: request.metadata?.name ?? "", signer: signerName });
   });
 }
 
-/** Why it is approved; undefined when it is not. Throws when the requester may not ask: that may be granted yet. */
-async function mayBeKnown(
+/**
+ * Returns the message of the approval; undefined if the request is not recognized. Throws if the requester is not
+ * authorized, so that the request is retried.
+ */
+async function approveClientCertificate(
   client: Client,
   { spec }: CertificateSigningRequest,
   requested: ParsedRequest,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  if (nodeClientProblem(requested, spec.usages ?? []) !== undefined) return undefined;
-  const own = spec.username === requested.commonName;
-  const ways = own ? (["selfnodeclient", "nodeclient"] as const) : (["nodeclient"] as const);
-  for (const subresource of ways) {
+  if (validateNodeClientRequest(requested, spec.usages ?? []) !== undefined) return undefined;
+  const isSelf = spec.username === requested.commonName;
+  const subresources = isSelf ? (["selfnodeclient", "nodeclient"] as const) : (["nodeclient"] as const);
+  for (const subresource of subresources) {
     const { username: user = "", uid = "", groups = [], extra = {} } = spec;
     const resourceAttributes = {
       group: "certificates.k8s.io",
@@ -64,58 +67,61 @@ async function mayBeKnown(
     const what = subresource === "selfnodeclient" ? "self kubelet client" : "kubelet client";
     return `Auto approving ${what} certificate after SubjectAccessReview.`;
   }
-  throw new Error(`${spec.username ?? ""} may not ask for certificates of nodes`);
+  throw new Error(`${spec.username ?? ""} is not authorized to create node client certificate requests`);
 }
 
-/** The same for a serving certificate. A node that has not told its addresses yet may do so soon: throws then. */
-async function mayBeTrusted(
+/**
+ * Returns the message of the approval for a serving certificate; undefined if the request is not recognized. Throws if
+ * the node does not report the addresses yet, so that the request is retried.
+ */
+async function approveServingCertificate(
   observer: Client,
   { spec }: CertificateSigningRequest,
   requested: ParsedRequest,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  if (nodeServingProblem(requested, spec.usages ?? []) !== undefined) return undefined;
+  if (validateNodeServingRequest(requested, spec.usages ?? []) !== undefined) return undefined;
   if (spec.username !== requested.commonName) return undefined;
   const name = requested.commonName.slice(NODE_USER_PREFIX.length);
-  const asked = [...requested.dnsNames, ...requested.ips].map(plain);
-  const reserved = asked.filter((address) => API_NAME.test(address));
+  const requestedNames = [...requested.dnsNames, ...requested.ips].map(normalize);
+  const reserved = requestedNames.filter((address) => API_NAME.test(address));
   if (reserved.length > 0) throw new Error(`${reserved.join(", ")} is a name of the API server, not of node ${name}`);
   const { items } = await observer.list(nodeKind, {}, signal);
-  const own = items.find(({ metadata }) => metadata?.name === name);
-  const known = addressesOf(own);
-  const strange = asked.filter((address) => !known.has(address));
-  if (strange.length > 0) throw new Error(`node ${name} does not have the address ${strange.join(", ")}`);
-  // A node tells its addresses itself: what another one had before stays that one's, as long as it is heard of.
+  const node = items.find(({ metadata }) => metadata?.name === name);
+  const nodeAddresses = addressesOf(node);
+  const unreported = requestedNames.filter((address) => !nodeAddresses.has(address));
+  if (unreported.length > 0) throw new Error(`node ${name} does not have the address ${unreported.join(", ")}`);
+  // Nodes report their addresses themselves: an address stays with the older node while that node is alive.
   for (const other of items) {
-    if (other === own || !isHeardOf(other) || !isOlder(other, own)) continue;
-    const taken = asked.filter((address) => addressesOf(other).has(address));
-    if (taken.length > 0) throw new Error(`node ${other.metadata?.name} had the address ${taken.join(", ")} first`);
+    if (other === node || !isAlive(other) || !isOlder(other, node)) continue;
+    const taken = requestedNames.filter((address) => addressesOf(other).has(address));
+    if (taken.length > 0) throw new Error(`node ${other.metadata?.name} already has the address ${taken.join(", ")}`);
   }
   return "Auto approving kubelet serving certificate for addresses of its node.";
 }
 
-/** Under these pods look for the API server. */
+/** Names that pods use for the API server. */
 const API_NAME = /^(?:kubernetes|svc)\.default(?:\.svc(?:\..*)?)?$/;
 
 function addressesOf(node: Node | undefined): ReadonlySet<string> {
-  return new Set((node?.status?.addresses ?? []).map(({ address }) => plain(address)));
+  return new Set((node?.status?.addresses ?? []).map(({ address }) => normalize(address)));
 }
 
-function isHeardOf({ status }: Node): boolean {
+function isAlive({ status }: Node): boolean {
   return (status?.conditions ?? []).some((each) => each.type === "Ready" && each.status !== "Unknown");
 }
 
-/** Of two that were made in the same second the names decide. */
+/** Nodes created in the same second are compared by name. */
 function isOlder(one: Node, than: Node | undefined): boolean {
-  return ageOf(one) < ageOf(than);
+  return creationKey(one) < creationKey(than);
 }
 
-function ageOf(node: Node | undefined): string {
+function creationKey(node: Node | undefined): string {
   return `${node?.metadata?.creationTimestamp ?? ""} ${node?.metadata?.name ?? ""}`;
 }
 
-/** One spelling of an address or a name. */
-function plain(address: string): string {
+/** Normalizes an address or name. */
+function normalize(address: string): string {
   if (isIP(address) !== 6) return address.toLowerCase();
   return new URL(`http://[${address}]`).hostname;
 }

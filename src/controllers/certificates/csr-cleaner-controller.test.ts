@@ -2,7 +2,7 @@ import t from "tap";
 import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request/schema.ts";
 import { createCa } from "../../auth/pki/certificate-authority.ts";
 import { formatTime } from "../../schema/value/time.ts";
-import { isOver } from "./csr-cleaner-controller.ts";
+import { isExpiredRequest } from "./csr-cleaner-controller.ts";
 
 const NOW = Date.UTC(2026, 5, 1);
 const HOUR = 3_600_000;
@@ -16,7 +16,7 @@ function request(ageMs: number, type?: string, decidedMs = 0, certificate?: stri
   };
 }
 
-t.test("isOver() goes by what became of the request, and how long ago", async (t) => {
+t.test("isExpiredRequest() depends on the state of the request and its age", async (t) => {
   const certificateUntil = async (days: number): Promise<string> =>
     Buffer.from((await createCa("x", days, NOW - 10 * 24 * HOUR)).cert).toString("base64");
   const cases: readonly (readonly [string, CertificateSigningRequest, boolean])[] = [
@@ -30,5 +30,5 @@ t.test("isOver() goes by what became of the request, and how long ago", async (t
     ["valid", request(HOUR / 2, "Approved", 0, await certificateUntil(11)), false],
     ["no certificate", request(HOUR / 2, "Approved", 0, "bm9uZQ=="), false],
   ];
-  for (const [what, each, over] of cases) t.equal(isOver(each, NOW), over, what);
+  for (const [what, each, over] of cases) t.equal(isExpiredRequest(each, NOW), over, what);
 });

@@ -1,24 +1,24 @@
-/** Deletes requests for certificates that nobody needs any more, by their ages; looks once an hour, as Kubernetes. */
+/** The CSR cleaner controller: deletes old certificate signing requests, once an hour as in Kubernetes. */
 import { X509Certificate } from "node:crypto";
 import { certificateSigningRequestKind } from "../../api/certificates/certificate-signing-request/kind.ts";
 import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request/schema.ts";
-import { StatusError } from "../../api/status.ts";
+import { isNotFoundOrConflict } from "../api-errors.ts";
 import type { ControllerDeps } from "../controller.ts";
 
 const HOUR_MS = 3_600_000;
-const DECIDED_MS = HOUR_MS;
-const PENDING_MS = 24 * HOUR_MS;
+const DECIDED_MAX_AGE_MS = HOUR_MS;
+const PENDING_MAX_AGE_MS = 24 * HOUR_MS;
 
-export async function runCleanController({ client, observer, clock, log, signal }: ControllerDeps): Promise<void> {
+export async function runCsrCleanerController({ client, observer, clock, log, signal }: ControllerDeps): Promise<void> {
   while (!signal.aborted) {
     try {
       const { items } = await observer.list(certificateSigningRequestKind, {}, signal);
       for (const request of items) {
-        if (isOver(request, clock.now())) await remove(request);
+        if (isExpiredRequest(request, clock.now())) await remove(request);
       }
     } catch (error) {
       if (signal.aborted) return;
-      log.error("Cannot clean up requests for certificates; trying again in an hour", error);
+      log.error("Failed to clean up certificate signing requests, will retry in an hour", error);
     }
     await clock.sleep(HOUR_MS, signal).catch(() => {});
   }
@@ -26,26 +26,29 @@ export async function runCleanController({ client, observer, clock, log, signal 
   async function remove({ metadata }: CertificateSigningRequest): Promise<void> {
     const { name = "", uid } = metadata ?? {};
     await client.delete(certificateSigningRequestKind, { name }, { preconditions: { uid } }, signal).catch((error) => {
-      if (!(error instanceof StatusError) || (error.status.code !== 404 && error.status.code !== 409)) throw error;
+      if (!isNotFoundOrConflict(error)) throw error;
     });
-    log.v(2)?.info("Deleted an old request for a certificate", { name });
+    log.v(2)?.info("Deleted old certificate signing request", { name });
   }
 }
 
-/** Whether a request has been decided for an hour, has waited for a day, or led to what is no longer valid. */
-export function isOver({ metadata, status }: CertificateSigningRequest, now: number): boolean {
+/**
+ * Whether the request was approved, denied or failed more than an hour ago, is pending for more than a day, or has an
+ * expired certificate.
+ */
+export function isExpiredRequest({ metadata, status }: CertificateSigningRequest, now: number): boolean {
   const conditions = status?.conditions ?? [];
   const decided = conditions.filter(({ type }) => type === "Approved" || type === "Denied" || type === "Failed");
-  if (decided.some(({ lastUpdateTime }) => isBefore(lastUpdateTime, now - DECIDED_MS))) return true;
-  if (decided.length === 0 && isBefore(metadata?.creationTimestamp, now - PENDING_MS)) return true;
-  return isExpired(status?.certificate, now);
+  if (decided.some(({ lastUpdateTime }) => isBefore(lastUpdateTime, now - DECIDED_MAX_AGE_MS))) return true;
+  if (decided.length === 0 && isBefore(metadata?.creationTimestamp, now - PENDING_MAX_AGE_MS)) return true;
+  return isExpiredCertificate(status?.certificate, now);
 }
 
 function isBefore(time: string | undefined, limit: number): boolean {
   return time !== undefined && Date.parse(time) < limit;
 }
 
-function isExpired(certificate: string | undefined, now: number): boolean {
+function isExpiredCertificate(certificate: string | undefined, now: number): boolean {
   if (certificate === undefined || certificate === "") return false;
   try {
     return new X509Certificate(Buffer.from(certificate, "base64")).validToDate.getTime() < now;

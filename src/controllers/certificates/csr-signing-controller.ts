@@ -1,44 +1,44 @@
-/** Signs what was approved, for Kubernetes' own signers. */
+/** The CSR signing controller: signs approved requests for Kubernetes' signers. */
 
 import { certificateSigningRequestKind } from "../../api/certificates/certificate-signing-request/kind.ts";
 import type { CertificateSigningRequest } from "../../api/certificates/certificate-signing-request/schema.ts";
 import { readKeyPair } from "../../auth/pki/key-pair.ts";
 import { formatTime } from "../../schema/value/time.ts";
 import type { ControllerDeps } from "../controller.ts";
+import { hasCondition, requestText, runCertificateController } from "./certificate-controller.ts";
 import {
   CLIENT_SIGNER,
   LEGACY_SIGNER,
   NODE_CLIENT_SIGNER,
   NODE_SERVING_SIGNER,
-  signerProblem,
+  validateForSigner,
 } from "./validate-request.ts";
-import { hasCondition, requestText, runRequestQueue } from "./certificate-controller.ts";
 
 const SIGNERS: ReadonlySet<string> = new Set([CLIENT_SIGNER, NODE_CLIENT_SIGNER, NODE_SERVING_SIGNER, LEGACY_SIGNER]);
 
-export async function runSignController(deps: ControllerDeps): Promise<void> {
+export async function runCsrSigningController(deps: ControllerDeps): Promise<void> {
   const { client, clock, log, signing } = deps;
   if (signing === undefined) {
     log.warn(
-      "Nobody's key signs certificates: name one with --cluster-signing-cert-file and --cluster-signing-key-file",
+      "Not signing certificates: set --cluster-signing-cert-file and --cluster-signing-key-file",
     );
     return;
   }
-  await runRequestQueue(deps, "sign", async (request, signal) => {
+  await runCertificateController(deps, "sign", async (request, signal) => {
     const { spec, status } = request;
     if (!hasCondition(request, "Approved") || hasCondition(request, "Denied") || hasCondition(request, "Failed"))
       return;
     if (status?.certificate || !SIGNERS.has(spec.signerName)) return;
     const text = requestText(request);
-    // Requests are rare, and what reads them is large.
+    // Loaded on demand: requests are rare and the library is large.
     const { parseCertificateRequest: readRequest, signCertificateRequest: signRequest } = await import(
       "../../auth/pki/certificate-signing.ts"
     );
-    const problem = signerProblem(spec, readRequest(text));
+    const problem = validateForSigner(spec, readRequest(text));
     const name = request.metadata?.name ?? "";
     if (problem !== undefined) {
-      await client.updateStatus(certificateSigningRequestKind, failed(request, problem, clock.now()), signal);
-      log.warn("Refused to sign an approved request", { name, problem });
+      await client.updateStatus(certificateSigningRequestKind, withFailedCondition(request, problem, clock.now()), signal);
+      log.warn("Rejected approved certificate signing request", { name, problem });
       return;
     }
     const files = spec.signerName === NODE_SERVING_SIGNER ? signing.nodeServing : signing.clients;
@@ -49,11 +49,11 @@ export async function runSignController(deps: ControllerDeps): Promise<void> {
     const certificate = await signRequest(ca, text, { usages: spec.usages ?? [], lifetimeMs, now: clock.now() });
     const signed = { ...request, status: { ...status, certificate: Buffer.from(certificate).toString("base64") } };
     await client.updateStatus(certificateSigningRequestKind, signed, signal);
-    log.info("Signed a certificate", { name, signer: spec.signerName });
+    log.info("Signed certificate", { name, signer: spec.signerName });
   });
 }
 
-function failed(request: CertificateSigningRequest, message: string, now: number): CertificateSigningRequest {
+function withFailedCondition(request: CertificateSigningRequest, message: string, now: number): CertificateSigningRequest {
   const at = { lastUpdateTime: formatTime(now), lastTransitionTime: formatTime(now) };
   const condition = { type: "Failed", status: "True", reason: "SignerValidationFailure", message, ...at };
   return { ...request, status: { ...request.status, conditions: [...(request.status?.conditions ?? []), condition] } };

@@ -1,4 +1,4 @@
-/** Which requests for certificates are those of nodes, as Kubernetes tells them. */
+/** Validation of certificate signing requests for Kubernetes' signers. */
 import type { CertificateSigningRequestSpec } from "../../api/certificates/certificate-signing-request/schema.ts";
 import type { ParsedRequest } from "../../auth/pki/certificate-signing.ts";
 import { NODE_USER_PREFIX, NODES } from "../../auth/user.ts";
@@ -10,11 +10,11 @@ export const LEGACY_SIGNER = "kubernetes.io/legacy-unknown";
 
 const CLIENT_USAGES = ["digital signature", "client auth"];
 const SERVING_USAGES = ["digital signature", "server auth"];
-/** Keys of some kinds need it, others cannot have it. */
+/** RSA keys need it, ECDSA keys cannot have it. */
 const OPTIONAL_USAGE = "key encipherment";
 
-/** Why this is no request of a node that wants to be known by the API server. */
-export function nodeClientProblem(
+/** Why the request is not a valid kubelet client certificate request. */
+export function validateNodeClientRequest(
   { organizations, commonName, dnsNames, ips, emails, uris }: ParsedRequest,
   usages: readonly string[],
 ): string | undefined {
@@ -26,11 +26,11 @@ export function nodeClientProblem(
   if (ips.length > 0) return "IP subjectAltNames are not allowed";
   if (uris.length > 0) return "URI subjectAltNames are not allowed";
   if (!commonName.startsWith(NODE_USER_PREFIX)) return `subject common name does not begin with ${NODE_USER_PREFIX}`;
-  return hasExactly(usages, CLIENT_USAGES) ? undefined : `usages did not match ${CLIENT_USAGES.join(", ")}`;
+  return hasExactUsages(usages, CLIENT_USAGES) ? undefined : `usages did not match ${CLIENT_USAGES.join(", ")}`;
 }
 
-/** Why this is no request of a node that wants to be trusted by those who call it. */
-export function nodeServingProblem(
+/** Why the request is not a valid kubelet serving certificate request. */
+export function validateNodeServingRequest(
   { organizations, commonName, dnsNames, ips, emails, uris }: ParsedRequest,
   usages: readonly string[],
 ): string | undefined {
@@ -41,19 +41,19 @@ export function nodeServingProblem(
   if (emails.length > 0) return "Email subjectAltNames are not allowed";
   if (uris.length > 0) return "URI subjectAltNames are not allowed";
   if (!commonName.startsWith(NODE_USER_PREFIX)) return `subject common name does not begin with ${NODE_USER_PREFIX}`;
-  return hasExactly(usages, SERVING_USAGES) ? undefined : `usages did not match ${SERVING_USAGES.join(", ")}`;
+  return hasExactUsages(usages, SERVING_USAGES) ? undefined : `usages did not match ${SERVING_USAGES.join(", ")}`;
 }
 
-/** Why a signer does not sign a request, though somebody approved it. Undefined for signers that are not ours. */
-export function signerProblem(
+/** Why the signer rejects an approved request. Undefined for other signers. */
+export function validateForSigner(
   { signerName, usages = [] }: CertificateSigningRequestSpec,
   requested: ParsedRequest,
 ): string | undefined {
   switch (signerName) {
     case NODE_CLIENT_SIGNER:
-      return nodeClientProblem(requested, usages);
+      return validateNodeClientRequest(requested, usages);
     case NODE_SERVING_SIGNER:
-      return nodeServingProblem(requested, usages);
+      return validateNodeServingRequest(requested, usages);
     case CLIENT_SIGNER:
       if (!usages.includes("client auth")) return `usages did not match ${CLIENT_USAGES.join(", ")}`;
       return usages.every((usage) => CLIENT_USAGES.includes(usage) || usage === OPTIONAL_USAGE)
@@ -64,7 +64,7 @@ export function signerProblem(
   }
 }
 
-function hasExactly(usages: readonly string[], wanted: readonly string[]): boolean {
+function hasExactUsages(usages: readonly string[], expected: readonly string[]): boolean {
   const found = new Set(usages.filter((usage) => usage !== OPTIONAL_USAGE));
-  return found.size === wanted.length && wanted.every((usage) => found.has(usage));
+  return found.size === expected.length && expected.every((usage) => found.has(usage));
 }

@@ -2,8 +2,8 @@ import t from "tap";
 import type { ClusterRole } from "../../api/rbac/cluster-role/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Client, ClientWatchEvent } from "../../client/client.ts";
-import { silentLogger } from "../../std/log/logger.ts";
 import { seededRandom } from "../../std/crypto/random.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { runClusterRoleAggregation } from "./clusterrole-aggregation-controller.ts";
 
@@ -13,8 +13,8 @@ async function* silent(signal: AbortSignal): AsyncGenerator<ClientWatchEvent<nev
   });
 }
 
-/** What is written of these roles; the first writes fail with the given codes. */
-async function written(items: readonly ClusterRole[], failures: readonly number[] = []): Promise<ClusterRole[]> {
+/** Returns the updates that the controller makes; the first ones fail with the given codes. */
+async function runAndCollect(items: readonly ClusterRole[], failures: readonly number[] = []): Promise<ClusterRole[]> {
   const updates: ClusterRole[] = [];
   const left = [...failures];
   const client: Partial<Client> = {
@@ -53,15 +53,15 @@ const whole = (rules?: ClusterRole["rules"]): ClusterRole => ({
   rules,
 });
 
-t.test("runClusterRoleAggregation() gathers the rules of the roles selected, by name and each once", async (t) => {
+t.test("runClusterRoleAggregation() aggregates the rules of the selected roles, sorted by role and without duplicates", async (t) => {
   const parts = [part("b", [write, read]), part("a", [read]), part("other", [{ ...read, verbs: ["list"] }], {})];
-  t.match(await written([whole(), ...parts]), [{ metadata: { name: "all" }, rules: [read, write] }]);
-  t.same(await written([whole([read, write]), ...parts]), [], "nothing to write");
-  t.same((await written([whole([read])])).at(0)?.rules, [], "a role does not gather itself");
+  t.match(await runAndCollect([whole(), ...parts]), [{ metadata: { name: "all" }, rules: [read, write] }]);
+  t.same(await runAndCollect([whole([read, write]), ...parts]), [], "up to date");
+  t.same((await runAndCollect([whole([read])])).at(0)?.rules, [], "a role does not aggregate itself");
 });
 
-t.test("runClusterRoleAggregation() tries again what failed", async (t) => {
+t.test("runClusterRoleAggregation() retries failed updates", async (t) => {
   const roles = [whole(), part("a", [read])];
-  t.equal((await written(roles, [409])).length, 1);
-  t.equal((await written(roles, [500, 500])).length, 1);
+  t.equal((await runAndCollect(roles, [409])).length, 1);
+  t.equal((await runAndCollect(roles, [500, 500])).length, 1);
 });

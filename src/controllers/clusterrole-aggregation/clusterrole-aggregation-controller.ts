@@ -1,60 +1,65 @@
-/** Gives cluster roles with an `aggregationRule` the rules of all cluster roles that it selects. */
+/**
+ * The cluster role aggregation controller: sets the rules of cluster roles with an `aggregationRule` to those of the
+ * roles it selects.
+ *
+ * This controller is the model for new ones: informers hold the objects, their events add keys to a queue, and a sync
+ * function brings the object of one key to its desired state.
+ */
 import { matchesLabels, requirementsOf } from "../../api/meta/selectors/selector.ts";
 import { clusterRoleKind } from "../../api/rbac/cluster-role/kind.ts";
 import type { ClusterRole } from "../../api/rbac/cluster-role/schema.ts";
 import type { PolicyRule } from "../../api/rbac/policy-rule.ts";
-import { StatusError } from "../../api/status.ts";
 import { type Informer, startInformer } from "../../client/informer/informer.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
-import { WorkQueue } from "../../std/async/work-queue.ts";
+import { isNotFoundOrConflict, statusCodeOf } from "../api-errors.ts";
 import type { ControllerDeps } from "../controller.ts";
+import { createControllerQueue } from "../controller-queue.ts";
 
 export async function runClusterRoleAggregation(deps: ControllerDeps): Promise<void> {
   const { client, clock, random, log, signal } = deps;
   await using roles = startInformer({ client, clock, random, log, kind: clusterRoleKind }, signal);
   await roles.synced.catch(() => {});
-  await using queue = new WorkQueue({
-    clock,
-    random,
-    metrics: deps.queue,
-    concurrency: 1,
-    backoff: { initialMs: 500, maxMs: 60_000, jitter: 0.1 },
-    work: async (name, stopping) => {
-      const role = roles.get(name);
-      if (role?.aggregationRule === undefined) return;
-      const rules = gathered(role, roles);
-      if (deepEqual(rules, role.rules ?? [])) return;
-      try {
-        await client.update(clusterRoleKind, { ...role, rules }, stopping);
-      } catch (error) {
-        // Gone, or changed meanwhile: the informer will tell.
-        if (!(error instanceof StatusError) || (error.status.code !== 404 && error.status.code !== 409)) throw error;
-        if (error.status.code === 409) queue.add(name);
-      }
-    },
-    onError: (name, error) => log.error("Cannot gather the rules of a cluster role; trying again", error, { name }),
+  await using queue = createControllerQueue(deps, {
+    workers: 1,
+    sync: syncClusterRole,
+    onError: (name, error) => log.error("Failed to aggregate cluster role, will retry", error, { name }),
   });
-  // Any role may be gathered by any other.
-  const changed = (): void => {
+
+  async function syncClusterRole(name: string, stopping: AbortSignal): Promise<void> {
+    const role = roles.get(name);
+    if (role?.aggregationRule === undefined) return;
+    const rules = aggregateRules(role, roles);
+    if (deepEqual(rules, role.rules ?? [])) return;
+    try {
+      await client.update(clusterRoleKind, { ...role, rules }, stopping);
+    } catch (error) {
+      // Another client deleted or changed the role; the informer may not have the change yet.
+      if (!isNotFoundOrConflict(error)) throw error;
+      if (statusCodeOf(error) === 409) queue.add(name);
+    }
+  }
+
+  // Any role may be selected by any aggregation rule.
+  const enqueueAggregated = (): void => {
     for (const role of roles.list()) {
       if (role.aggregationRule !== undefined) queue.add(role.metadata?.name ?? "");
     }
   };
-  roles.subscribe({ put: changed, delete: changed });
+  roles.subscribe({ put: enqueueAggregated, delete: enqueueAggregated });
   await waitForAbort(signal);
 }
 
-/** In the order of names, each rule once. */
-function gathered({ metadata, aggregationRule }: ClusterRole, roles: Informer<ClusterRole>): readonly PolicyRule[] {
+/** The rules of the selected roles, sorted by role name, without duplicates. */
+function aggregateRules({ metadata, aggregationRule }: ClusterRole, roles: Informer<ClusterRole>): readonly PolicyRule[] {
   const selectors = (aggregationRule?.clusterRoleSelectors ?? []).map(requirementsOf);
-  const chosen = [...roles.list()]
+  const selected = [...roles.list()]
     .filter((role) => role.metadata?.name !== metadata?.name)
     .filter((role) => selectors.some((selector) => matchesLabels(selector, role.metadata?.labels)))
     .sort((a, b) => ((a.metadata?.name ?? "") < (b.metadata?.name ?? "") ? -1 : 1));
   const rules: PolicyRule[] = [];
-  for (const rule of chosen.flatMap((role) => role.rules ?? [])) {
-    if (!rules.some((known) => deepEqual(known, rule))) rules.push(rule);
+  for (const rule of selected.flatMap((role) => role.rules ?? [])) {
+    if (!rules.some((existing) => deepEqual(existing, rule))) rules.push(rule);
   }
   return rules;
 }

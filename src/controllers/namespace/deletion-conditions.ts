@@ -1,37 +1,37 @@
-/** What a namespace says of its own deletion, in Kubernetes' words: tools, and people, look for them. */
+/** The deletion conditions of a namespace, with Kubernetes' reasons and messages. */
 import type { Namespace } from "../../api/core/namespace/schema.ts";
 
 type Condition = NonNullable<NonNullable<Namespace["status"]>["conditions"]>[number];
 
-export interface Remains {
+export interface RemainingResources {
   /** `deployments.apps`, `pods.` */
   readonly resource: string;
   readonly count: number;
-  /** How many of them have it. */
+  /** The number of these objects by finalizer. */
   readonly finalizers: ReadonlyMap<string, number>;
 }
 
-export interface Progress {
-  readonly remains: readonly Remains[];
+export interface DeletionProgress {
+  readonly remains: readonly RemainingResources[];
   /** Of resources whose content could not be listed or deleted. */
   readonly failures: readonly string[];
-  /** Why not all resources are known. */
+  /** Why the list of resources is incomplete. */
   readonly discovery?: string | undefined;
 }
 
-interface Ok {
+interface SuccessCondition {
   readonly type: Condition["type"];
   readonly reason: string;
   readonly message: string;
 }
 
-const fine = {
+const success = {
   discovery: {
     type: "NamespaceDeletionDiscoveryFailure",
     reason: "ResourcesDiscovered",
     message: "All resources successfully discovered",
   },
-  // What is served here always parses.
+  // Cannot fail, since all served group versions are valid.
   parsing: {
     type: "NamespaceDeletionGroupVersionParsingFailure",
     reason: "ParsedGroupVersions",
@@ -52,60 +52,60 @@ const fine = {
     reason: "ContentHasNoFinalizers",
     message: "All content-preserving finalizers finished",
   },
-} as const satisfies Readonly<Record<string, Ok>>;
+} as const satisfies Readonly<Record<string, SuccessCondition>>;
 
-/** Undefined when they say this already. A time changes with its status only. */
-export function conditionsAfter(
+/** Undefined if the conditions are up to date. lastTransitionTime changes only with the status. */
+export function updateConditions(
   before: readonly Condition[],
-  { remains, failures, discovery }: Progress,
+  { remains, failures, discovery }: DeletionProgress,
   now: string,
 ): readonly Condition[] | undefined {
   const count = failures.length;
-  const told = [
-    judge(fine.discovery, discovery === undefined ? [] : [discovery], "DiscoveryFailed", (list) => list),
-    judge(fine.parsing, [], "GroupVersionParsingFailed", (list) => list),
-    judge(
-      fine.deletion,
+  const conditions = [
+    createCondition(success.discovery, discovery === undefined ? [] : [discovery], "DiscoveryFailed", (list) => list),
+    createCondition(success.parsing, [], "GroupVersionParsingFailed", (list) => list),
+    createCondition(
+      success.deletion,
       failures,
       "ContentDeletionFailed",
       (list) => `Failed to delete all resource types, ${count} remaining: ${list}`,
     ),
-    judge(
-      fine.content,
+    createCondition(
+      success.content,
       remains.map((left) => `${left.resource} has ${left.count} resource instances`),
       "SomeResourcesRemain",
       (list) => `Some resources are remaining: ${list}`,
     ),
-    judge(
-      fine.finalizers,
-      [...finalizersOf(remains)].map(([name, instances]) => `${name} in ${instances} resource instances`),
+    createCondition(
+      success.finalizers,
+      [...sumFinalizers(remains)].map(([name, instances]) => `${name} in ${instances} resource instances`),
       "SomeFinalizersRemain",
       (list) => `Some content in the namespace has finalizers remaining: ${list}`,
     ),
   ];
   let isNew = false;
-  const after = told.map((condition): Condition => {
-    const known = before.find(({ type }) => type === condition.type);
+  const after = conditions.map((condition): Condition => {
+    const existing = before.find(({ type }) => type === condition.type);
     const { status, reason, message } = condition;
-    if (known?.status === status && known.reason === reason && known.message === message) return known;
+    if (existing?.status === status && existing.reason === reason && existing.message === message) return existing;
     isNew = true;
-    const lastTransitionTime = known?.status === status ? (known.lastTransitionTime ?? now) : now;
+    const lastTransitionTime = existing?.status === status ? (existing.lastTransitionTime ?? now) : now;
     return { ...condition, lastTransitionTime };
   });
   return isNew ? after : undefined;
 }
 
-function judge(
-  { type, reason, message }: Ok,
+function createCondition(
+  { type, reason, message }: SuccessCondition,
   problems: readonly string[],
-  problem: string,
-  sentence: (list: string) => string,
+  failureReason: string,
+  formatMessage: (list: string) => string,
 ): Condition {
   if (problems.length === 0) return { type, status: "False", reason, message };
-  return { type, status: "True", reason: problem, message: sentence([...problems].sort().join(", ")) };
+  return { type, status: "True", reason: failureReason, message: formatMessage([...problems].sort().join(", ")) };
 }
 
-function finalizersOf(remains: readonly Remains[]): ReadonlyMap<string, number> {
+function sumFinalizers(remains: readonly RemainingResources[]): ReadonlyMap<string, number> {
   const all = new Map<string, number>();
   for (const { finalizers } of remains) {
     for (const [name, count] of finalizers) all.set(name, (all.get(name) ?? 0) + count);

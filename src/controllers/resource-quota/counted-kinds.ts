@@ -1,4 +1,4 @@
-/** What quotas count: the kinds that they name, and what of each is there. */
+/** The kinds that quotas count, and the calculation of their usage. */
 
 import type { Evaluator } from "../../admission/plugins/resource-quota/evaluator.ts";
 import { evaluatorOf } from "../../admission/plugins/resource-quota/evaluators.ts";
@@ -16,43 +16,43 @@ import type { Client } from "../../client/client.ts";
 import { metadataOnly } from "../../client/metadata-only.ts";
 import { customContentKinds } from "../namespace/content-kinds.ts";
 
-/** As Kubernetes' own clients list. */
-const PAGE = 500;
+/** The page size of Kubernetes' clients. */
+const PAGE_SIZE = 500;
 
 export interface CountedKind {
-  /** As much of it as is needed to count. */
+  /** The kind, or its metadata only, as the evaluator needs. */
   readonly kind: Kind;
   readonly evaluator: Evaluator;
 }
 
-export function countedBuiltin(served: readonly Kind[]): readonly CountedKind[] {
-  return onePerResource(served).flatMap(counted);
+export function countedBuiltinKinds(served: readonly Kind[]): readonly CountedKind[] {
+  return onePerResource(served).flatMap(toCountedKinds);
 }
 
-/** Those that any of the resources is counted of; definitions are only read where one may be of a custom kind. */
-export async function kindsOf(
+/** The kinds that the resources count. CRDs are only listed if a resource may be of a custom kind. */
+export async function findCountedKinds(
   resources: readonly string[],
   builtin: readonly CountedKind[],
   client: Client,
   signal: AbortSignal,
 ): Promise<readonly CountedKind[]> {
-  const isWanted = ({ evaluator }: CountedKind): boolean => resources.some((resource) => evaluator.counts(resource));
-  const known = builtin.filter(isWanted);
-  const isStrange = (resource: string): boolean =>
+  const isNeeded = ({ evaluator }: CountedKind): boolean => resources.some((resource) => evaluator.counts(resource));
+  const matching = builtin.filter(isNeeded);
+  const mayBeCustom = (resource: string): boolean =>
     /^count\/[^.]+\..+/.test(resource) && !builtin.some(({ evaluator }) => evaluator.counts(resource));
-  if (!resources.some(isStrange)) return known;
+  if (!resources.some(mayBeCustom)) return matching;
   const custom = await customContentKinds(client, signal);
-  return [...known, ...custom.flatMap(counted).filter(isWanted)];
+  return [...matching, ...custom.flatMap(toCountedKinds).filter(isNeeded)];
 }
 
-function counted(kind: Kind): readonly CountedKind[] {
+function toCountedKinds(kind: Kind): readonly CountedKind[] {
   const evaluator = kind.verbs.includes("list") && kind.verbs.includes("watch") ? evaluatorOf(kind) : undefined;
   if (evaluator === undefined) return [];
   return [{ kind: evaluator.isUniform ? metadataOnly(kind) : kind, evaluator }];
 }
 
-/** What is used of each resource that a quota limits, where somebody counts it: nothing, too. */
-export async function usageOf(
+/** The usage of each limited resource that has an evaluator, also if it is zero. */
+export async function calculateUsage(
   quota: ResourceQuota,
   kinds: readonly CountedKind[],
   client: Client,
@@ -62,22 +62,22 @@ export async function usageOf(
   const scopes = scopesOf(quota);
   let used = NO_RESOURCES;
   for (const { kind, evaluator } of kinds) {
-    const own = limited.filter((resource) => evaluator.counts(resource));
-    if (own.length === 0) continue;
-    used = addResources(used, parseResourceList(Object.fromEntries(own.map((resource) => [resource, "0"]))));
-    for await (const item of objectsOf(client, kind, quota.metadata?.namespace ?? "", signal)) {
+    const resources = limited.filter((resource) => evaluator.counts(resource));
+    if (resources.length === 0) continue;
+    used = addResources(used, parseResourceList(Object.fromEntries(resources.map((resource) => [resource, "0"]))));
+    for await (const item of listObjects(client, kind, quota.metadata?.namespace ?? "", signal)) {
       if (!scopes.every((scope) => evaluator.matchesScope(scope, item))) continue;
       used = addResources(
         used,
-        filterResources(evaluator.usage(item), (resource) => own.includes(resource)),
+        filterResources(evaluator.usage(item), (resource) => resources.includes(resource)),
       );
     }
   }
   return used;
 }
 
-/** As the server has them now: a cache that is behind would give away what is used. */
-async function* objectsOf(
+/** Lists from the server: a stale cache would understate the usage. */
+async function* listObjects(
   client: Client,
   kind: Kind,
   namespace: string,
@@ -85,7 +85,7 @@ async function* objectsOf(
 ): AsyncGenerator<ApiObject> {
   let next: string | undefined;
   do {
-    const page = await client.list(kind, { namespace, limit: PAGE, continue: next }, signal);
+    const page = await client.list(kind, { namespace, limit: PAGE_SIZE, continue: next }, signal);
     yield* page.items;
     next = page.continue;
   } while (next !== undefined && next !== "");

@@ -1,4 +1,4 @@
-/** Tells when something is freed that a quota counts: one watch for each kind that quotas name. */
+/** Watches the kinds that quotas count, and reports decreases of their usage. */
 import { resourcesText } from "../../api/core/resources/quantities.ts";
 import type { ApiObject } from "../../api/kind.ts";
 import { type ReflectorEvent, reflect } from "../../client/informer/reflector.ts";
@@ -12,20 +12,20 @@ interface Watch {
 
 type Deps = Pick<ControllerDeps, "observer" | "clock" | "random" | "log">;
 
-export class UsageWatches implements AsyncDisposable {
+export class QuotaMonitor implements AsyncDisposable {
   readonly #deps: Deps;
   readonly #onChange: (namespace: string, counted: CountedKind) => void;
   readonly #watches = new Map<string, Watch>();
 
-  /** `onChange` hears of objects that went, or use something else than before; "" stands for all namespaces. */
+  /** `onChange` is called for deleted objects and changed usage; namespace "" means all. */
   constructor(deps: Deps, onChange: (namespace: string, counted: CountedKind) => void) {
     this.#deps = deps;
     this.#onChange = onChange;
   }
 
-  /** Watches just these kinds from now on. */
-  async follow(kinds: readonly CountedKind[]): Promise<void> {
-    const wanted = new Map(kinds.map((counted) => [nameOf(counted), counted]));
+  /** Starts and stops watches, so that exactly these kinds are watched. */
+  async setKinds(kinds: readonly CountedKind[]): Promise<void> {
+    const wanted = new Map(kinds.map((counted) => [watchKey(counted), counted]));
     const ended = [...this.#watches].filter(([name]) => !wanted.has(name));
     for (const [name] of ended) this.#watches.delete(name);
     for (const [name, counted] of wanted) if (!this.#watches.has(name)) this.#watches.set(name, this.#start(counted));
@@ -41,9 +41,9 @@ export class UsageWatches implements AsyncDisposable {
   #start(counted: CountedKind): Watch {
     const stop = new AbortController();
     const { observer: client, clock, random, log } = this.#deps;
-    const changes = new UsageChanges(counted);
+    const changes = new UsageTracker(counted);
     const onEvent = (event: ReflectorEvent<ApiObject>): void => {
-      const namespace = changes.take(event);
+      const namespace = changes.handle(event);
       if (namespace !== undefined) this.#onChange(namespace, counted);
     };
     const running = reflect({ client, clock, random, log, kind: counted.kind, onEvent }, stop.signal);
@@ -51,8 +51,8 @@ export class UsageWatches implements AsyncDisposable {
   }
 }
 
-/** The version belongs to it: another may be served tomorrow. */
-function nameOf({ kind }: CountedKind): string {
+/** Includes the version, since the served version may change. */
+function watchKey({ kind }: CountedKind): string {
   return `${kind.storageName} ${kind.version}`;
 }
 
@@ -61,29 +61,29 @@ async function stopAll(watches: readonly Watch[]): Promise<void> {
   await Promise.all(watches.map(({ running }) => running));
 }
 
-/** What is remembered of the objects is as much as tells whether they use something else. */
-class UsageChanges {
+/** Keeps the usage of each object, to detect changes. */
+class UsageTracker {
   readonly #counted: CountedKind;
-  readonly #known = new Map<string, string>();
+  readonly #usage = new Map<string, string>();
   #isFirst = true;
 
   constructor(counted: CountedKind) {
     this.#counted = counted;
   }
 
-  /** The namespace where there is reason to count anew; what is new was charged when it was made. */
-  take(event: ReflectorEvent<ApiObject>): string | undefined {
+  /** The namespace to recalculate. New objects were charged on creation. */
+  handle(event: ReflectorEvent<ApiObject>): string | undefined {
     switch (event.type) {
       case "delete":
-        this.#known.delete(keyOf(event.object));
+        this.#usage.delete(keyOf(event.object));
         return event.object.metadata?.namespace ?? "";
       case "put":
         return this.#put(event.object);
       case "replace": {
-        // A watch that broke may have missed something.
+        // Events may have been missed.
         const wasFirst = this.#isFirst;
         this.#isFirst = false;
-        this.#known.clear();
+        this.#usage.clear();
         for (const item of event.items) this.#put(item);
         return wasFirst ? undefined : "";
       }
@@ -94,9 +94,9 @@ class UsageChanges {
     const { evaluator } = this.#counted;
     if (evaluator.isUniform) return undefined;
     const key = keyOf(object);
-    const before = this.#known.get(key);
+    const before = this.#usage.get(key);
     const now = resourcesText(evaluator.usage(object));
-    this.#known.set(key, now);
+    this.#usage.set(key, now);
     return before === undefined || before === now ? undefined : (object.metadata?.namespace ?? "");
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Keeps in the status of every quota what is used in its namespace. The API server charges what is made; what goes is
- * counted out here, and what was charged for nothing.
+ * The resource quota controller: recalculates the usage in the status of quotas. The admission plugin charges new
+ * objects; this controller subtracts deleted ones and charges for requests that failed.
  */
 
 import { resourceQuotaKind } from "../../api/core/resource-quota/kind.ts";
@@ -15,71 +15,70 @@ import { StatusError } from "../../api/status.ts";
 import { startInformer } from "../../client/informer/informer.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
-import { WorkQueue } from "../../std/async/work-queue.ts";
 import type { ControllerDeps } from "../controller.ts";
-import { type CountedKind, countedBuiltin, kindsOf, usageOf } from "./counted-kinds.ts";
-import { UsageWatches } from "./quota-monitor.ts";
+import { createControllerQueue } from "../controller-queue.ts";
+import { type CountedKind, countedBuiltinKinds, findCountedKinds, calculateUsage } from "./counted-kinds.ts";
+import { QuotaMonitor } from "./quota-monitor.ts";
 
-/** The watches follow all quotas. */
-const ALL = "";
-/** All quotas are counted anew this often, as Kubernetes does by default. */
+/** The key for updating the watches. */
+const MONITOR_KEY = "";
+/** Kubernetes' default of the full recalculation. */
 const RESYNC_MS = 300_000;
-/** Deletions come in crowds. */
-const GATHER_MS = 100;
+/** Delay after a deletion, since deletions come in groups. */
+const DELETION_DELAY_MS = 100;
 /**
- * What was charged is stored a moment later. Counts that are lower than the charge are only believed when nothing was
- * charged for this long before they were made.
+ * A charged object is stored after the charge. A usage below the charged one is only written if it is the same after
+ * this delay.
  */
 const SETTLE_MS = 500;
-/** Somebody else wrote the quota meanwhile; what is charged all the time is not full. */
-const AGAIN_MS = 500;
+/** Delay after a conflicting write, since admission charges the quota too. */
+const CONFLICT_DELAY_MS = 500;
 
-export async function runResourceQuota(deps: ControllerDeps): Promise<void> {
+export async function runResourceQuotaController(deps: ControllerDeps): Promise<void> {
   const { observer: client, clock, random, log, signal } = deps;
-  const builtin = countedBuiltin(deps.kinds);
+  const builtin = countedBuiltinKinds(deps.kinds);
   await using quotas = startInformer({ client, clock, random, log, kind: resourceQuotaKind }, signal);
-  await using watches = new UsageWatches(deps, (namespace, { evaluator }) => {
+  await using watches = new QuotaMonitor(deps, (namespace, { evaluator }) => {
     for (const quota of quotas.list()) {
       if (namespace !== "" && quota.metadata?.namespace !== namespace) continue;
-      if (limitedBy(quota).some((resource) => evaluator.counts(resource))) queue.addAfter(keyOf(quota), GATHER_MS);
+      if (limitedResources(quota).some((resource) => evaluator.counts(resource))) queue.addAfter(keyOf(quota), DELETION_DELAY_MS);
     }
   });
-  await using queue = new WorkQueue({
-    clock,
-    random,
-    metrics: deps.queue,
-    concurrency: 5,
-    backoff: { initialMs: 500, maxMs: 60_000, jitter: 0.1 },
-    work: async (key, stopping) => {
-      if (key === ALL) {
-        const limited = new Set([...quotas.list()].flatMap(limitedBy));
-        return await watches.follow(await kindsOf([...limited], builtin, client, stopping));
-      }
-      const [namespace = "", name = ""] = key.split("/");
-      if (await recount(deps, { namespace, name }, builtin, stopping)) return;
-      queue.addAfter(key, AGAIN_MS * (1 + random.fraction()));
-    },
-    onError: (key, error) => log.error("Cannot count what a quota limits; trying again", error, { quota: key }),
+  await using queue = createControllerQueue(deps, {
+    workers: 5,
+    sync: syncKey,
+    onError: (key, error) => log.error("Failed to sync resource quota, will retry", error, { quota: key }),
   });
+
+  async function syncKey(key: string, stopping: AbortSignal): Promise<void> {
+    if (key === MONITOR_KEY) {
+      const limited = new Set([...quotas.list()].flatMap(limitedResources));
+      return await watches.setKinds(await findCountedKinds([...limited], builtin, client, stopping));
+    }
+    const [namespace = "", name = ""] = key.split("/");
+    if (await syncQuota(deps, { namespace, name }, builtin, stopping)) return;
+    queue.addAfter(key, CONFLICT_DELAY_MS * (1 + random.fraction()));
+  }
+
   const unsubscribe = quotas.subscribe({
     put: (quota, previous) => {
-      // What only the status tells was written here, or charged.
+      // Updates of the status come from this controller and from admission.
       const isCounted = deepEqual(quota.spec?.hard ?? {}, quota.status?.hard ?? {});
       if (previous !== undefined && isCounted) return;
-      queue.add(ALL);
+      queue.add(MONITOR_KEY);
       queue.add(keyOf(quota));
     },
     delete: (quota) => {
       queue.forget(keyOf(quota));
-      queue.add(ALL);
+      queue.add(MONITOR_KEY);
     },
   });
   using _ = { [Symbol.dispose]: unsubscribe };
   while (!signal.aborted) {
     await Promise.race([clock.sleep(RESYNC_MS, signal), waitForAbort(signal)]).catch(() => {});
     if (signal.aborted) break;
-    // Custom kinds may have come since.
-    queue.add(ALL);
+    // New custom kinds may be served.
+    queue.add(MONITOR_KEY);
     for (const quota of quotas.list()) queue.add(keyOf(quota));
   }
 }
@@ -88,12 +87,12 @@ function keyOf({ metadata }: ResourceQuota): string {
   return `${metadata?.namespace ?? ""}/${metadata?.name ?? ""}`;
 }
 
-function limitedBy({ spec }: ResourceQuota): readonly string[] {
+function limitedResources({ spec }: ResourceQuota): readonly string[] {
   return Object.keys(spec?.hard ?? {});
 }
 
-/** Resolves with whether that is settled; false where others write the quota all the time. */
-async function recount(
+/** Returns false after a conflict, if the quota must be synced again. */
+async function syncQuota(
   deps: ControllerDeps,
   { namespace, name }: { readonly namespace: string; readonly name: string },
   builtin: readonly CountedKind[],
@@ -103,11 +102,11 @@ async function recount(
   const query = { namespace, fieldSelector: `metadata.name=${name}` };
   const [quota] = (await observer.list(resourceQuotaKind, query, signal)).items;
   if (quota === undefined) return true;
-  const kinds = await kindsOf(limitedBy(quota), builtin, observer, signal);
-  let used = await usedBy(quota, kinds, deps, signal);
+  const kinds = await findCountedKinds(limitedResources(quota), builtin, observer, signal);
+  let used = await currentUsage(quota, kinds, deps, signal);
   if (isLower(used, parseResourceList(quota.status?.used))) {
     await clock.sleep(SETTLE_MS, signal);
-    used = await usedBy(quota, kinds, deps, signal);
+    used = await currentUsage(quota, kinds, deps, signal);
   }
   const hard = parseResourceList(quota.spec?.hard);
   const status = {
@@ -125,14 +124,14 @@ async function recount(
   }
 }
 
-/** What nobody here counts stays as others say. */
-async function usedBy(
+/** Resources without an evaluator keep their usage. */
+async function currentUsage(
   quota: ResourceQuota,
   kinds: readonly CountedKind[],
   { observer }: ControllerDeps,
   signal: AbortSignal,
 ): Promise<ResourceQuantities> {
-  return new Map([...parseResourceList(quota.status?.used), ...(await usageOf(quota, kinds, observer, signal))]);
+  return new Map([...parseResourceList(quota.status?.used), ...(await calculateUsage(quota, kinds, observer, signal))]);
 }
 
 function isLower(counted: ResourceQuantities, charged: ResourceQuantities): boolean {

@@ -1,11 +1,11 @@
 import t from "tap";
 import { INVALID_SINCE_LABEL, LAST_USED_LABEL } from "../../auth/service-account/legacy-tokens.ts";
-import { fateOf } from "./legacy-token-cleaner.ts";
+import { cleanupAction } from "./legacy-token-cleaner.ts";
 
 const NOW = Date.UTC(2026, 5, 15, 12);
 const OLD = "2024-01-01T00:00:00Z";
 
-t.test("fateOf() marks what has not been used for a year, and deletes what was marked a year ago", (t) => {
+t.test("cleanupAction() marks tokens unused for a year, and deletes those marked a year ago", (t) => {
   const cases: readonly (readonly [created: string, used: string | undefined, invalid: string | undefined, string])[] =
     [
       [OLD, undefined, undefined, "mark"],
@@ -26,8 +26,8 @@ t.test("fateOf() marks what has not been used for a year, and deletes what was m
       ...(used === undefined ? {} : { [LAST_USED_LABEL]: used }),
       ...(invalid === undefined ? {} : { [INVALID_SINCE_LABEL]: invalid }),
     };
-    t.equal(fateOf({ metadata: { creationTimestamp, labels } }, NOW), fate, `${creationTimestamp} ${used} ${invalid}`);
+    t.equal(cleanupAction({ metadata: { creationTimestamp, labels } }, NOW), fate, `${creationTimestamp} ${used} ${invalid}`);
   }
-  t.equal(fateOf({ metadata: { creationTimestamp: OLD, deletionTimestamp: OLD } }, NOW), "keep", "it goes already");
+  t.equal(cleanupAction({ metadata: { creationTimestamp: OLD, deletionTimestamp: OLD } }, NOW), "keep", "being deleted");
   t.end();
 });

@@ -1,30 +1,33 @@
-/** Puts the authority of the cluster's serving certificates into every namespace, for pods to mount beside a token. */
+/**
+ * The root CA certificate publisher: publishes the CA of the API server in the ConfigMap kube-root-ca.crt of each
+ * namespace.
+ */
 
 import { configMapKind } from "../../api/core/config-map/kind.ts";
 import type { ConfigMap } from "../../api/core/config-map/schema.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import type { ControllerDeps } from "../controller.ts";
-import { keepInEveryNamespace } from "./ensure-in-namespaces.ts";
+import { ensureInNamespaces } from "./ensure-in-namespaces.ts";
 
-/** Kubernetes' own. */
+/** As in Kubernetes. */
 const DESCRIPTION = {
   "kubernetes.io/description":
     "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.",
 };
 
-export async function runRootCaPublisher(deps: ControllerDeps): Promise<void> {
+export async function runRootCaCertPublisher(deps: ControllerDeps): Promise<void> {
   const { clusterCa, log, signal } = deps;
   if (clusterCa === undefined) {
-    log.info("Publishes no authority: the server was not told of one");
+    log.info("Not publishing a root CA: none is configured");
     await waitForAbort(signal);
     return;
   }
   const data = { "ca.crt": clusterCa };
-  await keepInEveryNamespace<ConfigMap>(deps, {
+  await ensureInNamespaces<ConfigMap>(deps, {
     kind: configMapKind,
     name: "kube-root-ca.crt",
-    wanted: (found) => {
+    desired: (found) => {
       if (found === undefined) return { metadata: { annotations: DESCRIPTION }, data };
       const { annotations } = found.metadata ?? {};
       const isDescribed = Object.keys(DESCRIPTION).every((key) => annotations?.[key] !== undefined);

@@ -4,15 +4,15 @@ import type { PersistentVolumeClaim } from "../../api/core/persistent-volume-cla
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { Client, ClientWatchEvent } from "../../client/client.ts";
-import { silentLogger } from "../../std/log/logger.ts";
 import { seededRandom } from "../../std/crypto/random.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import type { ControllerDeps } from "../controller.ts";
-import { runClaimProtection, runVolumeProtection } from "./volume-protection-controller.ts";
+import { runPvcProtectionController, runPvProtectionController } from "./volume-protection-controller.ts";
 
 const DELETED = { namespace: "ns", deletionTimestamp: "2026-01-01T00:00:00Z" };
 
-/** Which objects lose a finalizer, and what they keep. */
+/** The remaining finalizers of objects that the controller updated. */
 type Released = Record<string, readonly string[]>;
 
 function serve(objects: Readonly<Record<string, ApiObject[]>>, released: Released, gone: Promise<Pod>): Client {
@@ -66,7 +66,7 @@ async function run(
   return released;
 }
 
-t.test("runClaimProtection() lets deleted claims go that no pod of a node uses", async (t) => {
+t.test("runPvcProtectionController() removes the finalizer of deleted claims that no scheduled pod uses", async (t) => {
   const claim = (name: string, metadata: object = DELETED): PersistentVolumeClaim => ({
     metadata: { name, finalizers: ["kubernetes.io/pvc-protection", "example.com/kept"], ...metadata },
   });
@@ -86,18 +86,18 @@ t.test("runClaimProtection() lets deleted claims go that no pod of a node uses",
     claim("unused"),
     claim("wanted", { namespace: "ns" }),
   ];
-  t.same(await run(runClaimProtection, { persistentvolumeclaims, pods }), {
+  t.same(await run(runPvcProtectionController, { persistentvolumeclaims, pods }), {
     "waited-for": ["example.com/kept"],
     unused: ["example.com/kept"],
   });
   t.match(
-    await run(runClaimProtection, { persistentvolumeclaims, pods }, () => pods.splice(0, 1)[0]),
+    await run(runPvcProtectionController, { persistentvolumeclaims, pods }, () => pods.splice(0, 1)[0]),
     { used: ["example.com/kept"] },
-    "its pod went later",
+    "its pod was deleted later",
   );
 });
 
-t.test("runVolumeProtection() lets deleted volumes go that are not bound", async (t) => {
+t.test("runPvProtectionController() removes the finalizer of deleted volumes that are not bound", async (t) => {
   const volume = (name: string, phase: "Bound" | "Released"): PersistentVolume => ({
     metadata: {
       name,
@@ -107,5 +107,5 @@ t.test("runVolumeProtection() lets deleted volumes go that are not bound", async
     status: { phase },
   });
   const persistentvolumes = [volume("bound", "Bound"), volume("released", "Released")];
-  t.same(await run(runVolumeProtection, { persistentvolumes }), { released: [] });
+  t.same(await run(runPvProtectionController, { persistentvolumes }), { released: [] });
 });
