@@ -18,6 +18,7 @@ import {
   type Select,
 } from "../parse/ast.ts";
 import { type CelError, createError } from "../parse/source.ts";
+import { ExprPass } from "../parse/visitor.ts";
 import {
   boolType,
   bytesType,
@@ -46,7 +47,7 @@ const ERRORS_MAX = 100;
 
 export function check(expr: Expr, source: string, environment: CheckerEnvironment): CheckResult {
   const checker = new Checker(environment);
-  checker.check(expr);
+  checker.visit(expr);
   if (checker.issues.length > 0) {
     const errors = checker.issues.slice(0, ERRORS_MAX);
     return { errors: errors.map(({ offset, message }) => createError(source, offset, message)) };
@@ -67,58 +68,33 @@ interface Issue {
   readonly message: string;
 }
 
-class Checker {
+class Checker extends ExprPass<Type> {
   readonly issues: Issue[] = [];
   readonly references = new Map<Expr, Reference>();
   readonly #environment: CheckerEnvironment;
-  readonly #types = new Map<Expr, Type>();
   readonly #bindings = new Bindings();
   /** Innermost last. */
   readonly #locals: (readonly [string, Type])[] = [];
 
-  constructor(names: CheckerEnvironment) {
-    this.#environment = names;
+  constructor(environment: CheckerEnvironment) {
+    super();
+    this.#environment = environment;
   }
 
   finalType(expr: Expr): Type {
-    return this.#bindings.resolve(this.#types.get(expr) ?? dynType, true);
+    return this.#bindings.resolve(this.resultOf(expr) ?? dynType, true);
   }
 
-  /** A part that occurs twice (a macro's argument) is looked at once. */
-  check(expr: Expr): Type {
-    let type = this.#types.get(expr);
-    if (type === undefined) {
-      type = this.#typeOf(expr);
-      if (typeSize(type) > TYPE_SIZE_MAX) type = this.#report(expr.offset, "the type of this is too large");
-      this.#types.set(expr, type);
-    }
-    return type;
+  protected override compute(expr: Expr): Type {
+    const type = super.compute(expr);
+    return typeSize(type) > TYPE_SIZE_MAX ? this.#report(expr.offset, "the type of this is too large") : type;
   }
 
-  #typeOf(expr: Expr): Type {
-    switch (expr.kind) {
-      case "literal":
-        return typeOfLiteral(expr);
-      case "identifier":
-        return this.#identifier(expr);
-      case "select":
-        return this.#select(expr);
-      case "call":
-        return this.#call(expr);
-      case "list":
-        return this.#list(expr);
-      case "map":
-        return this.#map(expr);
-      case "object":
-        return this.#object(expr);
-      case "comprehension":
-        return this.#comprehension(expr);
-      default:
-        return expr satisfies never;
-    }
+  literal({ value, unsigned }: Literal): Type {
+    return typeOfLiteral(value, unsigned === true);
   }
 
-  #identifier(expr: Identifier): Type {
+  identifier(expr: Identifier): Type {
     const found = this.#lookup(expr, expr.name);
     if (found !== undefined) return found;
     return this.#report(expr.offset, `undeclared reference to '${expr.name}' (in container '')`);
@@ -140,7 +116,7 @@ class Checker {
     return constant.type;
   }
 
-  #select(expr: Select): Type {
+  select(expr: Select): Type {
     const name = qualifiedName(expr);
     const whole = name === undefined ? undefined : this.#lookup(expr, name);
     if (whole !== undefined) return whole;
@@ -149,7 +125,7 @@ class Checker {
   }
 
   #member(expr: Expr, operand: Expr, field: string, optional: boolean): Type {
-    const type = this.#bindings.resolve(this.check(operand));
+    const type = this.#bindings.resolve(this.visit(operand));
     const inside = unwrapOptional(type);
     const result = this.#memberType(expr, inside ?? type, field);
     return inside !== undefined || optional ? optionalType(result) : result;
@@ -165,9 +141,9 @@ class Checker {
     return dynType;
   }
 
-  #call(expr: Call): Type {
+  call(expr: Call): Type {
     if (expr.name === "_?._") return this.#optionalSelect(expr);
-    for (const arg of expr.args) this.check(arg);
+    for (const arg of expr.args) this.visit(arg);
     const target = expr.target;
     if (target === undefined) {
       const name = expr.name.startsWith(".") ? expr.name.slice(1) : expr.name;
@@ -178,7 +154,7 @@ class Checker {
     if (qualified !== undefined && this.#environment.functions.has(qualified)) {
       return this.#resolveCall(expr, qualified, false);
     }
-    this.check(target);
+    this.visit(target);
     return this.#resolveCall(expr, expr.name, true);
   }
 
@@ -187,7 +163,7 @@ class Checker {
     const name = field?.kind === "literal" ? String(field.value) : "";
     const reference = { kind: "call", name: expr.name, overloads: [], target: false } as const;
     this.references.set(expr, reference);
-    this.check(field!);
+    this.visit(field!);
     return this.#bindings.resolve(this.#member(expr, operand!, name, true));
   }
 
@@ -198,7 +174,7 @@ class Checker {
     }
     const args = target ? [expr.target!, ...expr.args] : expr.args;
     if (name === "_&&_" || name === "_||_") return this.#logic(expr, declared.overloads);
-    const types = args.map((arg) => this.check(arg));
+    const types = args.map((arg) => this.visit(arg));
     let result: Type | undefined;
     const overloads = declared.overloads.filter((overload) => {
       if (overload.member !== target) return false;
@@ -240,21 +216,21 @@ class Checker {
     return fits ? boolType : errorType;
   }
 
-  #list(expr: ListLiteral): Type {
+  list(expr: ListLiteral): Type {
     let element: Type | undefined;
     expr.elements.forEach((item, index) => {
-      const type = this.check(item);
+      const type = this.visit(item);
       element = this.#join(item, element, expr.optional.has(index) ? this.#unwrapOptional(item, type) : type);
     });
     return listType(element ?? this.#bindings.freshParameter());
   }
 
-  #map(expr: MapLiteral): Type {
+  map(expr: MapLiteral): Type {
     let key: Type | undefined;
     let value: Type | undefined;
     for (const entry of expr.entries) {
-      key = this.#join(entry.key, key, this.check(entry.key));
-      const type = this.check(entry.value);
+      key = this.#join(entry.key, key, this.visit(entry.key));
+      const type = this.visit(entry.value);
       value = this.#join(entry.value, value, entry.optional ? this.#unwrapOptional(entry.value, type) : type);
     }
     return mapType(key ?? this.#bindings.freshParameter(), value ?? this.#bindings.freshParameter());
@@ -276,7 +252,7 @@ class Checker {
     return this.#reportMismatch(expr, before, type);
   }
 
-  #object(expr: ObjectLiteral): Type {
+  object(expr: ObjectLiteral): Type {
     const named = this.#lookup(expr, expr.type);
     if (named === undefined) {
       return this.#report(expr.offset, `undeclared reference to '${expr.type}' (in container '')`);
@@ -285,7 +261,7 @@ class Checker {
     if (type?.kind !== "object")
       return this.#report(expr.offset, `'${formatType(type ?? named)}' is not a message type`);
     for (const field of expr.fields) {
-      const given = this.check(field.value);
+      const given = this.visit(field.value);
       const value = field.optional ? this.#unwrapOptional(field.value, given) : given;
       const declared = type.field(field.name) ?? this.#report(field.offset, `undefined field '${field.name}'`);
       if (this.#bindings.isAssignable(declared, value)) continue;
@@ -295,21 +271,21 @@ class Checker {
     return type;
   }
 
-  #comprehension(expr: Comprehension): Type {
-    const range = this.#bindings.resolve(this.check(expr.range));
-    const accumulated = this.check(expr.init);
+  comprehension(expr: Comprehension): Type {
+    const range = this.#bindings.resolve(this.visit(expr.range));
+    const accumulated = this.visit(expr.init);
     const [first, second] = this.#loopTypes(expr, range);
     const before = this.#locals.length;
     this.#locals.push([expr.loop.kind === "bind" ? expr.loop.name : ACCUMULATOR, accumulated]);
     const outer = this.#locals.length;
     this.#locals.push([expr.variable, first]);
     if (expr.variable2 !== undefined) this.#locals.push([expr.variable2, second]);
-    this.check(expr.condition);
+    this.visit(expr.condition);
     this.#expect(expr.condition, boolType);
-    const step = this.check(expr.step);
+    const step = this.visit(expr.step);
     if (!this.#bindings.isAssignable(accumulated, step)) this.#reportMismatch(expr.step, accumulated, step);
     this.#locals.length = outer;
-    const result = this.check(expr.result);
+    const result = this.visit(expr.result);
     this.#locals.length = before;
     return this.#bindings.resolve(result);
   }
@@ -336,7 +312,7 @@ class Checker {
   }
 
   #expect(expr: Expr, type: Type): boolean {
-    const actual = this.check(expr);
+    const actual = this.visit(expr);
     if (this.#bindings.isAssignable(actual, type)) return true;
     this.#reportMismatch(expr, type, actual);
     return false;
@@ -354,11 +330,11 @@ class Checker {
   }
 }
 
-function typeOfLiteral({ value, unsigned }: Literal): Type {
+function typeOfLiteral(value: Literal["value"], unsigned: boolean): Type {
   if (value === null) return nullType;
   switch (typeof value) {
     case "bigint":
-      return unsigned === true ? uintType : intType;
+      return unsigned ? uintType : intType;
     case "number":
       return doubleType;
     case "string":

@@ -5,7 +5,18 @@
  */
 
 import type { CheckedExpression } from "../check/checked.ts";
-import { ACCUMULATOR, type Call, type Comprehension, type Expr } from "../parse/ast.ts";
+import {
+  ACCUMULATOR,
+  type Call,
+  type Comprehension,
+  type Expr,
+  type Identifier,
+  type ListLiteral,
+  type MapLiteral,
+  type ObjectLiteral,
+  type Select,
+} from "../parse/ast.ts";
+import { ExprPass } from "../parse/visitor.ts";
 import { type EstimatedArg, estimateCall } from "./call-estimate.ts";
 import { isScalar, literalSize, type Origin, originOfItems, originOfKeys, originOfMember } from "./origin.ts";
 import { add, fixed, multiply, type Range, union, unknownRange } from "./range.ts";
@@ -41,11 +52,11 @@ interface Local {
 
 export function estimateCost(checked: CheckedExpression): CostEstimate {
   const estimator = new Estimator(checked);
-  const { min, max } = estimator.cost(checked.expr);
+  const { min, max } = estimator.visit(checked.expr);
   // What matters is how much cheaper the expression would be with a bound, so each is tried.
   const parts = [...estimator.unbounded.values()].slice(0, UNBOUNDED_MAX);
   const ranked = parts
-    .map((part) => ({ part, bounded: new Estimator(checked, part.path).cost(checked.expr).max }))
+    .map((part) => ({ part, bounded: new Estimator(checked, part.path).visit(checked.expr).max }))
     .filter(({ bounded }) => bounded < max)
     .sort((a, b) => a.bounded - b.bounded);
   return { min, max, unbounded: ranked.map(({ part }) => part) };
@@ -54,58 +65,37 @@ export function estimateCost(checked: CheckedExpression): CostEstimate {
 /** How many parts of a schema are tried. */
 const UNBOUNDED_MAX = 16;
 
-class Estimator {
+class Estimator extends ExprPass<Range> {
   readonly unbounded = new Map<string, UnboundedPart>();
   readonly #checked: CheckedExpression;
   /** This one part counts as if it were bounded. */
   readonly #bounded: string | undefined;
-  readonly #costs = new Map<Expr, Range>();
   readonly #sizes = new Map<Expr, Range>();
   readonly #entries = new Map<Expr, EntrySize>();
   readonly #origins = new Map<Expr, Origin>();
   readonly #locals: Local[] = [];
 
   constructor(checked: CheckedExpression, bounded?: string) {
+    super();
     this.#checked = checked;
     this.#bounded = bounded;
   }
 
-  cost(expr: Expr): Range {
-    let cost = this.#costs.get(expr);
-    if (cost === undefined) {
-      cost = this.#costOf(expr);
-      // Within loops that shadow each other a part may mean two things; a part is only shared by one macro.
-      this.#costs.set(expr, cost);
-    }
-    return cost;
+  literal(): Range {
+    return fixed(0);
   }
 
-  #costOf(expr: Expr): Range {
-    switch (expr.kind) {
-      case "literal":
-        return fixed(0);
-      case "identifier":
-        this.#setOrigin(expr, this.#originOfName(expr.name));
-        return fixed(1);
-      case "select":
-        return this.#select(expr);
-      case "call":
-        return this.#call(expr);
-      case "list":
-        return this.#list(expr);
-      case "map":
-        return this.#map(expr);
-      case "object":
-        return this.#sum(expr.fields.map(({ value }) => value)).plus(OBJECT_COST);
-      case "comprehension":
-        return this.#comprehension(expr);
-      default:
-        return expr satisfies never;
-    }
+  identifier(expr: Identifier): Range {
+    this.#setOrigin(expr, this.#originOfName(expr.name));
+    return fixed(1);
+  }
+
+  object(expr: ObjectLiteral): Range {
+    return this.#sum(expr.fields.map(({ value }) => value)).plus(OBJECT_COST);
   }
 
   #sum(exprs: readonly Expr[]): { plus: (cost: number) => Range } {
-    const sum = exprs.reduce((total, expr) => add(total, this.cost(expr)), fixed(0));
+    const sum = exprs.reduce((total, expr) => add(total, this.visit(expr)), fixed(0));
     return { plus: (cost) => add(sum, fixed(cost)) };
   }
 
@@ -116,27 +106,27 @@ class Estimator {
     return type === undefined ? undefined : { path: name, type };
   }
 
-  #select(expr: Expr & { kind: "select" }): Range {
+  select(expr: Select): Range {
     if (this.#checked.referenceOf(expr) !== undefined) return fixed(1);
-    const operand = this.cost(expr.operand);
+    const operand = this.visit(expr.operand);
     if (expr.test) return operand;
     this.#setOrigin(expr, originOfMember(this.#originOf(expr.operand), expr.field));
     const { kind } = this.#checked.typeOf(expr.operand);
     return kind === "map" || kind === "object" ? add(operand, fixed(1)) : operand;
   }
 
-  #call(expr: Call): Range {
+  call(expr: Call): Range {
     const reference = this.#checked.referenceOf(expr);
     if (reference?.kind !== "call") return fixed(0);
     if (reference.name === "dyn") {
       const [arg] = expr.args;
-      const cost = this.cost(arg!);
+      const cost = this.visit(arg!);
       this.#copySizes(expr, arg!);
       return add(cost, fixed(1));
     }
-    const argCosts = expr.args.map((arg) => this.cost(arg));
+    const argCosts = expr.args.map((arg) => this.visit(arg));
     const target = reference.target ? expr.target : undefined;
-    const targetCost = target === undefined ? fixed(0) : this.cost(target);
+    const targetCost = target === undefined ? fixed(0) : this.visit(target);
     const estimate = this.#overloads(expr, target, argCosts);
     this.#setElementSize(
       expr,
@@ -208,14 +198,14 @@ class Estimator {
     };
   }
 
-  #list(expr: Expr & { kind: "list" }): Range {
+  list(expr: ListLiteral): Range {
     const cost = this.#sum(expr.elements).plus(LIST_COST);
     const value = this.#unionOf(expr.elements);
     this.#entries.set(expr, { kind: "list", key: fixed(1), value });
     return cost;
   }
 
-  #map(expr: Expr & { kind: "map" }): Range {
+  map(expr: MapLiteral): Range {
     const cost = this.#sum(expr.entries.flatMap(({ key, value }) => [key, value])).plus(MAP_COST);
     const key = this.#unionOf(expr.entries.map((entry) => entry.key));
     const value = this.#unionOf(expr.entries.map((entry) => entry.value));
@@ -228,8 +218,8 @@ class Estimator {
     return sizes.length === 0 ? fixed(0) : sizes.reduce(union);
   }
 
-  #comprehension(expr: Comprehension): Range {
-    const start = add(this.cost(expr.range), this.cost(expr.init));
+  comprehension(expr: Comprehension): Range {
+    const start = add(this.visit(expr.range), this.visit(expr.init));
     const before = this.#locals.length;
     const bound = expr.loop.kind === "bind" ? expr.loop.name : ACCUMULATOR;
     this.#locals.push({
@@ -239,16 +229,16 @@ class Estimator {
       entry: this.#entryOf(expr.init),
     });
     if (expr.loop.kind === "bind") {
-      const cost = add(start, this.cost(expr.result));
+      const cost = add(start, this.visit(expr.result));
       this.#locals.length = before;
       this.#copySizes(expr, expr.result);
       return cost;
     }
     const inner = this.#locals.length;
     this.#declareLoopVariables(expr);
-    const each = add(this.cost(expr.condition), this.cost(expr.step));
+    const each = add(this.visit(expr.condition), this.visit(expr.step));
     this.#locals.length = inner;
-    const result = this.cost(expr.result);
+    const result = this.visit(expr.result);
     this.#locals.length = before;
     const count = this.#sizeOrUnknown(expr.range);
     this.#setLoopSizes(expr, count);

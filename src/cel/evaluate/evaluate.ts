@@ -16,6 +16,7 @@ import type {
   ObjectLiteral,
   Select,
 } from "../parse/ast.ts";
+import { type ExprVisitor, visitExpr } from "../parse/visitor.ts";
 import { EntryMap } from "../values/entry-map.ts";
 import {
   ArrayList,
@@ -47,7 +48,7 @@ export function planEvaluation(checked: CheckedExpression): Plan {
   return { run, variables: [...builder.variables.keys()], slots: builder.slots };
 }
 
-class Planner {
+class Planner implements ExprVisitor<Interpretable, boolean> {
   readonly variables = new Map<string, number>();
   readonly #checked: CheckedExpression;
   readonly #constants: ConstantFolder;
@@ -82,28 +83,17 @@ class Planner {
   }
 
   #planNode(expr: Expr, free: boolean): Interpretable {
-    const constant = this.#constants.fold(expr);
+    const constant = this.#constants.visit(expr);
     if (constant !== undefined) return () => constant;
-    switch (expr.kind) {
-      case "literal":
-        return fail("literals are constants");
-      case "identifier":
-        return this.#planVariable(expr, expr.name, free);
-      case "select":
-        return this.#select(expr, free);
-      case "call":
-        return this.#call(expr, free);
-      case "list":
-        return this.#list(expr);
-      case "map":
-        return this.#map(expr);
-      case "object":
-        return this.#object(expr);
-      case "comprehension":
-        return this.#loop(expr);
-      default:
-        return expr satisfies never;
-    }
+    return visitExpr(this, expr, free);
+  }
+
+  literal(): never {
+    return fail("literals are constants");
+  }
+
+  identifier(expr: Identifier, free: boolean): Interpretable {
+    return this.#planVariable(expr, expr.name, free);
   }
 
   #planVariable(expr: Identifier | Select, name: string, free: boolean): Interpretable {
@@ -122,7 +112,7 @@ class Planner {
     return slot ?? fail(`undeclared reference to '${name}'`);
   }
 
-  #select(expr: Select, free: boolean): Interpretable {
+  select(expr: Select, free: boolean): Interpretable {
     if (this.#checked.referenceOf(expr) !== undefined) return this.#planVariable(expr, expr.field, free);
     const { operand, cost } = this.#operand(expr.operand, free);
     const { field } = expr;
@@ -148,13 +138,13 @@ class Planner {
 
   /** Names and steps into values, which cel-go calls attributes. */
   #isAttribute(expr: Expr): boolean {
-    if (this.#constants.fold(expr) !== undefined) return false;
+    if (this.#constants.visit(expr) !== undefined) return false;
     if (expr.kind === "identifier") return true;
     if (expr.kind === "select") return !expr.test;
     return expr.kind === "call" && ["_[_]", "_[?_]", "_?._", "_?_:_"].includes(expr.name);
   }
 
-  #call(expr: Call, free: boolean): Interpretable {
+  call(expr: Call, free: boolean): Interpretable {
     const [first, second, third] = expr.args;
     switch (expr.name) {
       case "_&&_":
@@ -260,7 +250,7 @@ class Planner {
   /** `x in ["a", "b"]`: looked up at once, and free. */
   #constantMembership(expr: Call): Interpretable | undefined {
     const [item, list] = expr.args;
-    const values = this.#constants.fold(list!);
+    const values = this.#constants.visit(list!);
     if (!(values instanceof List)) return undefined;
     const texts = new Set<Value>();
     for (const value of values) {
@@ -271,7 +261,7 @@ class Planner {
     return (frame) => texts.has(run(frame));
   }
 
-  #list(expr: ListLiteral): Interpretable {
+  list(expr: ListLiteral): Interpretable {
     const elements = expr.elements.map((element) => this.plan(element));
     const { optional } = expr;
     return (frame) => {
@@ -287,7 +277,7 @@ class Planner {
     };
   }
 
-  #map(expr: MapLiteral): Interpretable {
+  map(expr: MapLiteral): Interpretable {
     const entries = expr.entries.map(({ key, value, optional }) => ({
       key: this.plan(key),
       value: this.plan(value),
@@ -307,7 +297,7 @@ class Planner {
     };
   }
 
-  #object(expr: ObjectLiteral): Interpretable {
+  object(expr: ObjectLiteral): Interpretable {
     const fields = expr.fields.map(({ name, value, optional }) => ({ name, value: this.plan(value), optional }));
     return (frame) => {
       const built: (readonly [Value, Value])[] = [];
@@ -321,7 +311,7 @@ class Planner {
     };
   }
 
-  #loop(expr: Comprehension): Interpretable {
+  comprehension(expr: Comprehension): Interpretable {
     const { loop } = expr;
     const range = this.plan(expr.range);
     const before = this.#locals.length;
@@ -345,7 +335,7 @@ class Planner {
         ? { body: this.plan(loop.predicate) }
         : {
             body: this.plan(loop.transform),
-            bodyIsConstant: this.#constants.fold(loop.transform) !== undefined,
+            bodyIsConstant: this.#constants.visit(loop.transform) !== undefined,
             ...(loop.filter && { filter: this.plan(loop.filter) }),
           }),
     };
