@@ -11,7 +11,7 @@ import { Checkpoint } from "./checkpoint.ts";
 const open = (directory: string) => Checkpoint.open({ directory, clock: new FakeClock(), log: silentLogger });
 const sealed = (directory: string) => readdirSync(directory).filter((name) => name.endsWith(".sealed"));
 
-t.test("Checkpoint keeps values over a restart, encrypted, for nobody else to read", async (t) => {
+t.test("Checkpoint restores values after a restart from encrypted files with mode 0600", async (t) => {
   const directory = t.testdir();
   const first = await open(directory);
   first.set("pod/1", { secret: "hunter2" });
@@ -47,7 +47,7 @@ t.test("Checkpoint writes nothing when nothing changed", async (t) => {
   );
 });
 
-t.test("Checkpoint leaves out what was damaged or moved, and says so in one line", async (t) => {
+t.test("Checkpoint skips damaged and renamed files, with one log line", async (t) => {
   const directory = t.testdir();
   const lines: unknown[] = [];
   const log = { ...silentLogger, warn: (text: string, values: unknown) => void lines.push([text, values]) };
@@ -59,13 +59,13 @@ t.test("Checkpoint leaves out what was damaged or moved, and says so in one line
   writeFileSync(join(directory, three), "x");
   const second = await Checkpoint.open({ directory, clock: new FakeClock(), log });
   t.equal(second.keys("").length, 1);
-  t.match(lines, [[/Cannot read all of the checkpoint/, { directory, unreadable: 2, readable: 1 }]]);
+  t.match(lines, [[/Failed to read some files of the checkpoint/, { directory, unreadable: 2, readable: 1 }]]);
   await second.removeUnreadable();
   t.equal(sealed(directory).length, 1, "once the server has told what there is, it goes");
   writeFileSync(join(directory, "key"), "torn");
   const third = await Checkpoint.open({ directory, clock: new FakeClock(), log });
   t.same(third.keys(""), []);
-  t.match(lines, [[], [/Cannot read all/, { unreadable: 1, readable: 0 }]], "a key that is none");
+  t.match(lines, [[], [/Failed to read some/, { unreadable: 1, readable: 0 }]], "a key that is none");
   third.set("a", "new");
   await third.removeUnreadable();
   t.same((await open(directory)).keys(""), ["a"]);
@@ -99,7 +99,7 @@ async function rebooted(t: Test, before: TestAgent, fake: FakeRuntime) {
 }
 
 t.test(
-  "PodSources starts pods from the checkpoint when the node reboots without its server, and keeps them",
+  "PodSources starts pods from the checkpoint when the node reboots without an API server, and keeps them",
   async (t) => {
     await using before = await testAgent("flag", {});
     const settings = { metadata: { name: "c", namespace: "default" }, data: { A: "kept" } };

@@ -1,6 +1,6 @@
 /**
- * What a node has to know to start its pods while the API server is away: pods, and what they refer to, encrypted in
- * files of their own. A file is written when its value changed, whole or not at all.
+ * An encrypted key-value store of the objects that a node needs to start its pods while the API server is unavailable:
+ * the pods, and the objects that they refer to. Each value has its own file, which is written atomically when it changes.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
@@ -16,7 +16,7 @@ export interface CheckpointOptions {
   readonly log: Logger;
 }
 
-/** Changes come in bursts: a pod that starts has several statuses. */
+/** Coalesces bursts of changes: a pod that starts gets several statuses. */
 const SETTLE_MS = 1_000;
 const RETRY_MS = 30_000;
 const SUFFIX = ".sealed";
@@ -25,9 +25,9 @@ const KEY_FILE = "key";
 export class Checkpoint implements AsyncDisposable {
   readonly #options: CheckpointOptions;
   readonly #key: Buffer;
-  /** Digests of what the files hold, by key; bounded by the pods of the node and what these refer to. */
+  /** Digests of the files' values, by key; bounded by the pods of the node and the objects that they refer to. */
   readonly #written = new Map<string, string>();
-  /** What is to be written, undefined to be removed; the newest only. */
+  /** Values to write, undefined to delete; only the newest. */
   readonly #pending = new Map<string, { readonly value: unknown } | undefined>();
   /** Files that could not be read at the start. */
   #unreadable: readonly string[] = [];
@@ -39,7 +39,7 @@ export class Checkpoint implements AsyncDisposable {
     this.#key = key;
   }
 
-  /** Rejects when the directory cannot be used. */
+  /** Rejects when the directory is not usable. */
   static async open(options: CheckpointOptions): Promise<Checkpoint> {
     await mkdir(options.directory, { recursive: true, mode: 0o700 });
     const checkpoint = new Checkpoint(options, await readOrCreateKey(options.directory));
@@ -47,7 +47,7 @@ export class Checkpoint implements AsyncDisposable {
     return checkpoint;
   }
 
-  /** Keys that begin so: `pod/`. */
+  /** Keys with a prefix like `pod/`. */
   keys(prefix: string): readonly string[] {
     const all = new Set([...this.#written.keys(), ...this.#pending.keys()]);
     return [...all].filter(
@@ -55,7 +55,7 @@ export class Checkpoint implements AsyncDisposable {
     );
   }
 
-  /** Undefined when there is none, or when it cannot be read any more. */
+  /** Undefined if there is no value, or if its file cannot be read any more. */
   async get(key: string): Promise<unknown> {
     const pending = this.#pending.get(key);
     if (pending !== undefined) return JSON.parse(canonicalJson(pending.value));
@@ -64,28 +64,28 @@ export class Checkpoint implements AsyncDisposable {
     return text === undefined ? undefined : JSON.parse(text);
   }
 
-  /** Notes the value, which must not change any more; it is written soon, when it is another than before. */
+  /** Writes the value soon, if it differs from the one in the file. The caller must not modify the value afterwards. */
   set(key: string, value: unknown): void {
     this.#pending.set(key, { value });
-    this.#later(SETTLE_MS);
+    this.#scheduleFlush(SETTLE_MS);
   }
 
   delete(key: string): void {
     if (this.#written.has(key)) this.#pending.set(key, undefined);
     else this.#pending.delete(key);
-    this.#later(SETTLE_MS);
+    this.#scheduleFlush(SETTLE_MS);
   }
 
-  /** Removes what could not be read; what of it is still wanted must have been noted again. */
+  /** Removes files that could not be read at the start. Values that are still needed must have been set again. */
   async removeUnreadable(): Promise<void> {
     if (this.#unreadable.length === 0) return;
     await this.flush();
-    const held = new Set([...this.#written.keys()].map(toFileName));
-    for (const file of this.#unreadable) if (!held.has(file)) await rm(this.#path(file), { force: true });
+    const written = new Set([...this.#written.keys()].map(toFileName));
+    for (const file of this.#unreadable) if (!written.has(file)) await rm(this.#path(file), { force: true });
     this.#unreadable = [];
   }
 
-  /** Resolves when all that was noted is in files, or could not be. */
+  /** Resolves when all values are written, or the attempt failed. */
   async flush(): Promise<void> {
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -98,7 +98,7 @@ export class Checkpoint implements AsyncDisposable {
     this.#timer?.cancel();
   }
 
-  #later(milliseconds: number): void {
+  #scheduleFlush(milliseconds: number): void {
     if (this.#pending.size === 0) return;
     this.#timer ??= this.#options.clock.timer(milliseconds, () => void this.flush());
   }
@@ -110,8 +110,8 @@ export class Checkpoint implements AsyncDisposable {
         if (text === undefined) await rm(this.#path(toFileName(key)), { force: true });
         else if (this.#written.get(key) !== digest(text)) await this.#write(key, text);
       } catch (error) {
-        this.#options.log.error("Cannot write checkpoint", error, { key });
-        this.#later(RETRY_MS);
+        this.#options.log.error("Failed to write checkpoint", error, { key });
+        this.#scheduleFlush(RETRY_MS);
         return;
       }
       if (text === undefined) this.#written.delete(key);
@@ -143,9 +143,9 @@ export class Checkpoint implements AsyncDisposable {
     }
     this.#unreadable = failures.map(({ file }) => file);
     const [first] = failures;
-    // One line, however many there are: a key that was lost leaves nothing to be read.
+    // One log line for all files: after the loss of the key none can be decrypted.
     if (first !== undefined) {
-      log.warn("Cannot read all of the checkpoint: what it misses waits for the API server", {
+      log.warn("Failed to read some files of the checkpoint; their pods wait for the API server", {
         directory,
         unreadable: failures.length,
         readable: found.length,
@@ -156,25 +156,25 @@ export class Checkpoint implements AsyncDisposable {
     return found;
   }
 
-  /** Undefined for what was damaged since the start. */
+  /** Undefined for a file that was damaged since the start. */
   async #read(file: string): Promise<{ readonly text: string } | undefined> {
     try {
       return await this.#readOne(file);
     } catch (error) {
-      this.#options.log.warn("Cannot read checkpoint", { file, error: String(error) });
+      this.#options.log.warn("Failed to read checkpoint", { file, error: String(error) });
       return undefined;
     }
   }
 
-  /** Rejects for what was damaged, moved, or sealed with another key. */
+  /** Rejects for a file that was damaged, moved, or encrypted with another key. */
   async #readOne(file: string): Promise<{ readonly key: string; readonly text: string }> {
     const [key, text] = JSON.parse(unseal(this.#key, file, await readFile(this.#path(file))).toString("utf8"));
     if (typeof key === "string" && typeof text === "string" && toFileName(key) === file) return { key, text };
-    throw new Error("it holds something else");
+    throw new Error("the content does not match the file name");
   }
 }
 
-/** Names of pods and Secrets are nobody's business either. */
+/** A hash, because names of pods and Secrets are confidential too. */
 function toFileName(key: string): string {
   return `${createHash("sha256").update(key).digest("hex").slice(0, 40)}${SUFFIX}`;
 }
@@ -190,12 +190,12 @@ async function readOrCreateKey(directory: string): Promise<Buffer> {
     throw error;
   });
   if (found?.length === KEY_BYTES) return found;
-  const made = randomBytes(KEY_BYTES);
-  await writeAtomically(path, made);
-  return made;
+  const key = randomBytes(KEY_BYTES);
+  await writeAtomically(path, key);
+  return key;
 }
 
-/** As a whole, and lasting, even when the power goes. */
+/** Syncs the content before the rename, so that a power failure leaves the old or the new file. */
 async function writeAtomically(path: string, bytes: Uint8Array): Promise<void> {
   const temporary = `${path}.tmp`;
   const file = await open(temporary, "w", 0o600);

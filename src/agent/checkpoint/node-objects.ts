@@ -1,6 +1,6 @@
 /**
- * What pods refer to, from where it is to be had: the API server; the checkpoint while that is away; for static pods,
- * their manifests.
+ * Reads the objects that pods refer to: from the API server; from the checkpoint while that is unavailable; for static
+ * pods, from their manifests.
  */
 import type { TokenRequest } from "../../api/authentication/token-request.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
@@ -18,7 +18,7 @@ import type { Checkpoint } from "./checkpoint.ts";
 export interface NodeObjectsOptions {
   readonly reader: ObjectReader;
   readonly staticPods: StaticPods;
-  /** Undefined: there is no API server whose answers could be remembered. */
+  /** Undefined: there is no API server, and so no checkpoint. */
   readonly checkpoint: Checkpoint | undefined;
 }
 
@@ -30,7 +30,7 @@ const SERVICES = "services";
 
 export class NodeObjects implements VolumeObjects, TokenRequestSource {
   readonly #options: NodeObjectsOptions;
-  /** Set while the node lives on its checkpoint. */
+  /** Set while the node uses its checkpoint. */
   isApiServerAway = false;
 
   constructor(options: NodeObjectsOptions) {
@@ -45,29 +45,34 @@ export class NodeObjects implements VolumeObjects, TokenRequestSource {
     return this.#bytes("secret", namespace, name);
   }
 
-  /** For environments. */
+  /** Objects as text, for environment variables. */
   get text(): EnvironmentSources {
     const { text } = this.#options.reader;
     return {
       configMap: (namespace, name) =>
-        this.#kept(
+        this.#readOrRestore(
           `text/configMap/${namespace}/${name}`,
           () => text.configMap(namespace, name),
           identity,
           identity<Texts>,
         ),
       secret: (namespace, name) =>
-        this.#kept(`text/secret/${namespace}/${name}`, () => text.secret(namespace, name), identity, identity<Texts>),
+        this.#readOrRestore(
+          `text/secret/${namespace}/${name}`,
+          () => text.secret(namespace, name),
+          identity,
+          identity<Texts>,
+        ),
       services: () => this.#services(text),
     };
   }
 
-  /** The same for static pods, which see nothing but what lies beside them. */
+  /** For static pods, which only see objects of manifests. */
   get forStaticPods(): VolumeObjects & { readonly text: EnvironmentSources } {
     const { reader, staticPods: statics, checkpoint } = this.#options;
     const find = async (kind: ObjectKind, namespace: string, name: string): Promise<Bytes | undefined> => {
       const found = statics.object(kind, namespace, name);
-      // As Kubernetes' agents, which may not read these for static pods.
+      // The error of Kubernetes' kubelet, which is not authorized to read them for static pods.
       if (found !== undefined || checkpoint === undefined) return found;
       throw new Error(`failed to sync ${kind.toLowerCase()} cache: timed out waiting for the condition`);
     };
@@ -82,7 +87,7 @@ export class NodeObjects implements VolumeObjects, TokenRequestSource {
     };
   }
 
-  /** A token from before the node lost its server lets the pod start; it is renewed once the server is back. */
+  /** Returns an earlier token while the API server is unavailable; it is renewed later. */
   async requestToken(namespace: string, account: string, request: TokenRequest): Promise<TokenRequest> {
     const { reader, checkpoint } = this.#options;
     const { audiences = [], boundObjectRef } = request.spec ?? {};
@@ -90,10 +95,10 @@ export class NodeObjects implements VolumeObjects, TokenRequestSource {
     const last = this.isApiServerAway ? await checkpoint?.get(key) : undefined;
     if (last !== undefined) return last as TokenRequest;
     try {
-      const answer = await reader.requestToken(namespace, account, request);
-      // Renewals are not written: any token will do, and disks of nodes wear out.
-      if (checkpoint?.keys(key).length === 0) checkpoint.set(key, answer);
-      return answer;
+      const response = await reader.requestToken(namespace, account, request);
+      // Renewals are not written, to save disk writes: any token is sufficient to start the pod.
+      if (checkpoint?.keys(key).length === 0) checkpoint.set(key, response);
+      return response;
     } catch (error) {
       const known = isDefinitive(error) ? undefined : await checkpoint?.get(key);
       if (known === undefined) throw error;
@@ -101,12 +106,12 @@ export class NodeObjects implements VolumeObjects, TokenRequestSource {
     }
   }
 
-  /** Watches what these pods refer to. */
+  /** Watches the objects that these pods refer to. */
   watchReferenced(pods: readonly Pod[]): void {
     this.#options.reader.setPods(pods);
   }
 
-  /** Forgets for good what none of these pods refers to; they have to be all. */
+  /** Removes objects to which none of the pods refers; the pods must be all of the node. */
   pruneCheckpoint(pods: readonly Pod[]): void {
     const { checkpoint } = this.#options;
     this.watchReferenced(pods);
@@ -122,7 +127,7 @@ export class NodeObjects implements VolumeObjects, TokenRequestSource {
 
   #bytes(kind: ObjectKind, namespace: string, name: string): Promise<Bytes | undefined> {
     const { reader } = this.#options;
-    return this.#kept(
+    return this.#readOrRestore(
       `bytes/${kind}/${namespace}/${name}`,
       () => reader[kind](namespace, name),
       encodeBase64,
@@ -138,36 +143,36 @@ export class NodeObjects implements VolumeObjects, TokenRequestSource {
     return found;
   }
 
-  /** What was read last counts while the server cannot be asked; that it is gone is an answer too. */
-  async #kept<T>(
+  /** Restores the last value while the API server is unavailable. A deleted object is not restored. */
+  async #readOrRestore<T>(
     key: string,
     read: () => Promise<T | undefined>,
-    written: (value: T) => unknown,
-    restored: (value: Texts) => T,
+    encode: (value: T) => unknown,
+    decode: (value: Texts) => T,
   ): Promise<T | undefined> {
     const { checkpoint } = this.#options;
-    // A network that swallows everything would hold the pod up.
+    // Without a request, which might block until its timeout.
     const last = this.isApiServerAway ? await checkpoint?.get(key) : undefined;
-    if (last !== undefined) return restored(last as Texts);
+    if (last !== undefined) return decode(last as Texts);
     try {
       const found = await read();
       if (found === undefined) checkpoint?.delete(key);
-      else checkpoint?.set(key, written(found));
+      else checkpoint?.set(key, encode(found));
       return found;
     } catch (error) {
       const known = isDefinitive(error) ? undefined : await checkpoint?.get(key);
       if (known === undefined) throw error;
-      return restored(known as Texts);
+      return decode(known as Texts);
     }
   }
 }
 
-/** Whether the server itself refused; what is between, or a server in trouble, does not count. */
+/** Whether the API server itself rejected the request, rather than a proxy or an overloaded server. */
 function isDefinitive(error: unknown): boolean {
   return error instanceof StatusError && error.status.code < 500 && error.status.code !== 429;
 }
 
-/** Without what changes from one moment to the next and no variable tells of. */
+/** Only the fields that environment variables are made of; others change often. */
 function trimService({ metadata, spec }: Service): Service {
   return {
     metadata: { name: metadata?.name ?? "", namespace: metadata?.namespace ?? "" },

@@ -1,4 +1,4 @@
-/** AES-256-GCM over a file's content, bound to the file's name: a byte of version, nonce, tag, ciphertext. */
+/** AES-256-GCM over a file's content with its name as additional data. Format: version byte, nonce, tag, ciphertext. */
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 
 export const KEY_BYTES = 32;
@@ -14,15 +14,15 @@ export function seal(key: Uint8Array, name: string, plain: Uint8Array): Buffer {
   return Buffer.concat([Buffer.from([VERSION]), nonce, cipher.getAuthTag(), body]);
 }
 
-/** Throws when the content was changed, cut, moved to another name or sealed with another key. */
+/** Throws when the content was modified, truncated, renamed or encrypted with another key. */
 export function unseal(key: Uint8Array, name: string, sealed: Uint8Array): Buffer {
-  if (sealed.length < HEAD_BYTES || sealed[0] !== VERSION) throw new Error("it is not in a known form");
+  if (sealed.length < HEAD_BYTES || sealed[0] !== VERSION) throw new Error("unknown file format");
   const nonce = sealed.subarray(1, 1 + NONCE_BYTES);
   const decipher = createDecipheriv("aes-256-gcm", key, nonce, { authTagLength: TAG_BYTES });
   decipher.setAAD(Buffer.from(name)).setAuthTag(sealed.subarray(1 + NONCE_BYTES, HEAD_BYTES));
   try {
     return Buffer.concat([decipher.update(sealed.subarray(HEAD_BYTES)), decipher.final()]);
   } catch (cause) {
-    throw new Error("its seal is broken", { cause });
+    throw new Error("authentication of the content failed", { cause });
   }
 }

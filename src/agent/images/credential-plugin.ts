@@ -1,4 +1,4 @@
-/** Runs one credential provider plugin: a program that is asked on its input and answers on its output. */
+/** Runs one credential provider plugin: writes the request to its stdin and reads the response from its stdout. */
 import { decode } from "../../schema/decode/decode.ts";
 import { duration, map, object, optional, pointer, required, string } from "../../schema/define.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
@@ -24,14 +24,14 @@ const response = object("credentialprovider.svclet.svc.io/v1.CredentialProviderR
 export interface PluginProgram {
   readonly path: string;
   readonly args: readonly string[];
-  /** Beside the agent's own variables; where both have one, this counts. */
+  /** Added to the agent's environment; these variables have precedence. */
   readonly env: Readonly<Record<string, string>>;
-  /** Of the request, and of the answer that is expected: `credentialprovider.kubelet.k8s.io/v1`. */
+  /** Of the request and of the response: `credentialprovider.kubelet.k8s.io/v1`. */
   readonly apiVersion: string;
 }
 
 export interface PluginRequest {
-  /** The repository: without tag and digest. */
+  /** The repository, without tag and digest. */
   readonly image: string;
   readonly serviceAccountToken?: string;
   readonly serviceAccountAnnotations?: Readonly<Record<string, string>>;
@@ -39,7 +39,7 @@ export interface PluginRequest {
 
 export interface PluginResponse {
   readonly cacheKeyType: "Image" | "Registry" | "Global";
-  /** Undefined: as long as the configuration says. */
+  /** Undefined: the duration in the configuration. */
   readonly cacheMs: number | undefined;
   readonly auths: RegistryAuths;
 }
@@ -47,7 +47,7 @@ export interface PluginResponse {
 const TIMEOUT_MS = 60_000;
 const OUTPUT_BYTES_MAX = 4 * 1024 * 1024;
 
-/** Rejects with why there is no answer, never with what the plugin wrote to its output. The program ends either way. */
+/** Rejects without the plugin's output, which contains secrets. The program has exited in any case. */
 export async function runPlugin(
   program: PluginProgram,
   request: PluginRequest,
@@ -55,10 +55,10 @@ export async function runPlugin(
   signal: AbortSignal,
 ): Promise<PluginResponse> {
   const { path: command, args, env, apiVersion } = program;
-  const asked = `${JSON.stringify({ kind: "CredentialProviderRequest", apiVersion, ...request })}\n`;
+  const input = `${JSON.stringify({ kind: "CredentialProviderRequest", apiVersion, ...request })}\n`;
   try {
     const limits = { timeoutMs: TIMEOUT_MS, bytesMax: OUTPUT_BYTES_MAX };
-    return parseResponse(await runWithStdin({ command, args, env }, asked, limits, clock, signal), apiVersion);
+    return parseResponse(await runWithStdin({ command, args, env }, input, limits, clock, signal), apiVersion);
   } catch (cause) {
     const why = (cause as Error).message;
     throw new Error(`error execing credential provider plugin ${command} for image ${request.image}: ${why}`, {
@@ -67,7 +67,7 @@ export async function runPlugin(
   }
 }
 
-/** Throws when the plugin did not answer in the version that it was asked in. */
+/** Throws when the response is invalid or not of the expected version. */
 export function parseResponse(text: string, expected: string): PluginResponse {
   const value = parseJson(text);
   const { apiVersion = "", kind = "", ...members } = value;
@@ -80,10 +80,10 @@ export function parseResponse(text: string, expected: string): PluginResponse {
         `${expected}, actual apiVersion:${String(apiVersion)}`,
     );
   }
-  const { value: found, errors } = decode(response, members, { unknownFields: "drop" });
-  const [wrong] = errors;
-  if (wrong !== undefined) throw new Error(`error decoding credential provider plugin response: field ${wrong.path}`);
-  const { cacheKeyType, cacheDuration } = found;
+  const { value: decoded, errors } = decode(response, members, { unknownFields: "drop" });
+  const [error] = errors;
+  if (error !== undefined) throw new Error(`error decoding credential provider plugin response: field ${error.path}`);
+  const { cacheKeyType, cacheDuration } = decoded;
   if (cacheKeyType !== "Image" && cacheKeyType !== "Registry" && cacheKeyType !== "Global") {
     throw new Error(`credential provider plugin did not return a valid cacheKeyType: ${JSON.stringify(cacheKeyType)}`);
   }
@@ -91,18 +91,18 @@ export function parseResponse(text: string, expected: string): PluginResponse {
   return {
     cacheKeyType,
     cacheMs: nanos === undefined ? undefined : Number(nanos / 1_000_000n),
-    auths: new Map(Object.entries(found.auth ?? {})),
+    auths: new Map(Object.entries(decoded.auth ?? {})),
   };
 }
 
-/** The answer holds secrets: what is wrong is said without quoting it. */
+/** Error texts do not quote the response, which contains secrets. */
 function parseJson(text: string): Readonly<Record<string, unknown>> {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    throw new Error("error decoding credential provider plugin response: it is no JSON");
+    throw new Error("error decoding credential provider plugin response: invalid JSON");
   }
-  if (!isPlainObject(value)) throw new Error("error decoding credential provider plugin response: it is no object");
+  if (!isPlainObject(value)) throw new Error("error decoding credential provider plugin response: not a JSON object");
   return value;
 }

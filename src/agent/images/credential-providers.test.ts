@@ -67,7 +67,7 @@ function plugin(binDir: string, name: string, script: string): void {
   chmodSync(join(binDir, name), 0o755);
 }
 
-t.test("CredentialProviders.credentials() asks the plugins whose images it is", async (t) => {
+t.test("CredentialProviders.getCredentials() runs the plugins whose patterns match the image", async (t) => {
   const env = [{ name: "PLUGIN_MODE", value: "edge" }];
   const { providers, asked, called } = setUp(t, { args: ["--region", "north"], env });
   t.same(await providers.getCredentials(pod, "other.test/x"), []);
@@ -78,7 +78,7 @@ t.test("CredentialProviders.credentials() asks the plugins whose images it is", 
   t.same(called(), ["edge --region north"]);
 });
 
-t.test("CredentialProviders.credentials() remembers by image, by registry, or for all", async (t) => {
+t.test("CredentialProviders.getCredentials() caches by image, by registry, or globally", async (t) => {
   const images = ["r.test/a", "r.test/a", "r.test/b", "x.r.test/b"];
   for (const [cacheKeyType, runs] of [
     ["Image", 3],
@@ -93,7 +93,7 @@ t.test("CredentialProviders.credentials() remembers by image, by registry, or fo
 });
 
 t.test(
-  "CredentialProviders.credentials() remembers as long as the plugin says, else as the configuration",
+  "CredentialProviders.getCredentials() caches for the plugin's duration, else for the configured one",
   async (t) => {
     const { providers, say, asked, clock } = setUp(t);
     const ask = () => providers.getCredentials(pod, "r.test/a");
@@ -114,7 +114,7 @@ t.test(
   },
 );
 
-t.test("CredentialProviders.credentials() goes on without a plugin that fails, and tells no secrets", async (t) => {
+t.test("CredentialProviders.getCredentials() ignores a plugin that fails, and logs no secrets", async (t) => {
   const { providers, say, lines, binDir } = setUp(t);
   const fails = async (why: RegExp) => {
     lines.length = 0;
@@ -123,7 +123,7 @@ t.test("CredentialProviders.credentials() goes on without a plugin that fails, a
     t.notMatch(lines.join(""), /secret-word/);
   };
   say(`${answer()}x`);
-  await fails(/error execing credential provider plugin .* for image r\.test\/a: .*it is no JSON/);
+  await fails(/error execing credential provider plugin .* for image r\.test\/a: .*invalid JSON/);
   say(answer({ apiVersion: "credentialprovider.kubelet.k8s.io/v1beta1" }));
   await fails(/did not match expected apiVersion/);
   say(answer({ cacheKeyType: "Pod" }));
@@ -132,7 +132,7 @@ t.test("CredentialProviders.credentials() goes on without a plugin that fails, a
   await fails(/exit status 3: no cloud here/);
 });
 
-t.test("CredentialProviders ends a plugin that does not answer within a minute, or when the agent stops", async (t) => {
+t.test("CredentialProviders terminates a plugin after a minute, or when the agent stops", async (t) => {
   const { providers, clock, binDir, lines } = setUp(t);
   plugin(binDir, "plug", `#!/bin/sh\necho $$ > ${binDir}/pid; sleep 1000`);
   const runs = async (image: string) => {
@@ -154,7 +154,7 @@ t.test("CredentialProviders ends a plugin that does not answer within a minute, 
 });
 
 t.test(
-  "CredentialProviders.credentials() gives plugins a token of the pod's account, if it is one for them",
+  "CredentialProviders.getCredentials() passes a token of the pod's service account to plugins that require it",
   async (t) => {
     const tokenAttributes = {
       serviceAccountTokenAudience: "registry",
@@ -182,11 +182,11 @@ t.test(
   },
 );
 
-t.test("answerOf() reads what plugins answer", async (t) => {
+t.test("parseResponse() parses and validates the response of a plugin", async (t) => {
   const read = parseResponse(answer({ cacheDuration: "1h30m", more: 1 }), V1);
   t.match(read, { cacheKeyType: "Image", cacheMs: 5_400_000 });
   t.equal(parseResponse(answer(), V1).cacheMs, undefined);
-  t.throws(() => parseResponse("[]", V1), /it is no object/);
+  t.throws(() => parseResponse("[]", V1), /not a JSON object/);
   t.throws(() => parseResponse(answer({ kind: "Pod" }), V1), /wrong Kind/);
   t.throws(() => parseResponse(answer({ auth: "x" }), V1), /field auth/);
 });
@@ -214,7 +214,7 @@ t.test("parseCredentialProviders() reads every version strictly", async (t) => {
   t.match(problems(file(tokens, "kubelet.config.k8s.io/v1beta1")), /unknown field providers\[0\]\.tokenAttributes/);
 });
 
-t.test("openPlugins() says everything that is wrong before the agent starts", async (t) => {
+t.test("loadPlugins() rejects with all errors of the configuration", async (t) => {
   const open = (text: string, tokens = false) => {
     const directory = t.testdir({ "config.yaml": text, bin: { a: "", "b.txt": "" } });
     return loadPlugins({ config: join(directory, "config.yaml"), binDir: join(directory, "bin"), tokens });
@@ -240,7 +240,7 @@ t.test("openPlugins() says everything that is wrong before the agent starts", as
   await t.rejects(loadPlugins({ config: "/nowhere", binDir: "/", tokens: false }), /unable to access path/);
 });
 
-t.test("openPlugins() lets tokens be given only under their gate, and only when all is said", async (t) => {
+t.test("loadPlugins() accepts tokenAttributes only with the feature gate, and only if complete", async (t) => {
   const withTokens = (attributes: string) => file(good("a").replace("}", `, tokenAttributes: ${attributes}}`));
   const open = (attributes: string, tokens: boolean) => {
     const directory = t.testdir({ "config.yaml": withTokens(attributes), bin: { a: "" } });
@@ -259,7 +259,7 @@ t.test("openPlugins() lets tokens be given only under their gate, and only when 
   );
 });
 
-t.test("openPlugins() puts the files of a directory together, by name", async (t) => {
+t.test("loadPlugins() merges the files of a directory in the order of their names", async (t) => {
   const directory = t.testdir({
     config: { "20.yaml": file(good("b")), "10.json": JSON.stringify(providersJson()), README: "no configuration" },
     bin: { a: "", b: "" },

@@ -1,6 +1,6 @@
 /**
- * Credentials that plugins know, asked for when an image is pulled and remembered for as long as they may be. An image
- * that is asked for twice at once costs one run of the plugin.
+ * Requests credentials from plugins when an image is pulled, and caches them for as long as the plugin allows.
+ * Concurrent requests for the same image run the plugin once.
  */
 import { access, constants, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -21,17 +21,17 @@ import { type PluginProgram, type PluginRequest, type PluginResponse, runPlugin 
 import type { RegistryAuths } from "./docker-config.ts";
 import { matchesImage } from "./image-pattern.ts";
 
-/** Of the pods whose images are pulled. */
+/** Service accounts of the pods whose images are pulled. */
 export interface ServiceAccountSource {
-  /** Undefined when there is none of the name. */
+  /** Undefined if it does not exist. */
   account(namespace: string, name: string): Promise<ServiceAccount | undefined>;
-  /** A token for the pod's account. */
+  /** Requests a token for the pod's service account. */
   token(pod: Pod, audience: string): Promise<string>;
-  /** The pod is gone. */
+  /** Forgets a pod that is removed. */
   forget(uid: string): void;
 }
 
-/** What is configured, read and checked. */
+/** The validated configuration. */
 export interface CredentialPlugins {
   readonly providers: readonly CredentialProvider[];
   readonly binDir: string;
@@ -45,27 +45,28 @@ export interface CredentialProvidersOptions extends CredentialPlugins {
 
 export interface ProvidedCredentials {
   readonly auths: RegistryAuths;
-  /** They were given to the pod's account, not to the node. */
+  /** The plugin returned them for the pod's service account, not for the node. */
   readonly isForAccount: boolean;
 }
 
 interface Cached {
   readonly auths: RegistryAuths;
-  /** By the time of day, which goes on while the machine sleeps, and on the monotonic clock, which nobody sets. */
-  readonly until: number;
-  readonly untilTick: number;
+  /** On the wall clock, which advances while the machine sleeps. */
+  readonly expiresAt: number;
+  /** On the monotonic clock, which cannot be set. */
+  readonly expiresAtMonotonic: number;
 }
 
-/** Whom the plugin is asked for. */
+/** The service account that credentials are for; `NO_SUBJECT` for the node. */
 interface CredentialSubject {
   readonly key: string;
   readonly request: Partial<PluginRequest>;
 }
 
-/** Answers kept of one plugin; beyond that the oldest is forgotten. */
+/** Cached responses of one plugin; beyond that the oldest is removed. */
 const CACHED_MAX = 1024;
 
-/** Rejects with a `CredentialProvidersError` when the configuration is wrong, or a plugin's program not there. */
+/** Rejects with a `CredentialProvidersError` when the configuration is invalid or a plugin's program is missing. */
 export async function loadPlugins(
   settings: CredentialProvidersConfig | undefined,
 ): Promise<CredentialPlugins | undefined> {
@@ -77,11 +78,11 @@ export async function loadPlugins(
 }
 
 async function verifyPrograms(providers: readonly CredentialProvider[], binDir: string): Promise<void> {
-  const isThere = await stat(binDir).then(
+  const isDirectory = await stat(binDir).then(
     (found) => found.isDirectory(),
     () => false,
   );
-  if (!isThere) throw new CredentialProvidersError([`plugin binary directory ${binDir} did not exist`]);
+  if (!isDirectory) throw new CredentialProvidersError([`plugin binary directory ${binDir} did not exist`]);
   const problems: string[] = [];
   for (const { name } of providers) {
     const path = join(binDir, name);
@@ -102,10 +103,10 @@ export class CredentialProviders implements Disposable {
     this.#plugins = options.providers.map((provider) => new Plugin(provider, options, this.#stop.signal));
   }
 
-  /** What the plugins give for a repository, in their order. A plugin that fails gives nothing, and that is logged. */
+  /** The plugins' credentials for a repository, in the configured order. Logs the error of a plugin that fails. */
   async getCredentials(pod: Pod, repository: string): Promise<readonly ProvidedCredentials[]> {
-    const asked = this.#plugins.filter((plugin) => plugin.matches(repository));
-    const found = await Promise.all(asked.map((plugin) => plugin.getCredentials(pod, repository)));
+    const matching = this.#plugins.filter((plugin) => plugin.matches(repository));
+    const found = await Promise.all(matching.map((plugin) => plugin.getCredentials(pod, repository)));
     return found.filter((each) => each !== undefined);
   }
 
@@ -113,7 +114,7 @@ export class CredentialProviders implements Disposable {
     this.#options.accounts.forget(uid);
   }
 
-  /** Ends the plugins that run. */
+  /** Terminates running plugins. */
   [Symbol.dispose](): void {
     this.#stop.abort(new Error("the agent stops"));
   }
@@ -125,7 +126,7 @@ class Plugin {
   readonly #program: PluginProgram;
   readonly #signal: AbortSignal;
   readonly #cache = new Map<string, Cached>();
-  /** Runs under way, by who asks and for what: at most one a pull. */
+  /** Current runs, by subject and image: at most one per pull. */
   readonly #running = new Map<string, Promise<PluginResponse>>();
 
   constructor(provider: CredentialProvider, options: CredentialProvidersOptions, signal: AbortSignal) {
@@ -147,95 +148,99 @@ class Plugin {
   async getCredentials(pod: Pod, repository: string): Promise<ProvidedCredentials | undefined> {
     const { tokenAttributes } = this.#provider;
     try {
-      const asker = tokenAttributes === undefined ? NO_SUBJECT : await this.#asker(pod, tokenAttributes);
-      if (asker === undefined) return undefined;
-      const auths = this.#cached(repository, asker.key) ?? (await this.#ask(pod, repository, asker));
-      return { auths, isForAccount: asker.key !== NO_SUBJECT.key };
+      const subject = tokenAttributes === undefined ? NO_SUBJECT : await this.#makeSubject(pod, tokenAttributes);
+      if (subject === undefined) return undefined;
+      const auths = this.#findCached(repository, subject.key) ?? (await this.#request(pod, repository, subject));
+      return { auths, isForAccount: subject.key !== NO_SUBJECT.key };
     } catch (error) {
       this.#signal.throwIfAborted();
-      this.#options.log.error("Cannot get credentials from provider", error, { provider: this.#provider.name });
+      this.#options.log.error("Failed to get credentials from provider", error, { provider: this.#provider.name });
       return undefined;
     }
   }
 
-  #cached(repository: string, asker: string): RegistryAuths | undefined {
+  #findCached(repository: string, subject: string): RegistryAuths | undefined {
     for (const type of ["Image", "Registry", "Global"] as const) {
-      const found = this.#cache.get(cacheKey(type, repository, asker));
-      if (found !== undefined && !this.#isOver(found)) return found.auths;
+      const found = this.#cache.get(cacheKey(type, repository, subject));
+      if (found !== undefined && !this.#isExpired(found)) return found.auths;
     }
     return undefined;
   }
 
-  #isOver({ until, untilTick }: Cached): boolean {
+  #isExpired({ expiresAt, expiresAtMonotonic }: Cached): boolean {
     const { clock } = this.#options;
-    return clock.now() >= until || clock.monotonic() >= untilTick;
+    return clock.now() >= expiresAt || clock.monotonic() >= expiresAtMonotonic;
   }
 
-  async #ask(pod: Pod, repository: string, asker: CredentialSubject): Promise<RegistryAuths> {
-    const key = cacheKey("Image", repository, asker.key);
-    const running = this.#running.get(key) ?? this.#run(pod, repository, asker);
+  async #request(pod: Pod, repository: string, subject: CredentialSubject): Promise<RegistryAuths> {
+    const key = cacheKey("Image", repository, subject.key);
+    const running = this.#running.get(key) ?? this.#run(pod, repository, subject);
     this.#running.set(key, running);
-    const answer = await running.finally(() => this.#running.delete(key));
-    this.#remember(answer, repository, asker.key);
-    return answer.auths;
+    const response = await running.finally(() => this.#running.delete(key));
+    this.#store(response, repository, subject.key);
+    return response.auths;
   }
 
   async #run(pod: Pod, image: string, { request }: CredentialSubject): Promise<PluginResponse> {
     const { clock, accounts } = this.#options;
     const audience = this.#provider.tokenAttributes?.serviceAccountTokenAudience;
-    const isTrusted = audience !== undefined && request.serviceAccountAnnotations !== undefined;
-    const serviceAccountToken = isTrusted ? await accounts.token(pod, audience) : undefined;
-    const whole = {
+    const withToken = audience !== undefined && request.serviceAccountAnnotations !== undefined;
+    const serviceAccountToken = withToken ? await accounts.token(pod, audience) : undefined;
+    const fullRequest = {
       image,
       ...(serviceAccountToken === undefined ? {} : { serviceAccountToken }),
       ...omitEmptyAnnotations(request),
     };
-    return await runPlugin(this.#program, whole, clock, this.#signal);
+    return await runPlugin(this.#program, fullRequest, clock, this.#signal);
   }
 
-  #remember(answer: PluginResponse, repository: string, asker: string): void {
+  #store(response: PluginResponse, repository: string, subject: string): void {
     const { clock } = this.#options;
-    const usual = Number((parseDuration(this.#provider.defaultCacheDuration ?? "0s") ?? 0n) / 1_000_000n);
-    const lifeMs = answer.cacheMs ?? usual;
-    if (lifeMs <= 0) return;
-    for (const [key, cached] of this.#cache) if (this.#isOver(cached)) this.#cache.delete(key);
+    const defaultMs = Number((parseDuration(this.#provider.defaultCacheDuration ?? "0s") ?? 0n) / 1_000_000n);
+    const cacheMs = response.cacheMs ?? defaultMs;
+    if (cacheMs <= 0) return;
+    for (const [key, cached] of this.#cache) if (this.#isExpired(cached)) this.#cache.delete(key);
     const [oldest] = this.#cache.keys();
     if (this.#cache.size >= CACHED_MAX && oldest !== undefined) this.#cache.delete(oldest);
-    const cached = { auths: answer.auths, until: clock.now() + lifeMs, untilTick: clock.monotonic() + lifeMs };
-    this.#cache.set(cacheKey(answer.cacheKeyType, repository, asker), cached);
+    const cached = {
+      auths: response.auths,
+      expiresAt: clock.now() + cacheMs,
+      expiresAtMonotonic: clock.monotonic() + cacheMs,
+    };
+    this.#cache.set(cacheKey(response.cacheKeyType, repository, subject), cached);
   }
 
-  /** Undefined: the plugin is not asked for this pod, because its account lacks what the plugin needs. */
-  async #asker(pod: Pod, wanted: TokenAttributes): Promise<CredentialSubject | undefined> {
+  /** Undefined: the plugin does not run, because the pod has no service account with the required annotations. */
+  async #makeSubject(pod: Pod, attributes: TokenAttributes): Promise<CredentialSubject | undefined> {
     const name = pod.spec?.serviceAccountName ?? "";
-    if (name === "") return wanted.requireServiceAccount === true ? undefined : NO_SUBJECT;
+    if (name === "") return attributes.requireServiceAccount === true ? undefined : NO_SUBJECT;
     const namespace = podNamespace(pod);
     const account = await this.#options.accounts.account(namespace, name);
     if (account === undefined) throw new Error(`service account ${namespace}/${name} not found`);
     const { annotations = {}, uid = "" } = account.metadata ?? {};
-    const needed = wanted.requiredServiceAccountAnnotationKeys ?? [];
-    const missing = needed.filter((key) => annotations[key] === undefined);
+    const required = attributes.requiredServiceAccountAnnotationKeys ?? [];
+    const missing = required.filter((key) => annotations[key] === undefined);
     if (missing.length > 0) {
       const fields = { provider: this.#provider.name, account: `${namespace}/${name}`, missing: missing.join(", ") };
       this.#options.log.v(5)?.info("Service account lacks annotations that a credential provider needs", fields);
       return undefined;
     }
-    const keys = [...needed, ...(wanted.optionalServiceAccountAnnotationKeys ?? [])].sort();
-    const told = keys.flatMap((key) => (annotations[key] === undefined ? [] : [[key, annotations[key]] as const]));
-    const key = JSON.stringify([namespace, name, uid, told]);
-    return { key, request: { serviceAccountAnnotations: Object.fromEntries(told) } };
+    const keys = [...required, ...(attributes.optionalServiceAccountAnnotationKeys ?? [])].sort();
+    const selected = keys.flatMap((key) => (annotations[key] === undefined ? [] : [[key, annotations[key]] as const]));
+    const key = JSON.stringify([namespace, name, uid, selected]);
+    return { key, request: { serviceAccountAnnotations: Object.fromEntries(selected) } };
   }
 }
 
 const NO_SUBJECT: CredentialSubject = { key: "", request: {} };
 
-/** Every part is told apart, so that no image reads like another's registry. */
-function cacheKey(type: PluginResponse["cacheKeyType"], repository: string, asker: string): string {
+/** JSON separates the parts, so that no image has the key of another image's registry. */
+function cacheKey(type: PluginResponse["cacheKeyType"], repository: string, subject: string): string {
   const of = type === "Global" ? "" : type === "Registry" ? repository.split("/")[0] : repository;
-  return JSON.stringify([type, of, asker]);
+  return JSON.stringify([type, of, subject]);
 }
 
-/** Plugins see no empty annotations. */
+/** Plugins do not get an empty object of annotations. */
 function omitEmptyAnnotations({ serviceAccountAnnotations = {} }: Partial<PluginRequest>): Partial<PluginRequest> {
   return Object.keys(serviceAccountAnnotations).length === 0 ? {} : { serviceAccountAnnotations };
 }

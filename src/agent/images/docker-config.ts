@@ -1,11 +1,11 @@
-/** Registry credentials as Docker wrote them over time: in pull secrets, and in files of the node. */
+/** Parses registry credentials in Docker's formats, from pull secrets and from files of the node. */
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 import type { AuthConfig } from "../runtime/cri/image.ts";
 
-/** By what they are for, in Docker's spelling: `registry.example.com`, `https://index.docker.io/v1/`. */
+/** By registry, in Docker's notation: `registry.example.com`, `https://index.docker.io/v1/`. */
 export type RegistryAuths = ReadonlyMap<string, AuthConfig>;
 
-/** `data` is a Secret's decoded data. Throws when the document in it cannot be read. */
+/** `data` is a Secret's decoded data. Throws when it cannot be parsed. */
 export function parsePullSecret(data: Readonly<Record<string, string>>): RegistryAuths {
   const modern = data[".dockerconfigjson"];
   const legacy = data[".dockercfg"];
@@ -13,12 +13,12 @@ export function parsePullSecret(data: Readonly<Record<string, string>>): Registr
   return legacy === undefined ? new Map() : parseLegacyDockerConfig(legacy);
 }
 
-/** Of a `config.json`. Throws when it cannot be read. */
+/** Parses a `config.json`. Throws when it is invalid. */
 export function parseDockerConfig(text: string): RegistryAuths {
   return parseEntries(asObject(asObject(JSON.parse(text)).auths ?? {}));
 }
 
-/** Of a `.dockercfg`. Throws when it cannot be read. */
+/** Parses a `.dockercfg`. Throws when it is invalid. */
 export function parseLegacyDockerConfig(text: string): RegistryAuths {
   return parseEntries(asObject(JSON.parse(text)));
 }
@@ -27,11 +27,11 @@ function parseEntries(auths: Readonly<Record<string, unknown>>): RegistryAuths {
   return new Map(Object.entries(auths).map(([key, value]) => [key, parseAuth(asObject(value))]));
 }
 
-/** `auth` counts for more than the name and the password beside it. */
+/** `auth` has precedence over `username` and `password`. */
 function parseAuth(entry: Readonly<Record<string, unknown>>): AuthConfig {
-  const own =
+  const pair =
     toText(entry.auth) === "" ? [toText(entry.username), toText(entry.password)] : splitAuth(toText(entry.auth));
-  const [username = "", password = ""] = own;
+  const [username = "", password = ""] = pair;
   const identityToken = toText(entry.identitytoken);
   const registryToken = toText(entry.registrytoken);
   return {
@@ -42,7 +42,7 @@ function parseAuth(entry: Readonly<Record<string, unknown>>): AuthConfig {
   };
 }
 
-/** What is wrong is said without what it says: it is a secret. */
+/** Error texts do not quote the value, which is a secret. */
 function splitAuth(auth: string): readonly string[] {
   const plain = Buffer.from(auth, "base64").toString("utf8");
   const colon = plain.indexOf(":");

@@ -51,7 +51,7 @@ function setUp(more: Partial<ImageManagerOptions> = {}) {
   return { clock, fake, events, manager, pulls, ensure };
 }
 
-t.test("ImageManager.ensure() tries the pod's credentials, then the node's, then those of plugins", async (t) => {
+t.test("ImageManager.ensureImage() tries the pod's credentials, then the node's, then those of plugins", async (t) => {
   const { fake, pulls, ensure } = setUp({
     nodeCredentials: async () => new Map(Object.entries(auths("node"))),
     providers: {
@@ -84,7 +84,7 @@ function setUpAgain(fake: FakeRuntime): ImageManager {
 }
 
 t.test(
-  "ImageManager.ensure() tells all that registries said, each once, without a code that says nothing",
+  "ImageManager.ensureImage() reports each different error of the registries once, without the code Unknown",
   async (t) => {
     const { fake, events, ensure } = setUp();
     fake.fail("pullImage", new RuntimeError("UNKNOWN", "denied"));
@@ -94,31 +94,40 @@ t.test(
   },
 );
 
-t.test("ImageManager.ensure() asks about a present image only where that decides", async (t) => {
-  const { fake, ensure, events } = setUp();
-  fake.fail("imageStatus", new RuntimeError("UNKNOWN", "broken"), 10);
-  t.equal(await reasonOf(ensure("IfNotPresent")), "ImageInspectError");
-  fake.pullable.set(NAME, { id: "sha256:app" });
-  t.equal((await ensure("Always")).ref, "sha256:app", "what was pulled is there, whatever it measures");
-  t.match(events.at(-1), /Image size: 0 bytes/);
-});
-
-t.test("ImageManager.ensure() explains what runtimes say by name", async (t) => {
-  const cases = [
-    ["RegistryUnavailable", `image pull failed for ${NAME} because the registry is unavailable: try later`],
-    ["SignatureValidationFailed", `image pull failed for ${NAME} because the signature validation failed: try later`],
-  ] as const;
-  for (const [reason, message] of cases) {
-    const { fake, ensure } = setUp({ secret: async () => undefined });
-    fake.fail("pullImage", new RuntimeError("UNKNOWN", `${reason}: try later`));
-    t.match(await ensure().catch((error) => error), { reason, message });
-    const backOff = { reason: "ImagePullBackOff", message: `Back-off pulling image "${NAME}": ${reason}: ${message}` };
-    t.match(await ensure().catch((error) => error), backOff);
-  }
-});
+t.test(
+  "ImageManager.ensureImage() fails with ImageInspectError only if the policy depends on the present image",
+  async (t) => {
+    const { fake, ensure, events } = setUp();
+    fake.fail("imageStatus", new RuntimeError("UNKNOWN", "broken"), 10);
+    t.equal(await reasonOf(ensure("IfNotPresent")), "ImageInspectError");
+    fake.pullable.set(NAME, { id: "sha256:app" });
+    t.equal((await ensure("Always")).ref, "sha256:app", "what was pulled is there, whatever it measures");
+    t.match(events.at(-1), /Image size: 0 bytes/);
+  },
+);
 
 t.test(
-  "ImageManager.ensure() waits longer after each failure, and forgets after a long time without one",
+  "ImageManager.ensureImage() reports the runtime's RegistryUnavailable and SignatureValidationFailed as reasons",
+  async (t) => {
+    const cases = [
+      ["RegistryUnavailable", `image pull failed for ${NAME} because the registry is unavailable: try later`],
+      ["SignatureValidationFailed", `image pull failed for ${NAME} because the signature validation failed: try later`],
+    ] as const;
+    for (const [reason, message] of cases) {
+      const { fake, ensure } = setUp({ secret: async () => undefined });
+      fake.fail("pullImage", new RuntimeError("UNKNOWN", `${reason}: try later`));
+      t.match(await ensure().catch((error) => error), { reason, message });
+      const backOff = {
+        reason: "ImagePullBackOff",
+        message: `Back-off pulling image "${NAME}": ${reason}: ${message}`,
+      };
+      t.match(await ensure().catch((error) => error), backOff);
+    }
+  },
+);
+
+t.test(
+  "ImageManager.ensureImage() doubles the back-off after each failure, and resets it after 10 minutes",
   async (t) => {
     const { clock, ensure } = setUp({ secret: async () => undefined });
     const waits = async (): Promise<number> => {
@@ -135,7 +144,7 @@ t.test(
   },
 );
 
-t.test("ImageManager.checkSecrets() names those that are missing or unreadable", async (t) => {
+t.test("ImageManager.checkSecrets() records an event with the missing and invalid pull secrets", async (t) => {
   const { manager, events } = setUp({
     secret: async (_namespace, name) => (name === "first" ? undefined : { ".dockerconfigjson": "{" }),
   });
@@ -143,7 +152,7 @@ t.test("ImageManager.checkSecrets() names those that are missing or unreadable",
   t.match(events, [/FailedToRetrieveImagePullSecret: Unable to retrieve some image pull secrets \(first, second\); /]);
 });
 
-t.test("PullQueue.inTurn() lets as many pull at once as it may, and whoever gives up loses the turn", async (t) => {
+t.test("PullQueue.run() limits concurrent pulls, and removes a waiting one whose signal aborts", async (t) => {
   for (const [limits, atOnce] of [
     [{ serialize: true, parallel: 5 }, 1],
     [{ serialize: false, parallel: 2 }, 2],
@@ -170,7 +179,7 @@ t.test("PullQueue.inTurn() lets as many pull at once as it may, and whoever give
   }
 });
 
-t.test("PullQueue.take() throws beyond the rate", async (t) => {
+t.test("PullQueue.takeToken() throws when the rate is exceeded", async (t) => {
   const clock = new FakeClock();
   const queue = new PullQueue({ serialize: true, qps: 1, burst: 2 }, clock);
   queue.takeToken();
@@ -180,7 +189,7 @@ t.test("PullQueue.take() throws beyond the rate", async (t) => {
   t.doesNotThrow(() => queue.takeToken());
 });
 
-t.test("nodeCredentials() reads the first file that can be read", async (t) => {
+t.test("readNodeCredentials() reads the first valid file", async (t) => {
   const directory = t.testdir();
   const [rootDir, home] = [join(directory, "root"), join(directory, "home")];
   mkdirSync(join(home, ".docker"), { recursive: true });

@@ -1,4 +1,4 @@
-/** Makes images present: pull policies, credentials, back-off per pod and image. */
+/** Pulls images: pull policies, credentials, back-off per pod and image. */
 import type { Container } from "../../api/core/container/schema.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Clock } from "../../std/time/clock.ts";
@@ -20,25 +20,25 @@ export interface ImageManagerOptions extends PullLimits {
   readonly events: PodEventRecorder;
   /** A Secret's decoded data; undefined when it does not exist. */
   readonly secret: (namespace: string, name: string, pod: Pod) => Promise<Texts | undefined>;
-  /** Credentials that lie on the node. */
+  /** Credentials in files of the node. */
   readonly nodeCredentials?: () => Promise<RegistryAuths>;
   readonly providers?: Pick<CredentialProviders, "getCredentials" | "forget"> | undefined;
 }
 
 export interface PresentImage {
-  /** The runtime's own name of it. */
+  /** The runtime's id of the image. */
   readonly ref: string;
   readonly image: Image | undefined;
 }
 
 /**
- * Why there is no image: `ErrImagePull`, `ImagePullBackOff`, `InvalidImageName`, `ErrImageNeverPull`,
- * `ImageInspectError`, `RegistryUnavailable`, `SignatureValidationFailed`.
+ * `reason` is `ErrImagePull`, `ImagePullBackOff`, `InvalidImageName`, `ErrImageNeverPull`, `ImageInspectError`,
+ * `RegistryUnavailable` or `SignatureValidationFailed`.
  */
 export class ImageError extends Error {
   override readonly name = "ImageError";
   readonly reason: string;
-  /** Milliseconds until it is worth trying again. */
+  /** Milliseconds until the next attempt. */
   readonly retryMs: number;
 
   constructor(reason: string, message: string, retryMs: number) {
@@ -51,7 +51,7 @@ export class ImageError extends Error {
 interface PullFailure {
   readonly delayMs: number;
   readonly at: number;
-  /** With its reason before it. */
+  /** `reason: message` */
   readonly text: string;
 }
 
@@ -60,7 +60,7 @@ type RecordEvent = (type: "Normal" | "Warning", reason: string, message: string)
 /** One image for one container. */
 interface PullTarget {
   readonly pod: Pod;
-  /** As the spec has it. */
+  /** As in the spec. */
   readonly name: string;
   readonly reference: ImageReference;
   readonly record: RecordEvent;
@@ -69,9 +69,9 @@ interface PullTarget {
 
 const BACKOFF_INITIAL_MS = 10_000;
 const BACKOFF_MAX_MS = 300_000;
-/** So long after a failure it no longer counts. */
-const BACKOFF_MEMORY_MS = 2 * BACKOFF_MAX_MS;
-/** After the first failed pull the back-off is noticed this soon. */
+/** Time after which a failure no longer counts. */
+const BACKOFF_RESET_MS = 2 * BACKOFF_MAX_MS;
+/** Time from the first failed pull to the status ImagePullBackOff. */
 const FIRST_RETRY_MS = 1_000;
 const RETRY_MS = 10_000;
 
@@ -86,36 +86,36 @@ export class ImageManager {
     this.#queue = new PullQueue(options, options.clock);
   }
 
-  /** Resolves when the container's image is there; rejects with an `ImageError`, having said so in events. */
+  /** Resolves when the container's image is present; records events; rejects with an `ImageError`. */
   async ensureImage(pod: Pod, container: Container, role: ContainerRole, signal: AbortSignal): Promise<PresentImage> {
     const { events } = this.#options;
     const name = container.image ?? "";
-    const say: RecordEvent = (type, reason, message) =>
+    const record: RecordEvent = (type, reason, message) =>
       events.recordContainerEvent(pod, { role, name: container.name }, type, reason, message);
     const reference = parseImageReference(name);
     if (reference === undefined) {
       const text = `Failed to apply default image tag "${name}": couldn't parse image name "${name}": invalid reference format`;
-      say("Warning", "InspectFailed", text);
+      record("Warning", "InspectFailed", text);
       throw new ImageError("InvalidImageName", text, RETRY_MS);
     }
-    const wanted: PullTarget = { pod, name, reference, record: say, signal };
+    const target: PullTarget = { pod, name, reference, record, signal };
     const policy = container.imagePullPolicy ?? (reference.withTag.endsWith(":latest") ? "Always" : "IfNotPresent");
-    const present = policy === "Always" ? undefined : await this.#inspect(wanted);
+    const present = policy === "Always" ? undefined : await this.#inspect(target);
     if (present !== undefined) {
-      say("Normal", "Pulled", `Container image "${name}" already present on machine`);
+      record("Normal", "Pulled", `Container image "${name}" already present on machine`);
       return { ref: present.id ?? name, image: present };
     }
     if (policy === "Never") {
       const text = `Container image "${name}" is not present with pull policy of Never`;
-      say("Warning", "ErrImageNeverPull", text);
+      record("Warning", "ErrImageNeverPull", text);
       throw new ImageError("ErrImageNeverPull", text, RETRY_MS);
     }
-    const credentials = await this.#credentials(wanted);
-    this.#holdBack(wanted);
-    return await this.#pull(wanted, credentials);
+    const credentials = await this.#credentials(target);
+    this.#checkBackOff(target);
+    return await this.#pull(target, credentials);
   }
 
-  /** Says which of the pod's pull secrets do not exist; images may be had without them. */
+  /** Records an event for pull secrets that are missing; the image may be public. */
   async checkSecrets(pod: Pod): Promise<void> {
     const missing: string[] = [];
     for (const { name = "" } of pod.spec?.imagePullSecrets ?? []) {
@@ -135,31 +135,31 @@ export class ImageManager {
     this.#options.providers?.forget(uid);
   }
 
-  async #inspect({ name, reference, record: say, signal }: PullTarget): Promise<Image | undefined> {
+  async #inspect({ name, reference, record, signal }: PullTarget): Promise<Image | undefined> {
     try {
       return (await this.#options.images.imageStatus({ image: { image: reference.withTag } }, signal)).image;
     } catch (error) {
       signal.throwIfAborted();
       const text = `Failed to inspect image "${name}": ${error instanceof Error ? error.message : String(error)}`;
-      say("Warning", "InspectFailed", text);
+      record("Warning", "InspectFailed", text);
       throw new ImageError("ImageInspectError", text, RETRY_MS);
     }
   }
 
-  #holdBack({ pod, name, record: say }: PullTarget): void {
+  #checkBackOff({ pod, name, record }: PullTarget): void {
     const failure = this.#failures.get(`${podUid(pod)}/${name}`);
     if (failure === undefined) return;
     const left = failure.at + failure.delayMs - this.#options.clock.monotonic();
     if (left <= 0) return;
-    say("Normal", "BackOff", `Back-off pulling image "${name}"`);
+    record("Normal", "BackOff", `Back-off pulling image "${name}"`);
     throw new ImageError("ImagePullBackOff", `Back-off pulling image "${name}": ${failure.text}`, left);
   }
 
-  async #pull(wanted: PullTarget, credentials: readonly Credential[]): Promise<PresentImage> {
+  async #pull(target: PullTarget, credentials: readonly Credential[]): Promise<PresentImage> {
     const { clock, images } = this.#options;
-    const { name, reference, record: say, signal } = wanted;
-    say("Normal", "Pulling", `Pulling image "${name}"`);
-    const asked = clock.monotonic();
+    const { name, reference, record, signal } = target;
+    record("Normal", "Pulling", `Pulling image "${name}"`);
+    const requestedAt = clock.monotonic();
     try {
       const { ref, began } = await this.#queue.run(async () => {
         const began = clock.monotonic();
@@ -170,29 +170,29 @@ export class ImageManager {
         (found) => found.image,
         () => undefined,
       );
-      const spent = `${formatDuration(ended - began)} (${formatDuration(ended - asked)} including waiting)`;
+      const spent = `${formatDuration(ended - began)} (${formatDuration(ended - requestedAt)} including waiting)`;
       const size = image?.size ?? 0n;
-      say("Normal", "Pulled", `Successfully pulled image "${name}" in ${spent}. Image size: ${size} bytes.`);
+      record("Normal", "Pulled", `Successfully pulled image "${name}" in ${spent}. Image size: ${size} bytes.`);
       return { ref: image?.id ?? ref, image };
     } catch (error) {
       signal.throwIfAborted();
-      throw this.#failed(wanted, describeError(error));
+      throw this.#recordFailure(target, describeError(error));
     }
   }
 
-  #failed({ pod, name, record: say }: PullTarget, text: string): ImageError {
+  #recordFailure({ pod, name, record }: PullTarget, text: string): ImageError {
     const key = `${podUid(pod)}/${name}`;
     const at = this.#options.clock.monotonic();
     const before = this.#failures.get(key);
-    const counts = before !== undefined && at - before.at <= BACKOFF_MEMORY_MS;
-    const delayMs = counts ? Math.min(before.delayMs * 2, BACKOFF_MAX_MS) : BACKOFF_INITIAL_MS;
-    say("Warning", "Failed", `Failed to pull image "${name}": ${text}`);
+    const isRepeated = before !== undefined && at - before.at <= BACKOFF_RESET_MS;
+    const delayMs = isRepeated ? Math.min(before.delayMs * 2, BACKOFF_MAX_MS) : BACKOFF_INITIAL_MS;
+    record("Warning", "Failed", `Failed to pull image "${name}": ${text}`);
     const { reason, message } = explainFailure(name, text);
     this.#failures.set(key, { delayMs, at, text: `${reason}: ${message}` });
-    return new ImageError(reason, message, counts ? RETRY_MS : FIRST_RETRY_MS);
+    return new ImageError(reason, message, isRepeated ? RETRY_MS : FIRST_RETRY_MS);
   }
 
-  /** With one after the other; the registry decides which will do. */
+  /** Tries one credential after the other. */
   async #pullWith(image: string, credentials: readonly Credential[], signal: AbortSignal): Promise<string> {
     const failures: string[] = [];
     for (const auth of credentials.length === 0 ? [undefined] : credentials.map((each) => each.auth)) {
@@ -209,25 +209,25 @@ export class ImageManager {
     throw new Error(different.length === 1 ? different[0] : `[${different.join(", ")}]`);
   }
 
-  /** The pod's own first, then the node's, then what plugins give. */
+  /** Of the pod's pull secrets, then of the node, then of plugins. */
   async #credentials({ pod, reference }: PullTarget): Promise<readonly Credential[]> {
     const { nodeCredentials, providers } = this.#options;
     const repository = `${reference.registry}/${reference.repository}`;
-    const own = new Keyring();
+    const ofPod = new Keyring();
     for (const { name = "" } of pod.spec?.imagePullSecrets ?? []) {
       const source = { kind: "secret", namespace: podNamespace(pod), name, uid: "" } as const;
-      own.add((await this.#secret(pod, name)) ?? new Map(), source);
+      ofPod.add((await this.#secret(pod, name)) ?? new Map(), source);
     }
-    const nodes = new Keyring();
-    if (nodeCredentials !== undefined) nodes.add(await nodeCredentials(), { kind: "node" });
-    const provided = new Keyring();
+    const ofNode = new Keyring();
+    if (nodeCredentials !== undefined) ofNode.add(await nodeCredentials(), { kind: "node" });
+    const ofPlugins = new Keyring();
     for (const { auths, isForAccount: ofAccount } of (await providers?.getCredentials(pod, repository)) ?? []) {
-      provided.add(auths, { kind: ofAccount ? "account" : "node" });
+      ofPlugins.add(auths, { kind: ofAccount ? "account" : "node" });
     }
-    return [own, nodes, provided].flatMap((keyring) => keyring.lookup(repository));
+    return [ofPod, ofNode, ofPlugins].flatMap((keyring) => keyring.lookup(repository));
   }
 
-  /** Undefined when the Secret is not to be had, or holds nothing that can be read. */
+  /** Undefined when the Secret is missing or cannot be parsed. */
   async #secret(pod: Pod, name: string): Promise<RegistryAuths | undefined> {
     try {
       const data = await this.#options.secret(podNamespace(pod), name, pod);
@@ -238,7 +238,7 @@ export class ImageManager {
   }
 }
 
-/** What runtimes say first when it is not about the image. */
+/** Prefixes of the runtime's error that Kubernetes reports as the reason. */
 const RUNTIME_REASONS = {
   RegistryUnavailable: "the registry is unavailable",
   SignatureValidationFailed: "the signature validation failed",
@@ -252,7 +252,7 @@ function explainFailure(name: string, text: string): { readonly reason: string; 
   return { reason: "ErrImagePull", message: text };
 }
 
-/** A code that says nothing is left out. */
+/** Omits the code UNKNOWN, which has no information. */
 function describeError(error: unknown): string {
   if (error instanceof RuntimeError && error.code === "UNKNOWN") return error.detail;
   return error instanceof Error ? error.message : String(error);

@@ -1,6 +1,6 @@
 /**
- * What registry credentials are for: a host, whose labels may be shell patterns, perhaps a port, and the beginning of a
- * path. `*.example.com` is for `a.example.com/x`, not for `example.com` or `a.b.example.com`.
+ * Patterns of registry credentials: a host, whose labels may be glob patterns, an optional port, and a prefix of the
+ * path. `*.example.com` matches `a.example.com/x`, not `example.com` or `a.b.example.com`.
  */
 import { matchesGlob, validateGlob } from "../../std/glob.ts";
 
@@ -10,24 +10,24 @@ interface Location {
   readonly path: string;
 }
 
-/** Whether credentials for `pattern` are for an image, or a repository, given without a scheme. */
+/** Whether the pattern matches an image or a repository, given without a scheme. */
 export function matchesImage(pattern: string, image: string): boolean {
-  const wanted = parseLocation(pattern);
-  const given = parseLocation(image);
+  const expected = parseLocation(pattern);
+  const actual = parseLocation(image);
   return (
-    wanted.port === given.port &&
-    wanted.labels.length === given.labels.length &&
-    given.path.startsWith(wanted.path) &&
-    wanted.labels.every((label, place) => matchesGlob(label, given.labels[place] ?? ""))
+    expected.port === actual.port &&
+    expected.labels.length === actual.labels.length &&
+    actual.path.startsWith(expected.path) &&
+    expected.labels.every((label, index) => matchesGlob(label, actual.labels[index] ?? ""))
   );
 }
 
-/** Why nothing could ever match the pattern; undefined when it is one. */
+/** Why the pattern is invalid; undefined when it is valid. */
 export function findImagePatternProblem(pattern: string): string | undefined {
   const host = hostOf(pattern);
   if (/^https?:\/\//.test(pattern)) return "a host without a scheme is expected";
   if (host === "") return "there is no host";
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: no host holds any
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: no host contains any
   const wrong = /[\u0000-\u0020\u007f"<>^`{|}%@]/.exec(host)?.[0];
   if (wrong !== undefined) return `invalid character ${JSON.stringify(wrong)} in host name`;
   const port = /:([^\]]*)$/.exec(host)?.[1] ?? "";

@@ -4,7 +4,7 @@ import { findImagePatternProblem, matchesImage } from "./image-pattern.ts";
 import { Keyring } from "./keyring.ts";
 import { parseImageReference } from "./reference.ts";
 
-t.test("parseImageReference() finds the registry and fills in the tag", async (t) => {
+t.test("parseImageReference() returns the registry, and adds the default tag", async (t) => {
   const cases = [
     ["busybox", "docker.io", "library/busybox", "busybox:latest"],
     ["busybox:1", "docker.io", "library/busybox", "busybox:1"],
@@ -18,13 +18,13 @@ t.test("parseImageReference() finds the registry and fills in the tag", async (t
   }
 });
 
-t.test("parseImageReference() refuses what is no reference", async (t) => {
+t.test("parseImageReference() returns undefined for an invalid reference", async (t) => {
   for (const text of ["", "UPPER", "a b", "x@sha256:123", "x:", "/x", "x/", "a".repeat(3000)]) {
     t.equal(parseImageReference(text), undefined, text);
   }
 });
 
-t.test("matchesImage() wants the labels of the host, the port, and the beginning of the path", async (t) => {
+t.test("matchesImage() compares the labels of the host, the port, and the prefix of the path", async (t) => {
   const cases: readonly [string, string, boolean][] = [
     ["r.io", "r.io/a/b", true],
     ["r.io/a", "r.io/a/b", true],
@@ -46,7 +46,7 @@ t.test("matchesImage() wants the labels of the host, the port, and the beginning
     t.equal(matchesImage(pattern, image), expected, `${pattern} ${image}`);
 });
 
-t.test("imagePatternProblem() says what can match nothing", async (t) => {
+t.test("findImagePatternProblem() describes an invalid pattern", async (t) => {
   for (const good of ["r.io", "*.r.io/x", "r.io:5000/a", "[::1]:5000/a"])
     t.equal(findImagePatternProblem(good), undefined);
   t.match(findImagePatternProblem("https://r.io"), /without a scheme/);
@@ -56,7 +56,7 @@ t.test("imagePatternProblem() says what can match nothing", async (t) => {
   t.match(findImagePatternProblem("r[.io"), /not closed/);
 });
 
-t.test("Keyring.lookup() prefers the more specific entry, and knows Docker's own registry", async (t) => {
+t.test("Keyring.lookup() prefers the more specific entry, and finds Docker Hub by its legacy name", async (t) => {
   const auth = Buffer.from("u:p:w").toString("base64");
   const auths = {
     "r.example.org": { auth, username: "counts for less" },
@@ -80,7 +80,7 @@ t.test("Keyring.lookup() prefers the more specific entry, and knows Docker's own
   t.equal(find("quay.test/x").length, 1);
 });
 
-t.test("credentialsIn() does not quote what it cannot read", async (t) => {
+t.test("parsePullSecret() does not quote an invalid value", async (t) => {
   t.throws(() => parsePullSecret({ ".dockerconfigjson": "[]" }), /not a JSON object/);
   const auths = { "r.io": { auth: Buffer.from("secret").toString("base64") } };
   t.throws(() => parseDockerConfig(JSON.stringify({ auths })), /^unable to parse auth field.*username:password\)$/);

@@ -1,9 +1,9 @@
-/** Credentials from one place, found by the images that they are for. */
+/** Registry credentials of one source, by the patterns of the images that they are for. */
 import type { AuthConfig } from "../runtime/cri/image.ts";
 import type { RegistryAuths } from "./docker-config.ts";
 import { matchesImage } from "./image-pattern.ts";
 
-/** Where credentials came from, for who may use an image that was pulled with them. */
+/** The source of credentials. It determines which pods may use an image that was pulled with them. */
 export type CredentialSource =
   | { readonly kind: "node" }
   | { readonly kind: "account" }
@@ -14,7 +14,7 @@ export interface Credential {
   readonly source: CredentialSource;
 }
 
-/** What Docker calls its own registry in its files. */
+/** Docker Hub's name in Docker's files. */
 const DEFAULT_REGISTRY = "index.docker.io";
 
 export class Keyring {
@@ -27,7 +27,7 @@ export class Keyring {
     }
   }
 
-  /** For `docker.io/library/busybox`: the more specific pattern first, those of one pattern as they were added. */
+  /** Credentials for a repository like `docker.io/library/busybox`, those of the more specific pattern first. */
   lookup(repository: string): readonly Credential[] {
     const patterns = [...this.#byPattern.keys()].sort((a, b) => (a < b ? 1 : -1));
     const found = patterns
@@ -38,7 +38,7 @@ export class Keyring {
   }
 }
 
-/** Without what Docker's clients put around a host: a scheme, and the version of the registry's API. */
+/** Removes what Docker's clients add to a host: a scheme, and the version of the registry's API. */
 function toPattern(location: string): string {
   const [, host = "", path = ""] = /^(?:https?:\/\/)?([^/?#]*)([^?#]*)/.exec(location) ?? [];
   const own = /^\/v[12]\//.test(path) ? path.slice("/v1".length) : path;

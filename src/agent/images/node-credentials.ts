@@ -1,18 +1,18 @@
-/** Registry credentials that lie on the node itself, where Docker's clients would look for them too. */
+/** Registry credentials in files of the node, at the paths that Docker's clients use. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "../../std/log/logger.ts";
 import { parseDockerConfig, parseLegacyDockerConfig, type RegistryAuths } from "./docker-config.ts";
 
 export interface NodeCredentialsOptions {
-  /** The agent's own directory, which comes first. */
+  /** The agent's own directory, read first. */
   readonly rootDir: string;
   /** `$HOME`; undefined when there is none. */
   readonly home: string | undefined;
   readonly log: Logger;
 }
 
-/** Of the first file that can be read. Files are read each time: somebody may have logged in meanwhile. */
+/** The credentials of the first valid file. Reads the files each time, because they may change. */
 export async function readNodeCredentials({ rootDir, home, log }: NodeCredentialsOptions): Promise<RegistryAuths> {
   const homes = home === undefined || home === "" ? [] : [home];
   const modern = [rootDir, ".", ...homes.map((path) => join(path, ".docker")), "/.docker"];
@@ -27,13 +27,13 @@ export async function readNodeCredentials({ rootDir, home, log }: NodeCredential
     try {
       return read(text);
     } catch (error) {
-      log.warn("Cannot use the registry credentials of the node", { file, error: describeError(error) });
+      log.warn("Failed to read registry credentials of the node", { file, error: describeError(error) });
     }
   }
   return new Map();
 }
 
-/** JSON's errors quote what they could not read, which may be a password. */
+/** JSON's errors quote the text, which may contain a password. */
 function describeError(error: unknown): string {
-  return error instanceof SyntaxError ? "it is no JSON" : (error as Error).message;
+  return error instanceof SyntaxError ? "invalid JSON" : (error as Error).message;
 }

@@ -1,12 +1,12 @@
-/** How many images are pulled at once, and how often the registries are asked. */
+/** Limits concurrent image pulls and their rate. */
 
 import type { Clock } from "../../std/time/clock.ts";
 import { TokenBucket } from "../../std/time/token-bucket.ts";
 
 export interface PullLimits {
-  /** One after the other. */
+  /** One pull at a time. */
   readonly serialize: boolean;
-  /** How many at once where they are not serialized; undefined: any number. */
+  /** Maximum of concurrent pulls that are not serialized; undefined: unlimited. */
   readonly parallel?: number | undefined;
   /** Pulls per second; 0 is unlimited. */
   readonly qps: number;
@@ -14,50 +14,50 @@ export interface PullLimits {
 }
 
 export class PullQueue {
-  readonly #places: number;
+  readonly #limit: number;
   readonly #bucket: TokenBucket | undefined;
-  #pulling = 0;
-  /** In the order they came; at most one pull per container of the node waits. */
+  #running = 0;
+  /** In the order of requests; at most one pull per container of the node. */
   readonly #waiting: (() => void)[] = [];
 
   constructor({ serialize, parallel, qps, burst }: PullLimits, clock: Clock) {
-    this.#places = serialize ? 1 : (parallel ?? Number.POSITIVE_INFINITY);
+    this.#limit = serialize ? 1 : (parallel ?? Number.POSITIVE_INFINITY);
     this.#bucket = qps > 0 ? new TokenBucket(clock, qps, burst) : undefined;
   }
 
-  /** Throws when the registries have been asked too often; nobody waits for that. */
+  /** Throws when the rate is exceeded, as in Kubernetes, instead of waiting. */
   takeToken(): void {
     if (this.#bucket?.take() === false) throw new Error("pull QPS exceeded");
   }
 
-  /** Does the work when it is its turn; whoever gives up loses the turn. */
+  /** Runs the work when a slot is free. A waiting call whose signal aborts leaves the queue. */
   async run<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
-    if (this.#pulling >= this.#places) await this.#turn(signal);
-    else this.#pulling += 1;
+    if (this.#running >= this.#limit) await this.#waitForSlot(signal);
+    else this.#running += 1;
     try {
       signal.throwIfAborted();
       return await work();
     } finally {
       const next = this.#waiting.shift();
-      if (next === undefined) this.#pulling -= 1;
+      if (next === undefined) this.#running -= 1;
       else next();
     }
   }
 
-  /** The place of one that ends goes to the next in the queue. */
-  #turn(signal: AbortSignal): Promise<void> {
-    const turn = Promise.withResolvers<void>();
-    const giveUp = (): void => {
-      const place = this.#waiting.indexOf(mine);
-      if (place >= 0) this.#waiting.splice(place, 1);
-      turn.reject(signal.reason);
+  /** A call that completes passes its slot to the first in the queue. */
+  #waitForSlot(signal: AbortSignal): Promise<void> {
+    const slot = Promise.withResolvers<void>();
+    const leave = (): void => {
+      const index = this.#waiting.indexOf(enter);
+      if (index >= 0) this.#waiting.splice(index, 1);
+      slot.reject(signal.reason);
     };
-    const mine = (): void => {
-      signal.removeEventListener("abort", giveUp);
-      turn.resolve();
+    const enter = (): void => {
+      signal.removeEventListener("abort", leave);
+      slot.resolve();
     };
-    this.#waiting.push(mine);
-    signal.addEventListener("abort", giveUp, { once: true });
-    return turn.promise;
+    this.#waiting.push(enter);
+    signal.addEventListener("abort", leave, { once: true });
+    return slot.promise;
   }
 }

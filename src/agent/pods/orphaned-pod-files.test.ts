@@ -4,7 +4,7 @@ import { join } from "node:path";
 import t from "tap";
 import { removeOrphanedPodFiles } from "./orphaned-pod-files.ts";
 
-t.test("removeLeftovers() removes what is of pods that nobody knows, and nothing else", async (t) => {
+t.test("removeOrphanedPodFiles() removes the files of pods without a worker, and no others", async (t) => {
   const rootDir = await mkdtemp(join(tmpdir(), "svc-leftovers-"));
   t.teardown(() => rm(rootDir, { recursive: true, force: true }));
   const directories = { rootDir, podLogsDir: join(rootDir, "logs") };

@@ -85,7 +85,9 @@ export function connectTcp(action: TCPSocketAction, options: NetworkProbeOptions
   const timer = options.clock.timer(options.timeoutMs, () =>
     end({ outcome: "failure", output: `dial tcp ${joinHostPort(host, port)}: i/o timeout` }),
   );
-  options.signal.addEventListener("abort", () => end({ outcome: "unknown", output: "probe cancelled" }), { once: true });
+  options.signal.addEventListener("abort", () => end({ outcome: "unknown", output: "probe cancelled" }), {
+    once: true,
+  });
   socket.on("connect", () => end({ outcome: "success", output: "" }));
   socket.on("error", (error) => end({ outcome: "failure", output: describeDialError(error, host, port) }));
   return promise;

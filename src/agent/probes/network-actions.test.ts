@@ -49,7 +49,7 @@ function answer(stream: ServerHttp2Stream, service: string): void {
   stream.end(code === undefined ? Buffer.from([0, 0, 0, 0, 2, 8, Number(status)]) : undefined);
 }
 
-t.test("grpcAction() tells what a health service answers, in the words of Kubernetes' probes", async (t) => {
+t.test("checkGrpcHealth() reports the response of a health service in Kubernetes' texts", async (t) => {
   const server = createHttp2();
   const seen: unknown[] = [];
   server.on("stream", (stream: ServerHttp2Stream, headers) => {
@@ -93,7 +93,7 @@ t.test("grpcAction() tells what a health service answers, in the words of Kubern
   ]);
 });
 
-t.test("grpcAction() keeps connecting until its time is over", async (t) => {
+t.test("checkGrpcHealth() retries the connection until its timeout", async (t) => {
   const closed = await listening(createTcp());
   await closed[Symbol.asyncDispose]();
   await using plain = await listening(createHttp1((_, response) => void response.end()));
@@ -106,7 +106,7 @@ t.test("grpcAction() keeps connecting until its time is over", async (t) => {
   }
 });
 
-t.test("httpAction() follows redirects of the host that it asked, and warns about others", async (t) => {
+t.test("probeHttp() follows redirects on the same host, and returns a warning for others", async (t) => {
   const requests: string[] = [];
   const server = createHttp1((request, response) => {
     requests.push(`${request.url} ${request.headers.referer ?? "-"}`);
@@ -128,7 +128,7 @@ t.test("httpAction() follows redirects of the host that it asked, and warns abou
   t.strictSame(await ask("/500"), { outcome: "failure", output: "HTTP probe failed with statuscode: 500" });
 });
 
-t.test("httpAction() gives up on a server that sends it in circles", async (t) => {
+t.test("probeHttp() fails after 10 redirects", async (t) => {
   let count = 0;
   await using at = await listening(
     createHttp1((_, response) => {
@@ -142,7 +142,7 @@ t.test("httpAction() gives up on a server that sends it in circles", async (t) =
   t.equal(count, 10);
 });
 
-t.test("httpAction() sends the headers that it is given, Host among them", async (t) => {
+t.test("probeHttp() sends the configured headers, including Host", async (t) => {
   let headers: Readonly<Record<string, string[] | undefined>> = {};
   await using at = await listening(
     createHttp1((request, response) => {
@@ -161,7 +161,7 @@ t.test("httpAction() sends the headers that it is given, Host among them", async
   t.strictSame(headers, { host: ["example.test"], "x-a": ["1", "2"], ...usual });
 });
 
-t.test("httpAction(), tcpAction() say as Go does why there is no answer", async (t) => {
+t.test("probeHttp() and connectTcp() report connection errors in Go's texts", async (t) => {
   const closed = await listening(createTcp());
   await closed[Symbol.asyncDispose]();
   await using plain = await listening(createHttp1((_, response) => void response.end()));

@@ -20,7 +20,7 @@ for (const [kind, times] of [
   // At once, and then in its period.
   ["readiness", 10],
 ] as const satisfies readonly (readonly [ProbeKind, number])[]) {
-  t.test(`Prober asks once in each period, however early timers go off: ${kind}`, async (t) => {
+  t.test(`Prober runs once in each period, also if timers fire early: ${kind}`, async (t) => {
     const clock = new EarlyClock();
     const container = toObservedContainer({ id: "c1", startedAt: BigInt(clock.now()) * 1_000_000n }, "s1");
     const at: number[] = [];

@@ -46,57 +46,63 @@ async function serve(handler: grpc.handleServerStreamingCall<unknown, unknown> |
 
 const clientOf = (endpoint: string) => createCriClient({ endpoint, requestTimeoutMs: 1000, clock: systemClock });
 
-t.test("createCriClient().events() tells what the runtime tells, until it ends or nobody listens", async (t) => {
-  const never = new AbortController().signal;
-  using ending = clientOf(
-    await serve((call) => {
-      call.write(event);
-      call.end();
-    }),
-  );
-  const seen: unknown[] = [];
-  await ending.events((each) => seen.push(each), never);
-  t.match(seen, [event]);
+t.test(
+  "createCriClient().events() streams the runtime's events until the stream ends or the signal aborts",
+  async (t) => {
+    const never = new AbortController().signal;
+    using ending = clientOf(
+      await serve((call) => {
+        call.write(event);
+        call.end();
+      }),
+    );
+    const seen: unknown[] = [];
+    await ending.events((each) => seen.push(each), never);
+    t.match(seen, [event]);
 
-  using lasting = clientOf(await serve((call) => void call.write(event)));
-  const stop = new AbortController();
-  const told = lasting.events(() => stop.abort(new Error("enough")), stop.signal);
-  await t.rejects(told, { message: "enough" });
+    using lasting = clientOf(await serve((call) => void call.write(event)));
+    const stop = new AbortController();
+    const told = lasting.events(() => stop.abort(new Error("enough")), stop.signal);
+    await t.rejects(told, { message: "enough" });
 
-  using dumb = clientOf(await serve(undefined));
-  await t.rejects(
-    dumb.events(() => undefined, never),
-    { code: "UNIMPLEMENTED" },
-  );
-});
+    using dumb = clientOf(await serve(undefined));
+    await t.rejects(
+      dumb.events(() => undefined, never),
+      { code: "UNIMPLEMENTED" },
+    );
+  },
+);
 
-t.test("followEvents() listens again when the runtime comes back, and seldom where it never tells", async (t) => {
-  const clock = new FakeClock();
-  const stop = new AbortController();
-  let heard = 0;
-  const ways: WatchContainerEvents[] = [
-    async (tell) => tell(event),
-    async () => Promise.reject(new RuntimeError("UNAVAILABLE", "away")),
-    async () => Promise.reject(new RuntimeError("UNIMPLEMENTED", "unknown method GetContainerEvents")),
-  ];
-  let calls = 0;
-  const running = watchContainerEvents({
-    events: async (...listener) => await ways[Math.min(calls++, ways.length - 1)]?.(...listener),
-    clock,
-    random: systemRandom,
-    log: silentLogger,
-    onEvent: () => heard++,
-    signal: stop.signal,
-  });
-  await clock.advance(0);
-  t.same([calls, heard], [1, 1]);
-  await clock.advance(1_500);
-  t.same([calls, heard], [3, 3], "what was missed is looked for");
-  await clock.advance(299_000);
-  t.equal(calls, 3);
-  await clock.advance(2_000);
-  t.equal(calls, 4);
-  stop.abort();
-  await running;
-  t.equal(clock.pending, 0);
-});
+t.test(
+  "watchContainerEvents() reconnects when the runtime restarts, and rarely if it does not support events",
+  async (t) => {
+    const clock = new FakeClock();
+    const stop = new AbortController();
+    let heard = 0;
+    const ways: WatchContainerEvents[] = [
+      async (tell) => tell(event),
+      async () => Promise.reject(new RuntimeError("UNAVAILABLE", "away")),
+      async () => Promise.reject(new RuntimeError("UNIMPLEMENTED", "unknown method GetContainerEvents")),
+    ];
+    let calls = 0;
+    const running = watchContainerEvents({
+      events: async (...listener) => await ways[Math.min(calls++, ways.length - 1)]?.(...listener),
+      clock,
+      random: systemRandom,
+      log: silentLogger,
+      onEvent: () => heard++,
+      signal: stop.signal,
+    });
+    await clock.advance(0);
+    t.same([calls, heard], [1, 1]);
+    await clock.advance(1_500);
+    t.same([calls, heard], [3, 3], "what was missed is looked for");
+    await clock.advance(299_000);
+    t.equal(calls, 3);
+    await clock.advance(2_000);
+    t.equal(calls, 4);
+    stop.abort();
+    await running;
+    t.equal(clock.pending, 0);
+  },
+);

@@ -3,7 +3,7 @@ import { FakeRuntime } from "../../testing/agent/fake-runtime.ts";
 import { runtimeConformance } from "../../testing/agent/runtime-conformance.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 
-t.test("FakeRuntime keeps the promises of the runtime seam", async (t) => {
+t.test("FakeRuntime conforms to the Runtime interface", async (t) => {
   const clock = new FakeClock();
   const fake = new FakeRuntime(clock);
   fake.programs.set("failing", { exitAfterMs: 100, exitCode: 3 });
@@ -18,7 +18,7 @@ t.test("FakeRuntime keeps the promises of the runtime seam", async (t) => {
   });
 });
 
-t.test("FakeRuntime.fail() fails as often as it is told", async (t) => {
+t.test("FakeRuntime.fail() fails the given number of calls", async (t) => {
   const fake = new FakeRuntime(new FakeClock());
   fake.fail("status", new Error("away"), 2);
   await t.rejects(fake.runtime.status({}), { message: "away" });

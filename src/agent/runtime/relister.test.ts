@@ -50,7 +50,7 @@ function watched(): Watched {
   return at;
 }
 
-t.test("Relister lists soon when a change is expected, however often that is said", async (t) => {
+t.test("Relister lists once soon after any number of requests", async (t) => {
   await using at = watched();
   await at.clock.advance(60_000);
   const before = at.listings();
@@ -63,7 +63,7 @@ t.test("Relister lists soon when a change is expected, however often that is sai
   t.equal(at.listings(), before + 1);
 });
 
-t.test("Relister tells of each pod that changed what the runtime has of it", async (t) => {
+t.test("Relister reports the digest of each pod that changed", async (t) => {
   await using at = watched();
   await at.clock.advance(1_000);
   const metadata = { name: "web", uid: "1", namespace: "default", attempt: 0 };
@@ -77,7 +77,7 @@ t.test("Relister tells of each pod that changed what the runtime has of it", asy
   t.same(at.told, ["1: sandbox=ready", "1: sandbox=stopped", "1: "]);
 });
 
-t.test("Relister tells again, with the next listing, what was not to be heard at first", async (t) => {
+t.test("Relister reports a change again after the next listing if onChange returned false", async (t) => {
   await using at = watched();
   t.equal(at.relister.isAbsent("1"), false, "before the first listing nobody knows");
   await at.clock.advance(1_000);

@@ -20,7 +20,7 @@ async function scripted(stack: AsyncDisposableStack) {
   return { clock, fake, cri, ...client };
 }
 
-t.test("ScriptedCri keeps the promises of the runtime seam over a socket", async (t) => {
+t.test("ScriptedCri conforms to the Runtime interface over a socket", async (t) => {
   await using stack = new AsyncDisposableStack();
   const { clock, fake, runtime, images } = await scripted(stack);
   fake.programs.set("failing", { exitAfterMs: 100, exitCode: 3 });
@@ -35,7 +35,7 @@ t.test("ScriptedCri keeps the promises of the runtime seam over a socket", async
   });
 });
 
-t.test("ScriptedCri.on() fails the call that it names, and no other", async (t) => {
+t.test("ScriptedCri.on() fails the specified call and no other", async (t) => {
   await using stack = new AsyncDisposableStack();
   const { cri, runtime } = await scripted(stack);
   cri.on({ method: "Version", nth: 2, when: "before", act: failing("UNAVAILABLE", "away") });
@@ -44,20 +44,23 @@ t.test("ScriptedCri.on() fails the call that it names, and no other", async (t) 
   await runtime.version({});
 });
 
-t.test("createCriClient(): a call whose answer is lost ends with its time, although its work was done", async (t) => {
-  await using stack = new AsyncDisposableStack();
-  const { cri, fake, clock, runtime } = await scripted(stack);
-  cri.on({ method: "RunPodSandbox", nth: 1, when: "after", act: lost });
-  const call = runtime.runPodSandbox({ config: { metadata: { name: "web" } } });
-  const failed = t.rejects(call, { code: "DEADLINE_EXCEEDED", detail: "context deadline exceeded" });
-  for (let turn = 0; turn < 1_000 && fake.sandboxes.size === 0; turn++) await clock.advance(0);
-  await clock.advance(2_000);
-  await failed;
-  t.equal(fake.sandboxes.size, 1);
-  t.equal(clock.pending, 0);
-});
+t.test(
+  "createCriClient(): a call whose response is lost rejects at its timeout, although the runtime completed it",
+  async (t) => {
+    await using stack = new AsyncDisposableStack();
+    const { cri, fake, clock, runtime } = await scripted(stack);
+    cri.on({ method: "RunPodSandbox", nth: 1, when: "after", act: lost });
+    const call = runtime.runPodSandbox({ config: { metadata: { name: "web" } } });
+    const failed = t.rejects(call, { code: "DEADLINE_EXCEEDED", detail: "context deadline exceeded" });
+    for (let turn = 0; turn < 1_000 && fake.sandboxes.size === 0; turn++) await clock.advance(0);
+    await clock.advance(2_000);
+    await failed;
+    t.equal(fake.sandboxes.size, 1);
+    t.equal(clock.pending, 0);
+  },
+);
 
-t.test("createCriClient() finds a runtime again that died", async (t) => {
+t.test("createCriClient() reconnects to a runtime that restarted", async (t) => {
   await using stack = new AsyncDisposableStack();
   const { cri, runtime } = await scripted(stack);
   await runtime.version({});

@@ -1,4 +1,4 @@
-/** Pods that the API server assigns to this node. */
+/** Watches the pods that are bound to this node. */
 
 import { podKind } from "../../api/core/pod/kind.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
@@ -28,7 +28,7 @@ export function startApiSource(options: ApiSourceOptions): Informer<Pod> {
   const informer = startInformer({ client, kind: podKind, query, clock, random, log }, signal);
   informer.subscribe({
     put(pod, previous) {
-      // Deleted and made again under the same name while nobody watched.
+      // The pod was deleted and recreated under the same name while the watch was interrupted.
       if (previous !== undefined && podUid(previous) !== podUid(pod)) options.onDelete(previous);
       options.onPut(clearStaticSource(pod));
     },
@@ -37,7 +37,7 @@ export function startApiSource(options: ApiSourceOptions): Informer<Pod> {
   return informer;
 }
 
-/** Who may create pods may not pass one off as static, which is trusted with more. Mirrors are told by their own. */
+/** Static pods have more permissions: a pod of the API server must not pass as one, unless it is a mirror pod. */
 function clearStaticSource(pod: Pod): Pod {
   if (!isStatic(pod) || isMirror(pod)) return pod;
   return {

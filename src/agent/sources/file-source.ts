@@ -1,4 +1,4 @@
-/** Manifests in a directory, or one file: read at the start, when something changes, and again and again. */
+/** Reads manifests of a directory, or one file: at the start, after a change, and periodically. */
 import { type FSWatcher, watch } from "node:fs";
 import { lstat, readdir, readFile, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
@@ -6,7 +6,7 @@ import type { Clock } from "../../std/time/clock.ts";
 import { type ManifestText, manifestBytesMax } from "./manifest.ts";
 
 export interface FileSourceOptions {
-  /** A directory or a file; it may come later. */
+  /** A directory or a file; it may be created later. */
   readonly path: string;
   readonly periodMs: number;
   readonly clock: Clock;
@@ -14,10 +14,10 @@ export interface FileSourceOptions {
   readonly signal: AbortSignal;
 }
 
-/** Files written in several steps are read when they are likely whole. */
+/** Delay before reading a changed file, which may be written in several steps. */
 const SETTLE_MS = 50;
 
-/** Backups and swap files of editors, half-written files of package managers. */
+/** Backup and swap files of editors, temporary files of package managers. */
 const IGNORED_NAMES =
   /^\.|^#.*#$|~$|\.(sw[a-z]|bak|backup|old|orig|rej|tmp|dpkg-(old|new|dist|tmp)|rpm(save|new|orig))$/i;
 
@@ -26,7 +26,7 @@ export async function watchFiles(options: FileSourceOptions): Promise<void> {
   const { path, periodMs, clock, signal } = options;
   while (!signal.aborted) {
     const changed = new AbortController();
-    // Watching starts before reading, so that nothing falls between the two.
+    // Watching starts before reading, so that no change is missed.
     const watchers = [path, dirname(path)].flatMap((each) => startWatching(each, path, () => changed.abort()));
     try {
       const texts = await readManifestFiles(path);
@@ -39,7 +39,7 @@ export async function watchFiles(options: FileSourceOptions): Promise<void> {
   }
 }
 
-/** None where there is nothing to watch yet: the next reading finds out. */
+/** Empty while the path does not exist; the next period tries again. */
 function startWatching(directory: string, path: string, onChange: () => void): readonly FSWatcher[] {
   try {
     const watcher = watch(directory, { persistent: false }, (_event, name) => {
@@ -52,7 +52,7 @@ function startWatching(directory: string, path: string, onChange: () => void): r
   }
 }
 
-/** What is there, in the order of names. Never rejects: what cannot be read says why. */
+/** Sorted by name. Never rejects: a file that cannot be read has a `problem`. */
 export async function readManifestFiles(path: string): Promise<readonly ManifestText[]> {
   try {
     if (!(await stat(path)).isDirectory()) return [await readFileText(path)];
@@ -61,7 +61,7 @@ export async function readManifestFiles(path: string): Promise<readonly Manifest
     for (const name of names) {
       const file = join(path, name);
       const stats = await stat(file).catch(() => undefined);
-      // Directories within are none of ours; a dangling link is a mistake worth telling.
+      // Ignores subdirectories; reports a dangling symbolic link.
       if (stats?.isDirectory() === true) continue;
       if (stats !== undefined || (await lstat(file).catch(() => undefined)) !== undefined)
         texts.push(await readFileText(file));

@@ -1,4 +1,4 @@
-/** A manifest: pods, and the ConfigMaps and Secrets they use, as YAML or JSON, one or many to a text. */
+/** Parses a manifest: Pods, and the ConfigMaps and Secrets that they use, as YAML or JSON, one or more per text. */
 import { type ConfigMap, configMap } from "../../api/core/config-map/schema.ts";
 import { type Pod, pod } from "../../api/core/pod/schema.ts";
 import { type Secret, secret } from "../../api/core/secret/schema.ts";
@@ -7,28 +7,28 @@ import type { ObjectSchema } from "../../schema/schema.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 import { parseYaml, type YamlDocument } from "../../schema/yaml/yaml.ts";
 
-/** One text of a source. */
+/** One file or URL of a source. */
 export interface ManifestText {
   /** A path or a URL. */
   readonly name: string;
   readonly content: Uint8Array | { readonly problem: string };
 }
 
-/** What is wrong with a manifest, and where. */
+/** An error in a manifest. */
 export interface ManifestProblem {
   /** A path or a URL. */
   readonly source: string;
-  /** Counted from one; undefined where the text as a whole is meant. */
+  /** From 1; undefined if the error is about the whole text. */
   readonly line: number | undefined;
-  /** `spec.containers[0].image`; empty for the object itself. */
+  /** `spec.containers[0].image`; empty for the whole object. */
   readonly field: string;
   readonly message: string;
 }
 
-/** An object of a manifest, and how to find its lines again. */
+/** An object of a manifest, with a function that reports an error at its line. */
 export interface ManifestItem<T> {
   readonly object: T;
-  /** As it stands in the text. */
+  /** The parsed text, before decoding. */
   readonly raw: unknown;
   problem(field: string, message: string): ManifestProblem;
 }
@@ -37,14 +37,14 @@ export interface Manifest {
   readonly pods: readonly ManifestItem<Pod>[];
   readonly configMaps: readonly ManifestItem<ConfigMap>[];
   readonly secrets: readonly ManifestItem<Secret>[];
-  /** Objects that could not be read are left out; those with unknown fields are not. */
+  /** Objects that cannot be decoded are omitted; objects with unknown fields are not. */
   readonly problems: readonly ManifestProblem[];
 }
 
-/** Larger than any list of pods; a mistaken path must not fill the memory. */
+/** More than any list of pods needs; a wrong path must not exhaust the memory. */
 export const manifestBytesMax = 10 * 1024 * 1024;
 
-/** `source` is what messages say. Never throws. */
+/** `source` is the name in error messages. Never throws. */
 export function parseManifest(bytes: Uint8Array, source: string): Manifest {
   const draft: ManifestDraft = { pods: [], configMaps: [], secrets: [], problems: [] };
   for (const document of parseDocuments(bytes, source, draft)) {
@@ -68,25 +68,25 @@ interface SourceLocation {
 }
 
 function parseDocuments(bytes: Uint8Array, source: string, { problems }: ManifestDraft): readonly YamlDocument[] {
-  const whole = (message: string, line?: number): readonly YamlDocument[] => {
+  const fail = (message: string, line?: number): readonly YamlDocument[] => {
     problems.push({ source, line, field: "", message });
     return [];
   };
-  if (bytes.length > manifestBytesMax) return whole(`larger than ${manifestBytesMax} bytes`);
+  if (bytes.length > manifestBytesMax) return fail(`larger than ${manifestBytesMax} bytes`);
   let text: string;
   try {
     text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
-    return whole("not UTF-8 text");
+    return fail("not UTF-8 text");
   }
   try {
     const found = parseYaml(text).filter(({ value }) => value !== null && value !== undefined);
-    return found.length === 0 ? whole("holds no object") : found;
+    return found.length === 0 ? fail("holds no object") : found;
   } catch (error) {
     const { message } = error as Error;
-    // JSON may be indented by tabs, which YAML forbids.
+    // JSON may be indented with tabs, which YAML forbids.
     const json = parseJsonDocument(text);
-    return json === undefined ? whole(message, Number(/\bline (\d+)/.exec(message)?.[1]) || undefined) : [json];
+    return json === undefined ? fail(message, Number(/\bline (\d+)/.exec(message)?.[1]) || undefined) : [json];
   }
 }
 
@@ -98,46 +98,47 @@ function parseJsonDocument(text: string): YamlDocument | undefined {
   }
 }
 
-function readObject(value: unknown, place: SourceLocation, draft: ManifestDraft): void {
+function readObject(value: unknown, location: SourceLocation, draft: ManifestDraft): void {
   const { problems } = draft;
   if (!isPlainObject(value)) {
-    problems.push(makeProblem(place, "", "must be an object with apiVersion and kind"));
+    problems.push(makeProblem(location, "", "must be an object with apiVersion and kind"));
     return;
   }
   const { apiVersion, kind } = value;
   if (typeof kind === "string" && /List$/.test(kind) && Array.isArray(value.items)) {
-    const own = kind.slice(0, -"List".length);
+    const itemKind = kind.slice(0, -"List".length);
     for (const [index, item] of value.items.entries()) {
-      // Items of a typed list need not say what they are.
-      const full = isPlainObject(item) && own !== "" ? { apiVersion, kind: own, ...item } : item;
-      readObject(full, { ...place, prefix: `${place.prefix}items[${index}].` }, draft);
+      // Items of a typed list may omit apiVersion and kind.
+      const full = isPlainObject(item) && itemKind !== "" ? { apiVersion, kind: itemKind, ...item } : item;
+      readObject(full, { ...location, prefix: `${location.prefix}items[${index}].` }, draft);
     }
     return;
   }
   if (apiVersion !== "v1") {
-    problems.push(makeProblem(place, "apiVersion", `must be v1, not ${JSON.stringify(apiVersion ?? "")}`));
-  } else if (kind === "Pod") decodeObject(pod, value, place, draft, draft.pods);
-  else if (kind === "ConfigMap") decodeObject(configMap, value, place, draft, draft.configMaps);
-  else if (kind === "Secret") decodeObject(secret, value, place, draft, draft.secrets);
-  else problems.push(makeProblem(place, "kind", `must be Pod, ConfigMap or Secret, not ${JSON.stringify(kind ?? "")}`));
+    problems.push(makeProblem(location, "apiVersion", `must be v1, not ${JSON.stringify(apiVersion ?? "")}`));
+  } else if (kind === "Pod") decodeObject(pod, value, location, draft, draft.pods);
+  else if (kind === "ConfigMap") decodeObject(configMap, value, location, draft, draft.configMaps);
+  else if (kind === "Secret") decodeObject(secret, value, location, draft, draft.secrets);
+  else
+    problems.push(makeProblem(location, "kind", `must be Pod, ConfigMap or Secret, not ${JSON.stringify(kind ?? "")}`));
 }
 
 function decodeObject<T>(
   schema: ObjectSchema,
   raw: Readonly<Record<string, unknown>>,
-  place: SourceLocation,
+  location: SourceLocation,
   { problems }: ManifestDraft,
   into: ManifestItem<T>[],
 ): void {
   const { value, unknown, errors } = decode(schema, raw);
-  for (const field of unknown) problems.push(makeProblem(place, field, "unknown field"));
-  for (const field of place.document.duplicates) problems.push(makeProblem(place, field, "is set twice"));
-  for (const { path, message } of errors) problems.push(makeProblem(place, path, simplifyMessage(message)));
+  for (const field of unknown) problems.push(makeProblem(location, field, "unknown field"));
+  for (const field of location.document.duplicates) problems.push(makeProblem(location, field, "is set twice"));
+  for (const { path, message } of errors) problems.push(makeProblem(location, path, simplifyMessage(message)));
   if (errors.length > 0) return;
-  into.push({ object: value as T, raw, problem: (field, message) => makeProblem(place, field, message) });
+  into.push({ object: value as T, raw, problem: (field, message) => makeProblem(location, field, message) });
 }
 
-/** At the line of the field, or of the nearest field around it. */
+/** At the line of the field, or of the nearest enclosing field that has one. */
 function makeProblem({ document, source, prefix }: SourceLocation, field: string, message: string): ManifestProblem {
   let line: number | undefined;
   for (let path = `${prefix}${field}`; path !== "" && line === undefined; path = path.replace(/(^|[.[])[^.[]*$/, "")) {
@@ -146,7 +147,7 @@ function makeProblem({ document, source, prefix }: SourceLocation, field: string
   return { source, line: line ?? document.line("kind"), field, message };
 }
 
-/** Go's decoders speak of Go: `cannot unmarshal string into Go struct field X.maxPods of type int32`. */
+/** Removes Go's terms from a decoding error: `cannot unmarshal string into Go struct field X.maxPods of type int32`. */
 function simplifyMessage(message: string): string {
   const match = /cannot unmarshal (.+) into Go .* of type (\S+)$/.exec(message);
   return match === null ? `cannot be read: ${message}` : `must be of type ${match[2]}, not ${match[1]}`;

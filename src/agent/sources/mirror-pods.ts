@@ -1,6 +1,6 @@
 /**
- * Static pods as the API server shows them: for each a mirror pod that this node owns. A mirror that was deleted comes
- * back, one of an earlier manifest is replaced, and the static pod's status is written to its mirror.
+ * Creates a mirror pod in the API server for each static pod. Recreates a mirror pod that was deleted, replaces one of an
+ * earlier manifest, and writes the static pod's status to it.
  */
 
 import { nodeKind } from "../../api/core/node/kind.ts";
@@ -40,11 +40,11 @@ interface MirroredPod {
 export class MirrorPods implements AsyncDisposable {
   readonly #options: MirrorPodsOptions;
   /** By namespace and name; bounded by the manifests. */
-  readonly #wanted = new Map<string, MirroredPod>();
-  /** What the server has, by the same; bounded by the pods of the node. */
+  readonly #desired = new Map<string, MirroredPod>();
+  /** Mirror pods in the API server, by namespace and name; bounded by the pods of the node. */
   readonly #mirrors = new Map<string, Pod>();
   readonly #queue: WorkQueue;
-  #complete = false;
+  #areSourcesReady = false;
 
   constructor(options: MirrorPodsOptions) {
     this.#options = options;
@@ -54,52 +54,52 @@ export class MirrorPods implements AsyncDisposable {
       concurrency: 2,
       backoff: { initialMs: 200, maxMs: 30_000, jitter: 0.2 },
       work: (key, signal) => this.#sync(key, signal),
-      onError: (key, error) => options.log.warn("Cannot mirror static pod", { pod: key, error: String(error) }),
+      onError: (key, error) => options.log.warn("Failed to sync mirror pod", { pod: key, error: String(error) }),
     });
   }
 
-  /** Every source and the server have told what they have: mirrors of no static pod go now. */
+  /** All sources and the API server are listed: from now on deletes mirror pods without a static pod. */
   setSourcesReady(): void {
-    if (this.#complete) return;
-    this.#complete = true;
-    for (const key of [...this.#wanted.keys(), ...this.#mirrors.keys()]) this.#queue.add(key);
+    if (this.#areSourcesReady) return;
+    this.#areSourcesReady = true;
+    for (const key of [...this.#desired.keys(), ...this.#mirrors.keys()]) this.#queue.add(key);
   }
 
-  /** A static pod is to run; it takes the place of an earlier one of its name. */
+  /** Sets a static pod; it replaces an earlier one of the same name. */
   put(pod: Pod): void {
     const key = fullName(pod);
-    if (podUid(this.#wanted.get(key)?.pod ?? {}) !== podUid(pod)) this.#wanted.set(key, { pod, status: undefined });
-    if (this.#complete) this.#queue.add(key);
+    if (podUid(this.#desired.get(key)?.pod ?? {}) !== podUid(pod)) this.#desired.set(key, { pod, status: undefined });
+    if (this.#areSourcesReady) this.#queue.add(key);
   }
 
-  /** All of the static pod has stopped. */
+  /** All containers of the static pod have stopped. */
   delete(pod: Pod): void {
     const key = fullName(pod);
-    if (podUid(this.#wanted.get(key)?.pod ?? {}) !== podUid(pod)) return;
-    this.#wanted.delete(key);
-    if (this.#complete) this.#queue.add(key);
+    if (podUid(this.#desired.get(key)?.pod ?? {}) !== podUid(pod)) return;
+    this.#desired.delete(key);
+    if (this.#areSourcesReady) this.#queue.add(key);
   }
 
   setStatus(pod: Pod, status: PodStatus): void {
-    const wanted = this.#wanted.get(fullName(pod));
-    if (wanted === undefined || podUid(wanted.pod) !== podUid(pod)) return;
-    wanted.status = status;
-    this.#write(fullName(pod));
+    const desired = this.#desired.get(fullName(pod));
+    if (desired === undefined || podUid(desired.pod) !== podUid(pod)) return;
+    desired.status = status;
+    this.#writeStatus(fullName(pod));
   }
 
-  /** The server told of a mirror pod. */
+  /** The watch reported a mirror pod. */
   mirrorPut(mirror: Pod): void {
     const key = fullName(mirror);
     this.#mirrors.set(key, mirror);
     this.#options.status.podObserved(mirror);
-    this.#write(key);
-    if (this.#complete) this.#queue.add(key);
+    this.#writeStatus(key);
+    if (this.#areSourcesReady) this.#queue.add(key);
   }
 
   mirrorDeleted(mirror: Pod): void {
     const key = fullName(mirror);
     this.#forget(key, mirror);
-    if (this.#complete) this.#queue.add(key);
+    if (this.#areSourcesReady) this.#queue.add(key);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -113,34 +113,34 @@ export class MirrorPods implements AsyncDisposable {
     this.#options.status.removePod(uid);
   }
 
-  /** The status of the static pod becomes that of its mirror. */
-  #write(key: string): void {
-    const wanted = this.#wanted.get(key);
+  /** Passes the static pod's status on as that of its mirror pod. */
+  #writeStatus(key: string): void {
+    const desired = this.#desired.get(key);
     const mirror = this.#mirrors.get(key);
-    if (wanted?.status === undefined || mirror === undefined || !isCurrent(mirror, wanted.pod)) return;
-    this.#options.status.setStatus(mirror, wanted.status);
+    if (desired?.status === undefined || mirror === undefined || !isCurrent(mirror, desired.pod)) return;
+    this.#options.status.setStatus(mirror, desired.status);
   }
 
   async #sync(key: string, signal: AbortSignal): Promise<void> {
     const { client, log } = this.#options;
-    const wanted = this.#wanted.get(key);
+    const desired = this.#desired.get(key);
     const mirror = this.#mirrors.get(key);
-    if (mirror !== undefined && (wanted === undefined || !isCurrent(mirror, wanted.pod))) {
+    if (mirror !== undefined && (desired === undefined || !isCurrent(mirror, desired.pod))) {
       const name = { name: podName(mirror), namespace: podNamespace(mirror) };
       const preconditions = { uid: podUid(mirror) };
       await client.delete(podKind, name, { gracePeriodSeconds: 0, preconditions }, signal).catch((error: unknown) => {
-        // Another one of its name has come, or none is left.
+        // It was replaced or removed already.
         if (!(error instanceof StatusError) || ![404, 409].includes(error.status.code)) throw error;
       });
       log.v(2)?.info("Deleted mirror pod", { pod: key });
       this.#forget(key, mirror);
     }
-    if (wanted === undefined || this.#mirrors.has(key) || this.#wanted.get(key) !== wanted) return;
+    if (desired === undefined || this.#mirrors.has(key) || this.#desired.get(key) !== desired) return;
     const node = await client.get(nodeKind, { name: this.#options.nodeName }, signal);
-    const made = await client.create(podKind, makeMirror(wanted.pod, node), signal);
-    // The watch may have told of it, or of its end, in the meantime.
-    if (!this.#mirrors.has(key)) this.#mirrors.set(key, made);
-    this.#write(key);
+    const created = await client.create(podKind, makeMirror(desired.pod, node), signal);
+    // The watch may have reported its creation or deletion in the meantime.
+    if (!this.#mirrors.has(key)) this.#mirrors.set(key, created);
+    this.#writeStatus(key);
   }
 }
 
@@ -148,7 +148,7 @@ function fullName(pod: Pod): string {
   return `${podNamespace(pod)}/${podName(pod)}`;
 }
 
-/** Shows this very pod, and is not about to go. */
+/** Whether it mirrors this version of the pod and is not terminating. */
 function isCurrent(mirror: Pod, pod: Pod): boolean {
   const { annotations, deletionTimestamp } = mirror.metadata ?? {};
   return deletionTimestamp === undefined && annotations?.[MIRROR] === pod.metadata?.annotations?.[HASH];

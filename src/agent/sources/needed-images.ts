@@ -1,8 +1,8 @@
-/** Images that nobody may collect as garbage: with the registry or the API server away they could not be had again. */
+/** Images that garbage collection must keep: they could not be pulled again while the registry is unreachable. */
 import type { Pod } from "../../api/core/pod/schema.ts";
 import { allContainers } from "../pods/pod-fields.ts";
 
-/** As the pods name them, those of image volumes included. */
+/** References in the pods' specs, including image volumes. */
 export function findNeededImages(pods: Iterable<Pod>): ReadonlySet<string> {
   const names = new Set<string>();
   for (const pod of pods) {

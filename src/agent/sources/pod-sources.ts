@@ -1,4 +1,4 @@
-/** All sources of pods: what they want goes to the pod manager; once all have told, what else runs is ended. */
+/** Passes the pods of all sources to the pod manager. When all sources are ready, terminates other pods that run. */
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Client } from "../../client/client.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
@@ -41,31 +41,31 @@ export interface PodSourcesOptions {
   readonly signal: AbortSignal;
 }
 
-/** How long the API server gets to answer before pods are started from the checkpoint. */
+/** Time after which pods start from the checkpoint if the API server does not respond. */
 const API_SERVER_TIMEOUT_MS = 5_000;
 
 export class PodSources {
   readonly #options: PodSourcesOptions;
-  readonly #complete = Promise.withResolvers<void>();
+  readonly #ready = Promise.withResolvers<void>();
   #apiSynced: boolean;
-  #isComplete = false;
+  #isReady = false;
 
   constructor(options: PodSourcesOptions) {
     this.#options = options;
     this.#apiSynced = options.api === undefined;
   }
 
-  /** Whether every source has told what it has. */
+  /** Whether every source has listed its pods. */
   get isReady(): boolean {
-    return this.#isComplete;
+    return this.#isReady;
   }
 
   /**
-   * Images that pods of any source need, checkpointed ones included. Undefined until every source has told what it has:
-   * nothing may be collected before.
+   * Images that pods of any source need, including checkpointed pods. Undefined until every source is ready: no image
+   * may be collected before.
    */
   async findNeededImages(): Promise<ReadonlySet<string> | undefined> {
-    if (!this.#isComplete) return undefined;
+    if (!this.#isReady) return undefined;
     const { api, pods, staticPods: statics } = this.#options;
     const checkpointed: Pod[] = [];
     for (const key of api?.checkpoint.keys(checkpointKey("")) ?? []) {
@@ -79,7 +79,7 @@ export class PodSources {
   async run(): Promise<void> {
     const { config, clock, signal } = this.#options;
     const { manifestPath, manifestUrl, manifestUrlHeaders, fileCheckMs, httpCheckMs } = config.sources;
-    const loops: Promise<unknown>[] = [this.#sweepOften()];
+    const loops: Promise<unknown>[] = [this.#sweepPeriodically()];
     if (manifestPath !== "") {
       const onTexts = (texts: readonly ManifestText[]): void => this.#update("file", texts);
       loops.push(watchFiles({ path: manifestPath, periodMs: fileCheckMs, clock, onTexts, signal }));
@@ -90,19 +90,19 @@ export class PodSources {
       loops.push(pollUrl({ url: manifestUrl, headers, periodMs: httpCheckMs, clock, onTexts, signal }));
     }
     if (this.#options.api !== undefined) loops.push(this.#followApi(this.#options.api));
-    this.#noteComplete();
+    this.#checkReady();
     await Promise.all(loops);
   }
 
   #update(kind: "file" | "http", texts: readonly ManifestText[]): void {
     this.#options.staticPods.update(kind, texts);
     this.#options.relister.requestRelist();
-    this.#noteComplete();
+    this.#checkReady();
   }
 
   async #followApi(api: NonNullable<PodSourcesOptions["api"]>): Promise<void> {
     const { client, status, mirrors, checkpoint } = api;
-    const known = new Set<string>();
+    const listed = new Set<string>();
     const { config, clock, random, log, pods, relister, objects, signal } = this.#options;
     await using informer = startApiSource({
       client,
@@ -112,7 +112,7 @@ export class PodSources {
       log: log.child("api-source"),
       onPut(pod) {
         if (isMirror(pod)) return mirrors.mirrorPut(pod);
-        known.add(podUid(pod));
+        listed.add(podUid(pod));
         checkpoint.set(checkpointKey(podUid(pod)), withoutServerMetadata(pod));
         pods.put(pod);
         objects.watchReferenced(pods.pods);
@@ -121,76 +121,75 @@ export class PodSources {
       },
       onDelete: (pod) => {
         if (isMirror(pod)) return mirrors.mirrorDeleted(pod);
-        known.delete(podUid(pod));
-        this.#leave(podUid(pod));
+        listed.delete(podUid(pod));
+        this.#removePod(podUid(pod));
       },
       signal,
     });
     try {
-      const restored = await this.#restored(informer.synced, known);
+      const restored = await this.#restoreFromCheckpoint(informer.synced, listed);
       await informer.synced;
       objects.isApiServerAway = false;
-      for (const uid of restored) if (!known.has(uid)) this.#leave(uid);
+      for (const uid of restored) if (!listed.has(uid)) this.#removePod(uid);
       this.#apiSynced = true;
-      this.#noteComplete();
+      this.#checkReady();
       await waitForAbort(signal);
     } catch {
-      // Ends with the signal.
+      // The signal has aborted.
     }
   }
 
-  /** The API has the pod no more. */
-  #leave(uid: string): void {
+  /** The API server no longer has the pod. */
+  #removePod(uid: string): void {
     const { pods, api } = this.#options;
     api?.checkpoint.delete(checkpointKey(uid));
     api?.status.podDeleted(uid);
     pods.delete(uid);
   }
 
-  /** While the server does not answer, pods go on, or start again, as it last told of them. */
-  async #restored(synced: Promise<void>, known: ReadonlySet<string>): Promise<readonly string[]> {
+  /** Starts the checkpointed pods if the API server does not respond in time. Resolves with their uids. */
+  async #restoreFromCheckpoint(synced: Promise<void>, listed: ReadonlySet<string>): Promise<readonly string[]> {
     const { api, clock, signal, pods, objects, relister, log } = this.#options;
-    const patience = new AbortController();
-    const waited = clock.sleep(API_SERVER_TIMEOUT_MS, AbortSignal.any([signal, patience.signal])).then(() => true);
-    const isAway = await Promise.race([synced.then(() => false), waited]).finally(() => patience.abort());
-    waited.catch(() => undefined);
+    const cancelled = new AbortController();
+    const timeout = clock.sleep(API_SERVER_TIMEOUT_MS, AbortSignal.any([signal, cancelled.signal])).then(() => true);
+    const isAway = await Promise.race([synced.then(() => false), timeout]).finally(() => cancelled.abort());
+    timeout.catch(() => undefined);
     if (!isAway || api === undefined) return [];
     const restored: string[] = [];
     objects.isApiServerAway = true;
     for (const key of api.checkpoint.keys(checkpointKey(""))) {
       const pod = (await api.checkpoint.get(key)) as Pod | undefined;
-      // The server may have answered in the meantime.
-      if (pod === undefined || signal.aborted || known.has(podUid(pod))) continue;
+      // The API server may have responded in the meantime.
+      if (pod === undefined || signal.aborted || listed.has(podUid(pod))) continue;
       restored.push(podUid(pod));
       pods.put(pod);
     }
     objects.watchReferenced(pods.pods);
     relister.requestRelist();
     if (restored.length > 0)
-      log.info("API server does not answer: pods go on from the checkpoint", { pods: restored.length });
+      log.info("API server does not respond; running pods from the checkpoint", { pods: restored.length });
     return restored;
   }
 
-  /** Every source has told what it has. */
-  #noteComplete(): void {
+  #checkReady(): void {
     const { config, staticPods: statics, api } = this.#options;
     const { manifestPath, manifestUrl } = config.sources;
-    const known =
+    const isReady =
       this.#apiSynced &&
       (manifestPath === "" || statics.isRead("file")) &&
       (manifestUrl === "" || statics.isRead("http"));
-    if (!known) return;
+    if (!isReady) return;
     api?.mirrors.setSourcesReady();
-    this.#isComplete = true;
-    this.#complete.resolve();
+    this.#isReady = true;
+    this.#ready.resolve();
   }
 
-  async #sweepOften(): Promise<void> {
+  async #sweepPeriodically(): Promise<void> {
     const { config, clock, log, signal, objects, pods } = this.#options;
-    await Promise.race([this.#complete.promise, waitForAbort(signal)]);
+    await Promise.race([this.#ready.promise, waitForAbort(signal)]);
     while (!signal.aborted) {
       await this.#sweep().catch((error: unknown) => {
-        if (!signal.aborted) log.warn("Cannot sweep orphaned pods", { error: String(error) });
+        if (!signal.aborted) log.warn("Failed to terminate orphaned pods", { error: String(error) });
       });
       objects.pruneCheckpoint(pods.pods);
       await this.#options.api?.checkpoint.removeUnreadable();
@@ -198,7 +197,7 @@ export class PodSources {
     }
   }
 
-  /** Pods that nobody wants any more, and what such pods left. */
+  /** Terminates orphaned pods and removes their files. */
   async #sweep(): Promise<void> {
     const { pods, relister } = this.#options;
     pods.terminateOrphans(await relister.list());
@@ -210,7 +209,7 @@ function checkpointKey(uid: string): string {
   return `pod/${uid}`;
 }
 
-/** Without what only the server cares for. */
+/** The checkpoint does not need the fields that only the API server uses. */
 function withoutServerMetadata(pod: Pod): Pod {
   const { managedFields: _managed, resourceVersion: _revision, ...metadata } = pod.metadata ?? {};
   return { ...pod, metadata };

@@ -28,7 +28,7 @@ const text = (content: string, name = "/m/a.yaml") => ({ name, content: Buffer.f
 const read = (content: string) => parseManifest(Buffer.from(content), "/m/a.yaml");
 const problems = (content: string) => read(content).problems.map(formatProblem);
 
-t.test("readManifest() takes YAML and JSON, several documents, and lists", (t) => {
+t.test("parseManifest() parses YAML and JSON, several documents, and lists", (t) => {
   const json = JSON.stringify({ apiVersion: "v1", kind: "Pod", metadata: { name: "j" }, spec: { containers: [] } });
   const names = (content: string) => read(content).pods.map(({ object }) => object.metadata?.name);
   t.same(names(yaml("a")), ["a"]);
@@ -42,7 +42,7 @@ t.test("readManifest() takes YAML and JSON, several documents, and lists", (t) =
   t.end();
 });
 
-t.test("readManifest() names file, line and field of what is wrong", (t) => {
+t.test("parseManifest() reports file, line and field of an error", (t) => {
   t.match(problems("a: [1\n"), [/^\/m\/a.yaml:\d+: /]);
   t.match(problems(""), ["/m/a.yaml: holds no object"]);
   t.match(problems("- 1\n"), [/must be an object/]);
@@ -56,7 +56,7 @@ t.test("readManifest() names file, line and field of what is wrong", (t) => {
   t.end();
 });
 
-t.test("startApiSource() lets no pod of the API pass for a static one", async (t) => {
+t.test("startApiSource() does not let a pod of the API server pass as a static pod", async (t) => {
   const api = new FakeApi();
   const clock = new FakeClock();
   const log = silentLogger;
@@ -96,7 +96,7 @@ function staticPods() {
   return { statics, told };
 }
 
-t.test("StaticPods gives a pod the node's name, defaults and a uid that lasts", (t) => {
+t.test("StaticPods sets the node's name, defaults and a stable uid", (t) => {
   const { statics } = staticPods();
   statics.update("file", [text(yaml("a"))]);
   const [pod] = statics.pods;
@@ -122,7 +122,7 @@ t.test("StaticPods gives a pod the node's name, defaults and a uid that lasts", 
   t.end();
 });
 
-t.test("StaticPods tells what changed, and a problem once", (t) => {
+t.test("StaticPods reports changes, and each problem once", (t) => {
   const { statics, told } = staticPods();
   const now = () => told.splice(0);
   statics.update("file", [text(yaml("a")), text(yaml("b"), "/m/b.yaml")]);
@@ -147,7 +147,7 @@ t.test("StaticPods tells what changed, and a problem once", (t) => {
   t.end();
 });
 
-t.test("manifestFiles() reads a directory or a file, and leaves out what editors leave", async (t) => {
+t.test("readManifestFiles() reads a directory or a file, and ignores editors' temporary files", async (t) => {
   const directory = t.testdir();
   const names = async (path = directory) =>
     (await readManifestFiles(path)).map(({ name }) => name.slice(directory.length));
@@ -173,7 +173,7 @@ t.test("manifestFiles() reads a directory or a file, and leaves out what editors
   t.same(await names(), []);
 });
 
-t.test("MirrorPods makes, remakes, replaces and removes mirrors, and writes the status to them", async (t) => {
+t.test("MirrorPods creates, recreates, replaces and deletes mirror pods, and sets their status", async (t) => {
   const api = new FakeApi();
   const clock = new FakeClock();
   const client = createClient({ transport: api.transport });
@@ -239,7 +239,7 @@ t.test("MirrorPods makes, remakes, replaces and removes mirrors, and writes the 
   t.equal(made(), undefined);
 });
 
-t.test("neededImages() names the images of all containers and image volumes of pods", (t) => {
+t.test("findNeededImages() returns the images of all containers and image volumes of pods", (t) => {
   const pod: Pod = {
     spec: {
       initContainers: [{ name: "i", image: "init:1" }],

@@ -1,4 +1,4 @@
-/** From an object in a manifest to a pod of this node, and what becomes of ConfigMaps and Secrets beside it. */
+/** Converts a pod of a manifest to a static pod of this node, and decodes the ConfigMaps and Secrets beside it. */
 import { createHash } from "node:crypto";
 import type { ConfigMap } from "../../api/core/config-map/schema.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
@@ -22,8 +22,8 @@ const seenAnnotation = "kubernetes.io/config.seen";
 export const sourceAnnotation = "kubernetes.io/config.source";
 
 /**
- * As Kubernetes' agents make it: named after the node, bound to it, and with a uid that is a hash of where it stands
- * and what it says, so that it stays the same for as long as the manifest does. `seen` is RFC 3339.
+ * As in Kubernetes, the name ends with the node's, the pod is bound to the node, and the uid is a hash of the manifest's
+ * location and content, so that it is the same until the manifest changes. `seen` is RFC 3339.
  */
 export function makeStaticPod(
   { object, raw, problem }: ManifestItem<Pod>,
@@ -32,7 +32,7 @@ export function makeStaticPod(
 ): { readonly pod: Pod } | { readonly problems: readonly ManifestProblem[] } {
   const { kind, nodeName } = source;
   const uid = object.metadata?.uid ?? makeUid(raw, source);
-  const own = object.metadata?.name ?? "";
+  const name = object.metadata?.name ?? "";
   const tolerations = object.spec?.tolerations ?? [];
   const tolerant =
     kind === "http" || tolerations.some(({ key, operator, effect }) => !key && operator && effect === "NoExecute");
@@ -40,7 +40,7 @@ export function makeStaticPod(
     ...object,
     metadata: {
       ...object.metadata,
-      name: own === "" ? "" : `${own}-${nodeName}`,
+      name: name === "" ? "" : `${name}-${nodeName}`,
       namespace: object.metadata?.namespace ?? "default",
       uid,
       annotations: {
@@ -53,7 +53,7 @@ export function makeStaticPod(
     spec: {
       ...object.spec,
       nodeName,
-      // It is not for the cluster to drive it away.
+      // Taints of the node must not evict it.
       ...(tolerant ? {} : { tolerations: [...tolerations, { operator: "Exists", effect: "NoExecute" }] }),
     },
     status: { phase: "Pending" },

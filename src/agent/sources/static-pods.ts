@@ -1,4 +1,4 @@
-/** What all manifests together ask for: which pods, with which ConfigMaps and Secrets, and what is wrong with them. */
+/** The pods, ConfigMaps and Secrets of all manifests, and the errors in them. */
 
 import type { ConfigMap } from "../../api/core/config-map/schema.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
@@ -26,9 +26,9 @@ export interface StaticPodsOptions {
   readonly log: Logger;
   readonly onPut: (pod: Pod) => void;
   readonly onDelete: (pod: Pod) => void;
-  /** Called once for every problem, not again while it stays. */
+  /** Called once per problem, not again while the problem persists. */
   readonly onProblem: (text: string) => void;
-  /** What lies beside the pods now. */
+  /** Called with all ConfigMaps and Secrets of the manifests. */
   readonly onObjects?: ((objects: StaticObjects) => void) | undefined;
 }
 
@@ -37,12 +37,12 @@ export interface StaticObjects {
   readonly secrets: readonly Secret[];
 }
 
-/** What was made of one text. */
+/** The content of one file or URL. */
 interface ParsedManifest extends StaticObjects {
   readonly pods: readonly Pod[];
   readonly objects: ReadonlyMap<string, Bytes>;
   readonly problems: readonly ManifestProblem[];
-  /** What it was made of; undefined for a text that could not be had. */
+  /** The text; undefined if it could not be read. */
   readonly content: Uint8Array | undefined;
 }
 
@@ -57,12 +57,12 @@ const empty: Pick<ParsedManifest, "pods" | "objects" | keyof StaticObjects> = {
 
 export class StaticPods {
   readonly #options: StaticPodsOptions;
-  /** By kind of source, then by name of the text; bounded by what the operator put there. */
-  readonly #readings = new Map<SourceKind, ReadonlyMap<string, ParsedManifest>>();
+  /** By kind of source, then by file or URL; bounded by the manifests of the operator. */
+  readonly #manifests = new Map<SourceKind, ReadonlyMap<string, ParsedManifest>>();
   #pods: ReadonlyMap<string, Pod> = new Map();
   #objects: ReadonlyMap<string, Bytes> = new Map();
   #problems: readonly string[] = [];
-  readonly #answered = new Set<SourceKind>();
+  readonly #readKinds = new Set<SourceKind>();
 
   constructor(options: StaticPodsOptions) {
     this.#options = options;
@@ -72,14 +72,14 @@ export class StaticPods {
     return [...this.#pods.values()];
   }
 
-  /** What is wrong now, one line each. */
+  /** The current problems, one line each. */
   get problems(): readonly string[] {
     return this.#problems;
   }
 
-  /** Whether the source has been read, so that what it does not have is known. */
+  /** Whether the source has been read completely. */
   isRead(kind: SourceKind): boolean {
-    return this.#answered.has(kind);
+    return this.#readKinds.has(kind);
   }
 
   /** `configMap` or `secret` of a manifest, for static pods only. */
@@ -87,17 +87,17 @@ export class StaticPods {
     return this.#objects.get(`${kind}/${namespace}/${name}`);
   }
 
-  /** All texts that a source has now. A text that cannot be read any more keeps the pods it had until it is gone. */
+  /** Sets all texts of a source. A text that cannot be read any more keeps its pods until the source removes it. */
   update(kind: SourceKind, texts: readonly ManifestText[]): void {
-    const before = this.#readings.get(kind) ?? new Map<string, ParsedManifest>();
+    const before = this.#manifests.get(kind) ?? new Map<string, ParsedManifest>();
     const seen = formatTime(this.#options.clock.now());
-    this.#readings.set(
+    this.#manifests.set(
       kind,
       new Map(texts.map((text) => [text.name, this.#read(kind, text, before.get(text.name), seen)])),
     );
-    // A server that does not answer may have pods that run here.
-    if (kind === "file" || texts.every(({ content }) => content instanceof Uint8Array)) this.#answered.add(kind);
-    this.#tell();
+    // A URL that does not respond may have pods that run here already.
+    if (kind === "file" || texts.every(({ content }) => content instanceof Uint8Array)) this.#readKinds.add(kind);
+    this.#publish();
   }
 
   #read(
@@ -116,7 +116,7 @@ export class StaticPods {
     const problems = [...manifest.problems];
     const pods = manifest.pods.flatMap((item) => {
       const made = makeStaticPod(item, { kind, name, nodeName }, seen);
-      if ("pod" in made) return [this.#same(made.pod)];
+      if ("pod" in made) return [this.#reuse(made.pod)];
       problems.push(...made.problems);
       return [];
     });
@@ -134,24 +134,22 @@ export class StaticPods {
       : { pods, objects, ...found, problems, content };
   }
 
-  /** The pod that is known already, where nothing but the time of reading differs. */
-  #same(pod: Pod): Pod {
-    const known = this.#pods.get(podUid(pod));
-    const labels = known?.metadata?.labels;
-    return known !== undefined && deepEqual(known.spec, pod.spec) && deepEqual(labels, pod.metadata?.labels)
-      ? known
-      : pod;
+  /** The pod of the last reading, if only the time of reading differs. */
+  #reuse(pod: Pod): Pod {
+    const last = this.#pods.get(podUid(pod));
+    const labels = last?.metadata?.labels;
+    return last !== undefined && deepEqual(last.spec, pod.spec) && deepEqual(labels, pod.metadata?.labels) ? last : pod;
   }
 
-  /** What differs from what was told before. */
-  #tell(): void {
+  /** Reports the differences from the state before. */
+  #publish(): void {
     const { onPut, onDelete, onProblem, log } = this.#options;
-    const readings = [...this.#readings.values()].flatMap((texts) => [...texts]);
-    const problems = readings.flatMap(([, reading]) => reading.problems.map(formatProblem));
+    const manifests = [...this.#manifests.values()].flatMap((texts) => [...texts]);
+    const problems = manifests.flatMap(([, manifest]) => manifest.problems.map(formatProblem));
     const pods = new Map<string, Pod>();
     const names = new Map<string, string>();
-    for (const [source, reading] of readings) {
-      for (const pod of reading.pods) {
+    for (const [source, manifest] of manifests) {
+      for (const pod of manifest.pods) {
         const name = `${podNamespace(pod)}/${podName(pod)}`;
         const first = names.get(name);
         if (first === undefined) {
@@ -161,18 +159,18 @@ export class StaticPods {
       }
     }
     const before = this.#pods;
-    const known = new Set(this.#problems);
+    const reported = new Set(this.#problems);
     this.#pods = pods;
-    this.#objects = new Map(readings.flatMap(([, reading]) => [...reading.objects]));
+    this.#objects = new Map(manifests.flatMap(([, manifest]) => [...manifest.objects]));
     this.#problems = problems;
     for (const text of problems) {
-      if (known.has(text)) continue;
+      if (reported.has(text)) continue;
       log.error("Manifest has a problem", text);
       onProblem(text);
     }
     this.#options.onObjects?.({
-      configMaps: readings.flatMap(([, { configMaps }]) => configMaps),
-      secrets: readings.flatMap(([, { secrets }]) => secrets),
+      configMaps: manifests.flatMap(([, { configMaps }]) => configMaps),
+      secrets: manifests.flatMap(([, { secrets }]) => secrets),
     });
     for (const [uid, pod] of before) if (!pods.has(uid)) onDelete(pod);
     for (const [uid, pod] of pods) if (before.get(uid) !== pod) onPut(pod);

@@ -27,7 +27,7 @@ const pod: Pod = {
   status: { phase: "Pending" },
 };
 
-t.test("StatusManager writes what differs once, and nothing when it agrees", async (t) => {
+t.test("StatusManager sends one patch of a changed status, and none of an equal one", async (t) => {
   const server: Server = { calls: [], answer: () => ({ status: { phase: "Running" } }) };
   await using status = manager(server);
   status.setStatus(pod, { phase: "Running" });
@@ -37,19 +37,22 @@ t.test("StatusManager writes what differs once, and nothing when it agrees", asy
   t.same(server.calls, ["patch"]);
 });
 
-t.test("StatusManager removes a deleted pod once all of it has stopped, and is then done with it", async (t) => {
-  const server: Server = { calls: [], answer: () => ({ status: { phase: "Succeeded" } }) };
-  await using status = manager(server);
-  status.setStatus(pod, { phase: "Succeeded" });
-  status.podFinished(pod);
-  await status.flush(1000);
-  t.same(server.calls, ["patch", "delete"]);
-  status.setStatus(pod, { phase: "Failed" });
-  await status.flush(1000);
-  t.same(server.calls, ["patch", "delete"], "no word about a pod that is gone");
-});
+t.test(
+  "StatusManager deletes the object of a deleted pod once its containers have stopped, and sends nothing more",
+  async (t) => {
+    const server: Server = { calls: [], answer: () => ({ status: { phase: "Succeeded" } }) };
+    await using status = manager(server);
+    status.setStatus(pod, { phase: "Succeeded" });
+    status.podFinished(pod);
+    await status.flush(1000);
+    t.same(server.calls, ["patch", "delete"]);
+    status.setStatus(pod, { phase: "Failed" });
+    await status.flush(1000);
+    t.same(server.calls, ["patch", "delete"], "no word about a pod that is gone");
+  },
+);
 
-t.test("StatusManager lets go of a pod that left the API while a write was under way", async (t) => {
+t.test("StatusManager stops writing the status of a pod that is removed during a write", async (t) => {
   const server: Server = { calls: [], answer: () => undefined };
   await using status = manager(server);
   server.answer = () => {

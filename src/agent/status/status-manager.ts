@@ -1,7 +1,7 @@
 /**
- * The only writer of pod status. Workers hand in statuses as often as they like; what differs from what the server has
- * goes out as one patch, the newest only. Once a deleted pod has stopped and its last status is written, its object is
- * removed.
+ * Writes the status of pods to the API server. Sends the difference between the newest status and the server's as one
+ * patch; skips statuses in between. Deletes the object of a deleted pod when the pod has stopped and its last status is
+ * written. `agent/pods` computes the statuses and works without an API server; therefore this is not part of it.
  */
 
 import { podKind } from "../../api/core/pod/kind.ts";
@@ -25,10 +25,10 @@ export interface StatusManagerOptions {
 interface Entry {
   pod: Pod;
   status: PodStatus | undefined;
-  /** What the server has, as far as it is known. */
+  /** The last status that the server returned. */
   server: PodStatus | undefined;
   finished: boolean;
-  /** The server has no such pod any more: there is nothing left to write. */
+  /** The server no longer has the pod: writes nothing more. */
   gone: boolean;
 }
 
@@ -48,7 +48,7 @@ export class StatusManager implements AsyncDisposable {
       work: (uid, signal) => this.#sync(uid, signal),
       onError: (uid, error) => {
         const pod = this.#entries.get(uid)?.pod;
-        options.log.warn("Cannot write pod status", {
+        options.log.warn("Failed to update pod status", {
           pod: pod === undefined ? uid : podName(pod),
           error: String(error),
         });
@@ -56,7 +56,7 @@ export class StatusManager implements AsyncDisposable {
     });
   }
 
-  /** A worker's view. */
+  /** Sets the status that a worker has computed. */
   setStatus(pod: Pod, status: PodStatus): void {
     const uid = podUid(pod);
     const entry = this.#entries.get(uid);
@@ -70,7 +70,7 @@ export class StatusManager implements AsyncDisposable {
     this.#queue.add(uid);
   }
 
-  /** The pod as the server told it; what is there may have been changed by others. */
+  /** The watch reported the pod; other clients may have changed its status. */
   podObserved(pod: Pod): void {
     const entry = this.#entries.get(podUid(pod));
     if (entry === undefined) return;
@@ -80,7 +80,7 @@ export class StatusManager implements AsyncDisposable {
       this.#queue.add(podUid(pod));
   }
 
-  /** Everything of the deleted pod has stopped. */
+  /** All containers of the deleted pod have stopped. */
   podFinished(pod: Pod): void {
     const entry = this.#entries.get(podUid(pod));
     if (entry === undefined || entry.finished) return;
@@ -88,7 +88,7 @@ export class StatusManager implements AsyncDisposable {
     this.#queue.add(podUid(pod));
   }
 
-  /** The pod has left the API; its worker may go on reporting until all has stopped. */
+  /** The pod was removed from the API server; its worker may set statuses until all containers have stopped. */
   podDeleted(uid: string): void {
     const entry = this.#entries.get(uid);
     if (entry !== undefined) entry.gone = true;
@@ -99,7 +99,7 @@ export class StatusManager implements AsyncDisposable {
     this.#queue.forget(uid);
   }
 
-  /** Gives what is queued up to `milliseconds` to go out. */
+  /** Waits until the queue is empty, at most `milliseconds`. */
   async flush(milliseconds: number): Promise<void> {
     const limit = new AbortController();
     const sleep = this.#options.clock.sleep(milliseconds, limit.signal).catch(() => undefined);
@@ -119,28 +119,28 @@ export class StatusManager implements AsyncDisposable {
       const { status } = entry;
       const patch = status === undefined ? undefined : makeStatusPatch(entry.server, status);
       if (patch !== undefined) {
-        // The uid makes the server refuse when another pod of that name has taken the place.
+        // With the uid, the server rejects the patch if another pod of that name has replaced this one.
         const body = { metadata: { uid }, status: patch };
-        const answer = await this.#options.client.patch(podKind, name, "strategic", body, {
+        const updated = await this.#options.client.patch(podKind, name, "strategic", body, {
           subresource: "status",
           signal,
         });
-        entry.server = answer.status;
+        entry.server = updated.status;
       }
       if (entry.finished && entry.status === status) {
         await this.#options.client.delete(podKind, name, { gracePeriodSeconds: 0, preconditions: { uid } }, signal);
         entry.gone = true;
       }
     } catch (error) {
-      // A pod that went while this was under way is none of the node's any more, which the server may call forbidden.
+      // If the pod was removed in the meantime, the server may respond with 403, because it is not the node's any more.
       if (!isNotFoundOrReplaced(error) && !entry.gone) throw error;
-      this.#options.log.v(3)?.info("Pod is gone from the API", { pod: name.name });
+      this.#options.log.v(3)?.info("Pod was removed from the API server", { pod: name.name });
       entry.gone = true;
     }
   }
 }
 
-/** Not there any more, or replaced by another of the same name. */
+/** Removed, or replaced by another pod of the same name. */
 function isNotFoundOrReplaced(error: unknown): boolean {
   return error instanceof StatusError && (error.status.code === 404 || error.status.code === 409);
 }

@@ -4,12 +4,12 @@ import { makeStatusPatch } from "./status-patch.ts";
 
 const ready = (status: string, extra = {}) => ({ type: "Ready", status, lastTransitionTime: "t", ...extra });
 
-t.test("statusPatch() is undefined when nothing differs", async (t) => {
+t.test("makeStatusPatch() returns undefined when nothing differs", async (t) => {
   const status: PodStatus = { phase: "Running", conditions: [ready("True")], podIPs: [{ ip: "10.0.0.1" }] };
   t.equal(makeStatusPatch(status, { ...status }), undefined);
 });
 
-t.test("statusPatch() leaves other people's conditions and fields alone", async (t) => {
+t.test("makeStatusPatch() keeps conditions and fields of other controllers", async (t) => {
   const before: PodStatus = {
     nominatedNodeName: "n",
     conditions: [ready("True"), { type: "example.org/x", status: "True" }],
@@ -17,14 +17,14 @@ t.test("statusPatch() leaves other people's conditions and fields alone", async 
   t.equal(makeStatusPatch(before, { conditions: [ready("True")] }), undefined);
 });
 
-t.test("statusPatch() takes away a reason that no longer holds", async (t) => {
+t.test("makeStatusPatch() removes a reason that no longer applies", async (t) => {
   const before: PodStatus = { conditions: [ready("False", { reason: "ContainersNotReady", message: "m" })] };
   t.same(makeStatusPatch(before, { conditions: [ready("True")] }), {
     conditions: [{ ...ready("True"), reason: null, message: null }],
   });
 });
 
-t.test("statusPatch() removes what went, and replaces addresses as a whole", async (t) => {
+t.test("makeStatusPatch() removes absent fields, and replaces lists of addresses", async (t) => {
   const before: PodStatus = { reason: "x", podIPs: [{ ip: "10.0.0.1" }] };
   t.same(makeStatusPatch(before, { podIPs: [{ ip: "10.0.0.2" }] }), {
     reason: null,

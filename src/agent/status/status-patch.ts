@@ -1,8 +1,8 @@
-/** What to send so that the server's status of a pod becomes ours, and nothing of anybody else's is lost. */
+/** Computes the patch that sets the agent's fields of a pod's status and keeps those of other controllers. */
 import type { PodCondition, PodStatus } from "../../api/core/pod/schema.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 
-/** Conditions that the agent owns; others belong to controllers and are left alone. */
+/** Conditions of the agent; the patch does not remove others. */
 const OWNED_CONDITIONS: ReadonlySet<string> = new Set([
   "PodReadyToStartContainers",
   "Initialized",
@@ -13,7 +13,7 @@ const OWNED_CONDITIONS: ReadonlySet<string> = new Set([
   "PodResizeInProgress",
 ]);
 
-/** Lists that the server would merge by key, where ours is the whole truth. */
+/** Lists that a strategic merge patch would merge by key; the patch replaces them. */
 const REPLACED_LISTS: ReadonlySet<string> = new Set(["podIPs", "hostIPs"]);
 
 /** Fields that the agent never writes. */
@@ -48,7 +48,7 @@ function makeConditionPatches(before: readonly PodCondition[], after: readonly P
   for (const condition of after) {
     const found = before.find((each) => each.type === condition.type);
     if (found !== undefined && isSameCondition(found, condition)) continue;
-    // A reason that no longer holds has to be taken away by name.
+    // Removes a reason or message that no longer applies.
     const cleared = Object.fromEntries(
       (["reason", "message"] as const)
         .filter((key) => found?.[key] !== undefined && condition[key] === undefined)

@@ -22,7 +22,7 @@ function reasons(one: Pod, more: Partial<AdmissionInput> = {}): readonly string[
   return findAdmissionFailures({ pod: one, ...base, ...more }).map(({ reason, message }) => `${reason}: ${message}`);
 }
 
-t.test("obstacles() come in Kubernetes' order and words", async (t) => {
+t.test("findAdmissionFailures() returns failures in Kubernetes' order, with its reasons and messages", async (t) => {
   const port = (hostIP?: string): Partial<PodSpec> => ({
     containers: [{ name: "c", ports: [{ containerPort: 80, hostPort: 80, ...(hostIP && { hostIP }) }] }],
   });
@@ -103,7 +103,7 @@ t.test("obstacles() come in Kubernetes' order and words", async (t) => {
   for (const [what, one, more, expected] of table) t.same(reasons(one, more), expected, what);
 });
 
-t.test("victimsFor() takes as few and as unimportant pods as will do", async (t) => {
+t.test("selectVictims() selects few pods, and those of the lowest QoS class", async (t) => {
   const critical = pod("p", { priority: 2_000_000_001 });
   const limits = { cpu: "1", memory: "1Mi" };
   const guaranteed = pod("g", { containers: [{ name: "c", resources: { limits, requests: limits } }] });
@@ -121,7 +121,7 @@ t.test("victimsFor() takes as few and as unimportant pods as will do", async (t)
   t.throws(() => selectVictims(critical, [equal], [{ resource: "cpu", quantity: 1 }]), /no set of running pods/);
 });
 
-t.test("AdmissionDesk counts what it admitted, and makes room for critical pods", async (t) => {
+t.test("PodAdmitter counts the pods that it admitted, and preempts pods for critical ones", async (t) => {
   const pods: Pod[] = [];
   const ended: string[] = [];
   const desk = new PodAdmitter({
@@ -164,7 +164,7 @@ t.test("AdmissionDesk counts what it admitted, and makes room for critical pods"
   t.equal(await asking("900m"), undefined);
 });
 
-t.test("AdmissionDesk waits for a pod that makes room half as long again as it has grace, and no longer", async (t) => {
+t.test("PodAdmitter waits for a preempted pod at most 1.5 times its grace period", async (t) => {
   const clock = new FakeClock();
   const victim = pod("v", { terminationGracePeriodSeconds: 20 }, { cpu: "1500m" });
   const critical = pod("k", { priority: 2_000_000_000 }, { cpu: "1" });

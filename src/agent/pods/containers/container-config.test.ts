@@ -29,7 +29,7 @@ function input(container: Partial<Container>, spec: Partial<PodSpec> = {}, extra
   };
 }
 
-t.test("containerConfig() labels and notes the container as crictl expects", async (t) => {
+t.test("makeContainerConfig() sets the labels and annotations that crictl reads", async (t) => {
   const config = makeContainerConfig(input({ args: ["$(A)", "$(B)"] }));
   t.same(config.labels, {
     "io.kubernetes.container.name": "c",
@@ -48,26 +48,29 @@ t.test("containerConfig() labels and notes the container as crictl expects", asy
   t.same(config.args, ["1", "$(B)"]);
 });
 
-t.test("containerConfig() turns requests and limits into shares, quota, memory and OOM score", async (t) => {
-  const resources = (limits: Record<string, string>, requests: Record<string, string> = limits) =>
-    makeContainerConfig(input({ resources: { limits, requests } })).linux?.resources;
-  t.match(resources({ cpu: "400m", memory: "64Mi" }, { cpu: "100m", memory: "32Mi" }), {
-    cpuShares: 102n,
-    cpuQuota: 40_000n,
-    cpuPeriod: 100_000n,
-    memoryLimitInBytes: 67_108_864n,
-  });
-  t.match(resources({ cpu: "1m" }), { cpuShares: 2n, cpuQuota: 1000n });
-  t.equal(resources({ cpu: "200m", memory: "48Mi" })?.oomScoreAdj, -997n);
-  t.equal(makeContainerConfig(input({})).linux?.resources?.oomScoreAdj, 1000n);
-  t.equal(resources({}, { memory: "512Mi" })?.oomScoreAdj, 500n);
-  t.equal(resources({})?.unified, undefined);
-  const { cpu } = input({});
-  const asGroup = makeContainerConfig({ ...input({}), cpu: { ...cpu, oomGroup: true } }).linux?.resources;
-  t.same(asGroup?.unified, { "memory.oom.group": "1" }, "all of its processes end together");
-});
+t.test(
+  "makeContainerConfig() converts requests and limits to CPU shares and quota, memory limit and OOM score",
+  async (t) => {
+    const resources = (limits: Record<string, string>, requests: Record<string, string> = limits) =>
+      makeContainerConfig(input({ resources: { limits, requests } })).linux?.resources;
+    t.match(resources({ cpu: "400m", memory: "64Mi" }, { cpu: "100m", memory: "32Mi" }), {
+      cpuShares: 102n,
+      cpuQuota: 40_000n,
+      cpuPeriod: 100_000n,
+      memoryLimitInBytes: 67_108_864n,
+    });
+    t.match(resources({ cpu: "1m" }), { cpuShares: 2n, cpuQuota: 1000n });
+    t.equal(resources({ cpu: "200m", memory: "48Mi" })?.oomScoreAdj, -997n);
+    t.equal(makeContainerConfig(input({})).linux?.resources?.oomScoreAdj, 1000n);
+    t.equal(resources({}, { memory: "512Mi" })?.oomScoreAdj, 500n);
+    t.equal(resources({})?.unified, undefined);
+    const { cpu } = input({});
+    const asGroup = makeContainerConfig({ ...input({}), cpu: { ...cpu, oomGroup: true } }).linux?.resources;
+    t.same(asGroup?.unified, { "memory.oom.group": "1" }, "all of its processes end together");
+  },
+);
 
-t.test("containerConfig() lets the container's security context win over the pod's", async (t) => {
+t.test("makeContainerConfig() gives the container's security context precedence over the pod's", async (t) => {
   const securityContext = { runAsUser: 1000, runAsGroup: 1001, supplementalGroups: [4000], fsGroup: 5000 };
   const config = makeContainerConfig(input({ securityContext: { runAsUser: 2000 } }, { securityContext }));
   t.match(config.linux?.securityContext, {
@@ -82,7 +85,7 @@ t.test("containerConfig() lets the container's security context win over the pod
   });
 });
 
-t.test("containerConfig() refuses root where the pod forbids it", async (t) => {
+t.test("makeContainerConfig() throws for a root user if the pod sets runAsNonRoot", async (t) => {
   const spec = { securityContext: { runAsNonRoot: true } };
   const where = '(pod: "web_default(uid-web)", container: c)';
   t.throws(() => makeContainerConfig(input({}, spec)), {
@@ -95,7 +98,7 @@ t.test("containerConfig() refuses root where the pod forbids it", async (t) => {
   t.doesNotThrow(() => makeContainerConfig(input({}, spec, { image: { uid: { value: 5n } } })));
 });
 
-t.test("containerConfig() names AppArmor profiles in both forms that runtimes know", async (t) => {
+t.test("makeContainerConfig() sets AppArmor profiles in both fields that runtimes read", async (t) => {
   const profiled = (own: object | undefined, shared: object | undefined) => {
     const context = (profile: object | undefined) =>
       profile === undefined ? {} : { securityContext: { appArmorProfile: profile } as Container["securityContext"] };
@@ -120,7 +123,7 @@ t.test("containerConfig() names AppArmor profiles in both forms that runtimes kn
   });
 });
 
-t.test("containerConfig() keeps the image's groups out where the pod is strict about them", async (t) => {
+t.test("makeContainerConfig() passes the policy Strict of supplemental groups to the runtime", async (t) => {
   const security = (supplementalGroupsPolicy: "Strict" | "Merge") =>
     makeContainerConfig(
       input({}, { securityContext: { supplementalGroups: [4000], fsGroup: 5000, supplementalGroupsPolicy } }),
@@ -129,7 +132,7 @@ t.test("containerConfig() keeps the image's groups out where the pod is strict a
   t.match(security("Merge"), { supplementalGroupsPolicy: "Merge" });
 });
 
-t.test("expand() knows references, escapes and what only looks like one", async (t) => {
+t.test("expand() resolves references and escapes, and keeps other text", async (t) => {
   const lookup = (name: string) => ({ A: "1", B: "$(A)" })[name];
   for (const [text, wanted] of [
     ["$(A)-$(B)", "1-$(A)"],
@@ -144,7 +147,7 @@ t.test("expand() knows references, escapes and what only looks like one", async 
   }
 });
 
-t.test("makeEnvironment() lets variables of services give way, and be referred to", async (t) => {
+t.test("makeEnvironment() lets env override variables of services and refer to them", async (t) => {
   const service = {
     metadata: { name: "db", namespace: "default" },
     spec: { clusterIP: "10.96.0.9", ports: [{ port: 5432 }] },
@@ -205,7 +208,7 @@ t.test("makeEnvironment() reads every source in order", async (t) => {
   await t.rejects(missing({ fieldRef: { fieldPath: "spec.nonsense" } }), /unsupported fieldPath/);
 });
 
-t.test("sandboxConfig() places the pod by its quality of service", async (t) => {
+t.test("makeSandboxConfig() sets the cgroup parent of the pod's QoS class", async (t) => {
   const cgroups = { cgroupDriver: "cgroupfs" as const, cgroupRoot: "", cgroupsPerQos: true };
   const make = (spec: Partial<PodSpec>) =>
     makeSandboxConfig({

@@ -20,12 +20,12 @@ const recorded: readonly (readonly [Container, string])[] = [
   [{ name: "init-0" }, "11898118"],
 ];
 
-t.test("containerHash() is what it was in every version before", async (t) => {
+t.test("containerHash() returns the value of every earlier version", async (t) => {
   for (const [container, hash] of recorded) t.equal(containerHash(container), hash);
 });
 
 t.test(
-  "containerHash() does not tell of what may change in place, or of fields and defaults yet to come",
+  "containerHash() ignores fields that can change in place, and fields and defaults of later versions",
   async (t) => {
     const [container, hash] = recorded[0]!;
     const more: Container = {

@@ -12,7 +12,7 @@ const containers = [
   },
 ];
 
-t.test("pullImageVolumes() pulls what is mounted, and the runtime is told to mount it", async (t) => {
+t.test("pullImageVolumes() pulls the mounted images, and the runtime gets their mounts", async (t) => {
   await using at = await podHarness();
   Object.assign(at.services.settings, { imageVolumes: true });
   at.fake.pullable.set("models/llm:2", { id: "sha256:llm" });
@@ -33,7 +33,7 @@ t.test("pullImageVolumes() pulls what is mounted, and the runtime is told to mou
   );
 });
 
-t.test("unsupportedFeature() names an image volume where they are off", async (t) => {
+t.test("findUnsupportedFeature() names an image volume if the feature is disabled", async (t) => {
   await using at = await podHarness();
   at.manager.put(testPod("web", { volumes, containers }));
   await at.run(2);

@@ -38,7 +38,7 @@ function rotating(t: Test) {
 }
 
 t.test(
-  "rotateLogs() puts full logs aside, compresses those before the last, and keeps as many as it may",
+  "rotateLogs() renames full logs, compresses all but the last rotated one, and keeps the maximum number of files",
   async (t) => {
     const { directory, path, files, until, reopened } = rotating(t);
     for (let run = 1; run <= 4; run++) {
@@ -55,7 +55,7 @@ t.test(
   },
 );
 
-t.test("rotateLogs() removes what it did not finish, and compresses no file from elsewhere", async (t) => {
+t.test("rotateLogs() removes unfinished files, and compresses no file outside of the log directory", async (t) => {
   const { directory, path, files, until, reopened } = rotating(t);
   writeFileSync(join(directory, "0.log.20250101-000000.tmp"), "half");
   writeFileSync(join(directory, "other"), "secret");
@@ -75,7 +75,7 @@ t.test("rotateLogs() removes what it did not finish, and compresses no file from
   );
 });
 
-t.test("removeLogs() takes all of a run's files and leaves those of other runs", async (t) => {
+t.test("removeLogs() removes all log files of a run and none of other runs", async (t) => {
   const directory = t.testdir({
     "1.log": "",
     "1.log.20260101-000000": "",

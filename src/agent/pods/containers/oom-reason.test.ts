@@ -8,7 +8,7 @@ import { awaitFinalReason, mayBeOomKilled } from "./oom-reason.ts";
 
 const limited = { name: "c", image: "busybox:1", resources: { limits: { memory: "20Mi" } } };
 
-t.test("sureOfReason() waits for a runtime that hears of memory later than of the end", async (t) => {
+t.test("awaitFinalReason() waits for a runtime that reports OOMKilled after the exit", async (t) => {
   await using at = await podHarness();
   at.manager.put(testPod("p", { restartPolicy: "Never", containers: [limited] }));
   await at.run(1);
@@ -24,7 +24,7 @@ t.test("sureOfReason() waits for a runtime that hears of memory later than of th
   });
 });
 
-t.test("mayHaveRunOut() lets no other container wait", async (t) => {
+t.test("mayBeOomKilled() is true only for an exited container with a memory limit", async (t) => {
   const pod = testPod("p", { containers: [limited] });
   const exited = { name: "c", state: "exited", reason: "Error" } as ObservedContainer;
   const deleted = { ...pod, metadata: { ...pod.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };
@@ -35,25 +35,28 @@ t.test("mayHaveRunOut() lets no other container wait", async (t) => {
   t.notOk(mayBeOomKilled(deleted, exited), "nobody asks why");
 });
 
-t.test("sureOfReason() asks once more about what has just ended, whatever clocks say", async (t) => {
-  const clock = new FakeClock();
-  const asked: string[] = [];
-  const runtime = {
-    async containerStatus({ containerId = "" }: { readonly containerId?: string }) {
-      asked.push(containerId);
-      if (containerId === "gone") throw new RuntimeError("NOT_FOUND", "no such container");
-      return { status: { id: containerId, state: "CONTAINER_EXITED", reason: "OOMKilled" } };
-    },
-  } as unknown as FakeRuntime["runtime"];
-  const of = async (id: string, finishedAt: number): Promise<string> => {
-    const container = { id, state: "exited", reason: "Error", finishedAt } as ObservedContainer;
-    const sure = awaitFinalReason(container, runtime, clock, new AbortController().signal);
-    await clock.advance(250);
-    return (await sure).reason;
-  };
-  t.equal(await of("new", clock.now()), "OOMKilled");
-  t.equal(await of("gone", clock.now()), "Error", "as it was seen");
-  t.equal(await of("old", clock.now() - 250), "Error");
-  t.equal(await of("future", clock.now() + 1), "Error");
-  t.same(asked, ["new", "gone"]);
-});
+t.test(
+  "awaitFinalReason() requests the status of a just exited container again, also if the clock was set",
+  async (t) => {
+    const clock = new FakeClock();
+    const asked: string[] = [];
+    const runtime = {
+      async containerStatus({ containerId = "" }: { readonly containerId?: string }) {
+        asked.push(containerId);
+        if (containerId === "gone") throw new RuntimeError("NOT_FOUND", "no such container");
+        return { status: { id: containerId, state: "CONTAINER_EXITED", reason: "OOMKilled" } };
+      },
+    } as unknown as FakeRuntime["runtime"];
+    const of = async (id: string, finishedAt: number): Promise<string> => {
+      const container = { id, state: "exited", reason: "Error", finishedAt } as ObservedContainer;
+      const sure = awaitFinalReason(container, runtime, clock, new AbortController().signal);
+      await clock.advance(250);
+      return (await sure).reason;
+    };
+    t.equal(await of("new", clock.now()), "OOMKilled");
+    t.equal(await of("gone", clock.now()), "Error", "as it was seen");
+    t.equal(await of("old", clock.now() - 250), "Error");
+    t.equal(await of("future", clock.now() + 1), "Error");
+    t.same(asked, ["new", "gone"]);
+  },
+);

@@ -4,7 +4,7 @@ import { podHarness, testPod } from "../../../testing/agent/pod-harness.ts";
 import type { PodContext } from "../pod-context.ts";
 import { resolveRecursiveReadOnly } from "./recursive-read-only.ts";
 
-t.test("isRecursivelyReadOnly() asks the handler that the pod's class stands for", async (t) => {
+t.test("resolveRecursiveReadOnly() reads the features of the handler of the pod's RuntimeClass", async (t) => {
   await using at = await podHarness();
   const features = { recursiveReadOnlyMounts: true };
   const runtime = {

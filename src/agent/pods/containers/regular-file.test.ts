@@ -59,7 +59,7 @@ const tricks: Readonly<
 };
 
 for (const [what, [put, isRead]] of Object.entries(tricks)) {
-  t.test(`openLog() follows no link of a pod's out of the logs: ${what}`, async (t) => {
+  t.test(`openLog() does not follow a pod's symbolic link out of the log directory: ${what}`, async (t) => {
     const logs = t.testdir({ pods: { pod: { c: {} } }, host: { c: { "0.log": SECRET } } });
     await put(logs, join(logs, "host"));
     const path = join(logs, "pods/pod/c/0.log");
@@ -87,7 +87,7 @@ for (const [what, [put, isRead]] of Object.entries(tricks)) {
   });
 }
 
-t.test("withTerminationMessage() reads the agent's own file, whatever the pod has mounted there", async (t) => {
+t.test("addTerminationMessage() reads the agent's own file, whatever the pod has mounted at its path", async (t) => {
   const directory = t.testdir({ own: "last words", host: "the host's secret" });
   await symlink(join(directory, "host"), join(directory, "link"));
   const ended = { state: "exited", exitCode: 0, message: "", logPath: "" } as Partial<ObservedContainer>;
@@ -104,7 +104,7 @@ t.test("withTerminationMessage() reads the agent's own file, whatever the pod ha
   t.equal(await said("link"), "");
 });
 
-t.test("PodWorker gives containers files that any of their users may read, and write where they are to", async (t) => {
+t.test("PodWorker creates files that every user in the containers can read, and can write if intended", async (t) => {
   const before = process.umask(0o077);
   t.teardown(() => void process.umask(before));
   await using at = await podHarness();

@@ -19,7 +19,7 @@ const pod = (enableServiceLinks?: boolean) => ({
   spec: { containers: [], ...(enableServiceLinks === undefined ? {} : { enableServiceLinks }) },
 });
 
-t.test("serviceVariables() tells of address and ports, in both old ways", async (t) => {
+t.test("makeServiceVariables() returns the address and ports in Docker's and Kubernetes' formats", async (t) => {
   t.same(Object.fromEntries(makeServiceVariables(pod(), [db])), {
     MY_DB_SERVICE_HOST: "10.96.5.1",
     MY_DB_SERVICE_PORT: "5432",
@@ -37,7 +37,7 @@ t.test("serviceVariables() tells of address and ports, in both old ways", async 
   });
 });
 
-t.test("serviceVariables() knows whom a pod is told of", async (t) => {
+t.test("makeServiceVariables() selects the services of the pod's namespace and the API server", async (t) => {
   const hosts = (wanted: Iterable<Service>, links?: boolean) =>
     [...makeServiceVariables(pod(links), wanted)].filter(([name]) => name.endsWith("_SERVICE_HOST"));
   const elsewhere = service("other", "web", { clusterIP: "10.96.5.2", ports: [{ port: 1 }] });
@@ -56,7 +56,7 @@ t.test("serviceVariables() knows whom a pod is told of", async (t) => {
   }
 });
 
-t.test("serviceVariables() writes IPv6 addresses in URLs with brackets", async (t) => {
+t.test("makeServiceVariables() writes IPv6 addresses in URLs with brackets", async (t) => {
   const six = service("shop", "six", { clusterIP: "fd00::1", ports: [{ port: 80 }] });
   const variables = makeServiceVariables(pod(), [six]);
   t.equal(variables.get("SIX_PORT"), "tcp://[fd00::1]:80");

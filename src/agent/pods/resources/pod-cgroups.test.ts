@@ -20,7 +20,7 @@ function pod(cpu: string, memory: string): Pod {
   return { metadata: { uid: "u1" }, spec: { containers: [{ name: "c", resources }], overhead } };
 }
 
-t.test("PodCgroups.apply() writes what the pod as a whole may take, of version 1", async (t) => {
+t.test("PodCgroups.apply() writes the limits of the whole pod to cgroup v1", async (t) => {
   const hierarchy = t.testdir({ cpu: {}, memory: {}, pids: {} });
   const cgroups = new PodCgroups({ tree: new CgroupTree(hierarchy), settings, pods: () => [] });
   const read = (file: string) => readFileSync(join(hierarchy, file.replace("@", "kubepods/burstable/podu1")), "utf8");
@@ -39,7 +39,7 @@ t.test("PodCgroups.apply() writes what the pod as a whole may take, of version 1
   t.equal(readFileSync(join(hierarchy, "memory/kubepods/besteffort/podu1/memory.limit_in_bytes"), "utf8"), "-1");
 });
 
-t.test("PodCgroups.apply() writes the same, of version 2", async (t) => {
+t.test("PodCgroups.apply() writes the limits of the whole pod to cgroup v2", async (t) => {
   const hierarchy = t.testdir({ "cgroup.controllers": "cpu memory pids" });
   const at = join(hierarchy, "kubepods/burstable/podu1");
   mkdirSync(at, { recursive: true });

@@ -13,24 +13,27 @@ function asking(resources: ResourceRequirements, resizePolicy: readonly Policy[]
 const less: ResourceRequirements = { requests: { memory: "32Mi" }, limits: { memory: "64Mi" } };
 const more: ResourceRequirements = { requests: { memory: "48Mi" }, limits: { memory: "96Mi" } };
 
-t.test("resize() gives running containers what a new version asks for, and says so", async (t) => {
-  await using harness = await podHarness();
-  harness.manager.put(asking(less));
-  await harness.run(2);
-  harness.manager.put(asking(more));
-  await harness.run(2);
-  const [call] = harness.fake.calls.filter(({ method }) => method === "updateContainerResources");
-  t.match(call?.request, { linux: { memoryLimitInBytes: BigInt(96 * 2 ** 20) } });
-  const going = harness.statuses.find(({ status }) =>
-    status.conditions?.some(({ type, status }) => type === "PodResizeInProgress" && status === "True"),
-  );
-  t.match(going?.status.containerStatuses, [{ allocatedResources: more.requests, resources: less }]);
-  const after = harness.status("p");
-  t.notOk(after?.conditions?.some(({ type }) => type.startsWith("PodResize")));
-  t.match(after?.containerStatuses, [{ allocatedResources: more.requests, resources: more, restartCount: 0 }]);
-});
+t.test(
+  "resizePod() applies the new version's resources to running containers, and reports them in the status",
+  async (t) => {
+    await using harness = await podHarness();
+    harness.manager.put(asking(less));
+    await harness.run(2);
+    harness.manager.put(asking(more));
+    await harness.run(2);
+    const [call] = harness.fake.calls.filter(({ method }) => method === "updateContainerResources");
+    t.match(call?.request, { linux: { memoryLimitInBytes: BigInt(96 * 2 ** 20) } });
+    const going = harness.statuses.find(({ status }) =>
+      status.conditions?.some(({ type, status }) => type === "PodResizeInProgress" && status === "True"),
+    );
+    t.match(going?.status.containerStatuses, [{ allocatedResources: more.requests, resources: less }]);
+    const after = harness.status("p");
+    t.notOk(after?.conditions?.some(({ type }) => type.startsWith("PodResize")));
+    t.match(after?.containerStatuses, [{ allocatedResources: more.requests, resources: more, restartCount: 0 }]);
+  },
+);
 
-t.test("resize() leaves what the node cannot give, and says why", async (t) => {
+t.test("resizePod() keeps the resources if the node lacks capacity, and reports the reason", async (t) => {
   await using harness = await podHarness();
   let room = false;
   (harness.services as { -readonly [K in keyof PodServices]: PodServices[K] }).admission = {
@@ -51,7 +54,7 @@ t.test("resize() leaves what the node cannot give, and says why", async (t) => {
   t.match(harness.status("p")?.containerStatuses, [{ allocatedResources: more.requests, resources: more }]);
 });
 
-t.test("resize() starts containers again whose policy says so", async (t) => {
+t.test("resizePod() restarts containers whose resizePolicy requires it", async (t) => {
   await using harness = await podHarness();
   const policy = [{ resourceName: "memory", restartPolicy: "RestartContainer" }];
   harness.manager.put(asking(less, policy));

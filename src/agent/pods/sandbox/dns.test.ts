@@ -10,7 +10,7 @@ const settings = {
 };
 const dns = (spec: Partial<PodSpec>, extra = {}) => makePodDns(testPod("web", spec), { ...settings, ...extra });
 
-t.test("podDns() follows the pod's policy", async (t) => {
+t.test("makePodDns() follows the pod's dnsPolicy", async (t) => {
   const searches = ["default.svc.cluster.local", "svc.cluster.local", "cluster.local", "node.example"];
   t.same(dns({}).config, { servers: ["10.96.0.10"], searches, options: ["ndots:5"] });
   const host = { servers: ["203.0.113.53"], searches: ["node.example"], options: ["ndots:2", "timeout:1"] };
@@ -20,7 +20,7 @@ t.test("podDns() follows the pod's policy", async (t) => {
   t.same(dns({ dnsPolicy: "None" }).config, { servers: [], searches: [], options: [] });
 });
 
-t.test("podDns() merges dnsConfig: options override, searches once", async (t) => {
+t.test("makePodDns() merges dnsConfig: options override, search paths are unique", async (t) => {
   const dnsConfig = {
     nameservers: ["203.0.113.1", "10.96.0.10"],
     searches: ["svc.cluster.local", "x.example"],
@@ -33,7 +33,7 @@ t.test("podDns() merges dnsConfig: options override, searches once", async (t) =
   });
 });
 
-t.test("podDns() cuts more than three nameservers and says so", async (t) => {
+t.test("makePodDns() omits nameservers after the third, with a warning", async (t) => {
   const { config, warnings } = dns({ dnsConfig: { nameservers: ["203.0.113.1", "203.0.113.2", "203.0.113.3"] } });
   t.same(config.servers, ["10.96.0.10", "203.0.113.1", "203.0.113.2"]);
   t.equal(
@@ -43,7 +43,7 @@ t.test("podDns() cuts more than three nameservers and says so", async (t) => {
   );
 });
 
-t.test("podDns() leaves out a search path that resolvers would not survive, and says so", async (t) => {
+t.test("makePodDns() omits a search path that is too long for resolvers, with a warning", async (t) => {
   const searches = [`${"a.".repeat(130)}example`, "x.example"];
   const { config, warnings } = dns({ dnsPolicy: "None", dnsConfig: { nameservers: ["203.0.113.1"], searches } });
   t.same(config.searches, ["x.example"]);
@@ -53,13 +53,13 @@ t.test("podDns() leaves out a search path that resolvers would not survive, and 
   );
 });
 
-t.test("podDns() falls back to the node's resolver without a cluster DNS, with a warning", async (t) => {
+t.test("makePodDns() falls back to the node's resolver without a cluster DNS, with a warning", async (t) => {
   const { config, warnings } = dns({}, { clusterDns: [] });
   t.same(config.servers, ["203.0.113.53"]);
   t.equal(warnings[0]?.reason, "MissingClusterDNS");
 });
 
-t.test("hostnameOf() cuts at 63 characters without a trailing dash", async (t) => {
+t.test("hostnameOf() truncates to 63 characters without a trailing dash", async (t) => {
   const name = `${"a".repeat(62)}-bcd`;
   t.equal(hostnameOf(testPod(name), "cluster.local").hostname, "a".repeat(62));
   t.same(hostnameOf(testPod("web", { hostname: "h1", subdomain: "sub" }), "cluster.local"), {
@@ -68,29 +68,32 @@ t.test("hostnameOf() cuts at 63 characters without a trailing dash", async (t) =
   });
 });
 
-t.test("hostsText() names the pod and its aliases", async (t) => {
+t.test("makeHostsFile() contains the pod and its hostAliases", async (t) => {
   const pod = testPod("web", { hostAliases: [{ ip: "203.0.113.7", hostnames: ["a.test", "b.test"] }] });
   const text = makeHostsFile(pod, "cluster.local", ["10.0.0.2"], "");
   t.match(text, /^# Kubernetes-managed hosts file\.\n127\.0\.0\.1\tlocalhost\n/);
   t.match(text, /\n10\.0\.0\.2\tweb\n\n# Entries added by HostAliases\.\n203\.0\.113\.7\ta\.test\tb\.test\n$/);
 });
 
-t.test("parseResolvConf() reads nothing from an empty or broken file", async (t) => {
+t.test("parseResolvConf() returns an empty configuration for an empty or invalid file", async (t) => {
   t.same(parseResolvConf(""), { servers: [], searches: [], options: [] });
   t.same(parseResolvConf("nameserver\nnonsense\n"), { servers: [], searches: [], options: [] });
 });
 
-t.test("kernelHostname() is the whole name where the pod wants it and the kernel takes it", async (t) => {
-  const named = (name: string, spec: Partial<PodSpec>) => makeKernelHostname(testPod(name, spec), "cluster.local");
-  const spec = { subdomain: "sub", setHostnameAsFQDN: true };
-  t.equal(named("web", spec), "web.sub.default.svc.cluster.local");
-  t.equal(named("web", { subdomain: "sub" }), "web");
-  t.equal(named("web", { setHostnameAsFQDN: true }), "web", "without a subdomain there is no other name");
-  const fits = "a".repeat(64 - ".sub.default.svc.cluster.local".length);
-  t.equal(named(fits, spec).length, 64);
-  t.throws(() => named(`${fits}a`, spec), {
-    message:
-      "failed to construct FQDN from pod hostname and cluster domain, FQDN " +
-      `${fits}a.sub.default.svc.cluster.local is too long (64 characters is the max, 65 characters requested)`,
-  });
-});
+t.test(
+  "makeKernelHostname() returns the FQDN if the pod sets setHostnameAsFQDN, and throws if it is too long",
+  async (t) => {
+    const named = (name: string, spec: Partial<PodSpec>) => makeKernelHostname(testPod(name, spec), "cluster.local");
+    const spec = { subdomain: "sub", setHostnameAsFQDN: true };
+    t.equal(named("web", spec), "web.sub.default.svc.cluster.local");
+    t.equal(named("web", { subdomain: "sub" }), "web");
+    t.equal(named("web", { setHostnameAsFQDN: true }), "web", "without a subdomain there is no other name");
+    const fits = "a".repeat(64 - ".sub.default.svc.cluster.local".length);
+    t.equal(named(fits, spec).length, 64);
+    t.throws(() => named(`${fits}a`, spec), {
+      message:
+        "failed to construct FQDN from pod hostname and cluster domain, FQDN " +
+        `${fits}a.sub.default.svc.cluster.local is too long (64 characters is the max, 65 characters requested)`,
+    });
+  },
+);

@@ -4,7 +4,7 @@ import t from "tap";
 import { podHarness, testPod } from "../../../testing/agent/pod-harness.ts";
 import { readHostIdRange, UserNamespaces } from "./user-namespaces.ts";
 
-t.test("UserNamespaces.of() gives each pod ids of its own, which outlive the agent", async (t) => {
+t.test("UserNamespaces.allocate() gives each pod its own range, which survives a restart of the agent", async (t) => {
   const directories = { rootDir: t.testdir(), podLogsDir: "/none" };
   const make = () =>
     new UserNamespaces({ directories, idsPerPod: 65_536, range: async () => ({ first: 65_536, length: 2 * 65_536 }) });
@@ -23,7 +23,7 @@ t.test("UserNamespaces.of() gives each pod ids of its own, which outlive the age
   t.equal((await second.allocate("c")).uids?.[0]?.hostId, 65_536);
 });
 
-t.test("hostRange() takes what the node has set apart, if it is of use", async (t) => {
+t.test("readHostIdRange() returns the node's subordinate ids, and rejects if they are not usable", async (t) => {
   const range = (users: string | undefined, groups = users) =>
     readHostIdRange(65_536, 110, async (word) => (word === "-g" ? groups : users));
   t.same(await range(undefined), { first: 65_536, length: 65_536 * 110 });
@@ -39,7 +39,7 @@ t.test("hostRange() takes what the node has set apart, if it is of use", async (
   for (const [users, message, groups] of cases) await t.rejects(range(users, groups), message);
 });
 
-t.test("PodWorker runs a pod with hostUsers: false where the runtime can", async (t) => {
+t.test("PodWorker runs a pod with hostUsers: false if the runtime supports user namespaces", async (t) => {
   await using at = await podHarness();
   const directories = at.services.settings.directories;
   const range = async () => ({ first: 65_536, length: 65_536 });
@@ -63,30 +63,33 @@ t.test("PodWorker runs a pod with hostUsers: false where the runtime can", async
   for (const mount of mounts) t.match(mount, { uidMappings: uids, gidMappings: uids });
 });
 
-t.test("PodWorker tells the runtime by which signal to stop, and what the runtime tells of a container", async (t) => {
-  await using at = await podHarness();
-  Object.assign(at.services.settings, { stopSignals: true });
-  const { containerStatus } = at.fake.runtime;
-  const user = { linux: { uid: 1000n, gid: 7n, supplementalGroups: [7n, 2000n] } };
-  Object.assign(at.fake.runtime, {
-    containerStatus: async (request: { containerId?: string }) => {
-      const { status } = await containerStatus(request);
-      return { status: { ...status, user, stopSignal: "SIGRTMINPLUS3" } };
-    },
-  });
-  const container = { name: "c", image: "busybox:1", imagePullPolicy: "IfNotPresent" } as const;
-  at.manager.put(testPod("web", { containers: [{ ...container, lifecycle: { stopSignal: "SIGRTMIN+3" } }] }));
-  await at.run(5);
-  t.match(at.fake.calls.find(({ method }) => method === "createContainer")?.request, {
-    config: { stopSignal: "SIGRTMINPLUS3" },
-  });
-  t.match(at.status("web")?.containerStatuses?.[0], {
-    stopSignal: "SIGRTMIN+3",
-    user: { linux: { uid: 1000, gid: 7, supplementalGroups: [7, 2000] } },
-  });
-});
+t.test(
+  "PodWorker passes the stop signal to the runtime, and reports the runtime's signal and user in the status",
+  async (t) => {
+    await using at = await podHarness();
+    Object.assign(at.services.settings, { stopSignals: true });
+    const { containerStatus } = at.fake.runtime;
+    const user = { linux: { uid: 1000n, gid: 7n, supplementalGroups: [7n, 2000n] } };
+    Object.assign(at.fake.runtime, {
+      containerStatus: async (request: { containerId?: string }) => {
+        const { status } = await containerStatus(request);
+        return { status: { ...status, user, stopSignal: "SIGRTMINPLUS3" } };
+      },
+    });
+    const container = { name: "c", image: "busybox:1", imagePullPolicy: "IfNotPresent" } as const;
+    at.manager.put(testPod("web", { containers: [{ ...container, lifecycle: { stopSignal: "SIGRTMIN+3" } }] }));
+    await at.run(5);
+    t.match(at.fake.calls.find(({ method }) => method === "createContainer")?.request, {
+      config: { stopSignal: "SIGRTMINPLUS3" },
+    });
+    t.match(at.status("web")?.containerStatuses?.[0], {
+      stopSignal: "SIGRTMIN+3",
+      user: { linux: { uid: 1000, gid: 7, supplementalGroups: [7, 2000] } },
+    });
+  },
+);
 
-t.test("PodWorker refuses hostUsers: false where the gate is closed", async (t) => {
+t.test("PodWorker refuses hostUsers: false if the feature gate is disabled", async (t) => {
   await using at = await podHarness();
   at.manager.put(testPod("web", { hostUsers: false }));
   await at.run(2);

@@ -3,7 +3,7 @@ import { podHarness, testPod } from "../../../testing/agent/pod-harness.ts";
 
 const volumes = [{ name: "v", configMap: { name: "late" } }];
 
-t.test("mounting tries again ever more rarely, and says why each time", async (t) => {
+t.test("mounting retries with increasing delays, and records an event each time", async (t) => {
   await using at = await podHarness();
   at.manager.put(testPod("web", { volumes }));
   await at.run(16);
@@ -16,7 +16,7 @@ t.test("mounting tries again ever more rarely, and says why each time", async (t
   t.equal(at.status("web")?.phase, "Pending");
 });
 
-t.test("mounting goes on at once when what was missing is there", async (t) => {
+t.test("mounting continues at once when a missing object is created", async (t) => {
   await using at = await podHarness();
   at.manager.put(testPod("web", { volumes }));
   await at.run(60);
@@ -28,7 +28,7 @@ t.test("mounting goes on at once when what was missing is there", async (t) => {
   t.equal(at.events.filter(({ reason }) => reason === "FailedMount").length, before);
 });
 
-t.test("mounting sums up what it waits for every two minutes", async (t) => {
+t.test("mounting records a summary of the missing volumes every two minutes", async (t) => {
   await using at = await podHarness();
   at.manager.put(testPod("web", { volumes }));
   await at.run(250);

@@ -3,7 +3,7 @@ import { podHarness, testPod } from "../../../testing/agent/pod-harness.ts";
 import { deadlineExceeded } from "./deadline.ts";
 
 t.test(
-  "deadlineTimer() ends a pod when it is over, also one that got its deadline or a sooner one later",
+  "startDeadlineTimer() ends a pod after its deadline, also if the deadline is set or shortened later",
   async (t) => {
     for (const [name, first, later, before, after] of [
       ["from the start", 5, 5, 4, 2],

@@ -16,7 +16,7 @@ function statesOf(at: Harness, pod: string): readonly string[] {
 
 const reasons = (events: readonly { reason: string }[]) => events.map((each) => each.reason);
 
-t.test("PodWorker starts a pod, shows it running, and says so in events", async (t) => {
+t.test("PodWorker starts a pod, reports it as Running, and records events", async (t) => {
   await using at = await podHarness();
   at.manager.put(testPod("web"));
   await at.run(1);
@@ -29,7 +29,7 @@ t.test("PodWorker starts a pod, shows it running, and says so in events", async 
   t.match(status?.containerStatuses?.[0], { ready: true, started: true, restartCount: 0, containerID: /^fake:\/\// });
 });
 
-t.test("PodWorker lets a Never pod that exits 0 succeed once its sandbox has stopped", async (t) => {
+t.test("PodWorker reports a Never pod that exits with 0 as Succeeded once its sandbox has stopped", async (t) => {
   await using at = await podHarness();
   at.fake.programs.set("c", { exitAfterMs: 1500, exitCode: 0 });
   at.manager.put(testPod("job", { restartPolicy: "Never" }));
@@ -51,7 +51,7 @@ t.test("PodWorker lets a Never pod that exits 0 succeed once its sandbox has sto
   );
 });
 
-t.test("PodWorker fails a Never pod that exits with an error", async (t) => {
+t.test("PodWorker reports a Never pod that exits with an error as Failed", async (t) => {
   await using at = await podHarness();
   at.fake.programs.set("c", { exitAfterMs: 500, exitCode: 3 });
   at.manager.put(testPod("job", { restartPolicy: "Never" }));
@@ -78,7 +78,7 @@ t.test("PodWorker restarts a crashing container at once, then after 10, 20, 40 s
   t.ok(at.events.some((each) => each.reason === "BackOff" && each.type === "Warning"));
 });
 
-t.test("PodWorker shows how a container ended before it shows that it waits", async (t) => {
+t.test("PodWorker reports how a container ended before it reports CrashLoopBackOff", async (t) => {
   await using at = await podHarness();
   at.fake.programs.set("c", { exitAfterMs: 100, exitCode: 1 });
   at.manager.put(testPod("crash"));
@@ -89,7 +89,7 @@ t.test("PodWorker shows how a container ended before it shows that it waits", as
   );
 });
 
-t.test("PodWorker forgets the delays of a container that ran for long", async (t) => {
+t.test("PodWorker resets the restart delay of a container that ran for 10 minutes", async (t) => {
   await using at = await podHarness();
   at.fake.programs.set("c", (attempt) =>
     attempt === 2 ? { exitAfterMs: 700_000 } : { exitAfterMs: 100, exitCode: 1 },
@@ -123,7 +123,7 @@ t.test("PodWorker runs init containers one after the other before the pod's own"
   t.equal(at.status("web")?.initContainerStatuses?.[0]?.ready, true);
 });
 
-t.test("PodWorker fails a Never pod whose init container fails", async (t) => {
+t.test("PodWorker reports a Never pod whose init container fails as Failed", async (t) => {
   await using at = await podHarness();
   at.fake.programs.set("i", { exitAfterMs: 100, exitCode: 5 });
   at.manager.put(testPod("job", { restartPolicy: "Never", initContainers: [{ name: "i", image: "busybox:1" }] }));
@@ -144,7 +144,7 @@ t.test("PodWorker keeps a sidecar running beside the containers and stops it aft
   t.equal(at.fake.named("s")[0]?.status.state, "CONTAINER_EXITED");
 });
 
-t.test("PodWorker ends a deleted pod within its grace and reports it finished", async (t) => {
+t.test("PodWorker terminates a deleted pod within its grace period and reports that it is finished", async (t) => {
   await using at = await podHarness();
   at.fake.programs.set("c", { stopAfterMs: Number.POSITIVE_INFINITY });
   const pod = testPod("web", { terminationGracePeriodSeconds: 5 });
@@ -166,7 +166,7 @@ t.test("PodWorker ends a deleted pod within its grace and reports it finished", 
   t.equal(at.fake.containers.size, 0);
 });
 
-t.test("PodWorker shortens the wait when a second delete grants less", async (t) => {
+t.test("PodWorker shortens the grace period when a second delete request has a shorter one", async (t) => {
   await using at = await podHarness();
   at.fake.programs.set("c", { stopAfterMs: Number.POSITIVE_INFINITY });
   const pod = testPod("web");
@@ -184,7 +184,7 @@ t.test("PodWorker shortens the wait when a second delete grants less", async (t)
   t.equal(at.fake.named("c")[0]?.status.state, "CONTAINER_EXITED");
 });
 
-t.test("PodWorker adopts what runs after the agent was killed, and starts nothing twice", async (t) => {
+t.test("PodWorker adopts running containers after the agent was killed, and starts none twice", async (t) => {
   await using at = await podHarness();
   at.fake.programs.set("c", (attempt) => (attempt === 0 ? { exitAfterMs: 100, exitCode: 1 } : {}));
   const pod = testPod("web");
@@ -202,7 +202,7 @@ t.test("PodWorker adopts what runs after the agent was killed, and starts nothin
   t.match(at.status("web")?.containerStatuses?.[0]?.lastState, { terminated: { exitCode: 1 } });
 });
 
-t.test("PodWorker takes over delays and verdicts of probes from the agent before it", async (t) => {
+t.test("PodWorker takes over restart delays and probe results from the agent before it", async (t) => {
   await using at = await podHarness();
   at.fake.programs.set("c", { exitAfterMs: 100, exitCode: 1 });
   const crash = testPod("crash");
@@ -219,24 +219,27 @@ t.test("PodWorker takes over delays and verdicts of probes from the agent before
   t.equal(starts(), 5);
 });
 
-t.test("PodWorker does not ask again what startup and readiness probes found out before", async (t) => {
-  await using at = await podHarness();
-  const exec = { command: ["true"] };
-  const probes = { startupProbe: { exec, periodSeconds: 1 }, readinessProbe: { exec, periodSeconds: 1 } };
-  const image = "busybox:1";
-  const pod = testPod("web", { containers: [{ name: "c", image, imagePullPolicy: "IfNotPresent", ...probes }] });
-  at.manager.put(pod);
-  await at.run(5);
-  t.match(at.status("web")?.containerStatuses?.[0], { ready: true, started: true });
-  await at.manager.close({ stopPods: false, graceSeconds: 0 });
-  const before = at.statuses.length;
-  at.restart().put({ ...pod, status: at.status("web") });
-  await at.run(5);
-  const later = at.statuses.slice(before).map(({ status }) => status.containerStatuses?.[0]);
-  t.ok(later.length > 0 && later.every((each) => each?.ready === true && each.started === true), "it stays ready");
-});
+t.test(
+  "PodWorker does not repeat startup and readiness probes that passed before a restart of the agent",
+  async (t) => {
+    await using at = await podHarness();
+    const exec = { command: ["true"] };
+    const probes = { startupProbe: { exec, periodSeconds: 1 }, readinessProbe: { exec, periodSeconds: 1 } };
+    const image = "busybox:1";
+    const pod = testPod("web", { containers: [{ name: "c", image, imagePullPolicy: "IfNotPresent", ...probes }] });
+    at.manager.put(pod);
+    await at.run(5);
+    t.match(at.status("web")?.containerStatuses?.[0], { ready: true, started: true });
+    await at.manager.close({ stopPods: false, graceSeconds: 0 });
+    const before = at.statuses.length;
+    at.restart().put({ ...pod, status: at.status("web") });
+    await at.run(5);
+    const later = at.statuses.slice(before).map(({ status }) => status.containerStatuses?.[0]);
+    t.ok(later.length > 0 && later.every((each) => each?.ready === true && each.started === true), "it stays ready");
+  },
+);
 
-t.test("PodWorker finishes a start that a crash interrupted between create and start", async (t) => {
+t.test("PodWorker completes a start that a crash of the agent interrupted between create and start", async (t) => {
   await using at = await podHarness();
   at.fake.fail("startContainer", new Error("the agent was killed here"));
   const pod = testPod("web");
@@ -250,7 +253,7 @@ t.test("PodWorker finishes a start that a crash interrupted between create and s
   t.match(at.status("web")?.containerStatuses?.[0], { restartCount: 0, ready: true });
 });
 
-t.test("PodManager.endOrphans() stops pods of the runtime that no source wants", async (t) => {
+t.test("PodManager.terminateOrphans() stops pods of the runtime that no source has", async (t) => {
   await using at = await podHarness();
   at.manager.put(testPod("web", { terminationGracePeriodSeconds: 1 }));
   await at.run(1);
@@ -264,7 +267,7 @@ t.test("PodManager.endOrphans() stops pods of the runtime that no source wants",
   t.equal(at.fake.sandboxes.size, 0);
 });
 
-t.test("PodManager.close() with stopPods stops containers but lets a new agent start them again", async (t) => {
+t.test("PodManager.close() with stopPods stops containers, and a new agent starts them again", async (t) => {
   await using at = await podHarness();
   const pod = testPod("web");
   at.manager.put(pod);
@@ -278,7 +281,7 @@ t.test("PodManager.close() with stopPods stops containers but lets a new agent s
   t.ok(at.events.some((each) => each.reason === "SandboxChanged"));
 });
 
-t.test("PodWorker shows a failed pull as ErrImagePull, then ImagePullBackOff, and recovers", async (t) => {
+t.test("PodWorker reports a failed pull as ErrImagePull, then ImagePullBackOff, and recovers", async (t) => {
   await using at = await podHarness();
   const image = "registry.test/none:1";
   at.manager.put(testPod("web", { containers: [{ name: "c", image, imagePullPolicy: "IfNotPresent" }] }));
@@ -299,7 +302,7 @@ t.test("PodWorker shows a failed pull as ErrImagePull, then ImagePullBackOff, an
   t.ok(at.events.some((each) => /^Successfully pulled image .* Image size: 7 bytes\.$/.test(each.message)));
 });
 
-t.test("PodWorker refuses by name what the agent cannot do", async (t) => {
+t.test("PodWorker refuses a pod with an unsupported feature, and names the feature", async (t) => {
   await using at = await podHarness();
   at.manager.put(testPod("db", { volumes: [{ name: "data", nfs: { server: "x", path: "/" } }] }));
   await at.run(1);
@@ -312,7 +315,7 @@ t.test("PodWorker refuses by name what the agent cannot do", async (t) => {
   t.equal(at.fake.sandboxes.size, 0);
 });
 
-t.test("PodWorker keeps trying while the runtime does not answer", async (t) => {
+t.test("PodWorker retries while the runtime cannot be reached", async (t) => {
   await using at = await podHarness();
   at.fake.fail("runPodSandbox", new RuntimeError("UNAVAILABLE", "connection refused"), 2);
   at.manager.put(testPod("web"));
@@ -337,7 +340,7 @@ t.test("PodWorker replaces a container whose image changed", async (t) => {
   t.match(at.status("web")?.containerStatuses?.[0], { image: "sha256:busybox:2", restartCount: 1, ready: true });
 });
 
-t.test("PodWorker waits for a ConfigMap that a volume needs", async (t) => {
+t.test("PodWorker waits for a ConfigMap that a volume requires", async (t) => {
   await using at = await podHarness();
   const pod = testPod("web", { volumes: [{ name: "v", configMap: { name: "late" } }] });
   at.manager.put(pod);
@@ -360,7 +363,7 @@ t.test("PodWorker restarts a container whose liveness probe fails", async (t) =>
   t.ok((at.status("web")?.containerStatuses?.[0]?.restartCount ?? 0) >= 1);
 });
 
-t.test("PodWorker lets the back-off and the restart policy decide when probes kill again and again", async (t) => {
+t.test("PodWorker applies the back-off and the restart policy when probes fail repeatedly", async (t) => {
   await using at = await podHarness();
   at.fake.execs.set("check", { exitCode: 1 });
   const livenessProbe = { exec: { command: ["check"] }, periodSeconds: 1, failureThreshold: 1 };
@@ -372,7 +375,7 @@ t.test("PodWorker lets the back-off and the restart policy decide when probes ki
   t.equal(at.status("web")?.phase, "Succeeded", "the third run left with 0 while it was to wait");
 });
 
-t.test("PodWorker starts an ephemeral container once, beside the target whose processes it sees", async (t) => {
+t.test("PodWorker starts an ephemeral container once, in the PID namespace of its target", async (t) => {
   await using at = await podHarness();
   const pod = testPod("web");
   at.manager.put(pod);
@@ -395,7 +398,7 @@ t.test("PodWorker starts an ephemeral container once, beside the target whose pr
   t.equal(at.status("web")?.conditions?.find(({ type }) => type === "Ready")?.status, "True");
 });
 
-t.test("PodWorker leaves containers waiting whose turn had not come when the pod was deleted", async (t) => {
+t.test("PodWorker reports containers as waiting that had not started when the pod was deleted", async (t) => {
   await using at = await podHarness();
   const pod = testPod("web", { initContainers: [{ name: "i", image: "busybox:1" }] });
   at.manager.put(pod);
@@ -407,7 +410,7 @@ t.test("PodWorker leaves containers waiting whose turn had not come when the pod
   t.match(at.status("web")?.containerStatuses?.[0]?.state, { waiting: { reason: "PodInitializing" } });
 });
 
-t.test("PodWorker is not ready until the readiness probe passes", async (t) => {
+t.test("PodWorker reports a container as not ready until its readiness probe passes", async (t) => {
   await using at = await podHarness();
   at.fake.execs.set("check", { exitCode: 1 });
   const readinessProbe = { exec: { command: ["check"] }, periodSeconds: 1 };
@@ -420,14 +423,14 @@ t.test("PodWorker is not ready until the readiness probe passes", async (t) => {
   t.equal(at.status("web")?.conditions?.find((each) => each.type === "Ready")?.status, "True");
 });
 
-t.test("PodWorker ends a pod that outlives its deadline", async (t) => {
+t.test("PodWorker terminates a pod that exceeds its deadline", async (t) => {
   await using at = await podHarness();
   at.manager.put(testPod("web", { activeDeadlineSeconds: 3, terminationGracePeriodSeconds: 1 }));
   await at.run(6);
   t.match(at.status("web"), { phase: "Failed", reason: "DeadlineExceeded" });
 });
 
-t.test("PodWorker tells that the node has no network, not that the pod is at fault", async (t) => {
+t.test("PodWorker records NetworkNotReady if the node has no network", async (t) => {
   await using at = await podHarness();
   at.fake.networkReady = false;
   at.fake.fail("runPodSandbox", new RuntimeError("UNKNOWN", "cni plugin not initialized"), 2);
@@ -441,7 +444,7 @@ t.test("PodWorker tells that the node has no network, not that the pod is at fau
   t.match(text, /^network is not ready: container runtime network not ready: NetworkReady=false reason:/);
 });
 
-t.test("PodWorker tells once that the runtime cannot say how a pod is", async (t) => {
+t.test("PodWorker records FailedSync once if the runtime cannot report a pod's status", async (t) => {
   await using at = await podHarness();
   at.manager.put(testPod("web"));
   await at.run(1);
@@ -468,7 +471,7 @@ t.test("PodWorker kills a container whose postStart hook fails", async (t) => {
   t.match(at.status("web")?.containerStatuses?.[0]?.state?.waiting, { reason: "PostStartHookError" });
 });
 
-t.test("PodWorker leaves no timer behind when it stops", async (t) => {
+t.test("PodWorker leaves no timer running when it stops", async (t) => {
   const at = await podHarness();
   at.manager.put(testPod("web", { activeDeadlineSeconds: 100 }));
   await at.run(1);
@@ -476,7 +479,7 @@ t.test("PodWorker leaves no timer behind when it stops", async (t) => {
   t.equal(at.clock.pending, 0);
 });
 
-t.test("PodWorker looks at the runtime only when there may be something new", async (t) => {
+t.test("PodWorker calls the runtime only when there may be a change", async (t) => {
   await using at = await podHarness();
   let looks = 0;
   const { listContainers } = at.fake.runtime;
@@ -510,7 +513,7 @@ t.test("PodWorker looks at the runtime only when there may be something new", as
   t.equal(await settled(), 3, "and so is a pod that says something else");
 });
 
-t.test("PodWorker reads the conditions of readiness gates whenever others write them", async (t) => {
+t.test("PodWorker updates the condition Ready when another client writes a readiness gate's condition", async (t) => {
   await using at = await podHarness();
   const pod = testPod("web", { readinessGates: [{ conditionType: "example.com/open" }] });
   const ready = () => at.status("web")?.conditions?.find(({ type }) => type === "Ready");

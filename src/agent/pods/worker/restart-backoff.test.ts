@@ -2,7 +2,7 @@ import t from "tap";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { defaultRestartDelays, RestartBackoff, reportIntervalMs } from "./restart-backoff.ts";
 
-t.test("RestartBackoff doubles the delay up to its bound and forgets after a long run", async (t) => {
+t.test("RestartBackoff doubles the delay up to its maximum and resets it after a long run", async (t) => {
   const clock = new FakeClock(1_000_000);
   const backoff = new RestartBackoff(clock);
   t.equal(backoff.remainingDelay("a", clock.now()), undefined, "the first restart is immediate");
@@ -20,7 +20,7 @@ t.test("RestartBackoff doubles the delay up to its bound and forgets after a lon
   t.equal(backoff.remainingDelay("a", clock.now())?.delayMs, defaultRestartDelays.initialMs);
 });
 
-t.test("RestartBackoff has the delays that it is given, also for what another agent noted", async (t) => {
+t.test("RestartBackoff uses the configured delays, also for the recorded delay of another agent", async (t) => {
   const clock = new FakeClock(1_000_000);
   const backoff = new RestartBackoff(clock, { initialMs: 1000, maxMs: 3000 });
   backoff.adopt("b", 300_000, clock.now());
@@ -35,17 +35,20 @@ t.test("RestartBackoff has the delays that it is given, also for what another ag
   t.equal(backoff.remainingDelay("a", clock.now())?.delayMs, 3000, "they are forgotten no sooner");
 });
 
-t.test("RestartBackoff waits no longer than the delay for a run that ended in what is now the future", async (t) => {
-  const clock = new FakeClock(1_000_000);
-  const backoff = new RestartBackoff(clock);
-  backoff.recordRestart("a", clock.now());
-  const finishedAt = clock.now() + 300_000;
-  t.equal(backoff.remainingDelay("a", finishedAt)?.delayMs, defaultRestartDelays.initialMs);
-  await clock.advance(defaultRestartDelays.initialMs);
-  t.equal(backoff.remainingDelay("a", finishedAt), undefined);
-});
+t.test(
+  "RestartBackoff waits at most the delay for a run whose end is in the future after the clock was set",
+  async (t) => {
+    const clock = new FakeClock(1_000_000);
+    const backoff = new RestartBackoff(clock);
+    backoff.recordRestart("a", clock.now());
+    const finishedAt = clock.now() + 300_000;
+    t.equal(backoff.remainingDelay("a", finishedAt)?.delayMs, defaultRestartDelays.initialMs);
+    await clock.advance(defaultRestartDelays.initialMs);
+    t.equal(backoff.remainingDelay("a", finishedAt), undefined);
+  },
+);
 
-t.test("RestartBackoff speaks of a waiting container now and then only", async (t) => {
+t.test("RestartBackoff limits how often the BackOff event of a container is recorded", async (t) => {
   const clock = new FakeClock();
   const backoff = new RestartBackoff(clock);
   t.ok(backoff.shouldReport("a", "run"));

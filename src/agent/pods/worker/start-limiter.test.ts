@@ -32,7 +32,7 @@ function machine(least = 2): Machine {
   return at;
 }
 
-t.test("StartTurns lets pods of a busy machine begin as others come to run, in their order", async (t) => {
+t.test("StartLimiter starts pods on busy CPUs one after the other, in the order of their requests", async (t) => {
   using at = machine();
   for (const name of "abcd") void at.begin(name);
   t.equal(await at.begunNames(), "ab");
@@ -44,7 +44,7 @@ t.test("StartTurns lets pods of a busy machine begin as others come to run, in t
   t.equal(await at.begunNames(), "abcd");
 });
 
-t.test("StartTurns lets those begin first that matter most", async (t) => {
+t.test("StartLimiter starts pods of higher priority first", async (t) => {
   using at = machine(1);
   for (const [name, priority] of Object.entries({ a: 0, b: 0, c: 1000, d: 0 })) void at.begin(name, priority);
   t.equal(await at.begunNames(), "a");
@@ -55,7 +55,7 @@ t.test("StartTurns lets those begin first that matter most", async (t) => {
   t.equal(await at.begunNames(), "acbd");
 });
 
-t.test("StartTurns lets one after the other begin while the processors have nothing to do", async (t) => {
+t.test("StartLimiter starts further pods while the CPUs are idle", async (t) => {
   using at = machine();
   at.isBusy = false;
   for (const name of "abcdef") void at.begin(name);
@@ -73,7 +73,7 @@ t.test("StartTurns lets one after the other begin while the processors have noth
   t.equal(await at.begunNames(), "abcde");
 });
 
-t.test("StartTurns does not wait for long for a pod that hangs", async (t) => {
+t.test("StartLimiter releases the slot of a pod that hangs", async (t) => {
   using at = machine();
   for (const name of "abcdef") void at.begin(name);
   await at.clock.advance(499);
@@ -84,7 +84,7 @@ t.test("StartTurns does not wait for long for a pod that hangs", async (t) => {
   t.equal(await at.begunNames(), "abcdef");
 });
 
-t.test("StartTurns forgets who no longer wants to start", async (t) => {
+t.test("StartLimiter removes a waiting pod whose signal aborts", async (t) => {
   using at = machine(1);
   const stop = new AbortController();
   void at.begin("a");
@@ -100,7 +100,7 @@ t.test("StartTurns forgets who no longer wants to start", async (t) => {
   t.equal(at.clock.pending, 0, "no timer is left when nobody waits");
 });
 
-t.test("processorsAreBusy() compares what wants to run with what can", (t) => {
+t.test("isCpuBusy() compares the runnable threads with the CPUs", (t) => {
   t.equal(isCpuBusy(0), true, "this test runs");
   t.equal(isCpuBusy(1_000_000), false);
   t.end();
