@@ -1,31 +1,31 @@
-/** The kernel's control groups of either version, as one tree of paths: `/kubepods/burstable`. */
+/** The kernel's cgroups, v1 or v2, as one tree of paths: `/kubepods/burstable`. */
 import { mkdir, readdir, readFile, rmdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-/** What is left out stays as it is; null takes a limit away. */
+/** Absent limits stay unchanged; null removes a limit. */
 export interface CgroupLimits {
   readonly cpuShares?: number;
   readonly cpuQuotaUs?: number | null;
   readonly cpuPeriodUs?: number;
   readonly memoryBytes?: number | null;
   readonly pids?: number;
-  /** Bytes by page size as the kernel names it, `2MB`; null takes the limit away. */
+  /** Bytes by page size in the kernel's format, `2MB`; null removes the limit. */
   readonly hugePages?: Readonly<Record<string, number | null>>;
 }
 
 const controllers = ["cpu", "memory", "pids", "hugetlb"] as const;
 
 export class CgroupTree {
-  /** Where the kernel shows control groups: `/sys/fs/cgroup`. */
+  /** Mount point of the cgroup file system: `/sys/fs/cgroup`. */
   readonly hierarchy: string;
-  /** Found once: a kernel keeps the version it was started with, and its controllers. */
+  /** Read once: version and controllers do not change while the kernel runs. */
   #layout: Promise<Layout> | undefined;
 
   constructor(hierarchy: string) {
     this.hierarchy = hierarchy;
   }
 
-  /** Version 2 has one tree, and says so at its root. */
+  /** Whether the machine uses cgroup v2, which has one unified hierarchy. */
   async isUnified(): Promise<boolean> {
     return (await this.#readLayout()).isUnified;
   }
@@ -36,24 +36,24 @@ export class CgroupTree {
       for (const top of await this.#controllerRoots()) await mkdir(join(top, path), { recursive: true });
       return;
     }
-    let at = this.hierarchy;
-    const known = await this.#readControllers();
-    const wanted = controllers.filter((name) => known.includes(name)).map((name) => `+${name}`);
+    let directory = this.hierarchy;
+    const available = await this.#readControllers();
+    const enabled = controllers.filter((name) => available.includes(name)).map((name) => `+${name}`);
     for (const part of path.split("/").filter((each) => each !== "")) {
-      await writeFile(join(at, "cgroup.subtree_control"), wanted.join(" "));
-      at = join(at, part);
-      await mkdir(at, { recursive: true });
+      await writeFile(join(directory, "cgroup.subtree_control"), enabled.join(" "));
+      directory = join(directory, part);
+      await mkdir(directory, { recursive: true });
     }
   }
 
-  /** Whether the group is there, for every controller that the kernel has. */
+  /** The directories of the cgroup that do not exist, one for each controller that the kernel has. */
   async findMissing(path: string): Promise<readonly string[]> {
     const paths = (await this.#controllerRoots()).map((top) => join(top, path));
     const found = await Promise.all(paths.map(isDirectory));
-    return paths.filter((_, place) => !found[place]);
+    return paths.filter((_, index) => !found[index]);
   }
 
-  /** Of a group that is there. A controller that the kernel lacks limits nothing. */
+  /** Sets limits of an existing cgroup. Limits of controllers that the kernel lacks are ignored. */
   async setLimits(path: string, limits: CgroupLimits): Promise<void> {
     for (const [controller, name, value] of (await this.isUnified()) ? v2Settings(limits) : v1Settings(limits)) {
       const top = await this.#controllerRoot(controller);
@@ -61,27 +61,27 @@ export class CgroupTree {
     }
   }
 
-  /** Moves a process into the group, for every controller. */
+  /** Moves a process into the cgroup, for every controller. */
   async addProcess(path: string, pid: number): Promise<void> {
     for (const top of await this.#controllerRoots()) await writeFile(join(top, path, "cgroup.procs"), String(pid));
   }
 
-  /** The processes that are in the group itself. */
+  /** The processes in the cgroup, without those of its children. */
   async readProcesses(path: string): Promise<readonly number[]> {
     const [top = this.hierarchy] = await this.#controllerRoots();
     const text = await readFile(join(top, path, "cgroup.procs"), "utf8");
     return text.split("\n").filter(Boolean).map(Number);
   }
 
-  /** Directories of the group: one per controller with version 1, at most one with 2. */
+  /** Directories of the cgroup: one per controller with v1, at most one with v2. */
   async findDirectories(path: string): Promise<readonly string[]> {
     const names = await readdir(this.hierarchy).catch(() => []);
     const paths = [this.hierarchy, ...names.map((name) => join(this.hierarchy, name))].map((top) => join(top, path));
     const found = await Promise.all(paths.map(isDirectory));
-    return paths.filter((_, place) => found[place]);
+    return paths.filter((_, index) => found[index]);
   }
 
-  /** With the groups in it. Best effort: what is still in use stays, and costs little. */
+  /** Removes the cgroup and its children. Best effort: cgroups that are in use stay. */
   async remove(path: string): Promise<void> {
     const names = await readdir(this.hierarchy).catch(() => []);
     for (const top of [this.hierarchy, ...names.map((name) => join(this.hierarchy, name))]) {
@@ -89,7 +89,7 @@ export class CgroupTree {
     }
   }
 
-  /** The controllers of version 2. */
+  /** The controllers of cgroup v2. */
   async #readControllers(): Promise<readonly string[]> {
     return (await readFile(join(this.hierarchy, "cgroup.controllers"), "utf8")).split(/\s+/);
   }
@@ -113,7 +113,7 @@ export class CgroupTree {
 
 interface Layout {
   readonly isUnified: boolean;
-  /** Of version 1: where each controller is. */
+  /** With v1: the directory of each controller. */
   readonly roots: ReadonlyMap<string, string>;
 }
 
@@ -121,7 +121,7 @@ async function detectLayout(hierarchy: string): Promise<Layout> {
   const isUnified = await exists(join(hierarchy, "cgroup.controllers"));
   const places = controllers.map((name) => [name, join(hierarchy, name)] as const);
   const found = await Promise.all(places.map(([, top]) => isDirectory(top)));
-  return { isUnified, roots: new Map(places.filter((_, place) => found[place])) };
+  return { isUnified, roots: new Map(places.filter((_, index) => found[index])) };
 }
 
 /** Most groups are empty by then, and a list of one is long: files for everything that it counts. */
@@ -166,7 +166,7 @@ function v2Settings(limits: CgroupLimits): readonly Setting[] {
   return settings.filter((each) => each !== false);
 }
 
-/** Version 2 weighs from 1 to 10000 what version 1 shares from 2 to 262144. */
+/** Converts cpu.shares (v1, 2 to 262144) to cpu.weight (v2, 1 to 10000). */
 export function toCpuWeight(shares: number): number {
   return 1 + Math.floor(((shares - 2) * 9999) / 262_142);
 }

@@ -56,7 +56,7 @@ t.test("NodeCgroups.run() limits all pods to what is not reserved, and records o
 });
 
 t.test(
-  "NodeCgroups.run() gives pods the whole node where nothing is enforced, and nothing without classes",
+  "NodeCgroups.run() limits pods to the capacity when nothing is enforced, and not without QoS cgroups",
   async (t) => {
     const all = setUp(t, { enforce: [] });
     await all.cgroups.run();
@@ -85,21 +85,18 @@ t.test("NodeCgroups.run() retries while the kernel refuses, until the agent stop
   t.match(events[0], /^Warning FailedNodeAllocatableEnforcement: .* device or resource busy$/);
 });
 
-t.test(
-  "NodeCgroups.enforceReservations() limits cgroups that others made, and refuses those that are not there",
-  async (t) => {
-    const reserved = { enforce: ["svc-reserved"], svcReservedCgroup: "/svc", svcReserved: { memory: "1Mi" } } as const;
-    const { cgroups, read, hierarchy, events } = setUp(t, reserved);
-    await t.rejects(
-      cgroups.enforceReservations(),
-      /^Failed to enforce Svc Reserved Cgroup Limits on "\/svc": .* missing/,
-    );
-    for (const name of ["cpu", "memory", "pids", "hugetlb"]) mkdirSync(join(hierarchy, name, "svc"));
-    await cgroups.enforceReservations();
-    t.equal(read("memory/svc/memory.limit_in_bytes"), String(2 ** 20));
-    t.equal(events.at(-1), "Normal NodeAllocatableEnforced: Updated limits on svc reserved cgroup /svc");
-  },
-);
+t.test("NodeCgroups.enforceReservations() limits existing cgroups, and rejects for missing ones", async (t) => {
+  const reserved = { enforce: ["svc-reserved"], svcReservedCgroup: "/svc", svcReserved: { memory: "1Mi" } } as const;
+  const { cgroups, read, hierarchy, events } = setUp(t, reserved);
+  await t.rejects(
+    cgroups.enforceReservations(),
+    /^Failed to enforce Svc Reserved Cgroup Limits on "\/svc": .* missing/,
+  );
+  for (const name of ["cpu", "memory", "pids", "hugetlb"]) mkdirSync(join(hierarchy, name, "svc"));
+  await cgroups.enforceReservations();
+  t.equal(read("memory/svc/memory.limit_in_bytes"), String(2 ** 20));
+  t.equal(events.at(-1), "Normal NodeAllocatableEnforced: Updated limits on svc reserved cgroup /svc");
+});
 
 t.test("NodeCgroups.moveProcesses() moves the agent and the processes of the root cgroup, except PID 1", async (t) => {
   const hierarchy = t.testdir({ cpu: { "cgroup.procs": `1\n${process.pid}\n` } });

@@ -1,6 +1,6 @@
 /**
- * What pods may take together, and what is kept for others: limits of the cgroups that hold all pods, the system and
- * the service; and who lives where beside the pods.
+ * Enforces node allocatable: limits of the cgroups of all pods, of system daemons and of the agent. Also moves the agent
+ * and system processes into their cgroups.
  */
 import { readFile, readlink } from "node:fs/promises";
 import type { ResourceList } from "../../api/core/resources/schema.ts";
@@ -16,26 +16,26 @@ import { type SystemdSlices, toSlicePath } from "./systemd-slices.ts";
 export type Enforcement = "none" | "pods" | "system-reserved" | "svc-reserved";
 
 export interface NodeCgroupSettings extends CgroupSettings {
-  /** Which limits of pods together, and of what is reserved, are enforced. */
+  /** Which limits are enforced (`--enforce-node-allocatable`). */
   readonly enforce: readonly Enforcement[];
   readonly systemReserved: ResourceList;
   readonly svcReserved: ResourceList;
-  /** Of a cgroup that somebody else made; empty when it is not enforced. */
+  /** An existing cgroup; empty when it is not enforced. */
   readonly systemReservedCgroup: string;
   readonly svcReservedCgroup: string;
-  /** Where the agent itself goes; empty: it stays where it is. */
+  /** The agent's cgroup; empty: it is not moved. */
   readonly agentCgroup: string;
-  /** Where processes go that are in no cgroup; empty: they stay. */
+  /** The cgroup for processes of the root cgroup; empty: they are not moved. */
   readonly systemCgroup: string;
 }
 
 export interface NodeCgroupsOptions {
   readonly settings: NodeCgroupSettings;
-  /** What the node has. */
+  /** The node's capacity. */
   readonly capacity: ResourceList;
   readonly tree: CgroupTree;
   readonly slices: Pick<SystemdSlices, "apply"> | undefined;
-  /** About the node. */
+  /** Records an event about the node. */
   readonly recordEvent: (type: "Normal" | "Warning", reason: string, message: string) => void;
   readonly clock: Clock;
   readonly log: Logger;
@@ -45,9 +45,9 @@ export interface NodeCgroupsOptions {
 const ENFORCED = "NodeAllocatableEnforced";
 const FAILED = "FailedNodeAllocatableEnforcement";
 const RETRY_MS = 60_000;
-/** How often it is looked whether processes have left the cgroups that they were put into. */
+/** Interval at which processes are moved again. */
 const MOVE_INTERVAL_MS = 300_000;
-/** While processes are moved, new ones come. */
+/** New processes may start while others are moved. */
 const MOVE_ATTEMPTS = 10;
 
 export class NodeCgroups {
@@ -57,14 +57,14 @@ export class NodeCgroups {
     this.#options = options;
   }
 
-  /** Rejects with what keeps the reservations from being enforced; the agent must not start then. */
+  /** Rejects when reservations cannot be enforced; the agent must not start then. */
   async enforceReservations(): Promise<void> {
     const { enforce, systemReserved, systemReservedCgroup, svcReserved, svcReservedCgroup } = this.#options.settings;
     if (enforce.includes("system-reserved")) await this.#reserve("system", systemReservedCgroup, systemReserved);
     if (enforce.includes("svc-reserved")) await this.#reserve("svc", svcReservedCgroup, svcReserved);
   }
 
-  /** Puts the agent, and what is in no cgroup, where they belong. Rejects when the kernel refuses. */
+  /** Moves the agent, and processes of the root cgroup, into their cgroups. Rejects when the kernel refuses. */
   async moveProcesses(): Promise<void> {
     const { settings, tree } = this.#options;
     const { agentCgroup, systemCgroup } = settings;
@@ -76,7 +76,7 @@ export class NodeCgroups {
     if (systemCgroup !== "") await this.#moveRootProcesses(systemCgroup);
   }
 
-  /** Until the signal: limits all pods together, when what runs allows it, and keeps processes in their places. */
+  /** Sets the limits of all pods once the kernel accepts them, and moves processes, until the signal aborts. */
   async run(): Promise<void> {
     const { signal } = this.#options;
     const untilStopped = async (loop: Promise<void>): Promise<void> => {
@@ -84,7 +84,7 @@ export class NodeCgroups {
         if (!signal.aborted) throw error;
       });
     };
-    // Each to its end: what is being written when the agent stops is written before it has stopped.
+    // Waits for both loops, so that a write in progress completes before the agent has stopped.
     await Promise.all([this.#runLimitLoop(), this.#runProcessLoop()].map(untilStopped));
   }
 
@@ -98,21 +98,21 @@ export class NodeCgroups {
         event("Normal", ENFORCED, "Updated Node Allocatable limit across pods");
         return;
       } catch (error) {
-        // Pods that were there before may use more than they all may now.
+        // Running pods may use more than the new limit.
         event("Warning", FAILED, `Failed to update Node Allocatable Limits ["kubepods"]: ${errorMessage(error)}`);
         await clock.sleep(RETRY_MS, signal);
       }
     }
   }
 
-  /** The capacity, less what is reserved if that is enforced; not less what eviction needs to act in time. */
+  /** The capacity minus enforced reservations; without eviction thresholds, as in kubelet. */
   #allPodsLimits(processes: number): CgroupLimits {
     const { settings, capacity } = this.#options;
     const reserved = settings.enforce.includes("pods") ? [settings.systemReserved, settings.svcReserved] : [];
-    const left = (name: string, amount: (text: string | undefined) => number, whole = amount(capacity[name])) =>
+    const left = (name: string, parse: (text: string | undefined) => number, whole = parse(capacity[name])) =>
       Math.max(
         0,
-        reserved.reduce((rest, each) => rest - amount(each[name]), whole),
+        reserved.reduce((rest, each) => rest - parse(each[name]), whole),
       );
     const sizes = Object.keys(capacity).flatMap((name) => /^hugepages-(.*)$/.exec(name)?.[1] ?? []);
     return {
@@ -123,9 +123,9 @@ export class NodeCgroups {
     };
   }
 
-  async #reserve(whose: "system" | "svc", cgroup: string, reserved: ResourceList): Promise<void> {
+  async #reserve(name: "system" | "svc", cgroup: string, reserved: ResourceList): Promise<void> {
     const { tree, settings, slices, recordEvent: event } = this.#options;
-    const word = whose === "system" ? "System" : "Svc";
+    const title = name === "system" ? "System" : "Svc";
     try {
       const isSystemd = settings.cgroupDriver === "systemd";
       const slice = `${cgroup
@@ -139,9 +139,9 @@ export class NodeCgroups {
       const limits = toReservedLimits(reserved);
       if (isSystemd) await slices?.apply(slice, limits);
       await tree.setLimits(path, limits);
-      event("Normal", ENFORCED, `Updated limits on ${whose} reserved cgroup ${cgroup}`);
+      event("Normal", ENFORCED, `Updated limits on ${name} reserved cgroup ${cgroup}`);
     } catch (error) {
-      const text = `Failed to enforce ${word} Reserved Cgroup Limits on ${JSON.stringify(cgroup)}: ${errorMessage(error)}`;
+      const text = `Failed to enforce ${title} Reserved Cgroup Limits on ${JSON.stringify(cgroup)}: ${errorMessage(error)}`;
       event("Warning", FAILED, text);
       throw new Error(text, { cause: error });
     }
@@ -152,11 +152,11 @@ export class NodeCgroups {
     if (settings.agentCgroup === "" && settings.systemCgroup === "") return;
     while (!signal.aborted) {
       await clock.sleep(MOVE_INTERVAL_MS, signal);
-      await this.moveProcesses().catch((error) => log.error("Cannot keep processes in their cgroups", error));
+      await this.moveProcesses().catch((error) => log.error("Cannot move processes to their cgroups", error));
     }
   }
 
-  /** All processes of the root, but the first and the kernel's own. */
+  /** Moves all processes of the root cgroup except PID 1 and kernel threads. */
   async #moveRootProcesses(cgroup: string): Promise<void> {
     const { tree } = this.#options;
     await tree.create(cgroup);
@@ -181,14 +181,14 @@ function toReservedLimits(reserved: ResourceList): CgroupLimits {
   };
 }
 
-/** That the kernel has numbers and room for; 0 when it does not say. */
+/** The kernel's limit of processes; 0 when it cannot be read. */
 async function readProcessesMax(): Promise<number> {
   const files = ["/proc/sys/kernel/pid_max", "/proc/sys/kernel/threads-max"];
   const found = await Promise.all(files.map((file) => readFile(file, "utf8").catch(() => "")));
   return Math.min(...found.map((text) => Number(text) || 0));
 }
 
-/** The kernel's own processes have no program. */
+/** Kernel threads have no executable. */
 async function isUserProcess(pid: number): Promise<boolean> {
   if (pid === 1) return false;
   return await readlink(`/proc/${pid}/exe`).then(

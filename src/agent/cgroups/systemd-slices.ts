@@ -1,6 +1,6 @@
 /**
- * Control groups where systemd keeps the tree: each is a slice, `kubepods-burstable.slice`, which systemd is asked to
- * make, so that it does not undo what it knows nothing of.
+ * Cgroups with the systemd driver: each is a slice, `kubepods-burstable.slice`, that systemd creates, so that it does not
+ * remove or reconfigure cgroups that it does not manage.
  */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
@@ -9,10 +9,10 @@ import { type CgroupLimits, toCpuWeight } from "./cgroup-tree.ts";
 /** A property of a unit: its name, its D-Bus type, its value. */
 export type SliceProperty = readonly [name: string, type: "b" | "s" | "t" | "as", ...values: readonly string[]];
 
-/** Asks systemd's manager. Rejects with what it says. */
-export type CallSystemd = (method: string, signature: string, words: readonly string[]) => Promise<void>;
+/** Calls a method of systemd's manager over D-Bus. Rejects with its error. */
+export type CallSystemd = (method: string, signature: string, args: readonly string[]) => Promise<void>;
 
-/** D-Bus' largest number means that there is no limit. */
+/** The largest uint64 means no limit. */
 const UNLIMITED = String(2n ** 64n - 1n);
 const TIMEOUT_MS = 10_000;
 
@@ -25,7 +25,7 @@ export class SystemdSlices {
     this.#call = call;
   }
 
-  /** Makes the slice, or gives it other limits. `name` as in `kubepods-burstable.slice`. */
+  /** Creates the slice, or changes its limits. `name`: `kubepods-burstable.slice` */
   async apply(name: string, limits: CgroupLimits): Promise<void> {
     const limiting = toLimitProperties(limits, this.#isUnified);
     const start = [...unitProperties(name, this.#isUnified), ...limiting];
@@ -33,24 +33,24 @@ export class SystemdSlices {
       await this.#call("StartTransientUnit", "ssa(sv)a(sa(sv))", [name, "replace", ...toVariants(start), "0"]);
     } catch (error) {
       if (!/already (?:exists|loaded)|UnitExists/.test(String(error))) throw error;
-      // Until the next boot, as what the unit was made with.
+      // Runtime properties, valid until the next boot like the transient unit.
       await this.#call("SetUnitProperties", "sba(sv)", [name, "true", ...toVariants(limiting)]);
     }
   }
 
-  /** Best effort: systemd forgets empty slices by itself. */
+  /** Best effort: systemd removes empty slices itself. */
   async remove(name: string): Promise<void> {
     await this.#call("StopUnit", "ss", [name, "replace"]).catch(() => undefined);
   }
 }
 
-/** `kubepods-burstable.slice` → `/kubepods.slice/kubepods-burstable.slice`, where systemd puts it. */
+/** `kubepods-burstable.slice` → `/kubepods.slice/kubepods-burstable.slice` */
 export function toSlicePath(name: string): string {
   const parts = name.replace(/\.slice$/, "").split("-");
-  return parts.map((_, place) => `/${parts.slice(0, place + 1).join("-")}.slice`).join("");
+  return parts.map((_, index) => `/${parts.slice(0, index + 1).join("-")}.slice`).join("");
 }
 
-/** The limits in systemd's terms. */
+/** The limits as systemd's properties. */
 export function toLimitProperties(limits: CgroupLimits, isUnified: boolean): readonly SliceProperty[] {
   const { cpuShares, cpuQuotaUs, cpuPeriodUs, memoryBytes, pids } = limits;
   const properties: readonly (SliceProperty | false)[] = [
@@ -64,7 +64,7 @@ export function toLimitProperties(limits: CgroupLimits, isUnified: boolean): rea
   return properties.filter((each) => each !== false);
 }
 
-/** systemd counts in hundredths of a processor: less than asked for would be too little. */
+/** systemd counts in hundredths of a CPU; rounds up, so that the limit is never too low. */
 function quotaPerSecond(quotaUs: number | null, periodUs: number): string {
   return quotaUs === null ? UNLIMITED : String(Math.ceil(((quotaUs / periodUs) * 1_000_000) / 10_000) * 10_000);
 }
@@ -86,8 +86,8 @@ function toVariants(properties: readonly SliceProperty[]): readonly string[] {
   return [String(properties.length), ...properties.flat()];
 }
 
-async function callSystemd(method: string, signature: string, words: readonly string[]): Promise<void> {
+async function callSystemd(method: string, signature: string, args: readonly string[]): Promise<void> {
   const manager = ["org.freedesktop.systemd1", "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager"];
-  const call = ["--system", "call", ...manager, method, signature, "--", ...words];
+  const call = ["--system", "call", ...manager, method, signature, "--", ...args];
   await promisify(execFile)("busctl", call, { timeout: TIMEOUT_MS });
 }

@@ -1,4 +1,4 @@
-/** `svc agent …`, from words to an effective configuration or to text to print and exit. */
+/** Parses `svc agent …` to an effective configuration, or to text to print before exit. */
 import { FlagError } from "../../flags/flag.ts";
 import { asksForHelp } from "../../flags/parse.ts";
 import {
@@ -16,11 +16,11 @@ import { printConfig } from "./print.ts";
 export interface AgentInvocation {
   readonly kind: "run";
   readonly effective: EffectiveConfig;
-  /** `v1.33.0`, or what `--version=v…` says to report. */
+  /** `v1.33.0`, or the version set with `--version=v…`. */
   readonly version: string;
 }
 
-/** Never throws for what the operator wrote, on the command line or in a file. */
+/** Does not throw for errors on the command line or in files. */
 export function parseAgentCommandLine(
   argv: readonly string[],
   env: Readonly<Record<string, string | undefined>>,

@@ -1,4 +1,4 @@
-/** The configuration of credential provider plugins: one file, or the files of a directory put together. */
+/** The configuration of credential provider plugins: one file, or all files of a directory. */
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { qualifiedName } from "../../api/meta/validation/names.ts";
@@ -52,7 +52,7 @@ const earlierConfig = object("svclet.config.svc.io/v1beta1.CredentialProviderCon
 export type TokenAttributes = Infer<typeof tokenAttributes>;
 export type CredentialProvider = Infer<typeof providerV1>;
 
-/** Files that cannot be used, one line for each reason, with the file. */
+/** Invalid files, with one line for each problem. */
 export class CredentialProvidersError extends Error {
   override readonly name = "CredentialProvidersError";
   readonly problems: readonly string[];
@@ -71,11 +71,11 @@ const requestVersions = ["credentialprovider.svclet.svc.io", "credentialprovider
 const BYTES_MAX = 3 * 1024 * 1024;
 
 export interface CredentialProvidersOptions {
-  /** Whether plugins may be given tokens of service accounts. */
+  /** Whether plugins may receive service account tokens. */
   readonly tokens: boolean;
 }
 
-/** Throws a `CredentialProvidersError` that names everything that is wrong. */
+/** Throws a `CredentialProvidersError` with all problems. */
 export async function readCredentialProviders(
   path: string,
   options: CredentialProvidersOptions,
@@ -93,7 +93,7 @@ export async function readCredentialProviders(
   return providers;
 }
 
-/** Of a directory those that are named like configuration, by name. */
+/** The configuration files of a directory, sorted by name. */
 async function listFiles(path: string): Promise<readonly string[]> {
   try {
     if (!(await stat(path)).isDirectory()) return [path];
@@ -120,19 +120,20 @@ async function readProviders(file: string): Promise<ReadResult> {
   }
 }
 
-/** Throws a `SyntaxError` for what is neither YAML nor JSON. Of the kind's versions only v1 knows tokens. */
+/** Throws a `SyntaxError` for malformed YAML or JSON. Only v1 has tokenAttributes. */
 export function parseCredentialProviders(text: string): ReadResult {
-  const failed = (problem: string): ReadResult => ({ providers: [], problems: [problem] });
+  const invalid = (problem: string): ReadResult => ({ providers: [], problems: [problem] });
   const documents = parseYaml(text).filter(({ value }) => value !== undefined && value !== null);
   const [document] = documents;
   if (document === undefined || documents.length > 1)
-    return failed(`holds ${documents.length} documents: one is expected`);
-  if (!isPlainObject(document.value)) return failed("not an object");
+    return invalid(`has ${documents.length} documents: one is expected`);
+  if (!isPlainObject(document.value)) return invalid("not an object");
   const { apiVersion, kind, ...value } = document.value;
-  if (kind !== "CredentialProviderConfig") return failed(`failed to decode ${JSON.stringify(kind ?? "")} (wrong Kind)`);
+  if (kind !== "CredentialProviderConfig")
+    return invalid(`failed to decode ${JSON.stringify(kind ?? "")} (wrong Kind)`);
   const [group = "", version = ""] = String(apiVersion).split("/");
-  if (!groups.includes(group)) return failed(`failed to decode CredentialProviderConfig, unexpected Group: ${group}`);
-  if (!["v1", "v1beta1", "v1alpha1"].includes(version)) return failed(`there is no version ${String(apiVersion)}`);
+  if (!groups.includes(group)) return invalid(`failed to decode CredentialProviderConfig, unexpected Group: ${group}`);
+  if (!["v1", "v1beta1", "v1alpha1"].includes(version)) return invalid(`there is no version ${String(apiVersion)}`);
   const decoded = decode(version === "v1" ? config : earlierConfig, value);
   const problems = [
     ...document.duplicates.map((path) => `field ${path} is set twice`),
@@ -149,22 +150,22 @@ export function validateProviders(
   if (providers.length === 0) return [requiredField("providers", "at least 1 item in plugins is required")];
   const names = new Set<string>();
   return providers.flatMap((provider, index) => {
-    const at = `providers[${index}]`;
+    const path = `providers[${index}]`;
     const errors = [
-      ...validateName(`${at}.name`, provider.name, names),
-      ...validateVersion(`${at}.apiVersion`, provider.apiVersion),
-      ...validateImages(`${at}.matchImages`, provider.matchImages),
-      ...validateDuration(`${at}.defaultCacheDuration`, provider.defaultCacheDuration),
+      ...validateName(`${path}.name`, provider.name, names),
+      ...validateVersion(`${path}.apiVersion`, provider.apiVersion),
+      ...validateImages(`${path}.matchImages`, provider.matchImages),
+      ...validateDuration(`${path}.defaultCacheDuration`, provider.defaultCacheDuration),
       ...(provider.tokenAttributes === undefined
         ? []
-        : validateTokenAttributes(`${at}.tokenAttributes`, provider.tokenAttributes, provider.apiVersion, tokens)),
+        : validateTokenAttributes(`${path}.tokenAttributes`, provider.tokenAttributes, provider.apiVersion, tokens)),
     ];
     names.add(provider.name);
     return errors;
   });
 }
 
-/** It names the plugin's program in its directory, and must not lead out of it. */
+/** The name is that of a program in the plugins' directory, and must not be a path. */
 function validateName(field: string, name: string, before: ReadonlySet<string>): readonly FieldError[] {
   const errors: FieldError[] = [];
   if (name === "") errors.push(requiredField(field, "provider name is required"));
@@ -194,8 +195,14 @@ function validateDuration(field: string, text: string | undefined): readonly Fie
   return isNegative ? [invalidField(field, unquoted(text), "must be greater than or equal to 0")] : [];
 }
 
-function validateTokenAttributes(field: string, attributes: TokenAttributes, version: string, allowed: boolean): readonly FieldError[] {
-  const { requiredServiceAccountAnnotationKeys: needed = [], optionalServiceAccountAnnotationKeys: more = [] } = attributes;
+function validateTokenAttributes(
+  field: string,
+  attributes: TokenAttributes,
+  version: string,
+  allowed: boolean,
+): readonly FieldError[] {
+  const { requiredServiceAccountAnnotationKeys: needed = [], optionalServiceAccountAnnotationKeys: more = [] } =
+    attributes;
   const errors: FieldError[] = [];
   if (!allowed) {
     const gate = "SvcletServiceAccountTokenForCredentialProviders";
@@ -212,8 +219,8 @@ function validateTokenAttributes(field: string, attributes: TokenAttributes, ver
   }
   const neededField = `${field}.requiredServiceAccountAnnotationKeys`;
   if (attributes.requireServiceAccount === false && needed.length > 0) {
-    const why = "requireServiceAccount cannot be false when requiredServiceAccountAnnotationKeys is set";
-    errors.push(forbiddenField(neededField, why));
+    const reason = "requireServiceAccount cannot be false when requiredServiceAccountAnnotationKeys is set";
+    errors.push(forbiddenField(neededField, reason));
   }
   errors.push(...validateKeys(neededField, needed));
   errors.push(...validateKeys(`${field}.optionalServiceAccountAnnotationKeys`, more));
@@ -223,8 +230,8 @@ function validateTokenAttributes(field: string, attributes: TokenAttributes, ver
 }
 
 function validateKeys(field: string, keys: readonly string[]): readonly FieldError[] {
-  return keys.flatMap((key, place) => [
+  return keys.flatMap((key, index) => [
     ...qualifiedName(key.toLowerCase()).map((problem) => invalidField(field, key, problem)),
-    ...(keys.indexOf(key) < place ? [duplicateField(field, key)] : []),
+    ...(keys.indexOf(key) < index ? [duplicateField(field, key)] : []),
   ]);
 }

@@ -6,7 +6,7 @@ const SUFFIX = ".conf";
 
 /**
  * The drop-in files of a directory in the order they apply: by name, byte by byte. Other files and directories are
- * passed over, so that editors' backups and README files do no harm.
+ * skipped, so that editors' backups and README files have no effect.
  */
 export function listDropIns(directory: string): readonly string[] {
   try {

@@ -1,4 +1,4 @@
-/** The leaves of the configuration file, each with its flag where it has one. */
+/** The fields of the configuration file, each with its flag if it has one. */
 import type { Flag } from "../../flags/flag.ts";
 import { membersOf } from "../../schema/members.ts";
 import type { Field, ObjectSchema, Schema } from "../../schema/schema.ts";
@@ -10,11 +10,11 @@ export interface ConfigField {
   readonly steps: Steps;
   readonly schema: Schema;
   readonly field: Field;
-  /** The flag that sets the same thing, with its name. */
+  /** The flag with the same effect. */
   readonly flag?: { readonly name: string; readonly row: Flag };
 }
 
-/** Fields without a flag that the agent acts on; others are accepted at their default only. */
+/** Fields without a flag that have an effect; others are accepted at their default only. */
 const effectiveFields: ReadonlySet<string> = new Set([
   "configMapAndSecretChangeDetectionStrategy",
   "containerLogMaxWorkers",
@@ -51,11 +51,11 @@ function leafFields(schema: ObjectSchema, parent: Steps): ConfigField[] {
   });
 }
 
-/** What the field holds when nobody says anything; undefined when it is then absent. */
+/** The field's default; undefined when it has none. */
 export function getDefault({ field, flag }: ConfigField, withFile: boolean): unknown {
   if (flag === undefined) return field.default;
   const { row } = flag;
-  // What has no effect is not on, whatever Kubernetes has there.
+  // Features without effect are off, also where Kubernetes' default is on.
   const value = withFile && row.inert === undefined && row.fileDefault !== undefined ? row.fileDefault : row.default;
   return toJson(row, value);
 }

@@ -1,4 +1,4 @@
-/** Files written for Kubernetes' node agent: same fields, a few other names. */
+/** Names of fields and gates in kubelet's configuration files that are different here. */
 import { isPlainObject, setMember } from "../../schema/value/plain-object.ts";
 
 export const configApiVersion = "svclet.config.svc.io/v1beta1";
@@ -16,7 +16,7 @@ const fieldNames: Readonly<Record<string, string>> = {
 
 const originalNames = new Map(Object.entries(fieldNames).map(([theirs, ours]) => [ours, theirs]));
 
-/** True for both spellings; a file must not mix them. */
+/** Accepts svclet's and kubelet's apiVersion and kind; a file must not mix them. */
 export function isConfigKind(apiVersion: unknown, kind: unknown): boolean {
   return (
     (apiVersion === configApiVersion && kind === configKind) ||
@@ -24,7 +24,7 @@ export function isConfigKind(apiVersion: unknown, kind: unknown): boolean {
   );
 }
 
-/** `value` with our names. Only files of the Kubernetes kind are respelt: in others its names are unknown fields. */
+/** Converts kubelet's names. Only in files of kubelet's kind: in others these names are unknown fields. */
 export function renameKubeletFields(value: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   if (value.kind !== kubernetes.kind) return value;
   const result: Record<string, unknown> = {};
@@ -43,7 +43,7 @@ export function renameKubeletFields(value: Readonly<Record<string, unknown>>): R
   return result;
 }
 
-/** The names under which a field may stand in a file. */
+/** The names that a field may have in a file. */
 export function fieldAliases(field: string): readonly string[] {
   const original = originalNames.get(field);
   return [field, ...(original === undefined ? [] : [original]), field.replaceAll("Svclet", "Kubelet")];

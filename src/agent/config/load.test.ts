@@ -5,7 +5,7 @@ import { FlagError } from "../../flags/flag.ts";
 import { decode } from "../../schema/decode/decode.ts";
 import { encodeYaml, parseYaml } from "../../schema/yaml/yaml.ts";
 import { parseAgentCommandLine } from "./command-line.ts";
-import { configFields, getDefault, fromJson, isEffective, toJson } from "./fields.ts";
+import { configFields, fromJson, getDefault, isEffective, toJson } from "./fields.ts";
 import { DROP_IN_VARIABLE, loadAgentConfig } from "./load.ts";
 import { findOrigin, formatSource } from "./origin.ts";
 import { printConfig } from "./print.ts";
@@ -17,7 +17,7 @@ const kubernetesHeader = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: Kubel
 
 const lines = (...all: readonly string[]): string => `${all.join("\n")}\n`;
 
-/** Files in a directory of the test's own; returns the directory. */
+/** Writes files to a directory of the test; returns the directory. */
 function files(t: Test, contents: Readonly<Record<string, string>>): string {
   const directory = t.testdir();
   for (const [name, text] of Object.entries(contents)) {
@@ -38,7 +38,7 @@ function problemsOf(argv: readonly string[], env: Readonly<Record<string, string
   return [];
 }
 
-t.test("loadAgentConfig() without a file takes the flags' defaults", async (t) => {
+t.test("loadAgentConfig() without a file uses the flags' defaults", async (t) => {
   const { config, flags, origins } = loadAgentConfig([], {});
   t.equal(config.maxPods, 110);
   t.equal(flags["sync-frequency"], 60_000);
@@ -49,7 +49,7 @@ t.test("loadAgentConfig() without a file takes the flags' defaults", async (t) =
   t.equal(formatSource((findOrigin(origins, ["maxPods"]) as { source: { kind: "default" } }).source), "default");
 });
 
-t.test("loadAgentConfig() with a file takes the file's defaults, which are stricter", async (t) => {
+t.test("loadAgentConfig() with a file uses the file's defaults, which are stricter", async (t) => {
   const directory = files(t, { "agent.yaml": header });
   const { flags } = loadAgentConfig([`--config=${directory}/agent.yaml`], {});
   t.equal(flags["anonymous-auth"], false);
@@ -105,7 +105,7 @@ t.test(
   },
 );
 
-t.test("loadAgentConfig() finds drop-ins by the environment, unless the flag names others", async (t) => {
+t.test("loadAgentConfig() reads the drop-in directory from the environment, unless the flag is set", async (t) => {
   const directory = files(t, {
     "a/1.conf": `${header}logging: {verbosity: 1}\n`,
     "b/1.conf": `${header}logging: {verbosity: 2}\n`,
@@ -115,7 +115,7 @@ t.test("loadAgentConfig() finds drop-ins by the environment, unless the flag nam
   t.match(problemsOf([`--config-dir=${directory}/none`]), [/^--config-dir=.*cannot be read/]);
 });
 
-t.test("loadAgentConfig() lets null in a drop-in take away what the file set", async (t) => {
+t.test("loadAgentConfig() removes a field of the file that a drop-in sets to null", async (t) => {
   const directory = files(t, {
     "agent.yaml": `${header}logging: {verbosity: 5}\nfeatureGates: {WatchList: true}\n`,
     "d/1.conf": `${header}logging: {verbosity: null}\nfeatureGates: null\n`,
@@ -125,7 +125,7 @@ t.test("loadAgentConfig() lets null in a drop-in take away what the file set", a
   t.same(config.featureGates ?? {}, {});
 });
 
-t.test("loadAgentConfig() names file, line and field of everything that is wrong in the files", async (t) => {
+t.test("loadAgentConfig() reports file, line and field of every problem", async (t) => {
   const directory = files(t, {
     "agent.yaml":
       header +
@@ -142,7 +142,7 @@ t.test("loadAgentConfig() names file, line and field of everything that is wrong
   ]);
 });
 
-t.test("loadAgentConfig() checks values of the file as strictly as those of flags", async (t) => {
+t.test("loadAgentConfig() validates values of the file like those of flags", async (t) => {
   const directory = files(t, {
     "agent.yaml":
       header +
@@ -164,7 +164,7 @@ t.test("loadAgentConfig() checks values of the file as strictly as those of flag
   ]);
 });
 
-t.test("loadAgentConfig() asks for the feature gate of a field", async (t) => {
+t.test("loadAgentConfig() requires the feature gate of a field", async (t) => {
   const directory = files(t, {
     "agent.yaml": header + lines("logging:", "  options:", "    text: {splitStream: true}"),
   });
@@ -176,7 +176,7 @@ t.test("loadAgentConfig() asks for the feature gate of a field", async (t) => {
   t.match(problemsOf(["--log-text-split-stream"]), [/flag --log-text-split-stream.*LoggingAlphaOptions/]);
 });
 
-t.test("parseConfig() refuses what is no agent configuration", async (t) => {
+t.test("parseConfig() refuses other kinds", async (t) => {
   const problem = (text: string) => parseConfig(text, "f", "file").problems.join("\n");
   t.match(problem(""), /f: the file is empty/);
   t.match(problem("- 1\n"), /f: not an object/);
@@ -190,7 +190,7 @@ t.test("parseConfig() refuses what is no agent configuration", async (t) => {
   t.match(problem(`${header}"__proto__": {maxPods: 1}\n`), /unknown field|not allowed|__proto__/);
 });
 
-t.test("parseConfig() takes relative names of files from the directory of the configuration", async (t) => {
+t.test("parseConfig() resolves relative file names in the directory of the configuration", async (t) => {
   const text =
     header +
     lines("staticPodPath: pods", "tlsCertFile: /abs/tls.crt", "authentication: {x509: {clientCAFile: ca.crt}}");
@@ -200,7 +200,7 @@ t.test("parseConfig() takes relative names of files from the directory of the co
   t.match(findOrigin(origins, ["authentication", "x509", "clientCAFile"]), { value: "/etc/svc/ca.crt" });
 });
 
-t.test("configFields: every field of a flag reads in the file what the flag reads", async (t) => {
+t.test("configFields: every field with a flag accepts the values of the flag", async (t) => {
   t.equal(configFields.length, 136);
   for (const { steps, flag } of configFields) {
     if (flag === undefined) continue;
@@ -215,7 +215,7 @@ t.test("configFields: every field of a flag reads in the file what the flag read
   }
 });
 
-t.test("configFields: a field that the agent does not act on is refused by file, line and name", async (t) => {
+t.test("configFields: a field without effect is refused with file, line and name", async (t) => {
   const idle = configFields.filter((field) => !isEffective(field) && field.flag?.name !== "feature-gates");
   for (const target of idle) {
     const { steps, flag } = target;
@@ -226,13 +226,13 @@ t.test("configFields: a field that the agent does not act on is refused by file,
     const directory = files(t, { "agent.yaml": `${header}${encodeYaml(value)}` });
     const problems = problemsOf([`--config=${directory}/agent.yaml`]);
     t.ok(
-      problems.some((problem) => /agent\.yaml:\d+: field .*does not act on this field/.test(problem)),
+      problems.some((problem) => /agent\.yaml:\d+: field .*does not support this field/.test(problem)),
       flag.name,
     );
   }
 });
 
-t.test("agentCommandLine() prints a configuration that reads back as the same", async (t) => {
+t.test("parseAgentCommandLine() prints a configuration that reads back as the same", async (t) => {
   const directory = files(t, {
     "agent.yaml": `${kubernetesHeader}logging:\n  verbosity: 4\nfeatureGates: {LoggingBetaOptions: false}\n`,
   });
@@ -250,9 +250,13 @@ t.test("agentCommandLine() prints a configuration that reads back as the same", 
   t.match(printConfig(again), "maxPods: 110  # ");
 });
 
-t.test("agentCommandLine() exits with 1 and every problem when the configuration is wrong", async (t) => {
+t.test("parseAgentCommandLine() exits with 1 and every problem when the configuration is wrong", async (t) => {
   const directory = files(t, { "agent.yaml": `${header}maxPod: 1\nportt: 2\n` });
-  const exit = parseAgentCommandLine([`--config=${directory}/agent.yaml`, "--dry-run-config"], {}, { version: "v1.33.0" });
+  const exit = parseAgentCommandLine(
+    [`--config=${directory}/agent.yaml`, "--dry-run-config"],
+    {},
+    { version: "v1.33.0" },
+  );
   t.match(exit, {
     kind: "exit",
     code: 1,
@@ -268,7 +272,7 @@ const root = new URL("../../../", import.meta.url);
 const shared = new URL(process.env.SVC_SHARED ? `file://${process.env.SVC_SHARED}/` : "../shared/", root);
 const oracle = new URL("oracles/kubelet-config/KubeletConfiguration/", shared);
 
-/** Kubernetes' defaults under our names. */
+/** Kubernetes' defaults with svclet's names. */
 function respelt(text: string): string {
   return text
     .replaceAll("vnd.kubernetes", "vnd.svc")
@@ -294,7 +298,7 @@ t.test("loadAgentConfig() defaults a file as Kubernetes does", async (t) => {
   });
 });
 
-/** Gated fields whose default Kubernetes fills in only with the gate. */
+/** Fields whose default Kubernetes sets only with their gate. */
 const ours = { userNamespaces: { idsPerPod: 65_536 } };
 
 /** Without zeros and empty objects, which Kubernetes' files leave out for some fields and not for others. */

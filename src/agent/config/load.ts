@@ -1,5 +1,5 @@
 /**
- * The agent's configuration from all its origins, each overriding the one before: defaults, the file given with
+ * Loads the agent's configuration from its sources, each overriding the previous one: defaults, the file set with
  * `--config`, drop-ins in the order of their names, flags. Feature gates merge name by name.
  */
 import { resolve } from "node:path";
@@ -10,18 +10,18 @@ import { parseCommandLine } from "../../flags/parse.ts";
 import type { GateSettings } from "../../flags/types/gate-settings.ts";
 import { agentFlags } from "../flags.ts";
 import { listDropIns } from "./drop-ins.ts";
-import { type ConfigField, configFields, getDefault, fromJson, isEffective, toJson } from "./fields.ts";
+import { type ConfigField, configFields, fromJson, getDefault, isEffective, toJson } from "./fields.ts";
 import {
   type Branch,
   emptyBranch,
   findOrigin,
+  formatPath,
+  formatSource,
   listLeaves,
   mergeOrigins,
-  toOrigins,
-  formatPath,
-  toPlainValue,
   type Source,
-  formatSource,
+  toOrigins,
+  toPlainValue,
   withOrigin,
 } from "./origin.ts";
 import { type ConfigFile, readConfigFile } from "./read.ts";
@@ -36,7 +36,7 @@ export interface EffectiveConfig {
   /** Names of the flags that were on the command line. */
   readonly given: ReadonlySet<string>;
   readonly gates: FeatureGates;
-  /** The values of `config` with where each came from. */
+  /** The values of `config` with the source of each. */
   readonly origins: Branch;
   readonly warnings: readonly string[];
 }
@@ -46,7 +46,7 @@ export const DROP_IN_VARIABLE = "SVCLET_CONFIG_DROPIN_DIR_ALPHA";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Throws `FlagError` with everything that is wrong, on the command line or in the files. */
+/** Throws `FlagError` with all problems of the command line and the files. */
 export function loadAgentConfig(argv: readonly string[], env: Environment): EffectiveConfig {
   const line = parseCommandLine(agentFlags, argv);
   const files = readFiles(line.values.config, line.values["config-dir"] || (env[DROP_IN_VARIABLE] ?? ""));
@@ -55,7 +55,9 @@ export function loadAgentConfig(argv: readonly string[], env: Environment): Effe
 
   const withFile = line.values.config !== "";
   const set = applyFlags(files.reduce(applyFile, emptyBranch), line.values, line.given);
-  const origins = sortFields(applyDerived(configFields.reduce((tree, field) => applyDefault(tree, field, withFile), set)));
+  const origins = sortFields(
+    applyDerived(configFields.reduce((tree, field) => applyDefault(tree, field, withFile), set)),
+  );
   const wrong = new Set<ConfigField>();
   const flags = resolveFlagValues(line.values, origins, problems, wrong);
   const settings = flags["feature-gates"];
@@ -84,7 +86,7 @@ function applyFile(tree: Branch, file: ConfigFile): Branch {
   return mergeOrigins(kept, file.origins) as Branch;
 }
 
-/** Flags that were given replace what the files say; maps too are replaced whole, but for feature gates. */
+/** Flags on the command line replace fields of the files, maps as a whole; feature gates are merged. */
 function applyFlags(tree: Branch, values: Readonly<Record<string, unknown>>, given: ReadonlySet<string>): Branch {
   return configFields.reduce((result, { steps, flag }) => {
     if (flag === undefined || !given.has(flag.name)) return result;
@@ -97,7 +99,7 @@ function applyFlags(tree: Branch, values: Readonly<Record<string, unknown>>, giv
 
 const isDefault = (): Source => ({ kind: "default" });
 
-/** Kubernetes cannot tell a zero from nothing in fields that are not pointers, and reads both as "the default". */
+/** Kubernetes does not distinguish zero values from absent fields that are not pointers: both get the default. */
 function applyDefault(tree: Branch, target: ConfigField, withFile: boolean): Branch {
   const found = findOrigin(tree, target.steps);
   const fromFlag = found?.kind === "leaf" && found.source.kind === "flag";
@@ -111,7 +113,7 @@ function isZero(value: unknown): boolean {
   return value === "" || value === 0 || value === "0s" || value === "0";
 }
 
-/** Empty text, lists and maps say nothing and stay out of the configuration. */
+/** Empty strings, lists and maps are left out of the configuration. */
 function isEmpty(value: unknown): boolean {
   if (value === undefined || value === "") return true;
   return typeof value === "object" && value !== null && Object.keys(value).length === 0;
@@ -139,7 +141,7 @@ function applyDerived(tree: Branch): Branch {
   return result;
 }
 
-/** Fields in the order of their description, whoever set them first. */
+/** Sorts fields in the order of the schema. */
 function sortFields(tree: Branch): Branch {
   return configFields.reduce((result, { steps }) => {
     const node = findOrigin(tree, steps);
@@ -147,7 +149,7 @@ function sortFields(tree: Branch): Branch {
   }, emptyBranch);
 }
 
-/** Each flag's effective value; what the file says is checked as strictly as what the flag says. */
+/** Each flag's effective value; values in files are validated like those of flags. */
 function resolveFlagValues(
   parsed: ParsedFlags<typeof agentFlags>,
   origins: Branch,
@@ -179,7 +181,7 @@ function validateGateSettings(origins: Branch, settings: GateSettings): string[]
   });
 }
 
-/** Fields set to what this build does not act on, or whose gate is off. The flag's default may always be said. */
+/** Refuses fields without effect, and fields whose gate is off, unless they have their default value. */
 function validateFields(
   origins: Branch,
   withFile: boolean,
@@ -193,13 +195,13 @@ function validateFields(
     const leaf = node === undefined ? undefined : firstLeaf(node);
     if (leaf === undefined || leaf.source.kind === "default") return [];
     const normal = getDefault(target, withFile);
-    const usual = [normal, getDefault(target, false)];
-    if (node !== undefined && usual.some((value) => equalsAsJson(toPlainValue(node), value))) return [];
+    const defaults = [normal, getDefault(target, false)];
+    if (node !== undefined && defaults.some((value) => equalsAsJson(toPlainValue(node), value))) return [];
     const gate = flag?.row.gate ?? field.featureGate;
     const at = `${describeSource(node)}: field ${formatPath(steps)}`;
     if (!isEffective(target)) {
       const only = isEmpty(normal) ? "leave it out" : `only its default ${JSON.stringify(normal)} is accepted`;
-      return [`${at}: this build does not act on this field, ${only}`];
+      return [`${at}: this build does not support this field, ${only}`];
     }
     return gate === undefined || gates.has(gate) ? [] : [`${at}: needs feature gate ${gate}`];
   });

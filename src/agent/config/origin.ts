@@ -1,4 +1,4 @@
-/** A configuration value with, at each leaf, where it came from. */
+/** A configuration value with the source of each leaf. */
 import { child, key } from "../../schema/value/field-path.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 
@@ -25,7 +25,7 @@ export type Steps = readonly string[];
 
 export const emptyBranch: Branch = { kind: "branch", members: new Map() };
 
-/** `value` as a tree; members that are null are left out. */
+/** Builds the tree of `value`, without members that are null. */
 export function toOrigins(value: unknown, sourceOf: (steps: Steps) => Source, steps: Steps = []): Origin {
   if (!isPlainObject(value)) return { kind: "leaf", value, source: sourceOf(steps) };
   const members = Object.entries(value)
@@ -34,7 +34,7 @@ export function toOrigins(value: unknown, sourceOf: (steps: Steps) => Source, st
   return { kind: "branch", members: new Map(members) };
 }
 
-/** What both say, `over` winning leaf by leaf. */
+/** Merges two trees; `over` wins leaf by leaf. */
 export function mergeOrigins(base: Origin | undefined, over: Origin): Origin {
   if (base?.kind !== "branch" || over.kind !== "branch") return over;
   const members = new Map(base.members);
@@ -48,7 +48,7 @@ export function findOrigin(root: Origin, steps: Steps): Origin | undefined {
   return node;
 }
 
-/** A copy of `root` with `node` at `steps`; undefined takes away what is there. */
+/** A copy of `root` with `node` at `steps`; undefined removes the node. */
 export function withOrigin(root: Branch, steps: Steps, node: Origin | undefined): Branch {
   const [step, ...rest] = steps;
   if (step === undefined) return root;

@@ -1,12 +1,12 @@
-/** `svc agent --dry-run-config`: the effective configuration as YAML, the origin of each value behind it. */
+/** `svc agent --dry-run-config`: the effective configuration as YAML, with the origin of each value. */
 import { type Flag, printValue } from "../../flags/flag.ts";
 import { encodeYaml } from "../../schema/yaml/yaml.ts";
 import { agentFlags } from "../flags.ts";
+import { configApiVersion, configKind } from "./kubelet-names.ts";
 import type { EffectiveConfig } from "./load.ts";
 import { type Branch, formatSource } from "./origin.ts";
-import { configApiVersion, configKind } from "./kubelet-names.ts";
 
-/** A file that `--config` reads back, followed by the flags that have no field in it. */
+/** A file that `--config` can read, followed by the flags without a field in it. */
 export function printConfig({ origins, flags, given }: EffectiveConfig): string {
   const lines = [`apiVersion: ${configApiVersion}`, `kind: ${configKind}`, ...branchLines(origins, 0)];
   lines.push("# Flags that have no field in the file:");

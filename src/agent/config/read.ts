@@ -1,4 +1,4 @@
-/** One configuration file: decoded strictly, every finding with its file and line. */
+/** Reads one configuration file strictly; every problem has its file and line. */
 import { readFileSync } from "node:fs";
 import { dirname, isAbsolute, resolve } from "node:path";
 import { nearest } from "../../flags/distance.ts";
@@ -7,19 +7,19 @@ import { membersOf } from "../../schema/members.ts";
 import { splitPath } from "../../schema/value/field-path.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 import { parseYaml, type YamlDocument } from "../../schema/yaml/yaml.ts";
-import { type Branch, emptyBranch, toOrigins, formatPath, formatLocation, type Source, type Steps } from "./origin.ts";
+import { configApiVersion, configKind, fieldAliases, isConfigKind, renameKubeletFields } from "./kubelet-names.ts";
+import { type Branch, emptyBranch, formatLocation, formatPath, type Source, type Steps, toOrigins } from "./origin.ts";
 import { svcletConfiguration } from "./schema.ts";
-import { configApiVersion, configKind, isConfigKind, renameKubeletFields, fieldAliases } from "./kubelet-names.ts";
 
 export interface ConfigFile {
-  /** What the file says, with its lines. */
+  /** The fields of the file, with their lines. */
   readonly origins: Branch;
-  /** Fields the file sets to null: they take away what earlier files said. */
+  /** Fields that the file sets to null, which removes them from earlier files. */
   readonly removed: readonly Steps[];
   readonly problems: readonly string[];
 }
 
-/** Fields that name files; relative names are taken from the directory of the file that holds them. */
+/** Fields with file names, relative to the directory of the configuration file. */
 const pathFields: readonly Steps[] = [
   ["staticPodPath"],
   ["podLogsDir"],
@@ -30,7 +30,7 @@ const pathFields: readonly Steps[] = [
   ["volumePluginDir"],
 ];
 
-/** Larger than any such file; a mistaken path must not fill the memory. */
+/** Larger than any configuration file; bounds the memory for a wrong path. */
 const FILE_BYTES_MAX = 3 * 1024 * 1024;
 
 export function readConfigFile(file: string, kind: "file" | "drop-in"): ConfigFile {
@@ -45,7 +45,7 @@ export function readConfigFile(file: string, kind: "file" | "drop-in"): ConfigFi
   return parseConfig(text, file, kind);
 }
 
-/** As `readConfigFile`, for text at hand; `file` is what messages say. */
+/** Like `readConfigFile`, for text; `file` is the name in messages. */
 export function parseConfig(text: string, file: string, kind: "file" | "drop-in"): ConfigFile {
   let documents: readonly YamlDocument[];
   try {
@@ -55,7 +55,7 @@ export function parseConfig(text: string, file: string, kind: "file" | "drop-in"
   }
   const [document, second] = documents;
   if (document === undefined) return withProblem(`${file}: the file is empty: ${expectation}`);
-  if (second !== undefined) return withProblem(`${file}: holds ${documents.length} documents: one is expected`);
+  if (second !== undefined) return withProblem(`${file}: has ${documents.length} documents: one is expected`);
   if (!isPlainObject(document.value)) return withProblem(`${file}: not an object: ${expectation}`);
   return readDocument(document, document.value, file, kind);
 }
@@ -106,7 +106,7 @@ function toSteps(path: string): Steps {
   return splitPath(path).filter((step): step is string => typeof step === "string");
 }
 
-/** Go's decoders speak of Go: `cannot unmarshal string into Go struct field X.maxPods of type int32`. */
+/** Shortens messages of Go's decoders: `cannot unmarshal string into Go struct field X.maxPods of type int32`. */
 function simplifyMessage(message: string): string {
   const match = /cannot unmarshal (.+) into Go .* of type (\S+)$/.exec(message);
   return match === null ? `cannot be read: ${message}` : `must be of type ${match[2]}, not ${match[1]}`;

@@ -1,6 +1,6 @@
 /**
- * The fields of the agent's configuration file. Defaults of fields that have a flag stand in the flag's row; here are
- * those of the others. A field without `pointer` counts as absent when it holds its zero value, as in Kubernetes.
+ * The fields of the agent's configuration file. Defaults of fields with a flag are in the flag's row, those of the others
+ * are here. A field without `pointer` counts as absent when it has its zero value, as in Kubernetes.
  */
 import {
   boolean,
@@ -252,7 +252,7 @@ export const svcletConfiguration = object("svclet.config.svc.io/v1beta1.SvcletCo
   userNamespaces: optional(0, userNamespaces),
 });
 
-/** A configuration with only what was set. */
+/** A configuration with only the fields that are set. */
 export type SvcletConfiguration = Infer<typeof svcletConfiguration>;
 
 /** Fields without a flag that have a default in the schema. */

@@ -10,11 +10,11 @@ type AgentFlags = ParsedFlags<typeof agentFlags>;
 const defaults = loadAgentConfig([], {}).flags;
 const problems = (changed: Partial<AgentFlags>) => validateRules({ ...defaults, ...changed }, emptyBranch);
 
-t.test("ruleProblems() finds nothing wrong with the defaults", async (t) => {
+t.test("validateRules() accepts the defaults", async (t) => {
   t.same(problems({}), []);
 });
 
-t.test("ruleProblems() says which rule is broken", async (t) => {
+t.test("validateRules() returns the message of each broken rule", async (t) => {
   const cases: readonly [Partial<AgentFlags>, RegExp][] = [
     [{ "image-gc-low-threshold": 90, "image-gc-high-threshold": 80 }, /imageGCLowThresholdPercent must not be above/],
     [
@@ -31,22 +31,22 @@ t.test("ruleProblems() says which rule is broken", async (t) => {
     ],
     [{ "cgroups-per-qos": false }, /is not supported unless cgroupsPerQOS \(--cgroups-per-qos\) is set to true/],
     [{ "system-cgroups": "/system" }, /systemCgroups .* was specified and cgroupRoot .* was not/],
-    [{ runonce: true }, /runOnce and enableServer exclude/],
+    [{ runonce: true }, /runOnce and enableServer cannot both be true/],
     [{ "eviction-soft": { "memory.available": "1Gi" } }, /evictionSoft needs a grace period/],
-    [{ "tls-cert-file": "/a" }, /belong together/],
+    [{ "tls-cert-file": "/a" }, /must be set together/],
     [{ "reserved-cpus": "0", "system-reserved-cgroup": "/s" }, /reservedSystemCPUs cannot be used/],
   ];
   for (const [changed, message] of cases) t.match(problems(changed), [message], JSON.stringify(changed));
 });
 
-t.test("ruleProblems() accepts what the rules allow", async (t) => {
+t.test("validateRules() accepts valid settings", async (t) => {
   t.same(problems({ "enforce-node-allocatable": ["none"], "cgroups-per-qos": false }), []);
   t.same(problems({ "enforce-node-allocatable": ["system-reserved"], "system-reserved-cgroup": "/s" }), []);
   t.same(problems({ runonce: true, "enable-server": false }), []);
   t.same(problems({ "tls-cert-file": "/a", "tls-private-key-file": "/b" }), []);
 });
 
-t.test("ruleProblems() wants images pulled one after the other, or a number of them at once", async (t) => {
+t.test("validateRules() refuses serialized image pulls together with parallel ones", async (t) => {
   const of = (settings: object, serialize: boolean) => {
     const origins = toOrigins(settings, () => ({ kind: "flag", flag: "config" }));
     if (origins.kind !== "branch") throw new Error("an object is a branch");
@@ -58,7 +58,7 @@ t.test("ruleProblems() wants images pulled one after the other, or a number of t
   t.match(of({ maxParallelImagePulls: 0 }, false), [/must be a positive number/]);
 });
 
-t.test("ruleProblems() says where the field was set", async (t) => {
+t.test("validateRules() reports the source of the field", async (t) => {
   const origins = toOrigins({ cgroupsPerQOS: false }, () => ({ kind: "file", file: "a.yaml", line: 3 }));
   if (origins.kind !== "branch") throw new Error("an object is a branch");
   t.match(validateRules({ ...defaults, "cgroups-per-qos": false }, origins), [
@@ -66,9 +66,9 @@ t.test("ruleProblems() says where the field was set", async (t) => {
   ]);
 });
 
-t.test("ruleProblems() checks fields without a flag", async (t) => {
+t.test("validateRules() checks fields without a flag", async (t) => {
   const of = (settings: object) => validateRules(defaults, toOrigins(settings, () => ({ kind: "default" })) as never);
-  const restart = /^crashLoopBackOff.maxContainerRestartPeriod must lie between 1s and 300s$/;
+  const restart = /^crashLoopBackOff.maxContainerRestartPeriod must be between 1s and 300s$/;
   const ids = /^userNamespaces.idsPerPod must be a multiple of 65536/;
   const cases: readonly [object, RegExp | undefined][] = [
     [{ containerLogMaxWorkers: 0 }, /^containerLogMaxWorkers must be a positive number$/],

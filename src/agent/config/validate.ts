@@ -1,8 +1,8 @@
-/** Rules between settings, whatever mix of files and flags they come from. */
+/** Rules between settings of files and flags. */
 import type { ParsedFlags } from "../../flags/flag.ts";
 import { parseDuration } from "../../flags/types/duration.ts";
 import type { agentFlags } from "../flags.ts";
-import { type Branch, findOrigin, listLeaves, toPlainValue, type Steps, formatSource } from "./origin.ts";
+import { type Branch, findOrigin, formatSource, listLeaves, type Steps, toPlainValue } from "./origin.ts";
 
 type AgentFlags = ParsedFlags<typeof agentFlags>;
 
@@ -11,7 +11,7 @@ interface RestartSettings {
 }
 
 interface Rule {
-  /** The field that is wrong when the rule is broken. */
+  /** The field that the message is about. */
   readonly steps: Steps;
   readonly isBroken: (flags: AgentFlags, field: (name: string) => unknown) => boolean;
   readonly message: string;
@@ -32,7 +32,7 @@ const rules: readonly Rule[] = [
       const ms = parseDuration(period) ?? 0;
       return ms < 1_000 || ms > 300_000;
     },
-    message: "crashLoopBackOff.maxContainerRestartPeriod must lie between 1s and 300s",
+    message: "crashLoopBackOff.maxContainerRestartPeriod must be between 1s and 300s",
   },
   {
     steps: ["userNamespaces"],
@@ -96,7 +96,7 @@ const rules: readonly Rule[] = [
   {
     steps: ["runOnce"],
     isBroken: (flags) => flags.runonce && flags["enable-server"],
-    message: "runOnce and enableServer exclude each other: set enableServer to false",
+    message: "runOnce and enableServer cannot both be true: set enableServer to false",
   },
   {
     steps: ["evictionSoft"],
@@ -107,7 +107,7 @@ const rules: readonly Rule[] = [
   {
     steps: ["tlsCertFile"],
     isBroken: (flags) => (flags["tls-cert-file"] === "") !== (flags["tls-private-key-file"] === ""),
-    message: "tlsCertFile and tlsPrivateKeyFile belong together: set both or neither",
+    message: "tlsCertFile and tlsPrivateKeyFile must be set together: set both or neither",
   },
   {
     steps: ["reservedSystemCPUs"],
@@ -117,7 +117,7 @@ const rules: readonly Rule[] = [
   },
 ];
 
-/** One line for each broken rule, with where the field was set. */
+/** One line for each broken rule, with the source of the field. */
 export function validateRules(flags: AgentFlags, origins: Branch): string[] {
   const field = (name: string): unknown => {
     const node = findOrigin(origins, [name]);

@@ -1,4 +1,4 @@
-/** What plugins and the agent tell each other (`pluginregistration`, v1). */
+/** Messages of kubelet's plugin registration API (`pluginregistration`, v1). */
 import { boolean, list, message, optional, string } from "../../schema/define.ts";
 import type { Infer } from "../../schema/schema.ts";
 
@@ -8,7 +8,7 @@ const pluginInfo = message("pluginregistration.PluginInfo", {
   /** `CSIPlugin`, `DevicePlugin`, `DRAPlugin` */
   type: optional(1, string),
   name: optional(2, string),
-  /** Where it serves; empty: where it registers. */
+  /** Path of the socket on which it serves; empty: the registration socket. */
   endpoint: optional(3, string),
   supportedVersions: optional(4, list(string)),
 });

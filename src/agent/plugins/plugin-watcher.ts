@@ -1,32 +1,32 @@
 /**
- * Plugins of the node introduce themselves by a socket in a directory of the agent's. Each socket has a loop of its
- * own: ask who it is, hand it to whoever is in charge of such plugins, tell it the outcome, and wait until the socket
- * goes or another takes its place.
+ * Registers plugins of the node, which create a socket in a directory of the agent. A loop for each socket calls GetInfo,
+ * passes the plugin to the handler of its type, notifies it of the result, and waits until the socket is removed or
+ * replaced.
  */
 import { mkdir, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
-import { Backoff } from "../../std/time/backoff.ts";
-import type { Clock } from "../../std/time/clock.ts";
-import type { Logger } from "../../std/log/logger.ts";
 import type { RandomSource } from "../../std/crypto/random.ts";
 import { watchFiles } from "../../std/fs/watch-files.ts";
+import type { Logger } from "../../std/log/logger.ts";
+import { Backoff } from "../../std/time/backoff.ts";
+import type { Clock } from "../../std/time/clock.ts";
 import { registration } from "./messages.ts";
 import { UnixChannel } from "./unix-channel.ts";
 
 export interface Plugin {
   readonly type: string;
   readonly name: string;
-  /** Path of the socket where it serves. */
+  /** Path of the socket on which it serves. */
   readonly endpoint: string;
   readonly versions: readonly string[];
 }
 
-/** In charge of one type of plugins. */
+/** Handles one type of plugins. */
 export interface PluginHandler {
-  /** Rejects with what the plugin is to be told when it cannot be used; it is tried again later. */
+  /** Rejects with the error of which the plugin is notified; the registration is retried later. */
   register(plugin: Plugin, signal: AbortSignal): Promise<void>;
-  /** Its socket is gone. Not called for those that were never registered, nor when the agent stops. */
+  /** Called when the socket of a registered plugin is removed; not when the agent stops. */
   deregister(plugin: Plugin): Promise<void>;
 }
 
@@ -41,13 +41,13 @@ export interface PluginWatcherOptions {
 }
 
 interface PluginSocket {
-  /** Tells a socket from another that took its place. */
+  /** Distinguishes a socket from one that replaced it. */
   readonly identity: string;
   readonly removed: AbortController;
   readonly done: Promise<void>;
 }
 
-/** More sockets than these are left alone. */
+/** Further sockets are ignored. */
 const PLUGINS_MAX = 256;
 const CALL_MS = 10_000;
 const RETRY_MIN_MS = 500;
@@ -56,45 +56,45 @@ const RETRY_MAX_MS = 60_000;
 /** Runs until the signal aborts. Never rejects. */
 export async function watchPlugins(options: PluginWatcherOptions): Promise<void> {
   const { directory, clock, log, signal } = options;
-  const known = new Map<string, PluginSocket>();
+  const sockets = new Map<string, PluginSocket>();
   await mkdir(directory, { recursive: true, mode: 0o750 }).catch((error: unknown) => {
-    log.warn("Cannot make the directory of plugins", { directory, error: String(error) });
+    log.warn("Cannot create the plugin directory", { directory, error: String(error) });
   });
-  let turn = Promise.resolve();
+  let checks = Promise.resolve();
   const check = (): void => {
-    turn = turn
-      .then(() => reconcile(options, known))
+    checks = checks
+      .then(() => reconcile(options, sockets))
       .catch((error: unknown) => {
-        if (!signal.aborted) log.warn("Cannot look for plugins", { directory, error: String(error) });
+        if (!signal.aborted) log.warn("Cannot list plugins", { directory, error: String(error) });
       });
   };
-  // Watching starts before looking, so that nothing falls between the two.
+  // The watch starts before the first check, so that no socket is missed.
   using _watch = watchFiles([join(directory, "*")], clock, check);
   check();
   await waitForAbort(signal);
-  await turn;
-  for (const { removed: gone } of known.values()) gone.abort();
-  await Promise.all([...known.values()].map(({ done }) => done));
+  await checks;
+  for (const { removed: gone } of sockets.values()) gone.abort();
+  await Promise.all([...sockets.values()].map(({ done }) => done));
 }
 
-async function reconcile(options: PluginWatcherOptions, known: Map<string, PluginSocket>): Promise<void> {
+async function reconcile(options: PluginWatcherOptions, sockets: Map<string, PluginSocket>): Promise<void> {
   const { directory, log, signal } = options;
   const found = await listSockets(directory);
-  for (const [path, { identity, removed: gone, done }] of known) {
+  for (const [path, { identity, removed: gone, done }] of sockets) {
     if (found.get(path) === identity) continue;
     gone.abort();
     await done;
-    known.delete(path);
+    sockets.delete(path);
   }
   for (const [path, identity] of found) {
-    if (known.has(path) || signal.aborted) continue;
-    if (known.size >= PLUGINS_MAX) return log.warn("Too many plugins: leaving the others alone", { directory });
+    if (sockets.has(path) || signal.aborted) continue;
+    if (sockets.size >= PLUGINS_MAX) return log.warn("Too many plugins: ignoring the others", { directory });
     const gone = new AbortController();
-    known.set(path, { identity, removed: gone, done: runSocket(options, path, gone.signal) });
+    sockets.set(path, { identity, removed: gone, done: runSocket(options, path, gone.signal) });
   }
 }
 
-/** Sockets in the directory and below it; names that begin with a dot are not looked at. */
+/** Sockets in the directory and below it, without hidden files. */
 async function listSockets(directory: string): Promise<ReadonlyMap<string, string>> {
   const found = new Map<string, string>();
   const entries = await readdir(directory, { recursive: true, withFileTypes: true }).catch(() => []);
@@ -107,7 +107,7 @@ async function listSockets(directory: string): Promise<ReadonlyMap<string, strin
   return found;
 }
 
-/** From the socket's appearance to its end. Never rejects. */
+/** Runs from the creation of the socket to its removal. Never rejects. */
 async function runSocket(options: PluginWatcherOptions, path: string, gone: AbortSignal): Promise<void> {
   const { clock, random, log, signal } = options;
   const either = AbortSignal.any([gone, signal]);
@@ -125,7 +125,7 @@ async function runSocket(options: PluginWatcherOptions, path: string, gone: Abor
   }
   await waitForAbort(either);
   if (plugin === undefined || signal.aborted) return;
-  log.info("Plugin is gone", { type: plugin.type, name: plugin.name });
+  log.info("Plugin socket was removed", { type: plugin.type, name: plugin.name });
   await options.handlers[plugin.type]
     ?.deregister(plugin)
     .catch((error: unknown) => log.warn("Cannot deregister plugin", { name: plugin.name, error: String(error) }));
@@ -142,14 +142,14 @@ async function registerPlugin(options: PluginWatcherOptions, path: string, signa
   } = await channel.call(registration.getInfo, {}, limits);
   const plugin = { type, name, endpoint: endpoint || path, versions: supportedVersions ?? [] };
   const failure = await tryRegister(options, plugin, path, signal);
-  // A plugin that does not listen to the outcome is none the worse for it.
-  const told = channel.call(
+  // The registration is valid even if the notification fails.
+  const notified = channel.call(
     registration.notifyRegistrationStatus,
     failure === undefined ? { pluginRegistered: true } : { pluginRegistered: false, error: failure },
     limits,
   );
-  await told.catch((error: unknown) =>
-    options.log.warn("Cannot tell plugin the outcome", { name, error: String(error) }),
+  await notified.catch((error: unknown) =>
+    options.log.warn("Cannot notify plugin of its registration", { name, error: String(error) }),
   );
   if (failure !== undefined) throw new Error(failure);
   return plugin;
@@ -170,7 +170,7 @@ async function tryRegister(
     return undefined;
   } catch (error) {
     signal.throwIfAborted();
-    const why = error instanceof Error ? error.message : String(error);
-    return `RegisterPlugin error -- plugin registration failed with err: ${why}`;
+    const message = error instanceof Error ? error.message : String(error);
+    return `RegisterPlugin error -- plugin registration failed with err: ${message}`;
   }
 }

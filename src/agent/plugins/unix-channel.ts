@@ -1,4 +1,4 @@
-/** gRPC over a socket of this node, with serializers from our own schemas. */
+/** A gRPC client over a Unix socket, with serializers from our schemas. */
 import * as grpc from "@grpc/grpc-js";
 import { decodeProtobuf } from "../../schema/protobuf/decode.ts";
 import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
@@ -30,7 +30,7 @@ export class UnixChannel implements Disposable {
     });
   }
 
-  /** Rejects with a `RuntimeError` of the answer's code, or with the signal's reason. */
+  /** Rejects with a `RuntimeError` that has the gRPC status code, or with the signal's reason. */
   call<Q extends ObjectSchema, A extends ObjectSchema>(
     method: Method<Q, A>,
     request: Infer<Q>,
@@ -38,7 +38,7 @@ export class UnixChannel implements Disposable {
   ): Promise<Infer<A>> {
     if (signal?.aborted === true) return Promise.reject(signal.reason);
     return new Promise((resolve, reject) => {
-      let late = false;
+      let timedOut = false;
       const inFlight = this.#client.makeUnaryRequest(
         method.path,
         (value: unknown) => Buffer.from(encodeProtobuf(method.request, value)),
@@ -48,14 +48,15 @@ export class UnixChannel implements Disposable {
           timer.cancel();
           signal?.removeEventListener("abort", cancel);
           if (error === null && response !== undefined) resolve(response);
-          else if (late) reject(new RuntimeError("DEADLINE_EXCEEDED", "context deadline exceeded", { cause: error }));
+          else if (timedOut)
+            reject(new RuntimeError("DEADLINE_EXCEEDED", "context deadline exceeded", { cause: error }));
           else if (signal?.aborted === true) reject(signal.reason);
           else reject(failure(error));
         },
       );
       const cancel = (): void => inFlight.cancel();
       const timer = this.#clock.timer(timeoutMs, () => {
-        late = true;
+        timedOut = true;
         cancel();
       });
       signal?.addEventListener("abort", cancel, { once: true });
@@ -69,5 +70,5 @@ export class UnixChannel implements Disposable {
 
 function failure(error: grpc.ServiceError | null): RuntimeError {
   const code = grpc.status[error?.code ?? grpc.status.UNKNOWN] ?? "UNKNOWN";
-  return new RuntimeError(code, error?.details ?? "the answer is empty", { cause: error });
+  return new RuntimeError(code, error?.details ?? "the response is empty", { cause: error });
 }

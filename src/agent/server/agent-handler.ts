@@ -1,4 +1,4 @@
-/** What the agent answers over HTTP. */
+/** The agent's HTTP endpoints. */
 import type { Pod } from "../../api/core/pod/schema.ts";
 import { StatusError } from "../../api/status.ts";
 import type { Authenticator } from "../../auth/user.ts";
@@ -17,14 +17,14 @@ import { type LogOptions, readLog } from "./log-reader.ts";
 export interface AgentHandlerOptions {
   readonly pods: PodManager;
   readonly clock: Clock;
-  /** Undefined lets everybody in, as on the read-only port. */
+  /** Undefined: no authentication, as on the read-only port. */
   readonly authenticate: Authenticator | undefined;
-  /** Undefined: whoever is let in may do everything. */
+  /** Undefined: authenticated users may do everything. */
   readonly authorize?: AgentAuthorization | undefined;
-  /** Empty when the agent is healthy, else what is wrong. */
+  /** Empty when the agent is healthy. */
   readonly problems: () => readonly string[];
   readonly configz: unknown;
-  /** Container logs, which may hold anything. */
+  /** Serve container logs. */
   readonly debugging: boolean;
 }
 
@@ -46,8 +46,8 @@ export function createAgentHandler(options: AgentHandlerOptions): Handler {
       const path = request.path.length > 1 ? request.path.replace(/\/$/, "") : request.path;
       const match = router.match(request.method, path);
       if (match === undefined) return textResponse(404, "404 page not found\n");
-      const refusal = await checkAccess(options, request);
-      if (refusal !== undefined) return refusal;
+      const denied = await checkAccess(options, request);
+      if (denied !== undefined) return denied;
       if (!("value" in match)) return textResponse(405, "Method Not Allowed\n", { allow: match.allowed.join(", ") });
       return await match.value(request, match.params);
     } catch (error) {
@@ -56,7 +56,7 @@ export function createAgentHandler(options: AgentHandlerOptions): Handler {
   };
 }
 
-/** The health port's handler: nothing but `/healthz`, and no questions about who asks. */
+/** The handler of the health port: only `/healthz`, without authentication. */
 export function createHealthHandler(problems: () => readonly string[]): Handler {
   return async (request) =>
     request.path === "/healthz" || request.path === "/healthz/"
@@ -71,7 +71,7 @@ function createHealthResponse({ problems }: Pick<AgentHandlerOptions, "problems"
     : textResponse(500, `${found.map((each) => `[-]${each}`).join("\n")}\n`);
 }
 
-/** Undefined when the request may go on. */
+/** Authenticates and authorizes; undefined when the request is allowed. */
 async function checkAccess(
   { authenticate, authorize }: AgentHandlerOptions,
   request: HttpRequest,
@@ -95,7 +95,7 @@ function toPodList(items: readonly Pod[]): unknown {
   return { kind: "PodList", apiVersion: "v1", metadata: {}, items };
 }
 
-/** As the runtime has them, without what only the sources know. */
+/** Pods with running containers, as the runtime reports them. */
 function listRunningPods(pods: PodManager): readonly Pod[] {
   return [...pods.workers].flatMap((worker) => {
     const running = worker.observation.containers.filter((each) => each.state === "running");
@@ -143,7 +143,7 @@ function findContainer(worker: PodWorker, name: string, previous: boolean): Obse
   );
 }
 
-/** What Kubernetes says in place of these reasons. */
+/** kubelet's messages for these reasons. */
 const pullMessages: Readonly<Record<string, string>> = {
   ErrImagePull: "image can't be pulled",
   ImagePullBackOff: "trying and failing to pull image",

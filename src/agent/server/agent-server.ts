@@ -18,7 +18,7 @@ import { createAgentAuthorization } from "./authorization.ts";
 export interface AgentServerOptions {
   readonly config: AgentConfig;
   readonly pods: PodManager;
-  /** Asked whose bearer tokens are, and who may do what; undefined for an agent without an API server. */
+  /** For TokenReviews and SubjectAccessReviews; undefined for an agent without an API server. */
   readonly client: Client | undefined;
   readonly clock: Clock;
   readonly log: Logger;
@@ -27,17 +27,17 @@ export interface AgentServerOptions {
 }
 
 export interface AgentServer extends AsyncDisposable {
-  /** Of the HTTPS listener; undefined when it is off. */
+  /** Address of the HTTPS listener; undefined when it is off. */
   readonly address: { readonly host: string; readonly port: number } | undefined;
-  /** New connections are shown this one. */
+  /** Sets the certificate of new connections. */
   readonly useCertificate: (pair: KeyPair) => void;
 }
 
 const CERTIFICATE_DAYS = 365;
-/** Requests in flight get this long when the agent stops. */
+/** How long requests in flight may take when the agent stops. */
 const DRAIN_MS = 1_000;
 
-/** Rejects when a port is taken or a certificate cannot be read; nothing is left listening then. */
+/** Rejects when a port is in use or a certificate cannot be read; closes all listeners then. */
 export async function startAgentServer(options: AgentServerOptions): Promise<AgentServer> {
   const { config, client, clock, log, pods, problems } = options;
   const { server } = config;
@@ -98,13 +98,13 @@ export async function startAgentServer(options: AgentServerOptions): Promise<Age
   };
 }
 
-/** The files of the flags; else what the cluster signed; else the pair of an earlier start; else a self-signed one. */
+/** The files of the flags, else the one signed by the cluster, else that of a previous start, else a new self-signed one. */
 async function loadServingCertificate({ config, clock, ips }: AgentServerOptions): Promise<KeyPair> {
   const { tlsCertFile, tlsKeyFile } = config.server;
   if (tlsCertFile !== "" && tlsKeyFile !== "") {
-    const given = await readKeyPair({ certFile: tlsCertFile, keyFile: tlsKeyFile });
-    if (given === undefined) throw new Error(`Cannot serve: ${tlsCertFile} or ${tlsKeyFile} does not exist`);
-    return given;
+    const configured = await readKeyPair({ certFile: tlsCertFile, keyFile: tlsKeyFile });
+    if (configured === undefined) throw new Error(`Cannot serve: ${tlsCertFile} or ${tlsKeyFile} does not exist`);
+    return configured;
   }
   const signed = config.certificates.rotateServing
     ? await new CertificateFiles(config.certDir, "server").read()

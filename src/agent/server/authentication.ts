@@ -1,4 +1,4 @@
-/** Who asks the agent: client certificates of its authority, and tokens that the API server knows. */
+/** Authenticates clients of the agent: by client certificates, and by TokenReviews of the API server. */
 import { readFile } from "node:fs/promises";
 import { tokenReviewKind } from "../../api/authentication/review-kinds.ts";
 import type { TokenReviewStatus } from "../../api/authentication/token-review.ts";
@@ -20,22 +20,22 @@ import type { AgentConfig } from "../agent-config.ts";
 
 export interface AgentAuthentication extends Disposable {
   readonly authenticate: Authenticator;
-  /** PEM; undefined where no certificates make users. */
+  /** PEM; undefined when client certificates are not accepted. */
   readonly clientCa: () => string | undefined;
 }
 
 export interface AgentAuthenticationOptions {
   readonly server: Pick<AgentConfig["server"], "clientCaFile" | "anonymousAuth" | "tokenCacheMs">;
-  /** Undefined for an agent without an API server: nobody can say whose tokens are. */
+  /** Undefined for an agent without an API server: it cannot verify tokens. */
   readonly client: Client | undefined;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** The API server says whom its tokens are for: what it lets in is for the agent too. */
+/** The API server checks audiences: tokens that it accepts are accepted by the agent. */
 const AUDIENCES = ["svclet"];
 
-/** Rejects when the authority's file cannot be used; later, what cannot be used is logged and changes nothing. */
+/** Rejects when the CA file is invalid; later, an invalid file is logged and the previous CA stays. */
 export async function createAgentAuthentication(options: AgentAuthenticationOptions): Promise<AgentAuthentication> {
   const { server, client, clock, log } = options;
   const { clientCaFile: file, anonymousAuth, tokenCacheMs } = server;
@@ -46,16 +46,16 @@ export async function createAgentAuthentication(options: AgentAuthenticationOpti
     if (next === ca) return;
     ca = next;
     x509?.setAuthorities(next);
-    log.info("Read the authorities of clients anew", { file });
+    log.info("Reloaded client CA file", { file });
   };
   const watching =
     x509 === undefined
       ? undefined
       : watchFiles([file], clock, () => {
-          reloadCa().catch((error: unknown) => log.error("Cannot use the authorities of clients", error, { file }));
+          reloadCa().catch((error: unknown) => log.error("Cannot reload client CA file", error, { file }));
         });
   if (tokenCacheMs !== undefined && client === undefined) {
-    log.warn("Believes no bearer tokens: there is no API server to ask whose they are");
+    log.warn("Not accepting bearer tokens: there is no API server to verify them");
   }
   const authenticators = [
     ...(x509 === undefined ? [] : [x509.authenticate]),
@@ -74,8 +74,8 @@ function createTokenReviewAuthenticator(client: Client, cacheMs: number, clock: 
   const review = async ({ token }: { readonly token: string }): Promise<TokenReviewStatus> => {
     try {
       const { status = {} } = await client.create(tokenReviewKind, { spec: { token } });
-      const { audiences: _, ...answer } = status;
-      return answer;
+      const { audiences: _, ...result } = status;
+      return result;
     } catch (error) {
       if (error instanceof StatusError && error.status.code < 500 && error.status.code !== 429) throw error;
       throw new RetryableError((error as Error).message, { cause: error });

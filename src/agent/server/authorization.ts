@@ -1,4 +1,4 @@
-/** What those who ask the agent may do: all, or what the API server allows them to do with this node. */
+/** Authorizes requests to the agent: all, or by SubjectAccessReviews for subresources of this node. */
 
 import { subjectAccessReviewKind } from "../../api/authorization/access-review/kinds.ts";
 import type { SubjectAccessReviewStatus } from "../../api/authorization/access-review/schema.ts";
@@ -12,7 +12,7 @@ import type { Logger } from "../../std/log/logger.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { AgentConfig } from "../agent-config.ts";
 
-/** Resolves with what who may not is answered; undefined when all is well. */
+/** Resolves with the error response; undefined when the request is allowed. */
 export type AgentAuthorization = (user: UserInfo, request: HttpRequest) => Promise<HttpResponse | undefined>;
 
 export interface AgentAuthorizationOptions {
@@ -24,14 +24,14 @@ export interface AgentAuthorizationOptions {
   readonly log: Logger;
 }
 
-/** Undefined: whoever is let in may do everything. Throws where nobody could be asked. */
+/** Undefined: authenticated users may do everything. Throws when Webhook mode has no API server. */
 export function createAgentAuthorization(options: AgentAuthorizationOptions): AgentAuthorization | undefined {
   const { nodeName, settings, client, clock, log } = options;
   if (settings.mode === "AlwaysAllow") return undefined;
   if (client === undefined) {
     throw new Error(
-      "Cannot serve: the authorization mode Webhook, the default once there is a configuration file, asks an API " +
-        "server, and there is none; name one with --svcconfig, or set authorization.mode (--authorization-mode) to " +
+      "Cannot serve: authorization mode Webhook, the default with a configuration file, needs an API server, and " +
+        "there is none; set one with --svcconfig, or set authorization.mode (--authorization-mode) to " +
         "AlwaysAllow",
     );
   }
@@ -51,7 +51,7 @@ export function createAgentAuthorization(options: AgentAuthorizationOptions): Ag
 
 async function createReview(client: Client, spec: object): Promise<SubjectAccessReviewStatus> {
   const { status } = await client.create(subjectAccessReviewKind, { spec });
-  if (status === undefined) throw new Error("the API server's answer has no status");
+  if (status === undefined) throw new Error("the API server's response has no status");
   return status;
 }
 
@@ -83,7 +83,7 @@ const verbs: Readonly<Record<string, string>> = {
   DELETE: "delete",
 };
 
-/** What of the node a path stands for; all other paths stand for `nodes/proxy`, as what is most dangerous. */
+/** Subresources of the node by path; all other paths are `nodes/proxy`, the most powerful one. */
 const subresourcesByPath = [
   ["/stats", "stats"],
   ["/metrics", "metrics"],
@@ -93,7 +93,7 @@ const subresourcesByPath = [
   ["/flagz", "configz"],
 ] as const;
 
-/** With the gate `SvcletFineGrainedAuthz` these are had by their own name too, tried first. */
+/** Checked first with the gate `SvcletFineGrainedAuthz`. */
 const fineGrainedSubresources = [
   ["/pods", "pods"],
   ["/healthz", "healthz"],
@@ -101,12 +101,12 @@ const fineGrainedSubresources = [
   ["/runningpods", "pods"],
 ] as const;
 
-/** Any of them is enough. */
+/** Permission for any of them suffices. */
 export function findSubresources(path: string, fineGrained: boolean): readonly string[] {
-  const of = (known: readonly (readonly [string, string])[]): string | undefined =>
-    known.find(([root]) => path === root || path.startsWith(`${root}/`))?.[1];
-  const finer = fineGrained ? of(fineGrainedSubresources) : undefined;
-  return [...(finer === undefined ? [] : [finer]), of(subresourcesByPath) ?? "proxy"];
+  const find = (table: readonly (readonly [string, string])[]): string | undefined =>
+    table.find(([root]) => path === root || path.startsWith(`${root}/`))?.[1];
+  const finer = fineGrained ? find(fineGrainedSubresources) : undefined;
+  return [...(finer === undefined ? [] : [finer]), find(subresourcesByPath) ?? "proxy"];
 }
 
 function toAttributes(user: UserInfo, verb: string, nodeName: string, subresource: string, path: string): Attributes {

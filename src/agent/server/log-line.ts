@@ -3,12 +3,12 @@ export interface LogLine {
   /** RFC 3339 with nanoseconds, as written. */
   readonly time: string;
   readonly stream: "stdout" | "stderr";
-  /** The text goes on in the next line of the same stream. */
+  /** The next line of the same stream continues the text. */
   readonly partial: boolean;
   readonly content: string;
 }
 
-/** `line` comes without its newline. Undefined for a line that is none of the runtime's. */
+/** `line` without its newline. Undefined for a malformed line. */
 export function parseLogLine(line: string): LogLine | undefined {
   const first = line.indexOf(" ");
   const second = line.indexOf(" ", first + 1);
@@ -16,7 +16,7 @@ export function parseLogLine(line: string): LogLine | undefined {
   const stream = line.slice(first + 1, second);
   if (stream !== "stdout" && stream !== "stderr") return undefined;
   const third = line.indexOf(" ", second + 1);
-  // Tags are separated by colons; the first says whether the line is whole.
+  // Tags are separated by colons; the first is F (full) or P (partial).
   const tag = line.slice(second + 1, third < 0 ? undefined : third).split(":")[0];
   if (tag !== "F" && tag !== "P") return undefined;
   return { time: line.slice(0, first), stream, partial: tag === "P", content: third < 0 ? "" : line.slice(third + 1) };

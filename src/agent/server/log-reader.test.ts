@@ -19,14 +19,14 @@ const all: LogOptions = {
   limitBytes: undefined,
 };
 
-function pieces(options: Partial<LogOptions>, running: () => boolean): AsyncIterable<Uint8Array> {
+function chunks(options: Partial<LogOptions>, running: () => boolean): AsyncIterable<Uint8Array> {
   const source = { path, clock: systemClock, signal: new AbortController().signal, running };
   return readLog(source, { ...all, ...options });
 }
 
 async function read(options: Partial<LogOptions>): Promise<string> {
   const all: Uint8Array[] = [];
-  for await (const piece of pieces(options, () => false)) all.push(piece);
+  for await (const chunk of chunks(options, () => false)) all.push(chunk);
   return Buffer.concat(all).toString();
 }
 
@@ -57,8 +57,8 @@ t.test("readLog() follows the log across a rotation until the container ends", a
   await writeFile(path, line(1, "one"));
   let running = true;
   let text = "";
-  for await (const piece of pieces({ follow: true }, () => running)) {
-    text += Buffer.from(piece).toString();
+  for await (const chunk of chunks({ follow: true }, () => running)) {
+    text += Buffer.from(chunk).toString();
     if (text === "one\n") {
       await appendFile(path, line(2, "two"));
       await rename(path, `${path}.1`);

@@ -1,4 +1,4 @@
-/** Reads a container's log as `kubectl logs` wants it. */
+/** Reads a container's log for `kubectl logs`. */
 import { type FileHandle, lstat } from "node:fs/promises";
 import type { Clock } from "../../std/time/clock.ts";
 import { openLog } from "../pods/containers/regular-file.ts";
@@ -7,7 +7,7 @@ import { parseLogLine } from "./log-line.ts";
 export interface LogOptions {
   readonly follow: boolean;
   readonly tailLines: number | undefined;
-  /** Milliseconds since 1970; older lines are left out. */
+  /** Milliseconds since 1970; older lines are skipped. */
   readonly since: number | undefined;
   readonly timestamps: boolean;
   readonly limitBytes: number | undefined;
@@ -17,23 +17,23 @@ export interface LogSource {
   readonly path: string;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** False once the container has ended and its last line is in the file. */
+  /** False once the container has exited and its last line is in the file. */
   readonly running: () => boolean;
 }
 
 const CHUNK_BYTES = 64 * 1024;
 const POLL_MS = 250;
-/** A line longer than this is passed on in pieces. The runtime cuts lines at 16 KiB. */
+/** A longer line is returned in parts. The runtime splits lines at 16 KiB. */
 const LINE_BYTES_MAX = 1024 * 1024;
 
-/** Pieces of the log in order. Ends with the log, or with the container when following, or when the signal aborts. */
+/** Chunks of the log. Ends with the log, or with the container when following, or when the signal aborts. */
 export async function* readLog(source: LogSource, options: LogOptions): AsyncGenerator<Uint8Array> {
   let left = options.limitBytes ?? Number.POSITIVE_INFINITY;
   for await (const lines of readLines(source, options)) {
     const text: Buffer[] = [];
     for (const line of lines) {
-      const piece = formatLine(line, options);
-      if (piece !== undefined) text.push(piece);
+      const formatted = formatLine(line, options);
+      if (formatted !== undefined) text.push(formatted);
     }
     const whole = Buffer.concat(text);
     if (whole.length === 0) continue;
@@ -77,7 +77,7 @@ async function* readLines(source: LogSource, options: LogOptions): AsyncGenerato
         continue;
       }
       successor = options.follow ? await openRotated(source.path, file) : undefined;
-      // What was written between the last look and the change of files comes first.
+      // What was written to the old file since the last read comes first.
       if (successor !== undefined) continue;
       if (!options.follow || !wasRunning) return;
       await source.clock.sleep(POLL_MS, source.signal).catch(() => undefined);
@@ -87,14 +87,14 @@ async function* readLines(source: LogSource, options: LogOptions): AsyncGenerato
   }
 }
 
-/** The file that took the path's place, opened; undefined while it is the same. */
+/** Opens the file that has replaced the one at the path; undefined while it is the same. */
 async function openRotated(path: string, file: FileHandle): Promise<FileHandle | undefined> {
   const [now, held] = await Promise.all([lstat(path).catch(() => undefined), file.stat()]);
   if (now === undefined || now.ino === held.ino) return undefined;
   return openLog(path).catch(() => undefined);
 }
 
-/** Where the last `lines` lines begin. Reads backwards. */
+/** The offset of the last `lines` lines. Reads backwards. */
 async function findTailPosition(file: FileHandle, lines: number): Promise<number> {
   const { size } = await file.stat();
   if (lines <= 0) return size;
@@ -103,7 +103,7 @@ async function findTailPosition(file: FileHandle, lines: number): Promise<number
     const length = Math.min(CHUNK_BYTES, end);
     const { buffer } = await file.read(Buffer.alloc(length), 0, length, end - length);
     for (let index = length - 1; index >= 0; index--) {
-      // The newline at the very end closes the last line and begins none.
+      // A newline at the end of the file ends the last line and starts none.
       if (buffer[index] !== 10 || end - length + index === size - 1) continue;
       found += 1;
       if (found === lines) return end - length + index + 1;
