@@ -125,7 +125,7 @@ async function openServer(
       client,
       clock,
       log: log.child("server"),
-      ips: foundation.ips.known,
+      ips: foundation.ips.current,
       problems: () => (relister.healthy ? [] : ["pleg: container runtime does not answer"]),
     }),
   );

@@ -94,7 +94,7 @@ function statusOptions(foundation: Foundation, links: NodeLinks): NodeStatusOpti
     machine: foundation.machine,
     runtime: foundation.cri.runtime,
     images: foundation.images.images,
-    ips: () => foundation.ips.look(),
+    ips: () => foundation.ips.refresh(),
     port: links.port,
     relistHealthy: links.relistHealthy,
     manifestProblems: links.manifestProblems,

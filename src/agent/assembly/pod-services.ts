@@ -80,7 +80,7 @@ export function createPodServices(options: PodServicesOptions, links: PodService
   const facts = {
     name: config.nodeName,
     get ips() {
-      return ips.known;
+      return ips.current;
     },
     allocatable: {
       cpuMillis: capacity.cpuMillis,

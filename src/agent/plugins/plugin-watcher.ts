@@ -43,7 +43,7 @@ export interface PluginWatcherOptions {
 interface PluginSocket {
   /** Distinguishes a socket from one that replaced it. */
   readonly identity: string;
-  readonly removed: AbortController;
+  readonly removal: AbortController;
   readonly done: Promise<void>;
 }
 
@@ -73,14 +73,14 @@ export async function watchPlugins(options: PluginWatcherOptions): Promise<void>
   check();
   await waitForAbort(signal);
   await checks;
-  for (const { removed: gone } of sockets.values()) gone.abort();
+  for (const { removal: x } of sockets.values()) x.abort();
   await Promise.all([...sockets.values()].map(({ done }) => done));
 }
 
 async function reconcile(options: PluginWatcherOptions, sockets: Map<string, PluginSocket>): Promise<void> {
   const { directory, log, signal } = options;
   const found = await listSockets(directory);
-  for (const [path, { identity, removed: gone, done }] of sockets) {
+  for (const [path, { identity, removal: gone, done }] of sockets) {
     if (found.get(path) === identity) continue;
     gone.abort();
     await done;
@@ -90,7 +90,7 @@ async function reconcile(options: PluginWatcherOptions, sockets: Map<string, Plu
     if (sockets.has(path) || signal.aborted) continue;
     if (sockets.size >= PLUGINS_MAX) return log.warn("Too many plugins: ignoring the others", { directory });
     const gone = new AbortController();
-    sockets.set(path, { identity, removed: gone, done: runSocket(options, path, gone.signal) });
+    sockets.set(path, { identity, removal: gone, done: runSocket(options, path, gone.signal) });
   }
 }
 
@@ -108,9 +108,9 @@ async function listSockets(directory: string): Promise<ReadonlyMap<string, strin
 }
 
 /** Runs from the creation of the socket to its removal. Never rejects. */
-async function runSocket(options: PluginWatcherOptions, path: string, gone: AbortSignal): Promise<void> {
+async function runSocket(options: PluginWatcherOptions, path: string, removed: AbortSignal): Promise<void> {
   const { clock, random, log, signal } = options;
-  const either = AbortSignal.any([gone, signal]);
+  const either = AbortSignal.any([removed, signal]);
   const backoff = new Backoff({ initialMs: RETRY_MIN_MS, maxMs: RETRY_MAX_MS }, random);
   let plugin: Plugin | undefined;
   while (plugin === undefined && !either.aborted) {

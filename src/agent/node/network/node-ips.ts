@@ -15,17 +15,17 @@ export class NodeIps {
     this.#current = current;
   }
 
-  static async open(configured: readonly string[], look = readHostAddress): Promise<NodeIps> {
-    return new NodeIps(configured, look, configured.length > 0 ? configured : [await look()]);
+  static async open(configured: readonly string[], readAddress = readHostAddress): Promise<NodeIps> {
+    return new NodeIps(configured, readAddress, configured.length > 0 ? configured : [await readAddress()]);
   }
 
   /** As of the latest refresh. */
-  get known(): readonly string[] {
+  get current(): readonly string[] {
     return this.#current;
   }
 
   /** Reads the addresses again. A host that loses its network keeps the address it had. */
-  async look(): Promise<readonly string[]> {
+  async refresh(): Promise<readonly string[]> {
     if (this.#configured.length > 0) return this.#configured;
     const found = await this.#readAddress();
     if (found !== LOOPBACK && found !== this.#current[0]) this.#current = [found];
