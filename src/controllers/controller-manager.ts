@@ -61,7 +61,7 @@ const descriptors: Readonly<Record<string, ControllerDescriptor>> = {
   "node-lifecycle": {
     user: "system:serviceaccount:kube-system:node-controller",
     groups: SERVICE_ACCOUNTS,
-    load: async () => (await import("./node-lifecycle/node-lifecycle-controller.ts")).runNodeLifecycle,
+    load: async () => (await import("./node-lifecycle/node-lifecycle-controller.ts")).runNodeLifecycleController,
   },
   "pv-protection": {
     user: "system:serviceaccount:kube-system:pv-protection-controller",
@@ -104,7 +104,8 @@ const descriptors: Readonly<Record<string, ControllerDescriptor>> = {
   "ttl-after-finished": {
     user: "system:serviceaccount:kube-system:ttl-after-finished-controller",
     groups: SERVICE_ACCOUNTS,
-    load: async () => (await import("./ttl-after-finished/ttl-after-finished-controller.ts")).runTtlAfterFinishedController,
+    load: async () =>
+      (await import("./ttl-after-finished/ttl-after-finished-controller.ts")).runTtlAfterFinishedController,
   },
 };
 

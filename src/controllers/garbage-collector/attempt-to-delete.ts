@@ -1,10 +1,14 @@
-/** What is done about one object of the graph: delete it, let go of what it owns, let it go, or find out if it is. */
+/**
+ * Processes one object of the graph, as Kubernetes' attemptToDelete and attemptToOrphan: deletes it, orphans its
+ * dependents, removes its finalizer, or verifies that it exists.
+ */
+
 import type { Kind } from "../../api/kind.ts";
 import type { ObjectMeta, OwnerReference } from "../../api/meta/object-meta.ts";
-import { StatusError } from "../../api/status.ts";
 import type { Client, DeleteQuery } from "../../client/client.ts";
 import { metadataOnly } from "../../client/metadata-only.ts";
 import type { Logger } from "../../std/log/logger.ts";
+import { statusCodeOf } from "../api-errors.ts";
 import type { OwnerLookup } from "./owner-lookup.ts";
 import { FOREGROUND, ORPHAN, type OwnershipGraph, type OwnershipNode } from "./ownership-graph.ts";
 
@@ -13,51 +17,51 @@ export interface CollectorDeps {
   readonly graph: OwnershipGraph;
   readonly owners: OwnerLookup;
   readonly log: Logger;
-  /** Another object is to be looked at. */
-  look(uid: string): void;
+  /** Queues another object. */
+  enqueue(uid: string): void;
 }
 
-/** A node that the server has told of. */
-type Known = OwnershipNode & { readonly kind: Kind };
+/** A node whose object was observed, not only referenced. */
+type ObservedNode = OwnershipNode & { readonly kind: Kind };
 
-/** Dependents that are let go of at the same time. */
-const ORPHANED_AT_ONCE = 8;
-/** How often a change is tried that others come in between of. */
+/** The number of dependents that are orphaned at the same time. */
+const CONCURRENT_ORPHANS = 8;
+/** Attempts to write an object that other clients change. */
 const ATTEMPTS_MAX = 5;
 
-/** Rejects when the object has to be looked at again. */
-export async function collect(deps: CollectorDeps, uid: string, signal: AbortSignal): Promise<void> {
+/** Rejects if the object must be processed again. */
+export async function syncObject(deps: CollectorDeps, uid: string, signal: AbortSignal): Promise<void> {
   const node = deps.graph.get(uid);
   if (node === undefined) return;
-  if (!isKnown(node)) return await verify(deps, node, signal);
+  if (!isObserved(node)) return await verifyOwner(deps, node, signal);
   if (node.phase === "leaving") return;
-  const live = await deps.owners.live(node.kind, node, signal);
+  const live = await deps.owners.readMetadata(node.kind, node, signal);
   if (live?.uid !== uid) {
     deps.graph.forget(uid);
     return;
   }
-  if (node.phase === "orphaning") await orphan(deps, node, signal);
-  else if (node.phase === "foreground") await letGoWhenAlone(deps, node, signal);
+  if (node.phase === "orphaning") await orphanDependents(deps, node, signal);
+  else if (node.phase === "foreground") await processForegroundDeletion(deps, node, signal);
   else await deleteUnlessOwned(deps, node, live, signal);
 }
 
-function isKnown(node: OwnershipNode): node is Known {
+function isObserved(node: OwnershipNode): node is ObservedNode {
   return node.kind !== undefined;
 }
 
-/** Nobody told of the object but those that name it as their owner: asks for it wherever they say that it is. */
-async function verify(deps: CollectorDeps, node: OwnershipNode, signal: AbortSignal): Promise<void> {
-  const asked = new Set<string>();
+/** Verifies an object that is only known from references: reads it from the server wherever dependents reference it. */
+async function verifyOwner(deps: CollectorDeps, node: OwnershipNode, signal: AbortSignal): Promise<void> {
+  const checked = new Set<string>();
   let isCertain = true;
   for (const dependent of node.dependents ?? []) {
     const reference = dependent.owners.find(({ uid }) => uid === node.uid);
     if (reference === undefined) continue;
-    const place = `${reference.apiVersion}/${reference.kind}/${dependent.namespace}/${reference.name}`;
-    if (asked.has(place)) continue;
-    asked.add(place);
+    const key = `${reference.apiVersion}/${reference.kind}/${dependent.namespace}/${reference.name}`;
+    if (checked.has(key)) continue;
+    checked.add(key);
     const owner = await deps.owners.find(reference, dependent.namespace, signal);
     if (owner.state === "present") {
-      // That it goes is for its watch to tell: by then those have told that were there before.
+      // Its deletion is reported by its watch, after the events of its dependents.
       deps.graph.observe(owner.kind, { ...owner.metadata, deletionTimestamp: undefined });
       return;
     }
@@ -66,67 +70,67 @@ async function verify(deps: CollectorDeps, node: OwnershipNode, signal: AbortSig
   if (isCertain && deps.graph.get(node.uid)?.kind === undefined) deps.graph.forget(node.uid);
 }
 
-/** The owner is deleted in the foreground: it stays until nothing is left that blocks it. */
-async function letGoWhenAlone(deps: CollectorDeps, node: Known, signal: AbortSignal): Promise<void> {
+/** Foreground deletion: removes the finalizer when no dependent blocks it any more. */
+async function processForegroundDeletion(deps: CollectorDeps, node: ObservedNode, signal: AbortSignal): Promise<void> {
   const blocking = [...(node.dependents ?? [])].filter(({ owners }) =>
     owners.some(({ uid, blockOwnerDeletion }) => uid === node.uid && blockOwnerDeletion === true),
   );
   if (blocking.length === 0) await removeFinalizer(deps, node, FOREGROUND, signal);
-  // Those on their way tell when they are gone.
-  for (const dependent of blocking) if (dependent.phase === "living") deps.look(dependent.uid);
+  // Dependents that are being deleted queue the owner when they are gone.
+  for (const dependent of blocking) if (dependent.phase === "living") deps.enqueue(dependent.uid);
 }
 
-async function orphan(deps: CollectorDeps, node: Known, signal: AbortSignal): Promise<void> {
-  const dependents = [...(node.dependents ?? [])].filter(isKnown);
-  for (let start = 0; start < dependents.length; start += ORPHANED_AT_ONCE) {
-    const some = dependents.slice(start, start + ORPHANED_AT_ONCE);
-    await Promise.all(some.map((dependent) => disown(deps, dependent, new Set([node.uid]), signal)));
+async function orphanDependents(deps: CollectorDeps, node: ObservedNode, signal: AbortSignal): Promise<void> {
+  const dependents = [...(node.dependents ?? [])].filter(isObserved);
+  for (let start = 0; start < dependents.length; start += CONCURRENT_ORPHANS) {
+    const batch = dependents.slice(start, start + CONCURRENT_ORPHANS);
+    await Promise.all(batch.map((dependent) => removeOwners(deps, dependent, new Set([node.uid]), signal)));
   }
   await removeFinalizer(deps, node, ORPHAN, signal);
 }
 
 async function deleteUnlessOwned(
   deps: CollectorDeps,
-  node: Known,
+  node: ObservedNode,
   live: ObjectMeta,
   signal: AbortSignal,
 ): Promise<void> {
   const references = live.ownerReferences ?? [];
   if (references.length === 0) return;
-  const sorted = await sortOwners(deps, references, node.namespace, signal);
-  if (sorted === undefined) return;
-  const { solid, absent, waiting } = sorted;
+  const owners = await classifyOwners(deps, references, node.namespace, signal);
+  if (owners === undefined) return;
+  const { solid, absent, waiting } = owners;
   if (solid > 0) {
     const others = new Set([...absent, ...waiting]);
-    if (others.size > 0) await disown(deps, node, others, signal);
+    if (others.size > 0) await removeOwners(deps, node, others, signal);
     return;
   }
   if (waiting.size > 0 && (node.dependents?.size ?? 0) > 0) {
-    // A circle in which all wait for each other is broken where it is noticed.
+    // A cycle of owners that wait for each other is broken here.
     const isCircle = [...(node.dependents ?? [])].some(({ phase }) => phase === "foreground");
     if (isCircle) await unblockOwners(deps, node, signal);
     await deleteObject(deps, node, live, "Foreground", signal);
     return;
   }
   const finalizers = live.finalizers ?? [];
-  const asked = finalizers.includes(FOREGROUND) ? "Foreground" : "Background";
-  await deleteObject(deps, node, live, finalizers.includes(ORPHAN) ? "Orphan" : asked, signal);
+  const policy = finalizers.includes(FOREGROUND) ? "Foreground" : "Background";
+  await deleteObject(deps, node, live, finalizers.includes(ORPHAN) ? "Orphan" : policy, signal);
 }
 
-interface SortedOwners {
+interface ClassifiedOwners {
   readonly solid: number;
   readonly absent: ReadonlySet<string>;
-  /** They wait for this very object to go. */
+  /** Owners in foreground deletion, which wait for this object. */
   readonly waiting: ReadonlySet<string>;
 }
 
-/** Undefined when nothing can be said of one of them. */
-async function sortOwners(
+/** Undefined if the state of an owner cannot be determined. */
+async function classifyOwners(
   deps: CollectorDeps,
   references: readonly OwnerReference[],
   namespace: string,
   signal: AbortSignal,
-): Promise<SortedOwners | undefined> {
+): Promise<ClassifiedOwners | undefined> {
   let solid = 0;
   const absent = new Set<string>();
   const waiting = new Set<string>();
@@ -134,19 +138,19 @@ async function sortOwners(
     const owner = await deps.owners.find(reference, namespace, signal);
     if (owner.state === "impossible") return undefined;
     if (owner.state === "absent") absent.add(reference.uid);
-    else if (isWaiting(owner.metadata)) waiting.add(reference.uid);
+    else if (waitsForDependents(owner.metadata)) waiting.add(reference.uid);
     else solid++;
   }
   return { solid, absent, waiting };
 }
 
-function isWaiting({ deletionTimestamp, finalizers = [] }: ObjectMeta): boolean {
+function waitsForDependents({ deletionTimestamp, finalizers = [] }: ObjectMeta): boolean {
   return deletionTimestamp !== undefined && finalizers.includes(FOREGROUND);
 }
 
 async function deleteObject(
   deps: CollectorDeps,
-  node: Known,
+  node: ObservedNode,
   { uid, resourceVersion }: ObjectMeta,
   propagationPolicy: NonNullable<DeleteQuery["propagationPolicy"]>,
   signal: AbortSignal,
@@ -154,70 +158,66 @@ async function deleteObject(
   const query = { propagationPolicy, preconditions: { uid, resourceVersion } };
   deps.log
     .v(2)
-    ?.info("Deletes what its owners left", { kind: node.kind.kind, namespace: node.namespace, name: node.name });
+    ?.info("Deleting object without owners", { kind: node.kind.kind, namespace: node.namespace, name: node.name });
   try {
     await deps.client.delete(node.kind, node, query, signal);
   } catch (error) {
-    const code = codeOf(error);
+    const code = statusCodeOf(error);
     if (code === 404) deps.graph.forget(node.uid);
-    // Changed since: its owners may have, too.
-    else if (code === 409) deps.look(node.uid);
+    // The object changed, and so may have its owners.
+    else if (code === 409) deps.enqueue(node.uid);
     else throw error;
   }
 }
 
-async function disown(
+async function removeOwners(
   deps: CollectorDeps,
-  node: Known,
+  node: ObservedNode,
   owners: ReadonlySet<string>,
   signal: AbortSignal,
 ): Promise<void> {
-  await changeMetadata(deps, node, signal, ({ ownerReferences = [] }) => {
+  await patchMetadata(deps, node, signal, ({ ownerReferences = [] }) => {
     const others = ownerReferences.filter(({ uid }) => !owners.has(uid));
     return others.length === ownerReferences.length ? undefined : { ownerReferences: others };
   });
 }
 
-async function unblockOwners(deps: CollectorDeps, node: Known, signal: AbortSignal): Promise<void> {
-  await changeMetadata(deps, node, signal, ({ ownerReferences = [] }) => ({
+async function unblockOwners(deps: CollectorDeps, node: ObservedNode, signal: AbortSignal): Promise<void> {
+  await patchMetadata(deps, node, signal, ({ ownerReferences = [] }) => ({
     ownerReferences: ownerReferences.map((reference) => ({ ...reference, blockOwnerDeletion: false })),
   }));
 }
 
 async function removeFinalizer(
   deps: CollectorDeps,
-  node: Known,
+  node: ObservedNode,
   finalizer: string,
   signal: AbortSignal,
 ): Promise<void> {
-  await changeMetadata(deps, node, signal, ({ finalizers = [] }) =>
+  await patchMetadata(deps, node, signal, ({ finalizers = [] }) =>
     finalizers.includes(finalizer) ? { finalizers: finalizers.filter((other) => other !== finalizer) } : undefined,
   );
 }
 
-/** Throws when others change the object each time that it is about to be written; nothing is done when it is gone. */
-async function changeMetadata(
+/** Does nothing if the object was deleted. Rejects after repeated conflicts. */
+async function patchMetadata(
   { client, owners }: CollectorDeps,
-  node: Known,
+  node: ObservedNode,
   signal: AbortSignal,
   change: (live: ObjectMeta) => Partial<ObjectMeta> | undefined,
 ): Promise<void> {
   for (let attempt = 1; ; attempt++) {
-    const live = await owners.live(node.kind, node, signal);
-    const changed = live?.uid === node.uid ? change(live) : undefined;
-    if (live === undefined || changed === undefined) return;
-    const metadata = { resourceVersion: live.resourceVersion, ...changed };
+    const live = await owners.readMetadata(node.kind, node, signal);
+    const patch = live?.uid === node.uid ? change(live) : undefined;
+    if (live === undefined || patch === undefined) return;
+    const metadata = { resourceVersion: live.resourceVersion, ...patch };
     try {
       await client.patch(metadataOnly(node.kind), node, "merge", { metadata }, { signal });
       return;
     } catch (error) {
-      const code = codeOf(error);
+      const code = statusCodeOf(error);
       if (code === 404) return;
       if (code !== 409 || attempt === ATTEMPTS_MAX) throw error;
     }
   }
-}
-
-function codeOf(error: unknown): number | undefined {
-  return error instanceof StatusError ? error.status.code : undefined;
 }

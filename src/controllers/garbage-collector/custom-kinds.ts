@@ -1,4 +1,4 @@
-/** The kinds that definitions of custom resources add, as much of them as is needed to read and delete by metadata. */
+/** Kinds of custom resource definitions, reduced to what metadata access needs. */
 import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition/schema.ts";
 import { versionForReading } from "../../api/apiextensions/custom-resource-definition/status.ts";
 import { allVerbs, type Kind } from "../../api/kind.ts";
@@ -6,16 +6,16 @@ import { svcGroup } from "../../api/scheme.ts";
 import { bareMetadataKind } from "../../client/metadata-only.ts";
 
 export interface CustomKinds {
-  /** All versions share it. */
+  /** The same for all versions. */
   readonly storageName: string;
-  /** One for each version that is served. */
+  /** One for each served version. */
   readonly versions: readonly Kind[];
-  /** The one to watch: what is stored need not be converted. */
+  /** The version to watch: the stored one needs no conversion. */
   readonly watched: Kind;
 }
 
-/** Undefined while nothing of the definition is served. */
-export function customKindsOf(definition: CustomResourceDefinition): CustomKinds | undefined {
+/** Undefined if no version is served. */
+export function toCustomKinds(definition: CustomResourceDefinition): CustomKinds | undefined {
   const { spec, status } = definition;
   const watched = versionForReading(definition);
   if (watched === undefined) return undefined;
@@ -43,11 +43,11 @@ export function customKindsOf(definition: CustomResourceDefinition): CustomKinds
   return { storageName, versions, watched: versions.find(({ version }) => version === watched.name)! };
 }
 
-/** Whether two definitions are of the same kinds, as far as they are known here. */
+/** Whether two definitions have the same kinds. */
 export function isSameCustomKinds(a: CustomKinds, b: CustomKinds): boolean {
-  return shape(a) === shape(b);
+  return keyOf(a) === keyOf(b);
 }
 
-function shape({ storageName, versions, watched }: CustomKinds): string {
+function keyOf({ storageName, versions, watched }: CustomKinds): string {
   return [storageName, watched.kind, watched.namespaced, watched.version, ...versions.map((k) => k.version)].join(" ");
 }

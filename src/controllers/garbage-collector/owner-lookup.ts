@@ -1,4 +1,4 @@
-/** Whether owners are there, asked of the server; those that are not are remembered for a while. */
+/** Reads owners from the server, and caches which ones do not exist. */
 import type { Kind } from "../../api/kind.ts";
 import type { ObjectMeta, OwnerReference } from "../../api/meta/object-meta.ts";
 import { parseApiVersion, type Scheme } from "../../api/scheme.ts";
@@ -6,19 +6,19 @@ import { StatusError } from "../../api/status.ts";
 import type { Client } from "../../client/client.ts";
 import { metadataOnly } from "../../client/metadata-only.ts";
 
-/** A uid never comes back, so what is absent stays so. As many as Kubernetes keeps; the oldest makes room. */
+/** Uids are never reused, so absence is permanent. The size is Kubernetes'; the oldest entry is evicted. */
 const ABSENT_MAX = 500;
 
 export type Owner =
   | { readonly state: "present"; readonly kind: Kind; readonly metadata: ObjectMeta }
   | { readonly state: "absent" }
-  /** A cluster-wide object cannot be owned by one in a namespace: nothing can be said, now or later. */
+  /** A cluster-scoped object cannot have a namespaced owner, so the reference cannot be resolved. */
   | { readonly state: "impossible" };
 
 export class OwnerLookup {
   readonly #scheme: Scheme;
   readonly #client: Client;
-  /** Uids of those known to be gone, and places where they were looked for in vain. */
+  /** Uids of deleted objects, and references that did not resolve. */
   readonly #absent = new Set<string>();
 
   constructor(scheme: Scheme, client: Client) {
@@ -26,7 +26,7 @@ export class OwnerLookup {
     this.#client = client;
   }
 
-  /** The owner that an object in this namespace names. Throws when its kind is not known. */
+  /** Returns the owner that a dependent in this namespace references. Throws if the kind is unknown. */
   async find(reference: OwnerReference, namespaceOfDependent: string, signal: AbortSignal): Promise<Owner> {
     if (this.#absent.has(reference.uid)) return { state: "absent" };
     const kind = this.#kindOf(reference);
@@ -34,14 +34,14 @@ export class OwnerLookup {
     const namespace = kind.namespaced ? namespaceOfDependent : "";
     const key = keyOf(kind, namespace, reference.name, reference.uid);
     if (this.#absent.has(key)) return { state: "absent" };
-    const metadata = await this.live(kind, { name: reference.name, namespace }, signal);
+    const metadata = await this.readMetadata(kind, { name: reference.name, namespace }, signal);
     if (metadata?.uid === reference.uid) return { state: "present", kind, metadata };
-    this.#remember(key);
+    this.#addAbsent(key);
     return { state: "absent" };
   }
 
-  /** The object as the store has it; undefined when it has none. */
-  async live(
+  /** Reads the object's metadata from the server; undefined if it does not exist. */
+  async readMetadata(
     kind: Kind,
     name: { readonly name: string; readonly namespace: string },
     signal: AbortSignal,
@@ -54,9 +54,9 @@ export class OwnerLookup {
     }
   }
 
-  /** The object is known to be gone for good, wherever it was said to be. */
-  isGone(uid: string): void {
-    this.#remember(uid);
+  /** Records that the object was deleted. */
+  markAbsent(uid: string): void {
+    this.#addAbsent(uid);
   }
 
   #kindOf({ apiVersion, kind }: OwnerReference): Kind {
@@ -66,7 +66,7 @@ export class OwnerLookup {
     return found;
   }
 
-  #remember(key: string): void {
+  #addAbsent(key: string): void {
     this.#absent.delete(key);
     this.#absent.add(key);
     for (const oldest of this.#absent) {
@@ -76,7 +76,7 @@ export class OwnerLookup {
   }
 }
 
-/** The kind may come to be known later. */
+/** The kind may be defined later. */
 export class UnknownOwnerError extends Error {}
 
 function keyOf({ group, plural }: Kind, namespace: string, name: string, uid: string): string {

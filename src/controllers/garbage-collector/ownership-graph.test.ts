@@ -9,19 +9,19 @@ const maps = configMapKind as Kind;
 const pods = podKind as Kind;
 
 function fixture() {
-  const looked = new Set<string>();
+  const queued = new Set<string>();
   const misplaced: string[] = [];
   const graph = new OwnershipGraph({
-    look: (uid) => void looked.add(uid),
-    misplaced: ({ uid }) => void misplaced.push(uid),
+    enqueue: (uid) => void queued.add(uid),
+    invalidNamespace: ({ uid }) => void misplaced.push(uid),
   });
-  /** What was looked at since the last time. */
-  const since = (): readonly string[] => {
-    const found = [...looked].sort();
-    looked.clear();
+  /** The uids that were queued since the last call. */
+  const takeQueued = (): readonly string[] => {
+    const found = [...queued].sort();
+    queued.clear();
     return found;
   };
-  return { graph, since, misplaced };
+  return { graph, since: takeQueued, misplaced };
 }
 
 const object = (name: string, more: Partial<ObjectMeta> = {}): ObjectMeta => ({
@@ -39,9 +39,9 @@ const by = (name: string, more: Partial<OwnerReference> = {}): OwnerReference =>
   ...more,
 });
 
-const LEAVING = { deletionTimestamp: "2026-01-01T00:00:00Z" };
+const DELETED = { deletionTimestamp: "2026-01-01T00:00:00Z" };
 
-t.test("OwnershipGraph keeps what owns or is owned, and nothing else", (t) => {
+t.test("OwnershipGraph keeps only owners and dependents", (t) => {
   const { graph } = fixture();
   graph.observe(maps, object("alone"));
   t.equal(graph.size, 0);
@@ -50,14 +50,14 @@ t.test("OwnershipGraph keeps what owns or is owned, and nothing else", (t) => {
   graph.observe(maps, object("parent"));
   t.equal(graph.size, 2);
   graph.observe(maps, object("child"));
-  t.equal(graph.size, 0, "let go");
+  t.equal(graph.size, 0, "orphaned");
   graph.observe(maps, object("child", { ownerReferences: [by("parent")] }));
   graph.forget("child");
   t.equal(graph.size, 0, "deleted");
   t.end();
 });
 
-t.test("OwnershipGraph has owners verified that nobody told of, once", (t) => {
+t.test("OwnershipGraph queues an unobserved owner for verification once", (t) => {
   const { graph, since } = fixture();
   graph.observe(maps, object("child", { ownerReferences: [by("parent")] }));
   t.same(since(), ["parent"]);
@@ -68,31 +68,31 @@ t.test("OwnershipGraph has owners verified that nobody told of, once", (t) => {
   graph.forget("parent");
   t.same(since(), ["child", "second"]);
   graph.observe(maps, object("late", { ownerReferences: [by("parent")] }));
-  t.same(since(), ["parent"], "who comes after has it verified again");
+  t.same(since(), ["parent"], "a later dependent queues it again");
   t.end();
 });
 
-t.test("OwnershipGraph wakes owners that wait, and what they wait for", (t) => {
+t.test("OwnershipGraph queues owners in foreground deletion and their dependents", (t) => {
   const { graph, since } = fixture();
   const blocking = [by("parent", { blockOwnerDeletion: true })];
   graph.observe(maps, object("parent", { ownerReferences: [by("root")] }));
   for (const name of ["a", "b", "c"]) graph.observe(maps, object(name, { ownerReferences: blocking }));
   since();
   const finalizers = ["foregroundDeletion"];
-  graph.observe(maps, object("parent", { ownerReferences: [by("root")], finalizers, ...LEAVING }));
+  graph.observe(maps, object("parent", { ownerReferences: [by("root")], finalizers, ...DELETED }));
   t.same(since(), ["a", "b", "c", "parent"]);
   graph.forget("a");
-  t.same(since(), ["parent"], "one is gone");
+  t.same(since(), ["parent"], "one was deleted");
   graph.observe(maps, object("b", { ownerReferences: [by("parent")] }));
-  t.same(since(), ["parent"], "one does not block any more");
+  t.same(since(), ["parent"], "one no longer blocks");
   graph.observe(maps, object("c"));
-  t.same(since(), ["parent"], "one has left the family");
+  t.same(since(), ["parent"], "one was orphaned");
   graph.observe(maps, object("d", { ownerReferences: blocking }));
-  t.same(since(), ["d"], "one comes late");
+  t.same(since(), ["d"], "one was created later");
   t.end();
 });
 
-t.test("OwnershipGraph notices references that name another object than their uid does", (t) => {
+t.test("OwnershipGraph queues dependents whose reference does not match the object with its uid", (t) => {
   const { graph, since, misplaced } = fixture();
   graph.observe(maps, object("parent", { ownerReferences: [by("root")] }));
   since();
@@ -105,14 +105,14 @@ t.test("OwnershipGraph notices references that name another object than their ui
   t.end();
 });
 
-t.test("OwnershipGraph forgets what a new list does not name", (t) => {
+t.test("OwnershipGraph removes objects that a new list does not contain", (t) => {
   const { graph, since } = fixture();
   graph.observe(maps, object("parent", { ownerReferences: [by("root")] }));
   graph.observe(pods, object("child", { ownerReferences: [by("parent")] }));
   since();
-  graph.retain(maps, new Set());
+  graph.replaceAll(maps, new Set());
   t.same(since(), ["child"]);
-  graph.retain(pods, new Set(["child"]));
+  graph.replaceAll(pods, new Set(["child"]));
   t.ok(graph.get("child"));
   t.end();
 });

@@ -1,7 +1,4 @@
-/**
- * Who owns whom, by uid, of all objects that have owners or are one. Told of every object by watches, it says which of
- * them somebody has to look at again.
- */
+/** The graph of owners and dependents, by uid. Watches update it; it reports the objects that must be processed. */
 import type { Kind } from "../../api/kind.ts";
 import type { ObjectMeta, OwnerReference } from "../../api/meta/object-meta.ts";
 import { parseApiVersion, svcGroup } from "../../api/scheme.ts";
@@ -11,21 +8,21 @@ export const ORPHAN = "orphan";
 export const FOREGROUND = "foregroundDeletion";
 
 /**
- *     living ──► leaving             deleted; others than the collector hold it
- *        ├─────► orphaning           deleted; what it owns is to be let go first
- *        └─────► foreground          deleted; what it owns is to be deleted first
+ *     living ──► terminating         deleted; other finalizers remain
+ *        ├─────► orphaning           deleted; dependents must be orphaned first
+ *        └─────► foreground          deleted; dependents must be deleted first
  */
 export type Phase = "living" | "leaving" | "orphaning" | "foreground";
 
 export interface OwnershipNode {
   readonly uid: string;
-  /** Undefined while only the references of others tell of the object. */
+  /** Undefined if the object is only known from references. */
   readonly kind: Kind | undefined;
   readonly namespace: string;
   readonly name: string;
   readonly phase: Phase;
   readonly owners: readonly OwnerReference[];
-  /** Undefined when it never had any, which is true of most. */
+  /** Undefined if it never had dependents, as most objects. */
   readonly dependents: ReadonlySet<OwnershipNode> | undefined;
 }
 
@@ -36,15 +33,15 @@ interface Node extends OwnershipNode {
   phase: Phase;
   owners: readonly OwnerReference[];
   dependents: Set<Node> | undefined;
-  /** What the last dependent had as its owners: a thousand pods of one owner share one list. */
+  /** The owners of the last dependent: a thousand pods of one owner share one list. */
   shared: readonly OwnerReference[] | undefined;
 }
 
 export interface GraphHandlers {
-  /** The object may have to be deleted, let go of or verified. Called synchronously, often for the same object. */
-  look(uid: string): void;
-  /** The dependent names an owner that lives in another namespace. */
-  misplaced(dependent: OwnershipNode, owner: OwnerReference): void;
+  /** The object may have to be deleted, orphaned or verified. Called synchronously, often for the same object. */
+  enqueue(uid: string): void;
+  /** The dependent references an owner in another namespace. */
+  invalidNamespace(dependent: OwnershipNode, owner: OwnerReference): void;
 }
 
 const NONE: readonly OwnerReference[] = [];
@@ -65,14 +62,14 @@ export class OwnershipGraph {
     return this.#nodes.get(uid);
   }
 
-  /** The object is there, and this is its metadata. */
+  /** The object exists and has this metadata. */
   observe(kind: Kind, metadata: ObjectMeta): void {
     const { uid, name = "", namespace = "", ownerReferences: owners = NONE } = metadata;
     if (uid === undefined) return;
     const phase = phaseOf(metadata);
-    const known = this.#nodes.get(uid);
-    if (known === undefined && owners.length === 0 && !asksCollector(phase)) return;
-    const node = known ?? this.#add(uid);
+    const existing = this.#nodes.get(uid);
+    if (existing === undefined && owners.length === 0 && !needsCollector(phase)) return;
+    const node = existing ?? this.#add(uid);
     const isNew = node.kind === undefined;
     const before = node.phase;
     node.phase = phase;
@@ -80,17 +77,17 @@ export class OwnershipGraph {
       node.kind = kind;
       node.namespace = namespace;
       node.name = name;
-      for (const dependent of node.dependents ?? []) this.#checkPlace(dependent, node);
+      for (const dependent of node.dependents ?? []) this.#checkReference(dependent, node);
     }
     this.#link(node, owners);
-    if (phase !== before && asksCollector(phase)) {
-      this.#handlers.look(uid);
-      if (phase === "foreground") for (const dependent of node.dependents ?? []) this.#handlers.look(dependent.uid);
+    if (phase !== before && needsCollector(phase)) {
+      this.#handlers.enqueue(uid);
+      if (phase === "foreground") for (const dependent of node.dependents ?? []) this.#handlers.enqueue(dependent.uid);
     }
     this.#prune(node);
   }
 
-  /** The object is not there, or no longer: what names it as its owner is to be looked at. */
+  /** The object does not exist: its dependents must be processed. */
   forget(uid: string): void {
     const node = this.#nodes.get(uid);
     if (node === undefined) return;
@@ -98,13 +95,13 @@ export class OwnershipGraph {
     node.owners = NONE;
     node.kind = undefined;
     node.phase = "living";
-    for (const dependent of node.dependents ?? []) this.#handlers.look(dependent.uid);
-    // An owner is remembered as long as somebody names it.
+    for (const dependent of node.dependents ?? []) this.#handlers.enqueue(dependent.uid);
+    // An owner stays in the graph while dependents reference it.
     this.#prune(node);
   }
 
-  /** All objects of the kind that are there. */
-  retain(kind: Kind, uids: ReadonlySet<string>): void {
+  /** The complete list of existing objects of the kind. */
+  replaceAll(kind: Kind, uids: ReadonlySet<string>): void {
     for (const uid of this.uidsOf(kind)) if (!uids.has(uid)) this.forget(uid);
   }
 
@@ -137,8 +134,8 @@ export class OwnershipGraph {
     for (const reference of before) {
       const now = owners.find(({ uid }) => uid === reference.uid);
       if (now === undefined) this.#unlink(node, reference);
-      // What the owner waited for it need not wait for any more.
-      else if (reference.blockOwnerDeletion === true && now.blockOwnerDeletion !== true) this.#wakeWaiting(now.uid);
+      // The owner no longer waits for this dependent.
+      else if (reference.blockOwnerDeletion === true && now.blockOwnerDeletion !== true) this.#enqueueForeground(now.uid);
     }
     node.owners = owners;
     for (const reference of owners) {
@@ -148,9 +145,9 @@ export class OwnershipGraph {
       owner.dependents.add(node);
       if (owner.shared !== undefined && deepEqual(owner.shared, owners)) node.owners = owner.shared;
       else owner.shared = owners;
-      if (owner.kind === undefined) this.#handlers.look(owner.uid);
-      else this.#checkPlace(node, owner);
-      if (owner.phase === "foreground") this.#handlers.look(node.uid);
+      if (owner.kind === undefined) this.#handlers.enqueue(owner.uid);
+      else this.#checkReference(node, owner);
+      if (owner.phase === "foreground") this.#handlers.enqueue(node.uid);
     }
   }
 
@@ -158,26 +155,26 @@ export class OwnershipGraph {
     const owner = this.#nodes.get(uid);
     if (owner === undefined) return;
     owner.dependents?.delete(node);
-    this.#wakeWaiting(uid);
+    this.#enqueueForeground(uid);
     this.#prune(owner);
   }
 
-  #wakeWaiting(uid: string): void {
-    if (this.#nodes.get(uid)?.phase === "foreground") this.#handlers.look(uid);
+  #enqueueForeground(uid: string): void {
+    if (this.#nodes.get(uid)?.phase === "foreground") this.#handlers.enqueue(uid);
   }
 
-  /** A reference that names its owner by the wrong kind, name or namespace is one to nobody. */
-  #checkPlace(dependent: Node, owner: Node): void {
+  /** A reference with the wrong kind, name or namespace does not match the owner. */
+  #checkReference(dependent: Node, owner: Node): void {
     const reference = dependent.owners.find(({ uid }) => uid === owner.uid);
     if (reference === undefined || owner.kind === undefined) return;
     const isElsewhere = owner.namespace !== "" && owner.namespace !== dependent.namespace;
-    if (!isElsewhere && reference.name === owner.name && names(reference, owner.kind)) return;
-    if (isElsewhere) this.#handlers.misplaced(dependent, reference);
-    this.#handlers.look(dependent.uid);
+    if (!isElsewhere && reference.name === owner.name && matchesKind(reference, owner.kind)) return;
+    if (isElsewhere) this.#handlers.invalidNamespace(dependent, reference);
+    this.#handlers.enqueue(dependent.uid);
   }
 
   #prune(node: Node): void {
-    if (node.owners.length > 0 || (node.dependents?.size ?? 0) > 0 || asksCollector(node.phase)) return;
+    if (node.owners.length > 0 || (node.dependents?.size ?? 0) > 0 || needsCollector(node.phase)) return;
     this.#nodes.delete(node.uid);
   }
 }
@@ -188,12 +185,12 @@ function phaseOf({ deletionTimestamp, finalizers = [] }: ObjectMeta): Phase {
   return finalizers.includes(FOREGROUND) ? "foreground" : "leaving";
 }
 
-function asksCollector(phase: Phase): boolean {
+function needsCollector(phase: Phase): boolean {
   return phase === "orphaning" || phase === "foreground";
 }
 
-/** In whatever version. */
-function names(reference: OwnerReference, kind: Kind): boolean {
+/** In any version. */
+function matchesKind(reference: OwnerReference, kind: Kind): boolean {
   const { group = "" } = parseApiVersion(reference.apiVersion) ?? {};
   return reference.kind === kind.kind && svcGroup(group) === kind.group;
 }

@@ -1,9 +1,9 @@
 /**
- * Says of nodes that are not heard of that nothing is known of them, taints nodes by their conditions, and has pods
- * driven off those that are not ready.
+ * The node lifecycle controller: sets the conditions of nodes without heartbeats to Unknown, taints nodes by their
+ * conditions, and evicts pods from nodes that are not ready.
  *
  *     leases, statuses ──► heartbeats ──► conditions ──► taints ──► evictions
- *                                            └──► zones: how many nodes may be given up, how fast
+ *                                            └──► zone disruption: limits the rate of evictions
  */
 
 import { leaseKind } from "../../api/coordination/lease/kind.ts";
@@ -12,63 +12,63 @@ import { nodeKind } from "../../api/core/node/kind.ts";
 import type { Node } from "../../api/core/node/schema.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
-import { StatusError } from "../../api/status.ts";
 import { createEventRecorder, type EventRecorder } from "../../client/events/event-recorder.ts";
 import { startInformer } from "../../client/informer/informer.ts";
 import { type ReflectorEvent, reflect } from "../../client/informer/reflector.ts";
 import { formatTime } from "../../schema/value/time.ts";
-import { WorkQueue } from "../../std/async/work-queue.ts";
+import { isNotFoundOrConflict } from "../api-errors.ts";
 import type { ControllerDeps } from "../controller.ts";
-import { isDriving, readyStatus, wantedTaints } from "./condition-taints.ts";
-import { Disruption } from "./zone-disruption.ts";
-import { Heartbeats, silentConditions } from "./heartbeats.ts";
-import { TaintEvictions } from "./taint-eviction.ts";
+import { createControllerQueue } from "../controller-queue.ts";
+import { hasNoExecuteTaint, readyStatus, desiredTaints } from "./condition-taints.ts";
+import { Heartbeats, unknownConditions } from "./heartbeats.ts";
+import { TaintEvictionController } from "./taint-eviction.ts";
+import { ZoneDisruption } from "./zone-disruption.ts";
 
-export async function runNodeLifecycle(deps: ControllerDeps): Promise<void> {
+export async function runNodeLifecycleController(deps: ControllerDeps): Promise<void> {
   const { client, observer, clock, random, log, signal } = deps;
-  const shared = { client: observer, clock, random, log };
+  const informerOptions = { client: observer, clock, random, log };
   await using recorder = createEventRecorder({ client, clock, random, log, component: "node-controller" });
-  await using evictions = new TaintEvictions(deps, recorder);
+  await using evictions = new TaintEvictionController(deps, recorder);
   using heartbeats = new Heartbeats(clock, (name) => queue.add(name));
-  using disruption = new Disruption(clock, (name) => queue.add(name));
-  /** Nodes that were ready, whose pods are yet to be marked as not ready. */
-  const lost = new Set<string>();
-  await using nodes = startInformer({ ...shared, kind: nodeKind }, signal);
-  await using queue = new WorkQueue({
-    clock,
-    random,
-    metrics: deps.queue,
-    concurrency: 4,
+  using disruption = new ZoneDisruption(clock, (name) => queue.add(name));
+  /** Nodes that were ready and whose pods must be marked as not ready. */
+  const becameNotReady = new Set<string>();
+  await using nodes = startInformer({ ...informerOptions, kind: nodeKind }, signal);
+  await using queue = createControllerQueue(deps, {
+    workers: 4,
     backoff: { initialMs: 500, maxMs: 30_000, jitter: 0.1 },
-    work: async (name, stopping) => {
-      const node = nodes.get(name);
-      if (node === undefined) return;
-      // The informer tells of the change, and the work goes on from there.
-      if (heartbeats.isSilent(name) && (await markSilent(deps, node, stopping))) return;
-      await syncTaints(deps, node, drives(disruption, node), stopping);
-      if (!lost.has(name)) return;
-      if (readyStatus(node) !== "True") await markPodsNotReady(deps, recorder, name, stopping);
-      lost.delete(name);
-    },
-    onError: (node, error) => log.error("Cannot look after a node; trying again", error, { node }),
+    sync: syncNode,
+    onError: (node, error) => log.error("Failed to sync node, will retry", error, { node }),
   });
+
+  async function syncNode(name: string, stopping: AbortSignal): Promise<void> {
+    const node = nodes.get(name);
+    if (node === undefined) return;
+    // The sync continues with the informer's event of this change.
+    if (heartbeats.isSilent(name) && (await markUnknown(deps, node, stopping))) return;
+    await updateTaints(deps, node, mayEvictPods(disruption, node), stopping);
+    if (!becameNotReady.has(name)) return;
+    if (readyStatus(node) !== "True") await markPodsNotReady(deps, recorder, name, stopping);
+    becameNotReady.delete(name);
+  }
+
   await nodes.synced.catch(() => {});
-  const weigh = (): void => {
+  const updateDisruption = (): void => {
     if (disruption.update(nodes.list())) for (const { metadata } of nodes.list()) queue.add(metadata?.name ?? "");
   };
-  weigh();
+  updateDisruption();
   nodes.subscribe({
     put: (node, previous) => {
       const name = node.metadata?.name ?? "";
-      heartbeats.status(node);
+      heartbeats.observeStatus(node);
       evictions.observe(node);
       if (previous === undefined) {
         recordNode(recorder, node, "RegisteredNode", `Node ${name} event: Registered Node ${name} in Controller`);
       } else if (readyStatus(previous) === "True" && readyStatus(node) !== "True") {
-        lost.add(name);
+        becameNotReady.add(name);
         recordNode(recorder, node, "NodeNotReady", `Node ${name} status is now: NodeNotReady`);
       }
-      if (previous === undefined || readyStatus(previous) !== readyStatus(node)) weigh();
+      if (previous === undefined || readyStatus(previous) !== readyStatus(node)) updateDisruption();
       if (readyStatus(node) === "True") disruption.withdraw(name);
       queue.add(name);
     },
@@ -77,53 +77,53 @@ export async function runNodeLifecycle(deps: ControllerDeps): Promise<void> {
       heartbeats.forget(name);
       evictions.forget(name);
       disruption.withdraw(name);
-      lost.delete(name);
+      becameNotReady.delete(name);
       queue.forget(name);
       recordNode(recorder, node, "RemovingNode", `Node ${name} event: Removing Node ${name} from Controller`);
-      weigh();
+      updateDisruption();
     },
   });
   const query = { namespace: "kube-node-lease" };
   const onEvent = (event: ReflectorEvent<Lease>): void => {
-    if (event.type === "replace") for (const lease of event.items) heartbeats.lease(lease);
-    else if (event.type === "put") heartbeats.lease(event.object);
+    if (event.type === "replace") for (const lease of event.items) heartbeats.observeLease(lease);
+    else if (event.type === "put") heartbeats.observeLease(event.object);
     else heartbeats.forgetLease(event.object.metadata?.name ?? "");
   };
-  await reflect({ ...shared, kind: leaseKind, query, onEvent }, signal);
+  await reflect({ ...informerOptions, kind: leaseKind, query, onEvent }, signal);
 }
 
-function drives(disruption: Disruption, node: Node): boolean {
+function mayEvictPods(disruption: ZoneDisruption, node: Node): boolean {
   const ready = readyStatus(node);
   if (ready === undefined || ready === "True" || disruption.allDown) return false;
-  return isDriving(node) || disruption.mayDrive(node);
+  return hasNoExecuteTaint(node) || disruption.requestEviction(node);
 }
 
-/** Resolves with whether there was anything to say. */
-async function markSilent({ client, clock, log }: ControllerDeps, node: Node, signal: AbortSignal): Promise<boolean> {
-  const conditions = silentConditions(node, formatTime(clock.now()));
+/** Returns whether conditions were changed. */
+async function markUnknown({ client, clock, log }: ControllerDeps, node: Node, signal: AbortSignal): Promise<boolean> {
+  const conditions = unknownConditions(node, formatTime(clock.now()));
   if (conditions === undefined) return false;
   const { name = "", resourceVersion } = node.metadata ?? {};
-  log.warn("A node is not heard of any more", { node: name });
+  log.warn("Node has no heartbeat", { node: name });
   const patch = { metadata: { resourceVersion }, status: { conditions } };
-  await unlessOvertaken(client.patch(nodeKind, { name }, "strategic", patch, { subresource: "status", signal }));
+  await ignoreConflict(client.patch(nodeKind, { name }, "strategic", patch, { subresource: "status", signal }));
   return true;
 }
 
-async function syncTaints(
+async function updateTaints(
   { client, clock, log }: ControllerDeps,
   node: Node,
-  driven: boolean,
+  evictPods: boolean,
   signal: AbortSignal,
 ): Promise<void> {
-  const taints = wantedTaints(node, driven, formatTime(clock.now()));
+  const taints = desiredTaints(node, evictPods, formatTime(clock.now()));
   if (taints === undefined) return;
   const { name = "", resourceVersion } = node.metadata ?? {};
-  log.v(2)?.info("Taints a node by its conditions", { node: name, taints: taints.map(({ key }) => key) });
+  log.v(2)?.info("Updated taints of node", { node: name, taints: taints.map(({ key }) => key) });
   const patch = { metadata: { resourceVersion }, spec: { taints: taints.length === 0 ? null : taints } };
-  await unlessOvertaken(client.patch(nodeKind, { name }, "merge", patch, { signal }));
+  await ignoreConflict(client.patch(nodeKind, { name }, "merge", patch, { signal }));
 }
 
-/** Services must not send anything to pods of a node that is lost. */
+/** So that services do not route to pods of an unreachable node. */
 async function markPodsNotReady(
   { client, clock }: ControllerDeps,
   recorder: EventRecorder,
@@ -137,7 +137,7 @@ async function markPodsNotReady(
     const patch = { metadata: { uid }, status: { conditions: [condition] } };
     const about = { kind: "Pod", apiVersion: "v1", namespace, name, uid };
     recorder.record(about, "Warning", "NodeNotReady", "Node is not ready");
-    await unlessOvertaken(
+    await ignoreConflict(
       client.patch(podKind, { name, namespace }, "strategic", patch, { subresource: "status", signal }),
     );
   }
@@ -152,11 +152,11 @@ function recordNode(recorder: EventRecorder, { metadata }: Node, reason: string,
   recorder.record({ kind: "Node", apiVersion: "v1", name, uid }, "Normal", reason, message);
 }
 
-/** Gone, or changed meanwhile: the informer tells, and the node is looked at again. */
-async function unlessOvertaken(call: Promise<unknown>): Promise<void> {
+/** Ignores a missing or changed node: the informer's event starts another sync. */
+async function ignoreConflict(call: Promise<unknown>): Promise<void> {
   try {
     await call;
   } catch (error) {
-    if (!(error instanceof StatusError) || (error.status.code !== 404 && error.status.code !== 409)) throw error;
+    if (!isNotFoundOrConflict(error)) throw error;
   }
 }

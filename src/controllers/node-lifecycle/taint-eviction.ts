@@ -1,19 +1,19 @@
 /**
- * Drives pods off nodes with `NoExecute` taints that they do not tolerate, or tolerate for a time only. Pods are
- * watched only of nodes that have such taints.
+ * Evicts pods from nodes with NoExecute taints that they do not tolerate, after the tolerationSeconds if they have
+ * some. Only pods of tainted nodes are watched.
  */
 
 import type { Node, Taint } from "../../api/core/node/schema.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Toleration } from "../../api/core/pod-spec/affinity.ts";
-import { StatusError } from "../../api/status.ts";
 import type { EventRecorder } from "../../client/events/event-recorder.ts";
 import { type Informer, startInformer } from "../../client/informer/informer.ts";
 import { deepEqual } from "../../schema/value/equal.ts";
 import { formatTime } from "../../schema/value/time.ts";
 import { WorkQueue } from "../../std/async/work-queue.ts";
 import { KeyTimers } from "../../std/time/key-timers.ts";
+import { isNotFoundOrConflict } from "../api-errors.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { tolerates } from "../scheduler/filters/taints.ts";
 
@@ -22,19 +22,19 @@ interface TaintedNode {
   readonly pods: Informer<Pod>;
 }
 
-interface Planned {
+interface ScheduledEviction {
   readonly node: string;
   readonly uid: string;
-  /** When it was planned first, on the monotonic clock: taints that come later do not start the time anew. */
+  /** Monotonic time of the first matching taint: later taints do not restart the toleration. */
   readonly since: number;
 }
 
-export class TaintEvictions implements AsyncDisposable {
+export class TaintEvictionController implements AsyncDisposable {
   readonly #deps: ControllerDeps;
   readonly #recorder: EventRecorder;
   readonly #nodes = new Map<string, TaintedNode>();
-  readonly #planned = new Map<string, Planned>();
-  readonly #due: KeyTimers;
+  readonly #scheduled = new Map<string, ScheduledEviction>();
+  readonly #timers: KeyTimers;
   readonly #queue: WorkQueue;
   readonly #closing = new Set<Promise<void>>();
 
@@ -42,14 +42,14 @@ export class TaintEvictions implements AsyncDisposable {
     const { clock, random, log } = deps;
     this.#deps = deps;
     this.#recorder = recorder;
-    this.#due = new KeyTimers(clock, (key) => this.#queue.add(key));
+    this.#timers = new KeyTimers(clock, (key) => this.#queue.add(key));
     this.#queue = new WorkQueue({
       clock,
       random,
       concurrency: 4,
       backoff: { initialMs: 100, maxMs: 60_000, jitter: 0.1 },
-      work: (key, signal) => this.#evict(key, signal),
-      onError: (key, error) => log.error("Cannot drive a pod off its node; trying again", error, { pod: key }),
+      work: (key, signal) => this.#syncPod(key, signal),
+      onError: (key, error) => log.error("Failed to evict pod, will retry", error, { pod: key }),
     });
   }
 
@@ -65,38 +65,38 @@ export class TaintEvictions implements AsyncDisposable {
       const pods = startInformer({ client: observer, clock, random, log, kind: podKind, query }, signal);
       this.#nodes.set(name, { taints, pods });
       pods.subscribe({
-        put: (pod) => this.#plan(name, pod),
+        put: (pod) => this.#schedule(name, pod),
         delete: (pod) => this.#cancel(keyOf(pod)),
       });
     } else if (!deepEqual(known.taints, taints)) {
       known.taints = taints;
-      for (const pod of known.pods.list()) this.#plan(name, pod);
+      for (const pod of known.pods.list()) this.#schedule(name, pod);
     }
   }
 
-  /** The node has no such taints any more, or is gone. */
+  /** The node has no NoExecute taint any more, or was deleted. */
   forget(name: string): void {
     const known = this.#nodes.get(name);
     if (known === undefined) return;
     this.#nodes.delete(name);
     for (const pod of known.pods.list()) {
-      if (this.#cancel(keyOf(pod))) this.#report(pod, `Cancelling deletion of Pod ${keyOf(pod)}`);
+      if (this.#cancel(keyOf(pod))) this.#recordEvent(pod, `Cancelling deletion of Pod ${keyOf(pod)}`);
     }
     const closing = Promise.resolve(known.pods[Symbol.asyncDispose]()).finally(() => this.#closing.delete(closing));
     this.#closing.add(closing);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#due[Symbol.dispose]();
+    this.#timers[Symbol.dispose]();
     await this.#queue[Symbol.asyncDispose]();
     await Promise.all([...this.#nodes.values()].map(({ pods }) => pods[Symbol.asyncDispose]()));
     await Promise.all(this.#closing);
   }
 
-  #plan(node: string, pod: Pod): void {
+  #schedule(node: string, pod: Pod): void {
     const key = keyOf(pod);
     const { uid = "", deletionTimestamp } = pod.metadata ?? {};
-    const known = this.#planned.get(key);
+    const known = this.#scheduled.get(key);
     if (known !== undefined && known.uid !== uid) this.#cancel(key);
     const tainted = this.#nodes.get(node);
     if (tainted === undefined || deletionTimestamp !== undefined) {
@@ -109,26 +109,26 @@ export class TaintEvictions implements AsyncDisposable {
       return;
     }
     const { clock } = this.#deps;
-    const since = this.#planned.get(key)?.since ?? clock.monotonic();
-    this.#planned.set(key, { node, uid, since });
-    this.#due.set(key, since + stayMs - clock.monotonic());
+    const since = this.#scheduled.get(key)?.since ?? clock.monotonic();
+    this.#scheduled.set(key, { node, uid, since });
+    this.#timers.set(key, since + stayMs - clock.monotonic());
   }
 
   #cancel(key: string): boolean {
-    this.#due.delete(key);
+    this.#timers.delete(key);
     this.#queue.forget(key);
-    return this.#planned.delete(key);
+    return this.#scheduled.delete(key);
   }
 
-  async #evict(key: string, signal: AbortSignal): Promise<void> {
-    const planned = this.#planned.get(key);
+  async #syncPod(key: string, signal: AbortSignal): Promise<void> {
+    const planned = this.#scheduled.get(key);
     if (planned === undefined) return;
     const [namespace = "", name = ""] = key.split("/");
     const pod = this.#nodes.get(planned.node)?.pods.get(name, namespace);
     if (pod === undefined) return;
     const { client, clock, log } = this.#deps;
     const { uid } = planned;
-    this.#report(pod, `Marking for deletion Pod ${key}`);
+    this.#recordEvent(pod, `Marking for deletion Pod ${key}`);
     const condition = {
       type: "DisruptionTarget",
       status: "True",
@@ -140,15 +140,15 @@ export class TaintEvictions implements AsyncDisposable {
       const patch = { metadata: { uid }, status: { conditions: [condition] } };
       await client.patch(podKind, { name, namespace }, "strategic", patch, { subresource: "status", signal });
       await client.delete(podKind, { name, namespace }, { preconditions: { uid } }, signal);
-      log.info("Drove a pod off its node", { pod: key, node: planned.node });
+      log.info("Evicted pod from tainted node", { pod: key, node: planned.node });
     } catch (error) {
-      // Gone, or another pod of the same name.
-      if (!(error instanceof StatusError) || (error.status.code !== 404 && error.status.code !== 409)) throw error;
+      // Deleted, or replaced by a pod of the same name.
+      if (!isNotFoundOrConflict(error)) throw error;
     }
-    this.#planned.delete(key);
+    this.#scheduled.delete(key);
   }
 
-  #report({ metadata }: Pod, message: string): void {
+  #recordEvent({ metadata }: Pod, message: string): void {
     const { namespace, name, uid } = metadata ?? {};
     this.#recorder.record(
       { kind: "Pod", apiVersion: "v1", namespace, name, uid },
@@ -159,7 +159,7 @@ export class TaintEvictions implements AsyncDisposable {
   }
 }
 
-/** How long the tolerations let the pod stay: 0 for a taint that none tolerates, undefined for ever. */
+/** How long the pod tolerates the taints: 0 if it does not tolerate one of them, undefined for an unlimited time. */
 export function toleratedMs(tolerations: readonly Toleration[], taints: readonly Taint[]): number | undefined {
   let shortest: number | undefined;
   for (const taint of taints) {

@@ -1,7 +1,7 @@
 import t from "tap";
 import type { Node } from "../../api/core/node/schema.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
-import { Disruption } from "./zone-disruption.ts";
+import { ZoneDisruption } from "./zone-disruption.ts";
 
 function nodes(count: number, ready: "True" | "False" | "Unknown", zone: string): readonly Node[] {
   return Array.from({ length: count }, (_, i) => ({
@@ -10,55 +10,55 @@ function nodes(count: number, ready: "True" | "False" | "Unknown", zone: string)
   }));
 }
 
-interface Situation {
+interface TestCase {
   readonly why: string;
   readonly zones: readonly (readonly Node[])[];
   /** Nodes given up within the first 95 s, of all that are not ready. */
-  readonly givenUp: number;
+  readonly evicted: number;
 }
 
-const situations: readonly Situation[] = [
-  { why: "a few", zones: [nodes(2, "Unknown", "a"), nodes(1, "True", "a")], givenUp: 2 },
-  { why: "one each 10 s", zones: [nodes(20, "Unknown", "a"), nodes(80, "True", "a")], givenUp: 10 },
-  { why: "most of a small zone", zones: [nodes(30, "False", "a"), nodes(10, "True", "a")], givenUp: 0 },
-  { why: "most of a large zone, one each 100 s", zones: [nodes(40, "False", "a"), nodes(20, "True", "a")], givenUp: 1 },
-  { why: "a whole zone", zones: [nodes(20, "Unknown", "a"), nodes(1, "True", "b")], givenUp: 10 },
-  { why: "everything", zones: [nodes(20, "Unknown", "a"), nodes(2, "False", "b")], givenUp: 0 },
+const situations: readonly TestCase[] = [
+  { why: "a few", zones: [nodes(2, "Unknown", "a"), nodes(1, "True", "a")], evicted: 2 },
+  { why: "one each 10 s", zones: [nodes(20, "Unknown", "a"), nodes(80, "True", "a")], evicted: 10 },
+  { why: "most of a small zone", zones: [nodes(30, "False", "a"), nodes(10, "True", "a")], evicted: 0 },
+  { why: "most of a large zone, one each 100 s", zones: [nodes(40, "False", "a"), nodes(20, "True", "a")], evicted: 1 },
+  { why: "a whole zone", zones: [nodes(20, "Unknown", "a"), nodes(1, "True", "b")], evicted: 10 },
+  { why: "everything", zones: [nodes(20, "Unknown", "a"), nodes(2, "False", "b")], evicted: 0 },
 ];
 
-t.test("Disruption gives nodes up as fast as the state of their zones allows", async (t) => {
-  for (const { why, zones, givenUp } of situations) {
+t.test("ZoneDisruption limits the rate of evictions by the state of the zones", async (t) => {
+  for (const { why, zones, evicted: givenUp } of situations) {
     const clock = new FakeClock();
     const turns: string[] = [];
-    using disruption = new Disruption(clock, (name) => turns.push(name));
+    using disruption = new ZoneDisruption(clock, (name) => turns.push(name));
     const all = zones.flat();
     disruption.update(all);
-    for (const node of all) if (node.status?.conditions?.[0]?.status !== "True") disruption.mayDrive(node);
+    for (const node of all) if (node.status?.conditions?.[0]?.status !== "True") disruption.requestEviction(node);
     await clock.advance(95_000);
     t.equal(turns.length, givenUp, why);
     t.equal(new Set(turns).size, givenUp, `${why}: each once`);
   }
 });
 
-t.test("Disruption starts anew when the first node comes back after all were down", async (t) => {
+t.test("ZoneDisruption starts again when the first node is ready after all were down", async (t) => {
   const clock = new FakeClock();
   const turns: string[] = [];
-  using disruption = new Disruption(clock, (name) => turns.push(name));
+  using disruption = new ZoneDisruption(clock, (name) => turns.push(name));
   const lost = nodes(3, "Unknown", "a");
   t.ok(disruption.update(lost));
   t.ok(disruption.allDown);
-  t.notOk(disruption.mayDrive(lost[0]!));
+  t.notOk(disruption.requestEviction(lost[0]!));
   t.ok(disruption.update([...lost, ...nodes(5, "True", "a")]));
   t.notOk(disruption.allDown);
-  t.ok(disruption.mayDrive(lost[0]!));
-  t.notOk(disruption.mayDrive(lost[1]!), "waits for its turn");
+  t.ok(disruption.requestEviction(lost[0]!));
+  t.notOk(disruption.requestEviction(lost[1]!), "waits");
   disruption.withdraw(lost[1]!.metadata?.name ?? "");
   await clock.advance(60_000);
-  t.same(turns, ["a-Unknown-0"], "whoever is back has no turn");
+  t.same(turns, ["a-Unknown-0"], "a ready node is not evicted");
 });
 
-t.test("Disruption does not count nodes that are to be left out", (t) => {
-  using disruption = new Disruption(new FakeClock(), () => {});
+t.test("ZoneDisruption ignores nodes with the exclude-disruption label", (t) => {
+  using disruption = new ZoneDisruption(new FakeClock(), () => {});
   const [node] = nodes(1, "Unknown", "a");
   const labels = { "node.kubernetes.io/exclude-disruption": "" };
   disruption.update([{ ...node!, metadata: { ...node!.metadata, labels } }]);

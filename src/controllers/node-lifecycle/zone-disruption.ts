@@ -1,14 +1,14 @@
 /**
- * How fast nodes that are not ready may have their pods driven off. One node at a time in each zone; slowly, or not at
- * all, where most of a zone is down; and not at all where no node of any zone is ready: then it is more likely that the
- * control plane has lost its network than that the whole cluster died.
+ * Limits how fast pods are evicted from nodes that are not ready: one node at a time in each zone; more slowly or not
+ * at all if most of a zone is down; and not at all if no node of any zone is ready, since then the control plane has
+ * probably lost its network.
  */
 import type { Node } from "../../api/core/node/schema.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { KeyTimers } from "../../std/time/key-timers.ts";
 import { readyStatus } from "./condition-taints.ts";
 
-/** Kubernetes' defaults: nodes a second, and what counts as most of a zone, and as a large one. */
+/** Kubernetes' defaults: evictions per second, and thresholds for disrupted and large zones. */
 const RATE = 0.1;
 const RATE_DISRUPTED = 0.01;
 const UNHEALTHY_SHARE = 0.55;
@@ -18,35 +18,35 @@ const LARGE_ZONE = 51;
 const EXCLUDED = "node.kubernetes.io/exclude-disruption";
 
 interface Zone {
-  rate: number;
+  evictionsPerSecond: number;
   isDown: boolean;
-  /** In the order in which they asked. */
+  /** In the order of their requests. */
   readonly waiting: Set<string>;
-  /** When the next may have its turn, on the monotonic clock. */
-  nextAt: number;
+  /** Monotonic time of the next eviction. */
+  nextEvictionAt: number;
 }
 
-export class Disruption implements Disposable {
+export class ZoneDisruption implements Disposable {
   readonly #clock: Clock;
-  readonly #onTurn: (node: string) => void;
+  readonly #onAdmitted: (node: string) => void;
   readonly #zones = new Map<string, Zone>();
-  readonly #turns: KeyTimers;
+  readonly #timers: KeyTimers;
   readonly #admitted = new Set<string>();
   #allDown = false;
 
-  /** `onTurn` is told of a node whose pods may now be driven off. */
+  /** `onTurn` is called when a waiting node may be evicted. */
   constructor(clock: Clock, onTurn: (node: string) => void) {
     this.#clock = clock;
-    this.#onTurn = onTurn;
-    this.#turns = new KeyTimers(clock, (zone) => this.#pump(zone));
+    this.#onAdmitted = onTurn;
+    this.#timers = new KeyTimers(clock, (zone) => this.#admitNext(zone));
   }
 
-  /** No node of any zone is ready: nobody's pods are to be driven off. */
+  /** No node of any zone is ready, so evictions are suspended. */
   get allDown(): boolean {
     return this.#allDown;
   }
 
-  /** Takes the nodes as they are now. Returns whether `allDown` has changed. */
+  /** Updates the state of all zones. Returns whether `allDown` changed. */
   update(nodes: Iterable<Node>): boolean {
     const counts = new Map<string, { ready: number; notReady: number }>();
     for (const node of nodes) {
@@ -63,60 +63,60 @@ export class Disruption implements Disposable {
       const isDisrupted = notReady >= UNHEALTHY_MIN && notReady / (ready + notReady) >= UNHEALTHY_SHARE;
       zone.isDown = ready === 0;
       const slow = ready + notReady >= LARGE_ZONE ? RATE_DISRUPTED : 0;
-      zone.rate = isDisrupted && !zone.isDown ? slow : RATE;
+      zone.evictionsPerSecond = isDisrupted && !zone.isDown ? slow : RATE;
     }
     const before = this.#allDown;
     this.#allDown = counts.size > 0 && [...this.#zones.values()].every(({ isDown }) => isDown);
     if (this.#allDown) {
       for (const zone of this.#zones.values()) zone.waiting.clear();
       this.#admitted.clear();
-    } else for (const name of this.#zones.keys()) this.#pump(name);
+    } else for (const name of this.#zones.keys()) this.#admitNext(name);
     return before !== this.#allDown;
   }
 
-  /** Whether the node's pods may be driven off; when not, it waits for its turn. */
-  mayDrive(node: Node): boolean {
+  /** Whether the node's pods may be evicted; otherwise it is queued. */
+  requestEviction(node: Node): boolean {
     const name = node.metadata?.name ?? "";
     if (this.#admitted.has(name)) return true;
     if (this.#allDown) return false;
     const zone = zoneOf(node);
     this.#zone(zone).waiting.add(name);
-    this.#pump(zone);
+    this.#admitNext(zone);
     return this.#admitted.has(name);
   }
 
-  /** The node is ready again, or gone. */
+  /** The node is ready again, or was deleted. */
   withdraw(name: string): void {
     this.#admitted.delete(name);
     for (const { waiting } of this.#zones.values()) waiting.delete(name);
   }
 
   [Symbol.dispose](): void {
-    this.#turns[Symbol.dispose]();
+    this.#timers[Symbol.dispose]();
   }
 
   #zone(name: string): Zone {
     let zone = this.#zones.get(name);
     if (zone === undefined) {
-      zone = { rate: RATE, isDown: false, waiting: new Set(), nextAt: 0 };
+      zone = { evictionsPerSecond: RATE, isDown: false, waiting: new Set(), nextEvictionAt: 0 };
       this.#zones.set(name, zone);
     }
     return zone;
   }
 
-  #pump(name: string): void {
+  #admitNext(name: string): void {
     const zone = this.#zones.get(name);
-    if (zone === undefined || zone.rate === 0 || this.#allDown) return;
+    if (zone === undefined || zone.evictionsPerSecond === 0 || this.#allDown) return;
     const [next] = zone.waiting;
     if (next === undefined) return;
     const now = this.#clock.monotonic();
-    if (now >= zone.nextAt) {
+    if (now >= zone.nextEvictionAt) {
       zone.waiting.delete(next);
       this.#admitted.add(next);
-      zone.nextAt = now + 1000 / zone.rate;
-      this.#onTurn(next);
+      zone.nextEvictionAt = now + 1000 / zone.evictionsPerSecond;
+      this.#onAdmitted(next);
     }
-    if (zone.waiting.size > 0) this.#turns.set(name, zone.nextAt - now);
+    if (zone.waiting.size > 0) this.#timers.set(name, zone.nextEvictionAt - now);
   }
 }
 

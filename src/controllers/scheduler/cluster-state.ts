@@ -1,9 +1,7 @@
-/**
- * Which pods are on which node, kept up to date with every pod event; pods just bound count before the server says so.
- */
+/** The scheduler's cache of nodes and their pods. Pods that are being bound count before the server confirms it. */
 import type { Node } from "../../api/core/node/schema.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
-import { type NodeInfo, nodeInfo, takesRoom } from "./node-info.ts";
+import { type NodeInfo, createNodeInfo, usesResources } from "./node-info.ts";
 
 export function podKey(pod: Pod): string {
   return `${pod.metadata?.namespace ?? ""}/${pod.metadata?.name ?? ""}`;
@@ -22,16 +20,16 @@ export class ClusterState {
     this.#nodes.delete(node.metadata?.name ?? "");
   }
 
-  /** Returns whether room has become free on some node. */
+  /** Returns whether resources of a node became free. */
   putPod(pod: Pod): boolean {
     const nodeName = pod.spec?.nodeName;
     if (nodeName === undefined || nodeName === "") return false;
-    if (!takesRoom(pod)) return this.deletePod(pod);
-    this.#place(pod, nodeName);
+    if (!usesResources(pod)) return this.deletePod(pod);
+    this.#addToNode(pod, nodeName);
     return false;
   }
 
-  /** Returns whether room has become free on some node. */
+  /** Returns whether resources of a node became free. */
   deletePod(pod: Pod): boolean {
     const key = podKey(pod);
     const nodeName = this.#nodeOfPod.get(key);
@@ -43,16 +41,16 @@ export class ClusterState {
     return true;
   }
 
-  /** The pod is on its way to the node: what comes after it must leave its room. Undone by `deletePod`. */
+  /** Adds the pod to the node before it is bound, so that the next pods see its requests. `deletePod` reverts it. */
   assume(pod: Pod, nodeName: string): void {
-    this.#place(pod, nodeName);
+    this.#addToNode(pod, nodeName);
   }
 
-  infos(): readonly NodeInfo[] {
-    return [...this.#nodes].map(([name, node]) => nodeInfo(node, [...(this.#podsByNode.get(name)?.values() ?? [])]));
+  nodeInfos(): readonly NodeInfo[] {
+    return [...this.#nodes].map(([name, node]) => createNodeInfo(node, [...(this.#podsByNode.get(name)?.values() ?? [])]));
   }
 
-  #place(pod: Pod, nodeName: string): void {
+  #addToNode(pod: Pod, nodeName: string): void {
     const key = podKey(pod);
     if (this.#nodeOfPod.get(key) !== nodeName) this.deletePod(pod);
     this.#nodeOfPod.set(key, nodeName);

@@ -1,15 +1,15 @@
-/** A node as the scheduler sees it: what it offers, and what the pods that are on it or on their way take of that. */
+/** A node with its allocatable resources and those that its pods request. */
 import type { Node } from "../../api/core/node/schema.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
-import { type Amounts, add, amountsOf, podRequests } from "./resources.ts";
+import { type ResourceAmounts, add, parseAmounts, podRequests } from "./resources.ts";
 
 export interface NodeInfo {
   readonly node: Node;
-  readonly allocatable: Amounts;
-  readonly requested: Amounts;
-  /** The pods that are there or on their way. */
+  readonly allocatable: ResourceAmounts;
+  readonly requested: ResourceAmounts;
+  /** Pods that are bound to the node or being bound. */
   readonly pods: readonly Pod[];
-  /** `TCP/0.0.0.0/80` of every host port taken. */
+  /** The host ports in use. */
   readonly hostPorts: readonly HostPort[];
 }
 
@@ -19,17 +19,17 @@ export interface HostPort {
   readonly port: number;
 }
 
-/** Pods that came to their end take nothing. */
-export function takesRoom(pod: Pod): boolean {
+/** Terminated pods use no resources. */
+export function usesResources(pod: Pod): boolean {
   return pod.status?.phase !== "Succeeded" && pod.status?.phase !== "Failed";
 }
 
-export function nodeInfo(node: Node, pods: readonly Pod[]): NodeInfo {
-  let requested: Amounts = new Map();
+export function createNodeInfo(node: Node, pods: readonly Pod[]): NodeInfo {
+  let requested: ResourceAmounts = new Map();
   for (const pod of pods) requested = add(requested, podRequests(pod));
   return {
     node,
-    allocatable: amountsOf(node.status?.allocatable),
+    allocatable: parseAmounts(node.status?.allocatable),
     requested,
     pods,
     hostPorts: pods.flatMap(hostPortsOf),

@@ -3,8 +3,8 @@ import type { Node } from "../../api/core/node/schema.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Kind } from "../../api/kind.ts";
 import type { Client, ClientWatchEvent, ObjectName } from "../../client/client.ts";
-import { silentLogger } from "../../std/log/logger.ts";
 import { seededRandom } from "../../std/crypto/random.ts";
+import { silentLogger } from "../../std/log/logger.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { runScheduler } from "./scheduler.ts";
 
@@ -24,8 +24,8 @@ function pod(name: string): Pod {
   return { metadata: { name, namespace: "ns", uid: name }, spec: { containers: [{ name: "c" }] } };
 }
 
-/** Serves one node and some pods, and notes which pods are bound. */
-class Server {
+/** Serves one node and some pods, and records which pods are bound. */
+class FakeServer {
   readonly bound: string[] = [];
   readonly #objects: Readonly<Record<string, readonly unknown[]>>;
   readonly #waiting = new Map<string, (event: ClientWatchEvent<never>) => void>();
@@ -34,7 +34,7 @@ class Server {
     this.#objects = { nodes, pods };
   }
 
-  tell(plural: string, event: ClientWatchEvent<unknown>): void {
+  sendEvent(plural: string, event: ClientWatchEvent<unknown>): void {
     this.#waiting.get(plural)?.(event as ClientWatchEvent<never>);
   }
 
@@ -63,10 +63,10 @@ class Server {
 }
 
 t.test(
-  "runScheduler() wakes a pod that waits every time its node changes, also when it had to wait again",
+  "runScheduler() retries unschedulable pods on each change of a node",
   async (t) => {
     const clock = new FakeClock();
-    const server = new Server([node([TAINT])], [pod("p"), pod("q")]);
+    const server = new FakeServer([node([TAINT])], [pod("p"), pod("q")]);
     const stop = new AbortController();
     const log = silentLogger;
     const random = seededRandom(1);
@@ -81,10 +81,10 @@ t.test(
     });
     await clock.advance(1000);
     t.same(server.bound, []);
-    server.tell("nodes", { type: "MODIFIED", object: node([TAINT, { ...TAINT, key: "c" }]) });
+    server.sendEvent("nodes", { type: "MODIFIED", object: node([TAINT, { ...TAINT, key: "c" }]) });
     await clock.advance(1000);
-    t.same(server.bound, [], "woken in vain");
-    server.tell("nodes", { type: "MODIFIED", object: node([]) });
+    t.same(server.bound, [], "still unschedulable");
+    server.sendEvent("nodes", { type: "MODIFIED", object: node([]) });
     await clock.advance(1000);
     t.same([...server.bound].sort(), ["p", "q"]);
     stop.abort(new Error("stop"));

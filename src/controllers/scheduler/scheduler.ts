@@ -1,8 +1,8 @@
 /**
- * Gives pods that no node has yet a node: one pod at a time, through the binding subresource. A pod that fits nowhere
- * waits until something changes that may help it.
+ * The scheduler: binds pending pods to nodes, one at a time. A pod that fits no node waits until a change may make it
+ * schedulable.
  *
- *     informers → queue of pods → select-node → bind, or wait → (node or room changes) → queue
+ *     informers → queue of pods → selectNode → bind, or wait → (node changes or resources become free) → queue
  */
 
 import { nodeKind } from "../../api/core/node/kind.ts";
@@ -20,10 +20,10 @@ import { ClusterState, podKey } from "./cluster-state.ts";
 import { selectNode } from "./select-node.ts";
 
 const NAME = "default-scheduler";
-/** A pod that waits is tried again this often even when nothing seems to have changed. */
-const RETRY_MS = 5 * 60_000;
-/** Changes within this time wake the waiting pods once. */
-const WAKE_MS = 100;
+/** The interval of retries without such a change. */
+const UNSCHEDULABLE_RETRY_MS = 5 * 60_000;
+/** Changes within this time retry the unschedulable pods once. */
+const RETRY_DELAY_MS = 100;
 
 export async function runScheduler(deps: ControllerDeps): Promise<void> {
   const { client, clock, random, log, signal } = deps;
@@ -35,13 +35,13 @@ export async function runScheduler(deps: ControllerDeps): Promise<void> {
   try {
     nodes.subscribe({
       put: (node, before) => scheduler.nodeChanged(node, before),
-      delete: (node) => scheduler.nodeGone(node),
+      delete: (node) => scheduler.nodeDeleted(node),
     });
-    // Pods are looked at only once every node is known, so that none is turned away for want of nodes.
+    // Pods are subscribed after all nodes are listed, so that no pod is found unschedulable for missing nodes.
     await nodes.synced;
     pods.subscribe({
       put: (pod, before) => scheduler.podChanged(pod, before),
-      delete: (pod) => scheduler.podGone(pod),
+      delete: (pod) => scheduler.podDeleted(pod),
     });
     await pods.synced;
     await new Promise<void>((resolve) => {
@@ -61,9 +61,9 @@ class Scheduler {
   readonly #pods: Informer<Pod>;
   readonly #recorder: EventRecorder;
   readonly #state = new ClusterState();
-  /** Pods that fit nowhere when last tried. As many as there are pending pods. */
-  readonly #waiting = new Set<string>();
-  #wake: { cancel(): void } | undefined;
+  /** Pods that did not fit any node. Bounded by the number of pending pods. */
+  readonly #unschedulable = new Set<string>();
+  #retryTimer: { cancel(): void } | undefined;
 
   constructor(deps: ControllerDeps, pods: Informer<Pod>, recorder: EventRecorder) {
     this.#deps = deps;
@@ -73,58 +73,58 @@ class Scheduler {
       clock: deps.clock,
       random: deps.random,
       metrics: deps.queue,
-      // One at a time: each decision must see the one before.
+      // Sequential, since each decision depends on the previous one.
       concurrency: 1,
       backoff: { initialMs: 1_000, maxMs: 10_000, jitter: 0.1 },
-      work: (key) => this.#schedule(key),
-      onError: (key, error) => deps.log.error("Cannot schedule the pod; trying again", error, { pod: key }),
+      work: (key) => this.#syncPod(key),
+      onError: (key, error) => deps.log.error("Failed to schedule pod, will retry", error, { pod: key }),
     });
   }
 
   podChanged(pod: Pod, before: Pod | undefined): void {
-    if (this.#state.putPod(pod)) this.#wakeWaiting();
-    // A pod that waits is not tried again for what only its status says, which the scheduler writes itself.
-    const waits = this.#waiting.has(podKey(pod)) && deepEqual(pod.spec, before?.spec);
+    if (this.#state.putPod(pod)) this.#retryUnschedulable();
+    // Status updates, which the scheduler itself makes, do not retry an unschedulable pod.
+    const waits = this.#unschedulable.has(podKey(pod)) && deepEqual(pod.spec, before?.spec);
     if (isPending(pod) && !waits) this.#queue.add(podKey(pod));
   }
 
-  podGone(pod: Pod): void {
-    this.#waiting.delete(podKey(pod));
-    if (this.#state.deletePod(pod)) this.#wakeWaiting();
+  podDeleted(pod: Pod): void {
+    this.#unschedulable.delete(podKey(pod));
+    if (this.#state.deletePod(pod)) this.#retryUnschedulable();
   }
 
-  /** Heartbeats change a node all the time; the waiting are woken only by what may help them. */
+  /** Heartbeats change nodes frequently; only relevant changes retry unschedulable pods. */
   nodeChanged(node: Node, before: Node | undefined): void {
     this.#state.putNode(node);
-    if (before === undefined || !deepEqual(decisive(node), decisive(before))) this.#wakeWaiting();
+    if (before === undefined || !deepEqual(schedulingProperties(node), schedulingProperties(before))) this.#retryUnschedulable();
   }
 
-  nodeGone(node: Node): void {
+  nodeDeleted(node: Node): void {
     this.#state.deleteNode(node);
   }
 
   async stop(): Promise<void> {
-    this.#wake?.cancel();
+    this.#retryTimer?.cancel();
     await this.#queue[Symbol.asyncDispose]();
   }
 
-  #wakeWaiting(): void {
-    if (this.#waiting.size === 0 || this.#wake !== undefined) return;
-    this.#wake = this.#deps.clock.timer(WAKE_MS, () => {
-      this.#wake = undefined;
-      const woken = [...this.#waiting];
-      // First: a pod may be tried, and have to wait again, before add returns.
-      this.#waiting.clear();
+  #retryUnschedulable(): void {
+    if (this.#unschedulable.size === 0 || this.#retryTimer !== undefined) return;
+    this.#retryTimer = this.#deps.clock.timer(RETRY_DELAY_MS, () => {
+      this.#retryTimer = undefined;
+      const woken = [...this.#unschedulable];
+      // Cleared first: a pod may be found unschedulable again before add() returns.
+      this.#unschedulable.clear();
       for (const key of woken) this.#queue.add(key);
     });
   }
 
-  async #schedule(key: string): Promise<void> {
+  async #syncPod(key: string): Promise<void> {
     const [namespace = "", name = ""] = key.split("/");
     const pod = this.#pods.get(name, namespace);
     if (pod === undefined || !isPending(pod)) return;
-    const selection = selectNode(pod, this.#state.infos());
-    if (selection.node === undefined) await this.#wait(pod, selection.message);
+    const selection = selectNode(pod, this.#state.nodeInfos());
+    if (selection.node === undefined) await this.#markUnschedulable(pod, selection.message);
     else await this.#bind(pod, selection.node);
   }
 
@@ -140,22 +140,23 @@ class Scheduler {
       });
     } catch (error) {
       this.#state.deletePod(pod);
-      // Gone, or bound by somebody else: the next event says which.
+      // Deleted, or bound by another client; the next event shows which.
       if (error instanceof StatusError && [404, 409].includes(error.status.code)) return;
       throw error;
     }
-    this.#deps.log.v(3)?.info("Bound the pod", { pod: podKey(pod), node });
-    this.#recorder.record(reference(pod), "Normal", "Scheduled", `Successfully assigned ${podKey(pod)} to ${node}`);
+    this.#deps.log.v(3)?.info("Bound pod", { pod: podKey(pod), node });
+    this.#recorder.record(objectReference(pod), "Normal", "Scheduled", `Successfully assigned ${podKey(pod)} to ${node}`);
   }
 
-  async #wait(pod: Pod, message: string): Promise<void> {
+  async #markUnschedulable(pod: Pod, message: string): Promise<void> {
     const key = podKey(pod);
-    this.#waiting.add(key);
-    this.#queue.addAfter(key, RETRY_MS);
-    this.#recorder.record(reference(pod), "Warning", "FailedScheduling", message);
+    this.#unschedulable.add(key);
+    this.#queue.addAfter(key, UNSCHEDULABLE_RETRY_MS);
+    this.#recorder.record(objectReference(pod), "Warning", "FailedScheduling", message);
     const known = pod.status?.conditions?.find((condition) => condition.type === "PodScheduled");
     if (known?.status === "False" && known.reason === "Unschedulable" && known.message === message) return;
-    const lastTransitionTime = known?.status === "False" ? known.lastTransitionTime : formatTime(this.#deps.clock.now());
+    const lastTransitionTime =
+      known?.status === "False" ? known.lastTransitionTime : formatTime(this.#deps.clock.now());
     const condition = { type: "PodScheduled", status: "False", reason: "Unschedulable", message, lastTransitionTime };
     const { name = "", namespace } = pod.metadata ?? {};
     const patch = { status: { conditions: [condition] } };
@@ -168,7 +169,7 @@ class Scheduler {
   }
 }
 
-/** No node yet, meant for this scheduler, and nothing that holds it back. */
+/** Not bound, assigned to this scheduler, not gated and not terminated. */
 function isPending(pod: Pod): boolean {
   return (
     !pod.spec?.nodeName &&
@@ -180,13 +181,13 @@ function isPending(pod: Pod): boolean {
   );
 }
 
-/** What of a node decides whether a pod fits. */
-function decisive({ metadata, spec, status }: Node): unknown {
+/** The properties of a node that decide whether pods fit. */
+function schedulingProperties({ metadata, spec, status }: Node): unknown {
   const ready = status?.conditions?.find((condition) => condition.type === "Ready")?.status;
   return { labels: metadata?.labels, spec, allocatable: status?.allocatable, ready };
 }
 
-function reference(pod: Pod) {
+function objectReference(pod: Pod) {
   const { name, namespace, uid, resourceVersion } = pod.metadata ?? {};
   return { apiVersion: "v1", kind: "Pod", name, namespace, uid, resourceVersion };
 }

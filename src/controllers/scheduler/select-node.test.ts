@@ -2,7 +2,7 @@ import t from "tap";
 import type { Node } from "../../api/core/node/schema.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { PodSpec } from "../../api/core/pod-spec/schema.ts";
-import { nodeInfo } from "./node-info.ts";
+import { createNodeInfo } from "./node-info.ts";
 import { selectNode } from "./select-node.ts";
 
 const conditions = [{ type: "Ready", status: "True" }] as const;
@@ -23,11 +23,11 @@ function pod(spec: Partial<PodSpec> = {}): Pod {
 const asking = (cpu: string): Partial<PodSpec> => ({ containers: [{ name: "a", resources: { requests: { cpu } } }] });
 
 function reasonFor(candidate: Pod, on: Node, others: readonly Pod[] = []): string {
-  const selection = selectNode(candidate, [nodeInfo(on, others)]);
+  const selection = selectNode(candidate, [createNodeInfo(on, others)]);
   return selection.node ?? selection.message;
 }
 
-t.test("selectNode() says why no node will do, in the scheduler's words", async (t) => {
+t.test("selectNode() returns Kubernetes' message if no node fits", async (t) => {
   t.same(selectNode(pod(), []), { node: undefined, message: "no nodes available to schedule pods" });
   const cases: readonly (readonly [Pod, Node, string])[] = [
     [pod(), node("n"), "n"],
@@ -55,7 +55,7 @@ t.test("selectNode() says why no node will do, in the scheduler's words", async 
   }
 });
 
-t.test("selectNode() honours required node affinity: any term, all of its expressions", async (t) => {
+t.test("selectNode() requires one node affinity term with all its expressions", async (t) => {
   const wanting = (nodeSelectorTerms: readonly object[]): Pod =>
     pod({
       affinity: {
@@ -72,7 +72,7 @@ t.test("selectNode() honours required node affinity: any term, all of its expres
   );
 });
 
-t.test("selectNode() counts what other pods take", async (t) => {
+t.test("selectNode() subtracts the resources and ports of other pods", async (t) => {
   t.match(reasonFor(pod(asking("1500m")), node("n"), [pod(asking("1"))]), /Insufficient cpu/);
   t.match(reasonFor(pod(), node("n"), [pod(), pod(), pod()]), /Too many pods/);
   const web = (hostIP: string) =>
@@ -81,7 +81,7 @@ t.test("selectNode() counts what other pods take", async (t) => {
   t.equal(reasonFor(web("192.0.2.2"), node("n"), [web("192.0.2.1")]), "n");
 });
 
-t.test("selectNode() takes an init container's peak for the pod's need", async (t) => {
+t.test("selectNode() uses the peak of init containers as the request of the pod", async (t) => {
   const starting = pod({
     containers: [{ name: "a", resources: { requests: { cpu: "500m" } } }],
     initContainers: [
@@ -92,8 +92,8 @@ t.test("selectNode() takes an init container's peak for the pod's need", async (
   t.match(reasonFor(starting, node("n")), /Insufficient cpu/, "1 + 1.5 while starting");
 });
 
-t.test("selectNode() prefers the node with most room left", async (t) => {
-  const infos = [nodeInfo(node("full"), [pod(asking("1500m"))]), nodeInfo(node("empty"), [])];
+t.test("selectNode() prefers the node with the most free resources", async (t) => {
+  const infos = [createNodeInfo(node("full"), [pod(asking("1500m"))]), createNodeInfo(node("empty"), [])];
   t.same(selectNode(pod(asking("100m")), infos), { node: "empty" });
 });
 
@@ -111,20 +111,20 @@ const away = (app: string): Partial<PodSpec> => ({
   affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term(app)] } },
 });
 
-t.test("selectNode() keeps pods near to and away from others, in both directions", async (t) => {
+t.test("selectNode() applies pod affinity and anti-affinity in both directions", async (t) => {
   const a = zoned("a", "east");
   const b = zoned("b", "west");
   const at = (candidate: Pod, onA: readonly Pod[]) => {
-    const selection = selectNode(candidate, [nodeInfo(a, onA), nodeInfo(b, [])]);
+    const selection = selectNode(candidate, [createNodeInfo(a, onA), createNodeInfo(b, [])]);
     return selection.node ?? selection.message;
   };
   t.equal(at(labelled("web", near("db")), [labelled("db")]), "a");
   t.equal(at(labelled("web", away("db")), [labelled("db")]), "b");
-  t.equal(at(labelled("db"), [labelled("web", away("db"))]), "b", "the resident wants it away");
+  t.equal(at(labelled("db"), [labelled("web", away("db"))]), "b", "anti-affinity of the existing pod");
   t.match(at(labelled("web", near("db")), []), /2 node\(s\) didn't match pod affinity rules/);
-  t.match(at(labelled("web", near("web")), []), /^[ab]$/, "the first of a group that wants to be together");
+  t.match(at(labelled("web", near("web")), []), /^[ab]$/, "the first pod of a group with affinity to itself");
   const elsewhere = { ...labelled("db"), metadata: { namespace: "other", labels: { app: "db" } } };
-  t.match(at(labelled("web", near("db")), [elsewhere]), /affinity/, "another namespace is not meant");
+  t.match(at(labelled("web", near("db")), [elsewhere]), /affinity/, "another namespace does not match");
 });
 
 t.test("selectNode() spreads pods over the topology", async (t) => {
@@ -135,10 +135,10 @@ t.test("selectNode() spreads pods over the topology", async (t) => {
     labelSelector: { matchLabels: { app: "web" } },
   } as const;
   const web = labelled("web", { topologySpreadConstraints: [constraint] });
-  const infos = [nodeInfo(zoned("a", "east"), [web]), nodeInfo(zoned("b", "west"), [])];
+  const infos = [createNodeInfo(zoned("a", "east"), [web]), createNodeInfo(zoned("b", "west"), [])];
   t.same(selectNode(web, infos), { node: "b" });
-  const alone = selectNode(web, [nodeInfo(zoned("a", "east"), [web, web])]);
-  t.same(alone, { node: "a" }, "one zone cannot be ahead of itself");
-  const missing = selectNode(web, [nodeInfo(node("n"), [])]);
+  const alone = selectNode(web, [createNodeInfo(zoned("a", "east"), [web, web])]);
+  t.same(alone, { node: "a" }, "the skew of a single zone is zero");
+  const missing = selectNode(web, [createNodeInfo(node("n"), [])]);
   t.match(missing.node ?? missing.message, /missing required label/);
 });

@@ -1,4 +1,4 @@
-/** Where a pod goes: the nodes that every filter lets pass, and of those the one with most room left. */
+/** Selects the node for a pod: of the nodes that pass all filters, the one with the most free resources. */
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Filter } from "./filters/filter.ts";
 import { nodeAffinity } from "./filters/node-affinity.ts";
@@ -10,7 +10,7 @@ import { topologySpread } from "./filters/topology-spread.ts";
 import type { NodeInfo } from "./node-info.ts";
 import { podRequests } from "./resources.ts";
 
-/** In order: a node's first failing filter gives its reasons. */
+/** In order: the reasons are those of the first filter that fails. */
 const filters: readonly Filter[] = [
   nodeReady,
   nodeSchedulable,
@@ -35,7 +35,7 @@ export function selectNode(pod: Pod, infos: readonly NodeInfo[]): Selection {
     const reasons = firstFailure(pod, info, infos);
     for (const reason of reasons) counts.set(reason, (counts.get(reason) ?? 0) + 1);
     if (reasons.length > 0) continue;
-    const candidate = { name: info.node.metadata?.name ?? "", score: leastAllocated(pod, info) };
+    const candidate = { name: info.node.metadata?.name ?? "", score: scoreLeastAllocated(pod, info) };
     if (best === undefined || candidate.score > best.score) best = candidate;
   }
   if (best !== undefined) return { node: best.name };
@@ -51,8 +51,8 @@ function firstFailure(pod: Pod, info: NodeInfo, all: readonly NodeInfo[]): reado
   return [];
 }
 
-/** Between 0 and 1: the share of CPU and memory that is left once the pod is there. */
-function leastAllocated(pod: Pod, info: NodeInfo): number {
+/** From 0 to 1: the share of CPU and memory that stays free with the pod. */
+function scoreLeastAllocated(pod: Pod, info: NodeInfo): number {
   const wanted = podRequests(pod);
   const shares = ["cpu", "memory"].map((name) => {
     const capacity = Number(info.allocatable.get(name) ?? 0n);

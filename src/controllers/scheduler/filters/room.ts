@@ -4,7 +4,7 @@ import type { Filter } from "./filter.ts";
 
 const UNIT = 1_000_000_000n;
 
-/** CPU, memory and every other resource the pod asks for must be free, and the node may not be full of pods. */
+/** All requested resources must be free, and the node must allow another pod. */
 export const resourcesFit: Filter = (pod, info) => {
   const reasons: string[] = [];
   const pods = info.allocatable.get("pods");
@@ -17,13 +17,13 @@ export const resourcesFit: Filter = (pod, info) => {
   return reasons;
 };
 
-/** A host port is taken per protocol and address; the address of all takes it for each. */
+/** A host port is in use per protocol and address; the wildcard address conflicts with all. */
 export const hostPortsFree: Filter = (pod, info) => {
-  const clash = hostPortsOf(pod).some((wanted) => info.hostPorts.some((taken) => clashes(wanted, taken)));
+  const clash = hostPortsOf(pod).some((wanted) => info.hostPorts.some((taken) => conflicts(wanted, taken)));
   return clash ? ["node(s) didn't have free ports for the requested pod ports"] : [];
 };
 
-function clashes(a: HostPort, b: HostPort): boolean {
+function conflicts(a: HostPort, b: HostPort): boolean {
   if (a.port !== b.port || a.protocol !== b.protocol) return false;
   return a.ip === b.ip || a.ip === "0.0.0.0" || b.ip === "0.0.0.0";
 }
