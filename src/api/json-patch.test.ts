@@ -19,16 +19,16 @@ t.test("applyJsonPatch() accepts what Kubernetes accepts beyond RFC 6902", async
 });
 
 t.test("applyJsonPatch() rejects invalid operations", async (t) => {
-  const refused = (document: unknown, ...operations: readonly object[]): void => {
+  const rejects = (document: unknown, ...operations: readonly object[]): void => {
     t.throws(() => patched(document, ...operations), { message: /rejected our request/ }, JSON.stringify(operations));
   };
-  refused({ a: 1 }, { op: "remove", path: "/b" });
-  refused({ a: 1 }, { op: "replace", path: "/b/c", value: 2 });
-  refused({ a: 1 }, { op: "test", path: "/b", value: 1 });
-  refused({ l: [1] }, { op: "replace", path: "/l/1", value: 2 });
-  refused({ l: [1] }, { op: "add", path: "/l/-3", value: 2 });
-  refused({ a: 1 }, { op: "add", path: "b", value: 2 });
-  refused({ a: 1 }, { op: "add", path: "/__proto__/x", value: 2 });
+  rejects({ a: 1 }, { op: "remove", path: "/b" });
+  rejects({ a: 1 }, { op: "replace", path: "/b/c", value: 2 });
+  rejects({ a: 1 }, { op: "test", path: "/b", value: 1 });
+  rejects({ l: [1] }, { op: "replace", path: "/l/1", value: 2 });
+  rejects({ l: [1] }, { op: "add", path: "/l/-3", value: 2 });
+  rejects({ a: 1 }, { op: "add", path: "b", value: 2 });
+  rejects({ a: 1 }, { op: "add", path: "/__proto__/x", value: 2 });
   t.equal(({} as { readonly x?: unknown }).x, undefined, "prototypes are unchanged");
   t.throws(() => patched({}, ...Array(10_001).fill({ op: "test", path: "" })), { message: /10000, got 10001/ });
 });

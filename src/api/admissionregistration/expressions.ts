@@ -88,12 +88,12 @@ export function createAdmissionEnvironment({
   const names = { ...admissionVariables, ...(params ? { params: dynType } : {}) };
   if (variables !== undefined)
     return createEnvironment({ variables: { ...names, variables }, nameFormats: nameFormats });
-  let known = environments.get(params);
-  if (known === undefined) {
-    known = createEnvironment({ variables: names, nameFormats: nameFormats });
-    environments.set(params, known);
+  let cached = environments.get(params);
+  if (cached === undefined) {
+    cached = createEnvironment({ variables: names, nameFormats: nameFormats });
+    environments.set(params, cached);
   }
-  return known;
+  return cached;
 }
 
 /** `missing` is the error detail for an empty expression. */
@@ -122,6 +122,6 @@ export function expressionErrors(
   if (results === undefined || results.some((type) => type.kind === resultType.kind || resultType.kind === "dyn")) {
     return [];
   }
-  const wanted = results.length === 1 ? formatType(results[0]!) : `one of [${results.map(formatType).join(" ")}]`;
-  return [invalidField(path, source, `must evaluate to ${wanted} but got ${formatType(resultType)}`)];
+  const expected = results.length === 1 ? formatType(results[0]!) : `one of [${results.map(formatType).join(" ")}]`;
+  return [invalidField(path, source, `must evaluate to ${expected} but got ${formatType(resultType)}`)];
 }

@@ -65,11 +65,11 @@ function validateResources(resources: readonly string[], path: string): readonly
     const slash = resource.indexOf("/");
     if (slash < 0) continue;
     const [whole, part] = [resource.slice(0, slash), resource.slice(slash + 1)];
-    const refuse = (wider: string): void => {
+    const reject = (wider: string): void => {
       errors.push(invalidField(index(path, i), resource, `if '${wider}' is present, must not specify ${resource}`));
     };
-    if (allOf.has(whole)) refuse(`${whole}/*`);
-    if (ofAll.has(part)) refuse(`*/${part}`);
+    if (allOf.has(whole)) reject(`${whole}/*`);
+    if (ofAll.has(part)) reject(`*/${part}`);
     if (part === "*") allOf.add(whole);
     if (whole === "*") ofAll.add(part);
   }

@@ -13,9 +13,9 @@ const object = {
 };
 
 t.test("conversionReview preserves the nested objects", (t) => {
-  const question = { ...about, request: { uid: "u", desiredAPIVersion: "stable.example.com/v2", objects: [object] } };
-  const answer = { ...about, response: { uid: "u", convertedObjects: [object], result: { status: "Success" } } };
-  for (const review of [question, answer]) {
+  const request = { ...about, request: { uid: "u", desiredAPIVersion: "stable.example.com/v2", objects: [object] } };
+  const response = { ...about, response: { uid: "u", convertedObjects: [object], result: { status: "Success" } } };
+  for (const review of [request, response]) {
     const { value, errors } = decode(conversionReview, review);
     t.same(errors, []);
     t.match(parseJson(encodeJson(conversionReview, value)).value, review);

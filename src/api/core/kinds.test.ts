@@ -14,7 +14,7 @@ import { secretKind } from "./secret/kind.ts";
 
 const now = "2026-01-01T00:00:00Z";
 
-function faults<T extends object>(kind: Kind<T>, object: T): readonly string[] {
+function errorsOf<T extends object>(kind: Kind<T>, object: T): readonly string[] {
   return (kind.strategy.validate?.(object) ?? []).map((e) => `${e.type} ${e.field}`);
 }
 
@@ -74,7 +74,7 @@ t.test("namespaceKind sets the name label and the finalizer", async (t) => {
 });
 
 t.test("nodeKind rejects invalid taints and changes of immutable fields", async (t) => {
-  t.same(faults(nodeKind, { spec: { taints: [{ key: "", effect: "NoSchedule" }] } }), [
+  t.same(errorsOf(nodeKind, { spec: { taints: [{ key: "", effect: "NoSchedule" }] } }), [
     "FieldValueInvalid metadata.taints[0].key",
     "FieldValueInvalid metadata.taints[0].key",
   ]);
@@ -86,8 +86,8 @@ t.test("nodeKind rejects invalid taints and changes of immutable fields", async 
 });
 
 t.test("configMapKind limits keys and size and enforces `immutable`", async (t) => {
-  t.same(faults(configMapKind, { data: { "a/b": "" } }), ["FieldValueInvalid data[a/b]"]);
-  t.same(faults(configMapKind, { data: { a: "x".repeat(1_048_577) } }), ["FieldValueTooLong "]);
+  t.same(errorsOf(configMapKind, { data: { "a/b": "" } }), ["FieldValueInvalid data[a/b]"]);
+  t.same(errorsOf(configMapKind, { data: { a: "x".repeat(1_048_577) } }), ["FieldValueTooLong "]);
   const update = configMapKind.strategy.validateUpdate;
   t.same(
     update?.({ immutable: true, data: { a: "2" } }, { immutable: true, data: { a: "1" } })?.map((e) => e.field),
@@ -104,14 +104,14 @@ t.test("secretKind merges stringData and requires the keys of its type", async (
     type: "Opaque",
     data: { b: "eQ==", a: "eA==" },
   });
-  t.same(faults(secretKind, { type: "kubernetes.io/tls", data: { "tls.crt": "" } }), [
+  t.same(errorsOf(secretKind, { type: "kubernetes.io/tls", data: { "tls.crt": "" } }), [
     "FieldValueRequired data[tls.key]",
   ]);
-  t.same(faults(secretKind, { type: "svc.io/tls", data: {} }).length, 2, "in either spelling");
+  t.same(errorsOf(secretKind, { type: "svc.io/tls", data: {} }).length, 2, "in either spelling");
 });
 
 t.test("leaseKind rejects invalid durations", async (t) => {
-  t.same(faults(leaseKind, { spec: { leaseDurationSeconds: 0 } }), ["FieldValueInvalid spec.leaseDurationSeconds"]);
+  t.same(errorsOf(leaseKind, { spec: { leaseDurationSeconds: 0 } }), ["FieldValueInvalid spec.leaseDurationSeconds"]);
 });
 
 const event: Event = {
@@ -127,9 +127,9 @@ const event: Event = {
 };
 
 t.test("eventsV1EventKind requires all fields of events.svc.io/v1", async (t) => {
-  t.same(faults(eventsV1EventKind, event), []);
+  t.same(errorsOf(eventsV1EventKind, event), []);
   t.same(
-    faults(eventsV1EventKind, { ...event, reason: "", action: "x".repeat(129), note: "x".repeat(1025), type: "Odd" }),
+    errorsOf(eventsV1EventKind, { ...event, reason: "", action: "x".repeat(129), note: "x".repeat(1025), type: "Odd" }),
     ["FieldValueInvalid action", "FieldValueRequired reason", "FieldValueInvalid message", "FieldValueInvalid type"],
   );
   const changed = eventsV1EventKind.strategy.validateUpdate?.({ ...event, reason: "Other" }, event);
@@ -148,8 +148,8 @@ t.test("eventsV1EventKind converts to eventKind and back", async (t) => {
 
 t.test("eventKind accepts events without eventTime in the namespace of their object only", async (t) => {
   const old = { metadata: { namespace: "default" }, involvedObject: { namespace: "default" } };
-  t.same(faults(eventKind, old), []);
-  t.same(faults(eventKind, { ...old, involvedObject: { namespace: "other" } }), [
+  t.same(errorsOf(eventKind, old), []);
+  t.same(errorsOf(eventKind, { ...old, involvedObject: { namespace: "other" } }), [
     "FieldValueInvalid involvedObject.namespace",
   ]);
 });

@@ -35,9 +35,9 @@ class Findings {
   }
 
   /** Adds a finding when `found` differs from the facts. */
-  compare(subject: string, what: string, found: unknown, wanted: unknown): void {
-    if (deepEqual(found, wanted)) return;
-    this.add(subject, `${what}: ${JSON.stringify(found) ?? "nothing"}, not ${JSON.stringify(wanted) ?? "nothing"}`);
+  compare(subject: string, what: string, found: unknown, expected: unknown): void {
+    if (deepEqual(found, expected)) return;
+    this.add(subject, `${what}: ${JSON.stringify(found) ?? "nothing"}, not ${JSON.stringify(expected) ?? "nothing"}`);
   }
 
   all(): Missing {
@@ -129,7 +129,7 @@ function elementOf(go: string): string {
 
 function compareType(findings: Findings, types: Types, name: string, schema: ObjectSchema): void {
   const fact = types[name];
-  const known = new Set<string>();
+  const recorded = new Set<string>();
   for (const field of fact?.fields ?? []) {
     if (field.name === undefined && field.num === undefined) continue;
     const entries = Object.entries(schema.fields);
@@ -139,17 +139,17 @@ function compareType(findings: Findings, types: Types, name: string, schema: Obj
       findings.add(name, `no field ${field.name ?? field.go}`);
       continue;
     }
-    known.add(key);
+    recorded.add(key);
     compareField(findings, types, `${name}.${key}`, ours, field);
   }
-  const more = Object.keys(schema.fields).filter((key) => !known.has(key) && key !== "kind" && key !== "apiVersion");
+  const more = Object.keys(schema.fields).filter((key) => !recorded.has(key) && key !== "kind" && key !== "apiVersion");
   findings.compare(name, "fields of its own", more, []);
   findings.compare(name, "atomic", schema.atomic === true, fact?.structType === "atomic");
 }
 
 function compareField(findings: Findings, types: Types, subject: string, ours: Field, fact: FieldFact): void {
   const schema = schemaOf(ours);
-  const compare = (what: string, found: unknown, wanted: unknown) => findings.compare(subject, what, found, wanted);
+  const compare = (what: string, found: unknown, expected: unknown) => findings.compare(subject, what, found, expected);
   compare("number", ours.number, fact.num ?? 0);
   compare("type", shapeOf(schema), shapeOfGo(types, fact.go));
   // A constant's name says nothing of its value.
@@ -226,23 +226,23 @@ interface KindFact {
 }
 
 function compareKind(findings: Findings, subject: string, ours: Kind, fact: KindFact): void {
-  const compare = (what: string, found: unknown, wanted: unknown) => findings.compare(subject, what, found, wanted);
+  const compare = (what: string, found: unknown, expected: unknown) => findings.compare(subject, what, found, expected);
   compare("plural", ours.plural, fact.plural);
   compare("singular", ours.singular, fact.singular);
   compare("namespaced", ours.namespaced, fact.namespaced);
   compare("short names", ours.shortNames, fact.shortNames);
   compare("categories", ours.categories, fact.categories);
   compare("verbs", [...ours.verbs].sort(), [...fact.verbs].sort());
-  for (const wanted of fact.subresources) {
-    const found = ours.subresources.find(({ name }) => name === wanted.name);
+  for (const expected of fact.subresources) {
+    const found = ours.subresources.find(({ name }) => name === expected.name);
     if (found === undefined) {
-      findings.add(subject, `no subresource ${wanted.name}`);
+      findings.add(subject, `no subresource ${expected.name}`);
       continue;
     }
-    compare(`${wanted.name}: kind`, found.kind, wanted.kind);
-    compare(`${wanted.name}: verbs`, [...found.verbs].sort(), [...wanted.verbs].sort());
-    compare(`${wanted.name}: group`, kubernetesGroup(found.group ?? ours.group), wanted.group ?? fact.group);
-    compare(`${wanted.name}: version`, found.version ?? ours.version, wanted.version ?? fact.version);
+    compare(`${expected.name}: kind`, found.kind, expected.kind);
+    compare(`${expected.name}: verbs`, [...found.verbs].sort(), [...expected.verbs].sort());
+    compare(`${expected.name}: group`, kubernetesGroup(found.group ?? ours.group), expected.group ?? fact.group);
+    compare(`${expected.name}: version`, found.version ?? ours.version, expected.version ?? fact.version);
   }
   if (fact.storageKey === undefined) return;
   compare("list kind", ours.listKind, fact.listKind);
@@ -269,10 +269,10 @@ function compareColumns(findings: Findings, subject: string, ours: Kind, facts: 
   const group = kubernetesGroup(ours.group);
   const byDefault = facts.usesDefaultColumns.includes(group === "" ? ours.kind : `${group}/${ours.kind}`);
   const special = Object.values(facts.kinds).find((fact) => fact.group === group && fact.kind === ours.kind);
-  const wanted = byDefault ? facts.defaultColumns : special?.columns;
-  if (wanted === undefined) return;
+  const expected = byDefault ? facts.defaultColumns : special?.columns;
+  if (expected === undefined) return;
   const text = ({ name, type, format, priority }: ColumnFact) => `${name} ${type} ${format ?? ""} ${priority ?? 0}`;
-  findings.compare(subject, "columns", ours.columns.map(text), wanted.map(text));
+  findings.compare(subject, "columns", ours.columns.map(text), expected.map(text));
 }
 
 interface SelectorFacts {
@@ -280,9 +280,9 @@ interface SelectorFacts {
 }
 
 function compareSelectors(findings: Findings, subject: string, ours: Kind, facts: SelectorFacts): void {
-  const wanted = facts.kinds[subject]?.fields.filter((field) => !/^metadata\.name(?:space)?$/.test(field));
-  if (wanted === undefined) return;
-  findings.compare(subject, "field selectors", Object.keys(ours.selectableFields).sort(), [...wanted].sort());
+  const expected = facts.kinds[subject]?.fields.filter((field) => !/^metadata\.name(?:space)?$/.test(field));
+  if (expected === undefined) return;
+  findings.compare(subject, "field selectors", Object.keys(ours.selectableFields).sort(), [...expected].sort());
 }
 
 async function findAll(): Promise<Missing> {
@@ -330,14 +330,14 @@ t.test("nothing of Kubernetes 1.33 is missing but what is listed", async (t) => 
   if (record) writeFileSync(listPath, `${JSON.stringify(found, undefined, 1)}\n`);
   const listed = JSON.parse(readFileSync(listPath, "utf8")) as Missing;
   for (const subject of new Set([...Object.keys(found), ...Object.keys(listed)])) {
-    const [now, known] = [found[subject] ?? [], listed[subject] ?? []];
+    const [now, recorded] = [found[subject] ?? [], listed[subject] ?? []];
     t.same(
-      now.filter((finding) => !known.includes(finding)),
+      now.filter((finding) => !recorded.includes(finding)),
       [],
       `${subject}: nothing else is missing`,
     );
     t.same(
-      known.filter((finding) => !now.includes(finding)),
+      recorded.filter((finding) => !now.includes(finding)),
       [],
       `${subject}: nothing is listed that is there (SVC_RECORD=1 strikes it)`,
     );

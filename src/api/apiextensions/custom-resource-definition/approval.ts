@@ -8,7 +8,7 @@ import type { CustomResourceDefinition } from "./schema.ts";
 export const APPROVED_ANNOTATION = "api-approved.kubernetes.io";
 
 const PROTECTED = /(?:^|\.)(?:k8s\.io|kubernetes\.io|svc\.io)$/;
-const FORM = "see https://github.com/kubernetes/enhancements/pull/1111";
+const POLICY_URL = "see https://github.com/kubernetes/enhancements/pull/1111";
 
 export type ApprovalState = "approved" | "bypassed" | "missing" | "invalid";
 
@@ -25,12 +25,12 @@ export function approvalOf(object: CustomResourceDefinition): Approval {
   const text = object.metadata?.annotations?.[APPROVED_ANNOTATION] ?? "";
   const annotation = JSON.stringify(APPROVED_ANNOTATION);
   if (text === "") {
-    return { state: "missing", reason: `protected groups must have approval annotation ${annotation}, ${FORM}` };
+    return { state: "missing", reason: `protected groups must have approval annotation ${annotation}, ${POLICY_URL}` };
   }
   if (text.startsWith("unapproved")) return { state: "bypassed", reason: `not approved: ${JSON.stringify(text)}` };
   if (/^[a-z][a-z0-9+.-]*:\/\/[^/?#\s]+[^\s]*$/i.test(text))
     return { state: "approved", reason: `approved in ${text}` };
-  const reason = `protected groups must have approval annotation ${annotation} with either a URL or a reason starting with "unapproved", ${FORM}`;
+  const reason = `protected groups must have approval annotation ${annotation} with either a URL or a reason starting with "unapproved", ${POLICY_URL}`;
   return { state: "invalid", reason };
 }
 

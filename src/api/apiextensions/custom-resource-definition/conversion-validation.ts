@@ -69,8 +69,8 @@ function checkClient(
     const { name: namespace, namespace: name } = service;
     errors.push(...validateWebhookService({ ...service, name, namespace }, child(field, "service")));
   }
-  const judged = caBundle !== "" && options.allowInvalidCaBundle !== true;
-  return judged ? [...errors, ...validateCaBundle(caBundle, child(field, "caBundle"))] : errors;
+  const checksCaBundle = caBundle !== "" && options.allowInvalidCaBundle !== true;
+  return checksCaBundle ? [...errors, ...validateCaBundle(caBundle, child(field, "caBundle"))] : errors;
 }
 
 function checkVersions(

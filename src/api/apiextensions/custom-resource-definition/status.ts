@@ -27,12 +27,12 @@ export function acceptNames(
   now: string,
 ): CustomResourceDefinition {
   const { spec, status = {} } = definition;
-  const taken = others
+  const used = others
     .filter((other) => other.metadata?.name !== definition.metadata?.name)
     // Both aliases of a group share one set of names.
     .filter((other) => svcGroup(other.spec.group) === svcGroup(spec.group))
     .map((other) => other.status?.acceptedNames ?? none);
-  const { names, conflict } = checkNames(spec.names, status.acceptedNames ?? none, taken);
+  const { names, conflict } = checkNames(spec.names, status.acceptedNames ?? none, used);
   const found: Condition[] = [conflict ?? NO_CONFLICTS, establishedCondition(definition, conflict === undefined)];
   if (isProtected(spec.group)) found.push(approvalCondition(definition));
   return updateStatus(definition, {
@@ -88,27 +88,27 @@ interface NameAcceptance {
 
 /** Checks resource names and kinds against those of other definitions; they are separate namespaces. */
 function checkNames(
-  wanted: CustomResourceDefinitionNames,
+  requested: CustomResourceDefinitionNames,
   before: CustomResourceDefinitionNames,
-  taken: readonly CustomResourceDefinitionNames[],
+  used: readonly CustomResourceDefinitionNames[],
 ): NameAcceptance {
-  const resources = new Set(taken.flatMap((names) => [names.plural, names.singular, ...(names.shortNames ?? [])]));
-  const kinds = new Set(taken.flatMap((names) => [names.kind, names.listKind]));
+  const resources = new Set(used.flatMap((names) => [names.plural, names.singular, ...(names.shortNames ?? [])]));
+  const kinds = new Set(used.flatMap((names) => [names.kind, names.listKind]));
   let conflict: Condition | undefined;
-  const free = (name: string | undefined, used: ReadonlySet<string | undefined>, reason: string): boolean => {
+  const isFree = (name: string | undefined, used: ReadonlySet<string | undefined>, reason: string): boolean => {
     if (!name || !used.has(name)) return true;
     conflict = { type: "NamesAccepted", status: "False", reason, message: `${JSON.stringify(name)} is already in use` };
     return false;
   };
-  const shortsFree = (): boolean =>
-    (wanted.shortNames ?? []).map((name) => free(name, resources, "ShortNamesConflict")).every((one) => one);
+  const areShortNamesFree = (): boolean =>
+    (requested.shortNames ?? []).map((name) => isFree(name, resources, "ShortNamesConflict")).every((one) => one);
   const names = {
-    plural: free(wanted.plural, resources, "PluralConflict") ? wanted.plural : before.plural,
-    singular: free(wanted.singular, resources, "SingularConflict") ? wanted.singular : before.singular,
-    shortNames: shortsFree() ? wanted.shortNames : before.shortNames,
-    kind: free(wanted.kind, kinds, "KindConflict") ? wanted.kind : before.kind,
-    listKind: free(wanted.listKind, kinds, "ListKindConflict") ? wanted.listKind : before.listKind,
-    categories: wanted.categories,
+    plural: isFree(requested.plural, resources, "PluralConflict") ? requested.plural : before.plural,
+    singular: isFree(requested.singular, resources, "SingularConflict") ? requested.singular : before.singular,
+    shortNames: areShortNamesFree() ? requested.shortNames : before.shortNames,
+    kind: isFree(requested.kind, kinds, "KindConflict") ? requested.kind : before.kind,
+    listKind: isFree(requested.listKind, kinds, "ListKindConflict") ? requested.listKind : before.listKind,
+    categories: requested.categories,
   };
   return { names, conflict };
 }
@@ -153,7 +153,7 @@ function mergeCondition(
   found: readonly Condition[],
   now: string,
 ): readonly CustomResourceDefinitionCondition[] {
-  const known = new Set(before.map(({ type }) => type));
+  const previousTypes = new Set(before.map(({ type }) => type));
   const fresh = found.map((condition): CustomResourceDefinitionCondition => {
     const old = before.find(({ type }) => type === condition.type);
     const since = old?.status === condition.status ? old.lastTransitionTime : now;
@@ -161,7 +161,7 @@ function mergeCondition(
   });
   return [
     ...before.map((old) => fresh.find(({ type }) => type === old.type) ?? old),
-    ...fresh.filter(({ type }) => !known.has(type)),
+    ...fresh.filter(({ type }) => !previousTypes.has(type)),
   ];
 }
 

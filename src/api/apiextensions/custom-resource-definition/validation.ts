@@ -51,10 +51,10 @@ export function validateStatus(object: CustomResourceDefinition): readonly Field
 }
 
 function validateName({ metadata = {}, spec }: CustomResourceDefinition): readonly FieldError[] {
-  const wanted = `${spec.names.plural}.${spec.group}`;
+  const expected = `${spec.names.plural}.${spec.group}`;
   return (["generateName", "name"] as const).flatMap((member) => {
     const name = metadata[member] ?? "";
-    if (name === "" || name === wanted) return [];
+    if (name === "" || name === expected) return [];
     return [invalidField(`metadata.${member}`, name, 'must be spec.names.plural+"."+spec.group')];
   });
 }
@@ -111,12 +111,12 @@ function validatePresence(
   previous: CustomResourceDefinitionSpec | undefined,
 ): readonly FieldError[] {
   const prunes = spec.preserveUnknownFields !== true;
-  const wanted =
+  const expected =
     previous === undefined || previous.versions.every(({ schema }) => schema?.openAPIV3Schema !== undefined);
   const errors = spec.versions.flatMap(({ served, schema }, i) => {
     const field = `${index("spec.versions", i)}.schema.openAPIV3Schema`;
     if (schema?.openAPIV3Schema !== undefined) return [];
-    if (wanted) return [requiredField(field, "schemas are required")];
+    if (expected) return [requiredField(field, "schemas are required")];
     return served && prunes ? [requiredField(field, "because otherwise all fields are pruned")] : [];
   });
   if (prunes || !schemasOf(spec).some(hasDefaults)) return errors;

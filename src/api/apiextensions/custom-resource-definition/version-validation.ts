@@ -131,8 +131,8 @@ function validateSelectableField(
       "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.";
     errors.push(invalidField(field, jsonPath, why));
   }
-  const place = found.steps.join(".");
-  if (seen.has(place)) errors.push(duplicateField(field, jsonPath));
-  seen.add(place);
+  const location = found.steps.join(".");
+  if (seen.has(location)) errors.push(duplicateField(field, jsonPath));
+  seen.add(location);
   return errors;
 }

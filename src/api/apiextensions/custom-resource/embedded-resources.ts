@@ -32,7 +32,7 @@ export function validateEmbedded(schema: Schema, value: unknown, field = "", roo
       );
     case "list":
       if (!Array.isArray(value)) return [];
-      return value.flatMap((item, place) => validateEmbedded(schema.items, item, index(field, place), false));
+      return value.flatMap((item, i) => validateEmbedded(schema.items, item, index(field, i), false));
     default:
       return [];
   }

@@ -89,8 +89,8 @@ class RuleEvaluation implements RuleFindings {
       }
     } else if (schema.type === "list" && Array.isArray(value)) {
       const oldOf = correlateItems(schema, old);
-      for (const [place, item] of value.entries()) {
-        this.visit({ schema: schema.items, value: item, old: oldOf(item), field: index(field, place) });
+      for (const [i, item] of value.entries()) {
+        this.visit({ schema: schema.items, value: item, old: oldOf(item), field: index(field, i) });
       }
     }
   }

@@ -53,9 +53,9 @@ function compileRule(
   if (program.resultType.kind !== "bool") {
     return { rule, usesOldSelf: false, error: "cel expression must evaluate to a bool" };
   }
-  const known = { rule, program, usesOldSelf: program.uses("oldSelf") };
+  const common = { rule, program, usesOldSelf: program.uses("oldSelf") };
   const expression = rule.messageExpression ?? "";
-  return expression === "" ? known : { ...known, ...messageOf(compileExpression(expression), expression) };
+  return expression === "" ? common : { ...common, ...messageOf(compileExpression(expression), expression) };
 }
 
 function messageOf({ program, errors }: CompileResult, source: string): Pick<CompiledRule, "message" | "messageError"> {

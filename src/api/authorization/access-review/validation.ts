@@ -25,13 +25,15 @@ export function validateSelfAccess({ metadata, spec }: SelfSubjectAccessReview):
 
 export function validateLocalAccess({ metadata, spec }: LocalSubjectAccessReview): readonly FieldError[] {
   const { namespace, ...rest } = metadata ?? {};
-  const asked = spec?.resourceAttributes?.namespace ?? "";
-  const elsewhere = spec?.resourceAttributes !== undefined && asked !== (namespace ?? "");
+  const requestedNamespace = spec?.resourceAttributes?.namespace ?? "";
+  const isOtherNamespace = spec?.resourceAttributes !== undefined && requestedNamespace !== (namespace ?? "");
   const path = spec?.nonResourceAttributes;
   return [
     ...validateSubject(spec),
     ...validateEmptyMetadata(rest),
-    ...(elsewhere ? [invalidField("spec.resourceAttributes.namespace", asked, "must match metadata.namespace")] : []),
+    ...(isOtherNamespace
+      ? [invalidField("spec.resourceAttributes.namespace", requestedNamespace, "must match metadata.namespace")]
+      : []),
     ...(path === undefined
       ? []
       : [invalidField("spec.nonResourceAttributes", path, "disallowed on this kind of request")]),
@@ -39,9 +41,9 @@ export function validateLocalAccess({ metadata, spec }: LocalSubjectAccessReview
 }
 
 function validateSubject(spec: SubjectAccessReviewSpec | undefined): readonly FieldError[] {
-  const anybody = !spec?.user && (spec?.groups ?? []).length === 0;
+  const hasNoSubject = !spec?.user && (spec?.groups ?? []).length === 0;
   const detail = "at least one of user or group must be specified";
-  return [...validateAttributes(spec), ...(anybody ? [invalidField("spec.user", spec?.user ?? "", detail)] : [])];
+  return [...validateAttributes(spec), ...(hasNoSubject ? [invalidField("spec.user", spec?.user ?? "", detail)] : [])];
 }
 
 function validateAttributes({
@@ -86,17 +88,17 @@ function validateSelector(
   if (rawSelector === "" && requirements.length === 0) {
     return [requiredField(at, `when ${path} is specified, requirements or rawSelector is required`)];
   }
-  return requirements.flatMap((requirement, place) => validateRequirement(requirement, index(at, place)));
+  return requirements.flatMap((requirement, i) => validateRequirement(requirement, index(at, i)));
 }
 
 /** Unknown operators are left to the authorizers. */
 function validateFieldValues(operator: string, values: readonly string[], path: string): readonly FieldError[] {
-  const wants = operator === "In" || operator === "NotIn";
-  const refuses = operator === "Exists" || operator === "DoesNotExist";
-  if (wants && values.length === 0) {
+  const needsValues = operator === "In" || operator === "NotIn";
+  const forbidsValues = operator === "Exists" || operator === "DoesNotExist";
+  if (needsValues && values.length === 0) {
     return [requiredField(path, "must be specified when `operator` is 'In' or 'NotIn'")];
   }
-  if (refuses && values.length > 0) {
+  if (forbidsValues && values.length > 0) {
     return [invalidField(path, values, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")];
   }
   return [];

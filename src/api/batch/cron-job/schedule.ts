@@ -124,8 +124,8 @@ function parseRange(text: string, bounds: Bounds): { readonly values: readonly n
 }
 
 function parseValue(text: string, { names = [], least }: Bounds): number {
-  const place = names.indexOf(text.toLowerCase());
-  return place === -1 ? parseNumber(text) : least + place;
+  const position = names.indexOf(text.toLowerCase());
+  return position === -1 ? parseNumber(text) : least + position;
 }
 
 function parseNumber(text: string): number {

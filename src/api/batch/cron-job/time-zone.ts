@@ -6,11 +6,11 @@ export function isTimeZone(name: string): boolean {
   if (parts.some((part) => part === "." || part === ".." || !PART.test(part))) return false;
   // Intl accepts offsets, but they are not time zones.
   if (/^[-+]/.test(name)) return false;
-  const known = canonicalName(name);
-  if (known === undefined) return false;
+  const canonical = canonicalName(name);
+  if (canonical === undefined) return false;
   // Go reads zones from files, whose names are case-sensitive. Intl resolves an alias to another name, which is
   // accepted.
-  return known === name || known.toLowerCase() !== name.toLowerCase();
+  return canonical === name || canonical.toLowerCase() !== name.toLowerCase();
 }
 
 function canonicalName(name: string): string | undefined {

@@ -5,8 +5,8 @@ import { hasCondition } from "./status-validation.ts";
 export function statusOf(object: Job): string {
   for (const type of ["Complete", "Failed"] as const) if (hasCondition(object, type)) return type;
   if (object.metadata?.deletionTimestamp !== undefined) return "Terminating";
-  const said = (["Suspended", "FailureTarget"] as const).find((type) => hasCondition(object, type));
-  return said ?? "Running";
+  const condition = (["Suspended", "FailureTarget"] as const).find((type) => hasCondition(object, type));
+  return condition ?? "Running";
 }
 
 /** Without `completions` the first pod that succeeds completes the job. */

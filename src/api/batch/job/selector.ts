@@ -44,9 +44,13 @@ function usesPrefixedLabels(previous: Job | undefined): boolean {
   return previous === undefined || (labels?.[JOB_NAME] !== undefined && labels[CONTROLLER_UID] !== undefined);
 }
 
-function validateLabel(labels: Readonly<Record<string, string>>, name: string, wanted: string): readonly FieldError[] {
+function validateLabel(
+  labels: Readonly<Record<string, string>>,
+  name: string,
+  expected: string,
+): readonly FieldError[] {
   const field = key("spec.template.metadata.labels", name);
-  const detail = `must be '${wanted}'`;
+  const detail = `must be '${expected}'`;
   if (labels[name] === undefined) return [requiredField(field, detail)];
-  return labels[name] === wanted ? [] : [invalidMap(field, labels, detail)];
+  return labels[name] === expected ? [] : [invalidMap(field, labels, detail)];
 }

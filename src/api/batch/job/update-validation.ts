@@ -38,10 +38,10 @@ function validateCompletions(spec: JobSpec, old: JobSpec): readonly FieldError[]
 }
 
 /** The template with those directives of `wanted` that may change. */
-function withScheduling(template: PodTemplateSpec, wanted: PodTemplateSpec): PodTemplateSpec {
-  const { nodeSelector, tolerations, schedulingGates } = wanted.spec ?? {};
-  const { annotations, labels } = wanted.metadata ?? {};
-  const affinity = affinityWith(template, wanted);
+function withScheduling(template: PodTemplateSpec, next: PodTemplateSpec): PodTemplateSpec {
+  const { nodeSelector, tolerations, schedulingGates } = next.spec ?? {};
+  const { annotations, labels } = next.metadata ?? {};
+  const affinity = affinityWith(template, next);
   return {
     ...template,
     metadata: unlessEmpty({ ...template.metadata, annotations, labels }),
@@ -49,11 +49,11 @@ function withScheduling(template: PodTemplateSpec, wanted: PodTemplateSpec): Pod
   };
 }
 
-function affinityWith(template: PodTemplateSpec, wanted: PodTemplateSpec) {
+function affinityWith(template: PodTemplateSpec, next: PodTemplateSpec) {
   const { nodeAffinity: _, ...others } = template.spec?.affinity ?? {};
-  const nodeAffinity = wanted.spec?.affinity?.nodeAffinity;
+  const nodeAffinity = next.spec?.affinity?.nodeAffinity;
   const affinity = { ...others, nodeAffinity };
-  return wanted.spec?.affinity === undefined ? unlessEmpty(affinity) : affinity;
+  return next.spec?.affinity === undefined ? unlessEmpty(affinity) : affinity;
 }
 
 /** Objects without members compare as absent ones do. */

@@ -51,7 +51,7 @@ export function subjectCommonName(pem: string): string {
   return subjectNames(pem, COMMON_NAME).at(-1) ?? "";
 }
 
-function subjectNames(pem: string, wanted: string): readonly string[] {
+function subjectNames(pem: string, attributeType: string): readonly string[] {
   const [block] = pemBlocks(pem);
   if (block?.label !== "CERTIFICATE REQUEST") throw new Error("PEM block type must be CERTIFICATE REQUEST");
   const [whole] = parseElements(block.bytes);
@@ -62,7 +62,7 @@ function subjectNames(pem: string, wanted: string): readonly string[] {
   );
   return attributes.flatMap((attribute) => {
     const [type, value] = parseElements(expectElement(attribute, SEQUENCE).content);
-    if (expectElement(type, OBJECT_IDENTIFIER).content.toString("hex") !== wanted) return [];
+    if (expectElement(type, OBJECT_IDENTIFIER).content.toString("hex") !== attributeType) return [];
     return value === undefined ? [] : [textOf(value)];
   });
 }
@@ -71,7 +71,7 @@ function subjectNames(pem: string, wanted: string): readonly string[] {
 function textOf({ tag, content }: Element): string {
   if (tag === BMP_STRING) return Buffer.from(content).swap16().toString("utf16le");
   if (tag !== UNIVERSAL_STRING) return content.toString();
-  const points = Array.from({ length: Math.floor(content.length / 4) }, (_, place) => content.readUInt32BE(place * 4));
+  const points = Array.from({ length: Math.floor(content.length / 4) }, (_, i) => content.readUInt32BE(i * 4));
   return points.map((point) => (point > 0x10ffff ? "\ufffd" : String.fromCodePoint(point))).join("");
 }
 

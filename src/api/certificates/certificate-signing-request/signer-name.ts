@@ -10,8 +10,8 @@ export function validateSignerName(text: string, path: string): readonly FieldEr
   if (text === "") return [requiredField(path)];
   const [domain = "", name = "", ...more] = text.split("/");
   if (!text.includes("/") || more.length > 0) {
-    const form = "must be a fully qualified domain and path of the form 'example.com/signer-name'";
-    return [invalidField(path, text, form)];
+    const detail = "must be a fully qualified domain and path of the form 'example.com/signer-name'";
+    return [invalidField(path, text, detail)];
   }
   const labels = domain.split(".");
   return [

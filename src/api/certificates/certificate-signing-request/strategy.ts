@@ -5,27 +5,27 @@ import { validateRequest, validateStatus } from "./validation.ts";
 
 /** The spec is immutable: another certificate needs another request. */
 export const certificateSigningRequestStrategy: Strategy<CertificateSigningRequest> = {
-  prepareForCreate: (object, _now, requester = NOBODY) => setRequester(dropStatus(object), requester),
+  prepareForCreate: (object, _now, requester = UNKNOWN_REQUESTER) => setRequester(dropStatus(object), requester),
   prepareForUpdate: (next, previous) => ({ ...keepStatus(next, previous), spec: previous.spec }),
   validate: (object, previous) => (previous === undefined ? validateRequest(object) : []),
   resetFields: [["spec"], ["status"]],
 };
 
-const NOBODY: Requester = { name: "", uid: "", groups: [], extra: {} };
+const UNKNOWN_REQUESTER: Requester = { name: "", uid: "", groups: [], extra: {} };
 
 /** Sets the user of the request, which approvers depend on. */
 export function setRequester(
   object: CertificateSigningRequest,
   { name, uid, groups, extra }: Requester,
 ): CertificateSigningRequest {
-  const { username: _, uid: __, groups: ___, extra: ____, ...asked } = object.spec;
+  const { username: _, uid: __, groups: ___, extra: ____, ...requested } = object.spec;
   const requester = {
     username: name,
     ...(uid === "" ? {} : { uid }),
     ...(groups.length === 0 ? {} : { groups }),
     ...(Object.keys(extra).length === 0 ? {} : { extra }),
   };
-  return { ...object, spec: { ...asked, ...requester } };
+  return { ...object, spec: { ...requested, ...requester } };
 }
 
 type Conditions = readonly CertificateSigningRequestCondition[];
@@ -64,7 +64,8 @@ export const approval: Subresource<CertificateSigningRequest> = {
 export const statusSubresourceOfRequest = statusSubresource<CertificateSigningRequest>("CertificateSigningRequest", {
   prepareForUpdate: (next, previous, now) => {
     const before = previous.status?.conditions ?? [];
-    const ofType = (list: Conditions, wanted: string): Conditions => list.filter(({ type }) => type === wanted);
+    const ofType = (list: Conditions, conditionType: string): Conditions =>
+      list.filter(({ type }) => type === conditionType);
     const sent = next.status?.conditions ?? [];
     const kept = sent.map((condition) => {
       const { type } = condition;

@@ -123,7 +123,8 @@ function validateDecisions(
   before: Conditions,
   { mayApprove: decides }: StatusUpdatePermissions,
 ): readonly FieldError[] {
-  const count = (list: Conditions, wanted: string): number => list.filter(({ type }) => type === wanted).length;
+  const count = (list: Conditions, conditionType: string): number =>
+    list.filter(({ type }) => type === conditionType).length;
   const removed = ["Approved", "Denied", "Failed"].filter((type) => count(now, type) < count(before, type));
   const added = ["Approved", "Denied"].filter((type) => !decides && count(now, type) > count(before, type));
   return [

@@ -51,11 +51,11 @@ export function validateSecurityContext(
 
 function validateEscalation(context: SecurityContext, path: string): readonly FieldError[] {
   if (context.allowPrivilegeEscalation !== false) return [];
-  const refused = "cannot set `allowPrivilegeEscalation` to false and";
+  const prefix = "cannot set `allowPrivilegeEscalation` to false and";
   const added = (context.capabilities?.add ?? []).filter((capability) => capability === "CAP_SYS_ADMIN");
   return [
-    ...(context.privileged === true ? [invalidField(path, context, `${refused} \`privileged\` to true`)] : []),
-    ...added.map(() => invalidField(path, context, `${refused} \`capabilities.Add\` CAP_SYS_ADMIN`)),
+    ...(context.privileged === true ? [invalidField(path, context, `${prefix} \`privileged\` to true`)] : []),
+    ...added.map(() => invalidField(path, context, `${prefix} \`capabilities.Add\` CAP_SYS_ADMIN`)),
   ];
 }
 

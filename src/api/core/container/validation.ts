@@ -110,9 +110,9 @@ function validateEphemeralContainers(spec: PodSpec, path: string, pod: PodContex
   });
 }
 
-function validateUnique(name: string, path: string, taken: Set<string>): readonly FieldError[] {
-  const duplicate = taken.has(name);
-  taken.add(name);
+function validateUnique(name: string, path: string, used: Set<string>): readonly FieldError[] {
+  const duplicate = used.has(name);
+  used.add(name);
   return duplicate ? [duplicateField(path, name)] : [];
 }
 
@@ -191,12 +191,12 @@ function validatePort(port: number, path: string): readonly FieldError[] {
 
 /** Host ports must be unique within the pod. */
 function validateHostPorts(containers: readonly Container[], path: string): readonly FieldError[] {
-  const taken = new Set<string>();
+  const used = new Set<string>();
   return containers.flatMap(({ ports = [] }, i) =>
     ports.flatMap(({ hostPort = 0, hostIP = "", protocol = "" }, portIndex) => {
       if (hostPort === 0) return [];
       const at = child(index(child(index(path, i), "ports"), portIndex), "hostPort");
-      return validateUnique(`${protocol}/${hostIP}/${hostPort}`, at, taken);
+      return validateUnique(`${protocol}/${hostIP}/${hostPort}`, at, used);
     }),
   );
 }

@@ -16,7 +16,7 @@ type Volumes = ReadonlyMap<string, Volume>;
 
 export function validateMounts(container: Container, path: string, volumes: Volumes): readonly FieldError[] {
   const errors: FieldError[] = [];
-  const taken = new Set<string>();
+  const mountPaths = new Set<string>();
   const devices = container.volumeDevices ?? [];
   const list = child(path, "volumeMounts");
   for (const [i, mount] of (container.volumeMounts ?? []).entries()) {
@@ -24,8 +24,8 @@ export function validateMounts(container: Container, path: string, volumes: Volu
     if (mount.name === "") errors.push(requiredField(name));
     if (!volumes.has(mount.name)) errors.push(notFoundField(name, mount.name));
     if (mount.mountPath === "") errors.push(requiredField(mountPath));
-    if (taken.has(mount.mountPath)) errors.push(invalidField(mountPath, mount.mountPath, "must be unique"));
-    taken.add(mount.mountPath);
+    if (mountPaths.has(mount.mountPath)) errors.push(invalidField(mountPath, mount.mountPath, "must be unique"));
+    mountPaths.add(mount.mountPath);
     if (devices.some((device) => device.name === mount.name)) {
       errors.push(invalidField(name, mount.name, "must not already exist in volumeDevices"));
     }

@@ -51,8 +51,8 @@ function validateNames(item: LimitRangeItem, path: string): readonly FieldError[
     ...named("min"),
     ...(["default", "defaultRequest"] as const).flatMap((list) => {
       if (item.type !== "Pod") return named(list);
-      const given = Object.keys(item[list] ?? {}).length > 0;
-      return given ? [forbiddenField(child(path, list), "may not be specified when `type` is 'Pod'")] : [];
+      const isSet = Object.keys(item[list] ?? {}).length > 0;
+      return isSet ? [forbiddenField(child(path, list), "may not be specified when `type` is 'Pod'")] : [];
     }),
     ...(isClaim && !bounded ? [requiredField(child(path, "limits"), detail)] : []),
     ...named("maxLimitRequestRatio"),

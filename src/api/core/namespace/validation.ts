@@ -4,12 +4,12 @@ import { validateFinalizer } from "../../meta/validation/object-meta.ts";
 import type { Namespace } from "./schema.ts";
 
 export function validateNamespaceStatusUpdate({ metadata, status }: Namespace): readonly FieldError[] {
-  const leaving = metadata?.deletionTimestamp !== undefined;
-  const wanted = leaving ? "Terminating" : "Active";
+  const isTerminating = metadata?.deletionTimestamp !== undefined;
+  const expected = isTerminating ? "Terminating" : "Active";
   const phase = status?.phase ?? "";
-  if (phase === wanted) return [];
-  const when = leaving ? "is not empty" : "is empty";
-  return [invalidField("status.Phase", phase, `may only be '${wanted}' if \`deletionTimestamp\` ${when}`)];
+  if (phase === expected) return [];
+  const when = isTerminating ? "is not empty" : "is empty";
+  return [invalidField("status.Phase", phase, `may only be '${expected}' if \`deletionTimestamp\` ${when}`)];
 }
 
 export function validateNamespaceFinalize({ spec }: Namespace): readonly FieldError[] {

@@ -63,15 +63,15 @@ function validateResources({ status }: Node): readonly FieldError[] {
 /** At most one CIDR of each IP family. */
 function validateCidrs(cidrs: readonly string[]): readonly FieldError[] {
   const path = "spec.podCIDRs";
-  const faults = cidrs.flatMap((cidr, i) => validateLegacyCidr(cidr, index(path, i)));
-  if (cidrs.length < 2) return faults;
+  const cidrErrors = cidrs.flatMap((cidr, i) => validateLegacyCidr(cidr, index(path, i)));
+  if (cidrs.length < 2) return cidrErrors;
   const families = cidrs.map((cidr) => parseCidr(cidr)?.family);
   const unread = families.indexOf(undefined);
   const dual = unread < 0 && new Set(families).size === 2 && cidrs.length === 2;
   const why = `invalid CIDR[${unread}]: <nil> (invalid CIDR address: ${cidrs[unread]})`;
   const detail = `invalid PodCIDRs. failed to check with dual stack with error:${why}`;
   return [
-    ...faults,
+    ...cidrErrors,
     ...(unread < 0 ? [] : [{ type: "InternalError", field: path, detail } as const]),
     ...(dual ? [] : [invalidField(path, cidrs, "may specify no more than one CIDR for each IP family")]),
   ];

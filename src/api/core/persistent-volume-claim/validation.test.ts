@@ -11,7 +11,7 @@ const spec: PersistentVolumeClaimSpec = {
 };
 const bound: PersistentVolumeClaim = { spec, status: { phase: "Bound", capacity: { storage: "5Gi" } } };
 
-function faults(next: PersistentVolumeClaimSpec, previous = bound): readonly string[] {
+function errorsOf(next: PersistentVolumeClaimSpec, previous = bound): readonly string[] {
   return validatePersistentVolumeClaimUpdate({ ...previous, spec: next }, previous).map(({ field }) => field);
 }
 
@@ -22,11 +22,11 @@ function sized(storage: string): PersistentVolumeClaimSpec {
 t.test(
   "validatePersistentVolumeClaimUpdate() lets a bound claim grow, and take back what it did not get",
   async (t) => {
-    t.same(faults(sized("20Gi")), []);
-    t.same(faults(sized("6Gi")), [], "more than the volume has");
-    t.same(faults(sized("5Gi")), ["spec.resources.requests.storage"], "what the volume has anyway");
-    t.same(faults(sized("20Gi"), { ...bound, status: { phase: "Pending" } }), ["spec"]);
-    t.same(faults(sized("10737418240")), [], "the same amount, written otherwise");
+    t.same(errorsOf(sized("20Gi")), []);
+    t.same(errorsOf(sized("6Gi")), [], "more than the volume has");
+    t.same(errorsOf(sized("5Gi")), ["spec.resources.requests.storage"], "what the volume has anyway");
+    t.same(errorsOf(sized("20Gi"), { ...bound, status: { phase: "Pending" } }), ["spec"]);
+    t.same(errorsOf(sized("10737418240")), [], "the same amount, written otherwise");
   },
 );
 
@@ -35,9 +35,9 @@ t.test(
   async (t) => {
     const annotation = "volume.beta.kubernetes.io/storage-class";
     const previous: PersistentVolumeClaim = { ...bound, metadata: { annotations: { [annotation]: "fast" } } };
-    t.same(faults({ ...spec, storageClassName: "fast" }, previous), []);
-    t.same(faults({ ...spec, storageClassName: "slow" }, previous), ["spec"]);
-    t.same(faults({ ...spec, storageClassName: "slow" }), [], "a claim without a class may get one");
+    t.same(errorsOf({ ...spec, storageClassName: "fast" }, previous), []);
+    t.same(errorsOf({ ...spec, storageClassName: "slow" }, previous), ["spec"]);
+    t.same(errorsOf({ ...spec, storageClassName: "slow" }), [], "a claim without a class may get one");
     const changed = { ...previous, metadata: { annotations: { [annotation]: "slow" } } };
     t.same(
       validatePersistentVolumeClaimUpdate(changed, previous).map(({ field }) => field),

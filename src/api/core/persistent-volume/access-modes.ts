@@ -5,11 +5,11 @@ const MODES = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOnceP
 
 /** Callers check that there is at least one mode. */
 export function validateAccessModes(modes: readonly string[], path: string): readonly FieldError[] {
-  const known: readonly string[] = MODES;
-  const unknown = modes.filter((mode) => !known.includes(mode)).map((mode) => notSupported(path, mode, MODES));
-  const others = modes.some((mode) => mode !== "ReadWriteOncePod" && known.includes(mode));
-  if (!modes.includes("ReadWriteOncePod") || !others) return unknown;
-  return [...unknown, forbiddenField(path, "may not use ReadWriteOncePod with other access modes")];
+  const supported: readonly string[] = MODES;
+  const unsupported = modes.filter((mode) => !supported.includes(mode)).map((mode) => notSupported(path, mode, MODES));
+  const others = modes.some((mode) => mode !== "ReadWriteOncePod" && supported.includes(mode));
+  if (!modes.includes("ReadWriteOncePod") || !others) return unsupported;
+  return [...unsupported, forbiddenField(path, "may not use ReadWriteOncePod with other access modes")];
 }
 
 const short = [

@@ -93,7 +93,7 @@ const checks: { readonly [S in Source]-?: Check<S> } = {
 
 /** Kubernetes' errors use another name for this source. */
 const errorNames: Partial<Record<Source, string>> = { gcePersistentDisk: "persistentDisk" };
-const spellingOfSurplus: Partial<Record<Source, string>> = { cephfs: "cephFS" };
+const surplusErrorNames: Partial<Record<Source, string>> = { cephfs: "cephFS" };
 const sources = Object.keys(checks) as readonly Source[];
 
 export function validatePersistentVolumeSource(
@@ -101,15 +101,15 @@ export function validatePersistentVolumeSource(
   volume: string,
   path: string,
 ): readonly FieldError[] {
-  const given = sources.filter((name) => spec[name] !== undefined);
+  const present = sources.filter((name) => spec[name] !== undefined);
   const check = (name: Source): readonly FieldError[] =>
     (checks[name] as Check<Source>)(spec[name] as never, child(path, errorNames[name] ?? name), volume, {
       path,
       nodeAffinity: spec.nodeAffinity,
     });
   // As in Kubernetes, flexVolume does not count as a second source.
-  const checked = given.filter((name, i) => i === 0 || name === "flexVolume");
-  const surplus = given.filter((name) => !checked.includes(name)).map((name) => spellingOfSurplus[name] ?? name);
+  const checked = present.filter((name, i) => i === 0 || name === "flexVolume");
+  const surplus = present.filter((name) => !checked.includes(name)).map((name) => surplusErrorNames[name] ?? name);
   return [...checked.flatMap(check), ...oneSource([...checked.slice(0, 1), ...surplus], path)];
 }
 

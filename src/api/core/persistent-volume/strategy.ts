@@ -33,8 +33,8 @@ export function prepareForStatusUpdate(
 type Status = NonNullable<PersistentVolume["status"]>;
 
 function phaseTransitionTime(is: Status, was: Status, now: string): string {
-  const said = is.lastPhaseTransitionTime;
-  return said === undefined || said === was.lastPhaseTransitionTime ? now : said;
+  const set = is.lastPhaseTransitionTime;
+  return set === undefined || set === was.lastPhaseTransitionTime ? now : set;
 }
 
 export const persistentVolumeStrategy: Strategy<PersistentVolume> = {

@@ -38,15 +38,15 @@ t.test("validatePersistentVolumeUpdate() accepts a new secret for expansion, but
 });
 
 t.test("validatePersistentVolumeSpec() requires exactly one source, apart from flexVolume", async (t) => {
-  const faults = (spec: PersistentVolumeSpec) =>
+  const errorsOf = (spec: PersistentVolumeSpec) =>
     validatePersistentVolumeSpec({ ...base, ...spec }, "v", "spec").map(({ type, field }) => `${type} ${field}`);
-  t.same(faults({ csi, cephfs: { monitors: ["m"] } }), ["FieldValueForbidden spec.csi"]);
-  t.same(faults({ nfs: { server: "s", path: "/" }, cephfs: { monitors: [] } }), ["FieldValueForbidden spec.cephFS"]);
-  t.same(faults({ nfs: { server: "s", path: "/" }, flexVolume: { driver: "" } }), [
+  t.same(errorsOf({ csi, cephfs: { monitors: ["m"] } }), ["FieldValueForbidden spec.csi"]);
+  t.same(errorsOf({ nfs: { server: "s", path: "/" }, cephfs: { monitors: [] } }), ["FieldValueForbidden spec.cephFS"]);
+  t.same(errorsOf({ nfs: { server: "s", path: "/" }, flexVolume: { driver: "" } }), [
     "FieldValueRequired spec.flexVolume.driver",
   ]);
-  t.same(faults({ gcePersistentDisk: { pdName: "" } }), ["FieldValueRequired spec.persistentDisk.pdName"]);
-  t.same(faults({}), ["FieldValueRequired spec"]);
+  t.same(errorsOf({ gcePersistentDisk: { pdName: "" } }), ["FieldValueRequired spec.persistentDisk.pdName"]);
+  t.same(errorsOf({}), ["FieldValueRequired spec"]);
 });
 
 t.test(

@@ -99,19 +99,19 @@ function isRoot(path: string | undefined): boolean {
  */
 export function validateInlineVolumeSpec(spec: PersistentVolumeSpec, path: string): readonly FieldError[] {
   const inline = "in the context of inline volumes";
-  const refuse = (name: string, isWrong: boolean, detail = "may not be specified"): readonly FieldError[] =>
+  const reject = (name: string, isWrong: boolean, detail = "may not be specified"): readonly FieldError[] =>
     isWrong ? [forbiddenField(child(path, name), `${detail} ${inline}`)] : [];
   const policy = spec.persistentVolumeReclaimPolicy;
   return [
-    ...refuse("claimRef", spec.claimRef !== undefined),
-    ...refuse("capacity", Object.keys(spec.capacity ?? {}).length > 0),
+    ...reject("claimRef", spec.claimRef !== undefined),
+    ...reject("capacity", Object.keys(spec.capacity ?? {}).length > 0),
     ...(spec.csi === undefined ? [requiredField(child(path, "csi"), `has to be specified ${inline}`)] : []),
     ...validateModes(spec, path),
-    ...refuse("persistentVolumeReclaimPolicy", !!policy && policy !== "Retain", "may only be Retain"),
-    ...refuse("nodeAffinity", spec.nodeAffinity !== undefined),
+    ...reject("persistentVolumeReclaimPolicy", !!policy && policy !== "Retain", "may only be Retain"),
+    ...reject("nodeAffinity", spec.nodeAffinity !== undefined),
     ...validatePersistentVolumeSource(spec, "", path),
-    ...refuse("storageClassName", !!spec.storageClassName),
-    ...refuse(
+    ...reject("storageClassName", !!spec.storageClassName),
+    ...reject(
       "volumeMode",
       spec.volumeMode !== undefined && spec.volumeMode !== "Filesystem",
       "may not specify volumeMode other than Filesystem",

@@ -2,7 +2,7 @@ import t from "tap";
 import { validateScheduling } from "./scheduling-validation.ts";
 import type { PodSpec } from "./schema.ts";
 
-function faults(spec: Omit<PodSpec, "containers">): readonly string[] {
+function errorsOf(spec: Omit<PodSpec, "containers">): readonly string[] {
   return validateScheduling({ containers: [], ...spec }, "spec").map((error) => `${error.type} ${error.field}`);
 }
 
@@ -11,9 +11,9 @@ const preferred = "preferredDuringSchedulingIgnoredDuringExecution";
 
 t.test("validateScheduling() accepts valid affinity and spread constraints", async (t) => {
   const term = { matchExpressions: [{ key: "disk", operator: "In" as const, values: ["ssd"] }] };
-  t.same(faults({}), []);
+  t.same(errorsOf({}), []);
   t.same(
-    faults({
+    errorsOf({
       affinity: {
         nodeAffinity: { [required]: { nodeSelectorTerms: [term] }, [preferred]: [{ weight: 1, preference: term }] },
         podAntiAffinity: { [required]: [{ topologyKey: "kubernetes.io/hostname", labelSelector: {} }] },
@@ -28,18 +28,18 @@ t.test("validateScheduling() accepts valid affinity and spread constraints", asy
 
 t.test("validateScheduling() reports each error of an affinity", async (t) => {
   const node = `spec.affinity.nodeAffinity.${required}.nodeSelectorTerms`;
-  t.same(faults({ affinity: { nodeAffinity: { [required]: { nodeSelectorTerms: [] } } } }), [
+  t.same(errorsOf({ affinity: { nodeAffinity: { [required]: { nodeSelectorTerms: [] } } } }), [
     `FieldValueRequired ${node}`,
   ]);
   const wrong = { matchExpressions: [{ key: "", operator: "Exists" as const, values: ["x"] }] };
-  t.same(faults({ affinity: { nodeAffinity: { [required]: { nodeSelectorTerms: [wrong] } } } }), [
+  t.same(errorsOf({ affinity: { nodeAffinity: { [required]: { nodeSelectorTerms: [wrong] } } } }), [
     `FieldValueForbidden ${node}[0].matchExpressions[0].values`,
     `FieldValueInvalid ${node}[0].matchExpressions[0].key`,
     `FieldValueInvalid ${node}[0].matchExpressions[0].key`,
   ]);
   const pods = `spec.affinity.podAffinity.${preferred}[0]`;
   const term = { topologyKey: "", labelSelector: { matchExpressions: [{ key: "a", operator: "Near" }] } };
-  t.same(faults({ affinity: { podAffinity: { [preferred]: [{ weight: 101, podAffinityTerm: term }] } } }), [
+  t.same(errorsOf({ affinity: { podAffinity: { [preferred]: [{ weight: 101, podAffinityTerm: term }] } } }), [
     `FieldValueInvalid ${pods}.weight`,
     `FieldValueInvalid ${pods}.podAffinityTerm.labelSelector.matchExpressions[0].operator`,
     `FieldValueRequired ${pods}.podAffinityTerm.topologyKey`,
@@ -51,7 +51,7 @@ t.test("validateScheduling() reports each error of an affinity", async (t) => {
 t.test("validateScheduling() reports each error of a spread constraint", async (t) => {
   const one = { maxSkew: 0, topologyKey: "zone", whenUnsatisfiable: "ScheduleAnyway" as const, minDomains: 1 };
   const at = "spec.topologySpreadConstraints";
-  t.same(faults({ topologySpreadConstraints: [one, { ...one, maxSkew: 1, matchLabelKeys: ["a"] }] }), [
+  t.same(errorsOf({ topologySpreadConstraints: [one, { ...one, maxSkew: 1, matchLabelKeys: ["a"] }] }), [
     `FieldValueInvalid ${at}[0].maxSkew`,
     `FieldValueInvalid ${at}[0].minDomains`,
     `FieldValueDuplicate ${at}[0].{topologyKey, whenUnsatisfiable}`,

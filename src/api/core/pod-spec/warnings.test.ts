@@ -9,16 +9,16 @@ function warnings(spec: Partial<PodSpec>): readonly string[] {
 }
 
 t.test("podSpecWarnings() reports duplicate and overlapping ports", async (t) => {
-  const ports = (...given: readonly (readonly [number, number?, string?])[]) =>
-    given.map(([containerPort, hostPort, hostIP]) => ({
+  const ports = (...entries: readonly (readonly [number, number?, string?])[]) =>
+    entries.map(([containerPort, hostPort, hostIP]) => ({
       containerPort,
       ...(hostPort === undefined ? {} : { hostPort }),
       ...(hostIP === undefined ? {} : { hostIP }),
     }));
   const at = "spec.containers[0].ports[1]";
   const first = "spec.containers[0].ports[0]";
-  const of = (...given: readonly (readonly [number, number?, string?])[]) =>
-    warnings({ containers: [{ ...container, ports: ports(...given) }] });
+  const of = (...entries: readonly (readonly [number, number?, string?])[]) =>
+    warnings({ containers: [{ ...container, ports: ports(...entries) }] });
   t.same(of([80], [81]), []);
   t.same(of([80], [80]), [`${at}: duplicate port definition with ${first}`]);
   t.same(of([80], [80, 8080]), [`${at}: overlapping port definition with ${first}`]);

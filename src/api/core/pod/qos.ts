@@ -6,17 +6,17 @@ export type PodQosClass = "Guaranteed" | "Burstable" | "BestEffort";
 
 /** Guaranteed: limits equal requests for CPU and memory of every container. BestEffort: no requests or limits. */
 export function qosClassOf(spec: PodSpec): PodQosClass {
-  let asks = false;
+  let hasResources = false;
   let guaranteed = true;
   for (const { resources } of [...spec.containers, ...(spec.initContainers ?? [])]) {
     for (const name of ["cpu", "memory"]) {
       const limit = nanos(resources?.limits?.[name]);
       const request = resources?.requests?.[name] === undefined ? limit : nanos(resources.requests[name]);
-      if (limit > 0n || request > 0n) asks = true;
+      if (limit > 0n || request > 0n) hasResources = true;
       if (limit === 0n || limit !== request) guaranteed = false;
     }
   }
-  if (!asks) return "BestEffort";
+  if (!hasResources) return "BestEffort";
   return guaranteed ? "Guaranteed" : "Burstable";
 }
 

@@ -78,7 +78,7 @@ t.test("podStatusStrategy rejects a terminated container that runs again", async
     state: { terminated: { exitCode: 1 } },
   };
   const running = { ...ended, state: { running: {} } };
-  const faults = (restartPolicy: "Always" | "OnFailure" | "Never"): readonly string[] => {
+  const errorsOf = (restartPolicy: "Always" | "OnFailure" | "Never"): readonly string[] => {
     const pod = created({ restartPolicy });
     const previous: Pod = { ...pod, status: { ...pod.status, containerStatuses: [ended] } };
     const next = podStatusStrategy.prepareForUpdate(
@@ -88,9 +88,9 @@ t.test("podStatusStrategy rejects a terminated container that runs again", async
     );
     return (podStatusStrategy.validateUpdate?.(next, previous) ?? []).map(({ field }) => field);
   };
-  t.same(faults("Always"), []);
-  t.same(faults("OnFailure"), []);
-  t.same(faults("Never"), ["status.containerStatuses[0].state"]);
+  t.same(errorsOf("Always"), []);
+  t.same(errorsOf("OnFailure"), []);
+  t.same(errorsOf("Never"), ["status.containerStatuses[0].state"]);
 });
 
 t.test("podStatusStrategy keeps owners and the QoS class, and validates addresses", async (t) => {
@@ -99,6 +99,6 @@ t.test("podStatusStrategy keeps owners and the QoS class, and validates addresse
   const next = podStatusStrategy.prepareForUpdate(sent, pod, "");
   t.equal(next.metadata?.ownerReferences?.length, 1);
   t.match(next.status, { qosClass: "BestEffort", podIPs: [{ ip: "10.0.0.1" }] });
-  const faults = (podStatusStrategy.validateUpdate?.(next, pod) ?? []).map(({ field }) => field);
-  t.same(faults, ["status.hostIPs[0].ip", "status.hostIPs[0]"]);
+  const errors = (podStatusStrategy.validateUpdate?.(next, pod) ?? []).map(({ field }) => field);
+  t.same(errors, ["status.hostIPs[0].ip", "status.hostIPs[0]"]);
 });

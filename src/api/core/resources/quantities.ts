@@ -58,8 +58,8 @@ function mergeResources(
 ): ResourceQuantities {
   const all = new Map(a);
   for (const [name, amount] of b) {
-    const known = all.get(name);
-    all.set(name, known === undefined ? amount : both(known, amount));
+    const existing = all.get(name);
+    all.set(name, existing === undefined ? amount : both(existing, amount));
   }
   return all;
 }

@@ -35,8 +35,8 @@ function validateType(secret: Secret): readonly FieldError[] {
     data[name] === undefined ? [requiredField(key("data", name))] : [];
   switch (secretType(secret)) {
     case "basic-auth": {
-      const known = data.username !== undefined || data.password !== undefined;
-      return known ? [] : [requiredField("data[%s].username"), requiredField("data[%s].password")];
+      const hasEither = data.username !== undefined || data.password !== undefined;
+      return hasEither ? [] : [requiredField("data[%s].username"), requiredField("data[%s].password")];
     }
     case "dockercfg":
       return validateDocument(data, ".dockercfg");

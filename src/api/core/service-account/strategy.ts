@@ -8,8 +8,8 @@ export const serviceAccountStrategy: Strategy<ServiceAccount> = {
   prepareForCreate: keepSecretNamesOnly,
   prepareForUpdate: keepSecretNamesOnly,
   warnings: ({ metadata }, previous) => {
-    const said = previous?.metadata?.annotations?.[ENFORCE] !== undefined;
-    if (metadata?.annotations?.[ENFORCE] === undefined || said) return [];
+    const wasSet = previous?.metadata?.annotations?.[ENFORCE] !== undefined;
+    if (metadata?.annotations?.[ENFORCE] === undefined || wasSet) return [];
     const instead = "prefer separate namespaces to isolate access to mounted secrets";
     return [`${key("metadata.annotations", ENFORCE)}: deprecated in v1.32+; ${instead}`];
   },

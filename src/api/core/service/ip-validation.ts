@@ -52,8 +52,8 @@ function validateFamilies({ ipFamilies = [] }: ServiceSpec): readonly FieldError
 }
 
 function validatePolicy({ ipFamilyPolicy }: ServiceSpec): readonly FieldError[] {
-  const known = ipFamilyPolicy === undefined || POLICIES.includes(ipFamilyPolicy);
-  return known ? [] : [notSupported(POLICY, ipFamilyPolicy, POLICIES)];
+  const isSupported = ipFamilyPolicy === undefined || POLICIES.includes(ipFamilyPolicy);
+  return isSupported ? [] : [notSupported(POLICY, ipFamilyPolicy, POLICIES)];
 }
 
 /** Accepts addresses of the stored service. */

@@ -57,18 +57,18 @@ function validateProtocol(protocol: string, path: string): readonly FieldError[]
 
 /** Ports must not share a node port or a service port per protocol. */
 function validateUniquePorts({ ports = [], type }: ServiceSpec): readonly FieldError[] {
-  const taken = new Set<string>();
-  const isTaken = (what: string): boolean => taken.size === taken.add(what).size;
+  const used = new Set<string>();
+  const isUsed = (what: string): boolean => used.size === used.add(what).size;
   return ports.flatMap(({ port, protocol, nodePort = 0 }, i) => {
     const path = index(PORTS, i);
     const at = child(path, "nodePort");
-    const onNode = nodePort !== 0 && isTaken(`node ${nodePort} ${protocol}`);
+    const onNode = nodePort !== 0 && isUsed(`node ${nodePort} ${protocol}`);
     return [
       ...(type === "ClusterIP" && nodePort !== 0
         ? [forbiddenField(at, "may not be used when `type` is 'ClusterIP'")]
         : []),
       ...(onNode ? [duplicateField(at, nodePort)] : []),
-      ...(isTaken(`service ${port} ${protocol}`) ? [duplicateField(path, { protocol, port })] : []),
+      ...(isUsed(`service ${port} ${protocol}`) ? [duplicateField(path, { protocol, port })] : []),
     ];
   });
 }

@@ -2,7 +2,7 @@ import t from "tap";
 import type { Service, ServiceSpec } from "./schema.ts";
 import { dropTypeDependentFields, syncLinkedFields } from "./strategy.ts";
 
-const given: ServiceSpec = { type: "ClusterIP", clusterIP: "10.0.0.5", clusterIPs: ["10.0.0.5"] };
+const allocated: ServiceSpec = { type: "ClusterIP", clusterIP: "10.0.0.5", clusterIPs: ["10.0.0.5"] };
 const linked = (next: ServiceSpec, previous?: ServiceSpec) =>
   syncLinkedFields({ spec: next }, previous && { spec: previous }).spec;
 
@@ -15,11 +15,11 @@ t.test("syncLinkedFields() keeps clusterIP and clusterIPs consistent, whichever 
     ["the plural one changed", { clusterIP: "10.0.0.5", clusterIPs: ["10.0.0.6"] }, "10.0.0.5", ["10.0.0.6"]],
   ];
   for (const [why, next, ip, ips] of cases) {
-    const { clusterIP, clusterIPs = [] } = linked({ type: "ClusterIP", ...next }, given) ?? {};
+    const { clusterIP, clusterIPs = [] } = linked({ type: "ClusterIP", ...next }, allocated) ?? {};
     t.same([clusterIP, clusterIPs], [ip, ips], why);
   }
   t.same(linked({ clusterIP: "None" })?.clusterIPs, ["None"], "a new service");
-  const cleared = linked({ type: "ExternalName", clusterIP: "", clusterIPs: ["10.0.0.5"] }, given);
+  const cleared = linked({ type: "ExternalName", clusterIP: "", clusterIPs: ["10.0.0.5"] }, allocated);
   t.same(cleared?.clusterIPs, [], "cleared with the type that needed it");
 });
 

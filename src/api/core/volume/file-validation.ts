@@ -76,15 +76,15 @@ export function validateDownwardFile(file: DownwardAPIVolumeFile, path: string):
 
 export function validateProjected(projected: ProjectedVolumeSource, path: string): readonly FieldError[] {
   const errors: FieldError[] = [...validateMode(projected.defaultMode, child(path, "defaultMode"))];
-  const taken = new Set<string>();
+  const usedPaths = new Set<string>();
   for (const [i, source] of (projected.sources ?? []).entries()) {
     const at = index(child(path, "sources"), i);
     errors.push(...validateProjection(source, at, path));
     for (const { name, file } of filesOf(source)) {
-      if (taken.has(file)) errors.push(invalidField(path, name, "conflicting duplicate paths"));
-      else if (file !== "") taken.add(file);
+      if (usedPaths.has(file)) errors.push(invalidField(path, name, "conflicting duplicate paths"));
+      else if (file !== "") usedPaths.add(file);
     }
-    if (Object.values(source).filter((given) => given !== undefined).length > 1) {
+    if (Object.values(source).filter((value) => value !== undefined).length > 1) {
       errors.push(forbiddenField(at, "may not specify more than 1 volume type per source"));
     }
   }

@@ -99,9 +99,9 @@ const ISCSI_TOO_LONG =
   "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified.";
 
 function validateIscsiName(name: string, path: string, unknown: string): readonly FieldError[] {
-  const form = iscsiNames[name.slice(0, 3)];
-  if (form === undefined) return [invalidField(path, name, unknown)];
-  return form.test(name) ? [] : [invalidField(path, name, ISCSI_MESSAGE)];
+  const pattern = iscsiNames[name.slice(0, 3)];
+  if (pattern === undefined) return [invalidField(path, name, unknown)];
+  return pattern.test(name) ? [] : [invalidField(path, name, ISCSI_MESSAGE)];
 }
 
 /** `unknown` is the message for a name with another prefix. */

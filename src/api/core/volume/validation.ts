@@ -63,10 +63,10 @@ export function validateVolumes(volumes: readonly Volume[], path: string, pod: s
   return { errors, volumes: good };
 }
 
-function validateVolumeName(name: string, path: string, taken: ReadonlyMap<string, Volume>): readonly FieldError[] {
+function validateVolumeName(name: string, path: string, used: ReadonlyMap<string, Volume>): readonly FieldError[] {
   return [
     ...(name === "" ? [requiredField(path)] : validateName(path, name, dns1123Label)),
-    ...(taken.has(name) ? [duplicateField(path, name)] : []),
+    ...(used.has(name) ? [duplicateField(path, name)] : []),
   ];
 }
 
@@ -141,13 +141,13 @@ const sources: Sources = {
 };
 
 function validateSource(volume: Volume, path: string, pod: string): readonly FieldError[] {
-  const given = (Object.keys(sources) as (keyof VolumeSource)[]).filter((source) => volume[source] !== undefined);
-  const [first] = given;
+  const present = (Object.keys(sources) as (keyof VolumeSource)[]).filter((source) => volume[source] !== undefined);
+  const [first] = present;
   if (first === undefined) return oneSource([], path);
   // The table pairs each source with its own check, which TypeScript cannot infer from a name.
   const check = sources[first] as Check<unknown>;
   const at = child(path, errorNames[first] ?? first);
-  return [...check(volume[first], at, volume, pod), ...oneSource(given, path)];
+  return [...check(volume[first], at, volume, pod), ...oneSource(present, path)];
 }
 
 function requireNamed(name: string | undefined, path: string): readonly FieldError[] {

@@ -29,7 +29,7 @@ const removedDrivers: readonly (readonly [string, string, string])[] = [
 export function removedDriverWarnings(volume: Readonly<Record<string, unknown>>, path: string): readonly string[] {
   return removedDrivers
     .filter(([source]) => volume[source] !== undefined)
-    .map(([, spelling, why]) => `${child(path, spelling)}: ${why}`);
+    .map(([, field, why]) => `${child(path, field)}: ${why}`);
 }
 
 function claimWarnings({ ephemeral }: Volume, path: string): readonly string[] {

@@ -26,14 +26,14 @@ export function validateEndpointSlice(slice: EndpointSlice, previous?: EndpointS
   const { addressType, ports = [] } = slice;
   // Clients may send other values than the schema's.
   const type: string = addressType;
-  const known = new Set((previous?.endpoints ?? []).flatMap(({ addresses }) => addresses));
+  const storedAddresses = new Set((previous?.endpoints ?? []).flatMap(({ addresses }) => addresses));
   const typeErrors =
     type === ""
       ? [requiredField("addressType")]
       : ADDRESS_TYPES.includes(type)
         ? []
         : [notSupported("addressType", type, ADDRESS_TYPES)];
-  return [...typeErrors, ...validatePorts(ports), ...validateEndpoints(slice, known)];
+  return [...typeErrors, ...validatePorts(ports), ...validateEndpoints(slice, storedAddresses)];
 }
 
 function validatePorts(ports: readonly EndpointPort[]): readonly FieldError[] {
@@ -55,7 +55,7 @@ function validatePorts(ports: readonly EndpointPort[]): readonly FieldError[] {
 }
 
 /** Skips addresses that the stored slice has already. */
-function validateEndpoints(slice: EndpointSlice, known: ReadonlySet<string>): readonly FieldError[] {
+function validateEndpoints(slice: EndpointSlice, storedAddresses: ReadonlySet<string>): readonly FieldError[] {
   const { endpoints, addressType } = slice;
   if (endpoints.length > ENDPOINTS_MAX) return [tooMany("endpoints", endpoints.length, ENDPOINTS_MAX)];
   return endpoints.flatMap((endpoint, i) => {
@@ -65,8 +65,8 @@ function validateEndpoints(slice: EndpointSlice, known: ReadonlySet<string>): re
     return [
       ...(length === 0 ? [requiredField(at, "must contain at least 1 address")] : []),
       ...(length > ADDRESSES_MAX ? [tooMany(at, length, ADDRESSES_MAX)] : []),
-      ...endpoint.addresses.flatMap((address, place) =>
-        known.has(address) ? [] : validateAddress(address, addressType, at, index(at, place)),
+      ...endpoint.addresses.flatMap((address, j) =>
+        storedAddresses.has(address) ? [] : validateAddress(address, addressType, at, index(at, j)),
       ),
       ...validateEndpoint(endpoint, path),
     ];
@@ -140,6 +140,6 @@ export function endpointSliceWarnings(slice: EndpointSlice, previous: EndpointSl
   }
   return endpoints.flatMap(({ addresses }, i) => {
     const at = child(index("endpoints", i), "addresses");
-    return addresses.flatMap((address, place) => ipWarnings(address, index(at, place)));
+    return addresses.flatMap((address, j) => ipWarnings(address, index(at, j)));
   });
 }

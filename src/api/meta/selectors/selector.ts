@@ -256,8 +256,8 @@ function hasOnlyCommonFields(kind: Kind): boolean {
 function notSelectable(field: string, kind: Kind) {
   if (kind.unsupportedFieldMessage !== undefined) return badRequest(kind.unsupportedFieldMessage(field));
   if (!hasOnlyCommonFields(kind)) return badRequest(`field label not supported: ${field}`);
-  const known = `"metadata.name", "metadata.namespace"`;
-  return badRequest(`${JSON.stringify(field)} is not a known field selector: only ${known}`);
+  const supported = `"metadata.name", "metadata.namespace"`;
+  return badRequest(`${JSON.stringify(field)} is not a known field selector: only ${supported}`);
 }
 
 export function matchesFields<T extends ApiObject>(terms: readonly FieldTerm[], object: T, kind: Kind<T>): boolean {

@@ -59,8 +59,8 @@ function matchFormat(text: string, pattern: RegExp, maxBytes: number, message: s
 /** The format of namespaces, containers and volumes. */
 export const dns1123Label: NameFormat = (text) => {
   // A valid subdomain that is not a label contains a dot.
-  const form = DNS1123_SUBDOMAIN.test(text) ? "must not contain dots" : LABEL_MESSAGE;
-  return matchFormat(text, DNS1123_LABEL, LABEL_MAX_BYTES, form);
+  const message = DNS1123_SUBDOMAIN.test(text) ? "must not contain dots" : LABEL_MESSAGE;
+  return matchFormat(text, DNS1123_LABEL, LABEL_MAX_BYTES, message);
 };
 
 /** The format of most object names. */

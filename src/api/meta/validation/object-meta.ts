@@ -25,15 +25,15 @@ const ANNOTATIONS_MAX = 262_144;
 type MetaRules = Pick<Kind, "namespaced" | "nameFormat" | "allowsAnyFinalizer">;
 
 export function validateObjectMeta(meta: ObjectMeta, kind: MetaRules): readonly FieldError[] {
-  const form = kind.nameFormat ?? dns1123Subdomain;
+  const format = kind.nameFormat ?? dns1123Subdomain;
   const { name = "", generateName = "", namespace = "" } = meta;
   return [
     ...(generateName === ""
       ? []
-      : form(generateName.replace(/-$/, "a")).map((p) => invalidField("metadata.generateName", generateName, p))),
+      : format(generateName.replace(/-$/, "a")).map((p) => invalidField("metadata.generateName", generateName, p))),
     ...(name === ""
       ? [requiredField("metadata.name", "name or generateName is required")]
-      : form(name).map((problem) => invalidField("metadata.name", name, problem))),
+      : format(name).map((problem) => invalidField("metadata.name", name, problem))),
     ...validateNamespace(namespace, kind.namespaced),
     ...validateNonNegative(meta.generation, "metadata.generation"),
     ...validateObjectMetaContent(meta, kind),
@@ -57,8 +57,8 @@ const UNKNOWN_FINALIZER = "name is neither a standard finalizer name nor is it f
 /** Accepts names with a domain and Kubernetes' own finalizers. */
 export function validateFinalizer(finalizer: string, path: string, unknownPath = path): readonly FieldError[] {
   const problems = qualifiedName(finalizer).map((problem) => invalidField(path, finalizer, problem));
-  const known = finalizer.includes("/") || STANDARD_FINALIZERS.has(finalizer);
-  return known ? problems : [...problems, invalidField(unknownPath, finalizer, UNKNOWN_FINALIZER)];
+  const isKnown = finalizer.includes("/") || STANDARD_FINALIZERS.has(finalizer);
+  return isKnown ? problems : [...problems, invalidField(unknownPath, finalizer, UNKNOWN_FINALIZER)];
 }
 
 function validateFinalizers(

@@ -4,27 +4,27 @@ import { type FieldError, invalidField, requiredField } from "../../../schema/va
 import { child } from "../../../schema/value/field-path.ts";
 import { dns1123Subdomain, portNumber } from "./names.ts";
 
-const FORM = "; desired format: https://host[/path]";
+const URL_FORMAT = "; desired format: https://host[/path]";
 
 export function validateWebhookUrl(text: string, field: string): readonly FieldError[] {
   const [, scheme = "", authority = "", rest = ""] =
     /^(?:([a-zA-Z][a-zA-Z0-9+.-]*):)?(?:\/\/([^/?#]*))?(.*)$/s.exec(text) ?? [];
   const broken = urlParseError(text, authority);
-  if (broken !== undefined) return [requiredField(field, `url must be a valid URL: ${broken}${FORM}`)];
+  if (broken !== undefined) return [requiredField(field, `url must be a valid URL: ${broken}${URL_FORMAT}`)];
   const [beforeFragment = "", fragment = ""] = rest.split(/#(.*)/s);
   const query = beforeFragment.split(/\?(.*)/s)[1] ?? "";
   const at = authority.lastIndexOf("@");
-  const wrong: FieldError[] = [];
+  const errors: FieldError[] = [];
   if (scheme.toLowerCase() !== "https") {
-    wrong.push(invalidField(field, scheme.toLowerCase(), `'https' is the only allowed URL scheme${FORM}`));
+    errors.push(invalidField(field, scheme.toLowerCase(), `'https' is the only allowed URL scheme${URL_FORMAT}`));
   }
-  if (authority.slice(at + 1) === "") wrong.push(invalidField(field, "", `host must be specified${FORM}`));
+  if (authority.slice(at + 1) === "") errors.push(invalidField(field, "", `host must be specified${URL_FORMAT}`));
   if (at !== -1) {
-    wrong.push(invalidField(field, authority.slice(0, at), "user information is not permitted in the URL"));
+    errors.push(invalidField(field, authority.slice(0, at), "user information is not permitted in the URL"));
   }
-  if (fragment !== "") wrong.push(invalidField(field, fragment, "fragments are not permitted in the URL"));
-  if (query !== "") wrong.push(invalidField(field, query, "query parameters are not permitted in the URL"));
-  return wrong;
+  if (fragment !== "") errors.push(invalidField(field, fragment, "fragments are not permitted in the URL"));
+  if (query !== "") errors.push(invalidField(field, query, "query parameters are not permitted in the URL"));
+  return errors;
 }
 
 /** The error of Go's URL parser; undefined when it accepts the text. */
@@ -67,10 +67,10 @@ export function validateWebhookService(service: WebhookService, field: string): 
 function validatePath(path: string, field: string): readonly FieldError[] {
   if (path === "" || path === "/") return [];
   if (path === "//") return [invalidField(field, path, "segment[0] may not be empty")];
-  const wrong = path.startsWith("/") ? [] : [invalidField(field, path, "must start with a '/'")];
+  const errors = path.startsWith("/") ? [] : [invalidField(field, path, "must start with a '/'")];
   const segments = path.slice(1).replace(/\/$/, "").split("/");
   return [
-    ...wrong,
+    ...errors,
     ...segments.flatMap((segment, i) =>
       segment === ""
         ? [invalidField(field, path, `segment[${i}] may not be empty`)]

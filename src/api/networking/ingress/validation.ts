@@ -36,14 +36,16 @@ export function validateIngress(ingress: Ingress, previous?: Ingress): readonly 
   }
   if (defaultBackend !== undefined) errors.push(...validateBackend(defaultBackend, "spec.defaultBackend"));
   // Exempts errors that the stored ingress has already.
-  const spareWildcards = (previous?.spec?.rules ?? []).some(isBadWildcardRule);
-  const spareSecrets = (previous?.spec?.tls ?? []).some(({ secretName = "" }) => secretProblems(secretName).length > 0);
+  const exemptWildcards = (previous?.spec?.rules ?? []).some(isBadWildcardRule);
+  const exemptSecrets = (previous?.spec?.tls ?? []).some(
+    ({ secretName = "" }) => secretProblems(secretName).length > 0,
+  );
   for (const [i, rule] of rules.entries()) {
     const at = index("spec.rules", i);
     errors.push(...validateHost(rule.host ?? "", child(at, "host")));
-    if (!(spareWildcards && isWildcard(rule))) errors.push(...validateRule(rule, at));
+    if (!(exemptWildcards && isWildcard(rule))) errors.push(...validateRule(rule, at));
   }
-  for (const [i, one] of tls.entries()) errors.push(...validateTls(one, index("spec.tls", i), spareSecrets));
+  for (const [i, one] of tls.entries()) errors.push(...validateTls(one, index("spec.tls", i), exemptSecrets));
   const nameProblems = ingressClassName === undefined ? [] : dns1123Subdomain(ingressClassName);
   errors.push(...nameProblems.map((problem) => invalidField("spec.ingressClassName", ingressClassName, problem)));
   return previous === undefined ? [...errors, ...validateClassAnnotation(ingress)] : errors;
@@ -149,12 +151,12 @@ function validateServicePort(port: NonNullable<IngressServiceBackend["port"]>, p
   return [requiredField(path, "port name or number is required")];
 }
 
-function validateTls({ hosts = [], secretName = "" }: IngressTLS, path: string, spare: boolean): FieldError[] {
+function validateTls({ hosts = [], secretName = "" }: IngressTLS, path: string, exempt: boolean): FieldError[] {
   const errors = hosts.flatMap((host, i) => {
     const problems = host.includes("*") ? wildcardSubdomain(host) : dns1123Subdomain(host);
     return problems.map((problem) => invalidField(index(child(path, "hosts"), i), host, problem));
   });
-  if (spare) return errors;
+  if (exempt) return errors;
   const problems = secretProblems(secretName);
   return [...errors, ...problems.map((problem) => invalidField(child(path, "secretName"), secretName, problem))];
 }

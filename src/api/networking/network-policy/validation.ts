@@ -52,9 +52,9 @@ export function validateNetworkPolicy(policy: NetworkPolicy, previous?: NetworkP
 
 function validatePort(rule: NetworkPolicyPort, path: string): readonly FieldError[] {
   const { protocol } = rule;
-  const known = protocol === undefined || PROTOCOLS.includes(protocol);
+  const isSupported = protocol === undefined || PROTOCOLS.includes(protocol);
   return [
-    ...(known ? [] : [notSupported(child(path, "protocol"), protocol, PROTOCOLS)]),
+    ...(isSupported ? [] : [notSupported(child(path, "protocol"), protocol, PROTOCOLS)]),
     ...validatePortRange(rule, path),
   ];
 }
@@ -133,7 +133,7 @@ export function networkPolicyWarnings(policy: NetworkPolicy): readonly string[] 
       const except = ipBlock?.except ?? [];
       return [
         ...cidrWarnings(ipBlock?.cidr ?? "", child(path, "cidr")),
-        ...except.flatMap((text, place) => cidrWarnings(text, index(child(path, "except"), place))),
+        ...except.flatMap((text, j) => cidrWarnings(text, index(child(path, "except"), j))),
       ];
     }),
   );

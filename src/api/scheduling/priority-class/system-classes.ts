@@ -20,7 +20,7 @@ export const systemPriorityClasses: readonly PriorityClass[] = [
 ];
 
 function systemClassOf({ metadata }: PriorityClass): PriorityClass | undefined {
-  return systemPriorityClasses.find((known) => known.metadata?.name === metadata?.name);
+  return systemPriorityClasses.find((systemClass) => systemClass.metadata?.name === metadata?.name);
 }
 
 export function isSystemClass(object: PriorityClass): boolean {
@@ -30,8 +30,8 @@ export function isSystemClass(object: PriorityClass): boolean {
 /** The error for a class with a reserved name; undefined for a built-in class. */
 export function systemClassProblem(object: PriorityClass): string | undefined {
   const name = object.metadata?.name ?? "";
-  const known = systemClassOf(object);
-  if (known === undefined) return `${name} is not a known system priority class`;
-  if (object.value !== known.value) return `value of ${name} PriorityClass must be ${known.value}`;
+  const systemClass = systemClassOf(object);
+  if (systemClass === undefined) return `${name} is not a known system priority class`;
+  if (object.value !== systemClass.value) return `value of ${name} PriorityClass must be ${systemClass.value}`;
   return object.globalDefault === true ? `globalDefault of ${name} PriorityClass must be false` : undefined;
 }

@@ -19,14 +19,14 @@ const TOKEN_SECONDS_MAX = 2 ** 32;
 
 export function validateCSIDriverSpec(spec: CSIDriverSpec): readonly FieldError[] {
   const { fsGroupPolicy, volumeLifecycleModes: modes = [] } = spec;
-  const demanded = [
+  const required = [
     ["attachedRequired", spec.attachRequired],
     ["podInfoOnMount", spec.podInfoOnMount],
     ["storageCapacity", spec.storageCapacity],
     ["seLinuxMount", spec.seLinuxMount],
   ] as const;
   return [
-    ...demanded.filter(([, value]) => value === undefined).map(([name]) => requiredField(child("spec", name))),
+    ...required.filter(([, value]) => value === undefined).map(([name]) => requiredField(child("spec", name))),
     ...(fsGroupPolicy === undefined || GROUP_POLICIES.includes(fsGroupPolicy)
       ? []
       : [notSupported("spec.fsGroupPolicy", fsGroupPolicy, GROUP_POLICIES)]),

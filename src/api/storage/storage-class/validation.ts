@@ -76,8 +76,8 @@ function validateTerm(term: TopologySelectorTerm, path: string): readonly FieldE
     const at = index(child(path, "matchLabelExpressions"), i);
     const list = child(at, "values");
     const errors: FieldError[] = values.length === 0 ? [requiredField(list)] : [];
-    for (const [place, value] of values.entries()) {
-      if (values.indexOf(value) < place) errors.push(duplicateField(index(list, place), value));
+    for (const [j, value] of values.entries()) {
+      if (values.indexOf(value) < j) errors.push(duplicateField(index(list, j), value));
     }
     errors.push(...validateName(child(at, "key"), key, qualifiedName));
     if (keys.has(key)) errors.push(duplicateField(child(at, "key"), key));
