@@ -7,7 +7,7 @@ import { acquireLock } from "./lock-file.ts";
 const never = new AbortController().signal;
 if (spawnSync("flock", ["--version"]).error !== undefined) console.error("There is no flock: locks are left out.");
 else {
-  t.test("acquireLock() waits until nobody else has the lock, who is told that somebody waits", async (t) => {
+  t.test("acquireLock() waits for the lock, and waitForContention() of its holder resolves", async (t) => {
     const path = join(t.testdir(), "lock");
     const first = await acquireLock(path, never);
     const second = acquireLock(path, never);
@@ -23,11 +23,11 @@ else {
     await t.rejects(
       (await second).waitForContention(systemClock, stop),
       { name: "TimeoutError" },
-      "nobody waits any more",
+      "no process waits any more",
     );
   });
 
-  t.test("acquireLock() says what is wrong, and ends when it is asked to", async (t) => {
+  t.test("acquireLock() rejects with the cause, and when its signal aborts", async (t) => {
     const path = join(t.testdir(), "lock");
     await t.rejects(acquireLock(join(path, "below"), never), { code: "ENOENT" });
     await using _ = await acquireLock(path, never);

@@ -119,9 +119,9 @@ async function bootstrap(
   while (!(await hasUsableCredentials(config, files, clock))) {
     try {
       log.info("Requesting a client certificate", { bootstrap: file, node: config.nodeName });
-      const { pair, access: known } = await requestWithBootstrapFile(config, file, clock, signal);
+      const { pair, access } = await requestWithBootstrapFile(config, file, clock, signal);
       await files.write(pair, clock.now());
-      await writeConnection(config, known, files);
+      await writeConnection(config, access, files);
       return;
     } catch (error) {
       signal.throwIfAborted();
@@ -158,9 +158,9 @@ async function requestWithBootstrapFile(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<{ readonly pair: KeyPair; readonly access: ClusterAccess }> {
-  const known = await loadKubeconfig(file);
-  await using transport = networkTransport({ ...known, token: toTokenSource(known), clock });
-  return { pair: await requestClientCertificate(config, createClient({ transport }), signal), access: known };
+  const access = await loadKubeconfig(file);
+  await using transport = networkTransport({ ...access, token: toTokenSource(access), clock });
+  return { pair: await requestClientCertificate(config, createClient({ transport }), signal), access };
 }
 
 function isUnauthorized(error: unknown): boolean {

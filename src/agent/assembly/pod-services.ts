@@ -44,7 +44,7 @@ export interface PodServicesOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly machine: MachineInfo;
-  readonly ips: Pick<NodeIps, "known">;
+  readonly ips: Pick<NodeIps, "current">;
   readonly capacity: NodeCapacity;
   readonly tree: CgroupTree;
   /** See `ResourceSettings`. */

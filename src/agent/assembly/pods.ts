@@ -78,8 +78,8 @@ export function openPods(foundation: Foundation, reporting: Reporting, node: Nod
     onRemoved: (pod) => reporting.removePod(pod),
   });
   const { runtime } = foundation.cri;
-  const onChange = (uid: string, ...told: [digest: string, askedAt: number]): boolean =>
-    pods.compareListing(uid, ...told);
+  const onChange = (uid: string, ...listing: [digest: string, listedAt: number]): boolean =>
+    pods.compareListing(uid, ...listing);
   const relister = new Relister({ runtime, clock, log: log.child("relist"), onChange, signal });
   const api = client && status && mirrors && checkpoint && { client, status, mirrors, checkpoint };
   const sources = new PodSources({

@@ -30,13 +30,13 @@ async function rotation(t: Pick<Test, "teardown">, first: KeyPair | undefined, a
   let failing = away;
   let busy = false;
   const got: KeyPair[] = [];
-  let asked = 0;
+  let requests = 0;
   const stop = new AbortController();
   const running = rotateCertificate(
     {
       certificate: first,
       async request() {
-        asked++;
+        requests++;
         if (failing) throw new Error("away");
         busy = true;
         return await certificate(days, right.now());
@@ -61,7 +61,7 @@ async function rotation(t: Pick<Test, "teardown">, first: KeyPair | undefined, a
   };
   return {
     got,
-    asked: () => asked,
+    requests: () => requests,
     fail: (now: boolean) => {
       failing = now;
     },
@@ -92,17 +92,17 @@ t.test("rotateCertificate() renews backdated certificates that are valid for a m
   const minute = 60_000 / DAY;
   const node = await rotation(t, undefined, 0, false, minute);
   await node.pass(40_000, 1000);
-  t.equal(node.asked(), 1);
+  t.equal(node.requests(), 1);
   await node.pass(18_000, 1000);
-  t.equal(node.asked(), 2, "before the minute is over");
+  t.equal(node.requests(), 2, "before the minute is over");
   await node.pass(100_000, 1000);
-  t.ok(node.asked() <= 5, `asked ${node.asked()} times`);
+  t.ok(node.requests() <= 5, `${node.requests()} times`);
 });
 
 t.test("rotateCertificate() requests one at once when there is none, and retries with back-off", async (t) => {
   const node = await rotation(t, undefined, 0, true);
   await node.pass(10 * 60_000, 1_000);
-  t.ok(node.asked() > 5 && node.asked() < 20, `asked ${node.asked()} times in ten minutes`);
+  t.ok(node.requests() > 5 && node.requests() < 20, `${node.requests()} times in ten minutes`);
   node.fail(false);
   await node.pass(5 * 60_000, 1_000);
   t.equal(node.got.length, 1);
@@ -111,29 +111,29 @@ t.test("rotateCertificate() requests one at once when there is none, and retries
 t.test("rotateCertificate() works with clocks that are wrong and then set", async (t) => {
   const unset = await rotation(t, await certificate(10, START), -START);
   await unset.pass(DAY);
-  t.equal(unset.asked(), 0, "in 1970 nothing is due");
+  t.equal(unset.requests(), 0, "in 1970 nothing is due");
   unset.setClock(0);
   await unset.pass(8.5 * DAY);
-  t.equal(unset.got.length, 1, "it goes on when the clock is set");
+  t.equal(unset.got.length, 1, "it continues when the clock is set");
   const ahead = await rotation(t, await certificate(10, START), 365 * DAY);
   await ahead.pass(5 * DAY);
-  t.equal(ahead.asked(), 1, "one question shows that the clock is a year ahead");
+  t.equal(ahead.requests(), 1, "one request shows that the clock is a year ahead");
   await ahead.pass(5 * DAY);
-  t.equal(ahead.asked(), 2, "from then on the time counts that passes");
+  t.equal(ahead.requests(), 2, "from then on the monotonic clock counts");
   ahead.setClock(0);
   await ahead.pass(8.5 * DAY);
-  t.ok(ahead.asked() >= 3 && ahead.asked() <= 4);
+  t.ok(ahead.requests() >= 3 && ahead.requests() <= 4);
   const back = await rotation(t, await certificate(10, START + 365 * DAY), 365 * DAY);
   await back.pass(HOUR);
-  t.equal(back.asked(), 0);
+  t.equal(back.requests(), 0);
   back.setClock(0);
   await back.pass(DAY);
-  t.equal(back.asked(), 1, "what a clock made that was ahead is of no use when it is set back");
+  t.equal(back.requests(), 1, "a certificate from a clock that was ahead is renewed when the clock is set back");
   const born = await rotation(t, undefined, -START);
   await born.pass(7 * DAY);
-  t.equal(born.asked(), 1);
+  t.equal(born.requests(), 1);
   await born.pass(2 * DAY);
-  t.equal(born.asked(), 2, "a node whose clock was never set renews all the same");
+  t.equal(born.requests(), 2, "a node whose clock was never set renews all the same");
 });
 
 t.test("CertificateFiles keeps the latest two files with mode 0600, behind a symbolic link", async (t) => {

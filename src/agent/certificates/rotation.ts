@@ -37,12 +37,12 @@ const BACKOFF = { initialMs: 2_000, maxMs: 128_000, jitter: 0.1 };
 
 /** Runs until the signal aborts. */
 export async function rotateCertificate(options: RotationOptions, signal: AbortSignal): Promise<void> {
-  const { request: ask, use, isCurrent: fits = () => true, description: what, clock, random, log } = options;
+  const { request, use, isCurrent = () => true, description, clock, random, log } = options;
   const backoff = new Backoff(BACKOFF, random);
   let term =
     options.certificate === undefined ? undefined : new CertificateTerm(options.certificate, clock, random, false);
   while (!signal.aborted) {
-    if (term !== undefined && !term.isDue && fits(term.certificate)) {
+    if (term !== undefined && !term.isDue && isCurrent(term.certificate)) {
       await waitForCheck(
         options,
         Math.min(CHECK_INTERVAL_MAX_MS, Math.max(term.leftMs, CHECK_INTERVAL_MIN_MS)),
@@ -53,15 +53,15 @@ export async function rotateCertificate(options: RotationOptions, signal: AbortS
     const timeout = new AbortController();
     const timer = clock.timer(REQUEST_TIMEOUT_MS, () => timeout.abort(new Error("the request was not signed in time")));
     try {
-      const pair = await ask(AbortSignal.any([signal, timeout.signal]));
+      const pair = await request(AbortSignal.any([signal, timeout.signal]));
       await use(pair);
       term = new CertificateTerm(pair, clock, random, true);
       backoff.reset();
-      log.info(`Renewed the ${what}`, { until: term.certificate.validToDate.toISOString() });
-      if (fits(term.certificate)) continue;
+      log.info(`Renewed the ${description}`, { until: term.certificate.validToDate.toISOString() });
+      if (isCurrent(term.certificate)) continue;
     } catch (error) {
       if (signal.aborted) return;
-      log.error(`Cannot renew the ${what}; trying again`, error);
+      log.error(`Cannot renew the ${description}; trying again`, error);
     } finally {
       timer.cancel();
     }

@@ -83,10 +83,10 @@ async function runRotation(
   const kept = await files.read();
   if (kept !== undefined) use(kept);
   while (!names.isSet && !signal.aborted) await names.waitForChange(signal);
-  const fits = (certificate: X509Certificate): boolean =>
+  const isCurrent = (certificate: X509Certificate): boolean =>
     names.dnsNames.every((name) => certificate.checkHost(name, { subject: "never" }) !== undefined) &&
     names.ips.every((ip) => certificate.checkIP(ip) !== undefined);
-  const ask = (until: AbortSignal): Promise<KeyPair> => {
+  const request = (until: AbortSignal): Promise<KeyPair> => {
     const subject = {
       commonName: `${NODE_USER_PREFIX}${nodeName}`,
       organizations: [NODES],
@@ -98,12 +98,12 @@ async function runRotation(
   await rotateCertificate(
     {
       certificate: kept,
-      request: ask,
+      request,
       async use(pair) {
         await files.write(pair, clock.now());
         use(pair);
       },
-      isCurrent: fits,
+      isCurrent,
       waitForChange: (until) => names.waitForChange(until),
       description: "serving certificate",
       clock,

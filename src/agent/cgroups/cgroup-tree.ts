@@ -119,9 +119,9 @@ interface Layout {
 
 async function detectLayout(hierarchy: string): Promise<Layout> {
   const isUnified = await exists(join(hierarchy, "cgroup.controllers"));
-  const places = controllers.map((name) => [name, join(hierarchy, name)] as const);
-  const found = await Promise.all(places.map(([, top]) => isDirectory(top)));
-  return { isUnified, roots: new Map(places.filter((_, index) => found[index])) };
+  const roots = controllers.map((name) => [name, join(hierarchy, name)] as const);
+  const found = await Promise.all(roots.map(([, top]) => isDirectory(top)));
+  return { isUnified, roots: new Map(roots.filter((_, index) => found[index])) };
 }
 
 /** Most groups are empty by then, and a list of one is long: files for everything that it counts. */

@@ -29,10 +29,10 @@ t.test("toLimitProperties() converts limits to systemd's properties", async (t) 
 t.test("SystemdSlices.apply() creates a slice below its parent, or changes an existing one", async (t) => {
   const calls: string[] = [];
   let exists = false;
-  const slices = new SystemdSlices(true, async (method, signature, words) => {
-    calls.push(`${method} ${signature} ${words.join(" ")}`);
+  const slices = new SystemdSlices(true, async (method, signature, args) => {
+    calls.push(`${method} ${signature} ${args.join(" ")}`);
     if (method === "StartTransientUnit" && exists) throw new Error("Unit a-b.slice already exists.");
-    if (words.includes("9")) throw new Error("Access denied");
+    if (args.includes("9")) throw new Error("Access denied");
   });
   await slices.apply("a-b.slice", { pids: 7 });
   exists = true;

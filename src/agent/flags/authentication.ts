@@ -4,12 +4,12 @@ import { bool, file, oneOf } from "../../flags/types/text.ts";
 import { inFile } from "./deprecation.ts";
 
 export const authenticationFlags = section("Authentication", {
-  "authentication-token-webhook": flag(bool, false, "Ask the API server (TokenReview) whose bearer tokens these are.", {
+  "authentication-token-webhook": flag(bool, false, "Authenticate bearer tokens with TokenReviews of the API server.", {
     config: "authentication.webhook.enabled",
     fileDefault: true,
     deprecated: inFile,
   }),
-  "anonymous-auth": flag(bool, true, "Let requests through that no method identifies, as system:anonymous.", {
+  "anonymous-auth": flag(bool, true, "Allow anonymous requests, as user system:anonymous.", {
     config: "authentication.anonymous.enabled",
     fileDefault: false,
     deprecated: inFile,
@@ -25,7 +25,7 @@ export const authenticationFlags = section("Authentication", {
   "authorization-mode": flag(
     oneOf("AlwaysAllow", "Webhook"),
     "AlwaysAllow",
-    "Who may use the agent's server: everyone, or whom the API server allows (SubjectAccessReview).",
+    "Authorization mode of the agent's server: AlwaysAllow, or Webhook (SubjectAccessReviews of the API server).",
     { config: "authorization.mode", fileDefault: "Webhook", deprecated: inFile },
   ),
   "authorization-webhook-cache-authorized-ttl": flag(duration({ min: 0 }), 300_000, "see the Authentication section.", {

@@ -1,2 +1,2 @@
-/** What the warning says for flags that the configuration file has taken over. */
+/** Text of the deprecation warning of flags with a field in the configuration file. */
 export const inFile = "set its field in the file given with --config instead.";

@@ -62,11 +62,11 @@ export const identityFlags = section("Identity and registration", {
     text,
     "",
     "URL of the API server of a cluster to join, with --token and --ca-hash, as svc token create prints them; in place " +
-      "of --bootstrap-svcconfig. A node that has joined goes on with what it has.",
+      "of --bootstrap-svcconfig. A node that has joined keeps its credentials.",
     { requires: ["token", "ca-hash"], excludes: ["bootstrap-svcconfig"] },
   ),
   token: flag(text, "", "Bootstrap token to join with.", { requires: ["join"] }),
-  "ca-hash": flag(text, "", "Hash of the public key of the cluster's authority: sha256:<hex>.", { requires: ["join"] }),
+  "ca-hash": flag(text, "", "Hash of the public key of the cluster's CA: sha256:<hex>.", { requires: ["join"] }),
   "bootstrap-svcconfig": flag(
     file,
     "",

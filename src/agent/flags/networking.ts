@@ -70,7 +70,7 @@ export const networkingFlags = section("Networking, DNS and misc", {
   "lock-file": flag(
     file,
     "",
-    "Alpha. File that is locked as long as the agent runs; the agent waits until nobody else has locked it.",
+    "Alpha. File that is locked as long as the agent runs; the agent waits until no other process holds the lock.",
   ),
   "exit-on-lock-contention": flag(bool, false, "Exit on lock-file contention.", { requires: ["lock-file"] }),
   "contention-profiling": flag(bool, false, "Block profiling when profiling is enabled.", {

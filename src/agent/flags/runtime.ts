@@ -36,7 +36,10 @@ export const runtimeFlags = section("Container runtime, images and cgroups", {
     text,
     "registry.k8s.io/pause:3.10",
     "Image that image garbage collection leaves alone.",
-    { deprecated: "it will be removed in 1.27; the container runtime knows its own pause image.", inert: noImageGc },
+    {
+      deprecated: "it will be removed in 1.27; the container runtime configures its own pause image.",
+      inert: noImageGc,
+    },
   ),
   "serialize-image-pulls": flag(bool, true, "Pull images one at a time.", {
     config: "serializeImagePulls",

@@ -5,7 +5,7 @@ import { type MachineFacts, recordMachineEvents, SchedulableEvents } from "./nod
 
 t.test("recordMachineEvents() records problems of the machine that affect pods", async (t) => {
   const directory = t.testdir();
-  const told = async (facts: Partial<MachineFacts>) => {
+  const record = async (facts: Partial<MachineFacts>) => {
     const events: string[] = [];
     const calm = { cgroupV1: false, swapEnabled: false, supportsNoswap: false, resolvConf: "" };
     await recordMachineEvents({ ...calm, ...facts }, (...event) => events.push(event.join(" ")));
@@ -16,10 +16,10 @@ t.test("recordMachineEvents() records problems of the machine that affect pods",
     writeFileSync(path, text);
     return path;
   };
-  t.same(await told({}), []);
-  t.match(await told({ cgroupV1: true }), [/^Warning CgroupV1 cgroup v1 support is in maintenance mode/]);
-  t.match(await told({ swapEnabled: true }), [/^Warning PossibleMemoryBackedVolumesOnDisk /]);
-  t.same(await told({ swapEnabled: true, supportsNoswap: true }), []);
+  t.same(await record({}), []);
+  t.match(await record({ cgroupV1: true }), [/^Warning CgroupV1 cgroup v1 support is in maintenance mode/]);
+  t.match(await record({ swapEnabled: true }), [/^Warning PossibleMemoryBackedVolumesOnDisk /]);
+  t.same(await record({ swapEnabled: true, supportsNoswap: true }), []);
   const resolvers: readonly (readonly [string, RegExp | undefined])[] = [
     ["search a.example b.example", undefined],
     [`search ${"a.b ".repeat(33)}`, /more than 32 domains!$/],
@@ -27,20 +27,20 @@ t.test("recordMachineEvents() records problems of the machine that affect pods",
     [`search ${`${"a".repeat(100)} `.repeat(21)}`, /search line which length is more than allowed 2048!$/],
   ];
   for (const [text, expected] of resolvers) {
-    t.match(await told({ resolvConf: file(text) }), expected === undefined ? [] : [expected], text.slice(0, 20));
+    t.match(await record({ resolvConf: file(text) }), expected === undefined ? [] : [expected], text.slice(0, 20));
   }
   const absent = join(directory, "absent");
-  t.same(await told({ resolvConf: absent }), [
+  t.same(await record({ resolvConf: absent }), [
     `Warning CheckLimitsForResolvConf open ${absent}: no such file or directory`,
   ]);
 });
 
 t.test("SchedulableEvents records changes only", async (t) => {
   const events: string[] = [];
-  const teller = new SchedulableEvents((...event) => events.push(event.join(" ")));
+  const schedulable = new SchedulableEvents((...event) => events.push(event.join(" ")));
   const metadata = { name: "n1" };
   for (const unschedulable of [undefined, false, true, true, undefined]) {
-    teller.nodeChanged({ metadata, spec: unschedulable === undefined ? {} : { unschedulable } });
+    schedulable.nodeChanged({ metadata, spec: unschedulable === undefined ? {} : { unschedulable } });
   }
   t.same(events, [
     "Normal NodeNotSchedulable Node n1 status is now: NodeNotSchedulable",

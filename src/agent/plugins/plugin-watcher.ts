@@ -73,24 +73,24 @@ export async function watchPlugins(options: PluginWatcherOptions): Promise<void>
   check();
   await waitForAbort(signal);
   await checks;
-  for (const { removal: x } of sockets.values()) x.abort();
+  for (const { removal } of sockets.values()) removal.abort();
   await Promise.all([...sockets.values()].map(({ done }) => done));
 }
 
 async function reconcile(options: PluginWatcherOptions, sockets: Map<string, PluginSocket>): Promise<void> {
   const { directory, log, signal } = options;
   const found = await listSockets(directory);
-  for (const [path, { identity, removal: gone, done }] of sockets) {
+  for (const [path, { identity, removal, done }] of sockets) {
     if (found.get(path) === identity) continue;
-    gone.abort();
+    removal.abort();
     await done;
     sockets.delete(path);
   }
   for (const [path, identity] of found) {
     if (sockets.has(path) || signal.aborted) continue;
     if (sockets.size >= PLUGINS_MAX) return log.warn("Too many plugins: ignoring the others", { directory });
-    const gone = new AbortController();
-    sockets.set(path, { identity, removal: gone, done: runSocket(options, path, gone.signal) });
+    const removal = new AbortController();
+    sockets.set(path, { identity, removal, done: runSocket(options, path, removal.signal) });
   }
 }
 

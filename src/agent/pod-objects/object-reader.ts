@@ -147,13 +147,13 @@ export class ObjectReader implements VolumeObjects, TokenRequestSource, ClaimSou
       this.#cache.delete(key);
       void this.#close(informer);
     }
-    for (const [key, known] of this.#cache) {
+    for (const [key, cached] of this.#cache) {
       const uids = users.get(key);
       const before = this.#podsByKey.get(key);
       if (uids === undefined) this.#cache.delete(key);
       // A new pod gets the current object, not a cached one.
       else if ([...uids].some((uid) => before?.has(uid) !== true))
-        this.#cache.set(key, { ...known, readAt: Number.NEGATIVE_INFINITY });
+        this.#cache.set(key, { ...cached, readAt: Number.NEGATIVE_INFINITY });
     }
     this.#podsByKey = users;
     if (this.#options.cacheTtlMs === undefined) for (const [key, uids] of users) this.#watch(key, uids);
@@ -208,9 +208,9 @@ export class ObjectReader implements VolumeObjects, TokenRequestSource, ClaimSou
         this.#cache.delete(key);
         return undefined;
       }
-      const known = this.#cache.get(key);
-      if (known === undefined || error instanceof StatusError) throw error;
-      return known.object;
+      const cached = this.#cache.get(key);
+      if (cached === undefined || error instanceof StatusError) throw error;
+      return cached.object;
     }
   }
 

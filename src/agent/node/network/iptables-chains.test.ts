@@ -35,18 +35,18 @@ t.test("maintainIptablesChains() retries after an error, and stops when the prog
   const has = new Set<string>();
   const real = fakeIptables(has);
   let refused = 2;
-  const { clock } = keeping(t, async (program, words) => {
-    if (words.includes("-N") && refused-- > 0) throw new Error("Permission denied (you must be root)");
-    await real(program, words);
+  const { clock } = keeping(t, async (program, args) => {
+    if (args.includes("-N") && refused-- > 0) throw new Error("Permission denied (you must be root)");
+    await real(program, args);
   });
   await clock.advance(120_000);
   t.ok(has.has(martians));
 
-  let asked = 0;
+  let calls = 0;
   const { ended } = keeping(t, async () => {
-    asked++;
+    calls++;
     throw Object.assign(new Error("spawn iptables ENOENT"), { code: "ENOENT" });
   });
   await ended;
-  t.equal(asked, 2, "once a family");
+  t.equal(calls, 2, "once per program");
 });
