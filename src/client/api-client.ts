@@ -21,7 +21,7 @@ import type {
 } from "./client.ts";
 import { lines } from "./lines.ts";
 import { acceptOf, isMetadataOnly } from "./metadata-only.ts";
-import { readError, readAll, readJson, parseStatusError } from "./response.ts";
+import { parseStatusError, readAll, readError, readJson } from "./response.ts";
 
 export interface ClientOptions {
   readonly transport: Transport;

@@ -4,7 +4,7 @@ import t from "tap";
 import { UserCredentials } from "../../client/kubeconfig/user-credentials.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import type { PluginConfiguration } from "../chain/factory.ts";
-import { createCredentialSource } from "./configuration.ts";
+import { createWebhookCredentialSource } from "./configuration.ts";
 
 function configuration(kubeConfigFile: string): PluginConfiguration {
   const value = { apiVersion: "apiserver.config.k8s.io/v1", kind: "WebhookAdmissionConfiguration", kubeConfigFile };
@@ -14,7 +14,7 @@ function configuration(kubeConfigFile: string): PluginConfiguration {
 const EXEC = "exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: ./login}";
 const ANSWER = { kind: "ExecCredential", apiVersion: "client.authentication.k8s.io/v1", status: { token: "made" } };
 
-t.test("createCredentialSource() finds the user of a server by name and port, or by wildcard", async (t) => {
+t.test("createWebhookCredentialSource() finds the user of a server by name and port, or by wildcard", async (t) => {
   const at = t.testdir({
     token: "first",
     login: `#!/bin/sh\necho '${JSON.stringify(ANSWER)}'\n`,
@@ -27,7 +27,7 @@ t.test("createCredentialSource() finds the user of a server by name and port, or
   });
   await chmod(join(at, "login"), 0o755);
   const clock = new FakeClock();
-  using credentials = (await createCredentialSource(configuration(join(at, "users")), "Mutating", clock))!;
+  using credentials = (await createWebhookCredentialSource(configuration(join(at, "users")), "Mutating", clock))!;
   const shown = async (hostPort: string): Promise<string | undefined> => {
     const found = credentials.for(hostPort);
     return found instanceof UserCredentials ? (await found.get()).authorization : found?.authorization;
@@ -41,14 +41,14 @@ t.test("createCredentialSource() finds the user of a server by name and port, or
   t.equal(await shown("other.default.svc:443"), "Bearer second", "tokens are rotated");
 });
 
-t.test("createCredentialSource() rejects an invalid file with an error in one sentence", async (t) => {
+t.test("createWebhookCredentialSource() rejects an invalid file with an error in one sentence", async (t) => {
   const clock = new FakeClock();
-  t.equal(await createCredentialSource(undefined, "Mutating", clock), undefined);
-  t.equal(await createCredentialSource(configuration(""), "Mutating", clock), undefined);
+  t.equal(await createWebhookCredentialSource(undefined, "Mutating", clock), undefined);
+  t.equal(await createWebhookCredentialSource(configuration(""), "Mutating", clock), undefined);
   for (const [path, message] of [
     ["users", /^Cannot use f:kubeConfigFile: kubeConfigFile "users" must be an absolute path$/],
     ["/nowhere", /^Cannot use f:kubeConfigFile for Mutating: Cannot load \/nowhere: ENOENT/],
   ] as const) {
-    await t.rejects(createCredentialSource(configuration(path), "Mutating", clock), { message });
+    await t.rejects(createWebhookCredentialSource(configuration(path), "Mutating", clock), { message });
   }
 });

@@ -19,16 +19,16 @@ const schema = object("apiserver.config.k8s.io/v1.WebhookAdmissionConfiguration"
   kubeConfigFile: optional(0, string),
 });
 
-export interface CredentialSource extends Disposable {
+export interface WebhookCredentialSource extends Disposable {
   for(hostPort: string): WebhookCredentials | undefined;
 }
 
 /** Rejects with an error in one sentence, for the operator. */
-export async function createCredentialSource(
+export async function createWebhookCredentialSource(
   configuration: PluginConfiguration | undefined,
   plugin: string,
   clock: Clock,
-): Promise<CredentialSource | undefined> {
+): Promise<WebhookCredentialSource | undefined> {
   if (configuration === undefined) return undefined;
   const { kubeConfigFile = "" } = decodeConfiguration(configuration, IDENTITY, schema);
   if (kubeConfigFile === "") return undefined;

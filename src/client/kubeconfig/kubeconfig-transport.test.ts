@@ -14,7 +14,7 @@ import { CLIENT_AUTH, makeCertificate, makeServerCertificate } from "../../testi
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { readAll } from "../response.ts";
 import { kubeconfigTransport } from "./kubeconfig-transport.ts";
-import { type WebhookKubeconfig, loadWebhookKubeconfig } from "./webhook-kubeconfig.ts";
+import { loadWebhookKubeconfig, type WebhookKubeconfig } from "./webhook-kubeconfig.ts";
 
 const { ca, server } = await makeServerCertificate();
 

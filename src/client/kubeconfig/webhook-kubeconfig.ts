@@ -2,7 +2,13 @@
  * Connection files to servers that others run, as webhooks' are: they may say all that Kubernetes has them say, how to
  * get past a proxy and to whom credentials are made by a program among it.
  */
-import { type ClusterAccess, resolveContext, readClusterAccess, USER_UNSUPPORTED, readUserAccess } from "./kubeconfig.ts";
+import {
+  type ClusterAccess,
+  readClusterAccess,
+  readUserAccess,
+  resolveContext,
+  USER_UNSUPPORTED,
+} from "./kubeconfig.ts";
 import { type Entry, type KubeconfigReader, readKubeconfig } from "./reader.ts";
 
 export interface WebhookKubeconfig extends KubeconfigUser, Pick<ClusterAccess, "server" | "ca" | "tlsServerName"> {
@@ -128,12 +134,20 @@ function readExec(reader: KubeconfigReader, { members, at }: Entry, cluster?: En
   };
 }
 
-const CLUSTER_INFO_FIELDS = ["server", "tls-server-name", "insecure-skip-tls-verify", "certificate-authority-data", "proxy-url"];
+const CLUSTER_INFO_FIELDS = [
+  "server",
+  "tls-server-name",
+  "insecure-skip-tls-verify",
+  "certificate-authority-data",
+  "proxy-url",
+];
 /** The extension of a cluster that is for its program. */
 const EXEC_EXTENSION = "client.authentication.k8s.io/exec";
 
 function clusterInfo({ members }: Entry): Readonly<Record<string, unknown>> {
-  const known = CLUSTER_INFO_FIELDS.filter((name) => members[name] !== undefined).map((name) => [name, members[name]] as const);
+  const known = CLUSTER_INFO_FIELDS.filter((name) => members[name] !== undefined).map(
+    (name) => [name, members[name]] as const,
+  );
   const extensions: readonly unknown[] = Array.isArray(members.extensions) ? members.extensions : [];
   const own = extensions.find((each) => (each as { readonly name?: unknown } | null)?.name === EXEC_EXTENSION);
   const config = (own as { readonly extension?: unknown } | undefined)?.extension;

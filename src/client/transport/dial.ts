@@ -38,7 +38,11 @@ function verifyAs(name: string): typeof checkServerIdentity {
 
 /** A TLS connection after its handshake; `alpnProtocol` says what it speaks, of what was offered. */
 export async function dial(url: URL, identity: TlsIdentity, clock: Clock): Promise<TLSSocket> {
-  return await waitForHandshake(url, connect({ ...tlsOptions(url, identity), ALPNProtocols: ["h2", "http/1.1"] }), clock);
+  return await waitForHandshake(
+    url,
+    connect({ ...tlsOptions(url, identity), ALPNProtocols: ["h2", "http/1.1"] }),
+    clock,
+  );
 }
 
 function waitForHandshake(url: URL, socket: TLSSocket, clock: Clock): Promise<TLSSocket> {

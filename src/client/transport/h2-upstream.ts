@@ -2,7 +2,7 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } f
 import type { TLSSocket } from "node:tls";
 import type { HttpResponse } from "../../http/message.ts";
 import type { Clock, Timer } from "../../std/time/clock.ts";
-import { joinHeaders, type OutgoingRequest, NotSentError, type Upstream } from "./upstream.ts";
+import { joinHeaders, NotSentError, type OutgoingRequest, type Upstream } from "./upstream.ts";
 
 /** As client-go: a connection over which nothing comes back for this long is dead, whatever TCP believes. */
 const PING_EVERY_MS = 30_000;

@@ -4,7 +4,7 @@ import type { Transport } from "../client.ts";
 import { dial, type TlsIdentity } from "./dial.ts";
 import { H1Upstream } from "./h1-upstream.ts";
 import { H2Upstream } from "./h2-upstream.ts";
-import { type OutgoingRequest, NotSentError, type Upstream } from "./upstream.ts";
+import { NotSentError, type OutgoingRequest, type Upstream } from "./upstream.ts";
 
 export interface TransportOptions extends TlsIdentity {
   /** `https://host:6443`, perhaps with a path in front of the API. */
@@ -67,7 +67,8 @@ class Pool {
         return await upstream.send(outgoing);
       } catch (error) {
         // A connection may have died while it lay idle: what is safe to repeat is sent once more over a new one.
-        const safe = error instanceof NotSentError || (reused && (request.method === "GET" || request.method === "HEAD"));
+        const safe =
+          error instanceof NotSentError || (reused && (request.method === "GET" || request.method === "HEAD"));
         if (attempt > 1 || !safe || request.signal.aborted) throw error;
         upstream.retire();
       }

@@ -8,7 +8,7 @@ import { goQuote } from "../../schema/value/go-quote.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import { type Credentials, UserCredentials } from "../kubeconfig/user-credentials.ts";
 import { parseStatusError } from "../response.ts";
-import { hostOf, portOf as portOf } from "../transport/dial.ts";
+import { hostOf, portOf } from "../transport/dial.ts";
 import { type HostPort, WebhookConnections, type WebhookResponse } from "./webhook-connections.ts";
 import { abortText, errorText, responseError } from "./webhook-errors.ts";
 
@@ -79,17 +79,25 @@ export class WebhookClient implements Disposable {
   async #post(target: WebhookTarget, body: string, timeoutMs: number, signal: AbortSignal): Promise<unknown> {
     const url = urlOf(target);
     url.searchParams.set("timeout", `${Math.ceil(timeoutMs / 1000)}s`);
+    const unreachable = (cause: unknown): WebhookUnreachable => {
+      const why = signal.aborted ? abortText(signal) : errorText(cause, url);
+      return new WebhookUnreachable(`Post ${goQuote(displayUrl(target, url))}: ${why}`, { cause });
+    };
+    let response: WebhookResponse;
     try {
       const { service } = target;
       const address =
         service === undefined
           ? { host: hostOf(url), port: portOf(url) }
           : await this.#options.findService(service, portOf(url), signal);
-      return readResponse(await this.#send(url, address, target, body, signal));
+      response = await this.#send(url, address, target, body, signal);
     } catch (cause) {
-      if (cause instanceof StatusError) throw cause;
-      const why = signal.aborted ? abortText(signal) : errorText(cause, url);
-      throw new WebhookUnreachable(`Post ${goQuote(displayUrl(target, url))}: ${why}`, { cause });
+      throw unreachable(cause);
+    }
+    try {
+      return readResponse(response);
+    } catch (cause) {
+      throw cause instanceof StatusError ? cause : unreachable(cause);
     }
   }
 
