@@ -17,7 +17,7 @@ const served = (runtimeConfig: ApisConfig["runtimeConfig"], more?: Partial<ApisC
 const CIDRS = "networking.svc.io/v1/servicecidrs";
 const BETA_CIDRS = "networking.svc.io/v1beta1/servicecidrs";
 
-t.test("servedApis() serves stable versions unless told otherwise", async (t) => {
+t.test("selectServedApis() selects stable versions by default", async (t) => {
   const usual = served({});
   t.ok(usual.includes("apps/v1/deployments"));
   t.notOk(usual.some((name) => /beta|alpha/.test(name)));
@@ -29,24 +29,24 @@ t.test("servedApis() serves stable versions unless told otherwise", async (t) =>
       .filter((group, at, all) => all.indexOf(group) === at),
     ["apps"],
   );
-  t.throws(() => served({ "api/ga": "false" }), /leaves no API to be served/);
+  t.throws(() => served({ "api/ga": "false" }), /no API is enabled/);
   t.same(
     served({ "api/ga": "false", v1: "true" }).filter((name) => !name.startsWith("/v1/")),
     [],
   );
 });
 
-t.test("servedApis() lets what is said of less win over what is said of more", async (t) => {
+t.test("selectServedApis() lets specific entries take precedence over general ones", async (t) => {
   const some = served({ "apps/v1/deployments": "false", "apps/v1": "true", "api/ga": "true" });
   t.notOk(some.includes("apps/v1/deployments"));
   t.ok(some.includes("apps/v1/daemonsets"));
-  t.ok(served({ "batch/v1": "false", "batch/v1/jobs": "true" }).includes("batch/v1/jobs"), "brings its version");
+  t.ok(served({ "batch/v1": "false", "batch/v1/jobs": "true" }).includes("batch/v1/jobs"), "without its version");
   for (const group of ["networking.k8s.io", "networking.svc.io"]) {
     t.notOk(served({ [`${group}/v1/ingresses`]: "false" }).includes("networking.svc.io/v1/ingresses"), group);
   }
 });
 
-t.test("servedApis() refuses what nobody can serve", async (t) => {
+t.test("selectServedApis() rejects unknown groups, versions and resources", async (t) => {
   const cases: readonly [string, string, RegExp][] = [
     ["bakery.io/v1", "true", /--runtime-config=bakery.io\/v1=true: there is no API group "bakery.io"/],
     ["apps/v7", "false", /group "apps" has no version v7/],
@@ -54,24 +54,24 @@ t.test("servedApis() refuses what nobody can serve", async (t) => {
     ["apps/v1/breads", "false", /apps\/v1 has no resource breads/],
   ];
   for (const [key, value, message] of cases) t.throws(() => served({ [key]: value }), message);
-  t.doesNotThrow(() => served({ "resource.k8s.io/v1beta1": "false" }), "it is off");
+  t.doesNotThrow(() => served({ "resource.k8s.io/v1beta1": "false" }), "disabling is allowed");
   t.match(selectServedApis(config({ "api/legacy": "true" })).warnings, [/deprecated/]);
 });
 
-t.test("servedApis() knows what an earlier release did not have", async (t) => {
+t.test("selectServedApis() drops APIs that were introduced after the emulated version", async (t) => {
   const old = { emulatedVersion: "1.32" };
   t.notOk(served({}, old).includes(CIDRS));
   t.ok(served({ "networking.k8s.io/v1beta1": "true" }, old).includes(BETA_CIDRS));
   t.notOk(served({ "networking.k8s.io/v1beta1": "true" }, old).includes(CIDRS));
   const forward = { ...old, forwardCompatible: true };
   t.ok(served({ "networking.k8s.io/v1beta1": "true" }, forward).includes(CIDRS));
-  t.notOk(served({}, forward).includes(CIDRS), "no beta version brings it along");
-  t.throws(() => served({ [CIDRS]: "true" }, old), /it came with 1.33/);
+  t.notOk(served({}, forward).includes(CIDRS), "no beta version is served");
+  t.throws(() => served({ [CIDRS]: "true" }, old), /it was introduced in 1.33/);
   t.ok(served({ [CIDRS]: "true" }, { ...old, runtimeConfigForwardCompatible: true }).includes(CIDRS));
-  t.doesNotThrow(() => served({ "networking.k8s.io/v1": "true" }, old), "most of it was there");
+  t.doesNotThrow(() => served({ "networking.k8s.io/v1": "true" }, old), "most of the version existed");
 });
 
-t.test("what is not served is nowhere to be found, and the server works all the same", async (t) => {
+t.test("disabled APIs are absent from discovery and OpenAPI, and the server itself still uses them", async (t) => {
   const apis = config({ "batch/v1": "false", "networking.k8s.io/v1/servicecidrs": "false" });
   await using server = await testServer({ apis });
   const found = async (path: string) => (await server.send(`GET ${path}`)).text;
@@ -85,10 +85,10 @@ t.test("what is not served is nowhere to be found, and the server works all the 
   const service = await server.send("POST /api/v1/namespaces/default/services", {
     body: { metadata: { name: "web" }, spec },
   });
-  t.match(service.json.spec.clusterIP, /^10\.0\.0\./, "addresses are kept in what is not served");
+  t.match(service.json.spec.clusterIP, /^10\.0\.0\./, "addresses are allocated from a disabled kind");
 });
 
-t.test("a beta version shows the same objects under its own name", async (t) => {
+t.test("a beta version serves the objects of the stable version", async (t) => {
   await using server = await testServer({ apis: config({ "api/beta": "true" }) });
   const path = "/apis/networking.k8s.io/v1beta1/servicecidrs";
   const body = { apiVersion: "networking.k8s.io/v1beta1", kind: "ServiceCIDR", metadata: { name: "more" } };
@@ -106,7 +106,7 @@ t.test("a beta version shows the same objects under its own name", async (t) => 
   t.match(headers.warning, /ValidatingAdmissionPolicy is deprecated in v1\.31\+, unavailable in v1\.34\+/);
 });
 
-t.test("embedded controllers leave alone what is not served", async (t) => {
+t.test("embedded controllers ignore disabled APIs", async (t) => {
   const apis = config({ "batch/v1": "false", "autoscaling/v2": "false" });
   await using server = await testServer({ apis, embeddedControllers: ["namespace", "garbage-collector"] });
   await server.send("POST /api/v1/namespaces", { body: { metadata: { name: "brief" } } });
@@ -121,5 +121,5 @@ t.test("embedded controllers leave alone what is not served", async (t) => {
     await new Promise((resolve) => setTimeout(resolve, 2));
     status = (await server.send("GET /api/v1/namespaces/brief")).status;
   }
-  t.equal(status, 404, "emptied of what is served, in the version in which it is");
+  t.equal(status, 404, "objects of served versions are deleted");
 });

@@ -1,6 +1,6 @@
 /**
- * Which of the built-in kinds are served: what `--runtime-config` switches, for a server that may speak as an older
- * release. The server itself goes on using kinds that it does not serve.
+ * Selects the built-in kinds to serve from `--runtime-config` and the emulated version. The server itself also uses
+ * kinds that it does not serve.
  */
 import { betaKinds } from "../../api/beta-kinds.ts";
 import { builtinKinds } from "../../api/builtin.ts";
@@ -11,21 +11,21 @@ import { isKubernetesApi } from "./local-api-services.ts";
 export interface ApisConfig {
   /** `api/beta` → `true`, `apps/v1` → `false`, … */
   readonly runtimeConfig: Readonly<Record<string, string>>;
-  /** The release the server speaks as: `1.33`. */
+  /** `--emulated-version`: `1.33`. */
   readonly emulatedVersion: string;
-  /** Whether later versions of an API come with the beta version that is served. */
+  /** Whether later versions of a served beta API are served too. */
   readonly forwardCompatible: boolean;
-  /** Whether `runtimeConfig` may name what came later. */
+  /** Whether `runtimeConfig` may enable APIs that were introduced after the emulated version. */
   readonly runtimeConfigForwardCompatible: boolean;
 }
 
 export interface ServedApis {
   readonly kinds: readonly Kind[];
-  /** What the operator should know. */
+  /** Warnings for the log. */
   readonly warnings: readonly string[];
 }
 
-/** In the order in which they apply: the later ones win. */
+/** In the order of application: later ones take precedence. */
 const STAGES: readonly (readonly [key: string, version: RegExp])[] = [
   ["api/all", /^/],
   ["api/ga", /^v\d+$/],
@@ -34,7 +34,7 @@ const STAGES: readonly (readonly [key: string, version: RegExp])[] = [
 ];
 const LEGACY_KEY = "api/legacy";
 
-/** Throws with one sentence, naming the entry, for a `--runtime-config` that cannot be honoured. */
+/** Throws one sentence with the invalid entry of `--runtime-config`. */
 export function selectServedApis(config: ApisConfig): ServedApis {
   const all = [...builtinKinds, ...betaKinds];
   const entries = parseEntries(config.runtimeConfig, all);
@@ -63,7 +63,7 @@ export function selectServedApis(config: ApisConfig): ServedApis {
     return config.forwardCompatible && betaKinds.some((beta) => served.has(beta) && isSameResource(beta, kind));
   };
   const kinds = all.filter((kind) => served.has(kind) && isInEmulatedVersion(kind));
-  if (kinds.length === 0) throw new Error("Cannot use --runtime-config: it leaves no API to be served");
+  if (kinds.length === 0) throw new Error("Cannot use --runtime-config: no API is enabled");
   return { kinds, warnings: warnings(config) };
 }
 
@@ -71,7 +71,7 @@ interface RuntimeConfigEntry {
   readonly text: string;
   readonly group: string;
   readonly version: string;
-  /** Undefined: the whole version. */
+  /** Undefined for the whole version. */
   readonly resource: string | undefined;
   readonly on: boolean;
 }
@@ -86,7 +86,7 @@ function parseEntries(runtimeConfig: ApisConfig["runtimeConfig"], all: readonly 
 function parseEntry(key: string, on: boolean, all: readonly Kind[]): RuntimeConfigEntry {
   const text = `${key}=${on}`;
   const parts = key.split("/");
-  // The core group has no name: `v1`, `v1/pods`.
+  // The core group has an empty name: `v1`, `v1/pods`.
   const core = /^v\d/.test(parts[0] ?? "");
   const [group = "", version = "", resource] = core ? ["", ...parts] : parts;
   const entry: RuntimeConfigEntry = { text, group: svcGroup(group), version, resource, on };
@@ -116,7 +116,7 @@ function isSameResource(a: Kind, b: Kind): boolean {
   return a.group === b.group && a.plural === b.plural;
 }
 
-/** A version that came with a later release cannot be asked for by mistake. */
+/** Throws when an entry enables an API that was introduced after the emulated version. */
 function checkEmulation(config: ApisConfig, entries: readonly RuntimeConfigEntry[], all: readonly Kind[]): void {
   if (config.runtimeConfigForwardCompatible) return;
   for (const entry of entries) {
@@ -125,7 +125,7 @@ function checkEmulation(config: ApisConfig, entries: readonly RuntimeConfigEntry
     const later = kindsOfEntry.filter((kind) => isIntroducedAfter(kind, config.emulatedVersion));
     if (later.length === 0 || later.length < kindsOfEntry.length) continue;
     throw new Error(
-      `Cannot use --runtime-config=${entry.text} with --emulated-version=${config.emulatedVersion}: it came with ` +
+      `Cannot use --runtime-config=${entry.text} with --emulated-version=${config.emulatedVersion}: it was introduced in ` +
         `${later[0]?.since}; --runtime-config-emulation-forward-compatible=true allows it`,
     );
   }
@@ -143,9 +143,9 @@ function warnings({ runtimeConfig }: ApisConfig): readonly string[] {
   return [
     ...(runtimeConfig[LEGACY_KEY] === undefined
       ? []
-      : ["--runtime-config: api/legacy is deprecated and switches nothing any more"]),
+      : ["--runtime-config: api/legacy is deprecated and has no effect"]),
     ...(runtimeConfig["api/alpha"] === "true"
-      ? ["--runtime-config: api/alpha=true adds nothing, this build has no API in alpha"]
+      ? ["--runtime-config: api/alpha=true has no effect, this build has no alpha APIs"]
       : []),
   ];
 }

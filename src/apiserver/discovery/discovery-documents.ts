@@ -1,4 +1,4 @@
-/** Discovery's documents in the forms they are served in. */
+/** Discovery documents in JSON, YAML and protobuf. */
 
 import { listMeta } from "../../api/meta/list-meta.ts";
 import { objectMeta } from "../../api/meta/object-meta.ts";
@@ -9,7 +9,7 @@ import { encodeEnvelope, type Magic } from "../../schema/protobuf/envelope.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
 import { encodeYaml } from "../../schema/yaml/yaml.ts";
 
-/** Made once; the forms that few ask for when they are asked for. */
+/** JSON is encoded once; the less used encodings are created on demand. */
 export interface DiscoveryDocument {
   readonly json: Buffer;
   readonly yaml: () => Buffer;
@@ -18,7 +18,7 @@ export interface DiscoveryDocument {
 
 export interface DiscoveryObject {
   readonly kind: "APIVersions" | "APIGroup" | "APIGroupList" | "APIResourceList" | "APIGroupDiscoveryList";
-  /** Kubernetes leaves it out of one of them. */
+  /** Absent in one of the documents, as in Kubernetes. */
   readonly apiVersion?: string;
   readonly [member: string]: unknown;
 }
@@ -34,7 +34,7 @@ export function createDocument(value: DiscoveryObject): DiscoveryDocument {
   };
 }
 
-/** In protobuf the verbs of a resource are a message of their own. */
+/** In protobuf the verbs of a resource are a separate message. */
 function toProtobufShape(value: DiscoveryObject): object {
   if (value.kind !== "APIResourceList") return value;
   const resources = value.resources as readonly { readonly verbs: readonly string[] }[];

@@ -1,4 +1,4 @@
-/** Which groups, versions and resources there are, as clients ask before they ask for anything else. */
+/** Discovery: the groups, versions and resources that the server serves. */
 import { createHash } from "node:crypto";
 import { type Kind, storageKindOf } from "../../api/kind.ts";
 import { isPersisted } from "../../api/review-kind.ts";
@@ -15,7 +15,7 @@ interface ServedVersion {
   readonly group: string;
   readonly version: string;
   readonly kinds: readonly Kind[];
-  /** Whether the Kubernetes spelling is served too. */
+  /** Whether groups are also served under Kubernetes' names. */
   readonly aliases: boolean;
 }
 
@@ -33,25 +33,25 @@ const OFFERS = [
 type Offer = (typeof OFFERS)[number];
 
 const YAML = "application/yaml";
-/** What refusals name: the project's own spelling of protobuf is served and not advertised. */
+/** The media types in 406 messages, without the project's own protobuf type. */
 const ADVERTISED_TYPES = OFFERS.slice(0, 3).map((offer) => offer.mediaType);
 const AGGREGATED = "g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-/** Made when first asked for, and again when the kinds have changed. */
+/** Discovery documents, created on first use and again after the kinds have changed. */
 export class Discovery {
   readonly #scheme: Scheme;
   readonly #aliases: boolean;
   readonly #address: () => string;
   #cached: { readonly changes: number; readonly pages: DiscoveryDocuments } | undefined;
 
-  /** `address` is where clients are told that the server is: `10.0.0.1:6443`. */
+  /** `address` returns the host and port that clients connect to: `10.0.0.1:6443`. */
   constructor(scheme: Scheme, aliases: boolean, address: () => string) {
     this.#scheme = scheme;
     this.#aliases = aliases;
     this.#address = address;
   }
 
-  /** Every path this answers now. */
+  /** All paths of discovery documents. */
   paths(): readonly string[] {
     return this.#current().paths();
   }
@@ -60,7 +60,7 @@ export class Discovery {
     return this.#current().has(path);
   }
 
-  /** Throws a 406 when the client takes none of the forms there are. */
+  /** Throws a 406 when the client accepts none of the media types. */
   answer(path: string, context: RequestContext): HttpResponse {
     return this.#current().answer(path, context);
   }
@@ -115,7 +115,7 @@ class DiscoveryDocuments {
       return respondAggregated(aggregated, match.offer, ifNoneMatch);
     }
     const document = path === "/api" ? createDocument(this.#versionsDocument()) : this.#documents.get(path);
-    if (document === undefined) throw new Error(`Cannot answer discovery of ${path}: it is not served`);
+    if (document === undefined) throw new Error(`Cannot serve discovery of ${path}: it is not served`);
     const body = encodeDocument(document, match.offer);
     const { mediaType } = match.offer;
     if (mediaType !== "application/json" || !isPretty(context)) return bytesResponse(200, mediaType, body);
@@ -142,7 +142,7 @@ class DiscoveryDocuments {
     });
   }
 
-  /** Whether the group is announced in another spelling as well, and before this one. */
+  /** Whether the group is the project's name of a group that is also served under Kubernetes' name. */
   #isAliasOfKubernetesGroup(name: string): boolean {
     const other = kubernetesGroup(name);
     return other !== name && this.#versions.some(({ group }) => group === other);
@@ -189,7 +189,7 @@ function encodeDocument(document: DiscoveryDocument, { mediaType, magic }: Offer
 function servedVersions(scheme: Scheme, aliases: boolean): readonly ServedVersion[] {
   const versions = new Map<string, ServedVersion & { kinds: Kind[] }>();
   for (const kind of scheme.kinds()) {
-    // Kubernetes' spelling first: clients that know its groups by name do more for them than for strange ones.
+    // Kubernetes' group name first: clients have special support for its groups.
     for (const group of groupNames(kind.group, aliases).toReversed()) {
       const key = formatApiVersion(group, kind.version);
       let served = versions.get(key);
@@ -213,7 +213,7 @@ function resourceList({ group, version, kinds, aliases }: ServedVersion): Discov
   const resources = listed(kinds.filter(({ custom }) => custom !== true));
   resources.sort((a, b) => (a.name < b.name ? -1 : 1));
   resources.push(...listed(kinds.filter(({ custom }) => custom === true)));
-  // The oldest list of all does not say its own version.
+  // As in Kubernetes, the list of the core group has no apiVersion.
   const own = group === "" ? {} : { apiVersion: "v1" };
   return { kind: "APIResourceList", ...own, groupVersion: formatApiVersion(group, version), resources };
 }
@@ -231,7 +231,7 @@ function apiResource(kind: Kind, group: string) {
   };
 }
 
-/** In the order in which Kubernetes tells them. */
+/** In Kubernetes' order. */
 function discoveryVerbs({ custom, verbs }: Kind): string[] {
   if (custom !== true) return [...verbs].sort();
   return ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
@@ -250,12 +250,12 @@ function apiSubresources(kind: Kind, aliases: boolean) {
   }));
 }
 
-/** Of a group that the path does not spell, the spelling that clients know. */
+/** Kubernetes' name of a group that is not part of the path. */
 function clientGroup(group: string, aliases: boolean): string {
   return aliases ? kubernetesGroup(group) : group;
 }
 
-/** First eight bytes of the SHA-256 of `group/version/kind` of what is stored. */
+/** The first eight bytes of the SHA-256 of `group/version/kind` of the storage version. */
 function storageVersionHash(kind: Kind, spelling: string): string {
   const stored = storageKindOf(kind);
   const group = spelling === kubernetesGroup(kind.group) ? kubernetesGroup(stored.group) : stored.group;
@@ -263,10 +263,10 @@ function storageVersionHash(kind: Kind, spelling: string): string {
   return createHash("sha256").update(text).digest().subarray(0, 8).toString("base64");
 }
 
-/** Of two spellings one has short names and categories: kubectl warns of short names that stand for two resources. */
+/** Only one of two group names has short names and categories: kubectl warns about ambiguous short names. */
 function aggregatedVersion({ group, version, kinds, aliases }: ServedVersion, isAlias: boolean) {
   const resources = kinds.map((kind) => {
-    // Nothing stands for the group and version around it; custom resources are told in full.
+    // Built-in kinds leave out the group and version of the document; custom resources repeat them, as in Kubernetes.
     const own = kind.custom === true ? { group, version } : { group: "", version: "" };
     const subresources = kind.subresources.map(({ name, kind: shown, verbs, ...other }) => ({
       subresource: name,

@@ -1,4 +1,4 @@
-/** The API services of what this server serves itself: made, corrected and taken away at start, clients' after that. */
+/** Registers the API services of built-in group versions at start, as Kubernetes' autoregistration. */
 
 import { apiServiceKind } from "../../api/apiregistration/api-service/kind.ts";
 import type { APIService } from "../../api/apiregistration/api-service/schema.ts";
@@ -12,11 +12,11 @@ import { update } from "../../registry/update.ts";
 import { ignoreConflict } from "../control-plane/ensure.ts";
 import { groupNames } from "../handlers/routes.ts";
 
-/** Without this label of Kubernetes' own an API service is not the server's to change. */
+/** Kubernetes' label of API services that the server manages; others are not changed. */
 export const AUTOMANAGED_LABEL = "kube-aggregator.kubernetes.io/automanaged";
 const ON_START = "onstart";
 
-/** As Kubernetes ranks its groups, and the versions in each: clients that know neither ask for the highest. */
+/** Kubernetes' priorities of groups and of versions within a group. */
 const priorities: Readonly<
   Record<string, { readonly group: number; readonly versions: Readonly<Record<string, number>> }>
 > = {
@@ -44,7 +44,7 @@ const priorities: Readonly<
   "storagemigration.k8s.io": { group: 15_800, versions: { v1alpha1: 9 } },
 };
 
-/** Whether Kubernetes 1.33 has the group, in any spelling, and the version of it, be it built in here or not. */
+/** Whether Kubernetes 1.33 has the group, under any alias, and its version, whether or not this build implements it. */
 export function isKubernetesApi(group: string, version?: string): boolean {
   const priority = priorities[kubernetesGroup(group)];
   return priority !== undefined && (version === undefined || priority.versions[version] !== undefined);

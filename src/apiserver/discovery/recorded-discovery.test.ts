@@ -1,6 +1,6 @@
 /**
- * Discovery of a server with all its groups, compared with that of a Kubernetes 1.33 server that serves every built-in
- * version (`shared/oracles/api-discovery`): version by version, in both spellings, in the older and the newer form.
+ * Compares discovery with that of a Kubernetes 1.33 server that serves every built-in version
+ * (`shared/oracles/api-discovery`): each version, under both group names, aggregated and not.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -28,10 +28,10 @@ interface AggregatedGroup {
   readonly versions: readonly { readonly version: string; readonly resources: readonly unknown[] }[];
 }
 
-/** Every version that there is, as the recorded server had them. */
+/** All built-in versions, as on the recorded server. */
 const EVERYTHING = { apis: { ...defaultConfig.apis, runtimeConfig: { "api/all": "true" } } };
 
-/** Streams through nodes: where they are not served, they are not told of. */
+/** Streams and proxies, which may be absent. */
 const STREAMED: ReadonlySet<string> = new Set([
   "nodes/proxy",
   "pods/attach",
@@ -45,12 +45,12 @@ function isServed(name: string, found: readonly Named[]): boolean {
   return !STREAMED.has(name) || found.some((resource) => resource.name === name);
 }
 
-/** The page of the recording, as the spelling has it. */
+/** A recorded document with the groups' domain replaced. */
 function recorded(name: string, suffix: string): unknown {
   return JSON.parse(readFileSync(`${folder}${name}.json`, "utf8").replaceAll(".k8s.io", suffix));
 }
 
-/** The hash is of the group's name: our own spelling has one of its own. */
+/** The storage version hash depends on the group's name, so that the project's groups have their own. */
 function svcHashes(): ReadonlyMap<string, string> {
   const { kinds } = JSON.parse(readFileSync(`${shared}/facts/kinds.json`, "utf8")) as {
     readonly kinds: readonly { readonly storageVersionHash?: string; readonly svcStorageVersionHash?: string }[];
@@ -63,7 +63,7 @@ function svcHashes(): ReadonlyMap<string, string> {
   );
 }
 
-/** Verbs come in no order that anybody promised. */
+/** The order of verbs is not specified. */
 function compared<R extends { readonly verbs: readonly string[] }>(resource: R): R {
   return { ...resource, verbs: [...resource.verbs].sort() };
 }
@@ -103,7 +103,7 @@ for (const suffix of [".k8s.io", ".svc.io"]) {
     const paths = ["/api/v1", ...groups.flatMap(({ versions }) => versions.map((one) => `/apis/${one.groupVersion}`))];
     for (const path of paths) {
       const page = path.slice(1).replaceAll("/", "__").replaceAll(".svc.io", ".k8s.io");
-      // The core has but one spelling, and in it the groups of others have the one that clients know.
+      // The core group has no alias; its document contains Kubernetes' names of other groups.
       const { resources } = recorded(page, path === "/api/v1" ? ".k8s.io" : suffix) as {
         readonly resources: readonly Resource[];
       };
@@ -119,7 +119,7 @@ for (const suffix of [".k8s.io", ".svc.io"]) {
 }
 
 t.test(
-  "aggregated discovery is that of Kubernetes, short names and categories told in its spelling alone",
+  "aggregated discovery is that of Kubernetes, with short names and categories under Kubernetes' group names only",
   async (t) => {
     if (!existsSync(folder)) {
       t.comment("shared/ is not present: the comparison with Kubernetes' discovery is left out");
@@ -130,7 +130,7 @@ t.test(
     const headers = { accept: AGGREGATED };
     const { items } = (await server.send("GET /apis", { headers })).json as { readonly items: AggregatedGroup[] };
     for (const { metadata, versions } of items) {
-      // The recording is of the named groups.
+      // The recording does not include the core group.
       const { name } = metadata;
       if (name === undefined) continue;
       const isOurs = name.endsWith(".svc.io");
@@ -144,7 +144,7 @@ t.test(
   },
 );
 
-t.test("discovery in protobuf says what it says in JSON", async (t) => {
+t.test("discovery in protobuf has the content of JSON", async (t) => {
   await using server = await testServer();
   const mediaType = "application/vnd.kubernetes.protobuf";
   for (const path of ["/api", "/apis", "/apis/apps", "/api/v1"]) {
@@ -153,7 +153,7 @@ t.test("discovery in protobuf says what it says in JSON", async (t) => {
     const { kind } = (await server.send(`GET ${path}`)).json as { readonly kind: string };
     t.match(decodeEnvelope(bytes), { magic: "k8s", apiVersion: "v1", kind }, path);
   }
-  // By hand, field by field: `policy/v1`, then its one resource with its verbs as a message of their own.
+  // The expected bytes: `policy/v1`, then its resource with the verbs as a separate message.
   const { bytes } = await server.send("GET /apis/policy/v1", { headers: { accept: mediaType } });
   const raw = Buffer.from(decodeEnvelope(bytes).raw);
   t.equal(raw.subarray(0, 11).toString("latin1"), "\n\x09policy/v1");
@@ -164,7 +164,7 @@ t.test("discovery in protobuf says what it says in JSON", async (t) => {
     t.equal(answer.headers["content-type"], accept, path);
     t.match(decodeEnvelope(answer.bytes), { apiVersion: "apidiscovery.k8s.io/v2", kind: "APIGroupDiscoveryList" });
     const json = await server.send(`GET ${path}`, { headers: { accept: AGGREGATED } });
-    t.equal(answer.headers.etag, json.headers.etag, "one tag for all forms");
+    t.equal(answer.headers.etag, json.headers.etag, "one ETag for all media types");
     t.equal(
       (await server.send(`GET ${path}`, { headers: { accept, "if-none-match": `${json.headers.etag}` } })).status,
       304,

@@ -1,4 +1,4 @@
-/** What `/version` answers, in the form every Kubernetes client reads. */
+/** The response of `/version`. */
 export interface VersionInfo {
   readonly major: string;
   readonly minor: string;
@@ -18,8 +18,8 @@ export interface VersionInfo {
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64", ia32: "386", arm: "arm" };
 
 /**
- * The level of the API is Kubernetes 1.33's, whatever `gitVersion` the operator has it report, or an earlier one's that
- * the server speaks as; it gets along with others one release behind that.
+ * The API level is Kubernetes 1.33, or the emulated version, independent of the reported `gitVersion`. The minimum
+ * compatibility version is one release older.
  */
 export function versionInfo(gitVersion: string, emulatedVersion = "1.33"): VersionInfo {
   const [major = "", minor = ""] = emulatedVersion.split(".");

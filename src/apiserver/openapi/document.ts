@@ -1,4 +1,4 @@
-/** OpenAPI documents of the kinds served: paths with their operations, and the components these refer to. */
+/** Builds OpenAPI documents: paths with operations, and the components that they reference. */
 import type { Kind } from "../../api/kind.ts";
 import { listMeta } from "../../api/meta/list-meta.ts";
 import { apiGroup, apiGroupList, apiResourceList, apiVersions, versionInfo } from "../../api/meta/response-types.ts";
@@ -29,7 +29,7 @@ const bearerToken = {
 };
 const PATCH = "io.k8s.apimachinery.pkg.apis.meta.v1.Patch";
 
-/** Of one group version or group (version 3), or of everything (version 2). */
+/** The document of one group version or group (OpenAPI v3), or of all of them (v2). */
 export class OpenApiDocument {
   readonly #version: OpenApiVersion;
   readonly #context: OpenApiContext;
@@ -42,7 +42,7 @@ export class OpenApiDocument {
     this.#components = new OpenApiComponents(version, context);
   }
 
-  /** Kinds of one group version; `group` is the spelling this document speaks: `coordination.k8s.io`. */
+  /** Adds the kinds of a group version; `group` is the alias that the document uses: `coordination.k8s.io`. */
   addKinds(kinds: readonly Kind[], group: string, version: string): void {
     const tag = `${tagName(group)}_${version}`;
     const base = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
@@ -51,27 +51,27 @@ export class OpenApiDocument {
     for (const kind of kinds) for (const path of kindOperations(kind, group)) this.#addPath(path, tag);
   }
 
-  /** The page that says which versions a group has. */
+  /** Adds the discovery of a group's versions. */
   addGroup(group: string): void {
     const id = `get${groupWords(group)}API${group === "" ? "Versions" : "Group"}`;
     const path = group === "" ? "/api/" : `/apis/${group}/`;
     this.#addPath(
-      discoveryPath(path, id, "Tell the versions there are.", group === "" ? apiVersions : apiGroup),
+      discoveryPath(path, id, "List the available versions.", group === "" ? apiVersions : apiGroup),
       tagName(group),
     );
   }
 
-  /** The page that says which groups there are. */
+  /** Adds the discovery of groups. */
   addGroups(): void {
-    this.#addPath(discoveryPath("/apis/", "getAPIVersions", "List the groups there are.", apiGroupList), "apis");
+    this.#addPath(discoveryPath("/apis/", "getAPIVersions", "List the available groups.", apiGroupList), "apis");
   }
 
-  /** The page that says which version of the server this is. */
+  /** Adds `/version`. */
   addProduct(): void {
     const { path, operations } = discoveryPath(
       "/version/",
       "getCodeVersion",
-      "Tell the server's version.",
+      "Get the version of the server.",
       versionInfo,
     );
     this.#addPath(
@@ -93,7 +93,7 @@ export class OpenApiDocument {
     return { swagger: "2.0", info, paths, definitions: this.#components.all(), ...security };
   }
 
-  /** Parameters that all operations of a path have stand at the path. */
+  /** Parameters that all operations of a path share are declared at the path. */
   #addPath({ path, operations }: PathOperations, tag: string): void {
     const [first, ...others] = operations;
     const isShared = (parameter: Parameter): boolean =>
@@ -161,17 +161,17 @@ export class OpenApiDocument {
     };
   }
 
-  /** A parameter's type stands in `schema` in version 3 and bare in version 2. */
+  /** The type of a parameter is in `schema` in v3, and in the parameter itself in v2. */
   #parameters(parameters: readonly Parameter[]): readonly Json[] {
     return [...parameters]
       .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : a.in < b.in ? -1 : 1))
-      .map(({ name, in: place, type, description }) => {
+      .map(({ name, in: location, type, description }) => {
         const text = typeof description === "string" ? description : this.#describe(description.of, name);
         return {
           name,
-          in: place,
+          in: location,
           ...(text === undefined ? {} : { description: text }),
-          ...(place === "path" ? { required: true } : {}),
+          ...(location === "path" ? { required: true } : {}),
           ...(this.#version === 3 ? { schema: { type, uniqueItems: true } } : { type, uniqueItems: true }),
         };
       });
@@ -193,7 +193,7 @@ export class OpenApiDocument {
     if (schema !== undefined) return this.#components.add(schema);
     return this.#components.addPlain(PATCH, {
       type: "object",
-      description: "A patch, in the form its media type says.",
+      description: "A patch in the format of its media type.",
     });
   }
 }

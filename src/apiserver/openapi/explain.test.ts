@@ -1,4 +1,4 @@
-/** `kubectl explain` shows what the documents say: sentences, enums, types, and the fields below. */
+/** `kubectl explain` shows descriptions, enums, types and nested fields of the OpenAPI documents. */
 import { type KubectlOutput, tryKubectls } from "../../testing/apiserver/kubectl-harness.ts";
 
 const cases: readonly KubectlOutput[] = [
@@ -10,7 +10,7 @@ const cases: readonly KubectlOutput[] = [
   ["explain --api-version=autoscaling/v1 hpa.spec", /targetCPUUtilizationPercentage/],
   ["1.27: explain networkpolicies.networking.svc.io.spec.ingress", /GROUP: +networking\.svc\.io/],
   ["explain customresourcedefinitions.spec.versions.schema", /openAPIV3Schema/],
-  // As kubectl before 1.27 asks: version 2, in protobuf.
+  // OpenAPI v2 in protobuf, as kubectl before 1.27 requests it.
   [
     "1.27: explain pod.spec.containers --output=plaintext-openapiv2",
     /imagePullPolicy\t<string>\n +When the image is fetched/,

@@ -1,6 +1,6 @@
 /**
- * The protobuf form of OpenAPI v2 that kubectl before 1.27 asks for (package `openapi.v2` of google/gnostic). Only the
- * messages and fields that our documents fill.
+ * Encodes OpenAPI v2 documents in protobuf (package `openapi.v2` of google/gnostic), which kubectl before 1.27
+ * requests. Contains only the messages and fields that the documents use.
  */
 import { boolean, list, message, optional, string } from "../../schema/define.ts";
 import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
@@ -28,7 +28,7 @@ interface NamedSchema {
   readonly value?: SchemaMessage | undefined;
 }
 
-// A schema holds schemas: the fields that close the circle name it lazily.
+// Schemas are recursive: fields reference the schema lazily.
 const self = (): ObjectSchema & Describes<SchemaMessage> => schema;
 const namedSchema = message("openapi.v2.NamedSchema", { name: optional(1, string), value: optional(2, self) });
 const properties = message("openapi.v2.Properties", { additionalProperties: optional(1, list(namedSchema)) });
@@ -122,7 +122,7 @@ const document = message("openapi.v2.Document", {
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** The bytes of a version 2 document that `OpenApiDocument` made. */
+/** Encodes a v2 document of `OpenApiDocument`. */
 export function encodeGnostic(json: Json): Uint8Array {
   const info = json.info as { readonly title: string; readonly version: string };
   return encodeProtobuf(document, {
@@ -141,7 +141,7 @@ function texts(value: unknown): readonly string[] {
   return (value ?? []) as readonly string[];
 }
 
-/** JSON is YAML, which is how this format carries values of any type. */
+/** The format represents values of any type as YAML, of which JSON is a subset. */
 function anyOf(value: unknown): Infer<typeof any> {
   return { yaml: `${JSON.stringify(value)}\n` };
 }

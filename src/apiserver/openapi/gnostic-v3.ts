@@ -1,6 +1,6 @@
 /**
- * The protobuf form of OpenAPI v3 (package `openapi.v3` of google/gnostic). Only the messages and fields that our
- * documents fill.
+ * Encodes OpenAPI v3 documents in protobuf (package `openapi.v3` of google/gnostic). Contains only the messages and
+ * fields that the documents use.
  */
 import { boolean, double, int64, list, message, optional, pointer, string } from "../../schema/define.ts";
 import { encodeProtobuf } from "../../schema/protobuf/encode.ts";
@@ -8,7 +8,7 @@ import type { Field, ListSchema, ObjectSchema, Schema } from "../../schema/schem
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Every map of the documents is a list of names and values here. */
+/** Maps are lists of names and values. */
 function named(name: string, value: Schema | (() => Schema)): ObjectSchema {
   const fields: Readonly<Record<string, Field>> = { name: optional(1, string), value: optional(2, value) };
   return message(`openapi.v3.Named${name}`, fields);
@@ -139,7 +139,7 @@ const document = message("openapi.v3.Document", {
   components: optional(5, components),
 });
 
-/** The bytes of a version 3 document that `OpenApiDocument` made. */
+/** Encodes a v3 document of `OpenApiDocument`. */
 export function encodeGnosticV3(json: Json): Uint8Array {
   const { schemas, securitySchemes: schemes } = json.components as Json;
   return encodeProtobuf(document, {
@@ -162,7 +162,7 @@ function listOf(value: unknown, message: (value: Json) => object): readonly obje
   return ((value ?? []) as readonly Json[]).map(message);
 }
 
-/** JSON is YAML, which is how this format carries values of any type. */
+/** The format represents values of any type as YAML, of which JSON is a subset. */
 function anyMessage(value: unknown): object {
   return { yaml: `${JSON.stringify(value)}\n` };
 }

@@ -1,10 +1,10 @@
-/** What documents say of components beyond their schemas: of which kinds they are, and the sentences for people. */
+/** The descriptions and group-version-kind extensions of components. */
 import type { Describe } from "../../api/descriptions/descriptions.ts";
 import type { Kind } from "../../api/kind.ts";
 import type { OpenApiContext } from "../../schema/openapi/openapi.ts";
 import type { GroupVersionKind } from "./operations.ts";
 
-/** Kinds that are no resources themselves: bodies of subresources, in the groups that are served or not. */
+/** Kinds of subresource bodies, which are not resources themselves. */
 const subresourceBodies: Readonly<Record<string, GroupVersionKind>> = {
   "autoscaling/v1.Scale": { group: "autoscaling", version: "v1", kind: "Scale" },
   "authentication/v1.TokenRequest": { group: "authentication.svc.io", version: "v1", kind: "TokenRequest" },
@@ -15,15 +15,15 @@ const coreKinds = ["APIGroup", "APIGroupList", "APIResourceList", "APIVersions",
 /** Kinds that every group version has. */
 const perGroupVersionKinds = ["DeleteOptions", "WatchEvent"];
 
-/** `spell` gives the names under which the document knows a group. */
+/** `namesOf` returns the names of a group in the document. */
 export function createOpenApiContext(
   kinds: readonly Kind[],
-  spell: (group: string) => readonly string[],
+  namesOf: (group: string) => readonly string[],
   descriptions: Describe,
 ): OpenApiContext {
   const groupVersionKinds = new Map<string, readonly GroupVersionKind[]>();
   const add = (name: string, { group, version, kind }: GroupVersionKind): void => {
-    const withNames = spell(group).map((each) => ({ group: each, kind, version }));
+    const withNames = namesOf(group).map((each) => ({ group: each, kind, version }));
     groupVersionKinds.set(name, [...(groupVersionKinds.get(name) ?? []), ...withNames]);
   };
   for (const [name, body] of Object.entries(subresourceBodies)) add(name, body);

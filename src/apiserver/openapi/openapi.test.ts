@@ -1,9 +1,9 @@
 /**
- * The documents of every group version that is served, against those that Kubernetes 1.33 publishes: the same paths,
- * operations, parameters, answers, components, members, formats, defaults and markers. Descriptions are our own. What
- * differs stands in `testdata/openapi-differences.json`, places under the reason why; the list only shrinks.
+ * Compares the documents of every group version with those of Kubernetes 1.33: paths, operations, parameters,
+ * responses, components, members, formats, defaults and extensions, without descriptions. Known differences are in
+ * `testdata/openapi-differences.json` by reason; the list may only shrink.
  *
- *     SVC_RECORD=1 node src/apiserver/openapi/openapi.test.ts       strikes what no longer differs
+ *     SVC_RECORD=1 node src/apiserver/openapi/openapi.test.ts       removes differences that no longer exist
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -22,7 +22,7 @@ const record = process.env.SVC_RECORD === "1";
 const UNEXPLAINED = "unexplained";
 
 type Json = Readonly<Record<string, unknown>>;
-/** Reasons with the places they explain; a place may use `*` for any step. */
+/** Reasons with the locations that they explain; `*` in a location matches any step. */
 type Differences = Readonly<Record<string, readonly string[]>>;
 
 function bodyOf({ body }: HttpResponse): Json {
@@ -41,13 +41,13 @@ async function pathsOf(openApi: OpenApi): Promise<readonly string[]> {
 }
 
 /**
- * Without descriptions, and with lone references bare: a description beside a reference is all that wraps it. Groups
- * in their Kubernetes spelling only; names of members are not touched.
+ * Drops descriptions and unwraps single references, which are wrapped only because of their description. Keeps
+ * Kubernetes' group names only.
  */
 function comparable(value: unknown, names = false): unknown {
   if (Array.isArray(value)) {
     const items = value.map((item) => comparable(item));
-    return items.filter((item, place) => items.findIndex((other) => deepEqual(other, item)) === place);
+    return items.filter((item, index) => items.findIndex((other) => deepEqual(other, item)) === index);
   }
   if (typeof value !== "object" || value === null) return value;
   const entries = Object.entries(value).filter(([name, content]) => {
@@ -63,8 +63,8 @@ function comparable(value: unknown, names = false): unknown {
   return !names && Object.keys(result).length === 1 && Array.isArray(allOf) && allOf.length === 1 ? allOf[0] : result;
 }
 
-/** Places where `found` is not `wanted`, with both. */
-function compare(found: unknown, wanted: unknown, steps: readonly string[], report: (place: string) => void): void {
+/** The locations where `found` differs from `wanted`, with both values. */
+function compare(found: unknown, wanted: unknown, steps: readonly string[], report: (location: string) => void): void {
   if (deepEqual(found, wanted)) return;
   if (isObject(found) && isObject(wanted)) {
     for (const name of new Set([...Object.keys(found), ...Object.keys(wanted)])) {
@@ -81,13 +81,13 @@ function isObject(value: unknown): value is Json {
 }
 
 /** `apis/apps/v1 … enum: …` is explained by `* enum: …`. */
-function isExplained(place: string, { patterns }: { readonly patterns: readonly RegExp[] }): boolean {
-  return patterns.some((pattern) => pattern.test(place));
+function isExplained(location: string, { patterns }: { readonly patterns: readonly RegExp[] }): boolean {
+  return patterns.some((pattern) => pattern.test(location));
 }
 
-function patternsOf(places: readonly string[]): readonly RegExp[] {
+function patternsOf(locations: readonly string[]): readonly RegExp[] {
   const escaped = (text: string) => text.replaceAll(/[.+?^${}()|[\]\\]/g, "\\$&").replaceAll("*", ".*");
-  return places.map((place) => new RegExp(`^${escaped(place)}`));
+  return locations.map((location) => new RegExp(`^${escaped(location)}`));
 }
 
 t.test("OpenApi publishes what Kubernetes 1.33 publishes", async (t) => {
@@ -96,35 +96,35 @@ t.test("OpenApi publishes what Kubernetes 1.33 publishes", async (t) => {
     return;
   }
   const openApi = new OpenApi(builtinScheme(), true, "v1.33.0", new FakeClock());
-  const places: string[] = [];
+  const locations: string[] = [];
   let compared = 0;
   for (const path of await pathsOf(openApi)) {
     const file = `${oracles}${path.replaceAll("/", "__")}_openapi.json`;
     if (!existsSync(file)) continue;
     compared++;
     const wanted = JSON.parse(readFileSync(file, "utf8")) as Json;
-    compare(comparable(await documentOf(openApi, path)), comparable(wanted), [path], (place) => places.push(place));
+    compare(comparable(await documentOf(openApi, path)), comparable(wanted), [path], (location) => locations.push(location));
   }
   t.comment(`${compared} documents`);
   const listed = JSON.parse(readFileSync(listPath, "utf8")) as Differences;
-  if (record) strike(listed, places);
+  if (record) strike(listed, locations);
   const reasons = Object.entries(record ? (JSON.parse(readFileSync(listPath, "utf8")) as Differences) : listed);
   const explained = reasons.map(([reason, known]) => ({ reason, patterns: patternsOf(known) }));
   t.same(
-    places.filter((place) => !explained.some((each) => isExplained(place, each))),
+    locations.filter((location) => !explained.some((each) => isExplained(location, each))),
     [],
     "nothing else differs",
   );
   for (const { reason, patterns } of explained) {
     for (const pattern of patterns)
       t.ok(
-        places.some((place) => pattern.test(place)),
+        locations.some((location) => pattern.test(location)),
         `${reason}: ${pattern}`,
       );
   }
 });
 
-t.test("OpenApi publishes groups in both spellings alike", async (t) => {
+t.test("OpenApi publishes the same documents for both names of a group", async (t) => {
   const openApi = new OpenApi(builtinScheme(), true, "v1.33.0", new FakeClock());
   const respelt = async (path: string) => {
     const text = JSON.stringify(await documentOf(openApi, path)).replaceAll(".svc.io", ".k8s.io");
@@ -151,7 +151,7 @@ interface OperationFact {
   readonly responses: Readonly<Record<string, string>>;
 }
 
-t.test("OpenApi names in version 2 the operations that Kubernetes names", async (t) => {
+t.test("OpenApi has Kubernetes' operation ids in v2", async (t) => {
   if (!existsSync(shared)) {
     t.comment("shared/ is not present: the comparison of operations is left out");
     return;
@@ -211,7 +211,7 @@ function schemaName(schema: Json | undefined): string {
   return typeof reference === "string" ? reference.slice("#/definitions/".length) : String(schema?.type ?? "");
 }
 
-t.test("OpenApi sends on whoever knows an older document, and speaks protobuf too", async (t) => {
+t.test("OpenApi redirects requests with an outdated hash, and serves protobuf", async (t) => {
   const openApi = new OpenApi(builtinScheme(), true, "v1.33.0", new FakeClock());
   const path = "apis/scheduling.k8s.io/v1";
   const plain = await openApi.v3(path, null, {});
@@ -233,21 +233,21 @@ t.test("OpenApi sends on whoever knows an older document, and speaks protobuf to
   t.match(await openApi.v3(path, null, { accept: "text/html" }), { status: 406, headers: {} });
   t.equal((await openApi.v2("text/html", undefined)).status, 406);
   const index = await openApi.root(undefined);
-  t.equal((await openApi.root(String(index.headers.etag))).status, 304, "the index has a tag as well");
-  t.match(await openApi.v3("apis/none/v1", null, {}), { status: 404, headers: {} }, "without a word, as in Kubernetes");
+  t.equal((await openApi.root(String(index.headers.etag))).status, 304, "the index has an ETag as well");
+  t.match(await openApi.v3("apis/none/v1", null, {}), { status: 404, headers: {} }, "without a body, as in Kubernetes");
 });
 
-function strike(listed: Differences, places: readonly string[]): void {
+function strike(listed: Differences, locations: readonly string[]): void {
   const kept = Object.entries(listed)
     .filter(([reason]) => reason !== UNEXPLAINED)
     .map(([reason, known]) => {
       return [
         reason,
-        known.filter((one) => patternsOf([one]).some((p) => places.some((place) => p.test(place)))),
+        known.filter((one) => patternsOf([one]).some((p) => locations.some((location) => p.test(location)))),
       ] as const;
     });
   const patterns = kept.flatMap(([, known]) => patternsOf(known));
-  const others = places.filter((place) => !isExplained(place, { patterns }));
+  const others = locations.filter((location) => !isExplained(location, { patterns }));
   const all = [...kept, ...(others.length > 0 ? [[UNEXPLAINED, others] as const] : [])];
   const left = Object.fromEntries(all.filter(([, known]) => known.length > 0));
   writeFileSync(listPath, `${JSON.stringify(left, undefined, 1)}\n`);

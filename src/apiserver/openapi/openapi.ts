@@ -1,4 +1,4 @@
-/** The OpenAPI documents of the kinds served, made when first asked for and again when their kinds have changed. */
+/** The OpenAPI documents of the served kinds, created on first request and again after the kinds have changed. */
 import { createHash } from "node:crypto";
 import { type Describe, loadDescriptions } from "../../api/descriptions/descriptions.ts";
 import type { Kind } from "../../api/kind.ts";
@@ -13,22 +13,22 @@ import { encodeGnostic } from "./gnostic-v2.ts";
 import { encodeGnosticV3 } from "./gnostic-v3.ts";
 import { createOpenApiContext } from "./openapi-context.ts";
 
-/** For as long a document with its hash in the URL may be kept. */
+/** How long clients may cache a document whose hash is in the URL. */
 const YEAR_MS = 365 * 24 * 60 * 60 * 1000;
 const JSON_TYPE = "application/json";
 const V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 const V3_PROTOBUF = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
 
 interface EncodedDocument {
-  /** What it was made of: other kinds make another document. */
+  /** The kinds of the document; other kinds need another one. */
   readonly kinds: readonly Kind[];
   readonly body: Buffer;
   readonly etag: string;
-  /** The same in protobuf, for documents of version 3. */
+  /** The document in protobuf, for v3. */
   readonly protobuf: () => Uint8Array;
 }
 
-/** What a document of version 3 covers: a group version, a group, the list of groups, or the version of the server. */
+/** The content of a v3 document: a group version, a group, the list of groups, or the version of the server. */
 type DocumentPart =
   | { readonly type: "version"; readonly group: string; readonly version: string }
   | { readonly type: "group"; readonly group: string }
@@ -50,7 +50,7 @@ export class OpenApi {
     this.#gitVersion = gitVersion;
   }
 
-  /** `/openapi/v2`, in JSON or in the protobuf that older clients ask for. */
+  /** `/openapi/v2`, in JSON or in protobuf for older clients. */
   async v2(accept: string | undefined, ifNoneMatch: string | undefined): Promise<HttpResponse> {
     const mediaType = negotiateDocument(accept, V2_PROTOBUF);
     if (mediaType === undefined) return emptyResponse(406);
@@ -62,7 +62,7 @@ export class OpenApi {
     return documentResponse(mediaType, encoded.body, encoded.etag, ifNoneMatch);
   }
 
-  /** `/openapi/v3`: where the document of each group version is. */
+  /** `/openapi/v3`: the URLs of the documents of all group versions. */
   async root(ifNoneMatch: string | undefined): Promise<HttpResponse> {
     const describe = await this.#descriptions();
     const paths = [...this.#parts()].map(([path, part]) => {
@@ -74,8 +74,8 @@ export class OpenApi {
   }
 
   /**
-   * `path` is `api/v1` or `apis/GROUP/VERSION`. Whoever asks with the hash of another state is sent on to the present
-   * one; with the right hash, the answer may be kept for a year.
+   * `path` is `api/v1` or `apis/GROUP/VERSION`. A request with an outdated hash is redirected to the current one; a
+   * response to the current hash may be cached for a year.
    */
   async v3(path: string, hash: string | null, headers: HttpRequest["headers"]): Promise<HttpResponse> {
     const part = this.#parts().get(path);
@@ -127,7 +127,7 @@ export class OpenApi {
     });
   }
 
-  /** Groups are named in the spelling of the document, and in all where it is of a group that has but one. */
+  /** The names of a group in the document: of the document's domain, or all when the document's group has no alias. */
   #groupNames(group: string, part: DocumentPart): readonly string[] {
     const names = groupNames(group, this.#aliases);
     const own = "group" in part ? groupDomain(part.group) : undefined;
@@ -174,21 +174,21 @@ export class OpenApi {
 }
 
 function isSameKinds(a: readonly Kind[], b: readonly Kind[]): boolean {
-  return a.length === b.length && a.every((kind, place) => kind === b[place]);
+  return a.length === b.length && a.every((kind, index) => kind === b[index]);
 }
 
-/** `k8s.io` of `node.k8s.io`; undefined for `apps`, which has but one spelling. */
+/** `k8s.io` of `node.k8s.io`; undefined for `apps`, which has no alias. */
 function groupDomain(group: string): string | undefined {
   return /(?:k8s|svc)\.io$/.exec(group)?.[0];
 }
 
-/** Undefined where nothing fits. Clients write the protobuf type with an @, which no media type may have. */
+/** Undefined when no media type is acceptable. Clients write the protobuf type with `@`, which is invalid in media types. */
 function negotiateDocument(accept: string | undefined, protobuf: string): string | undefined {
   const offers = [{ mediaType: JSON_TYPE }, { mediaType: protobuf }];
   return negotiate(accept?.replaceAll("@v1.0", ".v1.0"), offers)?.offer.mediaType;
 }
 
-/** Kubernetes has no words for whoever asks for a document that there is not. */
+/** An error without a body, as in Kubernetes. */
 function emptyResponse(status: number): HttpResponse {
   return { status, headers: {}, body: new Uint8Array() };
 }

@@ -1,6 +1,6 @@
 /**
- * What can be done with the resources of a kind, path by path: the part of a document that is the same in every version
- * of OpenAPI. Operations are named as Kubernetes names them; generated clients have methods of these names.
+ * The operations on the resources of a kind by path, independent of the version of OpenAPI. Operation ids are those of
+ * Kubernetes, because generated clients derive method names from them.
  */
 import type { Kind, Subresource, Verb } from "../../api/kind.ts";
 import { deleteOptions } from "../../api/meta/options.ts";
@@ -30,7 +30,7 @@ export interface GroupVersionKind {
   readonly kind: string;
 }
 
-/** What an operation is answered with: an object of a schema, a list of a kind, or plain text. */
+/** The content of a response: an object of a schema, a list of a kind, or plain text. */
 export type ResponseType = ObjectSchema | { readonly listOf: Kind } | "text";
 
 export interface Operation {
@@ -41,7 +41,7 @@ export interface Operation {
   readonly subject?: GroupVersionKind;
   readonly parameters: readonly Parameter[];
   readonly body?: Body;
-  /** Which successes there are: 200, 201, 202. */
+  /** The codes of success: 200, 201, 202. */
   readonly codes: readonly number[];
   readonly response: ResponseType;
   readonly produces: readonly string[];
@@ -49,7 +49,7 @@ export interface Operation {
 
 interface Body {
   readonly types: readonly string[];
-  /** Absent for patches, whose form their media type says. */
+  /** Absent for patches, whose format depends on the media type. */
   readonly schema?: ObjectSchema;
   readonly required: boolean;
 }
@@ -68,11 +68,11 @@ const patchTypes = [
   "application/apply-patch+yaml",
 ];
 const anyType = ["*/*"];
-/** Custom resources have no protobuf form, and nothing says how their lists merge. */
+/** Custom resources support neither protobuf nor strategic merge patches. */
 const customTypes = objectTypes.filter((type) => !type.includes("protobuf"));
 const customPatchTypes = patchTypes.filter((type) => !type.includes("strategic"));
 
-/** `rbac.authorization.k8s.io` → `RbacAuthorization`; of other people's groups every word counts. */
+/** `rbac.authorization.k8s.io` → `RbacAuthorization`; groups of other domains use all parts of the name. */
 export function groupWords(group: string): string {
   if (group === "") return "Core";
   const words = group.replace(/\.(?:k8s|svc)\.io$/, "").split(/[.-]/);
@@ -83,12 +83,12 @@ export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** `other` in the spelling of `group`; in Kubernetes' where that has but one. */
+/** `other` under the alias that corresponds to `group`; Kubernetes' name when `group` has no alias. */
 function sameAlias(group: string, other: string): string {
   return svcGroup(group) === group && kubernetesGroup(group) !== group ? svcGroup(other) : kubernetesGroup(other);
 }
 
-/** `group` is the spelling in which the paths are written. */
+/** `group` is the alias in the paths. */
 export function kindOperations(kind: Kind, group: string): readonly PathOperations[] {
   return new KindPaths(kind, group).all();
 }
@@ -99,7 +99,7 @@ class KindPaths {
   readonly #scoped: string;
   readonly #base: string;
   readonly #self: GroupVersionKind;
-  readonly #place: readonly Parameter[];
+  readonly #scopeParameters: readonly Parameter[];
 
   constructor(kind: Kind, group: string) {
     this.#kind = kind;
@@ -107,7 +107,7 @@ class KindPaths {
     this.#scoped = kind.namespaced ? "Namespaced" : "";
     this.#base = group === "" ? `/api/${kind.version}` : `/apis/${group}/${kind.version}`;
     this.#self = { group, version: kind.version, kind: kind.kind };
-    this.#place = kind.namespaced ? [pathParameter("namespace", "The namespace of the object.")] : [];
+    this.#scopeParameters = kind.namespaced ? [pathParameter("namespace", "The namespace of the object.")] : [];
   }
 
   all(): readonly PathOperations[] {
@@ -134,13 +134,15 @@ class KindPaths {
   #collection(): readonly Operation[] {
     const { kind } = this.#kind;
     const operations: Operation[] = [];
-    if (this.#hasVerb("list")) operations.push(this.#list(`list${this.#prefix}${this.#scoped}${kind}`, this.#place));
-    if (this.#hasVerb("create")) operations.push(this.#create(this.#place, "", this.#kind.schema, this.#self));
+    if (this.#hasVerb("list"))
+      operations.push(this.#list(`list${this.#prefix}${this.#scoped}${kind}`, this.#scopeParameters));
+    if (this.#hasVerb("create"))
+      operations.push(this.#create(this.#scopeParameters, "", this.#kind.schema, this.#self));
     if (this.#hasVerb("deletecollection")) {
       operations.push({
         ...this.#operation("delete", `delete${this.#prefix}Collection${this.#scoped}${kind}`, "deletecollection"),
         description: `Delete the objects of kind ${kind} that are selected.`,
-        parameters: [...this.#place, pretty, ...collectionDeleteParameters],
+        parameters: [...this.#scopeParameters, pretty, ...collectionDeleteParameters],
         body: { types: anyType, schema: deleteOptions, required: false },
         codes: [200],
         response: statusResponse,
@@ -155,15 +157,15 @@ class KindPaths {
 
   #item(): readonly Operation[] {
     const { kind, schema } = this.#kind;
-    const place = [pathParameter("name", `The name of the ${kind}.`), ...this.#place];
-    const operations = this.#readAndWrite(this.#kind.verbs, place, "", schema, this.#self);
+    const pathParameters = [pathParameter("name", `The name of the ${kind}.`), ...this.#scopeParameters];
+    const operations = this.#readAndWrite(this.#kind.verbs, pathParameters, "", schema, this.#self);
     if (!this.#hasVerb("delete")) return operations;
     return [
       ...operations,
       {
         ...this.#operation("delete", `delete${this.#prefix}${this.#scoped}${kind}`, "delete"),
         description: `Delete the ${kind}.`,
-        parameters: [...place, pretty, ...deleteParameters],
+        parameters: [...pathParameters, pretty, ...deleteParameters],
         body: { types: anyType, schema: deleteOptions, required: false },
         codes: [200, 202],
         response: this.#kind.returnsDeletedObject === true ? schema : statusResponse,
@@ -173,10 +175,10 @@ class KindPaths {
 
   #subresource(path: string, subresource: Subresource): readonly PathOperations[] {
     const { name, verbs } = subresource;
-    const place = [pathParameter("name", `The name of the ${this.#kind.kind}.`), ...this.#place];
+    const pathParameters = [pathParameter("name", `The name of the ${this.#kind.kind}.`), ...this.#scopeParameters];
     const options = connectOptions(subresource);
-    if (options !== undefined) return this.#connect(path, subresource, place, options);
-    if (name === "log") return [{ path, operations: [this.#log(place)] }];
+    if (options !== undefined) return this.#connect(path, subresource, pathParameters, options);
+    if (name === "log") return [{ path, operations: [this.#log(pathParameters)] }];
     const isSameKind = subresource.group === undefined && subresource.kind === this.#kind.kind;
     const schema = isSameKind ? this.#kind.schema : subresourceSchema(subresource);
     const subject = isSameKind
@@ -187,48 +189,53 @@ class KindPaths {
           kind: subresource.kind,
         };
     const title = capital(name);
-    const operations = [...this.#readAndWrite(verbs, place, title, schema, subject)];
-    if (verbs.includes("create")) operations.push(this.#create(place, title, schema, subject));
+    const operations = [...this.#readAndWrite(verbs, pathParameters, title, schema, subject)];
+    if (verbs.includes("create")) operations.push(this.#create(pathParameters, title, schema, subject));
     return [{ path, operations }];
   }
 
-  #list(id: string, place: readonly Parameter[]): Operation {
+  #list(id: string, pathParameters: readonly Parameter[]): Operation {
     return {
       ...this.#operation("get", id, "list"),
       description: `List or watch objects of kind ${this.#kind.kind}.`,
-      parameters: [...place, pretty, ...listParameters],
+      parameters: [...pathParameters, pretty, ...listParameters],
       response: { listOf: this.#kind },
       produces: this.#kind.custom === true ? customTypes : [...objectTypes, ...streamTypes],
     };
   }
 
-  /** As watches were asked for before lists took `watch`. */
+  /** The deprecated watch paths; lists have the parameter `watch`. */
   #watches(collection: string, one: string): readonly PathOperations[] {
     const { kind, namespaced, plural } = this.#kind;
     const name = pathParameter("name", `The name of the ${kind}.`);
-    const watch = (path: string, id: string, action: string, place: readonly Parameter[]): PathOperations => {
+    const watch = (path: string, id: string, action: string, pathParameters: readonly Parameter[]): PathOperations => {
       const operation: Operation = {
         ...this.#operation("get", `watch${this.#prefix}${id}`, action),
         description: `Watch objects of kind ${kind}; lists with the parameter watch do the same.`,
-        parameters: [...place, pretty, ...listParameters],
+        parameters: [...pathParameters, pretty, ...listParameters],
         response: watchEventResponse,
         produces: [...objectTypes, ...streamTypes],
       };
       return { path: `${this.#base}/watch${path}`, operations: [operation] };
     };
     return [
-      watch(collection, `${this.#scoped}${kind}List`, "watchlist", this.#place),
-      watch(one, `${this.#scoped}${kind}`, "watch", [name, ...this.#place]),
+      watch(collection, `${this.#scoped}${kind}List`, "watchlist", this.#scopeParameters),
+      watch(one, `${this.#scoped}${kind}`, "watch", [name, ...this.#scopeParameters]),
       ...(namespaced ? [watch(`/${plural}`, `${kind}ListForAllNamespaces`, "watchlist", [])] : []),
     ];
   }
 
-  #create(place: readonly Parameter[], title: string, schema: ObjectSchema, subject: GroupVersionKind): Operation {
+  #create(
+    pathParameters: readonly Parameter[],
+    title: string,
+    schema: ObjectSchema,
+    subject: GroupVersionKind,
+  ): Operation {
     const { kind } = this.#kind;
     return {
       ...this.#operation("post", `create${this.#prefix}${this.#scoped}${kind}${title}`, "post", subject),
       description: title === "" ? `Create a ${kind}.` : `Create the ${title.toLowerCase()} of the ${kind}.`,
-      parameters: [...place, pretty, ...createParameters],
+      parameters: [...pathParameters, pretty, ...createParameters],
       body: { types: anyType, schema, required: true },
       codes: [200, 201, 202],
       response: schema,
@@ -237,7 +244,7 @@ class KindPaths {
 
   #readAndWrite(
     verbs: readonly Verb[],
-    place: readonly Parameter[],
+    pathParameters: readonly Parameter[],
     title: string,
     schema: ObjectSchema,
     subject: GroupVersionKind,
@@ -249,7 +256,7 @@ class KindPaths {
       operations.push({
         ...this.#operation(method, id, method, subject),
         description: `${capital(verb)} the ${what}.`,
-        parameters: [...place, pretty, ...parameters],
+        parameters: [...pathParameters, pretty, ...parameters],
         response: schema,
         ...more,
       });
@@ -265,21 +272,21 @@ class KindPaths {
     return operations;
   }
 
-  #log(place: readonly Parameter[]): Operation {
+  #log(pathParameters: readonly Parameter[]): Operation {
     return {
       ...this.#operation("get", `read${this.#prefix}${this.#scoped}${this.#kind.kind}Log`, "get"),
       description: `Read the log of the ${this.#kind.kind}.`,
-      parameters: [...place, pretty, ...logParameters],
+      parameters: [...pathParameters, pretty, ...logParameters],
       response: "text",
       produces: [...objectTypes, "text/plain"],
     };
   }
 
-  /** Streams and proxies: whatever the method, it is passed on. What can be deleted is a proxy, and takes all. */
+  /** Streams and proxies. A subresource with the verb delete is a proxy, which accepts all methods. */
   #connect(
     path: string,
     { name, kind, verbs }: Subresource,
-    place: readonly Parameter[],
+    pathParameters: readonly Parameter[],
     options: ObjectSchema,
   ): readonly PathOperations[] {
     const proxy = verbs.includes("delete");
@@ -292,14 +299,14 @@ class KindPaths {
       return {
         ...this.#operation(method, `connect${this.#prefix}${title}${suffix}`, "connect", subject),
         description: `Connect to the ${name} of the ${this.#kind.kind}.`,
-        parameters: [...place, ...more, ...queryParameters(options)],
+        parameters: [...pathParameters, ...more, ...queryParameters(options)],
         response: "text",
         produces: anyType,
       };
     };
     const paths = [{ path, operations: methods.map((method) => operation(method, "", [])) }];
     if (!proxy) return paths;
-    const restParameter = pathParameter("path", "The path of what the request is passed on to.");
+    const restParameter = pathParameter("path", "The path to which the request is forwarded.");
     return [
       ...paths,
       { path: `${path}/{path}`, operations: methods.map((method) => operation(method, "WithPath", [restParameter])) },

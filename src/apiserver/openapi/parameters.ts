@@ -1,4 +1,4 @@
-/** The parameters of operations, read from the options kinds they stand for. */
+/** The parameters of operations, derived from the schemas of options. */
 import { podLogOptions } from "../../api/core/pod/connect-options.ts";
 import { createOptions, deleteOptions, listOptions, patchOptions, updateOptions } from "../../api/meta/options.ts";
 import { membersOf } from "../../schema/members.ts";
@@ -8,7 +8,7 @@ export interface Parameter {
   readonly name: string;
   readonly in: "path" | "query";
   readonly type: "boolean" | "integer" | "string";
-  /** Its own, or the schema whose member of this name is described. */
+  /** The text, or the schema whose member of the same name has the description. */
   readonly description: string | { readonly of: ObjectSchema };
 }
 
@@ -16,14 +16,14 @@ export const pretty: Parameter = {
   name: "pretty",
   in: "query",
   type: "string",
-  description: "Answer with indented JSON when true.",
+  description: "Return indented JSON when true.",
 };
 
 export function pathParameter(name: string, description: string): Parameter {
   return { name, in: "path", type: "string", description };
 }
 
-/** A parameter for each member of an options kind that a query can carry. */
+/** A parameter for each member of an options schema that a query can represent. */
 export function queryParameters(options: ObjectSchema): readonly Parameter[] {
   return membersOf(options).flatMap(({ name, schema }) => {
     if (name === "kind" || name === "apiVersion" || schema.type === "object") return [];
@@ -42,7 +42,7 @@ export const updateParameters = queryParameters(updateOptions);
 export const patchParameters = queryParameters(patchOptions);
 export const deleteParameters = queryParameters(deleteOptions);
 export const logParameters = queryParameters(podLogOptions).filter(({ name }) => name !== "sinceTime");
-/** Those of the delete, and of the list of what is to be deleted. */
+/** The parameters of the delete, and of the list that selects the objects. */
 export const collectionDeleteParameters = [
   ...deleteParameters,
   ...listParameters.filter(({ name }) => name !== "watch" && name !== "allowWatchBookmarks"),

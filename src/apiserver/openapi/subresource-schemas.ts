@@ -1,4 +1,4 @@
-/** The schemas of what subresources are written with, or asked with. */
+/** The schemas of subresources' bodies and connect options. */
 import { tokenRequest } from "../../api/authentication/token-request.ts";
 import { scale } from "../../api/autoscaling/scale/schema.ts";
 import { binding } from "../../api/core/binding/schema.ts";
@@ -21,7 +21,7 @@ const bodySchemas: Readonly<Record<string, ObjectSchema>> = {
   TokenRequest: tokenRequest,
 };
 
-/** Throws for a subresource whose body nobody knows. */
+/** Throws for a subresource without a known body schema. */
 export function subresourceSchema({ name, kind }: Subresource): ObjectSchema {
   const schema = bodySchemas[kind];
   if (schema === undefined) throw new Error(`Cannot describe subresource ${name}: ${kind} has no schema here`);
@@ -37,7 +37,7 @@ const connectOptionSchemas: Readonly<Record<string, ObjectSchema>> = {
   ServiceProxyOptions: serviceProxyOptions,
 };
 
-/** What a stream or a proxy is asked with; undefined for other subresources. */
+/** The options of a stream or a proxy; undefined for other subresources. */
 export function connectOptions({ kind }: Subresource): ObjectSchema | undefined {
   return connectOptionSchemas[kind];
 }

@@ -22,7 +22,7 @@ const signal = new AbortController().signal;
 const client = (name: string): Promise<TestCertificate> =>
   makeCertificate({ subject: [{ CN: [name] }], issuer: ca, usages: [CLIENT_AUTH] });
 
-t.test("AgentConnections go on with what the files hold now, and let those end that read", async (t) => {
+t.test("AgentConnections reload their files, and responses in progress continue", async (t) => {
   const directory = t.testdir();
   const file = (name: string): string => join(directory, name);
   const hold = (pair: TestCertificate, authority: TestCertificate): void => {
@@ -56,7 +56,7 @@ t.test("AgentConnections go on with what the files hold now, and let those end t
   const node = { status: { addresses: [{ type: "InternalIP", address: "127.0.0.1" }], daemonEndpoints } };
   const ask = async (path: string) => (await agents.get(node, path, signal)).body;
   const who = async () => (await text(await ask("/"))).trim();
-  /** Files are read in real time: asked again until it is as wanted. */
+  /** Files are read in real time: repeats the request until the response is as expected. */
   const becomes = async (wanted: string): Promise<string> => {
     await clock.advance(60_000);
     for (let tries = 0; ; tries++) {
@@ -75,12 +75,12 @@ t.test("AgentConnections go on with what the files hold now, and let those end t
 
   writeFileSync(file("client.crt"), "nonsense");
   await clock.advance(60_000);
-  t.equal(await who(), "two", "what makes no sense changes nothing");
+  t.equal(await who(), "two", "an invalid file changes nothing");
   hold(await client("three"), (await makeServerCertificate()).ca);
-  t.match(await becomes("StatusError"), /Get "https:.*(?:signature|verify)/, "trusted no more");
+  t.match(await becomes("StatusError"), /Get "https:.*(?:signature|verify)/, "the agent is not trusted any more");
 });
 
-t.test("AgentConnections.open() names the file that is of no use", async (t) => {
+t.test("AgentConnections.open() rejects with the missing file", async (t) => {
   const deps = { clock: new FakeClock(), log: silentLogger };
   const missing = { ...defaultConfig.agents, certificateAuthorityFile: "/none/ca.crt" };
   await t.rejects(AgentConnections.open(missing, deps), {

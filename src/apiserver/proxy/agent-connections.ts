@@ -1,4 +1,4 @@
-/** Connections from the API server to node agents, with what its `--svclet-…` files hold now. */
+/** Connections from the API server to node agents, with the current content of the `--svclet-…` files. */
 import type { IncomingMessage } from "node:http";
 import { Agent, type RequestOptions, request } from "node:https";
 import { createSecureContext, type SecureContextOptions } from "node:tls";
@@ -11,9 +11,9 @@ import type { Clock } from "../../std/time/clock.ts";
 import type { AgentConnectionConfig } from "../config/config.ts";
 import { readFlagFile } from "../config/flag-file.ts";
 
-/** Where an agent listens unless its Node says otherwise. */
+/** The port of an agent whose Node specifies none. */
 const AGENT_PORT = 10250;
-/** Connections to one agent; more log streams than that wait. */
+/** Connections to one agent; further log streams wait. */
 const CONNECTIONS_MAX = 256;
 
 export interface AgentResponse {
@@ -32,7 +32,7 @@ export class AgentConnections implements AsyncDisposable {
   readonly #watching: Disposable;
   #identity: AgentTlsOptions;
   #connections: Agent;
-  /** Of earlier identities, as long as somebody still reads from them. */
+  /** Connections with previous certificates that are still in use. */
   #previousConnections: readonly Agent[] = [];
 
   private constructor(config: AgentConnectionConfig, { clock, log }: AgentConnectionDeps, tlsOptions: AgentTlsOptions) {
@@ -43,12 +43,12 @@ export class AgentConnections implements AsyncDisposable {
     let lastError = "";
     const reload = async (): Promise<void> => {
       try {
-        if (await this.#reload()) log.info("Read anew what connections to agents need");
+        if (await this.#reload()) log.info("Reloaded the TLS files for connections to agents");
         lastError = "";
       } catch (error) {
         const message = String(error);
         if (message !== lastError)
-          log.error("Cannot use the files for connections to agents; goes on as before", error);
+          log.error("Cannot reload the TLS files for connections to agents; the previous ones stay in use", error);
         lastError = message;
       }
     };
@@ -57,12 +57,12 @@ export class AgentConnections implements AsyncDisposable {
     });
   }
 
-  /** Rejects, naming flag and file, when a file cannot be used; later that is logged once and changes nothing. */
+  /** Rejects with the flag and the file when a file is invalid; later, an invalid file is logged once. */
   static async open(config: AgentConnectionConfig, deps: AgentConnectionDeps): Promise<AgentConnections> {
     return new AgentConnections(config, deps, await readTlsOptions(config));
   }
 
-  /** Resolves when the answer's headers are in. Throws a `StatusError` 503 or 500 when the agent cannot be asked. */
+  /** Resolves with the response headers. Throws a `StatusError` 503 or 500 when the agent cannot be reached. */
   async get(node: Node, path: string, signal: AbortSignal): Promise<AgentResponse> {
     const { host, port, agent } = this.reach(node);
     try {
@@ -84,7 +84,7 @@ export class AgentConnections implements AsyncDisposable {
     }
   }
 
-  /** Where the agent of a node is, and what opens connections to it. Throws a `StatusError` 503 when nobody knows. */
+  /** The address of a node's agent and its connection pool. Throws a `StatusError` 503 without a preferred address. */
   reach(node: Node): { readonly host: string; readonly port: number; readonly agent: Agent } {
     const host = this.#nodeAddress(node);
     const port = node.status?.daemonEndpoints?.kubeletEndpoint?.Port || AGENT_PORT;
@@ -96,7 +96,7 @@ export class AgentConnections implements AsyncDisposable {
     for (const each of [this.#connections, ...this.#previousConnections]) each.destroy();
   }
 
-  /** What is being read goes on; what is asked from now on is asked by a server with the new identity. */
+  /** Responses in progress continue; new requests use the new certificates. */
   async #reload(): Promise<boolean> {
     const next = await readTlsOptions(this.#config);
     if (JSON.stringify(next) === JSON.stringify(this.#identity)) return false;
@@ -114,8 +114,8 @@ export class AgentConnections implements AsyncDisposable {
     const { timeoutMs } = this.#config;
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
     const outgoing = request(options);
-    // Until the headers are in: a log that is followed may stay silent for as long as its container does.
-    outgoing.setTimeout(timeoutMs, () => outgoing.destroy(new Error(`no answer within ${timeoutMs} ms`)));
+    // Only until the headers arrive: a followed log may be silent for as long as its container.
+    outgoing.setTimeout(timeoutMs, () => outgoing.destroy(new Error(`no response within ${timeoutMs} ms`)));
     outgoing.on("error", reject);
     outgoing.on("response", (answer) => {
       outgoing.setTimeout(0);
@@ -141,7 +141,7 @@ export class AgentConnections implements AsyncDisposable {
   }
 }
 
-/** The node's name means nothing here: see `--svclet-preferred-address-types`. */
+/** The host name of the node cannot be resolved here; see `--svclet-preferred-address-types`. */
 function isUnknownHost(error: unknown): boolean {
   return error instanceof Error && (error as NodeJS.ErrnoException).code === "ENOTFOUND";
 }

@@ -19,7 +19,7 @@ async function made(server: Server, path: string, body: object, status?: object)
   if (changed.status !== 200) throw new Error(changed.text);
 }
 
-t.test("streams and proxies say what is missing before they say anything else", async (t) => {
+t.test("streams and proxies respond with Kubernetes' errors to invalid requests", async (t) => {
   await using server = await testServer();
   await made(server, PODS, { metadata: { name: "web" }, spec: { containers: [{ name: "c", image: "i" }] } });
   await made(server, PODS, {
@@ -57,14 +57,14 @@ t.test("streams and proxies say what is missing before they say anything else", 
   }
 });
 
-/** An address that is not only this host's own. */
+/** An address other than loopback. */
 function wideAddress(): string | undefined {
   const all = Object.values(networkInterfaces()).flat();
   return all.find((one) => one?.family === "IPv4" && !one.internal)?.address;
 }
 
 t.test(
-  "proxies pass on requests without the client's credentials, and answers without the connection's headers",
+  "proxies forward requests without the client's credentials, and responses without hop-by-hop headers",
   async (t) => {
     const host = wideAddress();
     if (host === undefined) {

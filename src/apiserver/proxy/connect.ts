@@ -1,4 +1,4 @@
-/** `pods/exec` and its like, and the proxies to pods, services and nodes. */
+/** The streaming subresources of pods, and the proxies to pods, services and nodes. */
 
 import { endpointsKind } from "../../api/core/endpoints/kind.ts";
 import type { Endpoints } from "../../api/core/endpoints/schema.ts";
@@ -42,7 +42,7 @@ export function createConnectHandlers(deps: ConnectDeps): ConnectHandlers {
   };
 }
 
-/** Throws what Kubernetes does where there is nothing to open a stream to, and a 501 where there is. */
+/** Throws Kubernetes' errors for invalid requests, and a 501 for valid ones: streams are not implemented. */
 function streamHandler({ registries }: ConnectDeps, toContainer: boolean): ResourceHandler {
   return async (target, context, params) => {
     const { object: pod } = await get(registries.of(podKind), scopeOf(target, context, params), params.name ?? "");
@@ -81,23 +81,23 @@ function proxyHandler(deps: ConnectDeps, find: FindDestination): ResourceHandler
     const path = proxiedPath(context);
     if (path === "") return redirectToDirectory(context);
     if (context.request.headers.upgrade !== undefined) {
-      throw new StatusError(501, "NotImplemented", "this server proxies plain HTTP alone");
+      throw new StatusError(501, "NotImplemented", "this server does not proxy upgrade requests");
     }
     return await deps.forwarder.forward(context.request, { ...destination, path }, context.signal);
   };
 }
 
-/** Where `proxy` stands among the segments of `/api/v1/nodes/NAME/proxy`, which begin with an empty one. */
+/** The index of `proxy` in the segments of `/api/v1/nodes/NAME/proxy`, the first of which is empty. */
 const PROXY_SEGMENT = 5;
 
-/** What stands behind `…/NAME/proxy`, as it was sent. The router has refused paths that climb. */
+/** The path after `…/NAME/proxy`, percent-encoded. The router rejects paths with `..`. */
 function proxiedPath({ request, info }: RequestContext): string {
   const segments = request.path.split("/");
   const proxySegment = info.namespace === "" ? PROXY_SEGMENT : PROXY_SEGMENT + 2;
   return segments.length === proxySegment + 1 ? "" : `/${segments.slice(proxySegment + 1).join("/")}`;
 }
 
-/** So that relative links in what is answered lead somewhere. */
+/** Adds a trailing slash, so that relative links in the response work. */
 function redirectToDirectory({ request }: RequestContext): HttpResponse {
   const query = request.query === "" ? "" : `?${request.query}`;
   return { status: 301, headers: { location: `${request.path}/${query}` }, body: new Uint8Array() };
@@ -136,7 +136,7 @@ function servicePortName({ metadata, spec }: Service, port: number): string {
   throw unavailable(`no service port ${port} found for service ${goQuote(metadata?.name ?? "")}`);
 }
 
-/** Those that are really pods': anybody who may write endpoints could otherwise send the server anywhere. */
+/** Only addresses of pods: a user that may write endpoints must not direct the server to other addresses. */
 async function podAddresses(registries: Registries, scope: Scope, { subsets = [] }: Endpoints, portName: string) {
   const pods = registries.of(podKind);
   const found: { readonly host: string; readonly port: number }[] = [];

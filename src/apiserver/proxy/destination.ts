@@ -1,15 +1,15 @@
-/** Where a proxied request goes: names with schemes and ports, and addresses that may be reached. */
+/** Parses the destination of a proxied request, and checks its address. */
 import { BlockList, isIP } from "node:net";
 
 export interface NamedPort {
-  /** Empty where the client leaves it to the server. */
+  /** Empty when the client does not specify it. */
   readonly scheme: string;
   readonly name: string;
-  /** A number or the name of a port; empty where the client leaves it to the server. */
+  /** A number or the name of a port; empty when the client does not specify it. */
   readonly port: string;
 }
 
-/** `web`, `web:8080`, `https:web:` → its parts; undefined for anything else. */
+/** Parses `web`, `web:8080` and `https:web:`; undefined for other text. */
 export function splitNamedPort(text: string): NamedPort | undefined {
   const parts = text.split(":");
   const [first = "", second = "", third = ""] = parts;
@@ -21,7 +21,7 @@ export function splitNamedPort(text: string): NamedPort | undefined {
 }
 
 const UNREACHABLE = new BlockList();
-// What is no unicast address of the wider network: this host, its links, groups, and nowhere.
+// Loopback, link-local, multicast, broadcast and unspecified addresses.
 UNREACHABLE.addSubnet("127.0.0.0", 8, "ipv4");
 UNREACHABLE.addSubnet("169.254.0.0", 16, "ipv4");
 UNREACHABLE.addSubnet("224.0.0.0", 4, "ipv4");
@@ -32,7 +32,7 @@ UNREACHABLE.addAddress("::1", "ipv6");
 UNREACHABLE.addSubnet("fe80::", 10, "ipv6");
 UNREACHABLE.addSubnet("ff00::", 8, "ipv6");
 
-/** Whether the API server may be sent there by what a status says. */
+/** Whether an object's status may direct requests of the API server to the address. */
 export function isReachable(address: string): boolean {
   const version = isIP(address);
   return version !== 0 && !UNREACHABLE.check(address, version === 6 ? "ipv6" : "ipv4");

@@ -1,24 +1,24 @@
-/** A request passed on to another server over HTTP, and its answer passed back. */
+/** Forwards a request to another server over HTTP, and returns its response. */
 import { Agent as HttpAgent, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { Readable } from "node:stream";
 import { StatusError } from "../../api/status.ts";
 import type { HttpRequest, HttpResponse, ResponseHeaders } from "../../http/message.ts";
 
-/** Connections to one server; more requests than that wait. */
+/** Connections to one server; further requests wait. */
 const CONNECTIONS_MAX = 256;
 
 export interface Destination {
   readonly secure: boolean;
   readonly host: string;
   readonly port: number;
-  /** Percent-encoded, with a slash in front. */
+  /** Percent-encoded, with a leading slash. */
   readonly path: string;
-  /** For servers that are known otherwise than by name, such as node agents. */
+  /** For servers with their own TLS options, such as node agents. */
   readonly agent?: HttpsAgent | undefined;
 }
 
-/** Headers that belong to one connection, and those by which clients prove to this server who they are. */
+/** Hop-by-hop headers, and the client's credentials for this server. */
 const NOT_FORWARDED: ReadonlySet<string> = new Set([
   ...["connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer"],
   ...["transfer-encoding", "upgrade", "http2-settings", "host", "authorization", "expect"],
@@ -29,14 +29,14 @@ export class RequestForwarder implements AsyncDisposable {
   readonly #http = new HttpAgent({ keepAlive: true, maxSockets: CONNECTIONS_MAX });
   readonly #https = new HttpsAgent({ keepAlive: true, maxSockets: CONNECTIONS_MAX, rejectUnauthorized: false });
 
-  /** Resolves when the answer's headers are in. Throws a `StatusError` 503 when the server cannot be reached. */
+  /** Resolves with the response headers. Throws a `StatusError` 503 when the server cannot be reached. */
   async forward(request: HttpRequest, to: Destination, signal: AbortSignal): Promise<HttpResponse> {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
     const { method } = request;
     const path = request.query === "" ? to.path : `${to.path}?${request.query}`;
     const hasNoBody = !hasBody(request);
     const headers = forwardedHeaders(request);
-    // Node frames bodies of its own accord for some methods only; of others they would be read as another request.
+    // Node.js frames bodies for some methods only; an unframed body would be read as another request.
     if (!hasNoBody && headers["content-length"] === undefined) headers["transfer-encoding"] = "chunked";
     const options = { method, host: to.host, port: to.port, path, headers, signal };
     const outgoing = to.secure
@@ -47,7 +47,7 @@ export class RequestForwarder implements AsyncDisposable {
     if (hasNoBody) outgoing.end();
     else {
       const body = Readable.from(request.body);
-      // Whichever end breaks, the other is told.
+      // An error of either stream destroys the other.
       body.on("error", (error) => outgoing.destroy(error));
       outgoing.on("close", () => body.destroy());
       body.pipe(outgoing);
@@ -69,13 +69,13 @@ export class RequestForwarder implements AsyncDisposable {
   }
 }
 
-/** Whatever the method: where a length is announced, a body left out would swallow the next request. */
+/** Independent of the method: with a content-length, a missing body would consume the next request. */
 function hasBody({ method, headers }: HttpRequest): boolean {
   const length = headers["content-length"];
   return length === undefined ? method !== "GET" && method !== "HEAD" : length !== "0";
 }
 
-/** Without what concerns this server, with what tells the other how it was reached. */
+/** Drops headers for this server and adds X-Forwarded headers. */
 function forwardedHeaders(request: HttpRequest): Record<string, string> {
   const named = connectionHeaderNames(request.headers.connection);
   const headers: Record<string, string> = {};
@@ -96,7 +96,7 @@ function responseHeaders(sent: IncomingHttpHeaders): ResponseHeaders {
   const named = connectionHeaderNames(sent.connection);
   const headers: Record<string, string | readonly string[]> = {};
   for (const [name, value] of Object.entries(sent)) {
-    // Who may read this server's answers is for this server to say.
+    // CORS headers of another server must not apply to this server's responses.
     const isDropped = NOT_FORWARDED.has(name) || named.has(name) || name.startsWith("access-control-");
     if (value !== undefined && !isDropped) headers[name] = value;
   }

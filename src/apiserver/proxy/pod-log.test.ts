@@ -14,8 +14,8 @@ import { defaultConfig } from "../config/default-config.ts";
 
 const LOG = "/api/v1/namespaces/default/pods/web/log";
 
-/** An agent that wants the API server's certificate, and an API server that wants the agent's. */
-async function world(t: Test, answer: Handler) {
+/** An agent and an API server with mutual TLS. */
+async function startCluster(t: Test, answer: Handler) {
   const dir = await mkdtemp(join(tmpdir(), "svc-pod-log-"));
   t.teardown(() => rm(dir, { recursive: true }));
   const now = systemClock.now();
@@ -61,9 +61,9 @@ async function world(t: Test, answer: Handler) {
   return { server, pod };
 }
 
-t.test("pods/log passes on what the agent says, and who asks", async (t) => {
+t.test("pods/log forwards the options with the server's client certificate", async (t) => {
   const seen: string[] = [];
-  const { server, pod } = await world(t, async (request) => {
+  const { server, pod } = await startCluster(t, async (request) => {
     seen.push(`${request.path}?${request.query} ${request.peer.certificates.length}`);
     return textResponse(200, "hello\n");
   });
@@ -73,8 +73,8 @@ t.test("pods/log passes on what the agent says, and who asks", async (t) => {
   t.match(seen, [/^\/containerLogs\/default\/web\/c\?timestamps=true&tailLines=3 [12]$/]);
 });
 
-t.test("pods/log refuses what the agent refuses, in the agent's words", async (t) => {
-  const { server, pod } = await world(t, async () =>
+t.test("pods/log returns the agent's error message", async (t) => {
+  const { server, pod } = await startCluster(t, async () =>
     textResponse(400, 'container "c" in pod "web" is waiting to start'),
   );
   await pod(["c"], "n1");
@@ -85,8 +85,8 @@ t.test("pods/log refuses what the agent refuses, in the agent's words", async (t
   });
 });
 
-t.test("pods/log wants to know which container, and sane numbers", async (t) => {
-  const { server, pod } = await world(t, async () => textResponse(200, ""));
+t.test("pods/log requires a container name and valid numbers", async (t) => {
+  const { server, pod } = await startCluster(t, async () => textResponse(200, ""));
   await pod(["a", "b"], "n1");
   t.match((await server.send(`GET ${LOG}`)).json, {
     code: 400,
@@ -99,8 +99,8 @@ t.test("pods/log wants to know which container, and sane numbers", async (t) => 
   t.equal((await server.send(`GET ${LOG}?container=a&sinceTime=x`)).status, 400);
 });
 
-t.test("pods/log of a pod without a node is empty; an agent that is away is an error", async (t) => {
-  const { server, pod } = await world(t, async () => textResponse(200, "x"));
+t.test("pods/log of a pod without a node is empty; an unreachable agent gets 500", async (t) => {
+  const { server, pod } = await startCluster(t, async () => textResponse(200, "x"));
   await pod(["c"]);
   t.match(await server.send(`GET ${LOG}`), { status: 200, text: "" });
   const status = {

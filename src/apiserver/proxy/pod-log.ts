@@ -1,4 +1,4 @@
-/** `pods/log`: asks the agent of the pod's node and passes on what it says. */
+/** `pods/log`: forwards the request to the agent of the pod's node. */
 import type { Node } from "../../api/core/node/schema.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
 import { badRequest, invalid, notFound, StatusError } from "../../api/status.ts";
@@ -14,10 +14,10 @@ import {
 import { type ResourceHandler, scopeOf } from "../handlers/target.ts";
 import type { AgentConnections, AgentResponse } from "./agent-connections.ts";
 
-/** Passed on as they came; everything else stays here. */
+/** The options that are forwarded. */
 const BOOLEAN_OPTIONS = ["follow", "previous", "timestamps"] as const;
 const NUMBER_OPTIONS = ["sinceSeconds", "tailLines", "limitBytes"] as const;
-/** What an agent says of its refusal is read up to here. */
+/** The maximum size of an agent's error response. */
 const ERROR_BODY_BYTES_MAX = 64 * 1024;
 
 export function createPodLogHandler(
@@ -99,7 +99,7 @@ function resolveContainer(pod: Pod, requested: string): string {
   throw badRequest(`container ${requested} is not valid for pod ${podName}`);
 }
 
-/** The agent's own words, in a `Status`. */
+/** Converts the agent's error response to a `Status`. */
 async function toStatusError(answer: AgentResponse): Promise<StatusError> {
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -114,7 +114,7 @@ async function toStatusError(answer: AgentResponse): Promise<StatusError> {
     case 400:
       return badRequest(message);
     case 404:
-      return new StatusError(404, "NotFound", message === "" ? "the agent knows no such container" : message, {
+      return new StatusError(404, "NotFound", message === "" ? "the agent does not have this container" : message, {
         details: {},
       });
     case 401:
