@@ -1,6 +1,6 @@
 /**
- * Fuzzes expressions: whatever is written is refused, or compiles, can be estimated, and ends in a value or an error
- * within its budget.
+ * Fuzzes CEL: any text is rejected, or compiles, has a cost estimate, and evaluates to a value or an error within its
+ * budget.
  */
 
 import { nameFormats } from "../testing/cel/name-formats.ts";

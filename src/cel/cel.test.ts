@@ -23,7 +23,7 @@ function programOf(source: string): Program {
   return program ?? fail(errors?.[0]?.message ?? "");
 }
 
-t.test("compile() shows where a mistake is", (t) => {
+t.test("compile() reports the position of an error", (t) => {
   const operands =
     "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
   const cases: readonly (readonly [source: string, index: number, message: string])[] = [
@@ -75,13 +75,13 @@ t.test("compile() counts lines and characters", (t) => {
   t.end();
 });
 
-t.test("compile() reports all mistakes of meaning at once, up to a hundred", (t) => {
+t.test("compile() reports all type errors, up to 100", (t) => {
   t.equal(compile("foo + bar + x.y", names).errors?.length, 3);
   t.equal(compile(Array(200).fill("foo").join(" || "), names).errors?.length, 100);
   t.end();
 });
 
-t.test("compile() goes on behind what is no word", (t) => {
+t.test("compile() continues after an unrecognized token", (t) => {
   const messages = (source: string): readonly string[] | undefined =>
     compile(source, names).errors?.map(({ message, column }) => `${column}: ${message.slice(0, 50)}`);
   t.same(messages("1 + $"), [
@@ -99,14 +99,14 @@ t.test("compile() goes on behind what is no word", (t) => {
   t.end();
 });
 
-t.test("compile() insists on the type that is asked for", (t) => {
+t.test("compile() requires the given result type", (t) => {
   t.equal(compile("x", names, { result: boolType }).errors?.[0]?.message, "must evaluate to bool");
   t.equal(compile("d", names, { result: boolType }).errors?.[0]?.message, "must evaluate to bool");
   t.equal(compile("x > 1", names, { result: boolType }).errors, undefined);
   t.end();
 });
 
-t.test("compile() finds the types of what it is given", (t) => {
+t.test("compile() infers types", (t) => {
   const types: Readonly<Record<string, string>> = {
     "[]": "list(dyn)",
     "[1, 2].map(i, string(i))": "list(string)",
@@ -137,14 +137,14 @@ t.test("compile() bounds the length and the depth of expressions", (t) => {
   t.end();
 });
 
-t.test("compile() is quick with macros that double what they are given", (t) => {
+t.test("compile() takes linear time with macros that use an argument twice", (t) => {
   const nested = `optional.of(1)${".optMap(v, v + 1)".repeat(40)}.hasValue()`;
   t.ok(programOf(nested).estimate.max > 0);
   t.equal(programOf(nested).evaluate({}).error?.costExceeded, true);
   t.end();
 });
 
-t.test("evaluate() forgives what fails when the other side decides", (t) => {
+t.test("evaluate() ignores a failed operand when the other determines the result", (t) => {
   const cases: Readonly<Record<string, boolean | string>> = {
     "1 / 0 == 1 || true": true,
     "true || 1 / 0 == 1": true,
@@ -165,21 +165,21 @@ t.test("evaluate() forgives what fails when the other side decides", (t) => {
   t.end();
 });
 
-t.test("evaluate() asks for a variable when it is needed, once", (t) => {
-  let asked = 0;
+t.test("evaluate() calls the function of a variable once, at the first read", (t) => {
+  let calls = 0;
   const x = (): bigint => {
-    asked++;
+    calls++;
     return 3n;
   };
   t.same(programOf("false && x == 1").evaluate({ x }).value, false);
-  t.equal(asked, 0);
+  t.equal(calls, 0);
   t.same(programOf("x + x").evaluate({ x }).value, 6n);
-  t.equal(asked, 1);
+  t.equal(calls, 1);
   t.equal(programOf("x").evaluate({}).error?.message, "no such attribute(s): x");
   t.end();
 });
 
-t.test("evaluate() keeps what one loop names from others", (t) => {
+t.test("evaluate() scopes the variables of loops", (t) => {
   t.equal(programOf("[1, 2].map(x, [10].map(y, x + y)[0]) == [11, 12]").evaluate({}).value, true);
   t.equal(programOf("[1].map(x, x)[0] + x").evaluate({ x: 5n }).value, 6n);
   t.equal(programOf("[1].map(x, .x)[0]").evaluate({ x: 5n }).value, 5n);
@@ -187,7 +187,7 @@ t.test("evaluate() keeps what one loop names from others", (t) => {
   t.end();
 });
 
-t.test("evaluate() ends when its budget is used up, whatever else would decide", (t) => {
+t.test("evaluate() fails when it exceeds its budget, even if another operand would determine the result", (t) => {
   const many = "[1, 2, 3, 4, 5, 6, 7, 8, 9].all(i, [1, 2, 3, 4, 5, 6, 7, 8, 9].all(j, i + j > 0)) || true";
   t.equal(programOf(many).evaluate({}).value, true);
   const { error, cost } = programOf(many).evaluate({}, { budget: 50 });
@@ -196,7 +196,7 @@ t.test("evaluate() ends when its budget is used up, whatever else would decide",
   t.end();
 });
 
-t.test("evaluate() does not let short expressions grow large values", (t) => {
+t.test("evaluate() bounds the size of values that short expressions create", (t) => {
   const doubled = `[[0]]${".map(l, l + l)".repeat(60)}[0].size()`;
   t.match(programOf(doubled).evaluate({}).error?.message, /value too large/);
   const shared = `[[1]]${".map(a, [a, a])".repeat(40)}`;
@@ -220,7 +220,7 @@ t.test("evaluate() does not let short expressions grow large values", (t) => {
   t.end();
 });
 
-t.test("uses() tells which variables an expression names", (t) => {
+t.test("uses() is true for the variables of an expression", (t) => {
   const program = programOf("self.a > 1 && [1].all(x, x > 0)");
   t.equal(program.uses("self"), true);
   t.equal(program.uses("x"), false);

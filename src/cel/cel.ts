@@ -1,12 +1,14 @@
 /**
- * Expressions of the Common Expression Language as Kubernetes 1.33 uses them.
+ * The Common Expression Language (CEL) as in Kubernetes 1.33.
  *
- *     const names = environment({ variables: { self: typeOf(schema)! }, nameForms });
- *     const { program, errors } = compile("self.replicas <= self.maxReplicas", names, { result: boolType });
+ *     const environment = createEnvironment({ variables: { self: celTypeOf(schema)! }, nameFormats });
+ *     const { program, errors } = compile("self.replicas <= self.maxReplicas", environment, { result: boolType });
  *     if (errors !== undefined) throw new Error(renderErrors(errors, source));
- *     const outcome = program.evaluate({ self: nativeOf(schema, object) }, { budget: PER_CALL_COST_MAX });
+ *     const result = program.evaluate({ self: toCelValue(schema, object) }, { budget: PER_CALL_COST_MAX });
  *
- * `environment` is in environment.ts, `typeOf` in declare.ts, `nativeOf` in native.ts, limits in limits.ts.
+ * The stages are folders: `parse/` (text to tree, macros), `check/` (types and overloads), `cost/` (estimates and
+ * limits) and `evaluate/` (tree to closures). `adapter/` converts schemas and JSON to CEL types and values, `libraries/`
+ * contains the functions.
  */
 
 import { checkLiterals } from "./check/check-literals.ts";
@@ -24,7 +26,7 @@ import { formatType, type Type } from "./values/types.ts";
 import { comparisonCounter, Failure, type Value } from "./values/value.ts";
 
 export interface CompileOptions {
-  /** What the expression must give. `dyn` and unbound types do not fit: what they give is known too late. */
+  /** The required type of the result. `dyn` and unbound types do not satisfy it. */
   readonly result?: Type;
 }
 
@@ -35,18 +37,18 @@ export type CompileResult =
 export interface Program {
   readonly source: string;
   readonly resultType: Type;
-  /** Worked out when it is first asked for. */
+  /** Computed at the first access. */
   readonly estimate: CostEstimate;
-  /** Whether the expression names the variable (`oldSelf`). */
+  /** Whether the expression uses the variable (`oldSelf`). */
   readonly uses: (variable: string) => boolean;
-  /** Whatever goes wrong is in `error`. Variables may be functions, called when they are first needed. */
+  /** Failures are returned in `error`. Variables can be functions, which are called when first read. */
   readonly evaluate: (variables: Variables, options?: EvaluateOptions) => EvaluationResult;
 }
 
 export type Variables = Readonly<Record<string, Value | (() => Value)>>;
 
 export interface EvaluateOptions {
-  /** The evaluation ends with an error once it has cost more than this; `PER_CALL_COST_MAX` unless given. */
+  /** The cost limit of the evaluation; `PER_CALL_COST_MAX` by default. */
   readonly budget?: number;
 }
 
@@ -56,19 +58,19 @@ export type EvaluationResult =
 
 export interface EvaluationError {
   readonly message: string;
-  /** The budget was used up. */
+  /** The evaluation exceeded its budget. */
   readonly costExceeded: boolean;
 }
 
-/** Parses and checks. All mistakes that can be found at once are reported, at most 100. */
+/** Parses and checks an expression. Returns all errors of the stage that fails, at most 100. */
 export function compile(source: string, names: Environment, options: CompileOptions = {}): CompileResult {
   const parsed = parse(source);
   if (parsed.errors !== undefined) return parsed;
   const result = check(parsed.expr, source, names);
   if (result.errors !== undefined) return result;
   const { checked } = result;
-  const mistakes = checkLiterals(checked, source);
-  if (mistakes.length > 0) return { errors: mistakes };
+  const literalErrors = checkLiterals(checked, source);
+  if (literalErrors.length > 0) return { errors: literalErrors };
   const resultType = checked.typeOf(checked.expr);
   if (options.result !== undefined && !isSameType(options.result, resultType)) {
     const message = `must evaluate to ${formatType(options.result)}`;
@@ -88,10 +90,10 @@ function createProgram(source: string, checked: CheckedExpression, resultType: T
       return estimate;
     },
     uses: (variable) => variables.includes(variable),
-    evaluate: (values, { budget = PER_CALL_COST_MAX } = {}) => {
-      const held = new Array<Value | undefined | (() => Value)>(slots);
-      for (let i = 0; i < variables.length; i++) held[i] = values[variables[i]!];
-      return evaluate(run, new Frame(held, budget));
+    evaluate: (bindings, { budget = PER_CALL_COST_MAX } = {}) => {
+      const values = new Array<Value | undefined | (() => Value)>(slots);
+      for (let i = 0; i < variables.length; i++) values[i] = bindings[variables[i]!];
+      return evaluate(run, new Frame(values, budget));
     },
   };
 }
@@ -102,7 +104,7 @@ function evaluate(run: Interpretable, frame: Frame): EvaluationResult {
     return { value: run(frame), cost: frame.spent };
   } catch (error) {
     const costExceeded = error instanceof CostExceeded;
-    // Texts and numbers beyond what the engine holds; whatever else is thrown is a mistake of ours.
+    // RangeError: a string or bigint exceeds the limits of V8. Everything else is a bug.
     if (!costExceeded && !(error instanceof Failure) && !(error instanceof RangeError)) throw error;
     return { error: { message: error.message, costExceeded }, cost: frame.spent };
   }

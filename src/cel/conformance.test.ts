@@ -1,6 +1,6 @@
 /**
- * The published cases of the expression language, run as Kubernetes has it. Cases that Kubernetes leaves out stand in
- * testdata/cel-left-out.json with the reason; the list may only shrink.
+ * CEL's published conformance cases with Kubernetes' environment. Cases that Kubernetes does not support are listed in
+ * testdata/cel-left-out.json with the reason; the list must not grow.
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -37,7 +37,7 @@ const shared = process.env.SVC_SHARED ?? fileURLToPath(new URL("../../../shared"
 const folder = join(shared, "oracles/cel-spec");
 const leftOutPath = fileURLToPath(new URL("../../testdata/cel-left-out.json", import.meta.url));
 
-/** Reasons by name: of whole files of what Kubernetes has no part of, and of single cases of others. */
+/** Reasons by name of unsupported files and cases. */
 interface LeftOut {
   readonly files: Readonly<Record<string, string>>;
   readonly cases: Readonly<Record<string, string>>;
@@ -73,10 +73,10 @@ function message(parent: TextMessage | undefined, name: string): TextMessage | u
 }
 
 function text(parent: TextMessage | undefined, name: string): string {
-  return asText(parent?.get(name)?.[0]);
+  return requireText(parent?.get(name)?.[0]);
 }
 
-function asText(value: TextValue | undefined): string {
+function requireText(value: TextValue | undefined): string {
   if (value instanceof Uint8Array) return new TextDecoder("utf-8", { ignoreBOM: true }).decode(value);
   return typeof value === "string" ? value : "";
 }
@@ -95,15 +95,15 @@ function celValueOf(parent: TextMessage): Value {
     case "null_value":
       return null;
     case "bool_value":
-      return asText(raw) === "true";
+      return requireText(raw) === "true";
     case "int64_value":
-      return BigInt(asText(raw).replace(/^-(0x.*)/, "$1")) * (/^-0x/.test(asText(raw)) ? -1n : 1n);
+      return BigInt(requireText(raw).replace(/^-(0x.*)/, "$1")) * (/^-0x/.test(requireText(raw)) ? -1n : 1n);
     case "uint64_value":
-      return new Uint(BigInt(asText(raw)));
+      return new Uint(BigInt(requireText(raw)));
     case "double_value":
-      return doubleOf(asText(raw));
+      return doubleOf(requireText(raw));
     case "string_value":
-      return asText(raw);
+      return requireText(raw);
     case "bytes_value":
       return raw as Uint8Array;
     case "list_value":
@@ -116,7 +116,7 @@ function celValueOf(parent: TextMessage): Value {
         ]),
       );
     case "type_value":
-      return new TypeValue(typeNamed(asText(raw)));
+      return new TypeValue(typeNamed(requireText(raw)));
     case "object_value":
       return objectOf(inner);
     default:
@@ -153,7 +153,7 @@ function typeFrom(parent: TextMessage | undefined): Type {
   const inner = raw instanceof Map ? (raw as TextMessage) : undefined;
   switch (kind) {
     case "primitive":
-      return primitives[asText(raw)]!;
+      return primitives[requireText(raw)]!;
     case "dyn":
       return dynType;
     case "null":
@@ -165,21 +165,21 @@ function typeFrom(parent: TextMessage | undefined): Type {
     case "type":
       return inner?.size ? typeType(typeFrom(inner)) : typeType();
     case "well_known":
-      if (asText(raw) === "TIMESTAMP") return timestampType;
-      if (asText(raw) === "DURATION") return durationType;
-      throw new Unsupported(asText(raw));
+      if (requireText(raw) === "TIMESTAMP") return timestampType;
+      if (requireText(raw) === "DURATION") return durationType;
+      throw new Unsupported(requireText(raw));
     case "message_type":
-      if (asText(raw) === "google.protobuf.Duration") return durationType;
-      if (asText(raw) === "google.protobuf.Timestamp") return timestampType;
-      throw new Unsupported(asText(raw));
+      if (requireText(raw) === "google.protobuf.Duration") return durationType;
+      if (requireText(raw) === "google.protobuf.Timestamp") return timestampType;
+      throw new Unsupported(requireText(raw));
     case "abstract_type":
       return opaqueType(text(inner, "name"), ...messages(inner, "parameter_types").map(typeFrom));
     default:
-      throw new Unsupported(`${kind} ${asText(raw)}`);
+      throw new Unsupported(`${kind} ${requireText(raw)}`);
   }
 }
 
-/** What differs, or nothing. */
+/** Returns the difference from the expected result; undefined when there is none. */
 function run(test: TextMessage): string | undefined {
   const variables: Record<string, Type> = {};
   for (const declared of messages(test, "type_env")) {
@@ -231,7 +231,7 @@ function shown(value: Value): string {
   return typeof value === "bigint" ? `${value}n` : `${formatType(typeOfValue(value))} ${String(value)}`;
 }
 
-function judged(test: TextMessage): string | undefined {
+function differenceOf(test: TextMessage): string | undefined {
   try {
     return run(test);
   } catch (error) {
@@ -240,9 +240,9 @@ function judged(test: TextMessage): string | undefined {
   }
 }
 
-t.test("compile() and evaluate() agree with the published cases of the language", (t) => {
+t.test("compile() and evaluate() pass the published conformance cases", (t) => {
   if (!existsSync(folder)) {
-    t.comment("the published cases are not here");
+    t.comment("the published conformance cases are not present");
     t.end();
     return;
   }
@@ -251,7 +251,7 @@ t.test("compile() and evaluate() agree with the published cases of the language"
   const differing = new Map<string, string>();
   const differingFiles = new Set<string>();
   for (const { file, id, test } of cases) {
-    const difference = judged(test);
+    const difference = differenceOf(test);
     if (difference === undefined) continue;
     if (Object.hasOwn(leftOut.files, file)) differingFiles.add(file);
     else differing.set(id, difference);

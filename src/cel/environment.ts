@@ -1,4 +1,4 @@
-/** Kubernetes 1.33's functions, and what an expression's surroundings add to them. */
+/** The functions and variables of an expression: Kubernetes 1.33's libraries and what the caller adds. */
 import { type FunctionDeclaration, type Library, mergeFunctions } from "./functions.ts";
 import { arithmetic } from "./libraries/arithmetic.ts";
 import { authorizer } from "./libraries/authorizer.ts";
@@ -18,7 +18,7 @@ import { url } from "./libraries/url.ts";
 import type { Type } from "./values/types.ts";
 import type { Value } from "./values/value.ts";
 
-/** In this order overloads of one name are tried. */
+/** The order of overloads with the same name. */
 const standardLibraries: readonly Library[] = [
   arithmetic,
   comparison,
@@ -37,23 +37,23 @@ const standardLibraries: readonly Library[] = [
   quantity,
 ];
 
-/** What a version adds is known to expressions stored before, so that a cluster can go back one version. */
+/** Libraries new in this version: only stored expressions can use them, so that a cluster can be downgraded. */
 const newLibraries: readonly Library[] = [semver];
 
 export interface EnvironmentOptions {
-  /** What an expression may name, with its type. */
+  /** The variables with their types. */
   readonly variables: Readonly<Record<string, Type>>;
-  /** The forms of names, for `format` and `authorizer`. */
+  /** Validation of names, for the libraries `format` and `authorizer`. */
   readonly nameFormats: NameFormats;
-  /** The expressions were accepted before: they may use what this version added (`semver`). */
+  /** The expressions are stored already, and can use the libraries that this version added (`semver`). */
   readonly stored?: boolean;
-  /** Lists and maps may be written with items of several types, as Kubernetes does not allow. */
+  /** Allows list and map literals with items of several types, which Kubernetes does not. */
   readonly mixedLiterals?: boolean;
-  /** Types are not insisted on: what does not fit fails when it is evaluated. */
+  /** Disables type errors: evaluation fails instead. */
   readonly unchecked?: boolean;
 }
 
-/** Names, functions and macros that expressions know. Made once, used for many expressions. */
+/** Variables, functions and constants. Create it once for many expressions. */
 export interface Environment {
   readonly variables: ReadonlyMap<string, Type>;
   readonly functions: ReadonlyMap<string, FunctionDeclaration>;

@@ -1,11 +1,11 @@
-/** What a function is: its signatures, and for each what it does. */
+/** Declarations of functions: their overloads and implementations. */
 import type { Type } from "./values/types.ts";
 import type { Value } from "./values/value.ts";
 
 export interface Overload {
-  /** As cel-go names it (`string_size`, `index_list`): costs are given by these names. */
+  /** cel-go's ID (`string_size`, `index_list`), by which costs are declared. */
   readonly id: string;
-  /** Called on a value: `x.f(y)`; the value is the first parameter. */
+  /** A member function: `x.f(y)`; the receiver is the first parameter. */
   readonly member: boolean;
   readonly parameters: readonly Type[];
   readonly result: Type;
@@ -18,7 +18,7 @@ export interface FunctionDeclaration {
   readonly overloads: readonly Overload[];
 }
 
-/** A set of functions, and names of constants and types, that expressions may use. */
+/** A set of functions, constants and type names. */
 export interface Library {
   readonly functions: readonly FunctionDeclaration[];
   readonly constants?: Readonly<Record<string, { readonly type: Type; readonly value: Value }>>;
@@ -40,7 +40,7 @@ export function functionOf(name: string, ...overloads: readonly Overload[]): Fun
   return { name, overloads };
 }
 
-/** Functions of several libraries under one name become one function with all their overloads. */
+/** Merges functions of the same name to one function with all overloads. */
 export function mergeFunctions(libraries: readonly Library[]): ReadonlyMap<string, FunctionDeclaration> {
   const merged = new Map<string, FunctionDeclaration>();
   for (const declared of libraries.flatMap(({ functions }) => functions)) {

@@ -1,4 +1,4 @@
-/** Laws of expressions, tried on ones made by chance. */
+/** Property tests with random expressions. */
 import fc from "fast-check";
 import t from "tap";
 import { nameFormats } from "../testing/cel/name-formats.ts";
@@ -14,7 +14,7 @@ import { equal } from "./values/value.ts";
 
 const operators = ["+", "-", "*", "/", "%", "<", "<=", ">", ">=", "==", "!=", "&&", "||", "in"];
 
-/** Expressions with brackets around every part, so that what is written says how it is read. */
+/** Generates expressions with parentheses around every part, so that the text determines the tree. */
 const { expression } = fc.letrec<{ expression: string }>((tie) => {
   const part = tie("expression");
   const name = fc.constantFrom("x", "d", "d.a", "d.b.c", "y");
@@ -47,7 +47,7 @@ const checked = createEnvironment({ variables, nameFormats });
 const unchecked = createEnvironment({ variables, nameFormats, mixedLiterals: true, unchecked: true });
 const values = { x: 3n, d: toDynamicCelValue({ a: [1, "a"], b: { c: 2.5 } }), y: true };
 
-/** A tree without its places in the text. */
+/** Removes the source offsets from a tree. */
 function shape(expr: Expr | undefined): string {
   return JSON.stringify(expr, (key, value: unknown) => {
     if (key === "offset") return undefined;
@@ -56,7 +56,7 @@ function shape(expr: Expr | undefined): string {
   });
 }
 
-t.test("parse() reads the same whatever brackets and spaces are around", (t) => {
+t.test("parse() ignores redundant parentheses and white space", (t) => {
   fc.assert(
     fc.property(expression, (source) => {
       const plain = shape(parse(source).expr);
@@ -70,7 +70,7 @@ t.test("parse() reads the same whatever brackets and spaces are around", (t) => 
   t.end();
 });
 
-t.test("evaluate() gives a value or an error, within its budget, for whatever compiles", (t) => {
+t.test("evaluate() returns a value or an error within its budget for any valid expression", (t) => {
   fc.assert(
     fc.property(expression, fc.integer({ min: 0, max: 500 }), (source, budget) => {
       for (const names of [checked, unchecked]) {
@@ -90,7 +90,7 @@ t.test("evaluate() gives a value or an error, within its budget, for whatever co
   t.end();
 });
 
-t.test("evaluate() gives the same, and charges the same, every time", (t) => {
+t.test("evaluate() is deterministic in result and cost", (t) => {
   fc.assert(
     fc.property(expression, (source) => {
       const { program } = compile(source, unchecked);
@@ -104,7 +104,7 @@ t.test("evaluate() gives the same, and charges the same, every time", (t) => {
   t.end();
 });
 
-t.test("evaluate() finds && and || the same from both sides", (t) => {
+t.test("evaluate() treats && and || as commutative", (t) => {
   fc.assert(
     fc.property(expression, expression, fc.constantFrom("&&", "||"), (a, b, operator) => {
       const [left, right] = [`(${a}) ${operator} (${b})`, `(${b}) ${operator} (${a})`].map((source) => {
@@ -117,10 +117,10 @@ t.test("evaluate() finds && and || the same from both sides", (t) => {
   t.end();
 });
 
-/** From each part of Unicode, where the order of bytes and that of UTF-16 part ways too. */
+/** Characters from all planes, including those where UTF-8 and UTF-16 sort differently. */
 const letters = fc.string({ unit: fc.constantFrom("a", "b", "\u00e9", "\ud7ff", "\ue000", "\uffff", "\u{1f600}") });
 
-t.test("compareStrings() orders as bytes do", (t) => {
+t.test("compareStrings() sorts as UTF-8 bytes", (t) => {
   fc.assert(
     fc.property(letters, letters, (a, b) => {
       return Math.sign(compareStrings(a, b)) === Buffer.compare(Buffer.from(a), Buffer.from(b));
@@ -129,7 +129,7 @@ t.test("compareStrings() orders as bytes do", (t) => {
   t.end();
 });
 
-t.test("parse() refuses or reads whatever it is given", (t) => {
+t.test("parse() returns a tree or errors for any text", (t) => {
   fc.assert(
     fc.property(fc.string({ unit: "grapheme", maxLength: 60 }), (source) => {
       const { errors } = parse(source);

@@ -1,4 +1,4 @@
-/** Spans of time as the `duration` format has them: Go's (`1h30m`), or words (`2 days`, `3 wks`). */
+/** Durations of the OpenAPI format `duration`: Go's format (`1h30m`), or words (`2 days`, `3 wks`). */
 import { parseDuration } from "../../schema/value/time.ts";
 
 const MILLISECOND = 1_000_000n;
@@ -8,7 +8,7 @@ const HOUR = 60n * MINUTE;
 const DAY = 24n * HOUR;
 const DURATION_MAX = 2n ** 63n - 1n;
 
-/** Short names of each unit, and how its longer ones begin. */
+/** The short names of each unit, and the prefix of its long names. */
 const units: readonly (readonly [names: readonly string[], beginning: string, nanos: bigint])[] = [
   [["ns"], "nano", 1n],
   [["us"], "micro", 1000n],
@@ -20,7 +20,7 @@ const units: readonly (readonly [names: readonly string[], beginning: string, na
   [["w", "wk"], "week", 7n * DAY],
 ];
 
-/** In nanoseconds; undefined when it is none. Words with unknown units add nothing, as in Kubernetes. */
+/** In nanoseconds; undefined when invalid. Ignores unknown units, as Kubernetes does. */
 export function parseDurationFormat(text: string): bigint | undefined {
   const exact = parseDuration(text);
   if (exact !== undefined) return exact;

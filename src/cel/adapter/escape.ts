@@ -1,6 +1,6 @@
 /**
- * Names of members as expressions can write them: `my-name` is `my__dash__name`, `namespace` is `__namespace__`. What
- * no escape makes a name of (a leading digit, a space) cannot be reached from expressions.
+ * Escapes field names to CEL identifiers: `my-name` is `my__dash__name`, `namespace` is `__namespace__`. Names that
+ * cannot be escaped (a leading digit, a space) are not accessible in expressions.
  */
 
 const reserved: ReadonlySet<string> = new Set(
@@ -17,14 +17,14 @@ const escapes: Readonly<Record<string, string>> = {
 };
 const unescapes: Readonly<Record<string, string>> = { underscores: "__", dot: ".", dash: "-", slash: "/" };
 
-/** Undefined when expressions cannot name it. */
+/** Undefined when the name cannot be escaped. */
 export function escapeName(name: string): string | undefined {
   if (reserved.has(name)) return `__${name}__`;
   if (!/^[A-Za-z_./-][A-Za-z0-9_./-]*$/.test(name)) return undefined;
   return name.replaceAll(/__|[-./]/g, (part) => escapes[part]!);
 }
 
-/** Undefined for what is no escaped name. */
+/** Undefined when the name is not validly escaped. */
 export function unescapeName(name: string): string | undefined {
   if (!name.includes("__")) return name;
   let valid = true;

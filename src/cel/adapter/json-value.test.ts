@@ -56,7 +56,7 @@ function evaluate(rule: string, self: unknown, among: Schema = schema, resourceR
   return error?.message ?? value;
 }
 
-t.test("nativeOf() gives each value the type that its schema says", (t) => {
+t.test("toCelValue() converts each value to the type of its schema", (t) => {
   const self = {
     replicas: 3,
     ratio: 2,
@@ -85,15 +85,22 @@ t.test("nativeOf() gives each value the type that its schema says", (t) => {
   t.end();
 });
 
-t.test("nativeOf() reads spans of time as the format allows them to be written", (t) => {
-  const spans = { "1h30m": "90m", "2 days": "48h", "1 wk": "168h", "3 hr": "3h", "1day 2h": "26h", "5 minutes": "5m" };
-  for (const [since, go] of Object.entries(spans)) {
+t.test("toCelValue() parses all notations of the duration format", (t) => {
+  const durations = {
+    "1h30m": "90m",
+    "2 days": "48h",
+    "1 wk": "168h",
+    "3 hr": "3h",
+    "1day 2h": "26h",
+    "5 minutes": "5m",
+  };
+  for (const [since, go] of Object.entries(durations)) {
     t.equal(evaluate(`self.since == duration('${go}')`, { since }), true, since);
   }
   t.end();
 });
 
-t.test("nativeOf() treats a null in an object as no member, elsewhere as a value", (t) => {
+t.test("toCelValue() treats null in an object as absent, elsewhere as a value", (t) => {
   t.equal(evaluate("has(self.maybe)", { maybe: null }), false);
   t.equal(evaluate("self.maybe == 'x'", { maybe: null }), "no such key: maybe");
   const nullable = map({ ...string, nullable: true });
@@ -101,7 +108,7 @@ t.test("nativeOf() treats a null in an object as no member, elsewhere as a value
   t.end();
 });
 
-t.test("nativeOf() fails for what does not fit, when it is looked at", (t) => {
+t.test("toCelValue() fails on access for values that do not match the schema", (t) => {
   const self = { replicas: "3", at: "yesterday", since: "soon", labels: { a: 1 }, items: {} };
   t.equal(evaluate("true || self.replicas == 3", self), true);
   t.equal(evaluate("self.replicas == 3", self), "invalid data, expected int, got string");
@@ -115,7 +122,7 @@ t.test("nativeOf() fails for what does not fit, when it is looked at", (t) => {
   t.end();
 });
 
-t.test("nativeOf() compares and joins lists by their kind", (t) => {
+t.test("toCelValue() compares and concatenates lists by list type", (t) => {
   const a = { items: [{ name: "a", size: 1 }, { name: "b" }], set: ["x", "y"], plain: ["x", "y"] };
   const b = { items: [{ name: "b" }, { name: "a", size: 1 }], set: ["y", "x"], plain: ["y", "x"] };
   t.equal(evaluate("self.items == oldSelf.items && self.set == oldSelf.set", [a, b]), true);
@@ -128,7 +135,7 @@ t.test("nativeOf() compares and joins lists by their kind", (t) => {
   t.end();
 });
 
-t.test("nativeOf() compares members that no expression can name", (t) => {
+t.test("toCelValue() compares members that expressions cannot access", (t) => {
   t.equal(evaluate("self == oldSelf", [{ "3rd": "a" }, { "3rd": "a" }]), true);
   t.equal(evaluate("self == oldSelf", [{ "3rd": "a" }, { "3rd": "b" }]), false);
   t.equal(evaluate("self == oldSelf", [{ any: { x: [1] } }, { any: { x: [1] } }]), true);
@@ -136,7 +143,7 @@ t.test("nativeOf() compares members that no expression can name", (t) => {
   t.end();
 });
 
-t.test("typeOf() hides what expressions must not see", (t) => {
+t.test("celTypeOf() omits members without a type", (t) => {
   t.equal(evaluate("has(self.any)", {}), "ERROR: <input>:1:4: undefined field 'any'");
   t.equal(evaluate("has(self.metadata)", {}), "ERROR: <input>:1:4: undefined field 'metadata'");
   t.equal(celTypeOf({ type: "raw", format: "json" }), undefined);
@@ -145,7 +152,7 @@ t.test("typeOf() hides what expressions must not see", (t) => {
   t.end();
 });
 
-t.test("typeOf() shows the name of a custom resource, and no more of its metadata", (t) => {
+t.test("celTypeOf() includes only the names in the metadata of a custom resource", (t) => {
   const self = { apiVersion: "v1", kind: "Custom", metadata: { name: "x", labels: {} } };
   t.equal(evaluate("self.metadata.name == 'x' && self.kind == 'Custom'", self, schema, true), true);
   t.equal(evaluate("!has(self.metadata.generateName)", self, schema, true), true);
@@ -164,14 +171,14 @@ t.test("typeOf() shows the name of a custom resource, and no more of its metadat
   t.end();
 });
 
-t.test("typeOf() follows schemas that hold themselves", (t) => {
+t.test("celTypeOf() supports recursive schemas", (t) => {
   const tree: ObjectSchema = object("Tree", { value: optional(1, int64), child: optional(2, () => tree) });
   const self = { value: 1, child: { value: 2, child: { value: 3 } } };
   t.equal(evaluate("self.child.child.value == 3 && !has(self.child.child.child)", self, tree), true);
   t.end();
 });
 
-t.test("dynamicOf() takes JSON as it comes", (t) => {
+t.test("toDynamicCelValue() converts any JSON", (t) => {
   const names = createEnvironment({ variables: { d: dynType }, nameFormats });
   const d = toDynamicCelValue({ a: [1, 2.5, "x", null, true], b: { c: {} } });
   for (const rule of ["d.a[0] == 1 && d.a[1] == 2.5 && d.a[3] == null && d.a.size() == 5", "d.b.c.size() == 0"]) {
@@ -180,7 +187,7 @@ t.test("dynamicOf() takes JSON as it comes", (t) => {
   t.end();
 });
 
-t.test("escapeName() and unescapeName() are each other's reverse", (t) => {
+t.test("unescapeName() inverts escapeName()", (t) => {
   const names: Readonly<Record<string, string | undefined>> = {
     plain: "plain",
     a__b: "a__underscores__b",

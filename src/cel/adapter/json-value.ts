@@ -1,4 +1,4 @@
-/** JSON values as values of expressions: views, converted where an expression looks. */
+/** CEL values over JSON: views that convert members on access. */
 import { memberOf } from "../../schema/members.ts";
 import type { ListSchema, ObjectSchema, Schema, StringSchema } from "../../schema/schema.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
@@ -11,7 +11,7 @@ import { celTypeOf } from "./schema-type.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** What does not fit its schema fails when it is looked at. */
+/** A value that does not match its schema fails on access. */
 export function toCelValue(schema: Schema, value: unknown): Value {
   if (value === null || value === undefined) {
     return schema.nullable === true ? null : fail("invalid data, got null for schema with nullable=false");
@@ -45,7 +45,7 @@ export function toCelValue(schema: Schema, value: unknown): Value {
   }
 }
 
-/** JSON of which no schema is known. Whole numbers are ints. */
+/** Converts JSON without a schema. Integral numbers become ints. */
 export function toDynamicCelValue(value: unknown): Value {
   if (value === null || value === undefined) return null;
   if (typeof value === "string" || typeof value === "boolean" || typeof value === "bigint") return value;
@@ -105,7 +105,7 @@ function toSpecialValue(format: "time" | "microTime" | "duration" | "quantity" |
   return format === "quantity" && typeof value === "number" ? String(value) : failMismatch("string", value);
 }
 
-/** A map of JSON: members are converted as they are reached, and not kept. */
+/** A map over JSON, which converts members on each access. */
 class JsonMap extends MapValue {
   readonly type: Type = { kind: "map", key: { kind: "string" }, value: dynType };
   readonly json: Json;
@@ -135,7 +135,7 @@ class JsonMap extends MapValue {
   }
 }
 
-/** An object with known members: a null is none, and names may be escaped. */
+/** An object with declared members: null is absent, and names can be escaped. */
 class JsonObject extends MapValue {
   readonly json: Json;
   readonly #schema: ObjectSchema;
@@ -167,7 +167,7 @@ class JsonObject extends MapValue {
     return Object.keys(this.json);
   }
 
-  /** Members that no schema knows are compared as they are. */
+  /** Compares members without a schema as dynamic values. */
   override equals(other: MapValue): boolean {
     if (!(other instanceof JsonObject)) return super.equals(other);
     if (this.size !== other.size) return false;
@@ -181,7 +181,7 @@ class JsonObject extends MapValue {
     });
   }
 
-  /** The plain name of a member that is there. */
+  /** The unescaped name of a member that is present. */
   #nameOf(key: Value): string | undefined {
     const name = typeof key === "string" ? unescapeName(key) : undefined;
     if (name === undefined || !Object.hasOwn(this.json, name)) return undefined;
@@ -221,13 +221,13 @@ class JsonList extends List {
   }
 }
 
-/** What tells an item of a set from others, or one of a keyed list. */
+/** The identity of an item of a set or map list. */
 function identityOf(item: unknown, keys: readonly string[] | undefined): string {
   if (keys === undefined) return JSON.stringify(item);
   return JSON.stringify(isPlainObject(item) ? keys.map((key) => item[key] ?? null) : item);
 }
 
-/** A set or a list with keys: order says nothing, and `+` merges. */
+/** A set or map list: equality ignores the order, and `+` merges. */
 class KeyedList extends JsonList {
   readonly #identityOf: (item: unknown) => string;
 
@@ -246,7 +246,7 @@ class KeyedList extends JsonList {
     });
   }
 
-  /** Items of the second take the place of those with the same key; new ones come last. */
+  /** Items of the second list replace those with the same identity; new ones are appended. */
   override concat(other: List): List {
     if (!(other instanceof JsonList)) return super.concat(other);
     const merged = new Map(this.json.map((item) => [this.#identityOf(item), item]));

@@ -1,4 +1,4 @@
-/** The type of an expression's variable, read from its schema, with all that bounds the size of its values. */
+/** Derives CEL types from schemas, with bounds of the size of values. */
 import { membersOf } from "../../schema/members.ts";
 import type { ListSchema, MapSchema, ObjectSchema, Schema, StringSchema } from "../../schema/schema.ts";
 import { REQUEST_BYTES_MAX } from "../cost/limits.ts";
@@ -6,16 +6,16 @@ import { type Bounds, listType, mapType, type ObjectType, type Type } from "../v
 import { escapeName } from "./escape.ts";
 
 export interface TypeOfOptions {
-  /** The schema is that of a whole resource: `apiVersion`, `kind`, `metadata.name` and `.generateName` are there. */
+  /** The schema describes a whole resource, with `apiVersion`, `kind`, `metadata.name` and `.generateName`. */
   readonly resourceRoot?: boolean;
 }
 
-/** Fewest bytes in JSON: `0`, `true`, `""`, `[]`, `{}`. */
+/** Minimum sizes in JSON, in bytes: `0`, `true`, `""`, `[]`, `{}`. */
 const sizes = { number: 1, boolean: 4, text: 2, list: 2, object: 2, dateTime: 21, date: 12, duration: 3 };
-/** What is no text, list or map takes no reading. */
+/** Scalars cost nothing to traverse. */
 const scalar: Bounds = { maxElements: 0 };
 const TEXT_MAX = REQUEST_BYTES_MAX - 2;
-/** With its quotes. */
+/** Including the quotes. */
 const TIME_TEXT_MAX = 32;
 const DATE_TEXT_MAX = 12;
 const BYTES_PER_CHARACTER = 4;
@@ -26,7 +26,7 @@ const keyString: Type = { kind: "string", minSize: sizes.text, ...scalar };
 const cache = new WeakMap<Schema, Type | undefined>();
 const rootCache = new WeakMap<ObjectSchema, ObjectType>();
 
-/** Undefined when expressions must not see the value: nothing is known of it. One schema has one type. */
+/** Undefined for values without a type, which expressions cannot access. Returns one type per schema. */
 export function celTypeOf(schema: Schema, options: TypeOfOptions = {}): Type | undefined {
   if (schema.type === "object" && (options.resourceRoot === true || schema.embeddedResource === true)) {
     return resourceType(schema);
@@ -52,7 +52,7 @@ function declareType(schema: Schema): Type | undefined {
     case "special":
       return specialType(schema);
     case "raw":
-      // Objects of which no member is known; JSON of any form has no type.
+      // Objects without declared members; any JSON has no type.
       return schema.format === "json" ? undefined : emptyObject(schema.format);
     case "list":
       return declareList(schema);
@@ -117,7 +117,7 @@ function declareList(schema: ListSchema): Type | undefined {
   if (element === undefined) return undefined;
   const max = schema.rules?.maxItems;
   if (max !== undefined) return listType(element, { minSize: sizes.list, maxElements: Math.max(0, max) });
-  // Brackets around all, a comma behind each.
+  // Two brackets, and a comma per item.
   const maxElements = Math.floor((REQUEST_BYTES_MAX - 2) / ((element.minSize ?? 0) + 1));
   return listType(element, { minSize: sizes.list, maxElements, unbounded: "maxItems" });
 }
@@ -127,7 +127,7 @@ function declareMap(schema: MapSchema): Type | undefined {
   if (value === undefined) return undefined;
   const max = schema.rules?.maxProperties;
   if (max !== undefined) return mapType(keyString, value, { minSize: sizes.object, maxElements: Math.max(0, max) });
-  // Braces around all; for each a key of two bytes with its quotes, colon and comma.
+  // Two braces; per entry a key of two bytes, two quotes, colon and comma.
   const maxElements = Math.floor((REQUEST_BYTES_MAX - 2) / ((value.minSize ?? 0) + 6));
   return mapType(keyString, value, { minSize: sizes.object, maxElements, unbounded: "maxProperties" });
 }
@@ -142,7 +142,7 @@ function declareObject(schema: ObjectSchema): ObjectType {
     kind: "object",
     name: schema.name,
     ...scalar,
-    // Types of members are looked at when they are asked for: schemas may hold themselves.
+    // Lazy, since schemas can be recursive.
     field: (name) => {
       const member = names.get(name);
       return member === undefined ? undefined : celTypeOf(member);
@@ -156,9 +156,9 @@ function declareObject(schema: ObjectSchema): ObjectType {
 
 const measuring = new Set<ObjectSchema>();
 
-/** Braces, and all that must be there and is not filled in by the server: quotes, colon, comma, value. */
+/** The braces, and per required field without a default: quotes, colon, comma, value. */
 function objectSize(schema: ObjectSchema): number {
-  // An object that must hold one of its own kind has no smallest form.
+  // A required field of the same type recurses without end.
   if (measuring.has(schema)) return sizes.object;
   measuring.add(schema);
   let size = sizes.object;
@@ -181,7 +181,7 @@ const plainMetadata: ObjectType = {
   fieldNames: () => ["name", "generateName"],
 };
 
-/** Custom resources show expressions no more of their metadata than the name. */
+/** Expressions on custom resources can access only the names in `metadata`. */
 function resourceType(schema: ObjectSchema): ObjectType {
   let type = rootCache.get(schema);
   if (type === undefined) {

@@ -1,4 +1,4 @@
-/** Constants that some functions would refuse when they are called: times, spans and patterns that are none. */
+/** Checks literal arguments of `timestamp`, `duration` and `matches`, as Kubernetes does at compile time. */
 
 import { parseDuration } from "../../schema/value/time.ts";
 import { compileCached } from "../libraries/regex.ts";
@@ -27,8 +27,8 @@ export function checkLiterals(checked: CheckedExpression, source: string): reado
     if (seen.has(expr)) return;
     seen.add(expr);
     for (const child of children(expr)) visit(child);
-    const wrong = invalidLiteral(checked, expr);
-    if (wrong !== undefined) errors.push(createError(source, wrong.offset, `invalid ${wrong.name} argument`));
+    const invalid = invalidLiteral(checked, expr);
+    if (invalid !== undefined) errors.push(createError(source, invalid.offset, `invalid ${invalid.name} argument`));
   };
   visit(checked.expr);
   return errors;

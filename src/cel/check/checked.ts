@@ -1,27 +1,27 @@
-/** What checking an expression needs, and what it finds. */
+/** The input and the result of type checking. */
 
 import type { FunctionDeclaration, Overload } from "../functions.ts";
 import type { Expr } from "../parse/ast.ts";
 import type { Type } from "../values/types.ts";
 import type { Value } from "../values/value.ts";
 
-/** What the checker needs to know of the world. */
+/** The declarations that expressions can refer to. */
 export interface CheckerEnvironment {
   readonly variables: ReadonlyMap<string, Type>;
   readonly functions: ReadonlyMap<string, FunctionDeclaration>;
   /** Types by name (`int`, `google.protobuf.Timestamp`) and constants of libraries. */
   readonly constants: ReadonlyMap<string, { readonly type: Type; readonly value: Value }>;
-  /** Items of one literal may have several types: it is then one of dyn. */
+  /** List and map literals can have items of several types; their element type is then dyn. */
   readonly mixedLiterals: boolean;
-  /** What does not fit is left to fail when it is evaluated. */
+  /** Type errors are left to evaluation. */
   readonly unchecked: boolean;
 }
 
-/** What a name or a call turned out to mean. */
+/** The declaration that a name or a call refers to. */
 export type Reference =
   | { readonly kind: "variable"; readonly name: string; readonly local: boolean }
   | { readonly kind: "constant"; readonly value: Value }
-  /** `target` is false when what looked like a value was part of the function's name. */
+  /** `target` is false when the apparent receiver is part of the function's name (`optional.of`). */
   | {
       readonly kind: "call";
       readonly name: string;
@@ -34,6 +34,6 @@ export interface CheckedExpression {
   readonly typeOf: (expr: Expr) => Type;
   readonly referenceOf: (expr: Expr) => Reference | undefined;
   readonly references: () => Iterable<Reference>;
-  /** Of a variable of the environment. */
+  /** The type of a variable of the environment. */
   readonly variableType: (name: string) => Type | undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * Types of all parts of an expression, and which function each call means. Mistakes are gathered; a part with a
- * mistake has the type `error`, which fits everywhere.
+ * Infers the types of all nodes and resolves names and overloads. Collects errors; a node with an error has the type
+ * `error`, which is assignable to every type.
  */
 
 import type { Overload } from "../functions.ts";
@@ -73,7 +73,7 @@ class Checker extends ExprPass<Type> {
   readonly references = new Map<Expr, Reference>();
   readonly #environment: CheckerEnvironment;
   readonly #bindings = new Bindings();
-  /** Innermost last. */
+  /** Local variables, innermost last. */
   readonly #locals: (readonly [string, Type])[] = [];
 
   constructor(environment: CheckerEnvironment) {
@@ -236,7 +236,7 @@ class Checker extends ExprPass<Type> {
     return mapType(key ?? this.#bindings.freshParameter(), value ?? this.#bindings.freshParameter());
   }
 
-  /** The type inside what is written `?x`. */
+  /** The type inside an optional element or entry (`?x`). */
   #unwrapOptional(expr: Expr, type: Type): Type {
     const inside = unwrapOptional(type);
     if (inside !== undefined) return inside;
@@ -244,7 +244,7 @@ class Checker extends ExprPass<Type> {
     return type;
   }
 
-  /** Items of one literal have one type, in Kubernetes. */
+  /** Kubernetes requires items of the same type in a literal. */
   #join(expr: Expr, before: Type | undefined, type: Type): Type {
     if (before === undefined) return type;
     if (this.#bindings.isAssignable(before, type)) return mostGeneral(before, type);
@@ -261,8 +261,8 @@ class Checker extends ExprPass<Type> {
     if (type?.kind !== "object")
       return this.#report(expr.offset, `'${formatType(type ?? named)}' is not a message type`);
     for (const field of expr.fields) {
-      const given = this.visit(field.value);
-      const value = field.optional ? this.#unwrapOptional(field.value, given) : given;
+      const fieldType = this.visit(field.value);
+      const value = field.optional ? this.#unwrapOptional(field.value, fieldType) : fieldType;
       const declared = type.field(field.name) ?? this.#report(field.offset, `undefined field '${field.name}'`);
       if (this.#bindings.isAssignable(declared, value)) continue;
       const types = `'${formatType(declared)}' but provided type is '${formatType(value)}'`;

@@ -1,4 +1,4 @@
-/** Signatures as types of one call. */
+/** Instantiates the signature of an overload for one call. */
 import type { Overload } from "../functions.ts";
 import { listType, mapType, type Type, typeType } from "../values/types.ts";
 
@@ -7,15 +7,15 @@ export interface Signature {
   readonly result: Type;
 }
 
-/** A signature with type parameters of its own, so that two calls do not bind the same ones. */
+/** Replaces the type parameters by fresh ones, so that calls do not share bindings. */
 export function instantiate({ parameters, result }: Overload, fresh: () => Type): Signature {
   const named = new Map<string, Type>();
   const rename = (type: Type): Type => {
     switch (type.kind) {
       case "parameter": {
-        const known = named.get(type.name) ?? fresh();
-        named.set(type.name, known);
-        return known;
+        const replacement = named.get(type.name) ?? fresh();
+        named.set(type.name, replacement);
+        return replacement;
       }
       case "list":
         return listType(rename(type.element));
@@ -32,7 +32,7 @@ export function instantiate({ parameters, result }: Overload, fresh: () => Type)
   return { parameters: parameters.map(rename), result: rename(result) };
 }
 
-/** Parts of a type: `map(T, T)` has those of `T` twice, and a few loops make a type that nobody can walk through. */
+/** In parts. `map(T, T)` has those of `T` twice, so that a few nested macros could make types of exponential size. */
 export const TYPE_SIZE_MAX = 10_000;
 const typeSizes = new WeakMap<Type, number>();
 

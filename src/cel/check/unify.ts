@@ -1,11 +1,11 @@
-/** Which types fit where, and what the parameters of a function's signature stand for. */
+/** Assignability of types, and bindings of type parameters. */
 import { dynType, errorType, isOptional, listType, mapType, opaqueType, type Type, typeType } from "../values/types.ts";
 
 export function isDyn(type: Type): boolean {
   return type.kind === "dyn" || type.kind === "error";
 }
 
-/** The same type, whatever the bounds. */
+/** Type equality without regard to bounds. */
 export function isSameType(a: Type, b: Type): boolean {
   if (a === b) return true;
   switch (a.kind) {
@@ -14,7 +14,7 @@ export function isSameType(a: Type, b: Type): boolean {
     case "map":
       return b.kind === "map" && isSameType(a.key, b.key) && isSameType(a.value, b.value);
     case "object":
-      // One schema has one type, and schemas without a name may differ.
+      // Object types are equal only if identical: each schema has one type, and names need not be unique.
       return false;
     case "parameter":
       return b.kind === "parameter" && a.name === b.name;
@@ -38,10 +38,7 @@ export function unwrapOptional(type: Type): Type | undefined {
   return isOptional(type) ? (type.parameters[0] ?? dynType) : undefined;
 }
 
-/**
- * Bindings of type parameters, gathered while an expression is checked. A trial that fails leaves nothing behind:
- * what it bound is undone.
- */
+/** The bindings of type parameters of an expression. A failed assignment is rolled back. */
 export class Bindings {
   readonly #bound = new Map<string, Type>();
   #trail: (readonly [string, Type | undefined])[] = [];
@@ -51,7 +48,7 @@ export class Bindings {
     return { kind: "parameter", name: `_var${this.#fresh++}` };
   }
 
-  /** Whether each of `from` fits the one of `to` in its place; if so, what their parameters stand for is kept. */
+  /** Whether each type of `from` is assignable to the corresponding one of `to`; keeps the bindings on success. */
   areAssignable(from: readonly Type[], to: readonly Type[]): boolean {
     if (from.length !== to.length) return false;
     this.#trail = [];
@@ -67,7 +64,7 @@ export class Bindings {
     return this.areAssignable([from], [to]);
   }
 
-  /** The type with its parameters replaced by what they stand for; unknown ones become dyn at the end. */
+  /** Replaces bound parameters; `unknownIsDyn` replaces unbound ones by dyn. */
   resolve(type: Type, unknownIsDyn = false): Type {
     switch (type.kind) {
       case "parameter": {
@@ -127,7 +124,7 @@ export class Bindings {
     }
   }
 
-  /** Whether the parameter may stand for `type`; `unbound` when it may not and stands for nothing yet. */
+  /** Whether the parameter can be bound to `type`; `unbound` when it cannot and has no binding. */
   #substitutes(type: Type, parameter: Type & { kind: "parameter" }): boolean | "unbound" {
     if (isSameType(type, parameter)) return true;
     const bound = this.#bound.get(parameter.name);
@@ -164,12 +161,12 @@ export class Bindings {
   }
 }
 
-/** Types that may be null although they do not say so, as messages can. */
+/** Types that accept null, as messages do in protobuf. */
 function isNullable(type: Type): boolean {
   return ["null", "opaque", "object", "timestamp", "duration"].includes(type.kind);
 }
 
-/** The wider of two types of which one fits the other. */
+/** The more general of two types of which one is assignable to the other. */
 export function mostGeneral(a: Type, b: Type): Type {
   return isAtMostAsSpecific(a, b) ? a : b;
 }

@@ -1,4 +1,4 @@
-/** What calls can cost, and how large their results can become, from the sizes of their arguments. */
+/** Estimates the cost of calls and the size of their results from the sizes of the arguments. */
 import type { Expr } from "../parse/ast.ts";
 import type { Type } from "../values/types.ts";
 import { add, fixed, multiply, type Range, scale, unknownRange } from "./range.ts";
@@ -8,7 +8,7 @@ export interface EstimatedArg {
   readonly type: Type;
   readonly expr: Expr;
   readonly size: Range | undefined;
-  /** Of an item of a list, when the list comes from a schema. */
+  /** The size of a list's items, when the list comes from a schema. */
   readonly elementSize: () => Range;
 }
 
@@ -39,12 +39,12 @@ function sizeOf(arg: EstimatedArg | undefined): Range {
   return arg?.size ?? unknownRange;
 }
 
-/** Reading an argument once, or several times. */
+/** Traverses an argument once or several times. */
 function traverseArgument(index: number, times = 1): Estimate {
   return ({ args }) => ({ cost: scale(sizeOf(args[index]), times * TRAVERSAL) });
 }
 
-/** Reading the text that a function is called on, which gives a text no longer than it. */
+/** Traverses the receiver; the result is a string of at most the same size. */
 const traverseTarget: Estimate = ({ target }) => {
   const size = sizeOf(target);
   return { cost: scale(size, TRAVERSAL), size };
@@ -85,7 +85,7 @@ const replacing: Estimate = ({ target, args }) => {
   return { cost: scale(text, 2 * TRAVERSAL), size };
 };
 
-/** How often something is replaced, and how much of the text is kept besides. */
+/** The number of replacements, and the size of the text that remains. */
 function countReplacements(
   text: number,
   old: number,
@@ -126,7 +126,7 @@ const containsBlock: Estimate = ({ id, args }) => {
   return { cost: add(add(compared, masked), parsed) };
 };
 
-/** The longest of the named formats' patterns. */
+/** The length of the longest pattern of the named formats. */
 const FORMAT_LENGTH = 128;
 
 const validating: Estimate = ({ args }) => {
@@ -138,7 +138,7 @@ const escaping: Estimate = ({ args }) => {
   return { cost: scale(size, TRAVERSAL), size };
 };
 
-/** Values of libraries are compared at once. */
+/** Values of library types are compared in constant time. */
 const equality: Estimate = ({ args }) => {
   const [a, b] = args;
   if (a?.type.kind === "opaque" && b?.type.kind === "opaque" && a.type.name.includes(".")) return { cost: fixed(1) };
@@ -185,7 +185,7 @@ const joinedText: Estimate = ({ args }) => {
   return { cost: scale(size, TRAVERSAL), size };
 };
 
-/** Comparing two values reads the shorter one, at most. */
+/** A comparison traverses at most the smaller value. */
 const comparing: Estimate = ({ args }) => {
   const max = Math.min(sizeOf(args[0]).max, sizeOf(args[1]).max);
   return { cost: scale({ min: max > 0 ? 1 : 0, max }, TRAVERSAL) };

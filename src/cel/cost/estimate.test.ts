@@ -1,4 +1,4 @@
-/** Estimates by schema: the figures by which Kubernetes accepts validation rules. */
+/** Cost estimates by schema: the figures by which Kubernetes accepts validation rules. */
 import t from "tap";
 import {
   boolean,
@@ -226,7 +226,7 @@ const cases: readonly Case[] = [
   },
 ];
 
-t.test("estimateCost() agrees with Kubernetes on what rules may cost", (t) => {
+t.test("estimateCost() equals Kubernetes' estimates", (t) => {
   for (const { name, rule, schema, unbounded, bound, bounded } of cases) {
     t.equal(programOf(schema(), rule).estimate.max, unbounded, `${name}: without a bound`);
     t.equal(programOf(schema(bound), rule).estimate.max, bounded, `${name}: with a bound`);
@@ -234,7 +234,7 @@ t.test("estimateCost() agrees with Kubernetes on what rules may cost", (t) => {
   t.end();
 });
 
-t.test("estimateCost() follows what expressions build themselves", (t) => {
+t.test("estimateCost() derives the sizes of lists and maps that expressions create", (t) => {
   const self = object("X", { list1: optional(1, listOf(text(16), 10)), list2: optional(2, listOf(text(32), 20)) });
   const estimates: Readonly<Record<string, readonly [number, number]>> = {
     "1 < 2": [1, 1],
@@ -257,7 +257,7 @@ t.test("estimateCost() follows what expressions build themselves", (t) => {
   t.end();
 });
 
-t.test("estimateCost() names what should be bounded, dearest first", (t) => {
+t.test("estimateCost() reports unbounded parts, the most expensive first", (t) => {
   const self = object("X", {
     items: optional(1, list(object("Item", { name: required(1, string), tags: optional(2, list(string)) }))),
     labels: optional(2, map(string)),

@@ -1,7 +1,6 @@
 /**
- * What an expression can cost at most, known before it is evaluated: each part's cost from the sizes its values can
- * have, which schemas bound (declare.ts). The figures are cel-go's and Kubernetes', so that a rule is accepted here
- * when it is accepted there.
+ * Estimates the cost of an expression before evaluation from the maximum sizes of values, which schemas bound
+ * (`adapter/schema-type.ts`). Uses the figures of cel-go and Kubernetes, so that both accept the same rules.
  */
 
 import type { CheckedExpression } from "../check/checked.ts";
@@ -22,11 +21,11 @@ import { isScalar, literalSize, type Origin, originOfItems, originOfKeys, origin
 import { add, fixed, multiply, type Range, union, unknownRange } from "./range.ts";
 import { LIST_COST, MAP_COST, OBJECT_COST } from "./runtime-cost.ts";
 
-/** Known before anything is evaluated; `max` may be `Infinity`. */
+/** `max` can be `Infinity`. */
 export interface CostEstimate {
   readonly min: number;
   readonly max: number;
-  /** The lists, maps and strings without a bound of their own that the cost grows with, dearest first. */
+  /** The unbounded lists, maps and strings that determine the cost, the most expensive first. */
   readonly unbounded: readonly UnboundedPart[];
 }
 
@@ -36,7 +35,7 @@ export interface UnboundedPart {
   readonly bound: "maxItems" | "maxLength" | "maxProperties";
 }
 
-/** Sizes of the parts of a list or map written in the expression, or made by it. */
+/** Sizes of the keys and values of a list or map that the expression creates. */
 interface EntrySize {
   readonly kind: "list" | "map";
   readonly key: Range;
@@ -53,7 +52,7 @@ interface Local {
 export function estimateCost(checked: CheckedExpression): CostEstimate {
   const estimator = new Estimator(checked);
   const { min, max } = estimator.visit(checked.expr);
-  // What matters is how much cheaper the expression would be with a bound, so each is tried.
+  // Ranks unbounded parts by the cost of the expression if they had a bound.
   const parts = [...estimator.unbounded.values()].slice(0, UNBOUNDED_MAX);
   const ranked = parts
     .map((part) => ({ part, bounded: new Estimator(checked, part.path).visit(checked.expr).max }))
@@ -62,13 +61,13 @@ export function estimateCost(checked: CheckedExpression): CostEstimate {
   return { min, max, unbounded: ranked.map(({ part }) => part) };
 }
 
-/** How many parts of a schema are tried. */
+/** The maximum number of ranked parts. */
 const UNBOUNDED_MAX = 16;
 
 class Estimator extends ExprPass<Range> {
   readonly unbounded = new Map<string, UnboundedPart>();
   readonly #checked: CheckedExpression;
-  /** This one part counts as if it were bounded. */
+  /** The path of the part that is assumed to be bounded. */
   readonly #bounded: string | undefined;
   readonly #sizes = new Map<Expr, Range>();
   readonly #entries = new Map<Expr, EntrySize>();
@@ -136,7 +135,7 @@ class Estimator extends ExprPass<Range> {
     return add(targetCost, estimate.cost);
   }
 
-  /** What any of the functions that a call may mean costs. */
+  /** The union of the costs of all overloads that the call can resolve to. */
   #overloads(expr: Call, target: Expr | undefined, argCosts: readonly Range[]): { cost: Range; size?: Range } {
     const reference = this.#checked.referenceOf(expr);
     if (reference?.kind !== "call") return { cost: fixed(0) };
@@ -175,7 +174,7 @@ class Estimator extends ExprPass<Range> {
     if (a !== undefined && b !== undefined) this.#entries.set(expr, unionEntrySizes(a, b));
   }
 
-  /** What `a[i]` reaches. */
+  /** Sets size and origin of `a[i]` to those of the elements of `a`. */
   #setElementSize(expr: Call, ids: readonly string[]): void {
     const [container] = expr.args;
     for (const id of ids) {
@@ -287,8 +286,8 @@ class Estimator extends ExprPass<Range> {
   }
 
   #entryOf(expr: Expr): EntrySize | undefined {
-    const known = this.#entries.get(expr);
-    if (known !== undefined || expr.kind !== "identifier") return known;
+    const set = this.#entries.get(expr);
+    if (set !== undefined || expr.kind !== "identifier") return set;
     return this.#locals.findLast(({ name }) => name === expr.name)?.entry;
   }
 
@@ -297,8 +296,8 @@ class Estimator extends ExprPass<Range> {
   }
 
   #sizeOf(expr: Expr): Range | undefined {
-    const known = this.#sizes.get(expr) ?? literalSize(expr);
-    if (known !== undefined) return known;
+    const set = this.#sizes.get(expr) ?? literalSize(expr);
+    if (set !== undefined) return set;
     const origin = this.#originOf(expr);
     const declared = origin === undefined ? undefined : this.#originSize(origin);
     if (declared !== undefined) return declared;
@@ -307,7 +306,7 @@ class Estimator extends ExprPass<Range> {
     return this.#locals.findLast(({ name }) => name === expr.name)?.size;
   }
 
-  /** What the schema says of its size. */
+  /** The size from the schema. */
   #originSize({ path, type }: Origin): Range | undefined {
     if (type.maxElements === undefined) return undefined;
     if (type.unbounded === undefined) return { min: 0, max: type.maxElements };

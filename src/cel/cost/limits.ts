@@ -1,17 +1,17 @@
-/** How much an expression may cost. Units are Kubernetes': one is about 50 ns of work. */
+/** Cost limits in Kubernetes' units, one of which is about 50 ns of work. */
 
-/** One evaluation. */
+/** Per evaluation. */
 export const PER_CALL_COST_MAX = 1_000_000;
-/** All rules of one custom resource in one request; also that of all expressions of one policy. */
+/** For all rules of one custom resource in one request, or all expressions of one policy. */
 export const PER_RESOURCE_COST_MAX = 10_000_000;
-/** What one validation rule of a schema may be estimated to cost. */
+/** The estimated cost of one validation rule. */
 export const RULE_ESTIMATE_MAX = 10_000_000;
-/** What all validation rules of a schema may be estimated to cost together. */
+/** The estimated cost of all validation rules of a schema. */
 export const SCHEMA_ESTIMATE_MAX = 100_000_000;
-/** Bytes of a request: the bound of what has no other. */
+/** The size of a request, which bounds values without a limit of their own. */
 export const REQUEST_BYTES_MAX = 3 * 1024 * 1024;
 
-/** Characters of an expression's source. */
+/** The length of an expression in characters. */
 export const SOURCE_LENGTH_MAX = 100_000;
-/** Depth of nesting in an expression. */
+/** The nesting depth of an expression. */
 export const NESTING_MAX = 250;

@@ -1,10 +1,10 @@
-/** Where values come from in a schema, and sizes that are plain to see. */
+/** The origin of values in a schema, and the sizes of literals. */
 import type { Expr } from "../parse/ast.ts";
 import { countCharacters } from "../parse/source.ts";
 import { isOptional, type Type } from "../values/types.ts";
 import { fixed, type Range } from "./range.ts";
 
-/** A part of a schema that a value comes from. */
+/** The part of a schema that describes a value. */
 export interface Origin {
   readonly path: string;
   readonly type: Type;
@@ -26,7 +26,7 @@ export function originOfKeys(origin: Origin | undefined): Origin | undefined {
   return origin?.type.kind === "map" ? { path: `${origin.path}.*`, type: origin.type.key } : undefined;
 }
 
-/** Of what stands in the expression itself. */
+/** The size of a literal; undefined for other nodes. */
 export function literalSize(expr: Expr): Range | undefined {
   if (expr.kind === "list") return fixed(expr.elements.length);
   if (expr.kind === "map") return fixed(expr.entries.length);

@@ -1,8 +1,8 @@
-/** From at least to at most: sizes and costs that are not known yet. */
+/** Ranges of sizes and costs. */
 
 export interface Range {
   readonly min: number;
-  /** `Infinity` when nothing bounds it. */
+  /** `Infinity` when unbounded. */
   readonly max: number;
 }
 
@@ -20,17 +20,17 @@ export function multiply(a: Range, b: Range): Range {
   return { min: product(a.min, b.min), max: product(a.max, b.max) };
 }
 
-/** Nothing of something unbounded is nothing. */
+/** Zero times infinity is zero. */
 function product(a: number, b: number): number {
   return a === 0 || b === 0 ? 0 : a * b;
 }
 
-/** Rounded up, as costs are. */
+/** Rounds up, as costs do. */
 export function scale(range: Range, factor: number): Range {
   return { min: Math.ceil(product(range.min, factor)), max: Math.ceil(product(range.max, factor)) };
 }
 
-/** Whatever either may be. */
+/** The smallest range that contains both. */
 export function union(a: Range, b: Range): Range {
   return { min: Math.min(a.min, b.min), max: Math.max(a.max, b.max) };
 }

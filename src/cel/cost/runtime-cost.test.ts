@@ -1,4 +1,4 @@
-/** What evaluations cost: the figures of cel-go with constants folded, and of Kubernetes' functions. */
+/** Evaluation costs: the figures of cel-go with constant folding, and of Kubernetes' libraries. */
 import t from "tap";
 import { nameFormats } from "../../testing/cel/name-formats.ts";
 import { compile } from "../cel.ts";
@@ -102,7 +102,7 @@ const costs: Readonly<Record<string, number>> = {
   "optional.of(x).orValue(2)": 2,
 };
 
-t.test("evaluate() charges what Kubernetes charges", (t) => {
+t.test("evaluate() charges the same cost as Kubernetes", (t) => {
   for (const [source, cost] of Object.entries(costs)) {
     const { program, errors } = compile(source, names);
     const outcome = (program ?? fail(errors?.[0]?.message ?? "")).evaluate(values);
@@ -111,7 +111,7 @@ t.test("evaluate() charges what Kubernetes charges", (t) => {
   t.end();
 });
 
-t.test("evaluate() costs no more than was estimated, but for steps into what is computed", (t) => {
+t.test("evaluate() costs at most the estimate, except for accesses to computed values", (t) => {
   for (const source of Object.keys(costs)) {
     const { program } = compile(source, names);
     const { cost } = program!.evaluate(values);

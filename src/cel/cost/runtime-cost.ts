@@ -1,18 +1,18 @@
-/** What calls cost when they are evaluated: cel-go's figures and those of Kubernetes' libraries. All others cost 1. */
+/** The cost of calls at evaluation, as in cel-go and Kubernetes' libraries. All other calls cost 1. */
 import { List, MapValue, sizeForCost, type Value } from "../values/value.ts";
 
 export interface CallCost {
-  /** Known before the call, so that a call beyond the budget is never made. */
+  /** Charged before the call, so that a call beyond the budget is not made. */
   readonly before?: (args: readonly Value[]) => number;
-  /** Known when the result is there. */
+  /** Charged after the call, from its result. */
   readonly after?: (result: Value) => number;
 }
 
-/** Reading a text once costs a tenth of its length. */
+/** The cost per character of traversing a string. */
 export const TRAVERSAL = 0.1;
-/** A regular expression's length counts a quarter: about four characters make one step of the match. */
+/** The cost per character of a regular expression. */
 export const REGEX = 0.25;
-/** Two checks by the authorizer fit into the budget of one evaluation. */
+/** Limits an evaluation to two checks by the authorizer. */
 export const CHECK_COST = 350_000;
 export const LIST_COST = 10;
 export const MAP_COST = 30;
@@ -26,7 +26,7 @@ function traversalCost(index: number, times = 1): CallCost {
   return { before: (args) => Math.ceil(size(args, index) * times * TRAVERSAL) };
 }
 
-/** A result longer than what it is made of could fill the memory, which Kubernetes' figure says nothing of. */
+/** Also charges large results, which could exhaust the memory; Kubernetes' cost does not include them. */
 function withResultCost(cost: CallCost): CallCost {
   return {
     ...cost,
@@ -42,7 +42,7 @@ const matching: CallCost = {
 const smaller: CallCost = { before: (args) => Math.ceil(Math.min(size(args, 0), size(args, 1)) * TRAVERSAL) };
 const together: CallCost = { before: (args) => Math.ceil((size(args, 0) + size(args, 1)) * TRAVERSAL) };
 const whole: CallCost = { before: (args) => deepTraversalCost(args[0] ?? null) };
-/** Half as many requirements as characters, each with its values. */
+/** Assumes half as many requirements as characters, each with a list of values. */
 const selector: CallCost = {
   before: (args) => {
     const length = size(args, 1);
@@ -126,15 +126,15 @@ const byOverload: Readonly<Record<string, CallCost>> = {
   },
 };
 
-/** Undefined for what costs 1. */
+/** Undefined for calls that cost 1. */
 export function runtimeCost(name: string, overload: string): CallCost | undefined {
   return byFunction[name] ?? byOverload[overload];
 }
 
-/** More than any value of a request has. */
+/** Exceeds the number of parts of any value in a request. */
 const TRAVERSED_PARTS_MAX = 2 ** 20;
 
-/** Going through all of a value; texts a tenth of their length. Endless where there is no end in sight. */
+/** The cost of traversing a value and all of its parts; `Infinity` above the limit of parts. */
 function deepTraversalCost(value: Value): number {
   let steps = 0;
   const visit = (part: Value): number => {

@@ -1,4 +1,4 @@
-/** What is known of an expression at load, so that evaluating it costs nothing. */
+/** Folds constants when an expression is compiled. */
 
 import type { CheckedExpression } from "../check/checked.ts";
 import type { Call, Identifier, ListLiteral, Literal, MapLiteral, Select } from "../parse/ast.ts";
@@ -58,9 +58,9 @@ export class ConstantFolder extends ExprPass<Value | undefined> {
   map(expr: MapLiteral): Value | undefined {
     const entries: (readonly [Value, Value])[] = [];
     for (const { key, value, optional } of expr.entries) {
-      const [name, held] = [this.visit(key), this.visit(value)];
-      if (optional || name === undefined || held === undefined) return undefined;
-      entries.push([name, held]);
+      const [name, entryValue] = [this.visit(key), this.visit(value)];
+      if (optional || name === undefined || entryValue === undefined) return undefined;
+      entries.push([name, entryValue]);
     }
     return tryEvaluate(() => EntryMap.of(entries));
   }
@@ -75,7 +75,7 @@ export class ConstantFolder extends ExprPass<Value | undefined> {
   }
 }
 
-/** What fails at load is left to fail when it is evaluated. */
+/** Failures are left to evaluation. */
 function tryEvaluate(make: () => Value): Value | undefined {
   try {
     return make();

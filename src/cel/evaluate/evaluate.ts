@@ -1,7 +1,7 @@
 /**
- * A checked expression as closures, one for each part. What each part costs follows cel-go's interpreter: a name or a
- * step into a value 1, a new list 10, a new map 30, a call 1 unless costs.ts says otherwise; constants, `&&`, `||` and
- * `?:` themselves nothing.
+ * Plans a checked expression as closures, one per node. Costs follow cel-go's interpreter: a variable or a field access
+ * 1, a new list 10, a new map 30, a call 1 unless `cost/runtime-cost.ts` has a cost for it; constants, `&&`, `||` and
+ * `?:` 0.
  */
 
 import type { CheckedExpression } from "../check/checked.ts";
@@ -37,7 +37,7 @@ import { createDispatcher } from "./overload-dispatch.ts";
 
 export interface Plan {
   readonly run: Interpretable;
-  /** Variables in the order of their slots, which come first. */
+  /** The variables in the order of their slots, which are before those of local variables. */
   readonly variables: readonly string[];
   readonly slots: number;
 }
@@ -60,7 +60,7 @@ class Planner implements ExprVisitor<Interpretable, boolean> {
   constructor(checked: CheckedExpression) {
     this.#checked = checked;
     this.#constants = new ConstantFolder(checked);
-    // Variables have the first slots, so they are counted before any local one is.
+    // Variables have the first slots, so that they are counted before local variables.
     for (const reference of checked.references()) {
       if (reference.kind !== "variable" || reference.local || this.variables.has(reference.name)) continue;
       this.variables.set(reference.name, this.variables.size);
@@ -72,14 +72,14 @@ class Planner implements ExprVisitor<Interpretable, boolean> {
   }
 
   /**
-   * `free` for the branches of a conditional, whose first name costs nothing. A part that occurs twice (a macro's
-   * argument) is built once, or macros within macros would double it again and again.
+   * `free` is true for the branches of a conditional, whose first attribute costs nothing. Plans each node once, since
+   * macros use an argument several times.
    */
   plan(expr: Expr, free = false): Interpretable {
-    const built = free ? this.#freePlans : this.#plans;
-    const run = built.get(expr) ?? this.#planNode(expr, free);
-    built.set(expr, run);
-    return run;
+    const plans = free ? this.#freePlans : this.#plans;
+    const plan = plans.get(expr) ?? this.#planNode(expr, free);
+    plans.set(expr, plan);
+    return plan;
   }
 
   #planNode(expr: Expr, free: boolean): Interpretable {
@@ -130,13 +130,13 @@ class Planner implements ExprVisitor<Interpretable, boolean> {
     };
   }
 
-  /** What a step into a value starts from; the first step into what is computed costs one more. */
+  /** The operand of a field or index access; the first access to a computed value costs one more. */
   #operand(expr: Expr, free: boolean): { operand: Interpretable; cost: number } {
-    const reached = this.#isAttribute(expr);
-    return { operand: this.plan(expr, reached && free), cost: reached || free ? 1 : 2 };
+    const isAttribute = this.#isAttribute(expr);
+    return { operand: this.plan(expr, isAttribute && free), cost: isAttribute || free ? 1 : 2 };
   }
 
-  /** Names and steps into values, which cel-go calls attributes. */
+  /** Variables and accesses to fields and elements, which cel-go calls attributes. */
   #isAttribute(expr: Expr): boolean {
     if (this.#constants.visit(expr) !== undefined) return false;
     if (expr.kind === "identifier") return true;
@@ -168,7 +168,7 @@ class Planner implements ExprVisitor<Interpretable, boolean> {
     }
   }
 
-  /** Either side may decide alone, even when the other fails. */
+  /** One operand can determine the result even if the other fails. */
   #logic(left: Interpretable, right: Interpretable, decisive: boolean): Interpretable {
     return (frame) => {
       const first = evaluateBool(left, frame);
@@ -207,7 +207,7 @@ class Planner implements ExprVisitor<Interpretable, boolean> {
     };
   }
 
-  /** `a.or(b)` and `a.orValue(b)` look at `b` only when `a` is nothing. */
+  /** `a.or(b)` and `a.orValue(b)` evaluate `b` only when `a` is none. */
   #optionalOr(expr: Call): Interpretable | undefined {
     const reference = this.#checked.referenceOf(expr);
     const [alternative] = expr.args;
@@ -247,7 +247,7 @@ class Planner implements ExprVisitor<Interpretable, boolean> {
     };
   }
 
-  /** `x in ["a", "b"]`: looked up at once, and free. */
+  /** `x in ["a", "b"]`: a set lookup without cost. */
   #constantMembership(expr: Call): Interpretable | undefined {
     const [item, list] = expr.args;
     const values = this.#constants.visit(list!);
@@ -287,10 +287,10 @@ class Planner implements ExprVisitor<Interpretable, boolean> {
       const built: (readonly [Value, Value])[] = [];
       for (const { key, value, optional } of entries) {
         const name = key(frame);
-        const held = value(frame);
-        if (!optional) built.push([name, held]);
-        else if (!(held instanceof Optional)) fail("cannot initialize optional entry from non-optional value");
-        else if (held.value !== undefined) built.push([name, held.value]);
+        const entryValue = value(frame);
+        if (!optional) built.push([name, entryValue]);
+        else if (!(entryValue instanceof Optional)) fail("cannot initialize optional entry from non-optional value");
+        else if (entryValue.value !== undefined) built.push([name, entryValue.value]);
       }
       frame.charge(MAP_COST);
       return EntryMap.of(built);
@@ -302,9 +302,9 @@ class Planner implements ExprVisitor<Interpretable, boolean> {
     return (frame) => {
       const built: (readonly [Value, Value])[] = [];
       for (const { name, value, optional } of fields) {
-        const held = value(frame);
-        if (!optional) built.push([name, held]);
-        else if (held instanceof Optional && held.value !== undefined) built.push([name, held.value]);
+        const entryValue = value(frame);
+        if (!optional) built.push([name, entryValue]);
+        else if (entryValue instanceof Optional && entryValue.value !== undefined) built.push([name, entryValue.value]);
       }
       frame.charge(OBJECT_COST);
       return EntryMap.of(built);
@@ -358,7 +358,7 @@ function conditional(condition: Interpretable, yes: Interpretable, no: Interpret
   };
 }
 
-/** The truth value, or why there is none. */
+/** Returns the boolean or the failure. */
 function evaluateBool(run: Interpretable, frame: Frame): boolean | Failure {
   try {
     const value = run(frame);

@@ -1,12 +1,12 @@
-/** What one evaluation holds: its variables, and what it has spent. */
+/** The state of one evaluation: variables and spent cost. */
 import { fail, type Value } from "../values/value.ts";
 
-/** The budget is used up: ends the evaluation wherever it is, and no `||` makes up for it. */
+/** The evaluation exceeded its budget. Unlike a `Failure`, `||` and `&&` do not absorb it. */
 export class CostExceeded {
   readonly message = "operation cancelled: actual cost limit exceeded";
 }
 
-/** A part of an expression, ready to be evaluated. Throws a `Failure` or `CostExceeded`. */
+/** A planned node. Throws a `Failure` or `CostExceeded`. */
 export type Interpretable = (frame: Frame) => Value;
 
 const FREE_COMPARISONS = 10_000;
@@ -26,15 +26,15 @@ export class Frame {
     if (this.spent > this.#budget) throw new CostExceeded();
   }
 
-  /** For comparisons of more than most: their figures count only the outermost parts. */
+  /** Charges comparisons of large values, since the cost of `==` counts only the outermost parts. */
   chargeComparisons(parts: number): void {
     if (parts > FREE_COMPARISONS) this.charge(Math.ceil((parts - FREE_COMPARISONS) / 10));
   }
 
   get(slot: number): Value | undefined {
-    const held = this.#slots[slot];
-    if (typeof held !== "function") return held;
-    const value = held();
+    const slotValue = this.#slots[slot];
+    if (typeof slotValue !== "function") return slotValue;
+    const value = slotValue();
     this.#slots[slot] = value;
     return value;
   }
@@ -44,7 +44,7 @@ export class Frame {
   }
 }
 
-/** Reads a variable, or says that it was not given. */
+/** Reads a variable; fails when it has no value. */
 export function planRead(slot: number, name: string): Interpretable {
   return (frame) => {
     const value = frame.get(slot);

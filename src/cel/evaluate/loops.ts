@@ -1,4 +1,4 @@
-/** Macros that loop, run as loops. Each charges what the general form (ast.ts) would cost in cel-go. */
+/** Evaluates iterating macros as loops. Each charges the cost of the general comprehension in cel-go. */
 
 import { EntryMap } from "../values/entry-map.ts";
 import { ArrayList, Failure, fail, List, MapValue, type Value } from "../values/value.ts";
@@ -8,7 +8,7 @@ export interface LoopParts {
   readonly kind: "all" | "exists" | "existsOne" | "list" | "map" | "entries";
   readonly slot: number;
   readonly slot2: number | undefined;
-  /** The predicate, or what each item becomes. */
+  /** The predicate or the transformation. */
   readonly body: Interpretable;
   readonly bodyIsConstant?: boolean;
   readonly filter?: Interpretable;
@@ -33,8 +33,8 @@ export function planLoop(range: Interpretable, parts: LoopParts): Interpretable 
 }
 
 /**
- * Stops at the first item that decides. Items that fail are forgiven when another decides. `conditionCost` is that of
- * asking, before each item, whether it is decided.
+ * Stops at the first item that determines the result, and ignores failures when one does. `conditionCost` is the cost
+ * of the loop condition, which is evaluated before each item.
  */
 function quantifier(range: Interpretable, parts: LoopParts, decisive: boolean, conditionCost: number): Interpretable {
   const { body } = parts;
@@ -80,7 +80,7 @@ function existsOne(range: Interpretable, parts: LoopParts): Interpretable {
 
 function collectList(range: Interpretable, parts: LoopParts): Interpretable {
   const { body, filter } = parts;
-  // The list so far, a list of the new item, and their sum; a constant item's list is a constant.
+  // The accumulator, a list with the new item, and their sum; the list of a constant item is a constant.
   const cost = parts.bodyIsConstant === true ? 2 : 12;
   return (frame) => {
     const items: Value[] = [];
@@ -115,7 +115,7 @@ function collectMap(range: Interpretable, parts: LoopParts): Interpretable {
   };
 }
 
-/** Until `step` says false. With one variable lists give their items, maps their keys; with two, places and items. */
+/** Loops until `step` returns false. One variable gets items or keys; two get index and item, or key and value. */
 function forEach(range: Value, parts: LoopParts, frame: Frame, step: () => boolean): void {
   const { slot, slot2 } = parts;
   if (range instanceof List) {

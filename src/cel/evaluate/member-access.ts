@@ -1,4 +1,4 @@
-/** Reaching into values: `a.b`, `a[i]`, `has(a.b)`, and their optional forms. */
+/** Access to fields and elements: `a.b`, `a[i]`, `has(a.b)`, `a.?b`, `a[?i]`. */
 import { Uint } from "../values/compare.ts";
 import { formatType } from "../values/types.ts";
 import { fail, List, MapValue, Optional, typeOfValue, type Value } from "../values/value.ts";
@@ -12,14 +12,14 @@ export function memberOf(value: Value, name: string): Value {
   return value instanceof List ? unsupportedIndexType("string") : fail(`no such key: ${name}`);
 }
 
-/** What has no members has not this one: Kubernetes asks for no failure there. */
+/** False for values without members, as in Kubernetes. */
 export function hasMember(value: Value, name: string): boolean {
   if (value instanceof List) return unsupportedIndexType("string");
   if (value instanceof MapValue) return value.hasMember(name);
   return value instanceof Optional && value.value !== undefined && hasMember(value.value, name);
 }
 
-/** `a.?b`: what is not there is nothing rather than a failure. */
+/** `a.?b`: none when the member is absent. */
 export function optionalMember(value: Value, name: string): Optional {
   if (value instanceof Optional) return value.value === undefined ? value : optionalMember(value.value, name);
   if (value instanceof List) return unsupportedIndexType("string");
@@ -52,7 +52,7 @@ export function optionalElement(value: Value, index: Value): Optional {
   return member === undefined ? Optional.none : Optional.of(member);
 }
 
-/** Whole numbers of any type are places; one that no list has is -1. */
+/** Accepts integers of any numeric type. */
 function listIndex(index: Value): number {
   const number = index instanceof Uint ? Number(index.value) : typeof index === "bigint" ? Number(index) : index;
   if (typeof number !== "number") return unsupportedIndexType(formatType(typeOfValue(index)));

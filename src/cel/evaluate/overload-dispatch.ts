@@ -1,4 +1,4 @@
-/** Which signature of a function the values of a call fit. */
+/** Selects the overload of a call by the types of the argument values. */
 import type { Overload } from "../functions.ts";
 import { Uint } from "../values/compare.ts";
 import type { Type } from "../values/types.ts";
@@ -6,7 +6,7 @@ import { fail, List, MapValue, Opaque, type Value } from "../values/value.ts";
 
 type Guard = (value: Value) => boolean;
 
-/** Calls the one overload that the arguments fit. Types known at load may still be wrong: null fits many. */
+/** Checks the arguments even for a single overload, since null and dyn pass the type checker. */
 export function createDispatcher(overloads: readonly Overload[]): (args: readonly Value[]) => Overload {
   const candidates = overloads.map((overload) => ({ overload, guards: overload.parameters.map(guardOf) }));
   const [only] = candidates;

@@ -1,4 +1,4 @@
-/** `+ - * / %` and unary minus: int and uint are exact in 64 bits, and what does not fit fails. */
+/** `+ - * / %` and unary minus: int and uint are 64-bit, and overflow fails. */
 import { functionOf, type Library, overload } from "../functions.ts";
 import { Uint } from "../values/compare.ts";
 import { Duration, Timestamp } from "../values/time-value.ts";
@@ -114,7 +114,7 @@ const over = functionOf(
 const rest = functionOf(
   "_%_",
   overload("modulo_int64", ints, intType, (a: bigint, b: bigint) => {
-    // The quotient of these two does not fit, and Go's remainder fails with it.
+    // The quotient overflows, so that cel-go fails for the remainder as well.
     return a === INT_MIN && b === -1n ? fail("integer overflow") : modulo(a, b);
   }),
   overload("modulo_uint64", uints, uintType, (a: Uint, b: Uint) => toUint(modulo(a.value, b.value))),

@@ -13,31 +13,31 @@ import {
 
 const names = createEnvironment({ variables: { authorizer: authorizerType }, nameFormats });
 
-function ask(
+function evaluate(
   source: string,
-  answer: AuthorizationDecision,
-): { readonly questions: readonly CheckAttributes[]; readonly result: unknown } {
+  decision: AuthorizationDecision,
+): { readonly checks: readonly CheckAttributes[]; readonly result: unknown } {
   const { program, errors } = compile(source, names);
   if (program === undefined) throw new Error(errors.map(({ message }) => message).join());
-  const questions: CheckAttributes[] = [];
-  const authorizer = authorizerValue((question) => {
-    questions.push(question);
-    return answer;
+  const checks: CheckAttributes[] = [];
+  const authorizer = authorizerValue((attributes) => {
+    checks.push(attributes);
+    return decision;
   });
   const { value, error } = program.evaluate({ authorizer });
-  return { questions, result: error?.message ?? value };
+  return { checks, result: error?.message ?? value };
 }
 
 const yes: AuthorizationDecision = { allowed: true, reason: "because" };
 
-t.test("authorizer asks what the expression put together", (t) => {
-  t.same(ask("authorizer.path('/healthz').check('get').allowed()", yes), {
-    questions: [{ path: "/healthz", verb: "get" }],
+t.test("authorizer checks the attributes that the expression sets", (t) => {
+  t.same(evaluate("authorizer.path('/healthz').check('get').allowed()", yes), {
+    checks: [{ path: "/healthz", verb: "get" }],
     result: true,
   });
   const resource = "authorizer.group('apps').resource('deployments').subresource('scale').namespace('n').name('x')";
-  t.same(ask(`${resource}.labelSelector('a=b').check('update').reason()`, yes), {
-    questions: [
+  t.same(evaluate(`${resource}.labelSelector('a=b').check('update').reason()`, yes), {
+    checks: [
       {
         group: "apps",
         resource: "deployments",
@@ -51,48 +51,51 @@ t.test("authorizer asks what the expression put together", (t) => {
     result: "because",
   });
   t.same(
-    ask("authorizer.serviceAccount('ns', 'sa').group('').resource('pods').check('get').allowed()", yes).questions,
+    evaluate("authorizer.serviceAccount('ns', 'sa').group('').resource('pods').check('get').allowed()", yes).checks,
     [{ serviceAccount: { namespace: "ns", name: "sa" }, group: "", resource: "pods", verb: "get" }],
   );
   t.end();
 });
 
-t.test("authorizer tells errors from refusals", (t) => {
-  const failed: AuthorizationDecision = { allowed: false, reason: "", error: "webhook is away" };
+t.test("authorizer distinguishes errors from denials", (t) => {
+  const failed: AuthorizationDecision = { allowed: false, reason: "", error: "webhook is unreachable" };
   const check = "authorizer.path('/x').check('get')";
-  t.equal(ask(`${check}.errored()`, failed).result, true);
-  t.equal(ask(`${check}.error()`, failed).result, "webhook is away");
-  t.equal(ask(`${check}.error()`, yes).result, "");
+  t.equal(evaluate(`${check}.errored()`, failed).result, true);
+  t.equal(evaluate(`${check}.error()`, failed).result, "webhook is unreachable");
+  t.equal(evaluate(`${check}.error()`, yes).result, "");
   t.end();
 });
 
-t.test("authorizer refuses questions without an object", (t) => {
-  t.equal(ask("authorizer.path(' ').check('get').allowed()", yes).result, "path must not be empty");
-  t.equal(ask("authorizer.group('').resource('').check('get').allowed()", yes).result, "resource must not be empty");
+t.test("authorizer rejects checks with empty attributes", (t) => {
+  t.equal(evaluate("authorizer.path(' ').check('get').allowed()", yes).result, "path must not be empty");
+  t.equal(
+    evaluate("authorizer.group('').resource('').check('get').allowed()", yes).result,
+    "resource must not be empty",
+  );
   const account = "authorizer.serviceAccount('Not@valid', 'sa').path('/x').check('get').allowed()";
-  t.equal(ask(account, yes).result, "Invalid service account namespace");
+  t.equal(evaluate(account, yes).result, "Invalid service account namespace");
   t.end();
 });
 
-t.test("authorizer.requestResource asks for what the request is for", (t) => {
+t.test("authorizer.requestResource checks the resource of the request", (t) => {
   const among = createEnvironment({ variables: { "authorizer.requestResource": resourceCheckType }, nameFormats });
   const { program } = compile("authorizer.requestResource.check('delete').allowed()", among);
-  const asked: CheckAttributes[] = [];
+  const checks: CheckAttributes[] = [];
   const resource = resourceCheckValue(
-    (question) => {
-      asked.push(question);
+    (attributes) => {
+      checks.push(attributes);
       return yes;
     },
     { group: "apps", resource: "deployments", namespace: "n" },
   );
   t.equal(program?.evaluate({ "authorizer.requestResource": resource }).value, true);
-  t.same(asked, [{ group: "apps", resource: "deployments", namespace: "n", verb: "delete" }]);
+  t.same(checks, [{ group: "apps", resource: "deployments", namespace: "n", verb: "delete" }]);
   t.end();
 });
 
-t.test("authorizer lets an expression ask twice within its budget", (t) => {
+t.test("authorizer allows two checks within the budget of an expression", (t) => {
   const once = "authorizer.path('/x').check('get').allowed()";
-  t.equal(ask(`${once} && ${once}`, yes).result, true);
-  t.equal(ask(`${once} && ${once} && ${once}`, yes).result, "operation cancelled: actual cost limit exceeded");
+  t.equal(evaluate(`${once} && ${once}`, yes).result, true);
+  t.equal(evaluate(`${once} && ${once} && ${once}`, yes).result, "operation cancelled: actual cost limit exceeded");
   t.end();
 });

@@ -1,6 +1,6 @@
 /**
- * `authorizer.group('apps').resource('deployments').namespace(ns).check('create').allowed()`: questions to the server's
- * authorizer, which whoever evaluates hands in as the variable `authorizer`.
+ * `authorizer.group('apps').resource('deployments').namespace(ns).check('create').allowed()`: requests to the server's
+ * authorizer, which the caller passes as the variable `authorizer`.
  */
 import { type FunctionDeclaration, functionOf, type Library, method } from "../functions.ts";
 import { boolType, opaqueType, stringType, type Type } from "../values/types.ts";
@@ -9,17 +9,17 @@ import type { NameFormats } from "./formats.ts";
 
 export interface CheckAttributes {
   readonly verb: string;
-  /** A path that is no resource: `/healthz`. */
+  /** A non-resource path: `/healthz`. */
   readonly path?: string;
   readonly group?: string;
   readonly resource?: string;
   readonly subresource?: string;
   readonly namespace?: string;
   readonly name?: string;
-  /** As written; one that cannot be read restricts nothing. */
+  /** Unparsed; an invalid selector is ignored. */
   readonly fieldSelector?: string;
   readonly labelSelector?: string;
-  /** Asked for this account rather than for whoever sent the request. */
+  /** The check is for this account instead of the user of the request. */
   readonly serviceAccount?: { readonly namespace: string; readonly name: string };
 }
 
@@ -29,7 +29,7 @@ export interface AuthorizationDecision {
   readonly error?: string;
 }
 
-/** Must answer at once: expressions do not wait. */
+/** Synchronous, since CEL evaluation is. */
 export type Authorize = (question: CheckAttributes) => AuthorizationDecision;
 
 export const authorizerType = opaqueType("kubernetes.authorization.Authorizer");
@@ -41,17 +41,17 @@ const decisionType = opaqueType("kubernetes.authorization.Decision");
 
 type PartialAttributes = Omit<CheckAttributes, "verb">;
 
-/** A question that is being put together. */
+/** The builder of a check. */
 class AuthorizerCheck extends Opaque {
   readonly type: Type;
   readonly authorize: Authorize;
   readonly attributes: PartialAttributes;
 
-  constructor(type: Type, ask: Authorize, asked: PartialAttributes) {
+  constructor(type: Type, authorize: Authorize, attributes: PartialAttributes) {
     super();
     this.type = type;
-    this.authorize = ask;
-    this.attributes = asked;
+    this.authorize = authorize;
+    this.attributes = attributes;
   }
 
   override equals(other: Value): boolean {
@@ -78,13 +78,13 @@ class Decision extends Opaque {
 }
 
 /** The value of the variable `authorizer`. */
-export function authorizerValue(ask: Authorize): Value {
-  return new AuthorizerCheck(authorizerType, ask, {});
+export function authorizerValue(authorize: Authorize): Value {
+  return new AuthorizerCheck(authorizerType, authorize, {});
 }
 
-/** The value of `authorizer.requestResource`: the resource that the request is for. */
-export function resourceCheckValue(ask: Authorize, resource: PartialAttributes): Value {
-  return new AuthorizerCheck(resourceCheckType, ask, resource);
+/** The value of `authorizer.requestResource`: the resource of the request. */
+export function resourceCheckValue(authorize: Authorize, resource: PartialAttributes): Value {
+  return new AuthorizerCheck(resourceCheckType, authorize, resource);
 }
 
 function requireNotEmpty(text: string, what: string): string {
@@ -102,33 +102,33 @@ function partFunction(name: Part, id: string): FunctionDeclaration {
   );
 }
 
-function check(asked: AuthorizerCheck, verb: string): Decision {
-  return new Decision(asked.authorize({ ...asked.attributes, verb }));
+function check(check: AuthorizerCheck, verb: string): Decision {
+  return new Decision(check.authorize({ ...check.attributes, verb }));
 }
 
 export function authorizer(names: NameFormats): Library {
-  const serviceAccount = (asked: AuthorizerCheck, namespace: string, name: string): AuthorizerCheck => {
+  const serviceAccount = (check: AuthorizerCheck, namespace: string, name: string): AuthorizerCheck => {
     if (names.dns1123Subdomain(name).length > 0) return fail("Invalid service account name");
     if (names.dns1123Label(namespace).length > 0) return fail("Invalid service account namespace");
-    return asked.with({ serviceAccount: { namespace, name } });
+    return check.with({ serviceAccount: { namespace, name } });
   };
   return { functions: [...checkFunctions(serviceAccount), ...decisionFunctions] };
 }
 
-type ServiceAccount = (asked: AuthorizerCheck, namespace: string, name: string) => AuthorizerCheck;
+type ServiceAccount = (check: AuthorizerCheck, namespace: string, name: string) => AuthorizerCheck;
 
 function checkFunctions(serviceAccount: ServiceAccount): readonly FunctionDeclaration[] {
   return [
     functionOf(
       "path",
-      method("authorizer_path", [authorizerType, stringType], pathType, (asked: AuthorizerCheck, path: string) =>
-        asked.with({ path: requireNotEmpty(path, "path") }, pathType),
+      method("authorizer_path", [authorizerType, stringType], pathType, (check: AuthorizerCheck, path: string) =>
+        check.with({ path: requireNotEmpty(path, "path") }, pathType),
       ),
     ),
     functionOf(
       "group",
-      method("authorizer_group", [authorizerType, stringType], groupType, (asked: AuthorizerCheck, group: string) =>
-        asked.with({ group }, groupType),
+      method("authorizer_group", [authorizerType, stringType], groupType, (check: AuthorizerCheck, group: string) =>
+        check.with({ group }, groupType),
       ),
     ),
     functionOf(
@@ -141,8 +141,8 @@ function checkFunctions(serviceAccount: ServiceAccount): readonly FunctionDeclar
         "groupcheck_resource",
         [groupType, stringType],
         resourceCheckType,
-        (asked: AuthorizerCheck, resource: string) =>
-          asked.with({ resource: requireNotEmpty(resource, "resource") }, resourceCheckType),
+        (check: AuthorizerCheck, resource: string) =>
+          check.with({ resource: requireNotEmpty(resource, "resource") }, resourceCheckType),
       ),
     ),
     partFunction("subresource", "resourcecheck_subresource"),

@@ -22,7 +22,7 @@ import {
 } from "../values/types.ts";
 import { equal, fail, type List, type MapValue, type Value } from "../values/value.ts";
 
-/** Negative, zero or positive; fails for what has no order. */
+/** Negative, zero or positive; fails for values without an order. */
 export function compare(a: Value, b: Value): number {
   if (isNumeric(a) && isNumeric(b)) {
     const order = compareNumbers(a, b);
@@ -70,7 +70,7 @@ const b = parameterType("B");
 const listOfA = listType(a);
 const mapOfAB = mapType(a, b);
 
-/** Evaluated by the evaluator itself; here for their types. */
+/** A declaration for the type checker; the planner implements these operators. */
 function declaredOnly(id: string, parameters: readonly Type[], result: Type): Overload {
   return overload(id, parameters, result, () => fail("no such overload"));
 }

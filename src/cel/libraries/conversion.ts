@@ -1,4 +1,4 @@
-/** `int(x)`, `string(x)` and their like, and the names of types. */
+/** Type conversions such as `int(x)` and `string(x)`, and type names. */
 import { parseDuration } from "../../schema/value/time.ts";
 import { type FunctionDeclaration, functionOf, type Library, overload } from "../functions.ts";
 import { Uint } from "../values/compare.ts";
@@ -44,7 +44,7 @@ const boolTexts: Readonly<Record<string, boolean>> = {
 };
 
 function doubleToInt(value: number): bigint {
-  // 2^63 itself is a double, the largest int is not: both bounds are out.
+  // 2^63 is a double and the largest int is not, so that both bounds are exclusive.
   if (!Number.isFinite(value) || value <= -(2 ** 63) || value >= 2 ** 63) return fail("integer overflow");
   return BigInt(Math.trunc(value));
 }
@@ -77,10 +77,10 @@ function parseDouble(text: string): number {
   return Number.isFinite(value) ? value : failConversion("string", "double");
 }
 
-/** From here on numbers are written with an exponent. */
+/** Numbers with at least this power of ten are formatted with an exponent. */
 const PLAIN_POWERS = 6;
 
-/** As Go's `%g`: the shortest text that reads back as the number. */
+/** As Go's `%g`: the shortest text that parses to the number. */
 export function formatDouble(value: number): string {
   if (Number.isNaN(value)) return "NaN";
   if (!Number.isFinite(value)) return value > 0 ? "+Inf" : "-Inf";
@@ -198,7 +198,7 @@ const typeNames: Readonly<Record<string, Type>> = {
   uint: uintType,
 };
 
-/** The value and type of a type's name. */
+/** The constant of a type name. */
 export function typeConstant(type: Type): { readonly type: Type; readonly value: Value } {
   return { type: typeType(type), value: new TypeValue(type) };
 }

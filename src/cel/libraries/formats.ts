@@ -1,14 +1,14 @@
-/** `format.dns1123Label().validate(name)`: nothing when the text has the form, else what is wrong with it. */
+/** Named formats: `format.dns1123Label().validate(name)` is none for valid text, otherwise a list of errors. */
 import { formatOf } from "../../schema/validation/formats.ts";
 import { functionOf, type Library, method, overload } from "../functions.ts";
 import { listType, opaqueType, optionalType, stringType, type Type } from "../values/types.ts";
 import { ArrayList, Opaque, Optional, type Value } from "../values/value.ts";
 import { checkRequestUri } from "./go-url.ts";
 
-/** What is wrong with a text; nothing when it has the form. */
+/** Returns the errors of a text; empty when it is valid. */
 export type NameFormat = (text: string) => readonly string[];
 
-/** The forms of names, which only the kinds know. */
+/** Validation of names, which the API package implements. */
 export interface NameFormats {
   readonly dns1123Label: NameFormat;
   readonly dns1123Subdomain: NameFormat;
@@ -36,15 +36,15 @@ class Format extends Opaque {
     return other instanceof Format && other.name === this.name;
   }
 
-  /** That of its pattern, as costs count it. */
+  /** The length of the pattern, which determines the cost of `validate`. */
   override costSize(): number {
     return this.#patternLength;
   }
 }
 
-/** What a name will begin with: it may end in a dash. */
-function prefixFormat(form: NameFormat): NameFormat {
-  return (text) => form(text.length > 1 && text.endsWith("-") ? `${text.slice(0, -1)}a` : text);
+/** The format of a name's prefix, which can end in a dash. */
+function prefixFormat(format: NameFormat): NameFormat {
+  return (text) => format(text.length > 1 && text.endsWith("-") ? `${text.slice(0, -1)}a` : text);
 }
 
 function schemaFormat(format: string, message: string): NameFormat {
@@ -53,8 +53,8 @@ function schemaFormat(format: string, message: string): NameFormat {
 }
 
 function uri(text: string): readonly string[] {
-  const wrong = checkRequestUri(text);
-  return wrong === undefined ? [] : [wrong];
+  const error = checkRequestUri(text);
+  return error === undefined ? [] : [error];
 }
 
 export function formats(names: NameFormats): Library {
@@ -83,8 +83,8 @@ export function formats(names: NameFormats): Library {
           [formatType, stringType],
           optionalType(listType(stringType)),
           (format: Format, text: string) => {
-            const wrong = format.validate(text);
-            return wrong.length === 0 ? Optional.none : Optional.of(new ArrayList(wrong));
+            const errors = format.validate(text);
+            return errors.length === 0 ? Optional.none : Optional.of(new ArrayList(errors));
           },
         ),
       ),

@@ -1,23 +1,23 @@
-/** URLs as Go's `net/url` reads them: absolute ones, or absolute paths. Messages are Go's. */
+/** Parses absolute URLs and absolute paths as Go's `net/url` does, with its messages. */
 
 export interface GoUrl {
   readonly scheme: string;
-  /** `user:secret` as it stands; empty when there is none. */
+  /** `user:password`, still escaped; empty when absent. */
   readonly user: string;
   readonly host: string;
-  /** As written, with its escapes. */
+  /** Still escaped. */
   readonly path: string;
   readonly query: string;
   readonly fragment: string;
 }
 
-/** What is wrong with the text as the target of a request; undefined when nothing is. */
+/** The error of a text as a request URI; undefined when it is valid. */
 export function checkRequestUri(text: string): string | undefined {
   const parsed = parse(text, true);
   return typeof parsed === "string" ? `parse ${JSON.stringify(text)}: ${parsed}` : undefined;
 }
 
-/** Only for what `checkRequestUri` found nothing wrong with. */
+/** Requires text that `checkRequestUri` accepts. */
 export function parseUrl(text: string): GoUrl {
   const hash = text.indexOf("#");
   const parsed = parse(hash < 0 ? text : text.slice(0, hash), true);
@@ -25,8 +25,7 @@ export function parseUrl(text: string): GoUrl {
   return { ...parsed, fragment: hash < 0 ? "" : text.slice(hash + 1) };
 }
 
-/** Control characters, as in texts that were cut at the wrong place. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is refused
+// biome-ignore lint/suspicious/noControlCharactersInRegex: Go rejects control characters
 const control = /[\0-\x1f\x7f]/;
 
 function parse(text: string, request: boolean): GoUrl | string {
@@ -36,13 +35,13 @@ function parse(text: string, request: boolean): GoUrl | string {
   if (text === "*") return empty;
   const scheme = schemeOf(text);
   if (scheme === undefined) return "missing protocol scheme";
-  const behind = scheme === "" ? text : text.slice(scheme.length + 1);
-  const mark = behind.indexOf("?");
-  const query = mark < 0 ? "" : behind.slice(mark + 1);
-  const rest = mark < 0 ? behind : behind.slice(0, mark);
+  const afterScheme = scheme === "" ? text : text.slice(scheme.length + 1);
+  const mark = afterScheme.indexOf("?");
+  const query = mark < 0 ? "" : afterScheme.slice(mark + 1);
+  const rest = mark < 0 ? afterScheme : afterScheme.slice(0, mark);
   const url = { ...empty, scheme: scheme.toLowerCase(), path: rest, query };
   if (!rest.startsWith("/")) {
-    // `mailto:somebody`: opaque, and of no use to a path.
+    // An opaque URL such as `mailto:user` has no path.
     if (scheme !== "") return { ...url, path: "" };
     return request ? "invalid URI for request" : url;
   }
@@ -53,7 +52,7 @@ function parse(text: string, request: boolean): GoUrl | string {
   return parseAuthority(url, authority, path);
 }
 
-/** Empty when there is none, undefined when the text begins with a colon. */
+/** Empty when absent, undefined when the text begins with a colon. */
 function schemeOf(text: string): string | undefined {
   if (text.startsWith(":")) return undefined;
   return /^([A-Za-z][A-Za-z0-9+.-]*):/.exec(text)?.[1] ?? "";
@@ -102,7 +101,7 @@ export function port({ host }: GoUrl): string {
   return /:(\d*)$/.exec(host)?.[1] ?? "";
 }
 
-/** The path as it can be sent: what is escaped already stays so. */
+/** The escaped path; keeps existing escapes. */
 export function escapedPath({ path }: GoUrl): string {
   if (/^[A-Za-z0-9\-_.~!$&'()*+,;=:@[\]/%]*$/.test(path)) return path;
   const plain = unescapePercent(path, false) ?? path;
@@ -113,7 +112,7 @@ export function escapedPath({ path }: GoUrl): string {
     });
 }
 
-/** Parameters with their values, in order; what cannot be read is left out. */
+/** Query parameters with their values in order; skips invalid ones. */
 export function queryOf({ query }: GoUrl): ReadonlyMap<string, readonly string[]> {
   const values = new Map<string, string[]>();
   for (const pair of query.split("&")) {

@@ -1,4 +1,4 @@
-/** `ip('10.0.0.1')` and `cidr('10.0.0.0/8')`: addresses and blocks of them, read strictly. */
+/** `ip('10.0.0.1')` and `cidr('10.0.0.0/8')`, parsed strictly. */
 import { addressBits, formatIp, type IpFamily, parseIp } from "../../std/net/ip.ts";
 import { type FunctionDeclaration, functionOf, type Library, method, overload } from "../functions.ts";
 import { boolType, intType, opaqueType, stringType, type Type } from "../values/types.ts";
@@ -27,7 +27,7 @@ class IpValue extends Opaque {
     return addressBits(this.family) / 8;
   }
 
-  /** Whether the first bits are those of `block`, a number of as many bits. */
+  /** Whether the first bits of the address equal `block`, a number with this many bits. */
   startsWith(family: IpFamily, block: bigint, bits: number): boolean {
     return this.family === family && this.value >> BigInt(addressBits(family) - bits) === block;
   }
@@ -69,7 +69,7 @@ class CidrValue extends Opaque {
   }
 }
 
-/** Not with a zone, not IPv4 within IPv6, no leading zeros. */
+/** Rejects zones, IPv4-mapped IPv6 addresses and leading zeros. */
 function parseStrictIp(text: string): IpValue | string {
   if (text.includes("%")) return `IP address ${JSON.stringify(text)} with zone value is not allowed`;
   const ip = parseIp(text);
@@ -84,11 +84,11 @@ function parseStrictCidr(text: string): CidrValue | string {
   const slash = text.lastIndexOf("/");
   const bits = text.slice(slash + 1);
   const address = slash < 0 ? "no '/'" : parseStrictIp(text.slice(0, slash));
-  const wrong = "network address parse error during conversion from string: ";
-  if (typeof address === "string") return `${wrong}${wrong}netip.ParsePrefix(${JSON.stringify(text)}): ${address}`;
+  const prefix = "network address parse error during conversion from string: ";
+  if (typeof address === "string") return `${prefix}${prefix}netip.ParsePrefix(${JSON.stringify(text)}): ${address}`;
   const length = Number(bits);
   if (!/^(?:0|[1-9]\d{0,2})$/.test(bits) || length > addressBits(address.family)) {
-    return `${wrong}${wrong}netip.ParsePrefix(${JSON.stringify(text)}): bad bits after slash: ${JSON.stringify(bits)}`;
+    return `${prefix}${prefix}netip.ParsePrefix(${JSON.stringify(text)}): bad bits after slash: ${JSON.stringify(bits)}`;
   }
   return new CidrValue(address, length);
 }
@@ -115,7 +115,7 @@ function isLinkLocalUnicast(ip: IpValue): boolean {
   return ip.startsWith("IPv4", 0xa9fen, 16) || ip.startsWith("IPv6", 0xfe80n >> 6n, 10);
 }
 
-/** 224.0.0.0/24, ff02::/16 whatever the flags. */
+/** 224.0.0.0/24, or ff02::/16 with any flags. */
 function isLinkLocalMulticast(ip: IpValue): boolean {
   if (ip.family === "IPv4") return ip.startsWith("IPv4", 0xe00000n, 24);
   return ip.startsWith("IPv6", 0xffn, 8) && ((ip.value >> 112n) & 0xfn) === 2n;

@@ -1,4 +1,4 @@
-/** What Kubernetes' functions give, expression by expression. */
+/** Kubernetes' libraries, function by function. */
 import t from "tap";
 import { nameFormats } from "../../testing/cel/name-formats.ts";
 import { compile } from "../cel.ts";
@@ -123,13 +123,13 @@ const holding: Readonly<Record<string, readonly string[]>> = {
 };
 
 for (const [library, expressions] of Object.entries(holding)) {
-  t.test(`compile() knows the library of ${library}`, (t) => {
+  t.test(`evaluate() supports the library ${library}`, (t) => {
     for (const expression of expressions) t.equal(evaluate(expression), true, expression);
     t.end();
   });
 }
 
-t.test("evaluate() says why there is no value", (t) => {
+t.test("evaluate() fails with cel-go's and Kubernetes' messages", (t) => {
   const failing: readonly (readonly [string, string])[] = [
     ["1 / 0 == 1", "division by zero"],
     ["1 % 0 == 1", "modulus by zero"],
@@ -166,7 +166,7 @@ t.test("evaluate() says why there is no value", (t) => {
   t.end();
 });
 
-t.test("compile() knows what this version added only in expressions that were stored before", (t) => {
+t.test("compile() allows libraries of this version only in stored expressions", (t) => {
   const fresh = createEnvironment({ variables: {}, nameFormats });
   const { errors } = compile("isSemver('1.0.0')", fresh);
   t.equal(errors?.[0]?.message, "undeclared reference to 'isSemver' (in container '')");

@@ -1,4 +1,4 @@
-/** Lists as wholes: sorted or not, sums, extremes, places of items, and lists as sets. */
+/** List functions: `isSorted`, `sum`, `min`, `max`, `indexOf`, and sets. */
 import { type FunctionDeclaration, functionOf, type Library, method, overload } from "../functions.ts";
 import { Uint } from "../values/compare.ts";
 import { Duration } from "../values/time-value.ts";
@@ -45,7 +45,7 @@ function isSorted(list: List): boolean {
   return true;
 }
 
-/** What the sum of nothing is says which type the list is of. */
+/** `zero` is the sum of an empty list of the type. */
 function sum(zero: Value): (list: List) => Value {
   return (list) => {
     let total = zero;

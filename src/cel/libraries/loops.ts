@@ -1,4 +1,4 @@
-/** What maps that loops build are typed by; the loops themselves are run by the evaluator. */
+/** Declares the functions of expanded macros for the type checker; the planner implements the loops. */
 import { functionOf, type Library, overload } from "../functions.ts";
 import { mapType, parameterType } from "../values/types.ts";
 import { fail } from "../values/value.ts";

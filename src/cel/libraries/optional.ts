@@ -1,4 +1,4 @@
-/** Values that may be missing: `optional.of(x)`, `a.?b`, `.orValue(y)`. */
+/** Optional values: `optional.of(x)`, `a.?b`, `.orValue(y)`. */
 import { functionOf, type Library, method, overload } from "../functions.ts";
 import { isNumeric, Uint } from "../values/compare.ts";
 import { Duration, Timestamp } from "../values/time-value.ts";
@@ -9,7 +9,7 @@ const v = parameterType("V");
 const optionalV = optionalType(v);
 const listV = listType(v);
 
-/** What is there of what may be missing. */
+/** Removes the optionals without a value and unwraps the others. */
 function unwrapOptionals(list: List): List {
   const items: Value[] = [];
   for (const item of list) {
@@ -19,7 +19,7 @@ function unwrapOptionals(list: List): List {
   return new ArrayList(items);
 }
 
-/** What a type starts with: 0, "", an empty list, null. */
+/** Whether this is the zero value of its type: 0, "", an empty list, null. */
 function isZero(value: Value): boolean {
   if (value === null || value === "" || value === false) return true;
   if (isNumeric(value)) return Number(value instanceof Uint ? value.value : value) === 0;
@@ -55,7 +55,7 @@ export const optional: Library = {
     ),
     functionOf(
       "hasValue",
-      method("optional_hasValue", [optionalV], boolType, (held: Optional) => held.value !== undefined),
+      method("optional_hasValue", [optionalV], boolType, (optional: Optional) => optional.value !== undefined),
     ),
     functionOf(
       "first",
@@ -71,7 +71,7 @@ export const optional: Library = {
     ),
     functionOf("optional.unwrap", overload("optional_unwrap", [listType(optionalV)], listV, unwrapOptionals)),
     functionOf("unwrapOpt", method("optional_unwrapOpt", [listType(optionalV)], listV, unwrapOptionals)),
-    // The evaluator looks at the second only when the first is nothing; here for their types.
+    // Declarations for the type checker; the planner evaluates the argument only when the receiver is none.
     functionOf(
       "or",
       method("optional_or_optional", [optionalV, optionalV], optionalV, () => fail("no such overload")),

@@ -1,4 +1,4 @@
-/** `quantity('1.5Gi')`: amounts that can be compared, added and subtracted. */
+/** `quantity('1.5Gi')`: quantities with comparison and arithmetic. */
 import { parseQuantity } from "../../schema/value/quantity.ts";
 import { functionOf, type Library, method, overload } from "../functions.ts";
 import { compareNumbers } from "../values/compare.ts";
@@ -22,7 +22,7 @@ class QuantityValue extends Opaque {
     return other instanceof QuantityValue && other.nanos === this.nanos;
   }
 
-  /** Amounts at the very end of the range may have been cut there: they are no integers. */
+  /** The limits of the range are not integers, since values beyond are capped to them. */
   isInteger(): boolean {
     const whole = this.nanos / UNIT;
     return this.nanos % UNIT === 0n && whole < INT_MAX && whole > INT_MIN;
@@ -36,10 +36,10 @@ function toQuantity(text: string): QuantityValue {
 
 function describeParseError(text: string): string {
   if (text === "") return "unable to parse quantity's suffix";
-  const form = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+  const formatHint = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
   return /^[+-]?[0-9.]+(?:[eEinumkKMGTP]+[-+]?[0-9]*|[-+][0-9]*)?$/.test(text)
     ? "unable to parse quantity's suffix"
-    : form;
+    : formatHint;
 }
 
 const two = [quantityType, quantityType];
@@ -56,7 +56,7 @@ export const quantity: Library = {
       "isQuantity",
       overload("is_quantity_string", [stringType], boolType, (text: string) => parseQuantity(text) !== undefined),
     ),
-    // Not called on the amount: `sign(q)`.
+    // A global function: `sign(q)`.
     functionOf(
       "sign",
       overload("quantity_sign", [quantityType], intType, (a: QuantityValue) => BigInt(compareNumbers(a.nanos, 0n))),

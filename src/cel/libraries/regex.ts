@@ -1,4 +1,4 @@
-/** Regular expressions with the semantics of RE2: time linear in the text, whatever the pattern. */
+/** RE2 regular expressions, which match in linear time. */
 import type { RE2JS } from "re2js";
 import { compileExpression, matchCost } from "../../schema/validation/pattern.ts";
 import { functionOf, type Library, method, overload } from "../functions.ts";
@@ -6,11 +6,11 @@ import { boolType, intType, listType, stringType } from "../values/types.ts";
 import { ArrayList, fail } from "../values/value.ts";
 
 const PATTERNS_MAX = 512;
-/** What all searches in one text may take, as if each went through the rest of it: times what one may. */
+/** The maximum cost of all searches in one text, as a multiple of the limit per search. */
 const SEARCHES_MAX = 10;
 const patterns = new Map<string, RE2JS>();
 
-/** Compiled once; the oldest is forgotten first. Fails when it is no pattern. */
+/** Compiles with a cache that evicts the oldest. Fails for an invalid pattern. */
 export function compileCached(text: string): RE2JS {
   let compiled = patterns.get(text);
   if (compiled !== undefined) return compiled;
@@ -24,7 +24,7 @@ export function compileCached(text: string): RE2JS {
   return compiled;
 }
 
-/** Fails where the text is too long for the pattern. */
+/** Fails when matching would cost too much. */
 function matcherOf(text: string, regex: string): ReturnType<RE2JS["matcher"]> {
   const compiled = compileCached(regex);
   return matchCost(compiled, text.length) > 1 ? failTooLong() : compiled.matcher(text);
@@ -47,7 +47,7 @@ function findAll(text: string, regex: string, limit = -1n): ArrayList {
   const found: string[] = [];
   const compiled = compileCached(regex);
   const matcher = matcherOf(text, regex);
-  // Each may look as far as the end before it is content with less; few do.
+  // Each search can read to the end of the text.
   let work = 0;
   for (let at = 0; (limit < 0n || found.length < limit) && matcher.find(); at = matcher.end()) {
     work += matchCost(compiled, text.length - at);

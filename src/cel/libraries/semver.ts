@@ -1,4 +1,4 @@
-/** `semver('1.2.3-rc.1')`: versions that can be compared (semver.org). */
+/** `semver('1.2.3-rc.1')`: versions as in semver.org. */
 import { functionOf, type Library, method, overload } from "../functions.ts";
 import { compareNumbers } from "../values/compare.ts";
 import { boolType, intType, opaqueType, stringType, type Type } from "../values/types.ts";
@@ -26,7 +26,7 @@ class Semver extends Opaque {
 
 const identifiers = /^[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*$/;
 
-/** The version, or what is wrong with the text. */
+/** Returns the version or an error message. */
 function parseStrict(text: string): Semver | string {
   if (text === "") return "Version string empty";
   const [major = "", minor, ...others] = text.split(".");
@@ -88,7 +88,7 @@ function compareVersions(a: Semver, b: Semver): number {
     const difference = compareNumbers(a.numbers[i]!, b.numbers[i]!);
     if (difference !== 0) return difference;
   }
-  // A version comes after all that led to it.
+  // A release comes after its prereleases.
   if (a.prerelease.length === 0 || b.prerelease.length === 0) {
     return Math.sign(b.prerelease.length - a.prerelease.length);
   }
@@ -100,7 +100,7 @@ function compareVersions(a: Semver, b: Semver): number {
   return Math.sign(a.prerelease.length - b.prerelease.length);
 }
 
-/** Numbers by their size and before all words. */
+/** Numeric identifiers are compared as numbers and come before others. */
 function comparePrereleaseParts(a: string, b: string): number {
   const [first, second] = [a, b].map((part) => (/^\d+$/.test(part) ? BigInt(part) : undefined));
   if (first !== undefined && second !== undefined) return compareNumbers(first, second);

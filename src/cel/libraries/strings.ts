@@ -1,4 +1,4 @@
-/** Texts by characters: places, parts, replacing, splitting, joining, and `format`. */
+/** String functions, which count in Unicode characters. */
 import { type FunctionDeclaration, functionOf, type Library, method, overload } from "../functions.ts";
 import { dynType, intType, listType, stringType, type Type } from "../values/types.ts";
 import { ArrayList, fail, type List } from "../values/value.ts";
@@ -6,7 +6,7 @@ import { formatText } from "./text-format.ts";
 
 const ascii = /^[\0-\x7f]*$/;
 
-/** Places in texts are those of characters. In plain ASCII, which most are, every unit is one. */
+/** The characters of a text; the text itself when it is ASCII. */
 function charactersOf(text: string): string | readonly string[] {
   return ascii.test(text) ? text : [...text];
 }
@@ -64,10 +64,10 @@ function upperAscii(text: string): string {
   return text.replace(/[a-z]+/g, (letters) => letters.toUpperCase());
 }
 
-/** Longer than any text of a request. */
+/** Exceeds the length of any text in a request. */
 const RESULT_LENGTH_MAX = 2 ** 24;
 
-/** Up to `limit` times, all when it is negative. An empty text is found before, between and after all characters. */
+/** Replaces `limit` times, or always when negative. The empty text matches before, between and after characters. */
 function replace(text: string, old: string, by: string, limit = -1n): string {
   const most = limit < 0n ? Number.POSITIVE_INFINITY : Number(limit);
   const pieces = old === "" ? ["", ...text, ""] : text.split(old);
@@ -78,7 +78,7 @@ function replace(text: string, old: string, by: string, limit = -1n): string {
   return joined + rest.join(old);
 }
 
-/** At most `limit` parts, the last with all that is left; none for 0, all for less. */
+/** Splits into at most `limit` parts, the last with the rest; none for 0, all when negative. */
 function split(text: string, separator: string, limit = -1n): List {
   if (limit === 0n) return new ArrayList([]);
   const parts = separator === "" ? [...text] : text.split(separator);
@@ -112,11 +112,11 @@ const quoted: Readonly<Record<string, string>> = {
 };
 
 function quote(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is escaped
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are escaped
   return `"${text.toWellFormed().replace(/[\x07\b\f\n\r\t\v\\"]/g, (letter) => quoted[letter]!)}"`;
 }
 
-// Go's white space, which is Unicode's.
+// Unicode white space, as in Go.
 const space = String.raw`[\t\n\v\f\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+`;
 const outer = new RegExp(`^${space}|${space}$`, "g");
 
@@ -128,7 +128,7 @@ function stringFunction(name: string, id: string, call: (text: string) => string
   return functionOf(name, method(id, strings1, stringType, call));
 }
 
-/** A function with and without a last argument, which is an int. */
+/** A function with an optional last argument of type int. */
 function withLimit(
   name: string,
   id: string,
@@ -168,7 +168,7 @@ function member(name: string, id: string, test: (text: string, part: string) => 
   return functionOf(name, method(id, strings2, { kind: "bool" }, test));
 }
 
-/** What every version of the language has. */
+/** The standard string functions of CEL. */
 export const basicStrings: Library = {
   functions: [
     member("contains", "contains_string", (text, part) => text.includes(part)),

@@ -1,4 +1,4 @@
-/** `"%s has %d".format([a, b])`, as cel-go prints it for American readers. */
+/** `"%s has %d".format([a, b])`, as cel-go formats it in its default locale, en-US. */
 
 import { Uint } from "../values/compare.ts";
 import { Duration, Timestamp } from "../values/time-value.ts";
@@ -7,7 +7,7 @@ import { formatDouble } from "./conversion.ts";
 
 const clause = /%(?:%|(?:\.(\d*))?(.)|$)/gsu;
 const PRECISION_MAX = 1000;
-/** Longer than any text of a request. */
+/** Exceeds the length of any text in a request. */
 const LENGTH_MAX = 2 ** 24;
 
 export function formatText(pattern: string, args: List): string {
@@ -79,7 +79,7 @@ function formatInteger(value: Value): string | undefined {
   return value instanceof Uint ? String(value.value) : undefined;
 }
 
-/** Only for what is not finite: other doubles are no integers. */
+/** Only NaN and infinities: other doubles are not integers. */
 function formatNonFinite(value: Value): string | undefined {
   return typeof value === "number" && !Number.isFinite(value) ? nonFiniteName(value) : undefined;
 }
@@ -89,7 +89,7 @@ function nonFiniteName(value: number): string {
   return value > 0 ? "Infinity" : "-Infinity";
 }
 
-/** Names of what is not finite may be given as texts, as JSON has to. */
+/** NaN and infinities can also be strings, as in JSON. */
 function formatNumber(clause: string, value: Value, print: (size: number) => string): string {
   if (value === "NaN" || value === "Infinity" || value === "-Infinity") return infinitySymbol(Number(value));
   const size = typeof value === "bigint" ? Number(value) : value instanceof Uint ? Number(value.value) : value;
@@ -103,13 +103,13 @@ function infinitySymbol(size: number): string {
 }
 
 function formatFixed(size: number, precision: number): string {
-  // JavaScript knows up to 100 digits, and turns to exponents at 10^21.
+  // `toFixed` supports 100 digits, and switches to exponents at 10^21.
   if (Math.abs(size) >= 1e21)
     return precision === 0 ? String(BigInt(size)) : `${BigInt(size)}.${"0".repeat(precision)}`;
   return precision <= 100 ? size.toFixed(precision) : size.toFixed(100) + "0".repeat(precision - 100);
 }
 
-/** `1.052033 × 10⁰³`, with narrow spaces that do not break. */
+/** `1.052033 × 10⁰³`, with narrow no-break spaces. */
 function formatScientific(size: number, precision: number): string {
   const [mantissa = "", exponent = "+0"] = size.toExponential(Math.min(precision, 100)).split("e");
   const digits = exponent.slice(1).padStart(2, "0");
@@ -149,30 +149,30 @@ function formatScalar(value: Value): string {
   return fail(mismatch("string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists", value));
 }
 
-/** What is left of the longest text, however often a value holds another. */
+/** The remaining length, which bounds values that contain shared parts many times. */
 interface LengthBudget {
   remaining: number;
 }
 
-function formatCollection(value: List | MapValue, room: LengthBudget): string {
+function formatCollection(value: List | MapValue, budget: LengthBudget): string {
   if (value instanceof ListClass) {
     const items: string[] = [];
-    for (const item of value) items.push(formatItem(item, room));
+    for (const item of value) items.push(formatItem(item, budget));
     return `[${items.join(", ")}]`;
   }
   const entries: string[] = [];
-  for (const key of value.keys()) entries.push(`${formatItem(key, room)}:${formatItem(value.get(key)!, room)}`);
+  for (const key of value.keys()) entries.push(`${formatItem(key, budget)}:${formatItem(value.get(key)!, budget)}`);
   return `{${entries.sort().join(", ")}}`;
 }
 
-function formatItem(value: Value, room: LengthBudget): string {
+function formatItem(value: Value, budget: LengthBudget): string {
   const text =
-    value instanceof ListClass || value instanceof MapValue ? formatCollection(value, room) : formatQuoted(value);
-  room.remaining -= text.length;
-  return room.remaining < 0 ? fail("text too long") : text;
+    value instanceof ListClass || value instanceof MapValue ? formatCollection(value, budget) : formatQuoted(value);
+  budget.remaining -= text.length;
+  return budget.remaining < 0 ? fail("text too long") : text;
 }
 
-/** Within lists and maps values stand as expressions would write them. */
+/** Items of lists and maps are formatted as literals. */
 function formatQuoted(value: Value): string {
   if (typeof value === "string") return JSON.stringify(value);
   if (typeof value === "number") return Number.isFinite(value) ? value.toFixed(6) : `"${nonFiniteName(value)}"`;

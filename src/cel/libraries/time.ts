@@ -1,4 +1,4 @@
-/** Parts of instants and spans of time: `getHours()` and its like. */
+/** Accessors of timestamps and durations, such as `getHours()`. */
 import { type FunctionDeclaration, functionOf, type Library, method } from "../functions.ts";
 import type { CalendarParts, Duration, Timestamp } from "../values/time-value.ts";
 import { durationType, intType, stringType, timestampType } from "../values/types.ts";
@@ -18,7 +18,7 @@ function timestampFunction(name: string, id: string, read: Part, inZone = `${id}
 function durationFunction(name: string, id: string, nanos: bigint): FunctionDeclaration {
   return functionOf(
     name,
-    method(id, [durationType], intType, (span: Duration) => span.nanos / nanos),
+    method(id, [durationType], intType, (duration: Duration) => duration.nanos / nanos),
   );
 }
 
@@ -39,7 +39,7 @@ export const time: Library = {
     durationFunction("getSeconds", "duration_to_seconds", 1_000_000_000n),
     functionOf(
       "getMilliseconds",
-      method("duration_to_milliseconds", [durationType], intType, (span: Duration) => span.nanos / 1_000_000n),
+      method("duration_to_milliseconds", [durationType], intType, (duration: Duration) => duration.nanos / 1_000_000n),
     ),
   ],
 };

@@ -29,10 +29,10 @@ class UrlValue extends Opaque {
 }
 
 function toUrl(text: string): UrlValue {
-  const wrong = checkRequestUri(text);
-  return wrong === undefined
+  const error = checkRequestUri(text);
+  return error === undefined
     ? new UrlValue(parseUrl(text))
-    : fail(`URL parse error during conversion from string: ${wrong}`);
+    : fail(`URL parse error during conversion from string: ${error}`);
 }
 
 function partFunction(name: string, id: string, read: (url: GoUrl) => string): ReturnType<typeof functionOf> {

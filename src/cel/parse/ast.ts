@@ -1,20 +1,20 @@
-/** The tree of an expression after macros are expanded. */
+/** The syntax tree of an expression after macro expansion. */
 
 export type Expr = Literal | Identifier | Select | Call | ListLiteral | MapLiteral | ObjectLiteral | Comprehension;
 
 interface Node {
-  /** Where mistakes in this node are reported: the operator, the dot, the opening bracket. */
+  /** The position of errors in this node: the operator, the dot, the opening bracket. */
   readonly offset: number;
 }
 
-/** A constant: held as values are (value.ts); unsigned ones are told apart. */
+/** A literal in the representation of `values/value.ts`, except for uint, which has a flag. */
 export interface Literal extends Node {
   readonly kind: "literal";
   readonly value: bigint | number | string | boolean | null | Uint8Array;
   readonly unsigned?: boolean;
 }
 
-/** A name; with a leading dot it is looked up outside all local variables. */
+/** A name; a leading dot skips local variables. */
 export interface Identifier extends Node {
   readonly kind: "identifier";
   readonly name: string;
@@ -24,7 +24,7 @@ export interface Select extends Node {
   readonly kind: "select";
   readonly operand: Expr;
   readonly field: string;
-  /** `has(a.b)`: whether the member is there. */
+  /** `has(a.b)`. */
   readonly test: boolean;
 }
 
@@ -39,7 +39,7 @@ export interface Call extends Node {
 export interface ListLiteral extends Node {
   readonly kind: "list";
   readonly elements: readonly Expr[];
-  /** Places of elements written `?x`. */
+  /** Indexes of the optional elements (`?x`). */
   readonly optional: ReadonlySet<number>;
 }
 
@@ -67,8 +67,8 @@ export interface ObjectField extends Node {
 }
 
 /**
- * A loop over a list or map, as every macro that loops becomes one. Types and estimated costs are read from its
- * general form; `loop` says which loop it is, so that it can be run as that.
+ * A loop over a list or map, to which all iterating macros expand. Types and cost estimates use the general
+ * comprehension; evaluation uses `loop`, the specific kind of loop.
  */
 export interface Comprehension extends Node {
   readonly kind: "comprehension";
@@ -86,10 +86,10 @@ export interface Comprehension extends Node {
 export type Loop =
   | { readonly kind: "all" | "exists" | "existsOne"; readonly predicate: Expr }
   | { readonly kind: "list" | "map" | "entries"; readonly filter?: Expr; readonly transform: Expr }
-  /** No loop: `init` under a name, within `result` (`optMap`). */
+  /** Not a loop: binds `init` to a name within `result` (`optMap`). */
   | { readonly kind: "bind"; readonly name: string };
 
-/** The variable in which loops gather their result; no expression can name it. */
+/** The accumulator variable of comprehensions, which expressions cannot name. */
 export const ACCUMULATOR = "@result";
 
 export function literal(offset: number, value: Literal["value"]): Literal {

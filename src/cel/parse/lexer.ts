@@ -1,18 +1,18 @@
-/** The words of an expression. */
+/** Splits an expression into tokens. */
 import { scanStringLiteral } from "./string-literal.ts";
 
 export type TokenKind = "NUM_FLOAT" | "NUM_INT" | "NUM_UINT" | "STRING" | "BYTES" | "IDENTIFIER" | "ESC_IDENTIFIER";
 
 export interface Token {
-  /** A kind, or the word itself for operators and keywords; `<EOF>` at the end. */
+  /** A `TokenKind`, or the text itself for operators and keywords; `<EOF>` at the end. */
   readonly kind: string;
   readonly text: string;
   readonly offset: number;
-  /** The value of a text or of bytes. */
+  /** The value of a string or bytes literal. */
   readonly value?: string | Uint8Array;
 }
 
-/** A mistake at a place of the source. */
+/** An error at a source position. */
 export class SyntaxIssue {
   readonly message: string;
   readonly offset: number;
@@ -32,13 +32,13 @@ const operators = ["==", "!=", "<=", ">=", "&&", "||"];
 const single = "<>[]{}().,-!?:+*/%";
 const keywords = new Set(["in", "true", "false", "null"]);
 
-/** What begins no word is reported, and passed over. */
-export function tokenize(source: string, mistakes: SyntaxIssue[]): readonly Token[] {
+/** Reports and skips text that is not a token. */
+export function tokenize(source: string, issues: SyntaxIssue[]): readonly Token[] {
   const tokens: Token[] = [];
   let at = skip(source, 0);
   while (at < source.length) {
     const token = tokenAt(source, at);
-    if (typeof token === "string") mistakes.push(unrecognized(token, at));
+    if (typeof token === "string") issues.push(unrecognized(token, at));
     else tokens.push(token);
     at = skip(source, at + (typeof token === "string" ? token : token.text).length);
   }
@@ -56,7 +56,7 @@ function skip(source: string, at: number): number {
   return blank.lastIndex;
 }
 
-/** The text that begins no word, where none begins. */
+/** The token at the offset, or the text that is not a token. */
 function tokenAt(source: string, offset: number): Token | string {
   const quote = match(stringStart, source, offset);
   if (quote !== undefined) return stringToken(source, offset, quote);
@@ -70,7 +70,7 @@ function tokenAt(source: string, offset: number): Token | string {
   if (operators.includes(pair)) return { kind: pair, text: pair, offset };
   const letter = pair[0] ?? "";
   if (single.includes(letter)) return { kind: letter, text: letter, offset };
-  // Half an operator is taken together with what stands in the place of the other half.
+  // An incomplete operator is reported with the next character, as in cel-go.
   return "|&=".includes(letter) ? pair : String.fromCodePoint(source.codePointAt(offset) ?? 0);
 }
 

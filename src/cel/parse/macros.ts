@@ -1,4 +1,4 @@
-/** Calls that are written shorter than they are: they become other trees before anything else looks at them. */
+/** Expands macros, as cel-go does, while parsing. */
 import { ACCUMULATOR, type Call, type Comprehension, call, type Expr, identifier, type Loop, literal } from "./ast.ts";
 import { SyntaxIssue } from "./lexer.ts";
 
@@ -14,7 +14,7 @@ type Expand = (macro: MacroCall) => Expr;
 const quantifiers = { all: "all", exists: "exists", exists_one: "existsOne", existsOne: "existsOne" } as const;
 type Quantifier = keyof typeof quantifiers;
 
-/** By name, number of arguments, and whether it is called on a value. */
+/** By name and number of arguments; `x.` marks macros with a receiver. */
 const macros: ReadonlyMap<string, Expand> = new Map<string, Expand>([
   ["has/1", expandHas],
   ...(Object.keys(quantifiers) as Quantifier[]).flatMap((name): [string, Expand][] => [
@@ -42,7 +42,7 @@ export function isMacro(name: string, args: number, member: boolean): boolean {
   return macros.has(macroKey(name, args, member));
 }
 
-/** The tree that a macro stands for, or what is wrong with its arguments. */
+/** Returns the expansion, or the error of an invalid argument. */
 export function expandMacro(macro: MacroCall): Expr | SyntaxIssue {
   const expand = macros.get(macroKey(macro.name, macro.args.length, macro.target !== undefined))!;
   try {
@@ -131,7 +131,7 @@ function expandMap(macro: MacroCall): Expr {
   });
 }
 
-/** `x.optMap(v, e)`: nothing of nothing, else `e` with `v` standing for the value inside. */
+/** `x.optMap(v, e)`: none for none, otherwise `e` with `v` bound to the value. */
 function expandOptional(macro: MacroCall): Expr {
   const { offset, name, args } = macro;
   const target = macro.target!;
@@ -174,7 +174,7 @@ function iterationVariables(macro: MacroCall): IterationVariables {
 
 function variableName(expr: Expr, otherwise: string): string {
   if (expr.kind !== "identifier" || expr.name.startsWith(".")) throw new SyntaxIssue(otherwise, expr.offset);
-  // cel-go's name for what loops gather their result in; not to be taken, so that rules stay portable.
+  // The name of cel-go's accumulator variable, which is reserved so that rules are portable.
   if (expr.name === "__result__") {
     throw new SyntaxIssue("iteration variable overwrites accumulator variable", expr.offset);
   }

@@ -1,4 +1,4 @@
-/** From the text of an expression to its tree. Recursive descent, one function for each rule of the grammar. */
+/** A recursive-descent parser with one method per grammar rule. */
 
 import { NESTING_MAX, SOURCE_LENGTH_MAX } from "../cost/limits.ts";
 import { call, type Expr, identifier, type Literal, literal, type MapEntry, type ObjectField } from "./ast.ts";
@@ -12,7 +12,7 @@ export type ParseResult =
   | { readonly expr: Expr; readonly errors?: undefined }
   | { readonly expr?: undefined; readonly errors: readonly CelError[] };
 
-/** Reserved words, names of no variable; as names of members they are allowed. */
+/** Reserved words, which are not allowed as variables but as field names. */
 export const reservedNames: ReadonlySet<string> = new Set(
   "as break const continue else for function if import let loop package namespace return var void while".split(" "),
 );
@@ -28,7 +28,7 @@ const ERRORS_MAX = 100;
 const INT_MAX = 2n ** 63n - 1n;
 const UINT_MAX = 2n ** 64n - 1n;
 
-/** Parses and expands macros. The first mistake of form ends it; mistakes in macros and names are gathered. */
+/** Parses and expands macros. Stops at the first syntax error; collects errors in macros, literals and names. */
 export function parse(source: string): ParseResult {
   const length = countCharacters(source);
   if (length > SOURCE_LENGTH_MAX) {
@@ -53,9 +53,9 @@ class Parser {
   readonly #heights = new WeakMap<Expr, number>();
   #depth = 0;
 
-  constructor(tokens: readonly Token[], mistakes: SyntaxIssue[]) {
+  constructor(tokens: readonly Token[], issues: SyntaxIssue[]) {
     this.#tokens = new TokenCursor(tokens);
-    this.#issues = mistakes;
+    this.#issues = issues;
   }
 
   parseWhole(): Expr {
@@ -85,21 +85,21 @@ class Parser {
     return this.#logic("||", () => this.#logic("&&", () => this.#relation()));
   }
 
-  /** Long chains become balanced trees: they are evaluated in the same order, but not as deeply. */
+  /** Builds balanced trees from long chains, which limits their depth but keeps the order of evaluation. */
   #logic(operator: "||" | "&&", operand: () => Expr): Expr {
     const terms = [operand()];
-    const places: number[] = [];
+    const offsets: number[] = [];
     for (let token = this.#tokens.take(operator); token !== undefined; token = this.#tokens.take(operator)) {
-      places.push(token.offset);
+      offsets.push(token.offset);
       terms.push(operand());
     }
     const tree = (low: number, high: number): Expr => {
       const middle = Math.floor((low + high + 1) / 2);
       const left = middle === low ? terms[middle]! : tree(low, middle - 1);
       const right = middle === high ? terms[middle + 1]! : tree(middle + 1, high);
-      return this.#checkHeight(call(places[middle]!, `_${operator}_`, [left, right]));
+      return this.#checkHeight(call(offsets[middle]!, `_${operator}_`, [left, right]));
     };
-    return places.length === 0 ? terms[0]! : tree(0, places.length - 1);
+    return offsets.length === 0 ? terms[0]! : tree(0, offsets.length - 1);
   }
 
   #relation(): Expr {
@@ -123,7 +123,7 @@ class Parser {
   #unary(): Expr {
     const first = this.#tokens.peek();
     if (first.kind !== "!" && first.kind !== "-") return this.#member();
-    // A minus before a number belongs to it: the smallest int has no positive counterpart.
+    // A minus before a number is part of the literal, since the smallest int has no positive counterpart.
     if (first.kind === "-" && /^NUM_(?:INT|FLOAT)$/.test(this.#tokens.peek(1).kind)) return this.#member();
     let count = 0;
     while (this.#tokens.take(first.kind) !== undefined) count++;
@@ -172,7 +172,7 @@ class Parser {
     if (isMacro(name, args.length, target !== undefined)) {
       const expanded = expandMacro({ offset: open.offset, name, args, ...(target && { target }) });
       if (!(expanded instanceof SyntaxIssue)) {
-        // As deep as it is written: what a macro adds is not the writer's.
+        // Nodes that a macro adds do not count for the depth limit.
         this.#heights.set(expanded, this.#heightAbove(target === undefined ? args : [target, ...args]));
         return expanded;
       }
@@ -319,7 +319,7 @@ class Parser {
     return negative ? -value : value;
   }
 
-  /** What stands between brackets, with commas; the opening bracket is behind us. */
+  /** Parses comma-separated items up to the closing bracket; the opening one is consumed already. */
   #list<T>(close: string, item: () => T, trailingComma: boolean): T[] {
     const items: T[] = [];
     while (this.#tokens.take(close) === undefined) {
@@ -337,7 +337,7 @@ class Parser {
     return items;
   }
 
-  /** Every new node passes here: trees are only as deep as they can be walked. */
+  /** Limits the depth of the tree, since later stages are recursive. */
   #checkHeight(expr: Expr): Expr {
     if (this.#heightOf(expr) > NESTING_MAX) this.#tooDeep();
     return expr;

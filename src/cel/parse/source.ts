@@ -1,6 +1,6 @@
-/** The text of an expression, and mistakes in it as cel-go prints them. */
+/** Errors with source positions, formatted as cel-go does. */
 
-/** A mistake in an expression. Lines count from 1; columns from 0, in characters. */
+/** An error in an expression. Lines count from 1; columns from 0, in characters. */
 export interface CelError {
   readonly message: string;
   readonly line: number;
@@ -9,7 +9,7 @@ export interface CelError {
 
 const SNIPPET_LENGTH_MAX = 16_384;
 
-/** Where a position of the text (in UTF-16 units) is. */
+/** Creates an error at an offset in UTF-16 code units. */
 export function createError(source: string, offset: number, message: string): CelError {
   const before = source.slice(0, offset);
   const lineStart = before.lastIndexOf("\n") + 1;
@@ -18,7 +18,7 @@ export function createError(source: string, offset: number, message: string): Ce
   return { message, line, column: countCharacters(before.slice(lineStart)) };
 }
 
-/** All errors, each with its line and a mark below it. */
+/** Formats all errors, each with its source line and a marker below. */
 export function renderErrors(errors: readonly CelError[], source: string): string {
   const lines = source.split("\n");
   const snippets = new Map<number, Snippet | undefined>();
@@ -32,7 +32,7 @@ export function renderErrors(errors: readonly CelError[], source: string): strin
 
 interface Snippet {
   readonly text: string;
-  /** Below each character: wide ones get wide dots, so that the mark stands below what it means. */
+  /** The padding before the marker; wide characters get wide dots for alignment. */
   readonly dots: string;
 }
 
@@ -53,7 +53,7 @@ function isWide(letter: string): boolean {
   return letter > "\x7f";
 }
 
-/** Unicode characters of a text; JavaScript's `length` counts those beyond the first plane twice. */
+/** The number of Unicode characters; `length` counts those outside the basic plane twice. */
 export function countCharacters(text: string): number {
   return text.length - (/[\ud800-\udbff]/.test(text) ? (text.match(pairs)?.length ?? 0) : 0);
 }

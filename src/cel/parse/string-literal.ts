@@ -1,8 +1,8 @@
-/** Texts and bytes as expressions write them: quotes of one or three, raw ones, escapes. */
+/** String and bytes literals: single or triple quotes, raw strings, escapes. */
 
 export interface StringLiteral {
   readonly value: string | Uint8Array;
-  /** Behind the closing quote. */
+  /** The offset after the closing quotes. */
   readonly end: number;
 }
 
@@ -22,7 +22,7 @@ const simpleEscapes: Readonly<Record<string, string>> = {
 };
 const numericEscape = /\\(?:[xX]([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2}))/y;
 
-/** The literal that begins at `offset` with `start` (prefix and quotes), or the text up to where it goes wrong. */
+/** The literal at `offset` with the prefix and quotes `start`, or the text up to the error. */
 export function scanStringLiteral(source: string, offset: number, start: string): StringLiteral | string {
   const quotes = /["']+$/.exec(start)?.[0] ?? '"';
   const prefix = start.slice(0, -quotes.length).toLowerCase();
@@ -31,7 +31,7 @@ export function scanStringLiteral(source: string, offset: number, start: string)
   const end = close + quotes.length;
   if (close < 0) return source.slice(offset, findLineEnd(source, from));
   const raw = source.slice(from, close);
-  // Line ends of multi-line texts are the same whoever saved the file.
+  // Multi-line literals have normalized line ends.
   const body = quotes.length === 3 || raw.includes("\r") ? raw.replaceAll(/\r\n?/g, "\n") : raw;
   const bytes = prefix.includes("b");
   if (prefix.includes("r") || !body.includes("\\")) {
@@ -41,7 +41,7 @@ export function scanStringLiteral(source: string, offset: number, start: string)
   return value === undefined ? source.slice(offset, end) : { value, end };
 }
 
-/** The place of the closing quotes; -1 when there is none, or an escape that does not exist. */
+/** The offset of the closing quotes; -1 when they are missing or an escape is invalid. */
 function findClosingQuotes(source: string, from: number, quotes: string, raw: boolean): number {
   let at = from;
   while (at < source.length) {
@@ -73,7 +73,7 @@ function findLineEnd(source: string, offset: number): number {
 interface Escape {
   readonly length: number;
   readonly code: number;
-  /** `\u` and `\U`: a character rather than a byte. */
+  /** `\u` and `\U` escape a character and not a byte. */
   readonly character: boolean;
 }
 
@@ -115,7 +115,7 @@ function unescapeBytes(body: string): Uint8Array | undefined {
       continue;
     }
     const { length, code, character } = parseEscape(body, at);
-    // Bytes have no characters: `\u` has no meaning in them.
+    // `\u` and `\U` are invalid in bytes literals.
     if (character) return undefined;
     bytes.push(code);
     at += length;

@@ -1,4 +1,4 @@
-/** A place among the words of an expression. */
+/** The current position in a list of tokens. */
 import { SyntaxIssue, type Token } from "./lexer.ts";
 
 export class TokenCursor {
@@ -14,14 +14,14 @@ export class TokenCursor {
     return this.#tokens[this.#at + ahead] ?? this.#tokens.at(-1)!;
   }
 
-  /** Never past the end. */
+  /** Stays at `<EOF>`. */
   advance(): Token {
     const token = this.peek();
     if (token.kind !== "<EOF>") this.#at++;
     return token;
   }
 
-  /** The next word, if it is of this kind. */
+  /** Consumes the next token if it has this kind. */
   take(kind: string): Token | undefined {
     return this.peek().kind === kind ? this.advance() : undefined;
   }
@@ -30,7 +30,7 @@ export class TokenCursor {
     return this.take(kind) ?? this.unexpected(`'${kind}'`, this.peek(1).kind === kind);
   }
 
-  /** `extraneous` when all would be well without this one word. */
+  /** `extraneous` when the input would be valid without the token. */
   unexpected(expected: string, extraneous: boolean): never {
     const { text, offset } = this.peek();
     const kind = extraneous && text !== "<EOF>" ? "extraneous" : "mismatched";

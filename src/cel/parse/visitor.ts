@@ -59,11 +59,11 @@ export abstract class ExprPass<Result> implements ExprVisitor<Result> {
   readonly #results = new Map<Expr, Result>();
 
   visit(expr: Expr): Result {
-    const known = this.#results.get(expr);
-    if (known !== undefined || this.#results.has(expr)) return known as Result;
-    const result = this.compute(expr);
-    this.#results.set(expr, result);
-    return result;
+    const result = this.#results.get(expr);
+    if (result !== undefined || this.#results.has(expr)) return result as Result;
+    const computed = this.compute(expr);
+    this.#results.set(expr, computed);
+    return computed;
   }
 
   /** The result of a node that was visited. */

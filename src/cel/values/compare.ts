@@ -1,4 +1,4 @@
-/** Unsigned integers, and which of two numbers, texts or bytes comes first. */
+/** Unsigned integers, and the order of numbers, strings and bytes. */
 
 export class Uint {
   readonly value: bigint;
@@ -12,7 +12,7 @@ export function isNumeric(value: unknown): value is bigint | number | Uint {
   return typeof value === "bigint" || typeof value === "number" || value instanceof Uint;
 }
 
-/** -1, 0 or 1; NaN when one of them is NaN. Beside a double an integer is taken for the nearest double. */
+/** -1, 0 or 1; NaN when either is NaN. Integers are converted to double when compared with a double. */
 export function compareNumbers(a: bigint | number | Uint, b: bigint | number | Uint): number {
   let left = a instanceof Uint ? a.value : a;
   let right = b instanceof Uint ? b.value : b;
@@ -25,7 +25,7 @@ export function compareNumbers(a: bigint | number | Uint, b: bigint | number | U
   return left === right ? 0 : Number.NaN;
 }
 
-/** By characters, as Go compares; JavaScript's `<` would put those beyond the first plane too low. */
+/** Compares code points, as Go does; JavaScript's `<` compares UTF-16 code units. */
 export function compareStrings(a: string, b: string): number {
   if (a === b) return 0;
   const length = Math.min(a.length, b.length);

@@ -1,4 +1,4 @@
-/** Maps that expressions build. */
+/** Maps that expressions create. */
 import { Uint } from "./compare.ts";
 import { dynType, type Type } from "./types.ts";
 import { checkWeight, fail, MapValue, type Value, weightOf } from "./value.ts";
@@ -22,7 +22,7 @@ export class EntryMap extends MapValue {
 
   static readonly empty = new EntryMap(new Map());
 
-  /** Fails when a key comes twice, or is of a type that is none. */
+  /** Fails for duplicate keys and unsupported key types. */
   static of(entries: Iterable<Entry>): EntryMap {
     const byKey = new Map<unknown, Entry>();
     for (const entry of entries) insertEntry(byKey, entry);
@@ -47,16 +47,16 @@ function insertEntry(entries: Map<unknown, Entry>, entry: Entry): void {
   if (typeof key !== "string" && typeof key !== "bigint" && typeof key !== "boolean" && !(key instanceof Uint)) {
     fail("unsupported key type");
   }
-  const held = mapKey(key);
-  if (entries.has(held)) fail(`Failed with repeated key: ${displayKey(key)}`);
-  entries.set(held, entry);
+  const normalized = mapKey(key);
+  if (entries.has(normalized)) fail(`Failed with repeated key: ${displayKey(key)}`);
+  entries.set(normalized, entry);
 }
 
 function displayKey(key: Value): string {
   return key instanceof Uint ? String(key.value) : String(key);
 }
 
-/** Keys that are equal are held alike: 1, 1u and 1.0. Undefined for what is no key. */
+/** Normalizes keys, since 1, 1u and 1.0 are equal. Undefined for values that cannot be keys. */
 function mapKey(key: Value): string | bigint | boolean | undefined {
   if (typeof key === "string" || typeof key === "bigint" || typeof key === "boolean") return key;
   if (key instanceof Uint) return key.value;

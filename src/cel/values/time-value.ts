@@ -1,4 +1,4 @@
-/** Instants and spans of time, exact to the nanosecond, within the years 1 to 9999. */
+/** Timestamps of the years 1 to 9999 and durations, in nanoseconds. */
 import { formatDuration, parseInstant } from "../../schema/value/time.ts";
 import type { Type } from "./types.ts";
 import { fail, Opaque, type Value } from "./value.ts";
@@ -22,7 +22,7 @@ export class Duration extends Opaque {
     return other instanceof Duration && other.nanos === this.nanos;
   }
 
-  /** `1.5s`: in seconds, as protobuf's JSON form. */
+  /** `1.5s`: in seconds, as in protobuf's JSON encoding. */
   text(): string {
     const size = this.nanos < 0n ? -this.nanos : this.nanos;
     const fraction = size % NANOS;
@@ -30,7 +30,7 @@ export class Duration extends Opaque {
     return `${this.nanos < 0n ? "-" : ""}${size / NANOS}${digits}s`;
   }
 
-  /** `1h30m0s`, as Go prints it. */
+  /** `1h30m0s`, as Go formats it. */
   goText(): string {
     return formatDuration(this.nanos);
   }
@@ -48,7 +48,7 @@ export class Timestamp extends Opaque {
     this.nanos = nanos;
   }
 
-  /** Undefined when the text is no RFC 3339 time. */
+  /** Undefined when the text is not an RFC 3339 time. */
   static parse(text: string): Timestamp | undefined {
     const instant = parseInstant(text);
     if (instant === undefined) return undefined;
@@ -106,7 +106,7 @@ export interface CalendarParts {
 
 const fixedOffset = /^([+-]?)(\d{1,2}):(\d{2})$/;
 const zones = new Map<string, Intl.DateTimeFormat>();
-/** Zones kept ready; there are about 600 names. */
+/** The number of cached time zones; there are about 600 names. */
 const ZONES_MAX = 64;
 
 function offsetSeconds(zone: string, seconds: number): number {

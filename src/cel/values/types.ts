@@ -1,14 +1,14 @@
-/** The types of expressions. Types derived from a schema also say how large their values can become. */
+/** CEL types. Types derived from a schema have bounds of the size of their values. */
 
 export type Type = SimpleType | TextType | ListType | MapType | ObjectType | OpaqueType | TypeType | ParameterType;
 
-/** What is known at load of the size of a value that is not yet there; only bounds, never part of the type itself. */
+/** Bounds of the size of values, for cost estimates. They are not part of the type's identity. */
 export interface Bounds {
-  /** Characters of a string, bytes, items of a list, entries of a map: at most this many. */
+  /** The maximum number of characters, bytes, items or entries. */
   readonly maxElements?: number;
-  /** `maxElements` follows from the size of requests only; this would bound it. */
+  /** The schema keyword that would bound the value; `maxElements` then follows from the size of requests. */
   readonly unbounded?: "maxItems" | "maxLength" | "maxProperties";
-  /** The fewest bytes a value takes in JSON. */
+  /** The minimum size in JSON, in bytes. */
   readonly minSize?: number;
 }
 
@@ -31,11 +31,11 @@ export interface MapType extends Bounds {
   readonly value: Type;
 }
 
-/** A value with known members. Two object types are the same when they are one. */
+/** An object with declared fields. Object types are equal only if identical. */
 export interface ObjectType extends Bounds {
   readonly kind: "object";
   readonly name: string;
-  /** By the name that an expression uses, which may be escaped (`__dash__`). Looked up lazily: schemas recurse. */
+  /** By the name in expressions, which can be escaped (`__dash__`). Lazy, since schemas can be recursive. */
   readonly field: (name: string) => Type | undefined;
   readonly fieldNames: () => readonly string[];
 }
@@ -47,13 +47,13 @@ export interface OpaqueType extends Bounds {
   readonly parameters: readonly Type[];
 }
 
-/** The type of a type: `type(1)` is `type(int)`. */
+/** The type of a type value: `type(1)` has the type `type(int)`. */
 export interface TypeType extends Bounds {
   readonly kind: "type";
   readonly of?: Type;
 }
 
-/** Stands for any one type within the signature of a function. */
+/** A type parameter in the signature of a function. */
 export interface ParameterType extends Bounds {
   readonly kind: "parameter";
   readonly name: string;
@@ -69,7 +69,7 @@ export const bytesType: Type = { kind: "bytes" };
 export const timestampType: Type = { kind: "timestamp" };
 export const durationType: Type = { kind: "duration" };
 export const dynType: Type = { kind: "dyn" };
-/** Of an expression that has an error already: fits everywhere, so that one mistake is told once. */
+/** The type of nodes with an error. Assignable to every type, so that an error is reported once. */
 export const errorType: Type = { kind: "error" };
 
 export function listType(element: Type, bounds: Bounds = {}): ListType {
@@ -96,7 +96,7 @@ export function parameterType(name: string): ParameterType {
   return { kind: "parameter", name };
 }
 
-/** An object type over a plain table of members. */
+/** An object type with these fields. */
 export function objectType(name: string, fields: Readonly<Record<string, Type>>, bounds: Bounds = {}): ObjectType {
   const members = new Map(Object.entries(fields));
   return {
@@ -112,7 +112,7 @@ export function isOptional(type: Type): type is OpaqueType {
   return type.kind === "opaque" && type.name === "optional_type";
 }
 
-/** As messages write it: `list(int)`, `map(string, dyn)`, `optional_type(string)`. */
+/** Formats a type for messages: `list(int)`, `map(string, dyn)`, `optional_type(string)`. */
 export function formatType(type: Type): string {
   switch (type.kind) {
     case "list":

@@ -1,22 +1,22 @@
-/** Values of expressions: what each type is held as, and when two of them are equal. */
+/** CEL values: their representations and equality. */
 import { compareBytes, compareNumbers, isNumeric, Uint } from "./compare.ts";
 import { dynType, formatType, type Type } from "./types.ts";
 
 /**
- * | type | held as |
+ * | type | representation |
  * |---|---|
- * | int | `bigint`: exact in 64 bits, and as quick as numbers where expressions spend their time |
+ * | int | `bigint`: exact in 64 bits, and as fast as `number` in typical expressions |
  * | uint | `Uint` |
  * | double | `number` |
  * | string, bool, null | as in JSON |
  * | bytes | `Uint8Array` |
  * | list | `List`, lazy over JSON |
  * | map, object | `MapValue`, lazy over JSON |
- * | timestamp, duration, type, optional, types of libraries | an `Opaque` each |
+ * | timestamp, duration, type, optional, types of libraries | subclasses of `Opaque` |
  */
 export type Value = bigint | number | string | boolean | null | Uint8Array | Uint | List | MapValue | Opaque;
 
-/** Why an expression has no value. Not an `Error`: it is made often (`a || b`), and where in our code says nothing. */
+/** An evaluation error. Not an `Error`, since it is thrown often (`a || b`) and needs no stack trace. */
 export class Failure {
   readonly message: string;
 
@@ -29,11 +29,11 @@ export function fail(message: string): never {
   throw new Failure(message);
 }
 
-/** A value of a type with members of its own: equal to what says so itself. */
+/** A value of a type with its own representation and equality. */
 export abstract class Opaque {
   abstract readonly type: Type;
   abstract equals(other: Value): boolean;
-  /** Its size for costs; 1 unless it has parts. */
+  /** The size for costs. */
   costSize(): number {
     return 1;
   }
@@ -57,7 +57,7 @@ export class TypeValue extends Opaque {
   }
 }
 
-/** The name of a type as values have it, without parameters. */
+/** The name of a type without parameters, as `type()` returns it. */
 function runtimeName(type: Type): string {
   switch (type.kind) {
     case "null":
@@ -78,8 +78,8 @@ function runtimeName(type: Type): string {
 }
 
 /**
- * A value of more parts than this has none. Parts that occur often count as often: lists of one list twice, of one of
- * those twice, and so on, take no memory, but whoever goes through them never comes to an end.
+ * The maximum number of parts of a value, shared parts counted each time: a list that contains one list twice, which
+ * contains another list twice, and so on, takes little memory but exponential time to traverse.
  */
 const WEIGHT_MAX = 2 ** 22;
 
@@ -119,16 +119,16 @@ export class Optional extends Opaque {
 
 export abstract class List implements Iterable<Value> {
   abstract readonly size: number;
-  /** All parts at all depths; those of JSON count one, since requests bound them. */
+  /** The number of parts at all depths; a JSON value counts as one, since the request bounds its size. */
   readonly weight: number = 1;
-  /** Within 0 and size. */
+  /** The index must be within the list. */
   abstract at(index: number): Value;
 
   *[Symbol.iterator](): Iterator<Value> {
     for (let index = 0; index < this.size; index++) yield this.at(index);
   }
 
-  /** Lists of JSON know more: sets and keyed lists are equal in any order. */
+  /** Overridden by set and map lists, which are equal in any order. */
   equals(other: List): boolean {
     if (this.size !== other.size) return false;
     for (let index = 0; index < this.size; index++) {
@@ -164,7 +164,7 @@ export class ArrayList extends List {
   }
 }
 
-/** `a + a + a` copies nothing: short expressions could otherwise fill the memory. */
+/** The concatenation of two lists without a copy, since short expressions could otherwise exhaust the memory. */
 class ConcatList extends List {
   readonly size: number;
   override readonly weight: number;
@@ -174,7 +174,7 @@ class ConcatList extends List {
   constructor(first: List, second: List) {
     super();
     this.size = first.size + second.size;
-    // Lists of JSON count their items here: their weight says nothing of them.
+    // The weight of JSON lists does not include their items, so that the size counts as well.
     this.weight = checkWeight(Math.max(this.size, first.weight + second.weight));
     this.#first = first;
     this.#second = second;
@@ -193,9 +193,9 @@ class ConcatList extends List {
 
 export abstract class MapValue {
   abstract readonly size: number;
-  /** As that of lists. */
+  /** As `List.weight`. */
   readonly weight: number = 1;
-  /** What `type()` says: a map, or the type of an object. */
+  /** The result of `type()`: a map, or the type of an object. */
   abstract readonly type: Type;
   abstract get(key: Value): Value | undefined;
   abstract keys(): Iterable<Value>;
@@ -204,7 +204,7 @@ export abstract class MapValue {
     return this.get(key) !== undefined;
   }
 
-  /** A member by its name; for objects it may have been escaped. */
+  /** A member by name, which is escaped for objects. */
   member(name: string): Value | undefined {
     return this.get(name);
   }
@@ -224,13 +224,13 @@ export abstract class MapValue {
 }
 
 /**
- * How many parts of values were compared since an evaluation began: whoever pays for a comparison takes the difference.
- * Where more are compared than any budget pays for, the comparison fails on its way.
+ * The number of compared parts since the start of an evaluation; callers charge the difference. A comparison fails when
+ * it exceeds what any budget allows.
  */
 export const comparisonCounter = { parts: 0 };
 const COMPARISONS_MAX = 20_000_000;
 
-/** Equality of all values: numbers by what they are worth, whatever their type; different types are never equal. */
+/** Equality of values: numbers are compared across types; values of other different types are never equal. */
 export function equal(a: Value, b: Value): boolean {
   if (++comparisonCounter.parts > COMPARISONS_MAX) fail("values too large to compare");
   if (isNumeric(a) && isNumeric(b)) return compareNumbers(a, b) === 0;
@@ -243,9 +243,9 @@ export function equal(a: Value, b: Value): boolean {
   return false;
 }
 
-/** How many parts a value has, for costs: characters, bytes, items, entries; 1 for all that has none. */
+/** The size of a value for costs: characters, bytes, items or entries; 1 for scalars. */
 export function sizeForCost(value: Value): number {
-  // UTF-16 units are at least as many as characters: never too cheap, and known at once.
+  // UTF-16 code units are an upper bound of characters and available in constant time.
   if (typeof value === "string") return value.length;
   if (value === null || typeof value !== "object") return 1;
   if (value instanceof List || value instanceof MapValue) return value.size;
@@ -253,7 +253,7 @@ export function sizeForCost(value: Value): number {
   return value instanceof Opaque ? value.costSize() : 1;
 }
 
-/** The type of a value: what `type(x)` gives. */
+/** The type of a value, as `type(x)` returns it. */
 export function typeOfValue(value: Value): Type {
   switch (typeof value) {
     case "bigint":

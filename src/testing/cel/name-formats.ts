@@ -1,4 +1,4 @@
-/** Forms of names for tests; those of the product belong to the kinds. */
+/** Name formats for tests; the API package has those of the product. */
 import type { NameFormats } from "../../cel/libraries/formats.ts";
 
 function format(name: string, pattern: RegExp): (text: string) => readonly string[] {

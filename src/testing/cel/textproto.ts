@@ -1,10 +1,10 @@
-/** Protobuf's text format, as far as the published test cases of the expression language use it. */
+/** Parses the subset of protobuf's text format that CEL's published test cases use. */
 
 export type TextMessage = ReadonlyMap<string, readonly TextValue[]>;
-/** Numbers and names stay text; a string of bytes is one. */
+/** Numbers and names stay text; string literals become bytes. */
 export type TextValue = string | Uint8Array | TextMessage;
 
-/** Throws a SyntaxError with the place. */
+/** Throws a SyntaxError with the position. */
 export function parseTextproto(text: string): TextMessage {
   const reader = new Reader(text);
   const message = reader.fields(undefined);
@@ -24,7 +24,7 @@ class Reader {
   fields(close: string | undefined): TextMessage {
     const message = new Map<string, TextValue[]>();
     for (let name = this.#next(); name !== close; name = this.#next()) {
-      if (name === undefined) throw this.#wrong("a closing brace");
+      if (name === undefined) throw this.#error("a closing brace");
       if (name === "," || name === ";") continue;
       const key = name === "[" ? this.#extension() : name;
       const values = this.#values();
@@ -41,23 +41,23 @@ class Reader {
   }
 
   #values(): TextValue[] {
-    let word = this.#next();
-    if (word === ":") word = this.#next();
-    if (word === "[") {
+    let token = this.#next();
+    if (token === ":") token = this.#next();
+    if (token === "[") {
       const values: TextValue[] = [];
       for (let item = this.#next(); item !== "]"; item = this.#next()) if (item !== ",") values.push(this.#value(item));
       return values;
     }
-    return [this.#value(word)];
+    return [this.#value(token)];
   }
 
-  #value(word: string | undefined): TextValue {
-    if (word === undefined) throw this.#wrong("a value");
-    if (word === "{" || word === "<") return this.fields(word === "{" ? "}" : ">");
-    if (word === "-") return `-${this.#next() ?? ""}`;
-    if (!/^["']/.test(word)) return word;
-    const bytes: number[] = [...unquote(word)];
-    // Texts that follow each other are one.
+  #value(token: string | undefined): TextValue {
+    if (token === undefined) throw this.#error("a value");
+    if (token === "{" || token === "<") return this.fields(token === "{" ? "}" : ">");
+    if (token === "-") return `-${this.#next() ?? ""}`;
+    if (!/^["']/.test(token)) return token;
+    const bytes: number[] = [...unquote(token)];
+    // Adjacent string literals are concatenated.
     for (let at = this.#at, more = this.#next(); ; at = this.#at, more = this.#next()) {
       if (more !== undefined && /^["']/.test(more)) {
         bytes.push(...unquote(more));
@@ -76,7 +76,7 @@ class Reader {
     return match[1];
   }
 
-  #wrong(expected: string): SyntaxError {
+  #error(expected: string): SyntaxError {
     return new SyntaxError(`Cannot parse text message at ${this.#at}: expected ${expected}`);
   }
 }
@@ -84,10 +84,10 @@ class Reader {
 const plainEscapes: Readonly<Record<string, number>> = { n: 10, r: 13, t: 9, a: 7, b: 8, f: 12, v: 11 };
 const escaped = /\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{1,3})|([\s\S]))|([^\\]+)/gy;
 
-function unquote(word: string): Uint8Array {
+function unquote(token: string): Uint8Array {
   const encoder = new TextEncoder();
   const bytes: number[] = [];
-  for (const [, hex, short, long, octal, letter, plain] of word.slice(1, -1).matchAll(escaped)) {
+  for (const [, hex, short, long, octal, letter, plain] of token.slice(1, -1).matchAll(escaped)) {
     const code = short ?? long;
     if (plain !== undefined) bytes.push(...encoder.encode(plain));
     else if (hex !== undefined) bytes.push(Number.parseInt(hex, 16));
