@@ -1,4 +1,4 @@
-/** The API services of custom resources: one for each group version that is served, as Kubernetes keeps them. */
+/** The API services of custom resources: one for each served group version, as in Kubernetes. */
 
 import { apiServiceKind } from "../../api/apiregistration/api-service/kind.ts";
 import type { APIService } from "../../api/apiregistration/api-service/schema.ts";
@@ -12,10 +12,10 @@ import { AUTOMANAGED_LABEL } from "../discovery/local-api-services.ts";
 import { groupNames } from "../handlers/routes.ts";
 
 const AUTOMANAGED = "true";
-/** Behind all groups of Kubernetes' own. */
+/** Lower priorities than those of built-in groups. */
 const PRIORITIES = { groupPriorityMinimum: 1000, versionPriority: 100 };
 
-/** Makes those that are missing and takes away those whose group version is served no more. */
+/** Creates missing API services and deletes those of group versions that are not served any more. */
 export async function syncCustomApiServices(
   registries: Registries,
   aliases: boolean,

@@ -1,4 +1,4 @@
-/** The custom resources that are served now: the kinds of all definitions that are in use. */
+/** The custom resources that are served: the kinds of all established definitions. */
 
 import { createCustomKind } from "../../api/apiextensions/custom-resource/kind.ts";
 import type { CustomResourceDefinition } from "../../api/apiextensions/custom-resource-definition/schema.ts";
@@ -10,7 +10,7 @@ import type { Logger } from "../../std/log/logger.ts";
 import { type ConversionDeps, createConversionWebhook } from "./conversion/conversion-webhook.ts";
 import { type DefinitionState, ServedKind } from "./served-kind.ts";
 
-/** One definition in use. */
+/** A served definition. */
 interface ServedDefinition {
   readonly definition: CustomResourceDefinition;
   readonly storageName: string;
@@ -27,7 +27,7 @@ export class CustomResources implements AsyncDisposable {
   readonly #registries: Registries;
   readonly #conversion: ConversionDeps;
   readonly #log: Logger;
-  /** By the names of the definitions. */
+  /** By definition name. */
   readonly #served = new Map<string, ServedDefinition>();
   readonly #byKind = new Map<Kind, ServedKind>();
   readonly #retiring = new Set<Promise<void>>();
@@ -38,18 +38,18 @@ export class CustomResources implements AsyncDisposable {
     this.#log = log;
   }
 
-  /** Any spelling of the group. */
+  /** `group` may be any alias. */
   find(group: string, version: string, plural: string): ServedKind | undefined {
     const kind = this.#registries.scheme.byResource(group, version, plural);
     return kind && this.#byKind.get(kind);
   }
 
-  /** The names of the definitions whose kinds are served. */
+  /** The names of the served definitions. */
   names(): readonly string[] {
     return [...this.#served.keys()];
   }
 
-  /** From now on requests are answered as `definition` says. */
+  /** Serves the kinds of the definition, in place of those of its previous state. */
   serve(definition: CustomResourceDefinition): void {
     const name = definition.metadata?.name ?? "";
     const previous = this.#served.get(name);
@@ -81,7 +81,7 @@ export class CustomResources implements AsyncDisposable {
     await Promise.all(this.#retiring);
   }
 
-  /** What the server itself knows stays what it is, whatever a definition says. */
+  /** The served kinds of a definition, without those that conflict with built-in kinds. */
   #kindsOf(definition: CustomResourceDefinition, before: readonly ServedKind[]): readonly Kind[] {
     const { scheme } = this.#registries;
     const previousKinds = new Set(before.map(({ kind }) => kind));
@@ -111,7 +111,7 @@ export class CustomResources implements AsyncDisposable {
   }
 }
 
-/** Whether two states of a definition make the same kinds. */
+/** Whether two states of a definition define the same kinds. */
 function definesSameKinds(a: CustomResourceDefinition, b: CustomResourceDefinition): boolean {
   return (
     a.metadata?.uid === b.metadata?.uid &&

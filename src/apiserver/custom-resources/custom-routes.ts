@@ -1,4 +1,4 @@
-/** Where requests for custom resources go: each kind has routes of its own, made when it is first asked for. */
+/** Handles requests for custom resources: each kind has its own router, created on first request. */
 import type { AdmissionPlugin } from "../../admission/chain/plugin.ts";
 import { notFound, StatusError } from "../../api/status.ts";
 import type { HttpResponse } from "../../http/message.ts";
@@ -21,7 +21,7 @@ export interface CustomResourceHandlerOptions {
 
 const ANY_REVISION = 0 as Revision;
 
-/** Resolves with undefined for a path that belongs to no custom resource. */
+/** Resolves with undefined for paths of no custom resource. */
 export type CustomResourceHandler = (context: RequestContext) => Promise<HttpResponse | undefined>;
 
 export function createCustomResourceHandler(options: CustomResourceHandlerOptions): CustomResourceHandler {
@@ -44,7 +44,7 @@ export function createCustomResourceHandler(options: CustomResourceHandlerOption
       if (match === undefined) return handleUnmatched(served, context);
       if (!("value" in match)) throw methodNotSupported(served, context);
       checkBody(context);
-      // Its history begins before the first write, so that a client may watch from there.
+      // The cache is ready before the first write, so that its history contains that write.
       const { cache } = served.registry;
       if (!cache.hasReached(ANY_REVISION)) await cache.waitFor(ANY_REVISION, context.signal);
       return await match.value(context, match.params);
@@ -81,7 +81,7 @@ function refuseWhileTerminating(served: ServedKind): AdmissionPlugin {
   };
 }
 
-/** Paths that a custom resource of another scope would have are nobody's; subresources it does not have are missed. */
+/** Undefined for paths of another scope; throws a 404 for unknown subresources. */
 function handleUnmatched({ kind }: ServedKind, { info }: RequestContext): undefined {
   if (info.subresource === "" || (info.namespace !== "") !== kind.namespaced) return undefined;
   throw notFound({ group: info.group, resource: kind.plural, name: info.name });
@@ -96,7 +96,7 @@ function methodNotSupported({ kind }: ServedKind, { info }: RequestContext): Sta
 const PATCH_TYPES = ["application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"];
 const BODY_TYPES = ["application/json", "application/yaml"];
 
-/** Custom resources have no protobuf form and no strategy for merging. Throws a 415. */
+/** Throws a 415 for protobuf bodies and strategic merge patches, which custom resources do not support. */
 function checkBody({ info, request }: RequestContext): void {
   const type = parseMediaType(request.headers["content-type"] ?? "")?.type ?? "";
   if (request.method === "PATCH" && !PATCH_TYPES.includes(type)) throw unsupportedBody(PATCH_TYPES);

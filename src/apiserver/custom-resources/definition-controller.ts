@@ -1,8 +1,8 @@
 /**
- * From definitions in the store to custom resources that are served:
+ * The controller of custom resource definitions:
  *
- *     stored → names accepted (written) → served → established (written)
- *     deleted → terminating (written by the delete) → objects deleted → let go → gone → not served
+ *     created: accept names (write status) → serve → establish (write status)
+ *     deleted: terminating (set by the delete) → delete objects → remove the finalizer → stop serving
  */
 
 import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition/kind.ts";
@@ -26,7 +26,7 @@ import { finalizeDefinition, needsFinalizer } from "./definition-finalizer.ts";
 export interface DefinitionControllerDeps {
   readonly registries: Registries;
   readonly customResources: CustomResources;
-  /** Whether groups are served in Kubernetes' spelling too. */
+  /** Whether groups are also served under Kubernetes' names. */
   readonly groupAliases: boolean;
   readonly clock: Clock;
   readonly log: Logger;
@@ -35,9 +35,9 @@ export interface DefinitionControllerDeps {
 }
 
 export interface RunningDefinitionController {
-  /** Resolves when all definitions that were in the store at the start are served. */
+  /** Resolves when all definitions that are stored at the start are served. */
   ready(): Promise<void>;
-  /** Resolves when the work has stopped, after the signal has aborted. */
+  /** Resolves when the controller has stopped, after the signal. */
   readonly ended: Promise<void>;
 }
 
@@ -48,7 +48,7 @@ export function startDefinitionController(deps: DefinitionControllerDeps): Runni
 }
 
 const RETRY_MS = 1000;
-/** Its name in managed fields, as in Kubernetes. */
+/** The field manager of status updates, as in Kubernetes. */
 const FIELD_MANAGER = "kube-apiserver";
 
 type DefinitionUpdate = (definition: CustomResourceDefinition, now: string) => CustomResourceDefinition;
@@ -58,9 +58,9 @@ class DefinitionController {
   readonly #registry: Registry<CustomResourceDefinition>;
   readonly #scope: Scope;
   readonly #ready = Promise.withResolvers<void>();
-  /** What was served when the API services were last looked at. */
+  /** The change count of the scheme at the last sync of API services. */
   #syncedChangeCount = -1;
-  /** Definitions whose objects are being deleted, by uid. */
+  /** Running finalizers by uid of the definition. */
   readonly #finalizers = new Map<string, Promise<void>>();
 
   constructor(deps: DefinitionControllerDeps) {
@@ -87,7 +87,7 @@ class DefinitionController {
         await this.#watch();
       } catch (error) {
         if (signal.aborted) break;
-        log.error("Watching definitions of custom resources again", error);
+        log.error("Restarting the watch of custom resource definitions", error);
         await clock.sleep(RETRY_MS, signal).catch(() => {});
       }
     }
@@ -113,13 +113,13 @@ class DefinitionController {
       }
       const definition = event.item.object;
       await this.#reconcile(definition.metadata?.name ?? "");
-      // What it had may be what others wait for.
+      // The change may free names that other definitions need.
       for (const other of this.#conflictingDefinitions(definition)) await this.#reconcile(other);
       if (started) await this.#syncApiServices();
     }
   }
 
-  /** Keeps the API services that stand for what is served. */
+  /** Syncs the API services after the served kinds have changed. */
   async #syncApiServices(): Promise<void> {
     const { registries, groupAliases: aliases, log, signal } = this.#deps;
     const { changeCount: changes } = registries.scheme;
@@ -128,11 +128,11 @@ class DefinitionController {
       await syncCustomApiServices(registries, aliases, this.#scope, FIELD_MANAGER);
       this.#syncedChangeCount = changes;
     } catch (error) {
-      if (!signal.aborted) log.error("Cannot keep the API services of custom resources", error);
+      if (!signal.aborted) log.error("Cannot sync the API services of custom resources", error);
     }
   }
 
-  /** Brings what is served, and what the definition says of it, to where the cache says it should be. */
+  /** Serves the cached state of the definition, and updates its status. */
   async #reconcile(name: string): Promise<void> {
     const { customResources: custom, log, signal } = this.#deps;
     try {
@@ -149,9 +149,9 @@ class DefinitionController {
       else if (needsFinalizer(stored)) this.#startFinalizer(stored);
     } catch (error) {
       if (signal.aborted) return;
-      // Another server over the same store was faster; the watch tells what it wrote.
+      // Another server over the same store wrote first; the watch delivers its change.
       if (error instanceof StatusError && [404, 409].includes(error.status.code)) return;
-      log.error("Cannot serve what is defined", error, { name });
+      log.error("Cannot serve a custom resource definition", error, { name });
     }
   }
 
@@ -165,7 +165,7 @@ class DefinitionController {
     return this.#registry.cache.list(this.#registry.objects.prefix()).items.map(({ object }) => object);
   }
 
-  /** Those of the group whose names were taken. */
+  /** Other definitions of the group whose names are not accepted. */
   #conflictingDefinitions({ metadata, spec }: CustomResourceDefinition): readonly string[] {
     return this.#definitions()
       .filter((other) => other.metadata?.name !== metadata?.name)
@@ -175,7 +175,7 @@ class DefinitionController {
       .map((other) => other.metadata?.name ?? "");
   }
 
-  /** The definition as written, or as it is where there is nothing new to say. */
+  /** Writes the updated definition; returns the same object when nothing changes. */
   async #write(definition: CustomResourceDefinition, next: DefinitionUpdate): Promise<CustomResourceDefinition> {
     if (next(definition, this.#registry.timestamp()) === definition) return definition;
     return await this.#writeStored(definition.metadata?.name ?? "", next);
@@ -208,7 +208,7 @@ class DefinitionController {
         return;
       } catch (error) {
         if (signal.aborted || (error instanceof StatusError && error.status.code === 404)) return;
-        log.error("Cannot delete the objects of a definition; trying again", error, {
+        log.error("Cannot delete the objects of a custom resource definition; retrying", error, {
           name: definition.metadata?.name,
         });
         await clock.sleep(RETRY_MS, signal).catch(() => {});

@@ -1,4 +1,4 @@
-/** What happens before a definition that is being deleted may go: all its objects go first. */
+/** The finalizer of definitions: deletes all objects of a deleted definition, then removes the finalizer. */
 import { createCustomKind } from "../../api/apiextensions/custom-resource/kind.ts";
 import type {
   CustomResourceDefinition,
@@ -26,20 +26,20 @@ export interface FinalizerDeps {
   readonly registries: Registries;
   readonly clock: Clock;
   readonly scope: Scope;
-  /** Writes what `change` makes of the definition as it is then; rejects with a 404 when it is gone. */
+  /** Updates the stored definition with `change`; rejects with a 404 when it does not exist. */
   readonly write: (name: string, change: DefinitionUpdate) => Promise<unknown>;
 }
 
-/** Objects with finalizers of their own are looked after again at this pace. */
+/** The interval of checks for objects with finalizers. */
 const RETRY_MS = 500;
-/** After so many rounds the definition says what it waits for. */
+/** The number of checks after which the condition reports a timeout. */
 const CHECK_ROUNDS = 120;
 
 export function needsFinalizer({ metadata }: CustomResourceDefinition): boolean {
   return metadata?.deletionTimestamp !== undefined && (metadata.finalizers ?? []).includes(CLEANUP_FINALIZER);
 }
 
-/** Resolves when nothing is left and the definition is let go. */
+/** Resolves when all objects are deleted and the finalizer is removed. */
 export async function finalizeDefinition(definition: CustomResourceDefinition, deps: FinalizerDeps): Promise<void> {
   const name = definition.metadata?.name ?? "";
   if (!isConditionTrue(definition, "Established")) {
@@ -79,15 +79,15 @@ async function deleteAll(definition: CustomResourceDefinition, deps: FinalizerDe
   }
 }
 
-/** The definition's webhook, through which its objects are read while it is served. */
+/** The converter of the definition's served kinds. */
 function converterOf({ spec }: CustomResourceDefinition, { scheme }: Registries): Converter | undefined {
   const storageName = `${spec.group}/${spec.names.plural}`;
   return scheme.kinds().find((kind) => kind.storageName === storageName)?.converter;
 }
 
 /**
- * What waits for nothing goes as it lies in the store: a definition is often deleted together with the webhook that
- * could still read its objects. Resolves with how many are left.
+ * Deletes objects without finalizers directly in the store, without conversion: a definition is often deleted together
+ * with its webhook. Resolves with the number of remaining objects.
  */
 async function deleteWithoutFinalizers({ deps: { store }, objects }: Registry): Promise<number> {
   const { items } = await store.list(prefixRange(objects.prefix()));
@@ -95,7 +95,7 @@ async function deleteWithoutFinalizers({ deps: { store }, objects }: Registry): 
   for (const { key, value, modified } of items) {
     const { metadata } = parseValue(value) as ApiObject;
     if ((metadata?.finalizers ?? []).length > 0) remaining++;
-    // Whoever was quicker is seen in the next round.
+    // A concurrent change is handled by the next check.
     else await store.delete(key, modified).catch(() => remaining++);
   }
   return remaining;

@@ -2,15 +2,15 @@ import type { Kind } from "../../api/kind.ts";
 import type { Registries } from "../../registry/registries.ts";
 import type { Registry } from "../../registry/registry.ts";
 
-/** What the definition of a kind says beyond the kind; it may change while the kind is served. */
+/** State of a definition that may change while its kinds stay the same. */
 export interface DefinitionState {
-  /** The definition is to go, and with it all objects: no new ones are taken. */
+  /** The definition is being deleted: creates are rejected. */
   readonly terminating: boolean;
 }
 
 /**
- * One version of a custom resource while it is served. Requests that have begun when it is retired finish with what
- * they began with; watches end, and their clients come back to what is served then.
+ * A served version of a custom resource. After it is retired, requests in flight complete with it and watches end, so
+ * that their clients reconnect to the new version.
  */
 export class ServedKind {
   readonly kind: Kind;
@@ -26,17 +26,17 @@ export class ServedKind {
     this.#registries = registries;
   }
 
-  /** Made when first asked for. */
+  /** Created on first use. */
   get registry(): Registry {
     return this.#registries.of(this.kind);
   }
 
-  /** Aborts when the kind is retired: what would go on for long is to end. */
+  /** Aborts when the kind is retired, which ends watches. */
   get retired(): AbortSignal {
     return this.#retired.signal;
   }
 
-  /** Runs a request; the registry lives for as long as it lasts. */
+  /** Runs a request, during which the registry stays open. */
   async runRequest<T>(request: () => Promise<T>): Promise<T> {
     this.#requests++;
     try {
@@ -47,9 +47,9 @@ export class ServedKind {
     }
   }
 
-  /** Resolves when its requests are answered and its registry is closed. */
+  /** Resolves when all requests are completed and the registry is closed. */
   async retire(): Promise<void> {
-    this.#retired.abort(new Error(`${this.kind.plural} are not served in this form any more`));
+    this.#retired.abort(new Error(`${this.kind.plural} are not served in this version any more`));
     if (this.#requests > 0) await this.#drained.promise;
     await this.#registries.removeKind(this.kind);
   }

@@ -1,4 +1,4 @@
-/** How a request's handlers tell the verbs whom to ask, and what plugins hear of the request. */
+/** The admission chain and attributes of a request. */
 import type { AdmissionContext } from "../../admission/chain/chain.ts";
 import type { ObjectKind, Operation } from "../../admission/chain/plugin.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
@@ -9,9 +9,9 @@ import type { ResourceTarget } from "./target.ts";
 
 interface SentOptions {
   readonly dryRun: boolean;
-  /** Where the objects are of another kind than the target's. */
+  /** Set when the objects are of another kind than the target's. */
   readonly objectKind?: ObjectKind | undefined;
-  /** Where the client sent its options as an object. */
+  /** Set when the client sent options in the body. */
   readonly options?: ApiObject | undefined;
 }
 
@@ -28,7 +28,7 @@ export function objectKindOf({ kind, group }: Pick<ResourceTarget, "kind" | "gro
   return { group, version: kind.version, kind: kind.kind, schema: kind.schema };
 }
 
-/** Reads of the request what is asked for, when it is: mostly few plugins want to know. */
+/** Computes attributes of the request on access, because most plugins use only a few. */
 class RequestAdmissionContext implements AdmissionContext {
   readonly kind: Kind;
   readonly group: string;
@@ -79,7 +79,7 @@ class RequestAdmissionContext implements AdmissionContext {
     this.#context.annotations.add(key, value);
   }
 
-  /** Those of a patch are told as those of what the patch turns out to be, as in Kubernetes. */
+  /** A patch has the options of the create or update that it results in, as in Kubernetes. */
   optionsFor(operation: Operation): ApiObject | undefined {
     if (operation === "CONNECT") return undefined;
     if (operation === "DELETE") return { kind: "DeleteOptions", apiVersion: META_API_VERSION, ...this.#sent.options };

@@ -1,4 +1,4 @@
-/** PATCH with `application/apply-patch+yaml`: the body is a configuration, in YAML or JSON. */
+/** Server-side apply: PATCH with `application/apply-patch+yaml`, a configuration in YAML or JSON. */
 import type { SubresourceStrategy } from "../../api/kind.ts";
 import { badRequest } from "../../api/status.ts";
 import { readBody } from "../../http/body.ts";
@@ -44,7 +44,7 @@ interface ApplyBody {
   readonly options: ApplyOptions & { readonly dryRun: boolean };
 }
 
-/** What all applies share: who wants what, and how strictly it is read. */
+/** Reads the configuration and the options of an apply. */
 export async function readApplyBody(context: RequestContext): Promise<ApplyBody> {
   const bytes = await readBody(context.request, BODY_BYTES_MAX);
   const { dryRun, force, fieldManager, fieldValidation } = parseApplyQuery(context.info.query);
@@ -60,7 +60,7 @@ export async function readApplyBody(context: RequestContext): Promise<ApplyBody>
 
 interface ParsedConfiguration {
   readonly value: Configuration;
-  /** What a strict reader of YAML says of members that are named twice. */
+  /** Messages about duplicate keys. */
   readonly duplicates: readonly string[];
 }
 
@@ -74,7 +74,7 @@ function parseCborConfiguration(bytes: Buffer): ParsedConfiguration {
     if (!(error instanceof CborError)) throw error;
     throw badRequest(`error decoding CBOR: ${error.message}`);
   }
-  if (!isPlainObject(value)) throw badRequest("error decoding CBOR: it holds no map");
+  if (!isPlainObject(value)) throw badRequest("error decoding CBOR: the value is not a map");
   return { value, duplicates: [] };
 }
 
@@ -84,12 +84,12 @@ function parseConfiguration(bytes: Buffer): ParsedConfiguration {
       const { value, duplicates } = parseJson(bytes);
       if (duplicates.length === 0) return { value: toConfiguration(value), duplicates };
     } catch (error) {
-      // What is no JSON may still be YAML.
+      // Invalid JSON may still be valid YAML.
       if (!(error instanceof SyntaxError)) throw error;
     }
   }
   try {
-    // Further documents are not looked at, as in Kubernetes.
+    // Further documents are ignored, as in Kubernetes.
     const [document] = parseYaml(bytes.toString("utf8"));
     return { value: toConfiguration(document?.value), duplicates: describeDuplicateKeys(document) };
   } catch (error) {

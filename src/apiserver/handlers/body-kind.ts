@@ -1,5 +1,4 @@
-/** What a body says that it is, against what its path asks for. */
-import type { Kind } from "../../api/kind.ts";
+/** Checks the apiVersion and kind of a body against those of the path. */ import type { Kind } from "../../api/kind.ts";
 import { formatApiVersion, parseApiVersion, type Scheme, svcGroup } from "../../api/scheme.ts";
 import { badRequest, invalid, type StatusError } from "../../api/status.ts";
 import { decode } from "../../schema/decode/decode.ts";
@@ -8,21 +7,21 @@ import { invalidField, renderFieldError } from "../../schema/validation/field-er
 import { goQuote } from "../../schema/value/go-quote.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 
-/** What a body is to be: the kind the path asks for. */
+/** The kind that the path expects. */
 export interface ExpectedBody {
   readonly group: string;
   readonly version: string;
   readonly kind: string;
   readonly schema: ObjectSchema;
-  /** The other kinds there are: a body of one of them is told apart from one of a kind that nobody knows. */
+  /** All kinds: the error for a known kind differs from that for an unknown one. */
   readonly scheme?: Scheme | undefined;
-  /** The kind is a custom resource's. */
+  /** The kind is a custom resource. */
   readonly custom?: boolean | undefined;
-  /** A version whose bodies are read as this one's. */
+  /** Another accepted version with the same schema. */
   readonly olderVersion?: string;
-  /** Told how the body spells its group. */
+  /** Called with the group alias of the body. */
   readonly onGroup?: ((group: string) => void) | undefined;
-  /** CBOR is spoken. */
+  /** Whether CBOR bodies are accepted. */
   readonly cbor?: boolean | undefined;
 }
 
@@ -32,14 +31,14 @@ export interface GroupVersionKind {
   readonly group: string;
 }
 
-/** Where Kubernetes keeps its kinds; clients read it in its messages. */
+/** Part of Kubernetes' error message. */
 const SCHEME_FILE = "pkg/api/legacyscheme/scheme.go:30";
 const TYPE_META_STRUCT =
   'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }';
 
 /**
- * Kind and version as the body names them, names in any case; what it leaves out is `expected`. Throws a `SyntaxError`
- * in Go's words when they are no texts, or where they could not be.
+ * The kind and version of the body, with those of `expected` as default; member names are case-insensitive. Throws a
+ * `SyntaxError` with Go's message when they are invalid.
  */
 export function groupVersionKindOf(value: unknown, expected: ExpectedBody): GroupVersionKind {
   const { kind, apiVersion } = readTypeMeta(value);
@@ -72,15 +71,15 @@ function readTypeMeta(value: unknown): { readonly kind: string; readonly apiVers
   return found;
 }
 
-/** What Go calls the type of a JSON value. */
+/** The Go name of a JSON value's type. */
 export function goType(value: unknown): string {
   if (Array.isArray(value)) return "array";
   return typeof value === "boolean" ? "bool" : typeof value;
 }
 
 /**
- * A body may leave its identity to the path, but not contradict it. Throws a 400, or what custom resources are told.
- * `value` is what the body holds as JSON.
+ * A body may omit its kind, but not contradict that of the path. Throws a 400, or the error of custom resources.
+ * `value` is the JSON value of the body.
  */
 export function checkGroupVersionKind(found: GroupVersionKind, expected: ExpectedBody, value?: unknown): void {
   const sameGroup = svcGroup(found.group) === svcGroup(expected.group);
@@ -92,7 +91,7 @@ export function checkGroupVersionKind(found: GroupVersionKind, expected: Expecte
   if (expected.custom === true) throw otherCustomKind(found, expected, sameGroup && sameVersion);
   const known = typeOf(found, expected.scheme);
   if (known === undefined) throw cannotHandle(found, expected, notRegistered(found, SCHEME_FILE));
-  // It is read as what it says it is before anybody asks what it should be.
+  // The body is decoded as its own kind before the kinds are compared.
   const schema = expected.scheme?.byKind(found.group, found.version, found.kind)?.schema;
   const unreadable =
     schema === undefined ? undefined : decode(schema, value ?? {}, { unknownFields: "drop" }).errors[0];

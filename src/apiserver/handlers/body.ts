@@ -1,4 +1,4 @@
-/** Request bodies: media type, decoding, and what is said about fields nobody knows. */
+/** Reads request bodies: media type, decoding and field validation. */
 import { isUtf8 } from "node:buffer";
 import type { ApiObject } from "../../api/kind.ts";
 import { badRequest, StatusError } from "../../api/status.ts";
@@ -26,7 +26,7 @@ import { type FieldValidation, parseWriteQuery, type WriteQuery } from "./query.
 
 export type { ExpectedBody as Expected } from "./body-kind.ts";
 
-/** As in Kubernetes: more does not fit into the store. */
+/** Kubernetes' limit. */
 export const BODY_BYTES_MAX = 3 * 2 ** 20;
 const OPENING_BRACE = 0x7b;
 /** Bytes of a body that an error message quotes. */
@@ -35,18 +35,17 @@ const BODY_TYPES = ["application/json", "application/yaml", "application/vnd.kub
 
 type BodyType = "json" | "yaml" | "protobuf" | "cbor";
 
-/** A body with the media type that it says it has. */
 interface RawBody {
   readonly type: BodyType;
   readonly bytes: Buffer;
 }
 
-/** A body's value before it is anything else. */
+/** The value of a body before decoding by a schema. */
 interface ParsedBody {
   readonly value: unknown;
   readonly duplicates: readonly string[];
   readonly scan?: ParsedJson["scan"];
-  /** What a strict reader of YAML says of members that are named twice. */
+  /** Messages about duplicate keys of YAML. */
   readonly yamlDuplicates?: readonly string[];
 }
 
@@ -56,8 +55,8 @@ export interface ObjectBody<T> extends WriteQuery {
 }
 
 /**
- * The object in the body, with what the query says of the write. Checked in Kubernetes' order, which for creations and
- * updates is not the same. Throws 400, 413, 415 or 422.
+ * Reads the object and the options of a write. The order of checks is Kubernetes', which differs between create and
+ * update. Throws 400, 413, 415 or 422.
  */
 export async function readObjectBody<T extends ApiObject>(
   context: RequestContext,
@@ -108,14 +107,14 @@ function decodeBody<T extends ApiObject>(
 }
 
 /**
- * Options of a deletion, which name any API version. Undefined for an empty body. Throws a 415, and for a body that
- * cannot be read a 500, as Kubernetes does.
+ * Reads DeleteOptions, of any API version; undefined for an empty body. Throws a 415, and a 500 for an invalid body, as
+ * Kubernetes does.
  */
 export async function readOptionalBody<T extends ApiObject>(
   context: RequestContext,
   expected: ExpectedBody,
 ): Promise<T | undefined> {
-  // Whoever sends nothing need not say what it is.
+  // An empty body needs no media type.
   const bytes = await readBody(context.request, BODY_BYTES_MAX);
   if (bytes.length === 0) return undefined;
   const type = bodyType(context.request.headers["content-type"], expected.cbor === true);
@@ -131,7 +130,7 @@ export async function readOptionalBody<T extends ApiObject>(
   }
 }
 
-/** Where Kubernetes keeps its options; clients read it in its messages. */
+/** Part of Kubernetes' error message. */
 const OPTIONS_SCHEME = "pkg/apis/meta/internalversion/scheme/register.go:27";
 
 function decodeOptions<T>(value: unknown, expected: ExpectedBody): T {
@@ -141,7 +140,7 @@ function decodeOptions<T>(value: unknown, expected: ExpectedBody): T {
   return withoutTypeMeta(decoded as ApiObject) as T;
 }
 
-/** A patched value's kind. Throws a 400 when it is another than expected. */
+/** Throws a 400 when a patched value has an unexpected kind. */
 export function checkPatchedType(value: unknown, expected: ExpectedBody): void {
   const own = { kind: expected.kind, group: expected.group, version: expected.version };
   let identity: GroupVersionKind;
@@ -182,7 +181,7 @@ function parseBody(bytes: Buffer, type: Exclude<BodyType, "protobuf">): ParsedBo
       return { value: decodeCbor(bytes), duplicates: [] };
     case "yaml": {
       if (!isUtf8(bytes)) throw new SyntaxError("yaml: invalid leading UTF-8 octet");
-      // Further documents are not looked at, as in Kubernetes.
+      // Further documents are ignored, as in Kubernetes.
       const [document] = parseYaml(bytes.toString("utf8"));
       return { value: document?.value, duplicates: [], yamlDuplicates: describeDuplicateKeys(document) };
     }
@@ -206,12 +205,12 @@ function decodeErrorMessage(error: unknown): string {
   throw error;
 }
 
-/** Go says what is wrong but not where. */
+/** Go's messages have no position. */
 export function withoutPosition(error: SyntaxError): string {
   return error.message.replace(/ \(line \d+, column \d+\)$/, "");
 }
 
-/** The start of a body, as error messages quote it: as text where it looks like JSON, else in hex. */
+/** The start of a body for error messages: text when it looks like JSON, otherwise hexadecimal. */
 function excerpt(bytes: Buffer): string {
   if (bytes.length === 0) return "<empty>";
   const start = bytes.subarray(0, EXCERPT_BYTES).toString(bytes[0] === OPENING_BRACE ? "utf8" : "hex");
@@ -243,7 +242,7 @@ export function decodeObject<T>(
   return keepEmptyManagedFields(merged, withoutTypeMeta(value as ApiObject)) as T;
 }
 
-/** Members that nobody knows and members named twice, in the order in which the body has them. */
+/** Messages about unknown and duplicate fields, in the order of the body. */
 function fieldValidationFindings({ duplicates, scan }: ParsedBody, unknown: readonly string[]): readonly string[] {
   const unknownText = (path: string): string => `unknown field ${goQuote(path)}`;
   const duplicateText = (path: string): string => `duplicate field ${goQuote(path)}`;
@@ -252,7 +251,7 @@ function fieldValidationFindings({ duplicates, scan }: ParsedBody, unknown: read
   const findings = [
     ...unknown.map((path) => ({ text: unknownText(path), index: scan.memberIndexes.get(path) ?? 0 })),
     ...scan.duplicates
-      // What is in a member that nobody knows is not looked at.
+      // Duplicates within unknown fields are not reported.
       .filter(({ path }) => !isWithin(path, unknownPaths))
       .map(({ path, index }) => ({ text: duplicateText(path), index })),
   ];
@@ -267,7 +266,7 @@ function isWithin(path: string, members: ReadonlySet<string>): boolean {
   return false;
 }
 
-/** An empty list of managers is not the same as none: it asks that they be forgotten. */
+/** Preserves an empty list of managedFields, which resets them. */
 function keepEmptyManagedFields(sent: unknown, object: ApiObject): ApiObject {
   const { metadata } = (sent ?? {}) as { readonly metadata?: { readonly managedFields?: unknown } | null };
   const managers = metadata?.managedFields;

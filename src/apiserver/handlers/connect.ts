@@ -1,4 +1,4 @@
-/** Streams and proxies are asked for with options in the query, which plugins see as an object. */
+/** Runs admission for streams and proxies, with the options of the query as the object. */
 import type { Subresource } from "../../api/kind.ts";
 import { badRequest } from "../../api/status.ts";
 import { membersOf } from "../../schema/members.ts";
@@ -8,11 +8,11 @@ import type { RequestContext } from "../request/request-context.ts";
 import { createAdmission } from "./admission.ts";
 import type { ResourceHandler } from "./target.ts";
 
-/** The handler behind the plugins. */
+/** Wraps the handler in admission for CONNECT. */
 export function createConnectHandler(subresource: Subresource, handler: ResourceHandler): ResourceHandler {
   const { kind } = subresource;
   const schema = connectOptions(subresource);
-  if (schema === undefined) throw new Error(`Cannot connect to ${kind}: nothing is known of its options`);
+  if (schema === undefined) throw new Error(`Cannot connect to ${kind}: it has no options schema`);
   const objectKind = { group: "", version: "v1", kind, schema };
   return async (target, context, params) => {
     const { chain, context: about } = createAdmission(target, context, params, { dryRun: false, objectKind });
@@ -22,7 +22,7 @@ export function createConnectHandler(subresource: Subresource, handler: Resource
   };
 }
 
-/** Throws a 400 for numbers that are none. */
+/** Throws a 400 for invalid numbers. */
 function parseConnectOptions(schema: ObjectSchema, { info }: RequestContext, path: string | undefined) {
   const options: Record<string, unknown> = {};
   for (const { name, schema: of } of membersOf(schema)) {

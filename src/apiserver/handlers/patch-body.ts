@@ -1,4 +1,4 @@
-/** Patches as they are sent, and what they made as an object. */
+/** Reads patches, and decodes the patched objects. */
 import type { Operation } from "rfc6902";
 import type { ApiObject } from "../../api/kind.ts";
 import { badRequest, StatusError } from "../../api/status.ts";
@@ -25,7 +25,7 @@ export interface PatchBody extends WriteQuery {
   readonly duplicates: readonly string[];
 }
 
-/** The patch, and what the query says of it. Throws 400, 413 or 422. */
+/** Reads the patch and its options. Throws 400, 413 or 422. */
 export async function readPatchBody(context: RequestContext, type: Patch["type"]): Promise<PatchBody> {
   const bytes = await readBody(context.request, BODY_BYTES_MAX);
   return { ...parseWriteQuery("PatchOptions", context.info.query), ...parsePatch(bytes, type) };
@@ -50,7 +50,7 @@ function parsePatch(bytes: Buffer, type: Patch["type"]): Pick<PatchBody, "patch"
 }
 
 export function patchTypeOf(header = "", cbor = false): Patch["type"] | "apply" {
-  // To the letter: parameters are not looked at, but capitals are.
+  // As in Kubernetes: parameters are ignored, and the comparison is case-sensitive.
   const type = header.split(";", 1)[0]?.trim() ?? "";
   if (Object.hasOwn(PATCH_TYPES, type)) return PATCH_TYPES[type as keyof typeof PATCH_TYPES];
   if (type === APPLY_TYPE || (cbor && type === APPLY_CBOR_TYPE)) return "apply";
@@ -79,7 +79,7 @@ function goType(value: unknown): string {
   return typeof value === "boolean" ? "bool" : typeof value;
 }
 
-/** A JSON value that a patch made, into an object. Throws a 422 that shows what `show` says. */
+/** Decodes a patched JSON value. Throws a 422 with the value that `show` returns. */
 export function decodePatched<T extends ApiObject>(
   { patch, duplicates }: PatchBody,
   value: unknown,
@@ -89,13 +89,13 @@ export function decodePatched<T extends ApiObject>(
   warnings: string[],
 ): T {
   try {
-    // A strategic patch changes what the object holds, whatever it says of its kind.
+    // A strategic merge patch may contain any kind.
     if (patch.type !== "strategic") checkPatchedType(value, expected);
     const findings: string[] = [];
     const lenient = validation === "Strict" ? "Warn" : validation;
     const object = decodeObject<T>({ value, duplicates }, expected, lenient, findings);
     if (findings.length === 0) return object;
-    // Strangers are told of in the order in which Kubernetes writes what it has patched, or else by name.
+    // Unknown fields are reported in the order of Kubernetes' encoding of the patched object.
     const written = patch.type === "strategic" ? canonicalJson(value) : show("").text;
     return decodeObject<T>({ value: JSON.parse(written), duplicates }, expected, validation, warnings);
   } catch (error) {

@@ -1,4 +1,4 @@
-/** The query parameters of the verbs, checked as Kubernetes checks them. */
+/** Parses and validates the query parameters of the verbs, as Kubernetes does. */
 
 import type { DeleteOptions as SentDeleteOptions } from "../../api/meta/options.ts";
 import { validateFieldManager } from "../../api/meta/validation/field-manager.ts";
@@ -96,7 +96,7 @@ export interface WatchOptions {
   readonly resourceVersion: string | undefined;
   readonly allowBookmarks: boolean;
   readonly sendInitialEvents: boolean;
-  /** Undefined when the client leaves it to the server. */
+  /** Undefined when the client specifies none. */
   readonly timeoutSeconds: number | undefined;
 }
 
@@ -133,7 +133,7 @@ export function parseWatchQuery(query: URLSearchParams, watchList: boolean): Wat
   };
 }
 
-/** The body wins where there is one; otherwise the query. */
+/** A body takes precedence over the query. */
 export function parseDeleteOptions(query: URLSearchParams, body: SentDeleteOptions | undefined): DeleteOptions {
   const dryRun = body === undefined ? query.getAll("dryRun") : (body.dryRun ?? []);
   const grace = body === undefined ? parseInteger(query, "gracePeriodSeconds") : body.gracePeriodSeconds;
@@ -159,7 +159,7 @@ export function parseDeleteOptions(query: URLSearchParams, body: SentDeleteOptio
   };
 }
 
-/** Without a body the query may name the object that is meant. */
+/** Without a body, the query may contain preconditions. */
 function preconditionsOf(
   query: URLSearchParams,
   body: SentDeleteOptions | undefined,
@@ -200,7 +200,7 @@ function validateResourceVersionMatch(
   return errors;
 }
 
-/** Throws a 400 in Go's words. */
+/** Throws a 400 with Go's message. */
 function parseInteger(query: URLSearchParams, name: string): number | undefined {
   const text = query.get(name);
   if (text === null) return undefined;
@@ -210,7 +210,7 @@ function parseInteger(query: URLSearchParams, name: string): number | undefined 
   return Number(text);
 }
 
-/** Supported values in the order that Kubernetes lists them. */
+/** An error with the supported values in Kubernetes' order. */
 function unsupportedValue(field: string, value: string, supported: readonly string[]): FieldError {
   const detail = `supported values: ${supported.map((text) => goQuote(text)).join(", ")}`;
   return { ...notSupported(field, value, []), detail };

@@ -13,10 +13,10 @@ import { fieldManagerOptions } from "./field-manager.ts";
 import { expectedBodyOf, type ResourceHandler, responseOptionsOf, scopeOf } from "./target.ts";
 import { warningAppender } from "./write-options.ts";
 
-/** The question with its answer in `status`. Throws a `StatusError` where there is none. */
+/** Returns the review with its `status`. Throws a `StatusError` for invalid reviews. */
 export type ReviewHandler = (context: RequestContext, question: ApiObject) => Promise<ApiObject>;
 
-/** POST of an object that is a question. Nothing is stored. */
+/** POST of a review, which is not stored. */
 export function createReviewHandler(answer: ReviewHandler): ResourceHandler {
   return async (target, context, params) => {
     const responseOptions = responseOptionsOf(target, context, "object");
@@ -33,7 +33,7 @@ export function createReviewHandler(answer: ReviewHandler): ResourceHandler {
     const tracked = updateManagedFields(request, desired, undefined);
     const admitted = await runMutatingAdmission(request, tracked, undefined);
     const errors = target.kind.strategy.validate?.(admitted) ?? [];
-    // Questions have no names, and Kubernetes does not name their kind either.
+    // Kubernetes' error has neither the name nor the kind of the review.
     if (errors.length > 0) throw invalid({ group: target.group, resource: "", name: "" }, errors, renderFieldError);
     await runValidatingAdmission(request, admitted, undefined);
     return writtenResponse(201, target.kind, await answer(context, admitted), responseOptions);

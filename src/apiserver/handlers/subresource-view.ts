@@ -1,4 +1,4 @@
-/** Subresources that show an object as one of another kind: `deployments/web/scale`. */
+/** Subresources that represent an object as another kind: `deployments/web/scale`. */
 import type { ApiObject, SubresourceView } from "../../api/kind.ts";
 import { get } from "../../registry/get.ts";
 import type { DecodeFailure } from "../../registry/patches/decode-failure.ts";
@@ -12,7 +12,7 @@ import { decodePatched, patchTypeOf, readPatchBody } from "./patch-body.ts";
 import { expectedBodyOf, type ResourceHandler, type ResourceTarget, responseOptionsOf, scopeOf } from "./target.ts";
 import { warningAppender } from "./write-options.ts";
 
-/** The route as bodies and answers see it: of the kind shown. */
+/** The target with the kind of the view, for bodies and responses. */
 function viewTarget(target: ResourceTarget, { kind }: SubresourceView): ResourceTarget {
   return { ...target, kind, group: kind.group };
 }

@@ -1,4 +1,4 @@
-/** What a route points at, and what its handlers are given. */
+/** The target of a route: a resource with its registry and settings. */
 import type { AdmissionChain } from "../../admission/chain/chain.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { Scheme } from "../../api/scheme.ts";
@@ -15,17 +15,17 @@ import { parseIncludeObject } from "../responses/table.ts";
 import { typeMetaOf } from "../responses/type-meta.ts";
 import type { Expected } from "./body.ts";
 
-/** One resource in one spelling of its group. */
+/** A resource under one alias of its group. */
 export interface ResourceTarget<T extends ApiObject = ApiObject> {
   readonly kind: Kind<T>;
-  /** The spelling that this route answers in. */
+  /** The alias in the path and in responses. */
   readonly group: string;
   readonly registry: Registry<T>;
   readonly settings: ResourceSettings;
 }
 
 export interface ResourceSettings {
-  /** All the kinds there are. */
+  /** All kinds. */
   readonly scheme: Scheme;
   /** The `CBORServingAndStorage` feature gate. */
   readonly cbor: boolean;
@@ -34,13 +34,12 @@ export interface ResourceSettings {
   readonly minWatchMs: number;
   /** The `WatchList` feature gate. */
   readonly watchList: boolean;
-  /** Aborts when the server stops: watches end. */
+  /** Aborts when the server stops, which ends watches. */
   readonly stopping: AbortSignal;
-  /** Who is asked about writes. */
   readonly admission: AdmissionChain;
-  /** Throws a 403 when who may update or patch the object may not create it. */
+  /** Throws a 403 when the user may not create the object, for updates and applies that create. */
   readonly authorizeCreate: (context: RequestContext) => Promise<void>;
-  /** For kinds that give something: throws when the object, as the request names it, gives what its writer has not. */
+  /** The check that a writer of RBAC objects has the granted permissions; undefined for other kinds. */
   readonly escalationCheckFor: (kind: Kind, named: string) => EscalationCheck | undefined;
 }
 

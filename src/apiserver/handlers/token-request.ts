@@ -13,7 +13,7 @@ import { fieldManagerOptions } from "./field-manager.ts";
 import { expectedBodyOf, type ResourceHandler, type ResourceTarget, responseOptionsOf, scopeOf } from "./target.ts";
 import { warningAppender } from "./write-options.ts";
 
-/** POST to `serviceaccounts/NAME/token`. A dry run makes a token too, as in Kubernetes: nothing is kept of either. */
+/** POST to `serviceaccounts/NAME/token`. A dry run issues a token too, as in Kubernetes: tokens are not stored. */
 export function createTokenRequestHandler(
   registries: Registries,
   settings: TokenSettings,
@@ -22,7 +22,7 @@ export function createTokenRequestHandler(
   const kind = tokenRequestKind as ResourceTarget["kind"];
   const registry = registries.of(kind);
   return async (target, context, params) => {
-    // The path says nothing of the group: the answer is spelled as the question.
+    // The path has no group: the response uses the alias of the body.
     let group = aliases ? kubernetesGroup(kind.group) : kind.group;
     const onGroup = (named: string): void => {
       group = named;

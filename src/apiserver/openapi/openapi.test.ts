@@ -103,7 +103,9 @@ t.test("OpenApi publishes what Kubernetes 1.33 publishes", async (t) => {
     if (!existsSync(file)) continue;
     compared++;
     const wanted = JSON.parse(readFileSync(file, "utf8")) as Json;
-    compare(comparable(await documentOf(openApi, path)), comparable(wanted), [path], (location) => locations.push(location));
+    compare(comparable(await documentOf(openApi, path)), comparable(wanted), [path], (location) =>
+      locations.push(location),
+    );
   }
   t.comment(`${compared} documents`);
   const listed = JSON.parse(readFileSync(listPath, "utf8")) as Differences;

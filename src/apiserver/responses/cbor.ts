@@ -1,4 +1,4 @@
-/** Objects, lists and watch events in CBOR: what JSON says, with bytes as bytes. */
+/** Encodes objects, lists and watch events in CBOR, with binary data as byte strings. */
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { listMeta } from "../../api/meta/list-meta.ts";
 import { encodeCbor, encodeCborValue } from "../../schema/cbor/encode.ts";
@@ -41,12 +41,12 @@ export function encodeCborList<T extends ApiObject>(
   metadata: object,
   objects: readonly T[],
 ): Buffer {
-  // Items of custom resources say what they are.
+  // Items of custom resources have apiVersion and kind.
   const items = kind.custom === true ? objects.map((item) => ({ ...item, ...itemIdentity })) : objects;
   return encodeCbor(cborSchemasOf(kind.schema).list, { ...typeMeta, metadata, items });
 }
 
-/** An item of a sequence. */
+/** An item of a CBOR sequence. */
 export function encodeCborEvent<T extends ApiObject>(
   kind: Kind<T>,
   typeMeta: TypeMeta,
@@ -56,7 +56,7 @@ export function encodeCborEvent<T extends ApiObject>(
   return encodeCbor(cborSchemasOf(kind.schema).event, { type, object: { ...value, ...typeMeta } });
 }
 
-/** What has been written as JSON. */
+/** Converts encoded JSON to CBOR. */
 export function jsonToCbor(json: Uint8Array): Buffer {
   return encodeCborValue(JSON.parse(Buffer.from(json).toString()));
 }

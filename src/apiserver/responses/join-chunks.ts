@@ -1,8 +1,8 @@
 const CHUNK_BYTES = 64 * 1024;
 
 /**
- * Copies many small buffers into few: a stream costs more per piece than copying does, and one buffer for all would
- * have to be found in one piece of memory.
+ * Joins small buffers to chunks of about 64 KiB: writing a chunk costs more than copying it, and a single buffer would
+ * need contiguous memory.
  */
 export function joinChunks(chunks: readonly Uint8Array[]): readonly Uint8Array[] {
   const result: Uint8Array[] = [];

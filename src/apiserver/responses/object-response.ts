@@ -1,4 +1,4 @@
-/** Answers in the representation a client asked for. Plain JSON is cached bytes put together. */
+/** Responses in the negotiated representation. JSON responses join the cached bytes of objects. */
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { HttpResponse } from "../../http/message.ts";
 import { bytesResponse } from "../../http/respond.ts";
@@ -31,7 +31,7 @@ export interface ResponseOptions {
   readonly table: Omit<TableOptions, "metaVersion" | "headers">;
 }
 
-/** Throws a 406 when metadata was asked for in the form of a list, and this is none; or the other way round. */
+/** Throws a 406 when PartialObjectMetadataList is requested for an object, or PartialObjectMetadata for a list. */
 function checkMetadataKind(kind: Kind, { representation }: ResponseOptions, isList: boolean): void {
   if (representation.as !== "metadata" || representation.isListMetadata === isList) return;
   const custom = isList ? "unstructured.UnstructuredList" : "unstructured.Unstructured";
@@ -39,7 +39,7 @@ function checkMetadataKind(kind: Kind, { representation }: ResponseOptions, isLi
   throw wrongMetadataKind(isList ? "PartialObjectMetadata" : "PartialObjectMetadataList", type);
 }
 
-/** `row.bytes` are the cache's where the object is cached. */
+/** `row.bytes` is the encoded object, from the cache when it is cached. */
 export function objectResponse<T extends ApiObject>(
   status: number,
   kind: Kind<T>,
@@ -77,7 +77,7 @@ export function objectResponse<T extends ApiObject>(
   return encodeJson(status, representation, [typeMetaPrefix(typeMeta), row.bytes.subarray(1), NEWLINE]);
 }
 
-/** For objects just written, which the cache may not have yet. */
+/** The response of a write, whose object may not be in the cache yet. */
 export function writtenResponse<T extends ApiObject>(
   status: number,
   kind: Kind<T>,
@@ -114,7 +114,7 @@ export function listResponse<T extends ApiObject>(
   if (representation.as === "metadata") {
     const head = { kind: "PartialObjectMetadataList", apiVersion: representation.metaVersion, metadata };
     const items = page.items.map(({ object }) => encodePartialMetadata(object, representation.metaVersion));
-    // Kubernetes writes an empty list of metadata so.
+    // Kubernetes encodes an empty list of metadata as null.
     const list = items.length === 0 ? "null" : `[${items.join(",")}]`;
     const text = `${JSON.stringify(head).slice(0, -1)},"items":${list}}\n`;
     return encodeJson(200, representation, [Buffer.from(text)]);
@@ -129,41 +129,41 @@ export function listResponse<T extends ApiObject>(
     const body = encodeCborList(kind, listTypeMeta, responseOptions.typeMeta, metadata, objects);
     return bytesResponse(200, representation.mediaType, body);
   }
-  // Lists of custom resources say even that there is no more, and what each item is.
+  // Lists of custom resources have an empty `continue`, and items with apiVersion and kind.
   const listMetadata = kind.custom === true ? { continue: "", ...metadata } : metadata;
-  const pieces: Uint8Array[] = [
+  const chunks: Uint8Array[] = [
     typeMetaPrefix(listTypeMeta),
     Buffer.from(`"metadata":${JSON.stringify(listMetadata)},"items":[`),
   ];
   for (const [index, item] of page.items.entries()) {
-    if (index > 0) pieces.push(COMMA);
-    if (kind.custom === true) pieces.push(typeMetaPrefix(responseOptions.typeMeta), item.bytes.subarray(1));
-    else pieces.push(item.bytes);
+    if (index > 0) chunks.push(COMMA);
+    if (kind.custom === true) chunks.push(typeMetaPrefix(responseOptions.typeMeta), item.bytes.subarray(1));
+    else chunks.push(item.bytes);
   }
-  pieces.push(LIST_END);
-  return encodeJson(200, representation, pieces);
+  chunks.push(LIST_END);
+  return encodeJson(200, representation, chunks);
 }
 
 function tableOptions(responseOptions: ResponseOptions): TableOptions {
   return { ...responseOptions.table, metaVersion: responseOptions.representation.metaVersion, headers: true };
 }
 
-/** From pieces of JSON to the body; people who want it indented, or in YAML, get it made for them. */
-function encodeJson(status: number, representation: Representation, pieces: readonly Uint8Array[]): HttpResponse {
+/** Encodes JSON chunks as the body: unchanged, indented, or converted to YAML or CBOR. */
+function encodeJson(status: number, representation: Representation, chunks: readonly Uint8Array[]): HttpResponse {
   if (representation.format === "cbor") {
-    return bytesResponse(status, representation.mediaType, jsonToCbor(Buffer.concat(pieces)));
+    return bytesResponse(status, representation.mediaType, jsonToCbor(Buffer.concat(chunks)));
   }
   if (representation.format === "yaml") {
-    const value = parseJson(Buffer.concat(pieces)).value;
+    const value = parseJson(Buffer.concat(chunks)).value;
     return bytesResponse(status, representation.mediaType, Buffer.from(encodeYaml(value)));
   }
   if (representation.pretty) {
-    const value: unknown = JSON.parse(Buffer.concat(pieces).toString());
+    const value: unknown = JSON.parse(Buffer.concat(chunks).toString());
     return bytesResponse(
       status,
       representation.mediaType,
       Buffer.from(escapeHtml(JSON.stringify(value, undefined, 2))),
     );
   }
-  return bytesResponse(status, representation.mediaType, joinChunks(pieces));
+  return bytesResponse(status, representation.mediaType, joinChunks(chunks));
 }

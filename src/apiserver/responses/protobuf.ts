@@ -1,4 +1,4 @@
-/** Objects, lists and watch events in Kubernetes' protobuf. An object's message is made but once. */
+/** Encodes objects, lists and watch events in Kubernetes' protobuf. Each object is encoded once. */
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { listMeta } from "../../api/meta/list-meta.ts";
 import { statusResponse } from "../../api/meta/response-types.ts";
@@ -20,7 +20,7 @@ function encodeOnce<T extends ApiObject>(kind: Kind<T>, object: T): Uint8Array {
   return bytes;
 }
 
-/** `PartialObjectMetadata`, and the items of its list. */
+/** Encodes `PartialObjectMetadata`. */
 export function encodeProtobufMetadata(magic: Magic, metaVersion: string, object: ApiObject): Uint8Array {
   const typeMeta = { apiVersion: metaVersion, kind: "PartialObjectMetadata" };
   return encodeEnvelope(magic, typeMeta, encodeProtobuf(partialObjectMetadata, { metadata: object.metadata }));
@@ -77,7 +77,7 @@ function encodeList(metadata: ListMetadata, items: readonly Uint8Array[]): Uint8
 const rawExtension = message("runtime.RawExtension", { raw: optional(1, binary) });
 const watchEvent = message("meta/v1.WatchEvent", { type: optional(1, string), object: optional(2, rawExtension) });
 
-/** A frame of a watch: four bytes of length, then the event. */
+/** A watch frame: four bytes of length, then the event. */
 export function encodeProtobufFrame(type: string, object: Uint8Array): Buffer {
   const event = encodeProtobuf(watchEvent, { type, object: { raw: object } });
   const length = Buffer.alloc(4);

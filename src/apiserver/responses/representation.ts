@@ -1,4 +1,4 @@
-/** In which form an answer is given: media type, and whole objects, tables or their metadata alone. */
+/** Content negotiation: the media type, and whether objects, tables or metadata are returned. */
 import { kubernetesGroup } from "../../api/scheme.ts";
 import { acceptsExactly, negotiate } from "../../http/negotiate.ts";
 import type { RequestContext } from "../request/request-context.ts";
@@ -12,9 +12,9 @@ export interface Representation {
   /** Magic bytes of the protobuf envelope. */
   readonly magic: "k8s" | "svc";
   readonly as: "object" | "table" | "metadata";
-  /** Of `metadata`: that of a list was asked for. */
+  /** Whether PartialObjectMetadataList was requested. */
   readonly isListMetadata: boolean;
-  /** Of tables and metadata, in the spelling asked for: `meta.k8s.io/v1`. */
+  /** The apiVersion of tables and metadata, with the requested group alias: `meta.k8s.io/v1`. */
   readonly metaVersion: string;
   readonly pretty: boolean;
 }
@@ -31,7 +31,7 @@ const PROTOBUF_OFFER: Offer = { mediaType: "application/vnd.kubernetes.protobuf"
 const CBOR_OFFER: Offer = { mediaType: "application/cbor", format: "cbor", magic: "k8s" };
 const SVC_OFFER: Offer = { mediaType: "application/vnd.svc.protobuf", format: "protobuf", magic: "svc" };
 
-/** What refusals name: the project's own spelling of protobuf is served and not advertised. */
+/** The media types in 406 messages, without the project's own protobuf type. */
 const ADVERTISED = [JSON_OFFER, YAML_OFFER, PROTOBUF_OFFER];
 const STREAM_TYPES = ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
 
@@ -41,23 +41,23 @@ export interface RepresentationRequest {
   readonly cbor: boolean;
 }
 
-/** What answers to requests in vain name. */
+/** The media types in 406 messages. */
 export function advertisedTypes(cbor: boolean): readonly string[] {
   return (cbor ? [...ADVERTISED, CBOR_OFFER] : ADVERTISED).map(({ mediaType }) => mediaType);
 }
 
-/** Throws a 406 when the client takes nothing that can be given. */
+/** Throws a 406 when no representation is acceptable. */
 export function negotiateRepresentation(
   context: RequestContext,
   { shape, custom, cbor }: RepresentationRequest,
 ): Representation {
   const { accept } = context.request.headers;
   const advertised = advertisedTypes(cbor);
-  // A stream of YAML documents is nothing clients ask for.
+  // Watches are not served in YAML, as in Kubernetes.
   const offers = [JSON_OFFER, ...(shape === "watch" ? [] : [YAML_OFFER]), PROTOBUF_OFFER, SVC_OFFER].concat(
     cbor ? [CBOR_OFFER] : [],
   );
-  // The first look is at whole media types, and custom resources are spared it.
+  // The first check compares whole media types; Kubernetes omits it for custom resources.
   if (!custom && !acceptsExactly(accept, offers)) {
     throw notAcceptable(shape === "object" ? advertised : [...advertised, ...STREAM_TYPES]);
   }
@@ -81,10 +81,10 @@ function isAcceptable(
 ): boolean {
   const { as, g = "", v = "", stream = "" } = params;
   if (stream !== "" && (stream !== "watch" || offer.format === "yaml")) return false;
-  // Custom resources have a protobuf form of their metadata alone.
+  // Custom resources support protobuf for metadata only.
   if (as === undefined) return !custom || offer.format !== "protobuf";
   if (kubernetesGroup(g) !== "meta.k8s.io" || (v !== "v1" && v !== "v1beta1")) return false;
-  // There is no protobuf form of a table.
+  // Tables have no protobuf encoding.
   if (as === "Table") return offer.format !== "protobuf";
   return as === "PartialObjectMetadata" || (as === "PartialObjectMetadataList" && shape !== "watch");
 }

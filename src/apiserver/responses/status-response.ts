@@ -7,7 +7,7 @@ import { encodeYaml } from "../../schema/yaml/yaml.ts";
 import type { RequestContext } from "../request/request-context.ts";
 import { encodeProtobufStatus } from "./protobuf.ts";
 
-/** A success need not say its code. */
+/** A Status of success may omit its code. */
 type StatusBody = Omit<Status, "code" | "details"> & {
   readonly code?: number;
   readonly details?: Status["details"] | undefined;
@@ -20,7 +20,7 @@ const OFFERS = [
   { mediaType: "application/vnd.svc.protobuf" },
 ] as const;
 
-/** Failures are always answered: what cannot be said in the form asked for is said in JSON, indented. */
+/** Encodes a Status in the negotiated media type, or as indented JSON when none is acceptable. */
 export function statusResponse(status: Status, context: RequestContext): HttpResponse {
   return encodeStatus(status.code, status, context);
 }
@@ -42,14 +42,14 @@ function encodeStatus(code: number, status: StatusBody, context: RequestContext)
   }
 }
 
-/** Indented for people: asked for, or a browser or a command line tool that shows answers as they come. */
+/** Whether to indent JSON: requested by the query, or for browsers, curl and Wget. */
 export function isPretty({ info, request }: RequestContext): boolean {
-  const asked = info.query.get("pretty");
-  if (asked !== null) return !["", "false", "0"].includes(asked);
+  const requested = info.query.get("pretty");
+  if (requested !== null) return !["", "false", "0"].includes(requested);
   return /^(curl|Wget|Mozilla)/.test(request.headers["user-agent"] ?? "");
 }
 
-/** The path is none of ours. */
+/** The error for unknown paths of the API. */
 export function noSuchResource(): StatusError {
   const message = "the server could not find the requested resource";
   return new StatusError(404, "NotFound", message, { details: {} });
@@ -60,34 +60,34 @@ export function methodNotAllowed(): StatusError {
   return new StatusError(405, "MethodNotAllowed", message, { details: {} });
 }
 
-/** None of the media types that are offered fits. */
+/** The error when no offered media type is acceptable. */
 export function notAcceptable(offered: readonly string[]): StatusError {
   const message = `406: Not Acceptable\n\nAvailable representations: ${offered.join(", ")}`;
   return new StatusError(406, "NotAcceptable", message, { details: {} });
 }
 
-/** `one` of two forms of metadata was asked for, and it is not that of what there is. */
+/** The error when PartialObjectMetadata is requested for a list, or the list kind for an object. */
 export function wrongMetadataKind(
-  asked: "PartialObjectMetadata" | "PartialObjectMetadataList",
+  requested: "PartialObjectMetadata" | "PartialObjectMetadataList",
   goType: string,
 ): StatusError {
-  const what = asked === "PartialObjectMetadata" ? "a list" : "not a list";
-  const message = `you requested ${asked}, but the requested object is ${what} (*${goType})`;
+  const what = requested === "PartialObjectMetadata" ? "a list" : "not a list";
+  const message = `you requested ${requested}, but the requested object is ${what} (*${goType})`;
   return new StatusError(406, "NotAcceptable", message);
 }
 
-/** A media type fits, but not the form of it that was asked for (`as=`). */
+/** The error when a media type is acceptable, but not the requested transformation (`as=`). */
 export function transformNotAcceptable(offered: readonly string[]): StatusError {
   const message = `only the following media types are accepted: ${offered.join(", ")}`;
   return new StatusError(406, "NotAcceptable", message);
 }
 
-/** `Success`, as bindings answer. */
+/** The Status `Success`. */
 export function successStatus(code: number): Status {
   return { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", code };
 }
 
-/** `Success` with what was deleted; such a `Status` carries no code. */
+/** The Status `Success` with the deleted object; it has no code. */
 export function deletedResponse(details: Status["details"], context: RequestContext): HttpResponse {
   const { code, ...status } = successStatus(200);
   return encodeStatus(code, { ...status, details }, context);

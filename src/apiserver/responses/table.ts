@@ -1,4 +1,4 @@
-/** The server-side tables that `kubectl get` prints: one row an object, cells computed by the kind's columns. */
+/** Encodes the tables that `kubectl get` prints: one row for each object, with the cells of the kind's columns. */
 
 import { columnDescriptions } from "../../api/columns/descriptions.ts";
 import type { ApiObject, Kind } from "../../api/kind.ts";
@@ -14,9 +14,9 @@ export interface TableOptions {
   /** `meta.k8s.io/v1` */
   readonly metaVersion: string;
   readonly includeObject: "None" | "Metadata" | "Object";
-  /** Milliseconds; ages are reckoned from here. */
+  /** Milliseconds; ages are relative to this time. */
   readonly now: number;
-  /** Left out of all but the first table of a watch. */
+  /** Whether to include column definitions: only in the first table of a watch. */
   readonly headers: boolean;
 }
 

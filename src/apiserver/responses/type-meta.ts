@@ -1,4 +1,4 @@
-/** Kind and apiVersion in front of cached bytes, in the spelling a request used. */
+/** TypeMeta: kind and apiVersion, with the group alias of the request, which precede the cached bytes of an object. */
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { formatApiVersion } from "../../api/scheme.ts";
 import { encodeJson } from "../../schema/json/encode.ts";
@@ -14,7 +14,7 @@ export function typeMetaOf(kind: Kind, group: string): TypeMeta {
 
 const prefixes = new Map<string, Buffer>();
 
-/** `{"kind":"Pod","apiVersion":"v1",` — one buffer for all answers of a kind. */
+/** `{"kind":"Pod","apiVersion":"v1",`: one buffer for all responses of a kind. */
 export function typeMetaPrefix({ kind, apiVersion }: TypeMeta): Buffer {
   const key = `${apiVersion}/${kind}`;
   let head = prefixes.get(key);
@@ -25,7 +25,7 @@ export function typeMetaPrefix({ kind, apiVersion }: TypeMeta): Buffer {
   return head;
 }
 
-/** JSON of an object that is not in a cache: the answer to a write. */
+/** Encodes an object that is not cached, such as the result of a write. */
 export function encodeObject<T extends ApiObject>(kind: Kind<T>, object: T): Buffer {
   return encodeJson(kind.schema, object, { omitTypeMeta: true });
 }

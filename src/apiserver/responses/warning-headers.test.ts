@@ -1,7 +1,7 @@
 import t from "tap";
 import { warningHeaders } from "./warning-headers.ts";
 
-t.test("warningHeaders() says each text once, quoted, in its order", async (t) => {
+t.test("warningHeaders() quotes texts and drops duplicates", async (t) => {
   t.same(warningHeaders(['unknown field "b"', "a\\c", 'unknown field "b"', ""]), [
     '299 - "unknown field \\"b\\""',
     '299 - "a\\\\c"',
@@ -10,7 +10,7 @@ t.test("warningHeaders() says each text once, quoted, in its order", async (t) =
   t.same(warningHeaders(["ü"]), ['299 - "Ã¼"'], "the bytes of UTF-8");
 });
 
-t.test("warningHeaders() cuts texts when they are too much together, and leaves out what comes after", async (t) => {
+t.test("warningHeaders() truncates texts over the total limit and drops further ones", async (t) => {
   const long = (n: number): string => `${n}`.padEnd(300, "x");
   t.equal(warningHeaders([long(1)])[0]?.length, 300 + '299 - ""'.length);
   const many = warningHeaders(Array.from({ length: 100 }, (_, n) => long(n)));

@@ -1,10 +1,10 @@
-/** Warnings as headers (RFC 7234): `299 - "unknown field \"spec.foo\""`. */
+/** Formats warnings as headers (RFC 7234): `299 - "unknown field \"spec.foo\""`. */
 
-/** When all texts together are longer, each is cut, and no more are begun behind it. */
+/** When the total is longer, each text is truncated, and further texts are dropped. */
 const ALL_CHARACTERS_MAX = 4096;
 const CUT_CHARACTERS_MAX = 256;
 
-/** The values of the `Warning` headers, each text once. Texts with control characters cannot be sent. */
+/** The values of the `Warning` headers, without duplicates. Texts with control characters are dropped. */
 export function warningHeaders(warnings: readonly string[]): readonly string[] {
   const texts = [...new Set(warnings)].filter((text) => text !== "");
   const totalLength = texts.reduce((sum, text) => sum + characterCount(text), 0);
@@ -35,6 +35,6 @@ function isSendable(text: string): boolean {
 
 function warningHeader(text: string): string {
   const quoted = text.toWellFormed().replace(/[\\"]/g, "\\$&");
-  // Headers are bytes, which Node takes as characters of Latin-1.
+  // Node.js encodes headers as Latin-1.
   return `299 - "${Buffer.from(quoted, "utf8").toString("latin1")}"`;
 }

@@ -1,4 +1,4 @@
-/** A watch as a stream of frames. A frame is made once for all streams of the same spelling. */
+/** Encodes watch events as a stream of frames. Streams with the same encoding and group alias share frames. */
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { Clock } from "../../std/time/clock.ts";
 import type { CacheEvent } from "../../storage/watch/watch-event.ts";
@@ -17,7 +17,7 @@ const FRAME_END = Buffer.from("}\n");
 const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
 const LIST_BLUEPRINT = "kubernetes.io/initial-events-list-blueprint";
 
-/** Frames of plain JSON and protobuf by event, then by spelling. */
+/** Shared frames by event, then by encoding and apiVersion. */
 const sharedFrames = new WeakMap<object, Map<string, Buffer>>();
 
 export async function* streamWatchFrames<T extends ApiObject>(
@@ -38,13 +38,13 @@ export async function* streamWatchFrames<T extends ApiObject>(
   }
 }
 
-/** What a frame says: the objects are the cache's own. */
+/** The value of a frame; objects are those of the cache. */
 interface WatchValue {
   readonly type: CacheEvent<never>["type"] | "ERROR";
   readonly object: object;
 }
 
-/** The same for readers in this process. */
+/** Streams values instead of frames, for readers in this process. */
 export async function* streamWatchValues<T extends ApiObject>(
   events: AsyncIterable<CacheEvent<T>>,
 ): AsyncGenerator<WatchValue> {
@@ -58,7 +58,7 @@ export async function* streamWatchValues<T extends ApiObject>(
   }
 }
 
-/** `more` annotations stand where the initial events end. */
+/** `more` annotations are added to the bookmark at the end of the initial events. */
 function bookmarkMetadata({ revision, initialEventsEnd }: BookmarkEvent, more?: Readonly<Record<string, string>>) {
   const annotations = initialEventsEnd ? { annotations: { ...more, [INITIAL_EVENTS_END]: "true" } } : {};
   return { resourceVersion: String(revision), ...annotations };
@@ -79,7 +79,7 @@ class FrameEncoder<T extends ApiObject> {
     this.#frameKey = `${typeMeta.apiVersion} ${representation.format} ${representation.magic}`;
   }
 
-  /** Frames are made as JSON where CBOR has none of its own. */
+  /** Converts frames that are encoded as JSON to CBOR. */
   toMediaType(frame: Uint8Array): Uint8Array {
     const isJson = this.#responseOptions.representation.format === "cbor" && frame[0] === OPENING_BRACE;
     return isJson ? jsonToCbor(frame) : frame;
@@ -135,7 +135,7 @@ class FrameEncoder<T extends ApiObject> {
     return jsonFrame("BOOKMARK", Buffer.from(JSON.stringify(object)));
   }
 
-  /** An empty list, into which clients put what they have seen. */
+  /** An empty list, to which clients add the initial events. */
   #blueprint(): Readonly<Record<string, string>> {
     const { typeMeta, representation } = this.#responseOptions;
     const list =
@@ -146,7 +146,7 @@ class FrameEncoder<T extends ApiObject> {
     return { [LIST_BLUEPRINT]: Buffer.from(blueprint).toString("base64") };
   }
 
-  /** The last frame of a watch that cannot go on. */
+  /** The last frame of a failed watch. */
   encodeError(error: unknown): Uint8Array {
     const status = toStatus(error);
     const { representation } = this.#responseOptions;

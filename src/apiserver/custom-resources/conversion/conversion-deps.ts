@@ -20,7 +20,7 @@ export interface ConversionClientDeps {
   readonly random: RandomSource;
   readonly metrics: MetricRegistry;
   readonly stopping: AbortSignal;
-  /** How the server proves to webhooks who it is. */
+  /** The client certificate for webhooks. */
   readonly identity: () => KeyPair | undefined;
 }
 

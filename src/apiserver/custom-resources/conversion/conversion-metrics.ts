@@ -1,7 +1,7 @@
-/** Calls of conversion webhooks, in Kubernetes' families. */
+/** Kubernetes' metrics of conversion webhooks. */
 import type { CounterFamily, HistogramFamily, MetricRegistry } from "../../../std/metrics/metrics.ts";
 
-/** What went wrong, as Kubernetes counts it. */
+/** Kubernetes' failure types. */
 export type ConversionFailure =
   | "conversion_webhook_call_failure"
   | "conversion_webhook_malformed_response_failure"
@@ -11,13 +11,13 @@ export type ConversionFailure =
 const WEBHOOK_SECONDS = [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 45, 60];
 const DEFINITION_SECONDS = Array.from({ length: 15 }, (_, i) => 2 ** i / 1000);
 
-/** One call: of which definition, between which versions. */
+/** One call of a webhook. */
 export interface ConversionCall {
   readonly definition: string;
   readonly from: string;
   readonly to: string;
   readonly seconds: number;
-  /** Undefined where all went well. */
+  /** Undefined after success. */
   readonly failure: ConversionFailure | undefined;
 }
 
@@ -31,14 +31,14 @@ export class ConversionMetrics {
     const stability = "ALPHA" as const;
     this.#requests = registry.counter({
       name: "apiserver_conversion_webhook_request_total",
-      help: "Calls of conversion webhooks by whether they succeeded, and what failed.",
+      help: "Calls of conversion webhooks by result and failure type.",
       stability,
       labels,
     });
     this.#seconds = registry.histogram(
       {
         name: "apiserver_conversion_webhook_duration_seconds",
-        help: "How long calls of conversion webhooks took, in seconds.",
+        help: "Duration of calls of conversion webhooks in seconds.",
         stability,
         labels,
       },
@@ -47,7 +47,7 @@ export class ConversionMetrics {
     this.#ofDefinitions = registry.histogram(
       {
         name: "apiserver_crd_conversion_webhook_duration_seconds",
-        help: "How long calls of conversion webhooks took, in seconds, by definition and versions.",
+        help: "Duration of calls of conversion webhooks in seconds, by definition and versions.",
         stability,
         labels: ["crd_name", "from_version", "succeeded", "to_version"],
       },

@@ -1,4 +1,4 @@
-/** What a conversion webhook is asked and what it answers: `ConversionReview` of either version. */
+/** Encodes requests to conversion webhooks and validates their responses: `ConversionReview` v1 and v1beta1. */
 import type { JsonObject } from "../../../api/kind.ts";
 import { validateAnnotations, validateLabels } from "../../../api/meta/validation/object-meta.ts";
 import { type FieldError, renderFieldError } from "../../../schema/validation/field-error.ts";
@@ -10,7 +10,7 @@ const KIND = "ConversionReview";
 const VERSIONS = ["v1", "v1beta1"] as const;
 export type ReviewVersion = (typeof VERSIONS)[number];
 
-/** An answer that is none. Its text goes on behind `conversion webhook for …, Kind=… `. */
+/** An invalid response. The message follows `conversion webhook for …, Kind=… `. */
 export class InvalidConversionResponse extends Error {
   override readonly name = "BadAnswer";
   readonly failure: ConversionFailure;
@@ -21,12 +21,12 @@ export class InvalidConversionResponse extends Error {
   }
 }
 
-/** The first one that this server speaks; undefined where there is none. */
+/** The first accepted version that this server supports. */
 export function selectReviewVersion(accepted: readonly string[]): ReviewVersion | undefined {
   return accepted.find((version): version is ReviewVersion => VERSIONS.some((known) => known === version));
 }
 
-/** `objects` are JSON texts. */
+/** `objects` are serialized JSON. */
 export function encodeConversionReview(
   version: ReviewVersion,
   uid: string,
@@ -38,7 +38,7 @@ export function encodeConversionReview(
   return `${review},"request":${head},"objects":[${objects.join(",")}]}}`;
 }
 
-/** As many objects as were asked about, of whatever form. Throws a `BadAnswer`. */
+/** The converted objects of a response, as many as requested, not validated. Throws `InvalidConversionResponse`. */
 export function parseConversionResponse(
   answer: unknown,
   version: ReviewVersion,
@@ -48,7 +48,7 @@ export function parseConversionResponse(
   const malformed = (why: string): InvalidConversionResponse =>
     new InvalidConversionResponse("conversion_webhook_malformed_response_failure", `failed: ${why}`);
   const { apiVersion, kind, response }: JsonObject = isPlainObject(answer) ? answer : {};
-  // The older version never had to say what it answers.
+  // v1beta1 does not require apiVersion, kind and uid in the response.
   if (version === "v1" && !isReview(apiVersion, kind)) {
     const found = typeof apiVersion === "string" && apiVersion !== "" ? apiVersion : "/";
     const name = typeof kind === "string" ? kind : "";
@@ -71,20 +71,20 @@ export function parseConversionResponse(
   return objects;
 }
 
-/** Whoever uses this project's own spelling means the same. */
+/** Accepts the project's group alias as well. */
 function isReview(apiVersion: unknown, kind: unknown): boolean {
   return kind === KIND && (apiVersion === `${GROUP}/v1` || apiVersion === "apiextensions.svc.io/v1");
 }
 
-/** Where an object stands among those of its call. */
+/** The position of an object in its call. */
 export interface Position {
   readonly index: number;
   readonly count: number;
 }
 
 /**
- * What a webhook made of `original`, with the metadata that is not its to change. Throws a `BadAnswer` for what cannot
- * be the same object.
+ * Validates a converted object and restores the metadata that a webhook must not change. Throws
+ * `InvalidConversionResponse`.
  */
 export function validateConvertedObject(
   original: JsonObject,
@@ -135,7 +135,7 @@ function textIn(metadata: unknown, member: string): string {
   return typeof value === "string" ? value : "";
 }
 
-/** Labels and annotations are the webhook's, all else is as it was. Throws an `Error` for what these cannot be. */
+/** Webhooks may change labels and annotations only. Throws an `Error` for invalid ones. */
 function restoreMetadata(original: unknown, made: unknown): JsonObject {
   if (made === undefined) throw new Error("missing metadata in converted object");
   if (!isPlainObject(made)) throw new Error(`invalid metadata of type ${goType(made)} in converted object`);
@@ -159,7 +159,7 @@ function restoreMetadata(original: unknown, made: unknown): JsonObject {
 
 type StringMap = Readonly<Record<string, string>>;
 
-/** Only what has changed has to be valid: what was there may be older than the rules. */
+/** Validates only changed maps: unchanged ones may predate the validation. */
 function validateStringMap(
   member: string,
   before: unknown,
@@ -188,7 +188,7 @@ function joinErrors(texts: readonly string[]): string {
   return once.length === 1 ? once[0]! : `[${once.join(", ")}]`;
 }
 
-/** The type that a value of JSON has in Go. */
+/** The Go type of a JSON value. */
 function goType(value: unknown): string {
   if (value === null) return "<nil>";
   if (Array.isArray(value)) return "[]interface {}";

@@ -1,7 +1,6 @@
 /**
- * The versions of one definition, between which its webhook converts:
- *
- *     objects of other versions than the one wanted → a ConversionReview for at most 500 → checked → in place
+ * Converts objects between the versions of a definition through its webhook: batches of at most 500 objects of other
+ * versions are sent in a ConversionReview, validated and returned at their index.
  */
 import { createCustomKind } from "../../../api/apiextensions/custom-resource/kind.ts";
 import type {
@@ -31,13 +30,13 @@ export interface ConversionDeps {
   readonly stopping: AbortSignal;
 }
 
-/** As in Kubernetes, where it cannot be set either. */
+/** Kubernetes' timeout, which cannot be configured. */
 const TIMEOUT_MS = 30_000;
-/** What one review holds at most. An object that is larger by itself goes alone. */
+/** The maximum content of one review. A larger object is sent alone. */
 const OBJECTS_MAX = 500;
 const BYTES_MAX = 4 * 2 ** 20;
 
-/** Undefined for a definition that wants no webhook. */
+/** Undefined for a definition without a conversion webhook. */
 export function createConversionWebhook(
   definition: CustomResourceDefinition,
   deps: ConversionDeps,
@@ -73,21 +72,21 @@ export class ConversionWebhook implements Converter {
 
   async convert(objects: readonly JsonObject[], version: string): Promise<readonly JsonObject[]> {
     const result = [...objects];
-    const indexesByVersion = Map.groupBy(objects.keys(), (place) => versionOf(objects[place]!));
+    const indexesByVersion = Map.groupBy(objects.keys(), (index) => versionOf(objects[index]!));
     for (const [from, ofVersion] of indexesByVersion) {
       if (from === version) continue;
-      const [empty, full] = partition(ofVersion, (place) => isEmpty(objects[place]!));
-      for (const place of empty) result[place] = { ...objects[place], apiVersion: this.#apiVersion(version) };
-      const serialized = full.map((place) => ({ place, object: this.#serialize(objects[place]!, from) }));
+      const [empty, full] = partition(ofVersion, (index) => isEmpty(objects[index]!));
+      for (const index of empty) result[index] = { ...objects[index], apiVersion: this.#apiVersion(version) };
+      const serialized = full.map((index) => ({ index, object: this.#serialize(objects[index]!, from) }));
       for (const batch of batches(serialized)) {
         const made = await this.#convertBatch(batch, from, version);
-        for (const [i, { place }] of batch.entries()) result[place] = made[i]!;
+        for (const [i, { index }] of batch.entries()) result[index] = made[i]!;
       }
     }
     return result;
   }
 
-  /** In the definition's own spelling of the group, which is the one that the webhook knows. */
+  /** With the group name of the definition, which the webhook expects. */
   #apiVersion(version: string): string {
     return `${this.#definition.spec.group}/${version}`;
   }
@@ -145,7 +144,7 @@ interface SerializedObject {
 }
 
 interface IndexedObject {
-  readonly place: number;
+  readonly index: number;
   readonly object: SerializedObject;
 }
 
@@ -175,7 +174,7 @@ function versionOf({ apiVersion }: JsonObject): string {
   return text.slice(text.lastIndexOf("/") + 1);
 }
 
-/** Nothing but what it is: in every version the same. */
+/** An object with apiVersion and kind only is the same in every version. */
 function isEmpty(object: JsonObject): boolean {
   return Object.keys(object).every((member) => member === "apiVersion" || member === "kind");
 }
