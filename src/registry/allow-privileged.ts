@@ -1,4 +1,4 @@
-/** What `--allow-privileged` says of pods, and of the templates that pods are made from. */
+/** The policy of `--allow-privileged=false` for pods and pod templates. */
 
 import { containersWithPaths } from "../api/core/pod-spec/containers.ts";
 import type { PodSpec } from "../api/core/pod-spec/schema.ts";
@@ -8,7 +8,7 @@ import type { ClusterPolicy } from "./registry.ts";
 
 const DETAIL = "disallowed by cluster policy";
 
-/** Refuses containers with privileges that nobody may have. Those that were there before may stay. */
+/** Rejects privileged containers; an update may keep those that the object has. */
 export const forbidPrivileged: ClusterPolicy = (kind, next, previous) => {
   const at = pathsByKind.get(keyOf(kind));
   if (at === undefined) return [];
@@ -26,7 +26,7 @@ function keyOf({ group, plural }: Kind): string {
 
 const TEMPLATE = ["spec", "template", "spec"];
 
-/** Where objects of a kind have what pods are to be. */
+/** Paths of the pod spec in objects of each kind. */
 const pathsByKind: ReadonlyMap<string, readonly string[]> = new Map([
   ["/pods", ["spec"]],
   ["/podtemplates", ["template", "spec"]],
@@ -46,7 +46,7 @@ function podSpecAt(object: ApiObject, path: readonly string[]): PodSpec | undefi
 }
 
 interface Finding {
-  /** Of the container; empty for the pod. */
+  /** Name of the container; empty for the pod. */
   readonly name: string;
   readonly error: FieldError;
 }

@@ -6,12 +6,12 @@ import { type ListPage, type ListQuery, list } from "./list.ts";
 import type { Registry } from "./registry.ts";
 import type { Scope } from "./scope.ts";
 
-/** As many are listed at once. */
+/** Objects per page of the list. */
 const PAGE_ITEMS = 10_000;
 
 /**
- * Removes what a list would show, page by page, as many objects at a time as there are workers
- * (`--delete-collection-workers`). The first failure ends it. Resolves with that list.
+ * Deletes the objects that `query` lists, page by page, with `--delete-collection-workers` in parallel. Stops at the
+ * first failure. Resolves with the list.
  */
 export async function deleteCollection<T extends ApiObject>(
   registry: Registry<T>,
@@ -62,7 +62,7 @@ async function deleteOne<T extends ApiObject>(registry: Registry<T>, scope: Scop
   try {
     await removeExisting(registry, { ...scope, namespace }, object, options);
   } catch (error) {
-    // Somebody else was faster.
+    // Deleted by another request.
     if (!isNotFound(error)) throw error;
   }
 }

@@ -1,4 +1,4 @@
-/** What is special about namespaces: they hold other objects, and go after these. */
+/** Namespaces are deleted in two steps: after this one, the namespace controller deletes their content. */
 import type { Namespace } from "../api/core/namespace/schema.ts";
 import { type DeleteOptions, type DeleteResult, remove } from "./delete.ts";
 import { get } from "./get.ts";
@@ -7,7 +7,7 @@ import type { Scope } from "./scope.ts";
 import { runDeleteAdmission } from "./write/admission.ts";
 import { guaranteedUpdate } from "./write/guaranteed-update.ts";
 
-/** Marks the namespace as terminating; the namespace controller empties it and takes its finalizer away. */
+/** Marks the namespace as terminating; the namespace controller empties it and removes its finalizer. */
 export async function deleteNamespace(
   namespaces: Registry<Namespace>,
   scope: Scope,

@@ -13,21 +13,21 @@ export type PropagationPolicy = "Background" | "Foreground" | "Orphan";
 export interface DeleteOptions extends WriteOptions {
   readonly gracePeriodSeconds?: number | undefined;
   readonly propagationPolicy?: PropagationPolicy | undefined;
-  /** The older form of the policy, as it was sent: `propagationPolicy` says the same. */
+  /** The deprecated field, as sent; `propagationPolicy` already reflects it. */
   readonly orphanDependents?: boolean | undefined;
   readonly preconditions?: { readonly uid?: string | undefined; readonly resourceVersion?: string | undefined };
 }
 
 export interface DeleteResult<T> {
   readonly object: T;
-  /** False while the object waits for its grace period or its finalizers. */
+  /** False while the deletion waits for the grace period or finalizers. */
   readonly deleted: boolean;
 }
 
 const ORPHAN = "orphan";
 const FOREGROUND = "foregroundDeletion";
 
-/** Removes the object, or marks it as leaving when it has grace or finalizers to wait for. */
+/** Deletes the object, or marks it as terminating while it has a grace period or finalizers. */
 export async function remove<T extends ApiObject>(
   registry: Registry<T>,
   scope: Scope,
@@ -40,7 +40,7 @@ export async function remove<T extends ApiObject>(
   return await removeExisting(registry, scope, object, options);
 }
 
-/** As `remove`, for an object whose state is at hand. */
+/** As `remove`, for an object that has been read. */
 export async function removeExisting<T extends ApiObject>(
   registry: Registry<T>,
   scope: Scope,
@@ -57,15 +57,15 @@ export async function removeExisting<T extends ApiObject>(
     await runDeleteAdmission(current, options);
     if (options.dryRun === true) return step;
     try {
-      // Watchers see why an object goes before they see it gone.
+      // Watchers receive the terminating object before its deletion.
       const marked =
         step.object === current
           ? current
           : await registry.objects.guaranteedUpdate(key, throwIfModified(current, step.object), { subject });
       if (!step.deleted) return { object: marked, deleted: false };
-      const gone = await registry.objects.delete(key, { subject, check: throwIfModified(marked, undefined) });
-      await registry.allocator?.release(scope, gone);
-      return { object: gone, deleted: true };
+      const last = await registry.objects.delete(key, { subject, check: throwIfModified(marked, undefined) });
+      await registry.allocator?.release(scope, last);
+      return { object: last, deleted: true };
     } catch (error) {
       if (!(error instanceof ObjectModified)) throw error;
       const next = await registry.objects.get(key);
@@ -75,7 +75,7 @@ export async function removeExisting<T extends ApiObject>(
   }
 }
 
-/** Another write came between: what was decided has to be decided anew. */
+/** Another write came between: the deletion is planned again. */
 class ObjectModified extends Error {}
 
 function throwIfModified<T extends ApiObject, R>(seen: T, result: R): (current: T) => R {
@@ -90,7 +90,7 @@ interface Deletion<T> {
   readonly deleted: boolean;
 }
 
-/** What one request to delete does to an object in this state. */
+/** What one delete request does to the object: stores it as terminating, or deletes it. */
 function planDeletion<T extends ApiObject>(registry: Registry<T>, object: T, options: DeleteOptions): Deletion<T> {
   const { prepareForDelete: markDeleted } = registry.kind.strategy;
   if (markDeleted !== undefined && metadataOf(object).deletionTimestamp === undefined) {
@@ -102,13 +102,13 @@ function planDeletion<T extends ApiObject>(registry: Registry<T>, object: T, opt
   const changed =
     finalizers.length !== (metadata.finalizers ?? []).length ||
     !finalizers.every((f, i) => f === metadata.finalizers?.[i]);
-  const waits = finalizers.length > 0 || hasSpecFinalizers(registry, object);
+  const hasFinalizers = finalizers.length > 0 || hasSpecFinalizers(registry, object);
   const grace = metadata.deletionGracePeriodSeconds ?? 0;
-  if (!waits) return { object: marked, deleted: metadata.deletionTimestamp === undefined || grace === 0 };
-  const leaving = {
+  if (!hasFinalizers) return { object: marked, deleted: metadata.deletionTimestamp === undefined || grace === 0 };
+  const terminating = {
     ...metadata,
     ...(finalizers.length === 0 ? {} : { finalizers }),
-    // That the object is to go is a change of what is wanted.
+    // The deletion changes the desired state.
     ...(metadata.deletionTimestamp === undefined && metadata.generation ? { generation: metadata.generation + 1 } : {}),
     deletionTimestamp: metadata.deletionTimestamp ?? registry.timestamp(),
     ...(omitsGracePeriod(registry, object) && metadata.deletionGracePeriodSeconds === undefined
@@ -119,20 +119,20 @@ function planDeletion<T extends ApiObject>(registry: Registry<T>, object: T, opt
     !changed &&
     metadata.deletionTimestamp !== undefined &&
     metadata.deletionTimestamp === metadataOf(object).deletionTimestamp &&
-    leaving.deletionGracePeriodSeconds === metadataOf(object).deletionGracePeriodSeconds;
-  return { object: unchanged ? object : withMetadata(marked, leaving), deleted: false };
+    terminating.deletionGracePeriodSeconds === metadataOf(object).deletionGracePeriodSeconds;
+  return { object: unchanged ? object : withMetadata(marked, terminating), deleted: false };
 }
 
 function hasSpecFinalizers<T extends ApiObject>({ kind }: Registry<T>, object: T): boolean {
   return kind.strategy.hasSpecFinalizers?.(object) === true;
 }
 
-/** Whether it leaves without a word about grace. */
+/** Whether the terminating object has no deletionGracePeriodSeconds. */
 function omitsGracePeriod<T extends ApiObject>(registry: Registry<T>, object: T): boolean {
   return hasSpecFinalizers(registry, object) || registry.kind.strategy.prepareForDelete !== undefined;
 }
 
-/** Kinds with grace are marked with when it ends; a later request can only make it shorter. */
+/** Sets the end of the grace period, for kinds that have one; a later request can only shorten it. */
 function setGracePeriod<T extends ApiObject>(registry: Registry<T>, object: T, options: DeleteOptions): T {
   const { strategy } = registry.kind;
   const metadata = metadataOf(object);
@@ -157,7 +157,7 @@ function setGracePeriod<T extends ApiObject>(registry: Registry<T>, object: T, o
   });
 }
 
-/** The finalizers by which a garbage collector is asked to orphan, or first delete, what the object owns. */
+/** Adds the finalizer that makes the garbage collector orphan the dependents, or delete them first. */
 function deletionFinalizers<T extends ApiObject>(
   registry: Registry<T>,
   finalizers: readonly string[],
@@ -165,7 +165,7 @@ function deletionFinalizers<T extends ApiObject>(
 ): readonly string[] {
   if (registry.deps.garbageCollector !== true) return finalizers;
   const others = finalizers.filter((finalizer) => finalizer !== ORPHAN && finalizer !== FOREGROUND);
-  // What the object itself says goes before what is usual for its kind.
+  // A finalizer of the object takes precedence over the kind's default.
   const orphans = registry.kind.strategy.orphansDependentsByDefault === true && others.length === finalizers.length;
   switch (policy ?? (orphans ? "Orphan" : undefined)) {
     case undefined:
@@ -177,7 +177,7 @@ function deletionFinalizers<T extends ApiObject>(
     case "Foreground":
       return [...others, FOREGROUND];
     default:
-      throw new Error(`there is no policy ${policy}`);
+      throw new Error(`Unknown propagation policy ${policy}`);
   }
 }
 

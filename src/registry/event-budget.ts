@@ -7,11 +7,11 @@ import type { StoreFeed } from "../storage/watch/feed.ts";
 import { follow } from "../storage/watch/follow.ts";
 
 export interface EventLimits {
-  /** Events about one object. */
+  /** Events of one involved object. */
   readonly perObject: number;
-  /** Of the cluster. A namespace may have half of each. */
+  /** Events in the cluster. A namespace may have half of this and of `bytes`. */
   readonly events: number;
-  /** As stored. */
+  /** Bytes of the stored values. */
   readonly bytes: number;
 }
 
@@ -32,22 +32,22 @@ interface StoredEvent {
   readonly about: EventGroup;
 }
 
-/** What events are about, with those there are: oldest first. */
+/** The events of one involved object, oldest first. */
 interface EventGroup {
   readonly id: string;
   readonly namespace: string;
   readonly events: Set<StoredEvent>;
 }
 
-/** Of a limit that was reached this much is left, so that the next event does not reach it again. */
+/** Share of a limit that is kept when it is exceeded, so that the next event does not exceed it again. */
 const TRIM_TO = 0.95;
-/** Deletions under way at a time. */
+/** Parallel deletions. */
 const PARALLEL_DELETIONS = 100;
 
 /**
- * Keeps a pod that crashes in a loop, or a controller gone wrong, from filling the store with events before their time
- * to live is over. Events are taken as they come, and nobody is refused; what is too much is deleted like what is too
- * old: of one object the oldest, and of a namespace or the cluster the oldest of those objects that have the most.
+ * Bounds the number of stored events, so that a crash loop or a faulty controller does not fill the store before the
+ * events' time to live ends. No event is rejected. Above a limit events are deleted: the oldest of an involved object,
+ * and in a namespace or the cluster the oldest of the objects that have the most events.
  */
 export class EventBudget implements AsyncDisposable {
   readonly #options: EventBudgetOptions;
@@ -56,9 +56,9 @@ export class EventBudget implements AsyncDisposable {
   readonly #running: Promise<void>;
   readonly #events = new Map<string, StoredEvent>();
   readonly #groups = new Map<string, EventGroup>();
-  /** By namespace; the cluster's under "". Namespaces have no empty name. */
+  /** By namespace; "" for the cluster. */
   readonly #totals = new Map<string, { events: number; bytes: number }>();
-  /** What is to be deleted, oldest decision first. As many as the limits let through at most. */
+  /** Events to delete, in the order of eviction; bounded by the limits. */
   #surplus: StoredEvent[] = [];
   #deleting: Promise<void> | undefined;
 
@@ -74,7 +74,7 @@ export class EventBudget implements AsyncDisposable {
       signal: this.#closing.signal,
       follower: {
         onList: (page) => {
-          for (const known of [this.#events, this.#groups, this.#totals]) known.clear();
+          for (const map of [this.#events, this.#groups, this.#totals]) map.clear();
           for (const item of page.items.toSorted((a, b) => a.modified - b.modified)) this.#put(item);
         },
         onChange: (event) => (event.type === "put" ? this.#put(event.item) : this.#remove(event.key)),
@@ -120,7 +120,7 @@ export class EventBudget implements AsyncDisposable {
     }
   }
 
-  /** Brings a namespace, or with "" the cluster, back to a share of the limits when it has more. */
+  /** Evicts events of a namespace, or of the cluster (""), above its share of the limits. */
   #trim(namespace: string, share: number): void {
     const sum = this.#totals.get(namespace);
     const { events, bytes } = this.#limits;
@@ -128,7 +128,7 @@ export class EventBudget implements AsyncDisposable {
     const ranked: { readonly held: StoredEvent; readonly rank: number }[] = [];
     for (const about of this.#groups.values()) {
       if (namespace !== "" && about.namespace !== namespace) continue;
-      // The newest of each object goes last, then the second of each, and so on.
+      // The newest event of each object has rank 1 and is evicted last, the second newest has rank 2, and so on.
       let rank = about.events.size;
       for (const held of about.events) ranked.push({ held, rank: rank-- });
     }
@@ -141,7 +141,7 @@ export class EventBudget implements AsyncDisposable {
       left.bytes -= held.size;
       surplus.push(held);
     }
-    this.#options.log.info("Deleting events before their time", { namespace, events: surplus.length });
+    this.#options.log.info("Deleting events above the limit", { namespace, events: surplus.length });
     this.#evict(surplus);
   }
 
@@ -165,10 +165,10 @@ export class EventBudget implements AsyncDisposable {
     try {
       await feed.store.delete(key, revision);
     } catch (error) {
-      // Somebody was faster; an event that was written again has been counted again.
+      // Deleted or updated by another write; an updated event has been added again.
       if (this.#closing.signal.aborted || (error instanceof StoreError && error.code === "conflict")) return;
-      // What stays goes when its time to live is over.
-      log.error("Cannot delete a surplus event", error, { key });
+      // The event is deleted when its time to live ends.
+      log.error("Failed to delete an event above the limit", error, { key });
     }
   }
 
@@ -177,7 +177,7 @@ export class EventBudget implements AsyncDisposable {
     return rest.slice(0, rest.indexOf("/"));
   }
 
-  /** An event that cannot be read is about itself. */
+  /** An event that cannot be decoded is a group of its own. */
   #groupOf(item: KeyValue, namespace: string): EventGroup {
     let id = item.key;
     try {

@@ -1,4 +1,4 @@
-/** What plugins are told and may do: the registries, as they know them. */
+/** Read and write access of admission plugins to objects of all kinds. */
 import type { ObjectReader, ObjectWriter, SignalSource } from "../admission/chain/plugin.ts";
 import type { ApiObject, Kind, SubresourceStrategy } from "../api/kind.ts";
 import type { UserInfo } from "../auth/user.ts";
@@ -32,7 +32,7 @@ export function createObjectReader(registries: Registries): ObjectReader {
   };
 }
 
-/** At once where the cache shows all that was acknowledged, as it mostly does. */
+/** Synchronous when the cache has every acknowledged write, which is the usual case. */
 function readFresh<T extends ApiObject, R>(
   registry: Registry<T>,
   waiting: SignalSource,
@@ -42,7 +42,7 @@ function readFresh<T extends ApiObject, R>(
   return registry.freshCache(waiting instanceof AbortSignal ? { signal: waiting } : waiting).then(read);
 }
 
-/** In the name of the server itself: nobody is asked. */
+/** The user of writes by the server itself, which run no admission plugins. */
 const SERVER: UserInfo = { name: "system:apiserver", uid: "", groups: ["system:masters"], extra: {} };
 
 export function createObjectWriter(registries: Registries): ObjectWriter {

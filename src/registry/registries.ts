@@ -6,11 +6,19 @@ import { CacheMemory } from "../storage/watch/cache-memory.ts";
 import { StoreFeed } from "../storage/watch/feed.ts";
 import { Registry, type RegistryDeps } from "./registry.ts";
 
+/** A map from each kind to the registry of its type: from `Kind<Pod>` to `Registry<Pod>`. */
+interface RegistryMap {
+  get<T extends ApiObject>(kind: Kind<T>): Registry<T> | undefined;
+  set<T extends ApiObject>(kind: Kind<T>, registry: Registry<T>): unknown;
+  delete(kind: Kind): boolean;
+  values(): Iterable<Registry>;
+}
+
 /** The registries of a scheme, created at the first use of each kind. */
 export class Registries implements AsyncDisposable {
   readonly scheme: Scheme;
   readonly deps: RegistryDeps;
-  readonly #registries = new Map<Kind, Registry>();
+  readonly #registries: RegistryMap = new Map<Kind, never>();
 
   /** One watch of the store, for the caches of all kinds. */
   readonly feed: StoreFeed;
@@ -23,18 +31,18 @@ export class Registries implements AsyncDisposable {
   }
 
   of<T extends ApiObject>(kind: Kind<T>): Registry<T> {
-    const key: Kind = kind;
-    let registry = this.#registries.get(key);
+    let registry = this.#registries.get(kind);
     if (registry === undefined) {
-      // The server itself also uses kinds that are not served.
-      const versions = () => {
-        const served = this.scheme.kinds().filter(({ storageName }) => storageName === key.storageName);
-        return served.includes(key) ? served : [key, ...served];
-      };
-      registry = new Registry(key, this.deps, { feed: this.feed, memory: this.#memory }, versions);
-      this.#registries.set(key, registry);
+      registry = new Registry(kind, this.deps, { feed: this.feed, memory: this.#memory }, () => this.#versionsOf(kind));
+      this.#registries.set(kind, registry);
     }
-    return registry as Registry<T>;
+    return registry;
+  }
+
+  /** The served versions of the kind, and itself: the server also uses kinds that are not served. */
+  #versionsOf(kind: Kind): readonly Kind[] {
+    const served = this.scheme.kinds().filter(({ storageName }) => storageName === kind.storageName);
+    return served.includes(kind) ? served : [kind, ...served];
   }
 
   /** The registries that exist. */

@@ -65,7 +65,7 @@ export function plainCodec<T extends ApiObject>(kind: Kind<T>, mediaType: Storag
 
 /** Defaults are those of the version that is stored: what a webhook makes of an object in another is all there is. */
 function afterDecode<T extends ApiObject>(kind: Kind<T>): (object: T) => T {
-  if (storageKindOf(kind as unknown as Kind).version !== kind.version) return (object) => object;
+  if (storageKindOf(kind).version !== kind.version) return (object) => object;
   return (object) => kind.strategy.afterDecode?.(object) ?? object;
 }
 

@@ -1,12 +1,13 @@
 /**
- * Who manages which fields is reckoned in every version that a manager writes in, and which these are is only known on
- * the way. Where a webhook converts, the reckoning is done again each time something that it lacked is there.
+ * Conversions during the computation of managed fields. A computation reads the object in every version that a manager
+ * has used, and these are found only on the way. With a conversion webhook it throws at the first missing conversion,
+ * and starts again once the webhook has returned it.
  */
 import type { Converter, JsonObject, Kind } from "../../api/kind.ts";
 import { decode } from "../../schema/decode/decode.ts";
 import type { MaybePromise } from "../../std/async/maybe-promise.ts";
 
-/** What has been converted for one reckoning. */
+/** The conversions that one computation has so far. */
 export class Conversions {
   readonly #converter: Converter;
   readonly #converted = new Map<string, unknown>();
@@ -15,20 +16,20 @@ export class Conversions {
     this.#converter = converter;
   }
 
-  /** `value` says nothing of what it is. Throws `Unconverted` where it is not known yet. */
+  /** `value` has no apiVersion and kind. Throws `MissingConversion` when the webhook has not converted it yet. */
   convert(value: object, from: Kind, to: Kind): unknown {
     const apiVersion = `${from.group}/${from.version}`;
-    const asked: ConversionInput = { object: { ...value, apiVersion, kind: from.kind }, to };
-    const key = keyOf(asked);
-    if (!this.#converted.has(key)) throw new MissingConversion(asked);
+    const input: ConversionInput = { object: { ...value, apiVersion, kind: from.kind }, to };
+    const key = keyOf(input);
+    if (!this.#converted.has(key)) throw new MissingConversion(input);
     return this.#converted.get(key);
   }
 
-  async add(asked: ConversionInput): Promise<void> {
-    const { object, to } = asked;
+  async add(input: ConversionInput): Promise<void> {
+    const { object, to } = input;
     const [converted] = await this.#converter.convert([object], to.version);
     const { apiVersion: _, kind: __, ...value } = converted!;
-    this.#converted.set(keyOf(asked), decode(to.schema, value, { unknownFields: "drop" }).value);
+    this.#converted.set(keyOf(input), decode(to.schema, value, { unknownFields: "drop" }).value);
   }
 }
 
@@ -42,27 +43,27 @@ function keyOf({ object, to }: ConversionInput): string {
 }
 
 class MissingConversion extends Error {
-  override readonly name = "Unconverted";
+  override readonly name = "MissingConversion";
   readonly input: ConversionInput;
 
-  constructor(asked: ConversionInput) {
-    super(`an object has not been converted to ${asked.to.version} yet`);
-    this.input = asked;
+  constructor(input: ConversionInput) {
+    super(`an object has not been converted to ${input.to.version} yet`);
+    this.input = input;
   }
 }
 
-/** What `work` comes to; at once where no webhook converts. It has no effects, and comes to the same each time. */
+/** Runs `compute`, again after each missing conversion: it must be free of side effects. Synchronous without a webhook. */
 export function withConversions<T>(
   { converter }: Pick<Kind, "converter">,
-  work: (conversions: Conversions | undefined) => T,
+  compute: (conversions: Conversions | undefined) => T,
 ): MaybePromise<T> {
-  return converter === undefined ? work(undefined) : retryWithConversions(new Conversions(converter), work);
+  return converter === undefined ? compute(undefined) : retryWithConversions(new Conversions(converter), compute);
 }
 
-async function retryWithConversions<T>(conversions: Conversions, work: (conversions: Conversions) => T): Promise<T> {
+async function retryWithConversions<T>(conversions: Conversions, compute: (conversions: Conversions) => T): Promise<T> {
   for (;;) {
     try {
-      return work(conversions);
+      return compute(conversions);
     } catch (error) {
       if (!(error instanceof MissingConversion)) throw error;
       await conversions.add(error.input);

@@ -1,4 +1,4 @@
-/** `metadata.managedFields` as managers and the fields of each, and back. */
+/** Converts between `metadata.managedFields` and managers with their field sets. */
 import type { ApiObject } from "../../api/kind.ts";
 import type { ManagedFieldsEntry } from "../../api/meta/object-meta.ts";
 import { parseApiVersion, svcGroup } from "../../api/scheme.ts";
@@ -9,25 +9,25 @@ import { internFieldsV1 } from "../../schema/value/fields-v1-cache.ts";
 
 export type Operation = "Apply" | "Update";
 
-/** One manager of an object: who it is, and what it manages. */
+/** One manager of an object and the fields it owns. */
 export interface Manager extends VersionedSet {
   readonly manager: string;
   readonly operation: Operation;
-  /** In the spelling of the request; `version` is the same for both spellings of a group. */
+  /** With the group alias of the request; `version` is the same for both aliases. */
   readonly apiVersion: string;
   readonly subresource: string;
   readonly time: string | undefined;
-  /** The entry that this was read from, and still is. */
+  /** The unchanged entry that this was read from. */
   readonly entry?: ManagedFieldsEntry;
 }
 
-/** A version under one name, however its group is spelled. */
+/** The apiVersion with the canonical group alias. */
 export function versionOf(apiVersion: string): string {
   const parsed = parseApiVersion(apiVersion);
   return parsed === undefined ? apiVersion : `${svcGroup(parsed.group)}/${parsed.version}`;
 }
 
-/** What two entries of one manager agree in: an applier is the same in every version. */
+/** The key of a manager. An apply manager has one entry for all versions. */
 export function identityOf(manager: Omit<Manager, "fields" | "time" | "entry" | "applied">): string {
   const { manager: name, operation, version, subresource } = manager;
   return JSON.stringify({ manager: name, operation, version: operation === "Apply" ? "" : version, subresource });
@@ -46,7 +46,7 @@ export function withFields(manager: Manager, fields: FieldSet): Manager {
   return { ...rest, fields };
 }
 
-/** Undefined when one of the entries cannot be read. */
+/** Undefined when an entry is invalid. */
 export function readManagers(entries: readonly ManagedFieldsEntry[] = []): ManagedFields<Manager> | undefined {
   const managers = new Map<string, Manager>();
   for (const entry of entries) {
@@ -81,7 +81,7 @@ function readManager(entry: ManagedFieldsEntry): Manager | undefined {
   }
 }
 
-/** Oldest first, updates after applies. Entries that are as they were are the same. */
+/** Applies before updates, then oldest first. Unchanged managers keep their entry object. */
 export function writeManagers(managers: ManagedFields<Manager>): readonly ManagedFieldsEntry[] | undefined {
   if (managers.size === 0) return undefined;
   return [...managers.values()].sort(compareManagers).map(writeManager);

@@ -1,4 +1,4 @@
-/** The annotation in which `kubectl apply` without the server's help keeps what it applied. */
+/** The annotation in which client-side `kubectl apply` stores the configuration. */
 import type { ApiObject } from "../../api/kind.ts";
 import { validateAnnotations } from "../../api/meta/validation/object-meta.ts";
 import { compare } from "../../schema/apply/compare.ts";
@@ -9,10 +9,10 @@ import { ShapeError, validateTyped } from "../../schema/apply/typed-validation.t
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
-/** The manager for which the annotation is kept: whoever does not want it takes another name. */
+/** Server-side apply updates the annotation for this manager only. */
 export const KUBECTL = "kubectl";
 
-/** The object with `configuration` in its annotation, when it has one. */
+/** Updates the annotation of an object that has one. */
 export function withLastApplied<T extends ApiObject>(object: T, configuration: Readonly<Record<string, unknown>>): T {
   const { annotations } = object.metadata ?? {};
   if (!annotations?.[LAST_APPLIED]) return object;
@@ -37,8 +37,8 @@ function sortMembers(value: unknown): unknown {
 }
 
 /**
- * The fields that `kubectl apply` set and nobody changed since: they are the applier's own, whoever the book says
- * manages them. Undefined when the annotation says nothing of this version.
+ * The fields that client-side `kubectl apply` set and that have not changed since; kubectl owns them whatever
+ * managedFields contains. Undefined when the annotation is for another version.
  */
 export function lastAppliedFields(
   shape: Shape,

@@ -1,4 +1,4 @@
-/** The versions in which the objects of a registry can be read, for those who manage their fields. */
+/** Conversion of objects between the served versions, for managed fields. */
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { svcGroup } from "../../api/scheme.ts";
 import type { FieldSet } from "../../schema/apply/field-set.ts";
@@ -11,7 +11,7 @@ import type { Registry } from "../registry.ts";
 import type { Conversions } from "./conversions.ts";
 import { manageableFields, withoutSystemFields } from "./reset-fields.ts";
 
-/** `subresource` says through which of them a write goes: each leaves some fields as they are. */
+/** `subresource` is the one that the write goes through: it determines which fields the write can manage. */
 export function objectVersions<T extends ApiObject>(
   registry: Registry<T>,
   subresource: string,
@@ -33,7 +33,7 @@ class ObjectVersions implements Versions {
     this.#conversions = conversions;
   }
 
-  /** Mostly it is the one that is written. */
+  /** The version of the write is the usual one. */
   #kindOf(version: string): Kind | undefined {
     return nameOf(this.#kind) === version ? this.#kind : this.#others().find((kind) => nameOf(kind) === version);
   }

@@ -1,4 +1,4 @@
-import type { Kind, SubresourceStrategy } from "../../api/kind.ts";
+import type { Kind } from "../../api/kind.ts";
 import { difference, type FieldSet, setOfPaths } from "../../schema/apply/field-set.ts";
 import { excludeFields, type FieldFilter, includeFields } from "../../schema/apply/filter.ts";
 import { fieldElement } from "../../schema/apply/path-element.ts";
@@ -17,7 +17,7 @@ const SYSTEM_MEMBERS = [
   "resourceVersion",
 ];
 
-/** What nobody manages: it is the system's. */
+/** Fields that no manager owns. */
 const systemFields = setOfPaths(
   [fieldElement("apiVersion")],
   [fieldElement("kind")],
@@ -29,7 +29,7 @@ export function withoutSystemFields(fields: FieldSet): FieldSet {
   return difference(fields, systemFields);
 }
 
-/** Which fields a write to the object, or to one of its subresources, can manage. */
+/** The fields that a write to the object, or through one of its subresources, can manage. */
 export function manageableFields(kind: Kind, subresource: string): FieldFilter {
   let filtersOfKind = filters.get(kind);
   if (filtersOfKind === undefined) {
@@ -46,14 +46,14 @@ export function manageableFields(kind: Kind, subresource: string): FieldFilter {
 
 function createFilter(kind: Kind, subresource: string): FieldFilter {
   if (subresource === "") return excludePaths(kind.strategy.resetFields ?? (hasStatus(kind) ? [["status"]] : []));
-  const part = kind.subresources.find(({ name }) => name === subresource)?.strategy as SubresourceStrategy | undefined;
-  if (part?.manageableFields !== undefined) return includeFields(...part.manageableFields);
-  return excludePaths(part?.resetFields ?? []);
+  const strategy = kind.subresources.find(({ name }) => name === subresource)?.strategy;
+  if (strategy?.manageableFields !== undefined) return includeFields(...strategy.manageableFields);
+  return excludePaths(strategy?.resetFields ?? []);
 }
 
-/** What has a status subresource has its status written there alone. */
+/** Such a kind has its status written through the subresource only. */
 function hasStatus(kind: Kind): boolean {
-  return kind.subresources.some(({ name, strategy: part }) => name === "status" && part !== undefined);
+  return kind.subresources.some(({ name, strategy }) => name === "status" && strategy !== undefined);
 }
 
 function excludePaths(paths: readonly (readonly string[])[]): FieldFilter {

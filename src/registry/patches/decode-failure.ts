@@ -1,19 +1,20 @@
-/** What an error shows of a patched object that is not of its kind: as Kubernetes' own decoders leave it. */
+/** The errors for a patched object that does not decode, as Kubernetes' decoders report them. */
 
 import { formatGoValue } from "../../schema/patch/strategic-merge.ts";
 import { isPlainObject } from "../../schema/value/plain-object.ts";
 import type { Patch } from "./apply-patch.ts";
 
 export interface DecodeFailure {
+  /** The value in the error. */
   readonly text: string;
   readonly detail: string;
 }
 
 /**
- * JSON patches show the patched JSON: objects that the patch went through are sorted by name, others are as stored.
- * Strategic patches show themselves, in Go's way. `why` is what the decoder says of the patched value.
+ * For JSON and merge patches the error shows the patched JSON: objects on the path of the patch have sorted members,
+ * others the stored order. For strategic patches it shows the patch in Go's format. `message` is the decoder's.
  */
-export function describeDecodeFailure(patch: Patch, before: unknown, after: unknown, why: string): DecodeFailure {
+export function describeDecodeFailure(patch: Patch, before: unknown, after: unknown, message: string): DecodeFailure {
   switch (patch.type) {
     case "json": {
       const steps = patch.operations.flatMap((operation) =>
@@ -21,12 +22,12 @@ export function describeDecodeFailure(patch: Patch, before: unknown, after: unkn
           .filter((path) => typeof path === "string")
           .map(parentSegments),
       );
-      return { text: JSON.stringify(sortAlongPaths(after, steps)), detail: why };
+      return { text: JSON.stringify(sortAlongPaths(after, steps)), detail: message };
     }
     case "merge":
-      return { text: JSON.stringify(sortMergedObjects(after, patch.value, before)), detail: why };
+      return { text: JSON.stringify(sortMergedObjects(after, patch.value, before)), detail: message };
     case "strategic":
-      return { text: formatGoValue(dropNewNulls(patch.value, before)), detail: toConverterError(why) };
+      return { text: formatGoValue(dropNewNulls(patch.value, before)), detail: toConverterError(message) };
     default:
       return patch satisfies never;
   }
@@ -34,7 +35,7 @@ export function describeDecodeFailure(patch: Patch, before: unknown, after: unkn
 
 type PathSegments = readonly string[];
 
-/** All but the last step: that one is not gone through. */
+/** The segments of a JSON pointer without the last one. */
 function parentSegments(path: string): PathSegments {
   const steps = path.split("/").slice(1, -1);
   return steps.map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
@@ -47,7 +48,7 @@ function sortAlongPaths(value: unknown, paths: readonly PathSegments[]): unknown
     const on = into(name);
     return on.length === 0 ? child : sortAlongPaths(child, on);
   };
-  if (Array.isArray(value)) return value.map((item, place) => member(String(place), item));
+  if (Array.isArray(value)) return value.map((item, i) => member(String(i), item));
   return isPlainObject(value) ? sortMembers(value, member) : value;
 }
 
@@ -70,7 +71,7 @@ function sortMembers(
   return Object.fromEntries(names.map((name) => [name, member(name, value[name])]));
 }
 
-/** Nulls remove what is there; where nothing is, they are forgotten. */
+/** Removes nulls that delete nothing. */
 function dropNewNulls(patch: unknown, before: unknown): unknown {
   if (!isPlainObject(patch)) return patch;
   const old = isPlainObject(before) ? before : undefined;
@@ -80,10 +81,11 @@ function dropNewNulls(patch: unknown, before: unknown): unknown {
 
 const KINDS: Readonly<Record<string, string>> = { object: "map", array: "slice", number: "int64" };
 
-/** Strategic patches never were JSON text: what does not fit fails in the copying of values. */
-function toConverterError(why: string): string {
-  const [, found, exact, wanted] = /^json: cannot unmarshal (\w+)(?: (\S+))? into .* of type (\S+)$/.exec(why) ?? [];
-  if (found === undefined || wanted === undefined) return why;
+/** The message of Go's unstructured converter, which decodes strategic patches, for that of the JSON decoder. */
+function toConverterError(message: string): string {
+  const [, found, exact, wanted] =
+    /^json: cannot unmarshal (\w+)(?: (\S+))? into .* of type (\S+)$/.exec(message) ?? [];
+  if (found === undefined || wanted === undefined) return message;
   const kind = exact?.includes(".") ? "float64" : (KINDS[found] ?? found);
   if (wanted.startsWith("[]")) return `cannot restore slice from ${kind}`;
   if (wanted.startsWith("map[")) return `cannot restore map from ${kind}`;

@@ -9,7 +9,7 @@ import { guaranteedUpdate } from "../write/guaranteed-update.ts";
 import { metadataOf } from "../write/object-metadata.ts";
 import type { WriteOptions } from "../write/request.ts";
 
-/** Gives a pod its node, once. */
+/** Assigns the pod to a node. Throws a 409 when it is already assigned. */
 export async function bind(
   pods: Registry<Pod>,
   scope: Scope,
@@ -19,7 +19,7 @@ export async function bind(
 ): Promise<void> {
   const errors = validateBinding(binding);
   if (errors.length > 0) {
-    // Kubernetes has not foreseen that anybody would send these.
+    // Kubernetes answers 500 for an invalid binding.
     const texts = errors.map((error) => `${error.field}: ${renderFieldError(error)}`);
     throw new StatusError(500, "", texts.length === 1 ? `${texts[0]}` : `[${texts.join(", ")}]`);
   }

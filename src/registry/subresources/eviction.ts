@@ -1,6 +1,6 @@
 /**
- * The `eviction` subresource: a pod is deleted as far as its disruption budget allows. What a refusal says, and what
- * is taken from the budget, is as in Kubernetes: 429 where the client may try again.
+ * The `eviction` subresource deletes a pod if its disruption budget allows it. Errors and the update of the budget are
+ * Kubernetes'; with a 429 the client may retry.
  */
 import type { Pod, PodStatus } from "../../api/core/pod/schema.ts";
 import { matchesLabels, requirementsOf } from "../../api/meta/selectors/selector.ts";
@@ -16,11 +16,11 @@ import { runValidatingAdmission } from "../write/admission.ts";
 import { guaranteedUpdate } from "../write/guaranteed-update.ts";
 import { metadataOf } from "../write/object-metadata.ts";
 
-/** Pods whose eviction a budget's controller has not seen yet. */
+/** Evicted pods in the status of a budget that the disruption controller has not processed yet. */
 const DISRUPTED_PODS_MAX = 2000;
-/** Seconds after which a budget that is being reckoned may be asked again. */
+/** Retry-After while the disruption controller has not processed the latest budget. */
 const RETRY_SECONDS = 10;
-/** How often a pod that changes all the time is tried. */
+/** Attempts to evict a pod that other writes keep changing. */
 const EVICTION_ATTEMPTS = 20;
 
 /** Throws 400, 403, 404, 409 or 429. */
@@ -33,16 +33,16 @@ export async function evict(
   { admission, ...options }: DeleteOptions,
 ): Promise<void> {
   if (eviction.metadata?.name !== name) throw badRequest("name in URL does not match name in Eviction object");
-  // Of the pod that goes nobody is asked: this is about its eviction.
+  // Admission plugins run for the eviction, not for the deletion of the pod.
   await runValidatingAdmission({ options: { admission } }, eviction, undefined);
   const pod = await evictWithoutBudget(pods, scope, name, options);
   if (pod === undefined) return;
-  const guards = await matchingBudgets(budgets, scope, pod);
-  if (guards.length > 1) {
+  const matching = await matchingBudgets(budgets, scope, pod);
+  if (matching.length > 1) {
     const why = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
     throw new StatusError(500, "", why);
   }
-  const [budget] = guards;
+  const [budget] = matching;
   if (budget === undefined) return await addConditionAndDelete(pods, scope, pod, options);
   if (!isReady(pod) && canEvictUnhealthy(budget)) return await evictUnhealthy(pods, scope, pod, budget, options);
   const { dryRun } = options;
@@ -51,7 +51,7 @@ export async function evict(
   await addConditionAndDelete(pods, scope, pod, options);
 }
 
-/** Resolves with the pod if its budget has a say. */
+/** Evicts a pod that no budget protects; resolves with the pod otherwise. */
 async function evictWithoutBudget(
   pods: Registry<Pod>,
   scope: Scope,
@@ -61,14 +61,14 @@ async function evictWithoutBudget(
   for (let attempt = 1; ; attempt++) {
     const { object: pod } = await get(pods, scope, name);
     if (!ignoresBudget(pod)) return pod;
-    const asked = options.preconditions?.resourceVersion;
-    // One that waits may begin to serve meanwhile; one that is over stays so.
-    const pinned = asked ?? (isTerminal(pod) ? undefined : metadataOf(pod).resourceVersion);
+    const resourceVersion = options.preconditions?.resourceVersion;
+    // A pending pod may become ready meanwhile; a terminal one stays terminal.
+    const pinned = resourceVersion ?? (isTerminal(pod) ? undefined : metadataOf(pod).resourceVersion);
     try {
       await addConditionAndDelete(pods, scope, pod, withPrecondition(options, pinned));
       return undefined;
     } catch (error) {
-      if (!isConflict(error) || asked !== undefined || attempt === EVICTION_ATTEMPTS) throw error;
+      if (!isConflict(error) || resourceVersion !== undefined || attempt === EVICTION_ATTEMPTS) throw error;
     }
   }
 }
@@ -87,7 +87,7 @@ function isTerminal({ metadata, status }: Pod): boolean {
   return metadata?.deletionTimestamp !== undefined || status?.phase === "Succeeded" || status?.phase === "Failed";
 }
 
-/** A pod that does not serve yet, or not any more. */
+/** Whether the pod is pending or terminal: its eviction disrupts nothing. */
 function ignoresBudget(pod: Pod): boolean {
   return isTerminal(pod) || pod.status?.phase === "Pending";
 }
@@ -96,7 +96,7 @@ function isReady({ status }: Pod): boolean {
   return (status?.conditions ?? []).some(({ type, status: state }) => type === "Ready" && state === "True");
 }
 
-/** What is not ready counts for nothing, as long as enough others are. */
+/** Whether a pod that is not ready may be evicted without charging the budget. */
 function canEvictUnhealthy({ spec, status }: PodDisruptionBudget): boolean {
   if (spec?.unhealthyPodEvictionPolicy === "AlwaysAllow") return true;
   const { currentHealthy = 0, desiredHealthy = 0 } = status ?? {};
@@ -108,7 +108,7 @@ async function matchingBudgets(
   scope: Scope,
   pod: Pod,
 ): Promise<readonly PodDisruptionBudget[]> {
-  // Whatever a budget selects: a pod without labels is nobody's.
+  // No budget applies to a pod without labels.
   if (Object.keys(pod.metadata?.labels ?? {}).length === 0) return [];
   const cache = await budgets.freshCache(scope);
   const { items } = cache.list(budgets.objects.prefix(scope.namespace));
@@ -121,7 +121,7 @@ async function matchingBudgets(
     });
 }
 
-/** The budget with one disruption less. */
+/** Takes one disruption from the budget. Throws a 403 or 429 when none is allowed. */
 function checkAndDecrement(
   budgets: Registry<PodDisruptionBudget>,
   budget: PodDisruptionBudget,
@@ -161,7 +161,7 @@ function noDisruptionsReason(name: string, { conditions = [], desiredHealthy, cu
 type BudgetStatus = NonNullable<PodDisruptionBudget["status"]>;
 type Conditions = NonNullable<BudgetStatus["conditions"]>;
 
-/** The condition that tells whether there is anything left to take. */
+/** The condition that reports whether the budget allows a disruption. */
 const ALLOWED = "DisruptionAllowed";
 
 function setDisruptionAllowed(
@@ -193,7 +193,7 @@ function tooManyRequests(why: string, retryAfterSeconds: number): StatusError {
   });
 }
 
-/** A pod that has become ready meanwhile is not taken unasked. */
+/** Evicts a pod that is not ready, unless it has become ready meanwhile. */
 async function evictUnhealthy(
   pods: Registry<Pod>,
   scope: Scope,
@@ -201,16 +201,21 @@ async function evictUnhealthy(
   budget: PodDisruptionBudget,
   options: DeleteOptions,
 ): Promise<void> {
-  const asked = options.preconditions?.resourceVersion;
+  const resourceVersion = options.preconditions?.resourceVersion;
   try {
-    await addConditionAndDelete(pods, scope, pod, withPrecondition(options, asked ?? metadataOf(pod).resourceVersion));
+    await addConditionAndDelete(
+      pods,
+      scope,
+      pod,
+      withPrecondition(options, resourceVersion ?? metadataOf(pod).resourceVersion),
+    );
   } catch (error) {
-    if (!isConflict(error) || asked !== undefined) throw error;
+    if (!isConflict(error) || resourceVersion !== undefined) throw error;
     throw stillProcessing(metadataOf(budget).name ?? "");
   }
 }
 
-/** The pod says why it goes before it does. */
+/** Adds the DisruptionTarget condition to the pod, then deletes it. */
 async function addConditionAndDelete(
   pods: Registry<Pod>,
   scope: Scope,
@@ -218,7 +223,7 @@ async function addConditionAndDelete(
   options: DeleteOptions,
 ): Promise<void> {
   const name = metadataOf(pod).name ?? "";
-  // Preconditions are about the pod as the client saw it, which the condition changes.
+  // The condition changes the resourceVersion: the preconditions are checked before.
   await removeExisting(pods, scope, pod, { ...options, dryRun: true });
   if (options.dryRun === true) return;
   const { preconditions, ...rest } = options;

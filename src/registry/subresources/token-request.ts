@@ -1,4 +1,4 @@
-/** The `token` subresource: a token that stands for a service account, as long as what it is bound to is there. */
+/** The `token` subresource of service accounts: issues tokens, which may be bound to a pod, node or secret. */
 import type { BoundObjectReference, TokenRequest, TokenRequestSpec } from "../../api/authentication/token-request.ts";
 import { nodeKind } from "../../api/core/node/kind.ts";
 import { podKind } from "../../api/core/pod/kind.ts";
@@ -23,23 +23,23 @@ import type { Admission } from "../write/request.ts";
 
 export interface TokenSettings {
   readonly issuer: TokenIssuer;
-  /** Whom a token is for that names nobody. */
+  /** Audiences of a token whose request has none. */
   readonly audiences: readonly string[];
-  /** 0: as long as is asked for. */
+  /** Upper limit of the requested expiration; 0 for none. */
   readonly maxSeconds: number;
-  /** Whether tokens that agents fetch for pods outlast what these ask for. */
+  /** `--service-account-extend-token-expiration`: pods' tokens get a longer expiration than requested. */
   readonly extend: boolean;
-  /** Who signs lets no token last longer; a year when absent. */
+  /** Upper limit of the external signer for extended tokens; a year when absent. */
   readonly extendedSecondsMax?: number | undefined;
 }
 
-/** What agents ask for, a little odd to tell it from what anybody else asks for. */
+/** The expiration that kubelets request for pods; as in Kubernetes, it identifies tokens to extend. */
 const POD_TOKEN_SECONDS = 3607;
 const EXTENDED_TOKEN_SECONDS = 31_536_000;
 
 /**
- * Resolves with the request and its answer. `validate` finds what is wrong with a request by itself, `warn` is told
- * what is done otherwise than asked. Throws 400, 404, 409 or 422.
+ * Resolves with the request and the token in its status. `validate` validates the request, `warn` receives warnings.
+ * Throws a 400, 404, 409 or 422.
  */
 export async function requestToken(
   registries: Registries,
@@ -120,7 +120,7 @@ function limitExpiration(
 
 type BoundObjects = Pick<TokenClaims, "pod" | "node" | "secret">;
 
-/** What the token lives with. Throws when it is not there, is another one, or has nothing to do with the account. */
+/** Gets the object that the token is bound to. Throws when it is missing, has another UID or another account. */
 async function resolveBoundObject(
   registries: Registries,
   scope: Scope,
@@ -142,7 +142,7 @@ async function resolveBoundObject(
   throw conflict({ group, resource: kind, name }, why);
 }
 
-/** What the reference names comes first. */
+/** The referenced object is the first member of the result. */
 async function getBoundObject(
   registries: Registries,
   scope: Scope,
@@ -164,7 +164,7 @@ async function getBoundObject(
   return { pod: referenceTo(pod), ...(await podNode(registries, scope, pod)) };
 }
 
-/** Where the pod runs: by name alone when the node is not there any more. */
+/** The node of the pod; without UID when it does not exist any more. */
 async function podNode(registries: Registries, scope: Scope, pod: Pod): Promise<Pick<BoundObjects, "node">> {
   const name = pod.spec?.nodeName ?? "";
   if (name === "") return {};
