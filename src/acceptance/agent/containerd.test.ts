@@ -164,7 +164,7 @@ if (lacking.length > 0) {
       sleeper: { name: "sleeper", command: ["sh", "-c", forever] },
       failing: { name: "failing", command: ["sh", "-c", "echo failing; exit 3"] },
       logDirectory: join(containerd.directory, "conformance"),
-      pass: (milliseconds) => systemClock.sleep(milliseconds),
+      advance: (milliseconds) => systemClock.sleep(milliseconds),
     });
   });
 

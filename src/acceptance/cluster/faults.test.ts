@@ -94,7 +94,7 @@ else {
         method,
         nth: 1,
         when,
-        act: async ({ signal }) => {
+        action: async ({ signal }) => {
           recovery = victim === "agent" ? killAgent(machine) : killRuntime(machine);
           if (victim === "runtime") await recovery;
           else await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));

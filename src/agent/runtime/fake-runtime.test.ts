@@ -14,7 +14,7 @@ t.test("FakeRuntime conforms to the Runtime interface", async (t) => {
     sleeper: { name: "sleeper", command: [] },
     failing: { name: "failing", command: [] },
     logDirectory: "/logs",
-    pass: (milliseconds) => clock.advance(milliseconds),
+    advance: (milliseconds) => clock.advance(milliseconds),
   });
 });
 

@@ -5,7 +5,7 @@ import { setTimeout } from "node:timers/promises";
 import t from "tap";
 import { FakeRuntime } from "../../testing/agent/fake-runtime.ts";
 import { runtimeConformance } from "../../testing/agent/runtime-conformance.ts";
-import { failing, lost, ScriptedCri } from "../../testing/agent/scripted-cri.ts";
+import { fail, neverRespond, ScriptedCri } from "../../testing/agent/scripted-cri.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { createCriClient } from "./cri-client.ts";
 
@@ -31,14 +31,14 @@ t.test("ScriptedCri conforms to the Runtime interface over a socket", async (t) 
     sleeper: { name: "sleeper", command: [] },
     failing: { name: "failing", command: [] },
     logDirectory: "/logs",
-    pass: (milliseconds) => clock.advance(milliseconds),
+    advance: (milliseconds) => clock.advance(milliseconds),
   });
 });
 
 t.test("ScriptedCri.on() fails the specified call and no other", async (t) => {
   await using stack = new AsyncDisposableStack();
   const { cri, runtime } = await scripted(stack);
-  cri.on({ method: "Version", nth: 2, when: "before", act: failing("UNAVAILABLE", "away") });
+  cri.on({ method: "Version", nth: 2, when: "before", action: fail("UNAVAILABLE", "away") });
   await runtime.version({});
   await t.rejects(runtime.version({}), { code: "UNAVAILABLE", detail: "away" });
   await runtime.version({});
@@ -49,7 +49,7 @@ t.test(
   async (t) => {
     await using stack = new AsyncDisposableStack();
     const { cri, fake, clock, runtime } = await scripted(stack);
-    cri.on({ method: "RunPodSandbox", nth: 1, when: "after", act: lost });
+    cri.on({ method: "RunPodSandbox", nth: 1, when: "after", action: neverRespond });
     const call = runtime.runPodSandbox({ config: { metadata: { name: "web" } } });
     const failed = t.rejects(call, { code: "DEADLINE_EXCEEDED", detail: "context deadline exceeded" });
     for (let turn = 0; turn < 1_000 && fake.sandboxes.size === 0; turn++) await clock.advance(0);

@@ -22,7 +22,7 @@ import { silentLogger } from "../../std/log/logger.ts";
 import { type Clock, sleepOn, systemClock, type Timer } from "../../std/time/clock.ts";
 import { FakeApi } from "./fake-api.ts";
 import { FakeRuntime, type Program } from "./fake-runtime.ts";
-import { type Backend, type Fault, ScriptedCri } from "./scripted-cri.ts";
+import { type CriBackend, type Fault, ScriptedCri } from "./scripted-cri.ts";
 
 /** Runs `speed` times as fast as the host's clock, and can be set to another time of day. */
 export class WarpedClock implements Clock {
@@ -303,7 +303,7 @@ export class FakeNode implements AsyncDisposable {
   }
 
   /** Notes what it sees, and shows nothing of other nodes. */
-  #watched(): Backend {
+  #watched(): CriBackend {
     const { runtime, images } = this.#runtime;
     return {
       images,

@@ -62,7 +62,7 @@ export class FakeRuntime {
   /** Conditions that `status` answers; `NetworkReady` false tests a node without a network. */
   networkReady = true;
   /** Calls that wait now: held, or for a container to stop. */
-  waiting = 0;
+  pendingCalls = 0;
   readonly #clock: Clock;
   readonly #faults: { readonly method: string; error: Error; left: number }[] = [];
   readonly #holds = new Map<string, Promise<void>>();
@@ -95,7 +95,7 @@ export class FakeRuntime {
   }
 
   /** Containers of a name, oldest first. */
-  named(name: string): readonly FakeContainer[] {
+  containersNamed(name: string): readonly FakeContainer[] {
     return [...this.containers.values()].filter((each) => each.status.metadata?.name === name);
   }
 
@@ -128,9 +128,9 @@ export class FakeRuntime {
     this.calls.push({ method, request });
     const held = this.#holds.get(method);
     if (held !== undefined) {
-      this.waiting += 1;
+      this.pendingCalls += 1;
       await Promise.race([held, aborted(signal)]).finally(() => {
-        this.waiting -= 1;
+        this.pendingCalls -= 1;
       });
     }
     const fault = this.#faults.find((each) => each.method === method && each.left > 0);
@@ -167,9 +167,9 @@ export class FakeRuntime {
     const leaves = stopAfterMs <= timeoutSeconds * 1000 && timeoutSeconds > 0;
     const wait = leaves ? stopAfterMs : timeoutSeconds * 1000;
     if (wait > 0) {
-      this.waiting += 1;
+      this.pendingCalls += 1;
       await this.#clock.sleep(wait, signal).finally(() => {
-        this.waiting -= 1;
+        this.pendingCalls -= 1;
       });
     }
     this.exit(container.id, leaves ? stopCode : 137);
@@ -279,7 +279,7 @@ export class FakeRuntime {
           labels: each.config.labels,
           annotations: each.config.annotations,
         }));
-        return { items: items.filter((item) => selected(item.labels, request.filter?.labelSelector)) };
+        return { items: items.filter((item) => matchesLabels(item.labels, request.filter?.labelSelector)) };
       },
       createContainer: async (request, signal) => {
         await this.#enter("createContainer", request, signal);
@@ -328,7 +328,7 @@ export class FakeRuntime {
       listContainers: async (request, signal) => {
         await this.#enter("listContainers", request, signal);
         const all = this.#list();
-        return { containers: all.filter((item) => selected(item.labels, request.filter?.labelSelector)) };
+        return { containers: all.filter((item) => matchesLabels(item.labels, request.filter?.labelSelector)) };
       },
       containerStatus: async (request, signal) => {
         await this.#enter("containerStatus", request, signal);
@@ -392,20 +392,20 @@ export class FakeRuntime {
   }
 }
 
-interface Name {
+interface AttemptName {
   readonly name?: string | undefined;
   readonly uid?: string | undefined;
   readonly attempt?: number | undefined;
 }
 
 /** As runtimes do, so that nothing can be made twice: a name of an attempt is somebody's until that is removed. */
-function reserve(taken: readonly (Name | undefined)[], wanted: Name | undefined, what: string): void {
-  const isSame = (each: Name | undefined): boolean =>
+function reserve(taken: readonly (AttemptName | undefined)[], wanted: AttemptName | undefined, what: string): void {
+  const isSame = (each: AttemptName | undefined): boolean =>
     each?.name === wanted?.name && each?.uid === wanted?.uid && (each?.attempt ?? 0) === (wanted?.attempt ?? 0);
   if (taken.some(isSame)) throw new RuntimeError("UNKNOWN", `failed to reserve ${what}: it is reserved already`);
 }
 
-function selected(
+function matchesLabels(
   labels: Readonly<Record<string, string>> | undefined,
   selector: Readonly<Record<string, string>> | undefined,
 ): boolean {

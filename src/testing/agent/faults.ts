@@ -8,7 +8,7 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { FakeNode, fakeNodeRuntime, WarpedClock } from "./fake-node.ts";
-import { type Act, type CriMethod, type Fault, failing, lost, slow } from "./scripted-cri.ts";
+import { type FaultAction, type CriMethod, type Fault, fail, neverRespond, delay } from "./scripted-cri.ts";
 
 export interface FaultCase {
   readonly name: string;
@@ -41,7 +41,7 @@ const AWAY_MS = 1_500;
 const YEAR_MS = 365 * 86_400_000;
 
 /** What may happen at a step. */
-const faults: Readonly<Record<string, (node: FakeNode) => Act>> = {
+const faults: Readonly<Record<string, (node: FakeNode) => FaultAction>> = {
   "the agent is killed": (node) => async () => {
     node.killAgent();
     node.later(AWAY_MS / 3, () => node.startAgent());
@@ -53,9 +53,9 @@ const faults: Readonly<Record<string, (node: FakeNode) => Act>> = {
     await node.clock.sleep(AWAY_MS);
     await cri.start();
   },
-  "the call fails": () => failing("UNAVAILABLE", "transport is closing"),
-  "the answer is lost": () => lost,
-  "the answer is slow": (node) => slow(node.clock, AWAY_MS),
+  "the call fails": () => fail("UNAVAILABLE", "transport is closing"),
+  "the answer is lost": () => neverRespond,
+  "the answer is slow": (node) => delay(node.clock, AWAY_MS),
   "the API server goes away": (node) => () => {
     node.api.isAway = true;
     node.later(AWAY_MS, () => {
@@ -86,20 +86,20 @@ export function stepCases(): readonly FaultCase[] {
 }
 
 /** A pod from start to end, with one mishap on the way. */
-async function wholeLife(at: Omit<Fault, "act">, fault: (node: FakeNode) => Act): Promise<readonly string[]> {
+async function wholeLife(at: Omit<Fault, "act">, fault: (node: FakeNode) => FaultAction): Promise<readonly string[]> {
   await using runtime = fakeNodeRuntime();
   await using node = await FakeNode.create(runtime);
   await node.startAgent();
   const isEnding = ending.some(([method]) => method === at.method);
   let happened = false;
-  const act: Act = async (call) => {
+  const act: FaultAction = async (call) => {
     happened = true;
     await fault(node)(call);
   };
-  if (!isEnding) node.on({ ...at, act });
+  if (!isEnding) node.on({ ...at, action: act });
   startPod(node);
   await node.ready("web");
-  if (isEnding) node.on({ ...at, act });
+  if (isEnding) node.on({ ...at, action: act });
   node.deletePod("web", 1);
   await node.gone("web");
   await node.restored();

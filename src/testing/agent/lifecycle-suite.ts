@@ -32,7 +32,7 @@ const stories: Readonly<Record<string, Story>> = {
     const note = ({ request }: { readonly request: unknown }): void => {
       order.push(String((request as { config?: { metadata?: { name?: string } } }).config?.metadata?.name));
     };
-    node.on({ method: "CreateContainer", when: "before", act: note });
+    node.on({ method: "CreateContainer", when: "before", action: note });
     node.pod("ordered", {
       restartPolicy: "Never",
       initContainers: [

@@ -18,7 +18,7 @@ import { silentLogger } from "../../std/log/logger.ts";
 import { FakeClock } from "../std/fake-clock.ts";
 import { FakeRuntime } from "./fake-runtime.ts";
 
-export interface SeenEvent {
+export interface RecordedEvent {
   readonly pod: string;
   readonly container: string;
   readonly type: string;
@@ -31,10 +31,10 @@ export interface Harness extends AsyncDisposable {
   readonly fake: FakeRuntime;
   readonly manager: PodManager;
   readonly services: PodServices;
-  readonly events: SeenEvent[];
+  readonly events: RecordedEvent[];
   readonly statuses: { readonly pod: string; readonly status: PodStatus }[];
   readonly finished: string[];
-  readonly gone: string[];
+  readonly removed: string[];
   readonly objects: Map<string, Readonly<Record<string, string>>>;
   readonly rootDir: string;
   /** The last status of a pod. */
@@ -49,7 +49,7 @@ export async function podHarness(): Promise<Harness> {
   const rootDir = await mkdtemp(join(tmpdir(), "svc-pods-"));
   const clock = new FakeClock();
   const fake = new FakeRuntime(clock);
-  const events: SeenEvent[] = [];
+  const events: RecordedEvent[] = [];
   const statuses: { pod: string; status: PodStatus }[] = [];
   const finished: string[] = [];
   const gone: string[] = [];
@@ -157,7 +157,7 @@ export async function podHarness(): Promise<Harness> {
     events,
     statuses,
     finished,
-    gone,
+    removed: gone,
     objects,
     rootDir,
     get manager() {
@@ -166,13 +166,13 @@ export async function podHarness(): Promise<Harness> {
     status: (name) => statuses.findLast((each) => each.pod === name)?.status,
     async run(seconds) {
       for (let second = 0; second < seconds; second++) {
-        await settle(clock, fake, current);
+        await waitUntilIdle(clock, fake, current);
         await relist(fake, current);
-        await settle(clock, fake, current);
+        await waitUntilIdle(clock, fake, current);
         await clock.advance(1000);
       }
       await relist(fake, current);
-      await settle(clock, fake, current);
+      await waitUntilIdle(clock, fake, current);
     },
     restart() {
       current = start();
@@ -197,13 +197,13 @@ async function relist({ runtime }: FakeRuntime, manager: PodManager): Promise<vo
 }
 
 /** A test that does not come to rest fails at its assertions rather than hanging. */
-const TURNS_MAX = 5_000;
+const STEPS_MAX = 5_000;
 
 /** File system work takes real time while the clock stands still: waits until every worker only waits. */
-async function settle(clock: FakeClock, fake: FakeRuntime, manager: PodManager): Promise<void> {
-  for (let turn = 0, restful = 0; turn < TURNS_MAX && restful < 3; turn++) {
+async function waitUntilIdle(clock: FakeClock, fake: FakeRuntime, manager: PodManager): Promise<void> {
+  for (let turn = 0, restful = 0; turn < STEPS_MAX && restful < 3; turn++) {
     await clock.advance(0);
-    const resting = fake.waiting > 0 || [...manager.workers].every((worker) => worker.isIdle);
+    const resting = fake.pendingCalls > 0 || [...manager.workers].every((worker) => worker.isIdle);
     restful = resting ? restful + 1 : 0;
   }
 }

@@ -4,7 +4,7 @@ import type { PodSandboxConfig } from "../../agent/runtime/cri/sandbox.ts";
 import { labels, observe } from "../../agent/runtime/observation.ts";
 import { type ImageService, isNotFound, type Runtime } from "../../agent/runtime/runtime.ts";
 
-export interface Subject {
+export interface ConformanceSubject {
   readonly runtime: Runtime;
   readonly images: ImageService;
   /** A present image whose shell runs what `command` says. */
@@ -16,10 +16,10 @@ export interface Subject {
   /** Directory for logs. */
   readonly logDirectory: string;
   /** Lets a container have its time. */
-  readonly pass: (milliseconds: number) => Promise<void>;
+  readonly advance: (milliseconds: number) => Promise<void>;
 }
 
-export async function runtimeConformance(t: Test, subject: Subject): Promise<void> {
+export async function runtimeConformance(t: Test, subject: ConformanceSubject): Promise<void> {
   const { runtime, images } = subject;
   const uid = "conformance-uid";
   const config: PodSandboxConfig = {
@@ -29,7 +29,7 @@ export async function runtimeConformance(t: Test, subject: Subject): Promise<voi
     labels: { [labels.podUid]: uid, [labels.podName]: "conformance", [labels.podNamespace]: "default" },
     linux: { securityContext: { namespaceOptions: { network: "POD", pid: "CONTAINER", ipc: "POD" } } },
   };
-  const create = async (sandboxId: string, program: Subject["sleeper"]): Promise<string> => {
+  const create = async (sandboxId: string, program: ConformanceSubject["sleeper"]): Promise<string> => {
     const answer = await runtime.createContainer({
       podSandboxId: sandboxId,
       sandboxConfig: config,
@@ -63,7 +63,7 @@ export async function runtimeConformance(t: Test, subject: Subject): Promise<voi
   await runtime.startContainer({ containerId: sleeper });
   const failing = await create(sandboxId, subject.failing);
   await runtime.startContainer({ containerId: failing });
-  await subject.pass(1_500);
+  await subject.advance(1_500);
   const seen = await observe(runtime, uid);
   t.equal(seen.sandboxes.length, 1, "a listing by label finds the sandbox");
   t.match(seen.sandboxes[0], { id: sandboxId, ready: true, hostNetwork: false });

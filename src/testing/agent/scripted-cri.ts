@@ -19,7 +19,7 @@ export interface CriCall {
 }
 
 /** What happens to a call: it goes on when the promise resolves, and fails with what that rejects with. */
-export type Act = (call: CriCall) => Promise<void> | void;
+export type FaultAction = (call: CriCall) => Promise<void> | void;
 
 export interface Fault {
   readonly method: CriMethod;
@@ -27,25 +27,25 @@ export interface Fault {
   readonly nth?: number;
   /** Before the runtime does its work, or when that is done and only the answer is missing. */
   readonly when: "before" | "after";
-  readonly act: Act;
+  readonly action: FaultAction;
 }
 
-export interface Backend {
+export interface CriBackend {
   readonly runtime: Partial<Runtime>;
   readonly images: Partial<ImageService>;
 }
 
 /** The answer comes late, so that others overtake it. */
-export function slow(clock: Clock, milliseconds: number): Act {
+export function delay(clock: Clock, milliseconds: number): FaultAction {
   return ({ signal }) => clock.sleep(milliseconds, signal);
 }
 
-export function failing(code: string, text: string): Act {
+export function fail(code: string, text: string): FaultAction {
   return () => Promise.reject(new RuntimeError(code, text));
 }
 
 /** No answer ever comes. */
-export const lost: Act = ({ signal }) => new Promise((_, reject) => signal.addEventListener("abort", reject));
+export const neverRespond: FaultAction = ({ signal }) => new Promise((_, reject) => signal.addEventListener("abort", reject));
 
 type Unary = grpc.handleUnaryCall<unknown, unknown>;
 
@@ -53,12 +53,12 @@ export class ScriptedCri implements AsyncDisposable {
   readonly endpoint: string;
   /** Names of calls in the order in which they came. */
   readonly calls: CriMethod[] = [];
-  readonly #backend: Backend;
+  readonly #backend: CriBackend;
   readonly #faults: { readonly fault: Fault; seen: number }[] = [];
   #server: grpc.Server | undefined;
   #life = new AbortController();
 
-  constructor(path: string, backend: Backend) {
+  constructor(path: string, backend: CriBackend) {
     this.endpoint = `unix://${path}`;
     this.#backend = backend;
   }
@@ -130,11 +130,11 @@ export class ScriptedCri implements AsyncDisposable {
 
   async #answer(call: CriCall, work: Work, gone: AbortSignal): Promise<unknown> {
     const due = this.#due(call.method);
-    for (const { act } of due.filter(({ when }) => when === "before")) await act(call);
+    for (const { action: act } of due.filter(({ when }) => when === "before")) await act(call);
     call.signal.throwIfAborted();
     // A runtime that was asked does what it was asked to, whatever becomes of this server.
     const value = await work(call.request, gone);
-    for (const { act } of due.filter(({ when }) => when === "after")) await act(call);
+    for (const { action: act } of due.filter(({ when }) => when === "after")) await act(call);
     return value;
   }
 

@@ -51,7 +51,7 @@ export async function runsKept(agent: TestAgent): Promise<number> {
   agent.pod("p");
   const starts = () => agent.fake.calls.filter(({ method }) => method === "startContainer").length;
   await agent.until("the fourth run", () => starts() === 4);
-  return agent.fake.named("c").length;
+  return agent.fake.containersNamed("c").length;
 }
 
 export interface Answer {
