@@ -57,7 +57,9 @@ export interface EnvironmentOptions {
 export interface Environment {
   readonly variables: ReadonlyMap<string, Type>;
   readonly functions: ReadonlyMap<string, FunctionDeclaration>;
+  /** Types by name (`int`, `google.protobuf.Timestamp`) and constants of libraries. */
   readonly constants: ReadonlyMap<string, { readonly type: Type; readonly value: Value }>;
+  /** See `EnvironmentOptions`. */
   readonly mixedLiterals: boolean;
   readonly unchecked: boolean;
 }

@@ -2,12 +2,8 @@
 import type { Kind } from "../../api/kind.ts";
 import { listMeta } from "../../api/meta/list-meta.ts";
 import { apiGroup, apiGroupList, apiResourceList, apiVersions, versionInfo } from "../../api/meta/response-types.ts";
-import {
-  OpenApiComponents,
-  type OpenApiContext,
-  type OpenApiSchema,
-  type OpenApiVersion,
-} from "../../schema/openapi/openapi.ts";
+import { OpenApiComponents, type OpenApiContext } from "../../schema/openapi/openapi.ts";
+import type { OpenApiSchema, OpenApiVersion } from "../../schema/openapi/schema-object.ts";
 import type { ObjectSchema } from "../../schema/schema.ts";
 import {
   capital,

@@ -3,6 +3,7 @@
  * `error`, which is assignable to every type.
  */
 
+import type { Environment } from "../environment.ts";
 import type { Overload } from "../functions.ts";
 import {
   ACCUMULATOR,
@@ -35,7 +36,7 @@ import {
   type Type,
   uintType,
 } from "../values/types.ts";
-import type { CheckedExpression, CheckerEnvironment, Reference } from "./checked.ts";
+import type { CheckedExpression, Reference } from "./checked.ts";
 import { instantiate, TYPE_SIZE_MAX, typeSize } from "./instantiate.ts";
 import { Bindings, isDyn, isSameType, mostGeneral, unwrapOptional } from "./unify.ts";
 
@@ -45,7 +46,7 @@ export type CheckResult =
 
 const ERRORS_MAX = 100;
 
-export function check(expr: Expr, source: string, environment: CheckerEnvironment): CheckResult {
+export function check(expr: Expr, source: string, environment: Environment): CheckResult {
   const checker = new Checker(environment);
   checker.visit(expr);
   if (checker.issues.length > 0) {
@@ -71,12 +72,12 @@ interface Issue {
 class Checker extends ExprPass<Type> {
   readonly issues: Issue[] = [];
   readonly references = new Map<Expr, Reference>();
-  readonly #environment: CheckerEnvironment;
+  readonly #environment: Environment;
   readonly #bindings = new Bindings();
   /** Local variables, innermost last. */
   readonly #locals: (readonly [string, Type])[] = [];
 
-  constructor(environment: CheckerEnvironment) {
+  constructor(environment: Environment) {
     super();
     this.#environment = environment;
   }

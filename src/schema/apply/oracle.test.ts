@@ -60,23 +60,26 @@ const objects = [
 ] as const;
 
 for (const [schema, type, object] of objects) {
-  oracle(`apply() of ${object} by two managers shares all fields; updates with the same object change nothing (${schema})`, (t) => {
-    const typeNamed = schemaTypes(read(schema));
-    const value = yaml(read(object));
-    const shape = shapeOf(typeNamed(type));
-    const managed = new ManagedObject(typeNamed(type), ["v1", "v2"]);
-    t.same(managed.apply("controller", value), []);
-    t.same(managed.apply("other", value), []);
-    const fields = canonicalize(toFieldSet(shape, value));
-    t.ok(sizeOf(fields) > 3);
-    t.same(managed.owned(), { controller: fields, other: fields });
-    managed.update("updater", managed.value);
-    t.same(Object.keys(managed.owned()), ["controller", "other"]);
-    const updated = new ManagedObject(typeNamed(type), ["v1", "v2"]);
-    updated.update("controller", value);
-    updated.update("other", value, { version: "v2" });
-    t.same(Object.keys(updated.owned()), ["controller"]);
-  });
+  oracle(
+    `apply() of ${object} by two managers shares all fields; updates with the same object change nothing (${schema})`,
+    (t) => {
+      const typeNamed = schemaTypes(read(schema));
+      const value = yaml(read(object));
+      const shape = shapeOf(typeNamed(type));
+      const managed = new ManagedObject(typeNamed(type), ["v1", "v2"]);
+      t.same(managed.apply("controller", value), []);
+      t.same(managed.apply("other", value), []);
+      const fields = canonicalize(toFieldSet(shape, value));
+      t.ok(sizeOf(fields) > 3);
+      t.same(managed.owned(), { controller: fields, other: fields });
+      managed.update("updater", managed.value);
+      t.same(Object.keys(managed.owned()), ["controller", "other"]);
+      const updated = new ManagedObject(typeNamed(type), ["v1", "v2"]);
+      updated.update("controller", value);
+      updated.update("other", value, { version: "v2" });
+      t.same(Object.keys(updated.owned()), ["controller"]);
+    },
+  );
 }
 
 oracle("validateTyped() accepts the schema of schemas and reports the errors of an invalid schema", (t) => {

@@ -6,14 +6,7 @@
 import type { Field, ListSchema, MapSchema, ObjectSchema, Schema, Union } from "../schema.ts";
 import { schemaOf } from "../schema.ts";
 import { ruleKeywords } from "./rule-keywords.ts";
-
-/** An OpenAPI schema object as plain JSON. */
-export type OpenApiSchema = Readonly<Record<string, unknown>>;
-
-/**
- * Version 2 refers to `#/definitions/`; version 3 to `#/components/schemas/` and carries defaults beside references.
- */
-export type OpenApiVersion = 2 | 3;
+import type { OpenApiSchema, OpenApiVersion } from "./schema-object.ts";
 
 const SPECIAL_NAMES = {
   time: "meta/v1.Time",

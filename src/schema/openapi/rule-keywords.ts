@@ -2,7 +2,7 @@
 
 import type { Schema } from "../schema.ts";
 import type { Rules } from "../validation/rules.ts";
-import type { OpenApiSchema, OpenApiVersion } from "./openapi.ts";
+import type { OpenApiSchema, OpenApiVersion } from "./schema-object.ts";
 
 export function ruleKeywords({ rules = {}, nullable }: Schema, version: OpenApiVersion): OpenApiSchema {
   const { types: _, ...others } = rules;
