@@ -63,10 +63,10 @@ export interface EvaluationError {
 }
 
 /** Parses and checks an expression. Returns all errors of the stage that fails, at most 100. */
-export function compile(source: string, names: Environment, options: CompileOptions = {}): CompileResult {
+export function compile(source: string, environment: Environment, options: CompileOptions = {}): CompileResult {
   const parsed = parse(source);
   if (parsed.errors !== undefined) return parsed;
-  const result = check(parsed.expr, source, names);
+  const result = check(parsed.expr, source, environment);
   if (result.errors !== undefined) return result;
   const { checked } = result;
   const literalErrors = checkLiterals(checked, source);
