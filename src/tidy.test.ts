@@ -67,13 +67,13 @@ const testedAsProgram = [
 
 /** Files whose tests lie in a higher package, and that test. */
 const testedElsewhere: readonly (readonly [RegExp, string])[] = [
-  [/^controllers\/(?:controllers|namespace\/)/, "acceptance/controllers/controllers.test.ts"],
-  [/^(?:controllers\/certificates\/|auth\/certificate-signing\.ts)/, "acceptance/controllers/certificates.test.ts"],
+  [/^controllers\/(?:controller-manager|namespace\/)/, "acceptance/controllers/controllers.test.ts"],
+  [/^(?:controllers\/certificates\/|auth\/pki\/certificate-signing\.ts)/, "acceptance/controllers/certificates.test.ts"],
   [/^agent\/api-server\/join\.ts$/, "up/node/node-bootstrap.test.ts"],
   [/^controllers\/garbage-collector\//, "acceptance/controllers/garbage-collector.test.ts"],
   [/^controllers\/resource-quota\//, "acceptance/controllers/resource-quota.test.ts"],
   [/^controllers\/service-account\//, "acceptance/controllers/service-account.test.ts"],
-  [/^controllers\/bootstrap-token\//, "acceptance/controllers/bootstrap-token.test.ts"],
+  [/^controllers\/bootstrap\//, "acceptance/controllers/bootstrap-token.test.ts"],
   [/^controllers\/ttl-after-finished\//, "acceptance/controllers/ttl-after-finished.test.ts"],
   [/^controllers\/node-lifecycle\//, "acceptance/controllers/node-lifecycle.test.ts"],
   [/^flags\/(?:completion|program|reference)\.ts$/, "up/commands/programs.test.ts"],
@@ -81,7 +81,7 @@ const testedElsewhere: readonly (readonly [RegExp, string])[] = [
     /^api\/core\/(?:resources\/quantities|pod-spec\/resources)\.ts$/,
     "admission/plugins/limit-ranger/limit-ranger.test.ts",
   ],
-  [/^auth\/review-client\.ts$/, "acceptance/flag-effects/apiserver/flag-effects.test.ts"],
+  [/^auth\/webhook\/review-client\.ts$/, "acceptance/flag-effects/apiserver/flag-effects.test.ts"],
   [/^(?:client\/webhook\/webhook-client|admission\/webhooks\/fixture)\.ts$/, "acceptance/server/webhooks.test.ts"],
 ];
 

@@ -1,10 +1,10 @@
 import type { KeyPairFiles } from "../auth/pki/key-pair.ts";
 
-/** Who signs. Files are read for each signature, so that an authority may be exchanged. */
+/** The CAs of the signing controller. Files are read for each signature, so that they can be replaced. */
 export interface SigningAuthorities {
   readonly clients: KeyPairFiles;
-  /** For the serving certificates of nodes. */
+  /** For serving certificates of nodes. */
   readonly nodeServing: KeyPairFiles;
-  /** Certificates last no longer. */
+  /** The maximum lifetime of certificates. */
   readonly lifetimeMs: number;
 }

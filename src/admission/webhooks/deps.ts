@@ -3,7 +3,7 @@ import { WebhookClient } from "../../client/webhook/webhook-client.ts";
 import type { PluginDeps } from "../chain/factory.ts";
 import { WebhookMetrics } from "../chain/metrics.ts";
 import type { CallDeps } from "./call-webhook.ts";
-import { createCredentialSource } from "./configuration.ts";
+import { createWebhookCredentialSource } from "./configuration.ts";
 import { DeadlockDetector } from "./deadlock-detector.ts";
 import type { OutcomeDeps } from "./failure-policy.ts";
 import { createServiceResolver } from "./service-address.ts";
@@ -16,7 +16,7 @@ export type WebhookDeps = CallDeps & OutcomeDeps & Pick<PluginDeps, "reader" | "
 /** Rejects with an error in one sentence, for the operator. */
 export async function createWebhookDeps(deps: PluginDeps, plugin: string): Promise<WebhookDeps> {
   const { reader, scheme, authorizer, clock, random, log, stopping, clientCertificate, resolveEndpoints } = deps;
-  const credentials = await createCredentialSource(deps.configuration, plugin, clock);
+  const credentials = await createWebhookCredentialSource(deps.configuration, plugin, clock);
   const client = new WebhookClient({
     clock,
     findService: createServiceResolver({ reader, random, resolveEndpoints }),

@@ -18,7 +18,8 @@ async function runForNamespace(namespace: string, deps: ControllerDeps): Promise
   await using queue = createControllerQueue(deps, {
     workers: 1,
     sync: syncToken,
-    onError: (name, error) => log.error("Failed to delete expired bootstrap token, will retry", error, { namespace, name }),
+    onError: (name, error) =>
+      log.error("Failed to delete expired bootstrap token, will retry", error, { namespace, name }),
   });
   // Only the name and expiration of each token are kept in memory.
   using expirations = new KeyTimers(clock, (name) => queue.add(name));

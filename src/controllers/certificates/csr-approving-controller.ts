@@ -14,7 +14,12 @@ import type { Client } from "../../client/client.ts";
 import { formatTime } from "../../schema/value/time.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { hasCondition, requestText, runCertificateController } from "./certificate-controller.ts";
-import { NODE_CLIENT_SIGNER, NODE_SERVING_SIGNER, validateNodeClientRequest, validateNodeServingRequest } from "./validate-request.ts";
+import {
+  NODE_CLIENT_SIGNER,
+  NODE_SERVING_SIGNER,
+  validateNodeClientRequest,
+  validateNodeServingRequest,
+} from "./validate-request.ts";
 
 export async function runCsrApprovingController(deps: ControllerDeps): Promise<void> {
   const { client, observer, clock, log } = deps;

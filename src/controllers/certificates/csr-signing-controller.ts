@@ -19,9 +19,7 @@ const SIGNERS: ReadonlySet<string> = new Set([CLIENT_SIGNER, NODE_CLIENT_SIGNER,
 export async function runCsrSigningController(deps: ControllerDeps): Promise<void> {
   const { client, clock, log, signing } = deps;
   if (signing === undefined) {
-    log.warn(
-      "Not signing certificates: set --cluster-signing-cert-file and --cluster-signing-key-file",
-    );
+    log.warn("Not signing certificates: set --cluster-signing-cert-file and --cluster-signing-key-file");
     return;
   }
   await runCertificateController(deps, "sign", async (request, signal) => {
@@ -37,7 +35,11 @@ export async function runCsrSigningController(deps: ControllerDeps): Promise<voi
     const problem = validateForSigner(spec, readRequest(text));
     const name = request.metadata?.name ?? "";
     if (problem !== undefined) {
-      await client.updateStatus(certificateSigningRequestKind, withFailedCondition(request, problem, clock.now()), signal);
+      await client.updateStatus(
+        certificateSigningRequestKind,
+        withFailedCondition(request, problem, clock.now()),
+        signal,
+      );
       log.warn("Rejected approved certificate signing request", { name, problem });
       return;
     }
@@ -53,7 +55,11 @@ export async function runCsrSigningController(deps: ControllerDeps): Promise<voi
   });
 }
 
-function withFailedCondition(request: CertificateSigningRequest, message: string, now: number): CertificateSigningRequest {
+function withFailedCondition(
+  request: CertificateSigningRequest,
+  message: string,
+  now: number,
+): CertificateSigningRequest {
   const at = { lastUpdateTime: formatTime(now), lastTransitionTime: formatTime(now) };
   const condition = { type: "Failed", status: "True", reason: "SignerValidationFailure", message, ...at };
   return { ...request, status: { ...request.status, conditions: [...(request.status?.conditions ?? []), condition] } };

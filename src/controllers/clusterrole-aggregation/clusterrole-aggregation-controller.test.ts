@@ -53,12 +53,15 @@ const whole = (rules?: ClusterRole["rules"]): ClusterRole => ({
   rules,
 });
 
-t.test("runClusterRoleAggregation() aggregates the rules of the selected roles, sorted by role and without duplicates", async (t) => {
-  const parts = [part("b", [write, read]), part("a", [read]), part("other", [{ ...read, verbs: ["list"] }], {})];
-  t.match(await runAndCollect([whole(), ...parts]), [{ metadata: { name: "all" }, rules: [read, write] }]);
-  t.same(await runAndCollect([whole([read, write]), ...parts]), [], "up to date");
-  t.same((await runAndCollect([whole([read])])).at(0)?.rules, [], "a role does not aggregate itself");
-});
+t.test(
+  "runClusterRoleAggregation() aggregates the rules of the selected roles, sorted by role and without duplicates",
+  async (t) => {
+    const parts = [part("b", [write, read]), part("a", [read]), part("other", [{ ...read, verbs: ["list"] }], {})];
+    t.match(await runAndCollect([whole(), ...parts]), [{ metadata: { name: "all" }, rules: [read, write] }]);
+    t.same(await runAndCollect([whole([read, write]), ...parts]), [], "up to date");
+    t.same((await runAndCollect([whole([read])])).at(0)?.rules, [], "a role does not aggregate itself");
+  },
+);
 
 t.test("runClusterRoleAggregation() retries failed updates", async (t) => {
   const roles = [whole(), part("a", [read])];

@@ -51,7 +51,10 @@ export async function runClusterRoleAggregation(deps: ControllerDeps): Promise<v
 }
 
 /** The rules of the selected roles, sorted by role name, without duplicates. */
-function aggregateRules({ metadata, aggregationRule }: ClusterRole, roles: Informer<ClusterRole>): readonly PolicyRule[] {
+function aggregateRules(
+  { metadata, aggregationRule }: ClusterRole,
+  roles: Informer<ClusterRole>,
+): readonly PolicyRule[] {
   const selectors = (aggregationRule?.clusterRoleSelectors ?? []).map(requirementsOf);
   const selected = [...roles.list()]
     .filter((role) => role.metadata?.name !== metadata?.name)

@@ -30,11 +30,11 @@ const CONCURRENT_ORPHANS = 8;
 const ATTEMPTS_MAX = 5;
 
 /** Rejects if the object must be processed again. */
-export async function syncObject(deps: CollectorDeps, uid: string, signal: AbortSignal): Promise<void> {
+export async function attemptToDelete(deps: CollectorDeps, uid: string, signal: AbortSignal): Promise<void> {
   const node = deps.graph.get(uid);
   if (node === undefined) return;
   if (!isObserved(node)) return await verifyOwner(deps, node, signal);
-  if (node.phase === "leaving") return;
+  if (node.phase === "terminating") return;
   const live = await deps.owners.readMetadata(node.kind, node, signal);
   if (live?.uid !== uid) {
     deps.graph.forget(uid);

@@ -11,7 +11,7 @@ import { createEventRecorder, type EventRecorder } from "../../client/events/eve
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { createControllerQueue } from "../controller-queue.ts";
-import { syncObject } from "./attempt-to-delete.ts";
+import { attemptToDelete } from "./attempt-to-delete.ts";
 import { MetadataWatches } from "./metadata-watches.ts";
 import { OwnerLookup, UnknownOwnerError } from "./owner-lookup.ts";
 import { OwnershipGraph, type OwnershipNode } from "./ownership-graph.ts";
@@ -26,7 +26,7 @@ export async function runGarbageCollector(deps: ControllerDeps): Promise<void> {
     invalidNamespace: (dependent, owner) => recordInvalidNamespace(recorder, dependent, owner),
   });
   await using watches = new MetadataWatches(deps, { scheme, graph, owners });
-  const collector = { client, graph, owners, log, look: (uid: string) => queue.addAfter(uid, RETRY_DELAY_MS) };
+  const collector = { client, graph, owners, log, enqueue: (uid: string) => queue.addAfter(uid, RETRY_DELAY_MS) };
   await using queue = createControllerQueue(deps, {
     workers: 8,
     backoff: { initialMs: 50, maxMs: 1_000_000, jitter: 0.1 },
@@ -40,7 +40,7 @@ export async function runGarbageCollector(deps: ControllerDeps): Promise<void> {
   async function syncObject(uid: string, stopping: AbortSignal): Promise<void> {
     await watches.synced;
     stopping.throwIfAborted();
-    await syncObject(collector, uid, stopping);
+    await attemptToDelete(collector, uid, stopping);
   }
 
   watches.start();
@@ -57,7 +57,13 @@ function recordInvalidNamespace(
   owner: OwnershipNode["owners"][number],
 ): void {
   if (kind === undefined) return;
-  const involvedObject = { apiVersion: formatApiVersion(kind.group, kind.version), kind: kind.kind, namespace, name, uid };
+  const involvedObject = {
+    apiVersion: formatApiVersion(kind.group, kind.version),
+    kind: kind.kind,
+    namespace,
+    name,
+    uid,
+  };
   const reference = `[${owner.apiVersion}/${owner.kind}, namespace: ${namespace}, name: ${owner.name}, uid: ${owner.uid}]`;
   const message = `ownerRef ${reference} does not exist in namespace "${namespace}"`;
   recorder.record(involvedObject, "Warning", "OwnerRefInvalidNamespace", message);

@@ -8,7 +8,7 @@ import { type ReflectorEvent, reflect } from "../../client/informer/reflector.ts
 import { metadataOnly } from "../../client/metadata-only.ts";
 import type { Timer } from "../../std/time/clock.ts";
 import type { ControllerDeps } from "../controller.ts";
-import { type CustomKinds, toCustomKinds, isSameCustomKinds } from "./custom-kinds.ts";
+import { type CustomKinds, isSameCustomKinds, toCustomKinds } from "./custom-kinds.ts";
 import type { OwnerLookup } from "./owner-lookup.ts";
 import type { OwnershipGraph } from "./ownership-graph.ts";
 

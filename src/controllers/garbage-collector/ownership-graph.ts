@@ -12,7 +12,7 @@ export const FOREGROUND = "foregroundDeletion";
  *        ├─────► orphaning           deleted; dependents must be orphaned first
  *        └─────► foreground          deleted; dependents must be deleted first
  */
-export type Phase = "living" | "leaving" | "orphaning" | "foreground";
+export type Phase = "living" | "terminating" | "orphaning" | "foreground";
 
 export interface OwnershipNode {
   readonly uid: string;
@@ -135,7 +135,8 @@ export class OwnershipGraph {
       const now = owners.find(({ uid }) => uid === reference.uid);
       if (now === undefined) this.#unlink(node, reference);
       // The owner no longer waits for this dependent.
-      else if (reference.blockOwnerDeletion === true && now.blockOwnerDeletion !== true) this.#enqueueForeground(now.uid);
+      else if (reference.blockOwnerDeletion === true && now.blockOwnerDeletion !== true)
+        this.#enqueueForeground(now.uid);
     }
     node.owners = owners;
     for (const reference of owners) {
@@ -182,7 +183,7 @@ export class OwnershipGraph {
 function phaseOf({ deletionTimestamp, finalizers = [] }: ObjectMeta): Phase {
   if (deletionTimestamp === undefined) return "living";
   if (finalizers.includes(ORPHAN)) return "orphaning";
-  return finalizers.includes(FOREGROUND) ? "foreground" : "leaving";
+  return finalizers.includes(FOREGROUND) ? "foreground" : "terminating";
 }
 
 function needsCollector(phase: Phase): boolean {

@@ -1,4 +1,4 @@
-/** What lies in namespaces. */
+/** The kinds of namespaced resources. */
 import { createCustomKind } from "../../api/apiextensions/custom-resource/kind.ts";
 import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition/kind.ts";
 import { versionForReading } from "../../api/apiextensions/custom-resource-definition/status.ts";
@@ -6,14 +6,14 @@ import { podKind } from "../../api/core/pod/kind.ts";
 import { type Kind, onePerResource } from "../../api/kind.ts";
 import type { Client } from "../../client/client.ts";
 
-/** Pods come first: what they use should not be taken from under them while they stop. */
+/** Pods are first, since the objects that they use must not be deleted before they stop. */
 export function builtinContentKinds(served: readonly Kind[]): readonly Kind[] {
   const kinds = onePerResource(served).filter((kind) => kind.namespaced && kind.verbs.includes("list"));
   const isPod = (kind: Kind): boolean => kind.kind === podKind.kind;
   return [...kinds.filter(isPod), ...kinds.filter((kind) => !isPod(kind))];
 }
 
-/** Those that are defined now, each in one of the versions in which it is served. */
+/** Custom kinds, each in one of its served versions. */
 export async function customContentKinds(client: Client, signal: AbortSignal): Promise<readonly Kind[]> {
   const { items } = await client.list(customResourceDefinitionKind, {}, signal);
   return items.flatMap((definition) => {

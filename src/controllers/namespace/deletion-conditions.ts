@@ -13,7 +13,7 @@ export interface RemainingResources {
 
 export interface DeletionProgress {
   readonly remains: readonly RemainingResources[];
-  /** Of resources whose content could not be listed or deleted. */
+  /** Messages about resources that could not be listed or deleted. */
   readonly failures: readonly string[];
   /** Why the list of resources is incomplete. */
   readonly discovery?: string | undefined;

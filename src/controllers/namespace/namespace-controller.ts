@@ -18,7 +18,7 @@ import { statusCodeOf } from "../api-errors.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { createControllerQueue } from "../controller-queue.ts";
 import { builtinContentKinds, customContentKinds } from "./content-kinds.ts";
-import { updateConditions, type DeletionProgress, type RemainingResources } from "./deletion-conditions.ts";
+import { type DeletionProgress, type RemainingResources, updateConditions } from "./deletion-conditions.ts";
 
 const FINALIZER = "kubernetes";
 /** Delays between attempts while objects with grace periods or finalizers remain. */

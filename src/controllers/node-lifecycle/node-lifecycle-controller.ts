@@ -19,7 +19,7 @@ import { formatTime } from "../../schema/value/time.ts";
 import { isNotFoundOrConflict } from "../api-errors.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { createControllerQueue } from "../controller-queue.ts";
-import { hasNoExecuteTaint, readyStatus, desiredTaints } from "./condition-taints.ts";
+import { desiredTaints, hasNoExecuteTaint, readyStatus } from "./condition-taints.ts";
 import { Heartbeats, unknownConditions } from "./heartbeats.ts";
 import { TaintEvictionController } from "./taint-eviction.ts";
 import { ZoneDisruption } from "./zone-disruption.ts";

@@ -12,7 +12,7 @@ const exists = (key: string, seconds?: number): Toleration => ({
   ...(seconds === undefined ? {} : { tolerationSeconds: seconds }),
 });
 
-t.test("toleratedMs() is the shortest time that any taint is tolerated for", (t) => {
+t.test("toleratedMs() returns the shortest toleration of all taints", (t) => {
   const cases: readonly (readonly [readonly Toleration[], readonly Taint[], number | undefined])[] = [
     [[], [GONE], 0],
     [[exists("gone")], [GONE], undefined],

@@ -13,7 +13,7 @@ function nodes(count: number, ready: "True" | "False" | "Unknown", zone: string)
 interface TestCase {
   readonly why: string;
   readonly zones: readonly (readonly Node[])[];
-  /** Nodes given up within the first 95 s, of all that are not ready. */
+  /** Evicted nodes within the first 95 s, of all that are not ready. */
   readonly evicted: number;
 }
 

@@ -17,7 +17,7 @@ import { deepEqual } from "../../schema/value/equal.ts";
 import { waitForAbort } from "../../std/async/wait-for-abort.ts";
 import type { ControllerDeps } from "../controller.ts";
 import { createControllerQueue } from "../controller-queue.ts";
-import { type CountedKind, countedBuiltinKinds, findCountedKinds, calculateUsage } from "./counted-kinds.ts";
+import { type CountedKind, calculateUsage, countedBuiltinKinds, findCountedKinds } from "./counted-kinds.ts";
 import { QuotaMonitor } from "./quota-monitor.ts";
 
 /** The key for updating the watches. */
@@ -41,7 +41,8 @@ export async function runResourceQuotaController(deps: ControllerDeps): Promise<
   await using watches = new QuotaMonitor(deps, (namespace, { evaluator }) => {
     for (const quota of quotas.list()) {
       if (namespace !== "" && quota.metadata?.namespace !== namespace) continue;
-      if (limitedResources(quota).some((resource) => evaluator.counts(resource))) queue.addAfter(keyOf(quota), DELETION_DELAY_MS);
+      if (limitedResources(quota).some((resource) => evaluator.counts(resource)))
+        queue.addAfter(keyOf(quota), DELETION_DELAY_MS);
     }
   });
   await using queue = createControllerQueue(deps, {

@@ -1,7 +1,7 @@
 /** The scheduler's cache of nodes and their pods. Pods that are being bound count before the server confirms it. */
 import type { Node } from "../../api/core/node/schema.ts";
 import type { Pod } from "../../api/core/pod/schema.ts";
-import { type NodeInfo, createNodeInfo, usesResources } from "./node-info.ts";
+import { createNodeInfo, type NodeInfo, usesResources } from "./node-info.ts";
 
 export function podKey(pod: Pod): string {
   return `${pod.metadata?.namespace ?? ""}/${pod.metadata?.name ?? ""}`;
@@ -47,7 +47,9 @@ export class ClusterState {
   }
 
   nodeInfos(): readonly NodeInfo[] {
-    return [...this.#nodes].map(([name, node]) => createNodeInfo(node, [...(this.#podsByNode.get(name)?.values() ?? [])]));
+    return [...this.#nodes].map(([name, node]) =>
+      createNodeInfo(node, [...(this.#podsByNode.get(name)?.values() ?? [])]),
+    );
   }
 
   #addToNode(pod: Pod, nodeName: string): void {

@@ -39,6 +39,7 @@ export function podRequests(pod: Pod): ResourceAmounts {
     }
   }
   let running = sidecars;
-  for (const container of pod.spec?.containers ?? []) running = add(running, parseAmounts(container.resources?.requests));
+  for (const container of pod.spec?.containers ?? [])
+    running = add(running, parseAmounts(container.resources?.requests));
   return add(maximum(running, starting), parseAmounts(pod.spec?.overhead));
 }

@@ -62,32 +62,29 @@ class FakeServer {
   }
 }
 
-t.test(
-  "runScheduler() retries unschedulable pods on each change of a node",
-  async (t) => {
-    const clock = new FakeClock();
-    const server = new FakeServer([node([TAINT])], [pod("p"), pod("q")]);
-    const stop = new AbortController();
-    const log = silentLogger;
-    const random = seededRandom(1);
-    const running = runScheduler({
-      client: server.client,
-      observer: server.client,
-      clock,
-      random,
-      log,
-      kinds: [],
-      signal: stop.signal,
-    });
-    await clock.advance(1000);
-    t.same(server.bound, []);
-    server.sendEvent("nodes", { type: "MODIFIED", object: node([TAINT, { ...TAINT, key: "c" }]) });
-    await clock.advance(1000);
-    t.same(server.bound, [], "still unschedulable");
-    server.sendEvent("nodes", { type: "MODIFIED", object: node([]) });
-    await clock.advance(1000);
-    t.same([...server.bound].sort(), ["p", "q"]);
-    stop.abort(new Error("stop"));
-    await running;
-  },
-);
+t.test("runScheduler() retries unschedulable pods on each change of a node", async (t) => {
+  const clock = new FakeClock();
+  const server = new FakeServer([node([TAINT])], [pod("p"), pod("q")]);
+  const stop = new AbortController();
+  const log = silentLogger;
+  const random = seededRandom(1);
+  const running = runScheduler({
+    client: server.client,
+    observer: server.client,
+    clock,
+    random,
+    log,
+    kinds: [],
+    signal: stop.signal,
+  });
+  await clock.advance(1000);
+  t.same(server.bound, []);
+  server.sendEvent("nodes", { type: "MODIFIED", object: node([TAINT, { ...TAINT, key: "c" }]) });
+  await clock.advance(1000);
+  t.same(server.bound, [], "still unschedulable");
+  server.sendEvent("nodes", { type: "MODIFIED", object: node([]) });
+  await clock.advance(1000);
+  t.same([...server.bound].sort(), ["p", "q"]);
+  stop.abort(new Error("stop"));
+  await running;
+});

@@ -96,7 +96,8 @@ class Scheduler {
   /** Heartbeats change nodes frequently; only relevant changes retry unschedulable pods. */
   nodeChanged(node: Node, before: Node | undefined): void {
     this.#state.putNode(node);
-    if (before === undefined || !deepEqual(schedulingProperties(node), schedulingProperties(before))) this.#retryUnschedulable();
+    if (before === undefined || !deepEqual(schedulingProperties(node), schedulingProperties(before)))
+      this.#retryUnschedulable();
   }
 
   nodeDeleted(node: Node): void {
@@ -145,7 +146,12 @@ class Scheduler {
       throw error;
     }
     this.#deps.log.v(3)?.info("Bound pod", { pod: podKey(pod), node });
-    this.#recorder.record(objectReference(pod), "Normal", "Scheduled", `Successfully assigned ${podKey(pod)} to ${node}`);
+    this.#recorder.record(
+      objectReference(pod),
+      "Normal",
+      "Scheduled",
+      `Successfully assigned ${podKey(pod)} to ${node}`,
+    );
   }
 
   async #markUnschedulable(pod: Pod, message: string): Promise<void> {

@@ -2,9 +2,9 @@
 import type { Pod } from "../../api/core/pod/schema.ts";
 import type { Filter } from "./filters/filter.ts";
 import { nodeAffinity } from "./filters/node-affinity.ts";
+import { hostPortsFree, resourcesFit } from "./filters/node-resources.ts";
 import { nodeReady, nodeSchedulable } from "./filters/node-state.ts";
 import { podAffinity } from "./filters/pod-affinity.ts";
-import { hostPortsFree, resourcesFit } from "./filters/node-resources.ts";
 import { taints } from "./filters/taints.ts";
 import { topologySpread } from "./filters/topology-spread.ts";
 import type { NodeInfo } from "./node-info.ts";

@@ -26,8 +26,16 @@ t.test("cleanupAction() marks tokens unused for a year, and deletes those marked
       ...(used === undefined ? {} : { [LAST_USED_LABEL]: used }),
       ...(invalid === undefined ? {} : { [INVALID_SINCE_LABEL]: invalid }),
     };
-    t.equal(cleanupAction({ metadata: { creationTimestamp, labels } }, NOW), fate, `${creationTimestamp} ${used} ${invalid}`);
+    t.equal(
+      cleanupAction({ metadata: { creationTimestamp, labels } }, NOW),
+      fate,
+      `${creationTimestamp} ${used} ${invalid}`,
+    );
   }
-  t.equal(cleanupAction({ metadata: { creationTimestamp: OLD, deletionTimestamp: OLD } }, NOW), "keep", "being deleted");
+  t.equal(
+    cleanupAction({ metadata: { creationTimestamp: OLD, deletionTimestamp: OLD } }, NOW),
+    "keep",
+    "being deleted",
+  );
   t.end();
 });

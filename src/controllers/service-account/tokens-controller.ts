@@ -100,7 +100,8 @@ export async function runServiceAccountTokenController(deps: ControllerDeps): Pr
   for (const each of secrets) each.subscribe({ put: changed, delete: changed });
   const ofAccount = ({ metadata }: ServiceAccount): void => {
     for (const secret of secrets.flatMap((each) => [...each.list()])) {
-      if (secret.metadata?.namespace === metadata?.namespace && serviceAccountNameOf(secret) === metadata?.name) changed(secret);
+      if (secret.metadata?.namespace === metadata?.namespace && serviceAccountNameOf(secret) === metadata?.name)
+        changed(secret);
     }
   };
   accounts.subscribe({ put: ofAccount, delete: ofAccount });

@@ -35,7 +35,12 @@ export async function runPvcProtectionController(deps: ControllerDeps): Promise<
 }
 
 /** Resolves with true if a pod that uses the claim was deleted before the watch ended. */
-async function waitForUserDeletion(client: Client, query: WatchQuery, claim: string, signal: AbortSignal): Promise<boolean> {
+async function waitForUserDeletion(
+  client: Client,
+  query: WatchQuery,
+  claim: string,
+  signal: AbortSignal,
+): Promise<boolean> {
   for await (const event of client.watch(podKind, query, signal)) {
     if (event.type === "DELETED" && usesClaim(event.object, claim)) return true;
   }
@@ -84,7 +89,8 @@ async function runProtection<T extends ApiObject>(deps: ControllerDeps, protecti
   await using queue = createControllerQueue(deps, {
     workers: 1,
     sync: syncObject,
-    onError: (key, error) => log.error(`Failed to remove protection finalizer of ${kind.singular}, will retry`, error, { key }),
+    onError: (key, error) =>
+      log.error(`Failed to remove protection finalizer of ${kind.singular}, will retry`, error, { key }),
   });
 
   async function syncObject(key: string, stopping: AbortSignal): Promise<void> {

@@ -6,10 +6,10 @@ import type { Filter } from "./filter.ts";
 
 const MISMATCH = ["node(s) didn't match Pod's node affinity/selector"];
 
-/** `spec.nodeSelector` and the required node affinity: all of the first, any term of the second. */
+/** `spec.nodeSelector` and required node affinity: all labels of the former, and one term of the latter. */
 export const nodeAffinity: Filter = (pod, { node }) => affinityMismatch(pod, node);
 
-/** The same for one node, whatever runs there. */
+/** The same for a node alone. */
 export function affinityMismatch(pod: Pod, node: Node): readonly string[] {
   const labels = node.metadata?.labels ?? {};
   for (const [key, value] of Object.entries(pod.spec?.nodeSelector ?? {})) if (labels[key] !== value) return MISMATCH;
@@ -21,7 +21,7 @@ export function affinityMismatch(pod: Pod, node: Node): readonly string[] {
 
 type Labels = Readonly<Record<string, string>>;
 
-/** A term without any requirement selects nothing. */
+/** A term without requirements matches no node. */
 function matches(term: NodeSelectorTerm, labels: Labels, fields: Labels): boolean {
   const expressions = (term.matchExpressions ?? []).map(requirement);
   const fieldTerms = (term.matchFields ?? []).map(requirement);

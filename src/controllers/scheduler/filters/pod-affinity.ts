@@ -18,7 +18,9 @@ export const podAffinity: Filter = (pod, info, all) => {
   if (awayTerms.some((term) => hasMatchingPod(pod, term, info, all))) {
     return ["node(s) didn't match pod anti-affinity rules"];
   }
-  return violatesExistingAntiAffinity(pod, info, all) ? ["node(s) didn't satisfy existing pods anti-affinity rules"] : [];
+  return violatesExistingAntiAffinity(pod, info, all)
+    ? ["node(s) didn't satisfy existing pods anti-affinity rules"]
+    : [];
 };
 
 /** Whether a pod that matches the term runs in the node's topology domain. */

@@ -1,10 +1,10 @@
-import type { Toleration } from "../../../api/core/pod-spec/affinity.ts";
 import type { Node } from "../../../api/core/node/schema.ts";
+import type { Toleration } from "../../../api/core/pod-spec/affinity.ts";
 import type { Filter } from "./filter.ts";
 
 type Taint = NonNullable<NonNullable<Node["spec"]>["taints"]>[number];
 
-/** Taints that keep pods away, unless the pod tolerates each of them. `PreferNoSchedule` keeps nobody away. */
+/** The pod must tolerate all taints except those with the effect PreferNoSchedule. */
 export const taints: Filter = (pod, { node }) => {
   const tolerations = pod.spec?.tolerations ?? [];
   const obstacle = (node.spec?.taints ?? []).find(

@@ -24,7 +24,12 @@ export const topologySpread: Filter = (pod, info, all) => {
 };
 
 /** The skew of `domain` with the pod in it: its count minus the minimum of all domains. */
-function calculateSkew(pod: Pod, constraint: TopologySpreadConstraint, domain: string, all: readonly NodeInfo[]): number {
+function calculateSkew(
+  pod: Pod,
+  constraint: TopologySpreadConstraint,
+  domain: string,
+  all: readonly NodeInfo[],
+): number {
   const counted = createMatcher(pod, constraint);
   const counts = new Map<string, number>();
   for (const info of all) {

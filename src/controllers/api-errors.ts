@@ -1,0 +1,13 @@
+/** Error responses that controllers expect. */
+import { StatusError } from "../api/status.ts";
+
+/** The HTTP status of an error response; undefined for other errors. */
+export function statusCodeOf(error: unknown): number | undefined {
+  return error instanceof StatusError ? error.status.code : undefined;
+}
+
+/** The object was deleted or changed by another client: its informer or watch starts another sync. */
+export function isNotFoundOrConflict(error: unknown): boolean {
+  const code = statusCodeOf(error);
+  return code === 404 || code === 409;
+}

@@ -1,0 +1,25 @@
+/** The work queue of a controller. */
+
+import { WorkQueue } from "../std/async/work-queue.ts";
+import type { BackoffOptions } from "../std/time/backoff.ts";
+import type { ControllerDeps } from "./controller.ts";
+
+export interface ControllerQueueOptions {
+  /** How many keys are synced at the same time. */
+  readonly workers: number;
+  /** Delays of a key whose sync failed; by default from 0.5 s to a minute. */
+  readonly backoff?: BackoffOptions;
+  /** Brings the object of the key to its desired state. A rejection is logged by `onError` and retried. */
+  readonly sync: (key: string, signal: AbortSignal) => Promise<void>;
+  readonly onError: (key: string, error: unknown) => void;
+}
+
+const BACKOFF: BackoffOptions = { initialMs: 500, maxMs: 60_000, jitter: 0.1 };
+
+/** A queue holds each key once, so it is bounded by the number of objects. Disposal waits for syncs in progress. */
+export function createControllerQueue(
+  { clock, random, queue: metrics }: Pick<ControllerDeps, "clock" | "random" | "queue">,
+  { workers, backoff = BACKOFF, sync, onError }: ControllerQueueOptions,
+): WorkQueue {
+  return new WorkQueue({ clock, random, metrics, concurrency: workers, backoff, work: sync, onError });
+}
