@@ -5,11 +5,11 @@ import t from "tap";
 import { removeOrphanedPodFiles } from "./orphaned-pod-files.ts";
 
 t.test("removeOrphanedPodFiles() removes the files of pods without a worker, and no others", async (t) => {
-  const rootDir = await mkdtemp(join(tmpdir(), "svc-leftovers-"));
+  const rootDir = await mkdtemp(join(tmpdir(), "svc-orphans-"));
   t.teardown(() => rm(rootDir, { recursive: true, force: true }));
   const directories = { rootDir, podLogsDir: join(rootDir, "logs") };
-  const logs = ["default_web_known", "default_web_gone", "not-a-pods", "a_b_c_d"];
-  for (const path of ["pods/known", "pods/gone", ...logs.map((name) => `logs/${name}`)]) {
+  const logs = ["default_web_active", "default_web_orphan", "not-a-pods", "a_b_c_d"];
+  for (const path of ["pods/active", "pods/orphan", ...logs.map((name) => `logs/${name}`)]) {
     await mkdir(join(rootDir, path), { recursive: true });
   }
   const removed: string[] = [];
@@ -17,10 +17,10 @@ t.test("removeOrphanedPodFiles() removes the files of pods without a worker, and
     directories,
     volumes: { tearDown: async (uid) => void removed.push(`volumes of ${uid}`) },
     cgroups: { remove: async (uid) => void removed.push(`cgroups of ${uid}`) },
-    hasWorker: (uid) => uid === "known",
+    hasWorker: (uid) => uid === "active",
   });
-  t.same(removed, ["cgroups of gone", "volumes of gone"]);
-  t.same(await readdir(directories.podLogsDir), ["a_b_c_d", "default_web_known", "not-a-pods"]);
+  t.same(removed, ["cgroups of orphan", "volumes of orphan"]);
+  t.same(await readdir(directories.podLogsDir), ["a_b_c_d", "default_web_active", "not-a-pods"]);
   await removeOrphanedPodFiles({
     directories: { rootDir: join(rootDir, "absent"), podLogsDir: join(rootDir, "absent") },
     volumes: { tearDown: async () => void t.fail("there is nothing") },

@@ -15,7 +15,7 @@ import { RuntimeError } from "./runtime.ts";
 
 const event = { containerId: "c1", containerEventType: "CONTAINER_STOPPED_EVENT" as const };
 
-/** A runtime that answers the one call as told. */
+/** A CRI server with only GetContainerEvents; without a handler it does not implement that either. */
 async function serve(handler: grpc.handleServerStreamingCall<unknown, unknown> | undefined): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), "svc-events-"));
   const server = new grpc.Server();
@@ -62,8 +62,8 @@ t.test(
 
     using lasting = clientOf(await serve((call) => void call.write(event)));
     const stop = new AbortController();
-    const told = lasting.events(() => stop.abort(new Error("enough")), stop.signal);
-    await t.rejects(told, { message: "enough" });
+    const stream = lasting.events(() => stop.abort(new Error("enough")), stop.signal);
+    await t.rejects(stream, { message: "enough" });
 
     using dumb = clientOf(await serve(undefined));
     await t.rejects(
@@ -78,9 +78,9 @@ t.test(
   async (t) => {
     const clock = new FakeClock();
     const stop = new AbortController();
-    let heard = 0;
+    let count = 0;
     const ways: WatchContainerEvents[] = [
-      async (tell) => tell(event),
+      async (onEvent) => onEvent(event),
       async () => Promise.reject(new RuntimeError("UNAVAILABLE", "away")),
       async () => Promise.reject(new RuntimeError("UNIMPLEMENTED", "unknown method GetContainerEvents")),
     ];
@@ -90,13 +90,13 @@ t.test(
       clock,
       random: systemRandom,
       log: silentLogger,
-      onEvent: () => heard++,
+      onEvent: () => count++,
       signal: stop.signal,
     });
     await clock.advance(0);
-    t.same([calls, heard], [1, 1]);
+    t.same([calls, count], [1, 1]);
     await clock.advance(1_500);
-    t.same([calls, heard], [3, 3], "what was missed is looked for");
+    t.same([calls, count], [3, 3], "a listing follows, because events may be lost");
     await clock.advance(299_000);
     t.equal(calls, 3);
     await clock.advance(2_000);

@@ -14,7 +14,7 @@ t.test("observe() uses the listing of a stopped sandbox whose status the runtime
   const { podSandboxId = "" } = await runtime.runPodSandbox({ config });
   const broken = new RuntimeError("UNKNOWN", "failed to get sandbox ip: check network namespace closed");
   fake.fail("podSandboxStatus", broken);
-  await t.rejects(observe(runtime, "u"), broken, "one that may run has to be known");
+  await t.rejects(observe(runtime, "u"), broken, "a sandbox that may be running must have a status");
   const before = await observe(runtime, "u");
   await runtime.stopPodSandbox({ podSandboxId });
   fake.fail("podSandboxStatus", broken);

@@ -6,21 +6,22 @@ import { labels } from "./observation.ts";
 import { Relister } from "./relister.ts";
 import type { Runtime } from "./runtime.ts";
 
-interface Watched extends AsyncDisposable {
+interface Fixture extends AsyncDisposable {
   readonly clock: FakeClock;
   readonly fake: FakeRuntime;
   readonly relister: Relister;
-  readonly told: string[];
-  /** Whether those who are told want to know. */
-  listens: boolean;
+  /** Calls of `onChange`. */
+  readonly changes: string[];
+  /** What `onChange` returns. */
+  isProcessed: boolean;
   listings(): number;
 }
 
-function watched(): Watched {
+function createFixture(): Fixture {
   const clock = new FakeClock();
   const fake = new FakeRuntime(clock);
   const stop = new AbortController();
-  const told: string[] = [];
+  const changes: string[] = [];
   let listings = 0;
   const runtime: Runtime = {
     ...fake.runtime,
@@ -30,66 +31,66 @@ function watched(): Watched {
     },
   };
   const onChange = (uid: string, digest: string) => {
-    told.push(`${uid}: ${digest.replace(/^[^=]+/, "sandbox")}`);
-    return at.listens;
+    changes.push(`${uid}: ${digest.replace(/^[^=]+/, "sandbox")}`);
+    return fixture.isProcessed;
   };
   const relister = new Relister({ runtime, clock, log: silentLogger, onChange, signal: stop.signal });
   const running = relister.run();
-  const at: Watched = {
+  const fixture: Fixture = {
     clock,
     fake,
     relister,
-    told,
-    listens: true,
+    changes,
+    isProcessed: true,
     listings: () => listings,
     async [Symbol.asyncDispose]() {
       stop.abort(new Error("over"));
       await running;
     },
   };
-  return at;
+  return fixture;
 }
 
 t.test("Relister lists once soon after any number of requests", async (t) => {
-  await using at = watched();
-  await at.clock.advance(60_000);
-  const before = at.listings();
+  await using fixture = createFixture();
+  await fixture.clock.advance(60_000);
+  const before = fixture.listings();
   for (let times = 0; times < 20; times++) {
-    at.relister.requestRelist();
-    await at.clock.advance(0);
+    fixture.relister.requestRelist();
+    await fixture.clock.advance(0);
   }
-  t.equal(at.listings(), before, "all of them together");
-  await at.clock.advance(100);
-  t.equal(at.listings(), before + 1);
+  t.equal(fixture.listings(), before, "requests are coalesced");
+  await fixture.clock.advance(100);
+  t.equal(fixture.listings(), before + 1);
 });
 
 t.test("Relister reports the digest of each pod that changed", async (t) => {
-  await using at = watched();
-  await at.clock.advance(1_000);
+  await using fixture = createFixture();
+  await fixture.clock.advance(1_000);
   const metadata = { name: "web", uid: "1", namespace: "default", attempt: 0 };
   const config = { metadata, labels: { [labels.podUid]: "1" } };
-  const { podSandboxId } = await at.fake.runtime.runPodSandbox({ config });
-  await at.clock.advance(10_000);
-  await at.fake.runtime.stopPodSandbox({ podSandboxId });
-  await at.clock.advance(10_000);
-  await at.fake.runtime.removePodSandbox({ podSandboxId });
-  await at.clock.advance(10_000);
-  t.same(at.told, ["1: sandbox=ready", "1: sandbox=stopped", "1: "]);
+  const { podSandboxId } = await fixture.fake.runtime.runPodSandbox({ config });
+  await fixture.clock.advance(10_000);
+  await fixture.fake.runtime.stopPodSandbox({ podSandboxId });
+  await fixture.clock.advance(10_000);
+  await fixture.fake.runtime.removePodSandbox({ podSandboxId });
+  await fixture.clock.advance(10_000);
+  t.same(fixture.changes, ["1: sandbox=ready", "1: sandbox=stopped", "1: "]);
 });
 
 t.test("Relister reports a change again after the next listing if onChange returned false", async (t) => {
-  await using at = watched();
-  t.equal(at.relister.isAbsent("1"), false, "before the first listing nobody knows");
-  await at.clock.advance(1_000);
-  t.equal(at.relister.isAbsent("1"), true);
-  at.listens = false;
+  await using fixture = createFixture();
+  t.equal(fixture.relister.isAbsent("1"), false, "false before the first listing");
+  await fixture.clock.advance(1_000);
+  t.equal(fixture.relister.isAbsent("1"), true);
+  fixture.isProcessed = false;
   const metadata = { name: "web", uid: "1", namespace: "default", attempt: 0 };
-  await at.fake.runtime.runPodSandbox({ config: { metadata, labels: { [labels.podUid]: "1" } } });
-  at.relister.requestRelist();
-  await at.clock.advance(100);
-  at.listens = true;
-  t.same(at.told, ["1: sandbox=ready"]);
-  t.equal(at.relister.isAbsent("1"), false);
-  await at.clock.advance(10_000);
-  t.same(at.told, ["1: sandbox=ready", "1: sandbox=ready"]);
+  await fixture.fake.runtime.runPodSandbox({ config: { metadata, labels: { [labels.podUid]: "1" } } });
+  fixture.relister.requestRelist();
+  await fixture.clock.advance(100);
+  fixture.isProcessed = true;
+  t.same(fixture.changes, ["1: sandbox=ready"]);
+  t.equal(fixture.relister.isAbsent("1"), false);
+  await fixture.clock.advance(10_000);
+  t.same(fixture.changes, ["1: sandbox=ready", "1: sandbox=ready"]);
 });

@@ -48,7 +48,7 @@ t.test(
     t.same(server.calls, ["patch", "delete"]);
     status.setStatus(pod, { phase: "Failed" });
     await status.flush(1000);
-    t.same(server.calls, ["patch", "delete"], "no word about a pod that is gone");
+    t.same(server.calls, ["patch", "delete"], "no request for a removed pod");
   },
 );
 

@@ -1,6 +1,6 @@
 /**
- * A container runtime in memory, for tests: it keeps the seam's promises, runs "programs" that are only an exit code
- * and a duration on a clock, and fails on demand.
+ * An in-memory container runtime for tests. It conforms to `Runtime`; a "program" is only an exit code and a duration on
+ * a fake clock. Calls can be made to fail or to block.
  */
 
 import type { Container } from "../../agent/runtime/cri/container.ts";
@@ -13,14 +13,14 @@ import type { Clock, Timer } from "../../std/time/clock.ts";
 
 /** What a started container does. */
 export interface Program {
-  /** Runs for ever when absent. */
+  /** Undefined: runs forever. */
   readonly exitAfterMs?: number;
   readonly exitCode?: number;
-  /** Milliseconds until it leaves after being asked to; never when `Infinity`; at once when absent. */
+  /** Milliseconds until it exits after a stop signal; `Infinity`: never; undefined: at once. */
   readonly stopAfterMs?: number;
-  /** Exit code when asked to stop. */
+  /** Exit code after a stop signal. */
   readonly stopCode?: number;
-  /** Reason reported by the runtime, as `OOMKilled`. */
+  /** Reason that the runtime reports: `OOMKilled`. */
   readonly reason?: string;
 }
 
@@ -47,21 +47,21 @@ export class FakeRuntime {
   readonly images: ImageService;
   /** Every call in order, for assertions. */
   readonly calls: FakeCall[] = [];
-  /** Images present, by the reference they are asked for with. */
+  /** Present images, by reference. */
   readonly present = new Map<string, Image>();
-  /** Images that a pull finds; others fail with `NOT_FOUND`. */
+  /** Images that can be pulled; other pulls fail with `NOT_FOUND`. */
   readonly pullable = new Map<string, Image>();
   /** Programs by container name. */
   readonly programs = new Map<string, Program | ((attempt: number) => Program)>();
-  /** Answers of `execSync` by the command joined with spaces. */
+  /** Results of `execSync`, by the command joined with spaces. */
   readonly execs = new Map<string, { exitCode: number; stdout?: string; stderr?: string }>();
   readonly sandboxes = new Map<string, FakeSandbox>();
   readonly containers = new Map<string, FakeContainer>();
-  /** What `listContainerStats` answers, by container id. */
+  /** Results of `listContainerStats`, by container id. */
   readonly stats = new Map<string, ContainerStats>();
-  /** Conditions that `status` answers; `NetworkReady` false tests a node without a network. */
+  /** The condition `NetworkReady` of `status`. */
   networkReady = true;
-  /** Calls that wait now: held, or for a container to stop. */
+  /** Calls that are blocked by `hold` or wait for a container to stop. */
   pendingCalls = 0;
   readonly #clock: Clock;
   readonly #faults: { readonly method: string; error: Error; left: number }[] = [];
@@ -84,7 +84,7 @@ export class FakeRuntime {
     this.#faults.push({ method, error, left: times });
   }
 
-  /** Calls of `method` wait until the returned function is called. */
+  /** Blocks calls of `method` until the returned function is called. */
   hold(method: string): () => void {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#holds.set(method, promise);
@@ -94,7 +94,7 @@ export class FakeRuntime {
     };
   }
 
-  /** Containers of a name, oldest first. */
+  /** Containers with this name, oldest first. */
   containersNamed(name: string): readonly FakeContainer[] {
     return [...this.containers.values()].filter((each) => each.status.metadata?.name === name);
   }
@@ -164,15 +164,15 @@ export class FakeRuntime {
     const container = this.containers.get(id ?? "");
     if (container === undefined || container.status.state !== "CONTAINER_RUNNING") return;
     const { stopAfterMs = 0, stopCode = 0 } = container.program;
-    const leaves = stopAfterMs <= timeoutSeconds * 1000 && timeoutSeconds > 0;
-    const wait = leaves ? stopAfterMs : timeoutSeconds * 1000;
+    const exitsInTime = stopAfterMs <= timeoutSeconds * 1000 && timeoutSeconds > 0;
+    const wait = exitsInTime ? stopAfterMs : timeoutSeconds * 1000;
     if (wait > 0) {
       this.pendingCalls += 1;
       await this.#clock.sleep(wait, signal).finally(() => {
         this.pendingCalls -= 1;
       });
     }
-    this.exit(container.id, leaves ? stopCode : 137);
+    this.exit(container.id, exitsInTime ? stopCode : 137);
   }
 
   #list(): readonly Container[] {
@@ -398,7 +398,7 @@ interface AttemptName {
   readonly attempt?: number | undefined;
 }
 
-/** As runtimes do, so that nothing can be made twice: a name of an attempt is somebody's until that is removed. */
+/** Like real runtimes, rejects a second object of the same name and attempt until the first is removed. */
 function reserve(taken: readonly (AttemptName | undefined)[], wanted: AttemptName | undefined, what: string): void {
   const isSame = (each: AttemptName | undefined): boolean =>
     each?.name === wanted?.name && each?.uid === wanted?.uid && (each?.attempt ?? 0) === (wanted?.attempt ?? 0);

@@ -8,7 +8,7 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { FakeNode, fakeNodeRuntime, WarpedClock } from "./fake-node.ts";
-import { type FaultAction, type CriMethod, type Fault, fail, neverRespond, delay } from "./scripted-cri.ts";
+import { type CriMethod, delay, type Fault, type FaultAction, fail, neverRespond } from "./scripted-cri.ts";
 
 export interface FaultCase {
   readonly name: string;
@@ -86,7 +86,7 @@ export function stepCases(): readonly FaultCase[] {
 }
 
 /** A pod from start to end, with one mishap on the way. */
-async function wholeLife(at: Omit<Fault, "act">, fault: (node: FakeNode) => FaultAction): Promise<readonly string[]> {
+async function wholeLife(at: Omit<Fault, "action">, fault: (node: FakeNode) => FaultAction): Promise<readonly string[]> {
   await using runtime = fakeNodeRuntime();
   await using node = await FakeNode.create(runtime);
   await node.startAgent();

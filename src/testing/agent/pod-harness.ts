@@ -1,4 +1,4 @@
-/** For tests: pods over the fake runtime, on a clock that the test moves, with nothing mounted and no API server. */
+/** A pod manager over the fake runtime and a fake clock, without mounts and API server. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -37,9 +37,9 @@ export interface Harness extends AsyncDisposable {
   readonly removed: string[];
   readonly objects: Map<string, Readonly<Record<string, string>>>;
   readonly rootDir: string;
-  /** The last status of a pod. */
+  /** The last status of the pod. */
   status(name: string): PodStatus | undefined;
-  /** Tells the workers what changed in the runtime, and lets time pass in steps of a second. */
+  /** Advances the clock in steps of a second, with a listing of the runtime in each. */
   run(seconds: number): Promise<void>;
   /** A second agent over the same runtime, as after a crash. */
   restart(): PodManager;
@@ -188,7 +188,7 @@ export async function podHarness(): Promise<Harness> {
   return harness;
 }
 
-/** As a listing of the runtime does: only pods of which something has changed are told. */
+/** As the relister: notifies only workers whose pod has changed. */
 async function relist({ runtime }: FakeRuntime, manager: PodManager): Promise<void> {
   for (const { pod, observation } of manager.workers) {
     const now = await observe(runtime, podUid(pod), observation, new AbortController().signal).catch(() => undefined);
@@ -196,15 +196,15 @@ async function relist({ runtime }: FakeRuntime, manager: PodManager): Promise<vo
   }
 }
 
-/** A test that does not come to rest fails at its assertions rather than hanging. */
+/** Bounds `waitUntilIdle`: a test whose workers never become idle fails at its assertions instead of hanging. */
 const STEPS_MAX = 5_000;
 
-/** File system work takes real time while the clock stands still: waits until every worker only waits. */
+/** Waits until all workers sleep. File system calls take real time while the fake clock stands still. */
 async function waitUntilIdle(clock: FakeClock, fake: FakeRuntime, manager: PodManager): Promise<void> {
-  for (let turn = 0, restful = 0; turn < STEPS_MAX && restful < 3; turn++) {
+  for (let step = 0, idleSteps = 0; step < STEPS_MAX && idleSteps < 3; step++) {
     await clock.advance(0);
-    const resting = fake.pendingCalls > 0 || [...manager.workers].every((worker) => worker.isIdle);
-    restful = resting ? restful + 1 : 0;
+    const isIdle = fake.pendingCalls > 0 || [...manager.workers].every((worker) => worker.isIdle);
+    idleSteps = isIdle ? idleSteps + 1 : 0;
   }
 }
 

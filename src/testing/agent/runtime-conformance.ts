@@ -1,4 +1,4 @@
-/** The promises of the runtime seam as tests, run against the fake and against a real runtime alike. */
+/** Tests that an implementation conforms to `Runtime`; run with the fake and with a real runtime. */
 import type { Test } from "tap";
 import type { PodSandboxConfig } from "../../agent/runtime/cri/sandbox.ts";
 import { labels, observe } from "../../agent/runtime/observation.ts";
@@ -7,15 +7,15 @@ import { type ImageService, isNotFound, type Runtime } from "../../agent/runtime
 export interface ConformanceSubject {
   readonly runtime: Runtime;
   readonly images: ImageService;
-  /** A present image whose shell runs what `command` says. */
+  /** A present image with the programs below. */
   readonly image: string;
-  /** Runs for ever, and leaves at once when asked to. */
+  /** Runs until it is stopped; exits at once then. */
   readonly sleeper: { readonly name: string; readonly command: readonly string[] };
-  /** Leaves with code 3 soon after its start. */
+  /** Exits with code 3 soon after its start. */
   readonly failing: { readonly name: string; readonly command: readonly string[] };
   /** Directory for logs. */
   readonly logDirectory: string;
-  /** Lets a container have its time. */
+  /** Waits, or advances the fake clock. */
   readonly advance: (milliseconds: number) => Promise<void>;
 }
 
@@ -30,7 +30,7 @@ export async function runtimeConformance(t: Test, subject: ConformanceSubject): 
     linux: { securityContext: { namespaceOptions: { network: "POD", pid: "CONTAINER", ipc: "POD" } } },
   };
   const create = async (sandboxId: string, program: ConformanceSubject["sleeper"]): Promise<string> => {
-    const answer = await runtime.createContainer({
+    const created = await runtime.createContainer({
       podSandboxId: sandboxId,
       sandboxConfig: config,
       config: {
@@ -41,37 +41,44 @@ export async function runtimeConformance(t: Test, subject: ConformanceSubject): 
         labels: { [labels.podUid]: uid, [labels.containerName]: program.name },
       },
     });
-    return answer.containerId ?? "";
+    return created.containerId ?? "";
   };
 
   t.match(await runtime.version({}), { runtimeApiVersion: "v1" }, "version() names the API");
   const status = await runtime.status({});
   t.ok(
     status.status?.conditions?.some((each) => each.type === "RuntimeReady" && each.status === true),
-    "status() says the runtime is ready",
+    "status() reports that the runtime is ready",
   );
-  t.ok((await images.imageStatus({ image: { image: subject.image } })).image?.id, "imageStatus() finds what is there");
+  t.ok(
+    (await images.imageStatus({ image: { image: subject.image } })).image?.id,
+    "imageStatus() finds a present image",
+  );
   t.equal(
     (await images.imageStatus({ image: { image: "localhost/none:1" } })).image,
     undefined,
-    "imageStatus() answers nothing for what is not there",
+    "imageStatus() returns no image for an absent one",
   );
 
   const { podSandboxId: sandboxId = "" } = await runtime.runPodSandbox({ config });
   const sleeper = await create(sandboxId, subject.sleeper);
-  t.equal((await observe(runtime, uid)).containers[0]?.state, "created", "createContainer() does not start it");
+  t.equal(
+    (await observe(runtime, uid)).containers[0]?.state,
+    "created",
+    "createContainer() does not start the container",
+  );
   await runtime.startContainer({ containerId: sleeper });
   const failing = await create(sandboxId, subject.failing);
   await runtime.startContainer({ containerId: failing });
   await subject.advance(1_500);
-  const seen = await observe(runtime, uid);
-  t.equal(seen.sandboxes.length, 1, "a listing by label finds the sandbox");
-  t.match(seen.sandboxes[0], { id: sandboxId, ready: true, hostNetwork: false });
-  t.match(seen.sandboxes[0]?.ips[0], /^\d+\.\d+\.\d+\.\d+$/, "the sandbox has an address");
-  const find = (id: string) => seen.containers.find((each) => each.id === id);
+  const observed = await observe(runtime, uid);
+  t.equal(observed.sandboxes.length, 1, "a listing by label finds the sandbox");
+  t.match(observed.sandboxes[0], { id: sandboxId, ready: true, hostNetwork: false });
+  t.match(observed.sandboxes[0]?.ips[0], /^\d+\.\d+\.\d+\.\d+$/, "the sandbox has an address");
+  const find = (id: string) => observed.containers.find((each) => each.id === id);
   t.match(find(sleeper), { name: subject.sleeper.name, state: "running" });
   t.match(find(failing), { state: "exited", exitCode: 3, reason: "Error" });
-  t.ok((find(sleeper)?.startedAt ?? 0) > 0, "times are there, in milliseconds");
+  t.ok((find(sleeper)?.startedAt ?? 0) > 0, "times are in milliseconds");
 
   await runtime.stopContainer({ containerId: sleeper, timeout: 5n });
   t.equal((await observe(runtime, uid)).containers.find((each) => each.id === sleeper)?.state, "exited");
@@ -82,18 +89,18 @@ export async function runtimeConformance(t: Test, subject: ConformanceSubject): 
   t.pass("removeContainer() may be repeated");
   await t.rejects(
     runtime.containerStatus({ containerId: failing }).catch((error: unknown) => {
-      t.ok(isNotFound(error), "what is gone is not found");
+      t.ok(isNotFound(error), "a removed container is not found");
       throw error;
     }),
   );
   await runtime.stopPodSandbox({ podSandboxId: sandboxId });
   await runtime.stopPodSandbox({ podSandboxId: sandboxId });
-  t.equal((await observe(runtime, uid)).sandboxes[0]?.ready, false, "stopPodSandbox() leaves it listed, not ready");
+  t.equal((await observe(runtime, uid)).sandboxes[0]?.ready, false, "a stopped sandbox is listed as not ready");
   await runtime.removePodSandbox({ podSandboxId: sandboxId });
   await runtime.removePodSandbox({ podSandboxId: sandboxId });
-  t.same(await observe(runtime, uid), { sandboxes: [], containers: [] }, "removePodSandbox() takes all with it");
+  t.same(await observe(runtime, uid), { sandboxes: [], containers: [] }, "removePodSandbox() removes its containers");
 
-  const gone = new AbortController();
-  gone.abort(new Error("not wanted"));
-  await t.rejects(runtime.listContainers({}, gone.signal), { message: "not wanted" }, "an aborted call rejects");
+  const cancelled = new AbortController();
+  cancelled.abort(new Error("cancelled"));
+  await t.rejects(runtime.listContainers({}, cancelled.signal), { message: "cancelled" }, "an aborted call rejects");
 }

@@ -1,6 +1,6 @@
 /**
- * For tests: a CRI server on a unix socket that goes wrong as it is told. What it does when nothing goes wrong is done
- * by the runtime behind it, a fake one or a real one; so the same faults are tried on both.
+ * A CRI server on a unix socket with scripted faults, for tests. It passes calls on to a fake or a real runtime, so that
+ * the same faults can be tested with both.
  */
 import * as grpc from "@grpc/grpc-js";
 import { imageService, runtimeService } from "../../agent/runtime/cri/services.ts";
@@ -11,21 +11,21 @@ import type { Clock } from "../../std/time/clock.ts";
 
 export type CriMethod = keyof typeof runtimeService | keyof typeof imageService;
 
-/** A call as it comes; the signal aborts when its client went, or the server died. */
+/** A received call; the signal aborts when the client disconnects or the server is killed. */
 export interface CriCall {
   readonly method: CriMethod;
   readonly request: unknown;
   readonly signal: AbortSignal;
 }
 
-/** What happens to a call: it goes on when the promise resolves, and fails with what that rejects with. */
+/** The call continues when the promise resolves, and fails with its rejection. */
 export type FaultAction = (call: CriCall) => Promise<void> | void;
 
 export interface Fault {
   readonly method: CriMethod;
-  /** Which of the calls of this method that come after the fault was set, 1 for the first; all when absent. */
+  /** Only the nth call of this method after the fault was set, from 1; undefined: all. */
   readonly nth?: number;
-  /** Before the runtime does its work, or when that is done and only the answer is missing. */
+  /** Before the runtime gets the call, or after it has completed and before the response. */
   readonly when: "before" | "after";
   readonly action: FaultAction;
 }
@@ -35,7 +35,7 @@ export interface CriBackend {
   readonly images: Partial<ImageService>;
 }
 
-/** The answer comes late, so that others overtake it. */
+/** Delays the call, so that others overtake it. */
 export function delay(clock: Clock, milliseconds: number): FaultAction {
   return ({ signal }) => clock.sleep(milliseconds, signal);
 }
@@ -44,28 +44,29 @@ export function fail(code: string, text: string): FaultAction {
   return () => Promise.reject(new RuntimeError(code, text));
 }
 
-/** No answer ever comes. */
-export const neverRespond: FaultAction = ({ signal }) => new Promise((_, reject) => signal.addEventListener("abort", reject));
+/** The client gets no response. */
+export const neverRespond: FaultAction = ({ signal }) =>
+  new Promise((_, reject) => signal.addEventListener("abort", reject));
 
 type Unary = grpc.handleUnaryCall<unknown, unknown>;
 
 export class ScriptedCri implements AsyncDisposable {
   readonly endpoint: string;
-  /** Names of calls in the order in which they came. */
+  /** Methods of the calls, in order. */
   readonly calls: CriMethod[] = [];
   readonly #backend: CriBackend;
   readonly #faults: { readonly fault: Fault; seen: number }[] = [];
   #server: grpc.Server | undefined;
-  #life = new AbortController();
+  #killed = new AbortController();
 
   constructor(path: string, backend: CriBackend) {
     this.endpoint = `unix://${path}`;
     this.#backend = backend;
   }
 
-  /** Listens; also again after `kill`. */
+  /** Listens, also again after `kill`. */
   async start(): Promise<void> {
-    this.#life = new AbortController();
+    this.#killed = new AbortController();
     const server = new grpc.Server({ "grpc.max_receive_message_length": 16 * 2 ** 20 });
     server.addService(...this.#service("runtime.v1.RuntimeService", runtimeService, this.#backend.runtime));
     server.addService(...this.#service("runtime.v1.ImageService", imageService, this.#backend.images));
@@ -77,20 +78,20 @@ export class ScriptedCri implements AsyncDisposable {
     this.#server = server;
   }
 
-  /** Breaks every connection, and takes no new one; what the runtime is doing goes on. */
+  /** Closes all connections and stops listening; the runtime continues. */
   kill(): void {
     this.#server?.forceShutdown();
     this.#server = undefined;
-    this.#life.abort(new Error("the server died"));
+    this.#killed.abort(new Error("the server was killed"));
   }
 
-  /** Sets a fault; the returned function takes it back. */
+  /** Sets a fault; the returned function removes it. */
   on(fault: Fault): () => void {
     const entry = { fault, seen: 0 };
     this.#faults.push(entry);
     return () => {
-      const place = this.#faults.indexOf(entry);
-      if (place >= 0) this.#faults.splice(place, 1);
+      const index = this.#faults.indexOf(entry);
+      if (index >= 0) this.#faults.splice(index, 1);
     };
   }
 
@@ -115,30 +116,30 @@ export class ScriptedCri implements AsyncDisposable {
   }
 
   #handler(method: CriMethod, work: Work): Unary {
-    return (call, answer) => {
-      const gone = new AbortController();
-      call.on("cancelled", () => gone.abort(new Error("the client went")));
+    return (call, respond) => {
+      const cancelled = new AbortController();
+      call.on("cancelled", () => cancelled.abort(new Error("the client cancelled the call")));
       const { request } = call;
-      const seen: CriCall = { method, request, signal: AbortSignal.any([gone.signal, this.#life.signal]) };
+      const received: CriCall = { method, request, signal: AbortSignal.any([cancelled.signal, this.#killed.signal]) };
       this.calls.push(method);
-      this.#answer(seen, work, gone.signal).then(
-        (value) => answer(null, value),
-        (error: unknown) => answer(statusOf(error)),
+      this.#run(received, work, cancelled.signal).then(
+        (value) => respond(null, value),
+        (error: unknown) => respond(toStatus(error)),
       );
     };
   }
 
-  async #answer(call: CriCall, work: Work, gone: AbortSignal): Promise<unknown> {
-    const due = this.#due(call.method);
-    for (const { action: act } of due.filter(({ when }) => when === "before")) await act(call);
+  async #run(call: CriCall, work: Work, cancelled: AbortSignal): Promise<unknown> {
+    const faults = this.#takeFaults(call.method);
+    for (const { action: act } of faults.filter(({ when }) => when === "before")) await act(call);
     call.signal.throwIfAborted();
-    // A runtime that was asked does what it was asked to, whatever becomes of this server.
-    const value = await work(call.request, gone);
-    for (const { action: act } of due.filter(({ when }) => when === "after")) await act(call);
+    // Killing this server does not cancel the runtime's work.
+    const value = await work(call.request, cancelled);
+    for (const { action: act } of faults.filter(({ when }) => when === "after")) await act(call);
     return value;
   }
 
-  #due(method: CriMethod): readonly Fault[] {
+  #takeFaults(method: CriMethod): readonly Fault[] {
     const own = this.#faults.filter(({ fault }) => fault.method === method);
     for (const each of own) each.seen += 1;
     return own.filter(({ fault, seen }) => fault.nth === undefined || fault.nth === seen).map(({ fault }) => fault);
@@ -151,7 +152,7 @@ function camelCase(name: string): string {
   return name.slice(0, 1).toLowerCase() + name.slice(1);
 }
 
-function statusOf(error: unknown): Partial<grpc.StatusObject> {
+function toStatus(error: unknown): Partial<grpc.StatusObject> {
   const code = error instanceof RuntimeError ? error.code : "UNKNOWN";
   const details = error instanceof RuntimeError ? error.detail : String(error);
   return { code: grpc.status[code as keyof typeof grpc.status] ?? grpc.status.UNKNOWN, details };

@@ -41,8 +41,8 @@ t.test("findAdmissionFailures() returns failures in Kubernetes' order, with its 
   const short = (name: string, figures: string) =>
     `OutOf${name}: Node didn't have enough resource: ${name}, ${figures}`;
   const table: readonly (readonly [string, Pod, Partial<AdmissionInput>, readonly string[]])[] = [
-    ["nothing asked", pod("p"), {}, []],
-    ["selector", pod("p", { nodeSelector: { zone: "b" } }), {}, [noMatch]],
+    ["no requests", pod("p"), {}, []],
+    ["node selector", pod("p", { nodeSelector: { zone: "b" } }), {}, [noMatch]],
     ["affinity", pod("p", affinity), {}, [noMatch]],
     [
       "resources first",
@@ -51,7 +51,7 @@ t.test("findAdmissionFailures() returns failures in Kubernetes' order, with its 
       [short("cpu", "requested: 3000, used: 0, capacity: 2000"), noMatch],
     ],
     [
-      "what others use",
+      "requests of other pods",
       pod("p", {}, { memory: "1Gi" }),
       { others: [pod("o", {}, { memory: "1Ki" })] },
       [short("memory", "requested: 1073741824, used: 1024, capacity: 1073741824")],
@@ -68,9 +68,9 @@ t.test("findAdmissionFailures() returns failures in Kubernetes' order, with its 
       {},
       [short("hugepages-2Mi", "requested: 4194304, used: 0, capacity: 0")],
     ],
-    ["resource that nobody offers", pod("p", {}, { "example.com/gpu": "1" }), {}, []],
+    ["extended resource that the node does not have", pod("p", {}, { "example.com/gpu": "1" }), {}, []],
     [
-      "places",
+      "number of pods",
       pod("p"),
       { others: ["a", "b", "c"].map((name) => pod(name)) },
       [short("pods", "requested: 1, used: 3, capacity: 3")],
@@ -91,14 +91,19 @@ t.test("findAdmissionFailures() returns failures in Kubernetes' order, with its 
       ["PodOSNotSupported: Failed to admit pod as the OS field doesn't match node OS"],
     ],
     ["pressure", pod("p"), { pressures: ["MemoryPressure"] }, ["Evicted: The node had condition: [MemoryPressure]. "]],
-    ["memory is short for what asks for none", pod("p", {}, { cpu: "1" }), { pressures: ["MemoryPressure"] }, []],
     [
-      "a full disk is for everybody",
+      "memory pressure and a pod that is not BestEffort",
+      pod("p", {}, { cpu: "1" }),
+      { pressures: ["MemoryPressure"] },
+      [],
+    ],
+    [
+      "disk pressure and a pod that is not BestEffort",
       pod("p", {}, { cpu: "1" }),
       { pressures: ["DiskPressure"] },
       ["Evicted: The node had condition: [DiskPressure]. "],
     ],
-    ["but for critical pods", pod("p", { priority: 2_000_000_000 }), { pressures: ["DiskPressure"] }, []],
+    ["disk pressure and a critical pod", pod("p", { priority: 2_000_000_000 }), { pressures: ["DiskPressure"] }, []],
   ];
   for (const [what, one, more, expected] of table) t.same(reasons(one, more), expected, what);
 });
@@ -108,12 +113,12 @@ t.test("selectVictims() selects few pods, and those of the lowest QoS class", as
   const limits = { cpu: "1", memory: "1Mi" };
   const guaranteed = pod("g", { containers: [{ name: "c", resources: { limits, requests: limits } }] });
   const others = [pod("small", {}, { cpu: "300m" }), pod("large", {}, { cpu: "900m" }), guaranteed, pod("free")];
-  const names = (amount: number) =>
-    selectVictims(critical, others, [{ resource: "cpu", quantity: amount }]).map(({ metadata }) => metadata?.name);
+  const names = (quantity: number) =>
+    selectVictims(critical, others, [{ resource: "cpu", quantity }]).map(({ metadata }) => metadata?.name);
   t.same(names(200), ["small"]);
   t.same(names(800), ["large"]);
   t.same(names(1200), ["large", "small"]);
-  t.same(names(1500), ["large", "g"], "the guaranteed one only when the others do not do");
+  t.same(names(1500), ["large", "g"], "a Guaranteed pod only if the others are not sufficient");
   t.throws(() => names(9000), {
     message: "no set of running pods found to reclaim resources: [(res: cpu, q: 6800), ]",
   });
@@ -124,7 +129,7 @@ t.test("selectVictims() selects few pods, and those of the lowest QoS class", as
 t.test("PodAdmitter counts the pods that it admitted, and preempts pods for critical ones", async (t) => {
   const pods: Pod[] = [];
   const ended: string[] = [];
-  const desk = new PodAdmitter({
+  const admitter = new PodAdmitter({
     node: async () => node,
     pressures: () => [],
     pods: () => pods,
@@ -142,26 +147,26 @@ t.test("PodAdmitter counts the pods that it admitted, and preempts pods for crit
   });
   const [a, b] = [pod("a", {}, { cpu: "1500m" }), pod("b", {}, { cpu: "1500m" })];
   pods.push(a, b);
-  const answers = await Promise.all([desk.admit(a), desk.admit(b)]);
+  const rejections = await Promise.all([admitter.admit(a), admitter.admit(b)]);
   t.same(
-    answers.map((each) => each?.reason),
+    rejections.map((each) => each?.reason),
     [undefined, "OutOfcpu"],
-    "two that arrive together do not keep each other out",
+    "admits the first of two concurrent pods",
   );
   const critical = pod("k", { priority: 2_000_000_000 }, { cpu: "1" });
   pods.push(critical);
-  t.equal(await desk.admit(critical), undefined);
+  t.equal(await admitter.admit(critical), undefined);
   t.same(ended, ["a"]);
-  const asking = (cpu: string) => desk.resize(pod("k", {}, { cpu }));
-  t.same(await asking("64"), {
+  const resize = (cpu: string) => admitter.resize(pod("k", {}, { cpu }));
+  t.same(await resize("64"), {
     reason: "Infeasible",
     message: "Node didn't have enough capacity: cpu, requested: 64000, capacity: 2000",
   });
   const other = pod("o", {}, { cpu: "1" });
   pods.push(other);
-  t.equal(await desk.admit(other), undefined);
-  t.match(await asking("1500m"), { reason: "Deferred", message: /cpu, requested: 1500, used: 1000, capacity: 2000$/ });
-  t.equal(await asking("900m"), undefined);
+  t.equal(await admitter.admit(other), undefined);
+  t.match(await resize("1500m"), { reason: "Deferred", message: /cpu, requested: 1500, used: 1000, capacity: 2000$/ });
+  t.equal(await resize("900m"), undefined);
 });
 
 t.test("PodAdmitter waits for a preempted pod at most 1.5 times its grace period", async (t) => {
@@ -170,7 +175,7 @@ t.test("PodAdmitter waits for a preempted pod at most 1.5 times its grace period
   const critical = pod("k", { priority: 2_000_000_000 }, { cpu: "1" });
   const pods = [victim];
   const events: string[] = [];
-  const desk = new PodAdmitter({
+  const admitter = new PodAdmitter({
     node: async () => node,
     pressures: () => [],
     pods: () => pods,
@@ -180,12 +185,12 @@ t.test("PodAdmitter waits for a preempted pod at most 1.5 times its grace period
     allowedSysctls: [],
     appArmor: false,
   });
-  t.equal(await desk.admit(victim), undefined);
+  t.equal(await admitter.admit(victim), undefined);
   pods.push(critical);
-  const answer = desk.admit(critical);
+  const admission = admitter.admit(critical);
   await clock.advance(29_000);
   t.same(events, ["Preempting"]);
   await clock.advance(1_000);
-  t.equal(await answer, undefined);
+  t.equal(await admission, undefined);
   t.same(events, ["Preempting", "ExceededGracePeriod"]);
 });

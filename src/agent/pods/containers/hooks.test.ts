@@ -7,12 +7,12 @@ import { testPod } from "../../../testing/agent/pod-harness.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { runHook } from "./hooks.ts";
 
-/** Asks a server without TLS; tells what it heard, and what was said of it. */
-async function ask(t: Test, action: Omit<HTTPGetAction, "port">, status = 200) {
-  const heard: string[] = [];
+/** Runs an HTTP hook against a server without TLS; returns its requests, the events and the error. */
+async function runHttpHook(t: Test, action: Omit<HTTPGetAction, "port">, status = 200) {
+  const requests: string[] = [];
   const events: string[] = [];
   const server = createServer((request, response) => {
-    heard.push(`${request.url} ${request.headers.authorization ?? ""} ${request.headers["x-a"] ?? ""}`);
+    requests.push(`${request.url} ${request.headers.authorization ?? ""} ${request.headers["x-a"] ?? ""}`);
     response.writeHead(status).end();
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -39,14 +39,14 @@ async function ask(t: Test, action: Omit<HTTPGetAction, "port">, status = 200) {
     },
   );
   const failure = await hook.then(() => undefined, String);
-  return { heard, events, failure };
+  return { requests, events, failure };
 }
 
 t.test("runHook() succeeds with any HTTP response, and fails without one", async (t) => {
   for (const status of [200, 404, 500])
-    t.match(await ask(t, { path: "/x" }, status), { failure: undefined, events: [] });
-  const refused = await ask(t, { host: "127.0.0.2", path: "/x" });
-  t.match(refused, { heard: [], failure: /lifecycle hook failed: Get "http:.*connection refused/ });
+    t.match(await runHttpHook(t, { path: "/x" }, status), { failure: undefined, events: [] });
+  const refused = await runHttpHook(t, { host: "127.0.0.2", path: "/x" });
+  t.match(refused, { requests: [], failure: /lifecycle hook failed: Get "http:.*connection refused/ });
 });
 
 t.test("runHook() falls back to HTTP without the Authorization header, and records an event", async (t) => {
@@ -54,8 +54,8 @@ t.test("runHook() falls back to HTTP without the Authorization header, and recor
     { name: "Authorization", value: "Bearer hush" },
     { name: "X-A", value: "b" },
   ];
-  t.same(await ask(t, { scheme: "HTTPS", path: "/bye", httpHeaders }), {
-    heard: ["/bye  b"],
+  t.same(await runHttpHook(t, { scheme: "HTTPS", path: "/bye", httpHeaders }), {
+    requests: ["/bye  b"],
     events: [
       "Warning LifecycleHTTPFallback request to HTTPS lifecycle hook got HTTP response, retry with HTTP succeeded",
     ],

@@ -13,15 +13,15 @@ const containers = [
 ];
 
 t.test("pullImageVolumes() pulls the mounted images, and the runtime gets their mounts", async (t) => {
-  await using at = await podHarness();
-  Object.assign(at.services.settings, { imageVolumes: true });
-  at.fake.pullable.set("models/llm:2", { id: "sha256:llm" });
-  at.manager.put(testPod("web", { volumes, containers }));
-  await at.run(2);
-  t.equal(at.status("web")?.phase, "Running");
-  const pulled = at.fake.calls.filter(({ method }) => method === "pullImage");
+  await using harness = await podHarness();
+  Object.assign(harness.services.settings, { imageVolumes: true });
+  harness.fake.pullable.set("models/llm:2", { id: "sha256:llm" });
+  harness.manager.put(testPod("web", { volumes, containers }));
+  await harness.run(2);
+  t.equal(harness.status("web")?.phase, "Running");
+  const pulled = harness.fake.calls.filter(({ method }) => method === "pullImage");
   t.match(pulled, [{ request: { image: { image: /models\/llm:2$/ } } }]);
-  const created = at.fake.calls.find(({ method }) => method === "createContainer");
+  const created = harness.fake.calls.find(({ method }) => method === "createContainer");
   const { config } = (created?.request ?? {}) as { readonly config?: ContainerConfig };
   t.match(
     config?.mounts?.find(({ containerPath }) => containerPath === "/model"),
@@ -34,8 +34,8 @@ t.test("pullImageVolumes() pulls the mounted images, and the runtime gets their 
 });
 
 t.test("findUnsupportedFeature() names an image volume if the feature is disabled", async (t) => {
-  await using at = await podHarness();
-  at.manager.put(testPod("web", { volumes, containers }));
-  await at.run(2);
-  t.match(at.status("web")?.containerStatuses?.[0]?.state?.waiting?.message, /volume "model" of type image/);
+  await using harness = await podHarness();
+  harness.manager.put(testPod("web", { volumes, containers }));
+  await harness.run(2);
+  t.match(harness.status("web")?.containerStatuses?.[0]?.state?.waiting?.message, /volume "model" of type image/);
 });

@@ -6,11 +6,10 @@ import t, { type Test } from "tap";
 import { silentLogger } from "../../../std/log/logger.ts";
 import { FakeRuntime } from "../../../testing/agent/fake-runtime.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
-import type { PodManager } from "../pod-manager.ts";
 import { removeLogs, rotateLogs } from "./log-rotation.ts";
 
-/** A container that runs, whose log may have 100 bytes and 4 files. */
-function rotating(t: Test) {
+/** A running container whose log has at most 100 bytes and 4 files. */
+function startRotation(t: Test) {
   const directory = join(t.testdir(), "pod", "c");
   mkdirSync(directory, { recursive: true });
   const path = join(directory, "0.log");
@@ -18,7 +17,7 @@ function rotating(t: Test) {
   const { runtime, calls } = new FakeRuntime(clock);
   const stop = new AbortController();
   const container = { id: "c1", logPath: path, state: "running" };
-  const pods = { workers: [{ observation: { containers: [container] } }] } as unknown as PodManager;
+  const pods = { workers: [{ observation: { containers: [container] } }] } as never;
   const limits = { maxFiles: 4, maxBytes: 100, workers: 2, periodMs: 10_000 };
   void rotateLogs({ runtime, clock, log: silentLogger, pods, ...limits, signal: stop.signal });
   t.teardown(() => stop.abort());
@@ -28,9 +27,9 @@ function rotating(t: Test) {
     path,
     files,
     async until(holds: () => boolean): Promise<void> {
-      for (let turn = 0; turn < 10_000 && !holds(); turn++) {
+      for (let step = 0; step < 10_000 && !holds(); step++) {
         await setImmediate();
-        await clock.advance(turn % 100 === 99 ? 10_000 : 0);
+        await clock.advance(step % 100 === 99 ? 10_000 : 0);
       }
     },
     reopened: () => calls.filter(({ method }) => method === "reopenContainerLog").length,
@@ -40,13 +39,13 @@ function rotating(t: Test) {
 t.test(
   "rotateLogs() renames full logs, compresses all but the last rotated one, and keeps the maximum number of files",
   async (t) => {
-    const { directory, path, files, until, reopened } = rotating(t);
+    const { directory, path, files, until, reopened } = startRotation(t);
     for (let run = 1; run <= 4; run++) {
       writeFileSync(path, String(run).repeat(101));
       await until(() => reopened() === run);
     }
     const kept = files();
-    t.equal(kept.length, 3, "and the current one, which the runtime would open again");
+    t.equal(kept.length, 3, "without the current one, which the fake runtime does not reopen");
     const [oldest = "", second = "", last = ""] = kept;
     t.match(kept, [/^0\.log\.20260101-\d{6}\.gz$/, /\.gz$/, /^0\.log\.20260101-\d{6}$/]);
     t.equal(gunzipSync(readFileSync(join(directory, oldest))).toString(), "2".repeat(101));
@@ -56,7 +55,7 @@ t.test(
 );
 
 t.test("rotateLogs() removes unfinished files, and compresses no file outside of the log directory", async (t) => {
-  const { directory, path, files, until, reopened } = rotating(t);
+  const { directory, path, files, until, reopened } = startRotation(t);
   writeFileSync(join(directory, "0.log.20250101-000000.tmp"), "half");
   writeFileSync(join(directory, "other"), "secret");
   linkSync(join(directory, "other"), join(directory, "1.log"));
@@ -71,7 +70,7 @@ t.test("rotateLogs() removes unfinished files, and compresses no file outside of
   t.match(
     [link, first, last],
     ["0.log.20250202-000000", /\.gz$/, /^0\.log\.2026/],
-    "the link is left until it is too old",
+    "a symbolic link stays until it is too old",
   );
 });
 
@@ -84,5 +83,5 @@ t.test("removeLogs() removes all log files of a run and none of other runs", asy
   });
   await removeLogs(join(directory, "1.log"));
   t.same(readdirSync(directory), ["11.log"]);
-  await removeLogs(join(directory, "gone", "1.log"));
+  await removeLogs(join(directory, "absent", "1.log"));
 });

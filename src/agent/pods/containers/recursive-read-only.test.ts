@@ -5,10 +5,10 @@ import type { PodContext } from "../pod-context.ts";
 import { resolveRecursiveReadOnly } from "./recursive-read-only.ts";
 
 t.test("resolveRecursiveReadOnly() reads the features of the handler of the pod's RuntimeClass", async (t) => {
-  await using at = await podHarness();
+  await using harness = await podHarness();
   const features = { recursiveReadOnlyMounts: true };
   const runtime = {
-    ...at.services.runtime,
+    ...harness.services.runtime,
     status: async () => ({
       runtimeHandlers: [
         { name: "", features: {} },
@@ -20,7 +20,7 @@ t.test("resolveRecursiveReadOnly() reads the features of the handler of the pod'
     ({
       pod: testPod("web", runtimeClassName === "" ? {} : { runtimeClassName }),
       services: {
-        ...at.services,
+        ...harness.services,
         runtime,
         runtimeHandler: async ({ spec }) => (spec?.runtimeClassName === "sandboxed" ? "runsc" : ""),
       },

@@ -12,7 +12,7 @@ import { addTerminationMessage } from "./termination-message.ts";
 const SECRET = "2026-01-01T00:00:00.000000000Z stdout F the host's secret\n";
 const all = { follow: false, tailLines: undefined, since: undefined, timestamps: false, limitBytes: undefined };
 
-/** What a pod that may write to `/var/log` of the host puts in place of a log, and whether it is read all the same. */
+/** Replacements of a log by a pod that can write to the host's `/var/log`, and whether the agent reads them. */
 const tricks: Readonly<
   Record<string, readonly [put: (logs: string, host: string) => Promise<unknown>, read: boolean]>
 > = {
@@ -66,13 +66,13 @@ for (const [what, [put, isRead]] of Object.entries(tricks)) {
     const source = { path, clock: systemClock, signal: new AbortController().signal, running: () => false };
     const read = async (): Promise<string> => {
       let text = "";
-      for await (const piece of readLog(source, all)) text += Buffer.from(piece).toString();
+      for await (const chunk of readLog(source, all)) text += Buffer.from(chunk).toString();
       return text;
     };
     if (isRead) t.equal(await read(), "the host's secret\n");
     else {
       await t.rejects(openLog(path), "not opened");
-      await t.rejects(read(), "nor read for those who ask for it");
+      await t.rejects(read(), "not sent to clients");
     }
     const ended = {
       state: "exited",
@@ -81,36 +81,36 @@ for (const [what, [put, isRead]] of Object.entries(tricks)) {
       mounts: [],
       logPath: path,
     } as Partial<ObservedContainer>;
-    const noted = { [annotations.terminationMessagePolicy]: "FallbackToLogsOnError" };
-    const { message } = await addTerminationMessage({ ...ended, annotations: noted } as ObservedContainer, 1);
-    t.equal(message, isRead ? "the host's secret\n" : "", "nor told as the container's last words");
+    const values = { [annotations.terminationMessagePolicy]: "FallbackToLogsOnError" };
+    const { message } = await addTerminationMessage({ ...ended, annotations: values } as ObservedContainer, 1);
+    t.equal(message, isRead ? "the host's secret\n" : "", "not in the termination message");
   });
 }
 
 t.test("addTerminationMessage() reads the agent's own file, whatever the pod has mounted at its path", async (t) => {
-  const directory = t.testdir({ own: "last words", host: "the host's secret" });
+  const directory = t.testdir({ own: "a message", host: "the host's secret" });
   await symlink(join(directory, "host"), join(directory, "link"));
   const ended = { state: "exited", exitCode: 0, message: "", logPath: "" } as Partial<ObservedContainer>;
-  const noted = { [annotations.terminationMessagePath]: "/dev/words" };
+  const values = { [annotations.terminationMessagePath]: "/dev/message" };
   const mounts = (...names: readonly string[]) => ({
     ...ended,
-    annotations: noted,
-    mounts: names.map((name) => ({ containerPath: "/dev/words", hostPath: join(directory, name) })),
+    annotations: values,
+    mounts: names.map((name) => ({ containerPath: "/dev/message", hostPath: join(directory, name) })),
   });
-  const said = async (...names: readonly string[]) =>
+  const read = async (...names: readonly string[]) =>
     (await addTerminationMessage(mounts(...names) as unknown as ObservedContainer, 1)).message;
-  t.equal(await said("own"), "last words");
-  t.equal(await said("host", "own"), "last words");
-  t.equal(await said("link"), "");
+  t.equal(await read("own"), "a message");
+  t.equal(await read("host", "own"), "a message");
+  t.equal(await read("link"), "");
 });
 
 t.test("PodWorker creates files that every user in the containers can read, and can write if intended", async (t) => {
   const before = process.umask(0o077);
   t.teardown(() => void process.umask(before));
-  await using at = await podHarness();
-  at.manager.put(testPod("web"));
-  await at.run(1);
-  const [run] = at.manager.worker("uid-web")?.observation.containers ?? [];
+  await using harness = await podHarness();
+  harness.manager.put(testPod("web"));
+  await harness.run(1);
+  const [run] = harness.manager.worker("uid-web")?.observation.containers ?? [];
   const modeOf = async (path: string): Promise<number> => {
     const file = run?.mounts.find(({ containerPath }) => containerPath === path)?.hostPath ?? "";
     return (await stat(file)).mode & 0o777;

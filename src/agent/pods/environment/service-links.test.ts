@@ -41,7 +41,7 @@ t.test("makeServiceVariables() selects the services of the pod's namespace and t
   const hosts = (wanted: Iterable<Service>, links?: boolean) =>
     [...makeServiceVariables(pod(links), wanted)].filter(([name]) => name.endsWith("_SERVICE_HOST"));
   const elsewhere = service("other", "web", { clusterIP: "10.96.5.2", ports: [{ port: 1 }] });
-  const own = service("shop", "kubernetes", { clusterIP: "10.96.5.3", ports: [{ port: 1 }] });
+  const local = service("shop", "kubernetes", { clusterIP: "10.96.5.3", ports: [{ port: 1 }] });
   const headless = service("shop", "none", { clusterIP: "None", ports: [{ port: 1 }] });
   t.same(hosts([db, api, elsewhere, headless]), [
     ["MY_DB_SERVICE_HOST", "10.96.5.1"],
@@ -49,10 +49,14 @@ t.test("makeServiceVariables() selects the services of the pod's namespace and t
   ]);
   t.same(hosts([db, api, elsewhere], false), [["KUBERNETES_SERVICE_HOST", "10.96.0.1"]]);
   for (const both of [
-    [own, api],
-    [api, own],
+    [local, api],
+    [api, local],
   ]) {
-    t.same(hosts(both), [["KUBERNETES_SERVICE_HOST", "10.96.5.3"]], "the namespace's own goes first");
+    t.same(
+      hosts(both),
+      [["KUBERNETES_SERVICE_HOST", "10.96.5.3"]],
+      "the service of the pod's namespace has precedence",
+    );
   }
 });
 

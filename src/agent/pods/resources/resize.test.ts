@@ -6,7 +6,7 @@ import type { PodServices } from "../pod-context.ts";
 
 type Policy = { readonly resourceName: string; readonly restartPolicy: string };
 
-function asking(resources: ResourceRequirements, resizePolicy: readonly Policy[] = []): Pod {
+function podWith(resources: ResourceRequirements, resizePolicy: readonly Policy[] = []): Pod {
   return testPod("p", { containers: [{ name: "c", image: "busybox:1", resources, resizePolicy }] });
 }
 
@@ -17,9 +17,9 @@ t.test(
   "resizePod() applies the new version's resources to running containers, and reports them in the status",
   async (t) => {
     await using harness = await podHarness();
-    harness.manager.put(asking(less));
+    harness.manager.put(podWith(less));
     await harness.run(2);
-    harness.manager.put(asking(more));
+    harness.manager.put(podWith(more));
     await harness.run(2);
     const [call] = harness.fake.calls.filter(({ method }) => method === "updateContainerResources");
     t.match(call?.request, { linux: { memoryLimitInBytes: BigInt(96 * 2 ** 20) } });
@@ -35,20 +35,20 @@ t.test(
 
 t.test("resizePod() keeps the resources if the node lacks capacity, and reports the reason", async (t) => {
   await using harness = await podHarness();
-  let room = false;
+  let hasCapacity = false;
   (harness.services as { -readonly [K in keyof PodServices]: PodServices[K] }).admission = {
     admit: async () => undefined,
     adopt: () => undefined,
-    resize: async () => (room ? undefined : { reason: "Deferred", message: "full" }),
+    resize: async () => (hasCapacity ? undefined : { reason: "Deferred", message: "full" }),
   };
-  harness.manager.put(asking(less));
+  harness.manager.put(podWith(less));
   await harness.run(2);
-  harness.manager.put(asking(more));
+  harness.manager.put(podWith(more));
   await harness.run(2);
   const pending = harness.status("p")?.conditions?.find(({ type }) => type === "PodResizePending");
   t.match(pending, { status: "True", reason: "Deferred", message: "full" });
   t.match(harness.status("p")?.containerStatuses, [{ allocatedResources: less.requests, resources: less }]);
-  room = true;
+  hasCapacity = true;
   harness.manager.runtimeChanged("uid-p");
   await harness.run(2);
   t.match(harness.status("p")?.containerStatuses, [{ allocatedResources: more.requests, resources: more }]);
@@ -57,9 +57,9 @@ t.test("resizePod() keeps the resources if the node lacks capacity, and reports 
 t.test("resizePod() restarts containers whose resizePolicy requires it", async (t) => {
   await using harness = await podHarness();
   const policy = [{ resourceName: "memory", restartPolicy: "RestartContainer" }];
-  harness.manager.put(asking(less, policy));
+  harness.manager.put(podWith(less, policy));
   await harness.run(2);
-  harness.manager.put(asking(more, policy));
+  harness.manager.put(podWith(more, policy));
   await harness.run(3);
   t.ok(harness.events.some(({ message }) => message === "Container c resize requires restart"));
   t.match(harness.status("p")?.containerStatuses, [{ restartCount: 1, resources: more, state: { running: {} } }]);

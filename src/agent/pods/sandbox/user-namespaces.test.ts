@@ -40,22 +40,22 @@ t.test("readHostIdRange() returns the node's subordinate ids, and rejects if the
 });
 
 t.test("PodWorker runs a pod with hostUsers: false if the runtime supports user namespaces", async (t) => {
-  await using at = await podHarness();
-  const directories = at.services.settings.directories;
+  await using harness = await podHarness();
+  const directories = harness.services.settings.directories;
   const range = async () => ({ first: 65_536, length: 65_536 });
   const userNamespaces = new UserNamespaces({ directories, idsPerPod: 65_536, range });
-  Object.assign(at.services, { userNamespaces });
-  at.manager.put(testPod("web", { hostUsers: false }));
-  await at.run(2);
+  Object.assign(harness.services, { userNamespaces });
+  harness.manager.put(testPod("web", { hostUsers: false }));
+  await harness.run(2);
   const why = "can't set `spec.hostUsers: false`, runtime does not support user namespaces";
-  t.ok(at.events.some(({ message }) => message.startsWith(`Failed to create pod sandbox: ${why}`)));
-  const { status } = at.fake.runtime;
+  t.ok(harness.events.some(({ message }) => message.startsWith(`Failed to create pod sandbox: ${why}`)));
+  const { status } = harness.fake.runtime;
   const runtimeHandlers = [{ name: "", features: { userNamespaces: true } }];
-  Object.assign(at.fake.runtime, { status: async () => ({ ...(await status({})), runtimeHandlers }) });
-  await at.run(10);
-  t.equal(at.status("web")?.phase, "Running");
+  Object.assign(harness.fake.runtime, { status: async () => ({ ...(await status({})), runtimeHandlers }) });
+  await harness.run(10);
+  t.equal(harness.status("web")?.phase, "Running");
   const uids = [{ hostId: 65_536, containerId: 0, length: 65_536 }];
-  const call = (method: string) => at.fake.calls.find((each) => each.method === method)?.request;
+  const call = (method: string) => harness.fake.calls.find((each) => each.method === method)?.request;
   const usernsOptions = { mode: "POD", uids, gids: uids };
   t.match(call("runPodSandbox"), { config: { linux: { securityContext: { namespaceOptions: { usernsOptions } } } } });
   t.match(call("createContainer"), { config: { linux: { securityContext: { namespaceOptions: { usernsOptions } } } } });
@@ -66,23 +66,23 @@ t.test("PodWorker runs a pod with hostUsers: false if the runtime supports user 
 t.test(
   "PodWorker passes the stop signal to the runtime, and reports the runtime's signal and user in the status",
   async (t) => {
-    await using at = await podHarness();
-    Object.assign(at.services.settings, { stopSignals: true });
-    const { containerStatus } = at.fake.runtime;
+    await using harness = await podHarness();
+    Object.assign(harness.services.settings, { stopSignals: true });
+    const { containerStatus } = harness.fake.runtime;
     const user = { linux: { uid: 1000n, gid: 7n, supplementalGroups: [7n, 2000n] } };
-    Object.assign(at.fake.runtime, {
+    Object.assign(harness.fake.runtime, {
       containerStatus: async (request: { containerId?: string }) => {
         const { status } = await containerStatus(request);
         return { status: { ...status, user, stopSignal: "SIGRTMINPLUS3" } };
       },
     });
     const container = { name: "c", image: "busybox:1", imagePullPolicy: "IfNotPresent" } as const;
-    at.manager.put(testPod("web", { containers: [{ ...container, lifecycle: { stopSignal: "SIGRTMIN+3" } }] }));
-    await at.run(5);
-    t.match(at.fake.calls.find(({ method }) => method === "createContainer")?.request, {
+    harness.manager.put(testPod("web", { containers: [{ ...container, lifecycle: { stopSignal: "SIGRTMIN+3" } }] }));
+    await harness.run(5);
+    t.match(harness.fake.calls.find(({ method }) => method === "createContainer")?.request, {
       config: { stopSignal: "SIGRTMINPLUS3" },
     });
-    t.match(at.status("web")?.containerStatuses?.[0], {
+    t.match(harness.status("web")?.containerStatuses?.[0], {
       stopSignal: "SIGRTMIN+3",
       user: { linux: { uid: 1000, gid: 7, supplementalGroups: [7, 2000] } },
     });
@@ -90,8 +90,8 @@ t.test(
 );
 
 t.test("PodWorker refuses hostUsers: false if the feature gate is disabled", async (t) => {
-  await using at = await podHarness();
-  at.manager.put(testPod("web", { hostUsers: false }));
-  await at.run(2);
-  t.match(at.status("web")?.containerStatuses?.[0]?.state?.waiting?.message, /UserNamespacesSupport/);
+  await using harness = await podHarness();
+  harness.manager.put(testPod("web", { hostUsers: false }));
+  await harness.run(2);
+  t.match(harness.status("web")?.containerStatuses?.[0]?.state?.waiting?.message, /UserNamespacesSupport/);
 });

@@ -11,19 +11,19 @@ t.test(
       ["set too late", undefined, 3, 5, 1],
       ["sooner", 60, 8, 5, 4],
     ] as const) {
-      await using at = await podHarness();
+      await using harness = await podHarness();
       const { spec, metadata } = testPod("p");
       const pod = (activeDeadlineSeconds: number | undefined) => ({
         metadata,
         spec: { ...spec!, ...(activeDeadlineSeconds === undefined ? {} : { activeDeadlineSeconds }) },
       });
-      at.manager.put(pod(first));
-      await at.run(before);
-      t.equal(at.status("p")?.phase, "Running", name);
-      at.manager.put(pod(later));
-      await at.run(after);
-      t.match(at.status("p"), { phase: "Failed", ...deadlineExceeded }, name);
-      t.equal(at.events.filter(({ reason }) => reason === "DeadlineExceeded").length, 1, name);
+      harness.manager.put(pod(first));
+      await harness.run(before);
+      t.equal(harness.status("p")?.phase, "Running", name);
+      harness.manager.put(pod(later));
+      await harness.run(after);
+      t.match(harness.status("p"), { phase: "Failed", ...deadlineExceeded }, name);
+      t.equal(harness.events.filter(({ reason }) => reason === "DeadlineExceeded").length, 1, name);
     }
   },
 );

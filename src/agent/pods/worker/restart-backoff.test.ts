@@ -12,7 +12,7 @@ t.test("RestartBackoff doubles the delay up to its maximum and resets it after a
     const finishedAt = clock.now();
     t.same(backoff.remainingDelay("a", finishedAt), { delayMs, until: clock.monotonic() + delayMs });
     await clock.advance(delayMs);
-    t.equal(backoff.remainingDelay("a", finishedAt), undefined, "over");
+    t.equal(backoff.remainingDelay("a", finishedAt), undefined, "the delay is over");
   }
   await clock.advance(3 * defaultRestartDelays.maxMs);
   t.equal(backoff.remainingDelay("a", clock.now()), undefined);
@@ -32,7 +32,11 @@ t.test("RestartBackoff uses the configured delays, also for the recorded delay o
     t.equal(backoff.getDelay("a"), delayMs);
   }
   await clock.advance(599_000);
-  t.equal(backoff.remainingDelay("a", clock.now())?.delayMs, 3000, "they are forgotten no sooner");
+  t.equal(
+    backoff.remainingDelay("a", clock.now())?.delayMs,
+    3000,
+    "the reset does not depend on the configured delays",
+  );
 });
 
 t.test(
@@ -52,7 +56,7 @@ t.test("RestartBackoff limits how often the BackOff event of a container is reco
   const clock = new FakeClock();
   const backoff = new RestartBackoff(clock);
   t.ok(backoff.shouldReport("a", "run"));
-  t.ok(backoff.shouldReport("b", "run"), "each for itself");
+  t.ok(backoff.shouldReport("b", "run"), "containers are independent");
   await clock.advance(reportIntervalMs - 1);
   t.notOk(backoff.shouldReport("a", "run"));
   await clock.advance(1);

@@ -2,106 +2,106 @@ import t from "tap";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { isCpuBusy, StartLimiter } from "./start-limiter.ts";
 
-interface Machine extends Disposable {
+interface Fixture extends Disposable {
   readonly clock: FakeClock;
   isBusy: boolean;
-  /** Names in the order in which their turn came, and how each ends. */
-  readonly begun: Map<string, Disposable>;
-  begin(name: string, priority?: number, signal?: AbortSignal): Promise<void>;
-  begunNames(): Promise<string>;
+  /** Slots by name, in the order in which they were acquired. */
+  readonly slots: Map<string, Disposable>;
+  start(name: string, priority?: number, signal?: AbortSignal): Promise<void>;
+  started(): Promise<string>;
 }
 
-function machine(least = 2): Machine {
+function createFixture(minConcurrent = 2): Fixture {
   const clock = new FakeClock();
-  const begun = new Map<string, Disposable>();
+  const slots = new Map<string, Disposable>();
   const never = new AbortController();
-  const turns = new StartLimiter({ clock, minConcurrent: least, isBusy: () => at.isBusy });
-  const at: Machine = {
+  const limiter = new StartLimiter({ clock, minConcurrent, isBusy: () => fixture.isBusy });
+  const fixture: Fixture = {
     clock,
     isBusy: true,
-    begun,
-    async begin(name, priority = 0, signal = never.signal) {
-      begun.set(name, await turns.acquire(priority, signal));
+    slots,
+    async start(name, priority = 0, signal = never.signal) {
+      slots.set(name, await limiter.acquire(priority, signal));
     },
-    async begunNames() {
+    async started() {
       await clock.advance(0);
-      return [...begun.keys()].join("");
+      return [...slots.keys()].join("");
     },
-    [Symbol.dispose]: () => turns[Symbol.dispose](),
+    [Symbol.dispose]: () => limiter[Symbol.dispose](),
   };
-  return at;
+  return fixture;
 }
 
 t.test("StartLimiter starts pods on busy CPUs one after the other, in the order of their requests", async (t) => {
-  using at = machine();
-  for (const name of "abcd") void at.begin(name);
-  t.equal(await at.begunNames(), "ab");
-  at.begun.get("b")?.[Symbol.dispose]();
-  t.equal(await at.begunNames(), "abc");
-  at.begun.get("b")?.[Symbol.dispose]();
-  t.equal(await at.begunNames(), "abc", "a turn ends once");
-  at.begun.get("a")?.[Symbol.dispose]();
-  t.equal(await at.begunNames(), "abcd");
+  using fixture = createFixture();
+  for (const name of "abcd") void fixture.start(name);
+  t.equal(await fixture.started(), "ab");
+  fixture.slots.get("b")?.[Symbol.dispose]();
+  t.equal(await fixture.started(), "abc");
+  fixture.slots.get("b")?.[Symbol.dispose]();
+  t.equal(await fixture.started(), "abc", "a slot is released once");
+  fixture.slots.get("a")?.[Symbol.dispose]();
+  t.equal(await fixture.started(), "abcd");
 });
 
 t.test("StartLimiter starts pods of higher priority first", async (t) => {
-  using at = machine(1);
-  for (const [name, priority] of Object.entries({ a: 0, b: 0, c: 1000, d: 0 })) void at.begin(name, priority);
-  t.equal(await at.begunNames(), "a");
+  using fixture = createFixture(1);
+  for (const [name, priority] of Object.entries({ a: 0, b: 0, c: 1000, d: 0 })) void fixture.start(name, priority);
+  t.equal(await fixture.started(), "a");
   for (const name of "acb") {
-    at.begun.get(name)?.[Symbol.dispose]();
-    await at.begunNames();
+    fixture.slots.get(name)?.[Symbol.dispose]();
+    await fixture.started();
   }
-  t.equal(await at.begunNames(), "acbd");
+  t.equal(await fixture.started(), "acbd");
 });
 
 t.test("StartLimiter starts further pods while the CPUs are idle", async (t) => {
-  using at = machine();
-  at.isBusy = false;
-  for (const name of "abcdef") void at.begin(name);
-  t.equal(await at.begunNames(), "ab", "whether more is too much shows a moment later");
-  await at.clock.advance(20);
-  t.equal(await at.begunNames(), "abc");
-  at.isBusy = true;
-  await at.clock.advance(100);
-  t.equal(await at.begunNames(), "abc");
-  at.isBusy = false;
-  await at.clock.advance(40);
-  t.equal(await at.begunNames(), "abcde");
-  at.isBusy = true;
-  await at.clock.advance(100);
-  t.equal(await at.begunNames(), "abcde");
+  using fixture = createFixture();
+  fixture.isBusy = false;
+  for (const name of "abcdef") void fixture.start(name);
+  t.equal(await fixture.started(), "ab", "the load is measured again after 20 ms");
+  await fixture.clock.advance(20);
+  t.equal(await fixture.started(), "abc");
+  fixture.isBusy = true;
+  await fixture.clock.advance(100);
+  t.equal(await fixture.started(), "abc");
+  fixture.isBusy = false;
+  await fixture.clock.advance(40);
+  t.equal(await fixture.started(), "abcde");
+  fixture.isBusy = true;
+  await fixture.clock.advance(100);
+  t.equal(await fixture.started(), "abcde");
 });
 
 t.test("StartLimiter releases the slot of a pod that hangs", async (t) => {
-  using at = machine();
-  for (const name of "abcdef") void at.begin(name);
-  await at.clock.advance(499);
-  t.equal(await at.begunNames(), "ab");
-  await at.clock.advance(1);
-  t.equal(await at.begunNames(), "abcd");
-  await at.clock.advance(500);
-  t.equal(await at.begunNames(), "abcdef");
+  using fixture = createFixture();
+  for (const name of "abcdef") void fixture.start(name);
+  await fixture.clock.advance(499);
+  t.equal(await fixture.started(), "ab");
+  await fixture.clock.advance(1);
+  t.equal(await fixture.started(), "abcd");
+  await fixture.clock.advance(500);
+  t.equal(await fixture.started(), "abcdef");
 });
 
 t.test("StartLimiter removes a waiting pod whose signal aborts", async (t) => {
-  using at = machine(1);
+  using fixture = createFixture(1);
   const stop = new AbortController();
-  void at.begin("a");
-  const gone = at.begin("b", 0, stop.signal);
-  void at.begin("c");
+  void fixture.start("a");
+  const cancelled = fixture.start("b", 0, stop.signal);
+  void fixture.start("c");
   stop.abort(new Error("deleted"));
-  await t.rejects(gone, { message: "deleted" });
-  await t.rejects(at.begin("d", 0, stop.signal), { message: "deleted" });
-  at.begun.get("a")?.[Symbol.dispose]();
-  t.equal(await at.begunNames(), "ac");
-  at.begun.get("c")?.[Symbol.dispose]();
-  await at.clock.advance(1_000);
-  t.equal(at.clock.pending, 0, "no timer is left when nobody waits");
+  await t.rejects(cancelled, { message: "deleted" });
+  await t.rejects(fixture.start("d", 0, stop.signal), { message: "deleted" });
+  fixture.slots.get("a")?.[Symbol.dispose]();
+  t.equal(await fixture.started(), "ac");
+  fixture.slots.get("c")?.[Symbol.dispose]();
+  await fixture.clock.advance(1_000);
+  t.equal(fixture.clock.pending, 0, "no timer runs while no pod waits");
 });
 
 t.test("isCpuBusy() compares the runnable threads with the CPUs", (t) => {
-  t.equal(isCpuBusy(0), true, "this test runs");
+  t.equal(isCpuBusy(0), true, "this test is a runnable thread");
   t.equal(isCpuBusy(1_000_000), false);
   t.end();
 });
