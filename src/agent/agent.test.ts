@@ -1,11 +1,11 @@
 import { test } from "tap";
-import { testAgent } from "../testing/agent/flag-harness.ts";
+import { createTestAgent } from "../testing/agent/flag-harness.ts";
 
 test("startAgent(): the status of a running pod that does not change is not written again", async (t) => {
-  await using agent = await testAgent("flag", {});
+  await using agent = await createTestAgent("flag", {});
   await agent.start();
-  agent.pod("web");
-  await agent.running("web");
+  agent.createPod("web");
+  await agent.untilRunning("web");
   let turns = 0;
   const wait = () => agent.until("some turns have passed", () => ++turns % 400 === 0);
   await wait();

@@ -4,7 +4,7 @@ import { get } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AgentProcess } from "../acceptance/cluster/agent-process.ts";
 import { loadKubeconfig } from "../client/kubeconfig/kubeconfig.ts";
-import { missing, startPrivateContainerd } from "../testing/agent/private-containerd.ts";
+import { findMissing, startPrivateContainerd } from "../testing/agent/private-containerd.ts";
 import { until } from "../testing/std/until.ts";
 import type { Figures } from "./figures.ts";
 import { Connection, expectStatus } from "./load.ts";
@@ -19,7 +19,7 @@ const SECONDS_PER_DAY = 86_400;
 const WAIT_MS_MAX = 600_000;
 
 export async function measureAgent(figures: Figures, program: readonly string[]): Promise<void> {
-  const lacking = await missing();
+  const lacking = await findMissing();
   if (lacking.length > 0) return console.error(`No agent is measured: ${lacking.join(", ")} missing.`);
   using programs = new CpuGroup(`/svc-bench-${process.pid}`);
   await using containerd = await startPrivateContainerd(programs.through);

@@ -23,14 +23,14 @@ import { systemClock } from "../../std/time/clock.ts";
 import { FakeApi } from "../../testing/agent/fake-api.ts";
 import { type Harness, podHarness } from "../../testing/agent/pod-harness.ts";
 import {
-  agentConfigOn,
-  missing,
+  createAgentConfig,
+  findMissing,
   type PrivateContainerd,
   startPrivateContainerd,
 } from "../../testing/agent/private-containerd.ts";
 import { runtimeConformance } from "../../testing/agent/runtime-conformance.ts";
 
-const lacking = await missing();
+const lacking = await findMissing();
 
 /** Pods over a real runtime, in real time. */
 interface Live extends AsyncDisposable {
@@ -306,7 +306,7 @@ if (lacking.length > 0) {
   await t.test("startAgent() registers its node, runs an assigned pod, serves its log and removes it", async (t) => {
     const directory = join(containerd.directory, "agent");
     const api = new FakeApi();
-    const config = agentConfigOn(containerd, directory);
+    const config = createAgentConfig(containerd, directory);
     const agent = await startAgent(config, { clock: systemClock, log: silentLogger, transport: api.transport });
     const until = async (what: string, holds: () => boolean): Promise<void> => {
       for (let tries = 0; tries < 400 && !holds(); tries++) await systemClock.sleep(50);
@@ -319,7 +319,7 @@ if (lacking.length > 0) {
       nodeInfo: { kubeletVersion: /^v1\.33\./, containerRuntimeVersion: /^containerd:/ },
       daemonEndpoints: { kubeletEndpoint: { Port: agent.address?.port } },
     });
-    await until("the lease is there", () => api.under("/apis/coordination.svc.io/v1").length === 1);
+    await until("the lease is there", () => api.listBelow("/apis/coordination.svc.io/v1").length === 1);
 
     const path = "/api/v1/namespaces/default/pods/web";
     const spec = {
@@ -345,7 +345,7 @@ if (lacking.length > 0) {
     api.put(path, { ...(api.objects.get(path) ?? made), metadata: { ...made.metadata, ...deletion } });
     await until("the object is gone", () => !api.objects.has(path));
     const reasons = () =>
-      api.under("/api/v1/namespaces/default/events").map((each) => (each as { reason?: string }).reason);
+      api.listBelow("/api/v1/namespaces/default/events").map((each) => (each as { reason?: string }).reason);
     await until("all is told in events", () =>
       ["Pulled", "Created", "Started", "Killing"].every((each) => reasons().includes(each)),
     );

@@ -1,5 +1,5 @@
 import t from "tap";
-import { runCases, stepCases, storyCases } from "../../testing/agent/faults.ts";
+import { runCases, stepCases, scenarioCases } from "../../testing/agent/faults.ts";
 
 /** `SVC_FAULTS=all node src/acceptance/agent/faults.test.ts` tries every mishap at every step. */
 const isWhole = process.env.SVC_FAULTS === "all";
@@ -16,7 +16,7 @@ t.test("startAgent() ends well whatever fails at any step of a pod's start and e
 });
 
 t.test("startAgent() ends well when much fails together", async (t) => {
-  const cases = storyCases();
+  const cases = scenarioCases();
   const wrong = await runCases(cases, jobs);
   t.comment(`${cases.length - wrong.length}/${cases.length}`);
   t.same(wrong, []);

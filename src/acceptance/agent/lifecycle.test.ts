@@ -2,7 +2,7 @@ import t from "tap";
 import { containerdNodeRuntime } from "../../testing/agent/containerd-node.ts";
 import { fakeNodeRuntime } from "../../testing/agent/fake-node.ts";
 import { lifecycleSuite } from "../../testing/agent/lifecycle-suite.ts";
-import { missing, startPrivateContainerd } from "../../testing/agent/private-containerd.ts";
+import { findMissing, startPrivateContainerd } from "../../testing/agent/private-containerd.ts";
 
 t.setTimeout(300_000);
 
@@ -12,7 +12,7 @@ t.test("startAgent() leads pods from start to end on a scripted runtime", (t) =>
 
 /** All of them on real containerd take half a minute: `SVC_LIFECYCLE=all node src/acceptance/agent/lifecycle.test.ts` */
 const short = process.env.SVC_LIFECYCLE !== "all";
-const lacking = await missing();
+const lacking = await findMissing();
 if (lacking.length > 0) t.comment(`real containerd is left out: ${lacking.join(", ")} missing`);
 else {
   t.test("startAgent() leads pods from start to end on containerd", async (t) => {

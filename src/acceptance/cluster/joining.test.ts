@@ -5,13 +5,13 @@ import { join } from "node:path";
 import t from "tap";
 import { CertificateFiles } from "../../agent/certificates/certificate-files.ts";
 import { issueCertificate } from "../../auth/pki/certificate-authority.ts";
-import { missing } from "../../testing/agent/private-containerd.ts";
+import { findMissing } from "../../testing/agent/private-containerd.ts";
 import { until } from "../../testing/std/until.ts";
 import { clusterLack, command, programs, root, TestCluster } from "./cluster.ts";
 import { Machine, Network } from "./machine.ts";
 
 const DAY_MS = 86_400_000;
-const lack = clusterLack() ?? ((await missing()).length > 0 ? `${await missing()} missing` : undefined);
+const lack = clusterLack() ?? ((await findMissing()).length > 0 ? `${await findMissing()} missing` : undefined);
 
 if (lack !== undefined) console.error(`Machines that join are left out: ${lack}.`);
 else {

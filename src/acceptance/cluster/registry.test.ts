@@ -6,12 +6,12 @@ import { ImageManager, type ImageManagerOptions } from "../../agent/images/image
 import { createCriClient } from "../../agent/runtime/cri-client.ts";
 import { silentLogger } from "../../std/log/logger.ts";
 import { systemClock } from "../../std/time/clock.ts";
-import { missing, startPrivateContainerd } from "../../testing/agent/private-containerd.ts";
+import { findMissing, startPrivateContainerd } from "../../testing/agent/private-containerd.ts";
 import { ociArchive } from "../../up/images/oci-archive.ts";
 import { readBusybox } from "./example-image.ts";
 import { startRegistry } from "./registry.ts";
 
-const lacking = await missing();
+const lacking = await findMissing();
 const V1 = "credentialprovider.kubelet.k8s.io/v1";
 
 if (lacking.length > 0) {

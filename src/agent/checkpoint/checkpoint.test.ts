@@ -3,7 +3,7 @@ import { join } from "node:path";
 import t, { type Test } from "tap";
 import { silentLogger } from "../../std/log/logger.ts";
 import { FakeRuntime } from "../../testing/agent/fake-runtime.ts";
-import { type TestAgent, testAgent } from "../../testing/agent/flag-harness.ts";
+import { type TestAgent, createTestAgent } from "../../testing/agent/flag-harness.ts";
 import { FakeClock } from "../../testing/std/fake-clock.ts";
 import { startAgent } from "../agent.ts";
 import { Checkpoint } from "./checkpoint.ts";
@@ -101,13 +101,13 @@ async function rebooted(t: Test, before: TestAgent, fake: FakeRuntime) {
 t.test(
   "PodSources starts pods from the checkpoint when the node reboots without an API server, and keeps them",
   async (t) => {
-    await using before = await testAgent("flag", {});
+    await using before = await createTestAgent("flag", {});
     const settings = { metadata: { name: "c", namespace: "default" }, data: { A: "kept" } };
     before.api.put("/api/v1/namespaces/default/configmaps/c", settings);
     await before.start();
     const env = [{ name: "A", valueFrom: { configMapKeyRef: { name: "c", key: "A" } } }];
-    before.pod("web", { containers: [{ name: "c", image: "busybox:1", imagePullPolicy: "IfNotPresent", env }] });
-    await before.running("web");
+    before.createPod("web", { containers: [{ name: "c", image: "busybox:1", imagePullPolicy: "IfNotPresent", env }] });
+    await before.untilRunning("web");
     await before.clock.advance(5000);
     await before.stop();
     const fake = new FakeRuntime(before.clock);

@@ -68,7 +68,7 @@ t.test(
   "createAgentAuthorization() denies when the API server is not reachable, and throws when there is none",
   async (t) => {
     const api = new FakeApi();
-    api.isAway = true;
+    api.isDown = true;
     const { ask, clock } = fixture(false, api);
     const answer = ask("GET", "/pods");
     for (let pause = 0; pause < 5; pause++) await clock.advance(10_000);

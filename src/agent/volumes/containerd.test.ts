@@ -9,7 +9,7 @@ import { silentLogger } from "../../std/log/logger.ts";
 import { systemClock } from "../../std/time/clock.ts";
 import { FakeApi } from "../../testing/agent/fake-api.ts";
 import { startFakeDriver } from "../../testing/agent/fake-csi-driver.ts";
-import { agentConfigOn, missing, startPrivateContainerd } from "../../testing/agent/private-containerd.ts";
+import { createAgentConfig, findMissing, startPrivateContainerd } from "../../testing/agent/private-containerd.ts";
 import { startAgent } from "../agent.ts";
 import { systemMounter } from "./mount/mounter.ts";
 
@@ -31,7 +31,7 @@ async function canLoop(): Promise<readonly string[]> {
   );
 }
 
-const lacking = [...(await missing()), ...(await canLoop())];
+const lacking = [...(await findMissing()), ...(await canLoop())];
 
 if (lacking.length > 0) {
   console.log(`# volumes of drivers cannot be mounted here (missing: ${lacking.join(", ")}): left out`);
@@ -40,7 +40,7 @@ if (lacking.length > 0) {
   await t.test("startAgent() gives containers what CSI, Flex and local volumes hold, and takes it back", async (t) => {
     const directory = join(containerd.directory, "agent");
     const api = new FakeApi();
-    const base = agentConfigOn(containerd, directory);
+    const base = createAgentConfig(containerd, directory);
     const storage = join(directory, "storage");
     for (const handle of ["vol-1", "flex"]) await mkdir(join(storage, handle), { recursive: true });
     await writeFile(join(storage, "vol-1", "hello"), "from csi\n");
@@ -141,7 +141,7 @@ esac
     api.put(path, { ...(api.objects.get(path) ?? made), metadata: { ...made.metadata, ...deletion } });
     await until("the object is gone", () => !api.objects.has(path));
     t.same(await systemMounter.listMountPoints(directory), [], "nothing stays mounted");
-    t.ok(driver.steps.includes("unstageVolume"));
+    t.ok(driver.volumeCalls.includes("unstageVolume"));
     t.same(await systemMounter.listMountPoints(blank), []);
     await agent.close();
   });

@@ -6,7 +6,7 @@ import type { NodeRuntime } from "./fake-node.ts";
 import type { Program } from "./fake-runtime.ts";
 import type { PrivateContainerd } from "./private-containerd.ts";
 
-const RAN = "/dev/shm/ran";
+const MARKER = "/dev/shm/ran";
 
 /** Of a containerd that many nodes may share, one after the other. */
 export function containerdNodeRuntime({ endpoint, image }: PrivateContainerd): NodeRuntime {
@@ -20,15 +20,15 @@ export function containerdNodeRuntime({ endpoint, image }: PrivateContainerd): N
       // A pod's containers share /dev/shm, which lives as long as the sandbox.
       const script =
         then === undefined
-          ? scriptOf(program)
-          : `if [ -e ${RAN}-${name} ]; then ${scriptOf(then)}; else echo > ${RAN}-${name}; ${scriptOf(program)}; fi`;
+          ? toScript(program)
+          : `if [ -e ${MARKER}-${name} ]; then ${toScript(then)}; else echo > ${MARKER}-${name}; ${toScript(program)}; fi`;
       return { name, image, imagePullPolicy: "Never", command: ["sh", "-c", script] };
     },
     [Symbol.asyncDispose]: async () => client[Symbol.dispose](),
   };
 }
 
-function scriptOf({ exitAfterMs, exitCode = 0, stopAfterMs = 0, stopCode = 0 }: Program): string {
+function toScript({ exitAfterMs, exitCode = 0, stopAfterMs = 0, stopCode = 0 }: Program): string {
   const onStop = stopAfterMs === 0 ? `exit ${stopCode}` : `sleep ${stopAfterMs / 1000}; exit ${stopCode}`;
   const trap = `trap '${Number.isFinite(stopAfterMs) ? onStop : ":"}' TERM`;
   const end =

@@ -35,14 +35,14 @@ export class FakeApi {
   /** All that ever changed; a test makes few changes. */
   readonly #history: Change[] = [];
   #revision = 0;
-  #isAway = false;
+  #isDown = false;
 
   readonly transport = async (request: HttpRequest): Promise<HttpResponse> => {
     const query = new URLSearchParams(request.query);
     const path = decodeURIComponent(request.path).replace(/\/status$/, "");
     const chunks: Uint8Array[] = [];
     for await (const chunk of request.body) chunks.push(chunk);
-    if (this.#isAway) throw refused();
+    if (this.#isDown) throw connectionRefused();
     // It reads JSON only: clients are to notice.
     if (request.headers["content-type"]?.includes("protobuf"))
       return statusResponse(415, "UnsupportedMediaType", "JSON only");
@@ -56,7 +56,7 @@ export class FakeApi {
         if (found !== undefined) return jsonResponse(200, found);
         return /\/(pods|nodes|events|leases|services|configmaps|secrets)$/.test(path)
           ? this.#list(path)
-          : missing(path);
+          : notFound(path);
       case "POST": {
         if (path.endsWith("/tokenreviews")) return this.#review(body);
         if (path.endsWith("/subjectaccessreviews")) return this.#reviewAccess(body);
@@ -67,9 +67,9 @@ export class FakeApi {
       case "PUT":
         return jsonResponse(200, this.put(path, body));
       case "PATCH":
-        return found === undefined ? missing(path) : jsonResponse(200, this.put(path, merge(found, body) as Stored));
+        return found === undefined ? notFound(path) : jsonResponse(200, this.put(path, merge(found, body) as Stored));
       case "DELETE":
-        if (found === undefined) return missing(path);
+        if (found === undefined) return notFound(path);
         this.delete(path);
         return jsonResponse(200, { kind: "Status", apiVersion: "v1", status: "Success", metadata: {} });
       default:
@@ -88,7 +88,7 @@ export class FakeApi {
     };
     const stored = { ...object, metadata };
     this.objects.set(path, stored);
-    this.#tell(before === undefined ? "ADDED" : "MODIFIED", path, stored);
+    this.#notify(before === undefined ? "ADDED" : "MODIFIED", path, stored);
     return stored;
   }
 
@@ -98,21 +98,21 @@ export class FakeApi {
     this.objects.delete(path);
     if (found === undefined) return;
     const metadata = { ...found.metadata, resourceVersion: String(this.#revision) };
-    this.#tell("DELETED", path, { ...found, metadata });
+    this.#notify("DELETED", path, { ...found, metadata });
   }
 
   /** Objects below a path. */
-  under(path: string): readonly Stored[] {
+  listBelow(path: string): readonly Stored[] {
     return [...this.objects].filter(([key]) => key.startsWith(`${path}/`)).map(([, object]) => object);
   }
 
   /** Nobody answers until it comes back; connections break. */
-  set isAway(away: boolean) {
-    this.#isAway = away;
+  set isDown(away: boolean) {
+    this.#isDown = away;
     if (away) for (const watcher of this.#watchers) watcher.fail();
   }
 
-  #tell(type: string, path: string, object: Stored): void {
+  #notify(type: string, path: string, object: Stored): void {
     const change = { revision: this.#revision, path, event: { type, object } };
     this.#history.push(change);
     for (const watcher of this.#watchers) if (watcher.resource === path.split("/").at(-2)) watcher.notify(change);
@@ -167,7 +167,7 @@ export class FakeApi {
     async function* body(): AsyncGenerator<Uint8Array> {
       try {
         while (!signal.aborted) {
-          if (failed) throw refused();
+          if (failed) throw connectionRefused();
           yield* queue.splice(0);
           await wake.promise;
           wake = Promise.withResolvers<void>();
@@ -184,11 +184,11 @@ function line({ event }: Change): Buffer {
   return Buffer.from(`${JSON.stringify(event)}\n`);
 }
 
-function refused(): Error {
+function connectionRefused(): Error {
   return Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
 }
 
-function missing(path: string): HttpResponse {
+function notFound(path: string): HttpResponse {
   return statusResponse(404, "NotFound", `${path} not found`);
 }
 

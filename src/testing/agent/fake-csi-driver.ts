@@ -29,19 +29,19 @@ export interface Call {
 export interface FakeDriver extends AsyncDisposable {
   readonly calls: Call[];
   /** Methods that fail from now on, with what they say. */
-  readonly failing: Map<string, { readonly code: grpc.status; readonly details: string }>;
+  readonly failures: Map<string, { readonly code: grpc.status; readonly details: string }>;
   /** Names of the methods called, without the questions. */
-  readonly steps: readonly string[];
+  readonly volumeCalls: readonly string[];
 }
 
-type Answer = (request: Call["request"]) => Promise<unknown>;
+type Handler = (request: Call["request"]) => Promise<unknown>;
 
 export async function startFakeDriver(options: FakeDriverOptions): Promise<FakeDriver> {
   const calls: Call[] = [];
-  const failing: FakeDriver["failing"] = new Map();
+  const failing: FakeDriver["failures"] = new Map();
   const server = new grpc.Server();
   const { name, socket, mounter, topology } = options;
-  const serve = (methods: Readonly<Record<string, Method>>, answers: Readonly<Record<string, Answer>>): void => {
+  const serve = (methods: Readonly<Record<string, Method>>, answers: Readonly<Record<string, Handler>>): void => {
     const definitions: Record<string, grpc.MethodDefinition<object, object>> = {};
     const handlers: Record<string, grpc.handleUnaryCall<unknown, unknown>> = {};
     for (const [method, { path, request, response }] of Object.entries(methods)) {
@@ -58,7 +58,7 @@ export async function startFakeDriver(options: FakeDriverOptions): Promise<FakeD
     }
     server.addService(definitions, handlers);
   };
-  const unmount: Answer = async ({ targetPath, stagingTargetPath }) => {
+  const unmount: Handler = async ({ targetPath, stagingTargetPath }) => {
     for (const point of await mounter.listMountPoints(targetPath ?? stagingTargetPath)) await mounter.unmount(point);
     return {};
   };
@@ -100,8 +100,8 @@ export async function startFakeDriver(options: FakeDriverOptions): Promise<FakeD
   });
   return {
     calls,
-    failing,
-    get steps() {
+    failures: failing,
+    get volumeCalls() {
       return calls.map(({ method }) => method).filter((method) => /Volume$/.test(method));
     },
     [Symbol.asyncDispose]: () => new Promise<void>((resolve) => server.tryShutdown(() => resolve())),

@@ -67,7 +67,7 @@ export interface NodeRuntime extends AsyncDisposable {
 }
 
 /** Over the fake runtime, on a fast clock. */
-export function fakeNodeRuntime(clock: Clock = new WarpedClock(FAST)): NodeRuntime & { readonly fake: FakeRuntime } {
+export function fakeNodeRuntime(clock: Clock = new WarpedClock(SPEED)): NodeRuntime & { readonly fake: FakeRuntime } {
   const fake = new FakeRuntime(clock);
   fake.execs.set("false", { exitCode: 1 });
   return {
@@ -85,9 +85,9 @@ export function fakeNodeRuntime(clock: Clock = new WarpedClock(FAST)): NodeRunti
 }
 
 /** Times the speed of the host's clock. */
-const FAST = 6;
+const SPEED = 6;
 /** On the host's clock: a test that does not come to rest fails rather than hanging. */
-const PATIENCE_MS = 20_000;
+const TIMEOUT_MS = 20_000;
 const LOOK_MS = 10;
 
 export interface StoredPod {
@@ -100,14 +100,14 @@ export class FakeNode implements AsyncDisposable {
   readonly api = new FakeApi();
   readonly directory: string;
   /** What must never be, and was: two runs of one container at a time. */
-  readonly wrongs: string[] = [];
+  readonly violations: string[] = [];
   readonly #runtime: NodeRuntime;
   readonly #configure: (config: AgentConfig) => AgentConfig;
   readonly #faults: Fault[] = [];
-  readonly #buried: Promise<unknown>[] = [];
-  readonly #coming: Promise<unknown>[] = [];
+  readonly #closing: Promise<unknown>[] = [];
+  readonly #recoveries: Promise<unknown>[] = [];
   /** How often each container came to run, by name. */
-  readonly starts = new Map<string, number>();
+  readonly startCounts = new Map<string, number>();
   /** Of every pod that came to run here. */
   readonly #uids = new Set<string>();
   #agents = 0;
@@ -144,7 +144,7 @@ export class FakeNode implements AsyncDisposable {
   /** Each agent has a socket of its own, so that nothing of a killed one gets through. */
   async startAgent(): Promise<void> {
     this.#agents += 1;
-    const cri = new ScriptedCri(join(this.directory, `cri-${this.#agents}.sock`), this.#watched());
+    const cri = new ScriptedCri(join(this.directory, `cri-${this.#agents}.sock`), this.#createBackend());
     this.#cri = cri;
     for (const fault of this.#faults.splice(0)) cri.on(fault);
     await cri.start();
@@ -175,7 +175,7 @@ export class FakeNode implements AsyncDisposable {
         life.signal.throwIfAborted();
         const answer = await this.api.transport(request);
         life.signal.throwIfAborted();
-        return { ...answer, body: until(life.signal, answer.body) };
+        return { ...answer, body: abortableBody(life.signal, answer.body) };
       },
       cgroupHierarchy: this.#runtime.cgroupHierarchy,
     });
@@ -194,27 +194,27 @@ export class FakeNode implements AsyncDisposable {
     this.#agent = undefined;
     if (agent === undefined) return;
     agent.die();
-    this.#buried.push(agent.running.close().catch(() => undefined));
+    this.#closing.push(agent.running.close().catch(() => undefined));
   }
 
   /** Something comes back after a while, which the node's end waits for. */
-  later(milliseconds: number, comeBack: () => Promise<void> | void): void {
-    this.#coming.push(this.clock.sleep(milliseconds).then(comeBack));
+  recoverAfter(milliseconds: number, comeBack: () => Promise<void> | void): void {
+    this.#recoveries.push(this.clock.sleep(milliseconds).then(comeBack));
   }
 
   /** Resolves when all that was to come back is there. */
-  async restored(): Promise<void> {
-    await Promise.all(this.#coming);
+  async untilRestored(): Promise<void> {
+    await Promise.all(this.#recoveries);
   }
 
   /** Also of an agent that is yet to start. */
-  on(fault: Fault): void {
+  addFault(fault: Fault): void {
     if (this.#agent === undefined) this.#faults.push(fault);
     else this.cri.on(fault);
   }
 
   /** Gives the node a pod. */
-  pod(name: string, spec: PodSpec): void {
+  createPod(name: string, spec: PodSpec): void {
     const metadata = { name, namespace: "default" };
     this.api.put(podPath(name), {
       kind: "Pod",
@@ -232,47 +232,47 @@ export class FakeNode implements AsyncDisposable {
     this.api.put(podPath(name), { ...found, metadata });
   }
 
-  stored(name: string): StoredPod | undefined {
+  getStored(name: string): StoredPod | undefined {
     return this.api.objects.get(podPath(name)) as StoredPod | undefined;
   }
 
-  status(name: string): PodStatus {
-    return this.stored(name)?.status ?? {};
+  getStatus(name: string): PodStatus {
+    return this.getStored(name)?.status ?? {};
   }
 
   /** Of events about a pod: `Started spec.containers{c}`. */
-  reasons(): readonly string[] {
+  eventReasons(): readonly string[] {
     return this.api
-      .under("/api/v1/namespaces/default/events")
+      .listBelow("/api/v1/namespaces/default/events")
       .map((each) => String((each as unknown as { readonly reason?: string }).reason));
   }
 
   isReady(name: string): boolean {
-    return this.status(name).conditions?.some(({ type, status }) => type === "Ready" && status === "True") ?? false;
+    return this.getStatus(name).conditions?.some(({ type, status }) => type === "Ready" && status === "True") ?? false;
   }
 
   async until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
-    const limit = systemClock.monotonic() + PATIENCE_MS;
+    const limit = systemClock.monotonic() + TIMEOUT_MS;
     while (!(await holds())) {
       if (systemClock.monotonic() > limit) {
-        const pods = JSON.stringify(this.api.under("/api/v1/namespaces/default/pods").map(({ status }) => status));
+        const pods = JSON.stringify(this.api.listBelow("/api/v1/namespaces/default/pods").map(({ status }) => status));
         throw new Error(`Never came true: ${what}; pods: ${pods}`);
       }
       await systemClock.sleep(LOOK_MS);
     }
   }
 
-  async ready(name: string): Promise<void> {
+  async untilReady(name: string): Promise<void> {
     await this.until(`${name} is ready`, () => this.isReady(name));
   }
 
-  async gone(name: string): Promise<void> {
-    await this.until(`${name} is gone`, async () => !this.stored(name) && (await this.remains()).length === 0);
+  async untilGone(name: string): Promise<void> {
+    await this.until(`${name} is gone`, async () => !this.getStored(name) && (await this.findRemains()).length === 0);
   }
 
   /** What there still is of pods: sandboxes, containers, mounts, directories, logs. */
-  async remains(): Promise<readonly string[]> {
-    const { sandboxes, containers } = await this.#listed();
+  async findRemains(): Promise<readonly string[]> {
+    const { sandboxes, containers } = await this.#list();
     const directories = ["root/pods", "logs"].map(async (path) =>
       (await readdir(join(this.directory, path)).catch(() => [])).map((name) => `${path}/${name}`),
     );
@@ -289,7 +289,7 @@ export class FakeNode implements AsyncDisposable {
   }
 
   /** Of this node: others may share the runtime. */
-  async #listed(): Promise<{
+  async #list(): Promise<{
     readonly sandboxes: readonly PodSandbox[];
     readonly containers: readonly RuntimeContainer[];
   }> {
@@ -303,7 +303,7 @@ export class FakeNode implements AsyncDisposable {
   }
 
   /** Notes what it sees, and shows nothing of other nodes. */
-  #watched(): CriBackend {
+  #createBackend(): CriBackend {
     const { runtime, images } = this.#runtime;
     return {
       images,
@@ -323,29 +323,29 @@ export class FakeNode implements AsyncDisposable {
         },
         startContainer: async (request, signal) => {
           const answer = await runtime.startContainer(request, signal);
-          await this.#noteStart(request.containerId);
+          await this.#recordStart(request.containerId);
           return answer;
         },
       },
     };
   }
 
-  async #noteStart(id: string | undefined): Promise<void> {
-    const { containers } = await this.#listed();
+  async #recordStart(id: string | undefined): Promise<void> {
+    const { containers } = await this.#list();
     const name = containers.find((each) => each.id === id)?.metadata?.name ?? "";
-    this.starts.set(name, (this.starts.get(name) ?? 0) + 1);
+    this.startCounts.set(name, (this.startCounts.get(name) ?? 0) + 1);
     const running = containers.filter(({ state }) => state === "CONTAINER_RUNNING");
     const runs = Map.groupBy(running, (each) => `${each.labels?.[labels.podUid]}/${each.metadata?.name}`);
-    for (const [name, { length }] of runs) if (length > 1) this.wrongs.push(`${length} of ${name} run at a time`);
+    for (const [name, { length }] of runs) if (length > 1) this.violations.push(`${length} of ${name} run at a time`);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.restored();
+    await this.untilRestored();
     const agent = this.#agent;
     this.#agent = undefined;
     await agent?.running.close({ stopPods: true });
     this.#cri?.kill();
-    await Promise.all(this.#buried);
+    await Promise.all(this.#closing);
     for (const point of await systemMounter.listMountPoints(this.directory)) await systemMounter.unmount(point);
     await rm(this.directory, { recursive: true, force: true });
   }
@@ -356,7 +356,7 @@ function podPath(name: string): string {
 }
 
 /** Breaks with the signal. */
-async function* until(signal: AbortSignal, body: HttpResponse["body"]): AsyncGenerator<Uint8Array> {
+async function* abortableBody(signal: AbortSignal, body: HttpResponse["body"]): AsyncGenerator<Uint8Array> {
   if (!isStreamed(body)) {
     yield* body instanceof Uint8Array ? [body] : body;
     return;

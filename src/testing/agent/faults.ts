@@ -19,7 +19,7 @@ export interface FaultCase {
 type Step = readonly [method: CriMethod, nth: number];
 
 /** The calls that make a pod of an init container and another one, and those that end it. */
-const starting: readonly Step[] = [
+const startSteps: readonly Step[] = [
   ["RunPodSandbox", 1],
   ["PodSandboxStatus", 1],
   ["ImageStatus", 1],
@@ -28,7 +28,7 @@ const starting: readonly Step[] = [
   ["CreateContainer", 2],
   ["StartContainer", 2],
 ];
-const ending: readonly Step[] = [
+const endSteps: readonly Step[] = [
   ["StopContainer", 1],
   ["StopPodSandbox", 1],
   ["RemoveContainer", 1],
@@ -37,38 +37,38 @@ const ending: readonly Step[] = [
 ];
 
 /** Milliseconds on the clock of the test that something is away. */
-const AWAY_MS = 1_500;
+const OUTAGE_MS = 1_500;
 const YEAR_MS = 365 * 86_400_000;
 
 /** What may happen at a step. */
 const faults: Readonly<Record<string, (node: FakeNode) => FaultAction>> = {
   "the agent is killed": (node) => async () => {
     node.killAgent();
-    node.later(AWAY_MS / 3, () => node.startAgent());
+    node.recoverAfter(OUTAGE_MS / 3, () => node.startAgent());
     await never;
   },
   "the runtime dies": (node) => async () => {
     const { cri } = node;
     cri.kill();
-    await node.clock.sleep(AWAY_MS);
+    await node.clock.sleep(OUTAGE_MS);
     await cri.start();
   },
   "the call fails": () => fail("UNAVAILABLE", "transport is closing"),
   "the answer is lost": () => neverRespond,
-  "the answer is slow": (node) => delay(node.clock, AWAY_MS),
+  "the answer is slow": (node) => delay(node.clock, OUTAGE_MS),
   "the API server goes away": (node) => () => {
-    node.api.isAway = true;
-    node.later(AWAY_MS, () => {
-      node.api.isAway = false;
+    node.api.isDown = true;
+    node.recoverAfter(OUTAGE_MS, () => {
+      node.api.isDown = false;
     });
   },
-  "the clock is set back to 1970": (node) => () => warped(node).set(1_000_000),
-  "the clock is set a year ahead": (node) => () => warped(node).set(node.clock.now() + YEAR_MS),
+  "the clock is set back to 1970": (node) => () => getWarpedClock(node).set(1_000_000),
+  "the clock is set a year ahead": (node) => () => getWarpedClock(node).set(node.clock.now() + YEAR_MS),
 };
 
 const never = new Promise<never>(() => undefined);
 
-function warped(node: FakeNode): WarpedClock {
+function getWarpedClock(node: FakeNode): WarpedClock {
   if (node.clock instanceof WarpedClock) return node.clock;
   throw new Error("The clock of this node cannot be set");
 }
@@ -76,35 +76,35 @@ function warped(node: FakeNode): WarpedClock {
 /** Every mishap at every step, before the runtime acts and after. */
 export function stepCases(): readonly FaultCase[] {
   return Object.entries(faults).flatMap(([fault, act]) =>
-    [...starting, ...ending].flatMap(([method, nth]) =>
+    [...startSteps, ...endSteps].flatMap(([method, nth]) =>
       (["before", "after"] as const).map((when) => ({
         name: `${fault} ${when} ${method} ${nth}`,
-        run: () => wholeLife({ method, nth, when }, act),
+        run: () => runPodLifecycle({ method, nth, when }, act),
       })),
     ),
   );
 }
 
 /** A pod from start to end, with one mishap on the way. */
-async function wholeLife(at: Omit<Fault, "action">, fault: (node: FakeNode) => FaultAction): Promise<readonly string[]> {
+async function runPodLifecycle(at: Omit<Fault, "action">, fault: (node: FakeNode) => FaultAction): Promise<readonly string[]> {
   await using runtime = fakeNodeRuntime();
   await using node = await FakeNode.create(runtime);
   await node.startAgent();
-  const isEnding = ending.some(([method]) => method === at.method);
+  const isEnding = endSteps.some(([method]) => method === at.method);
   let happened = false;
   const act: FaultAction = async (call) => {
     happened = true;
     await fault(node)(call);
   };
-  if (!isEnding) node.on({ ...at, action: act });
+  if (!isEnding) node.addFault({ ...at, action: act });
   startPod(node);
-  await node.ready("web");
-  if (isEnding) node.on({ ...at, action: act });
+  await node.untilReady("web");
+  if (isEnding) node.addFault({ ...at, action: act });
   node.deletePod("web", 1);
-  await node.gone("web");
-  await node.restored();
-  await node.gone("web");
-  return [...(happened ? [] : ["the step was never reached"]), ...onceOnly(node)];
+  await node.untilGone("web");
+  await node.untilRestored();
+  await node.untilGone("web");
+  return [...(happened ? [] : ["the step was never reached"]), ...findRestarts(node)];
 }
 
 function startPod(node: FakeNode): void {
@@ -114,7 +114,7 @@ function startPod(node: FakeNode): void {
     data: { token: "cw==" },
   } as never);
   const mount = { name: "keys", mountPath: "/keys" };
-  node.pod("web", {
+  node.createPod("web", {
     volumes: process.getuid?.() === 0 ? [{ name: "keys", secret: { secretName: "keys" } }] : [],
     initContainers: [node.container("i", { exitAfterMs: 200 })],
     containers: [{ ...node.container("c", {}), volumeMounts: process.getuid?.() === 0 ? [mount] : [] }],
@@ -122,51 +122,51 @@ function startPod(node: FakeNode): void {
 }
 
 /** What is wrong when containers did not run exactly once. */
-function onceOnly(node: FakeNode): readonly string[] {
-  const often = [...node.starts].filter(([, times]) => times !== 1);
-  return [...node.wrongs, ...often.map(([name, times]) => `${name} was started ${times} times`)];
+function findRestarts(node: FakeNode): readonly string[] {
+  const often = [...node.startCounts].filter(([, times]) => times !== 1);
+  return [...node.violations, ...often.map(([name, times]) => `${name} was started ${times} times`)];
 }
 
-type Story = (node: FakeNode) => Promise<readonly string[]>;
+type Scenario = (node: FakeNode) => Promise<readonly string[]>;
 
-const stories: Readonly<Record<string, Story>> = {
+const scenarios: Readonly<Record<string, Scenario>> = {
   async "a pod that was deleted while the API server was away ends when it is back"(node) {
     startPod(node);
-    await node.ready("web");
-    node.api.isAway = true;
+    await node.untilReady("web");
+    node.api.isDown = true;
     node.api.delete("/api/v1/namespaces/default/pods/web");
-    await node.clock.sleep(AWAY_MS);
-    if ((await node.remains()).length === 0) return ["it was ended while nobody could know"];
-    node.api.isAway = false;
-    await node.gone("web");
-    return onceOnly(node);
+    await node.clock.sleep(OUTAGE_MS);
+    if ((await node.findRemains()).length === 0) return ["it was ended while nobody could know"];
+    node.api.isDown = false;
+    await node.untilGone("web");
+    return findRestarts(node);
   },
 
   async "a pod that was deleted while the agent was dead ends when it is back"(node) {
     startPod(node);
-    await node.ready("web");
+    await node.untilReady("web");
     node.killAgent();
     node.api.delete("/api/v1/namespaces/default/pods/web");
     await node.startAgent();
-    await node.gone("web");
-    return onceOnly(node);
+    await node.untilGone("web");
+    return findRestarts(node);
   },
 
   async "agent, runtime and API server die together and come back one after the other"(node) {
     startPod(node);
-    await node.ready("web");
-    node.api.isAway = true;
+    await node.untilReady("web");
+    node.api.isDown = true;
     node.killAgent();
     await node.startAgent();
     node.cri.kill();
     await node.clock.sleep(10_000);
     await node.cri.start();
-    await node.clock.sleep(AWAY_MS);
-    node.api.isAway = false;
-    await node.ready("web");
+    await node.clock.sleep(OUTAGE_MS);
+    node.api.isDown = false;
+    await node.untilReady("web");
     node.deletePod("web", 1);
-    await node.gone("web");
-    return onceOnly(node);
+    await node.untilGone("web");
+    return findRestarts(node);
   },
 
   async "an agent that is killed again and again while a pod starts and ends leaves it right"(node) {
@@ -177,8 +177,8 @@ const stories: Readonly<Record<string, Story>> = {
       node.killAgent();
       await node.startAgent();
     }
-    await node.gone("web");
-    return onceOnly(node);
+    await node.untilGone("web");
+    return findRestarts(node);
   },
 
   async "a disk that is full holds a pod back, and nothing stays when it has room again"(node) {
@@ -191,13 +191,13 @@ const stories: Readonly<Record<string, Story>> = {
     await node.startAgent();
     await writeFile(join(root, "filler"), Buffer.alloc(512 * 1024)).catch(() => undefined);
     startPod(node);
-    await node.clock.sleep(AWAY_MS);
+    await node.clock.sleep(OUTAGE_MS);
     if (node.isReady("web")) return ["it is ready without a disk"];
     await rm(join(root, "filler"));
-    await node.ready("web");
+    await node.untilReady("web");
     node.deletePod("web", 1);
-    await node.until("all but the disk is gone", async () => (await node.remains()).length === 1);
-    return onceOnly(node);
+    await node.until("all but the disk is gone", async () => (await node.findRemains()).length === 1);
+    return findRestarts(node);
   },
 
   ...Object.fromEntries(
@@ -206,63 +206,63 @@ const stories: Readonly<Record<string, Story>> = {
         [
           `a crash loop goes on when the clock is set ${how}`,
           async (node: FakeNode) => {
-            node.pod("loop", { containers: [node.container("c", { exitCode: 1, exitAfterMs: 100 })] });
-            const count = () => node.status("loop").containerStatuses?.[0]?.restartCount ?? 0;
+            node.createPod("loop", { containers: [node.container("c", { exitCode: 1, exitAfterMs: 100 })] });
+            const count = () => node.getStatus("loop").containerStatuses?.[0]?.restartCount ?? 0;
             await node.until("it waits", () => count() >= 2);
-            warped(node).set(to(node.clock.now()));
+            getWarpedClock(node).set(to(node.clock.now()));
             const since = node.clock.monotonic();
             await node.until("it was started again", () => count() >= 4);
             const tookMs = node.clock.monotonic() - since;
             node.deletePod("loop", 1);
-            await node.gone("loop");
-            return [...node.wrongs, ...(tookMs < 75_000 ? [] : [`only after ${Math.round(tookMs)} ms`])];
+            await node.untilGone("loop");
+            return [...node.violations, ...(tookMs < 75_000 ? [] : [`only after ${Math.round(tookMs)} ms`])];
           },
         ] as const,
         [
           `a crash loop goes on when the clock is set ${how} and the agent killed`,
           async (node: FakeNode) => {
-            node.pod("loop", { containers: [node.container("c", { exitCode: 1, exitAfterMs: 100 })] });
-            const count = () => node.status("loop").containerStatuses?.[0]?.restartCount ?? 0;
+            node.createPod("loop", { containers: [node.container("c", { exitCode: 1, exitAfterMs: 100 })] });
+            const count = () => node.getStatus("loop").containerStatuses?.[0]?.restartCount ?? 0;
             await node.until("it waits", () => count() >= 2);
             node.killAgent();
-            warped(node).set(to(node.clock.now()));
+            getWarpedClock(node).set(to(node.clock.now()));
             await node.startAgent();
             const since = node.clock.monotonic();
             await node.until("it was started again", () => count() >= 4);
             const tookMs = node.clock.monotonic() - since;
             node.deletePod("loop", 1);
-            await node.gone("loop");
-            return [...node.wrongs, ...(tookMs < 90_000 ? [] : [`only after ${Math.round(tookMs)} ms`])];
+            await node.untilGone("loop");
+            return [...node.violations, ...(tookMs < 90_000 ? [] : [`only after ${Math.round(tookMs)} ms`])];
           },
         ] as const,
         [
           `a deadline ends a pod in its time when the clock is set ${how}`,
           async (node: FakeNode) => {
-            node.pod("late", { containers: [node.container("c", {})], activeDeadlineSeconds: 20 });
-            await node.ready("late");
+            node.createPod("late", { containers: [node.container("c", {})], activeDeadlineSeconds: 20 });
+            await node.untilReady("late");
             const since = node.clock.monotonic();
-            warped(node).set(to(node.clock.now()));
-            await node.until("it has failed", () => node.status("late").phase === "Failed");
+            getWarpedClock(node).set(to(node.clock.now()));
+            await node.until("it has failed", () => node.getStatus("late").phase === "Failed");
             const tookMs = node.clock.monotonic() - since;
             node.deletePod("late", 1);
-            await node.gone("late");
+            await node.untilGone("late");
             const isInTime = tookMs > 10_000 && tookMs < 40_000;
-            return [...node.wrongs, ...(isInTime ? [] : [`after ${Math.round(tookMs)} ms`])];
+            return [...node.violations, ...(isInTime ? [] : [`after ${Math.round(tookMs)} ms`])];
           },
         ] as const,
         [
           `a container that fails after the clock was set ${how} is started again, once`,
           async (node: FakeNode) => {
-            node.pod("once", { containers: [node.container("c", { exitCode: 1, exitAfterMs: 3_000 }, {})] });
-            await node.ready("once");
-            warped(node).set(to(node.clock.now()));
-            await node.until("the second run", () => node.status("once").containerStatuses?.[0]?.restartCount === 1);
-            await node.ready("once");
+            node.createPod("once", { containers: [node.container("c", { exitCode: 1, exitAfterMs: 3_000 }, {})] });
+            await node.untilReady("once");
+            getWarpedClock(node).set(to(node.clock.now()));
+            await node.until("the second run", () => node.getStatus("once").containerStatuses?.[0]?.restartCount === 1);
+            await node.untilReady("once");
             await node.clock.sleep(5_000);
-            const times = node.starts.get("c");
+            const times = node.startCounts.get("c");
             node.deletePod("once", 1);
-            await node.gone("once");
-            return [...node.wrongs, ...(times === 2 ? [] : [`c was started ${times} times`])];
+            await node.untilGone("once");
+            return [...node.violations, ...(times === 2 ? [] : [`c was started ${times} times`])];
           },
         ] as const,
         [
@@ -270,18 +270,18 @@ const stories: Readonly<Record<string, Story>> = {
           async (node: FakeNode) => {
             const probe = { exec: { command: ["true"] }, initialDelaySeconds: 1, periodSeconds: 1 };
             const pod = (name: string): void =>
-              node.pod(name, { containers: [{ ...node.container(name, {}), readinessProbe: probe }] });
+              node.createPod(name, { containers: [{ ...node.container(name, {}), readinessProbe: probe }] });
             pod("old");
-            await node.ready("old");
-            warped(node).set(to(node.clock.now()));
+            await node.untilReady("old");
+            getWarpedClock(node).set(to(node.clock.now()));
             node.killAgent();
             await node.startAgent();
             pod("new");
-            await node.ready("new");
-            await node.ready("old");
+            await node.untilReady("new");
+            await node.untilReady("old");
             for (const name of ["old", "new"]) node.deletePod(name, 1);
-            await node.gone("old");
-            return onceOnly(node);
+            await node.untilGone("old");
+            return findRestarts(node);
           },
         ] as const,
       ],
@@ -290,8 +290,8 @@ const stories: Readonly<Record<string, Story>> = {
 };
 
 /** What is more than one step. */
-export function storyCases(): readonly FaultCase[] {
-  return Object.entries(stories).map(([name, story]) => ({
+export function scenarioCases(): readonly FaultCase[] {
+  return Object.entries(scenarios).map(([name, story]) => ({
     name,
     async run() {
       await using runtime = fakeNodeRuntime();

@@ -54,21 +54,21 @@ export interface TestAgent extends AsyncDisposable {
   /** The chains and rules of the packet filter. */
   readonly iptables: ReadonlySet<string>;
   /** A file of the control groups, which are of version 1: `cpu/kubepods/cpu.shares`; empty when there is none. */
-  cgroup(path: string): string;
+  readCgroup(path: string): string;
   /** The node's object as registered. */
-  node(): { readonly metadata: Readonly<Record<string, unknown>>; readonly spec?: unknown; readonly status?: unknown };
+  getNode(): { readonly metadata: Readonly<Record<string, unknown>>; readonly spec?: unknown; readonly status?: unknown };
   start(): Promise<{ readonly port: number }>;
   /** Stops it; the containers go on. */
   stop(): Promise<void>;
   /** Gives the node a pod of one container; `settled` says when to go on. */
-  pod(name: string, spec?: Partial<PodSpec>): Pod;
+  createPod(name: string, spec?: Partial<PodSpec>): Pod;
   /** Lets the clock run until something holds. Throws when it never does. */
   until(what: string, holds: () => boolean): Promise<void>;
-  running(name: string): Promise<void>;
+  untilRunning(name: string): Promise<void>;
 }
 
 /** In the `file` form every setting with a field in the file stands in a file, others are flags. */
-export async function testAgent(form: "flag" | "file", settings: Settings): Promise<TestAgent> {
+export async function createTestAgent(source: "flag" | "file", settings: Settings): Promise<TestAgent> {
   const directory = await mkdtemp(join(tmpdir(), "svc-flags-"));
   const all: Settings = {
     ...base,
@@ -77,7 +77,7 @@ export async function testAgent(form: "flag" | "file", settings: Settings): Prom
     "container-runtime-endpoint": `unix://${join(directory, "runtime.sock")}`,
     ...settings,
   };
-  const effective = loadAgentConfig(await commandLine(form, directory, all), {});
+  const effective = loadAgentConfig(await toCommandLine(source, directory, all), {});
   const config = { ...toAgentConfig(effective), podLogsDir: join(directory, "logs") };
   const clock = new FakeClock(Date.now());
   const api = new FakeApi();
@@ -91,7 +91,7 @@ export async function testAgent(form: "flag" | "file", settings: Settings): Prom
   const until = async (what: string, holds: () => boolean): Promise<void> => {
     const began = performance.now();
     for (let turn = 1; !holds(); turn++) {
-      if (performance.now() - began > PATIENCE_MS) throw new Error(`Never came true: ${what}`);
+      if (performance.now() - began > TIMEOUT_MS) throw new Error(`Never came true: ${what}`);
       // Files and sockets take real time, which the clock of the test does not know.
       if (turn % 8 === 0) await setTimeout(1);
       await clock.advance(turn % 16 === 0 ? 100 : 0);
@@ -118,11 +118,11 @@ export async function testAgent(form: "flag" | "file", settings: Settings): Prom
     clock,
     systemd,
     iptables,
-    cgroup: (path) => {
+    readCgroup: (path) => {
       const file = join(cgroupHierarchy, path);
       return existsSync(file) ? readFileSync(file, "utf8") : "";
     },
-    node: () => api.objects.get(`/api/v1/nodes/${config.nodeName}`) ?? { metadata: {} },
+    getNode: () => api.objects.get(`/api/v1/nodes/${config.nodeName}`) ?? { metadata: {} },
     async start() {
       const agent = await startAgent(config, {
         clock,
@@ -130,7 +130,7 @@ export async function testAgent(form: "flag" | "file", settings: Settings): Prom
         transport: api.transport,
         runtime: fake,
         cgroupHierarchy,
-        iptables: fakeIptables(iptables),
+        iptables: createFakeIptables(iptables),
         async callSystemd(method, _signature, words) {
           systemd.push({ method, words });
           const path = toSlicePath(words[0] ?? "");
@@ -148,7 +148,7 @@ export async function testAgent(form: "flag" | "file", settings: Settings): Prom
       return { port: agent.address?.port ?? 0 };
     },
     stop,
-    pod: (name, spec = {}) =>
+    createPod: (name, spec = {}) =>
       api.put(path(name), {
         kind: "Pod",
         metadata: { name, namespace: "default" },
@@ -159,25 +159,25 @@ export async function testAgent(form: "flag" | "file", settings: Settings): Prom
         },
       }) as Pod,
     until,
-    running: (name) => until(`${name} runs`, () => api.objects.get(path(name))?.status?.phase === "Running"),
+    untilRunning: (name) => until(`${name} runs`, () => api.objects.get(path(name))?.status?.phase === "Running"),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }
 
 /** A packet filter, by the program, table and chain or rule that it has. */
-export function fakeIptables(has: Set<string>): Iptables {
-  return async (program, [, table = "", how = "", ...words]) => {
+export function createFakeIptables(existing: Set<string>): Iptables {
+  return async (program, [, table = "", option = "", ...words]) => {
     const what = [program, table, ...words].join(" ");
-    if (how !== "-S" && how !== "-C") has.add(what);
-    else if (!has.has(what)) throw new Error("No chain/target/match by that name.");
+    if (option !== "-S" && option !== "-C") existing.add(what);
+    else if (!existing.has(what)) throw new Error("No chain/target/match by that name.");
   };
 }
 
 const controllers = ["cpu", "memory", "pids"];
 /** A test that does not come to rest fails rather than hanging. */
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 
-export async function commandLine(form: "flag" | "file", directory: string, settings: Settings): Promise<string[]> {
+export async function toCommandLine(source: "flag" | "file", directory: string, settings: Settings): Promise<string[]> {
   const words: string[] = [];
   let file: Readonly<Record<string, unknown>> = {
     apiVersion: "svclet.config.svc.io/v1beta1",
@@ -185,10 +185,10 @@ export async function commandLine(form: "flag" | "file", directory: string, sett
   };
   for (const [name, text] of Object.entries(settings)) {
     const row: Flag = agentFlags[name as AgentFlagName];
-    if (form === "flag" || row.config === undefined) words.push(`--${name}=${text}`);
+    if (source === "flag" || row.config === undefined) words.push(`--${name}=${text}`);
     else file = withField(file, row.config.split("."), toJson(row, row.type.parse(text)));
   }
-  if (form === "flag") return words;
+  if (source === "flag") return words;
   const path = join(directory, "agent.yaml");
   await writeFile(path, encodeYaml(file));
   return [...words, `--config=${path}`];

@@ -5,25 +5,25 @@ import { FakeNode, type NodeRuntime } from "./fake-node.ts";
 import type { Program } from "./fake-runtime.ts";
 
 const forever: Program = {};
-const deaf: Program = { stopAfterMs: Number.POSITIVE_INFINITY };
-const exits = (exitCode: number, exitAfterMs = 300): Program => ({ exitCode, exitAfterMs });
+const ignoresStop: Program = { stopAfterMs: Number.POSITIVE_INFINITY };
+const exitsWith = (exitCode: number, exitAfterMs = 300): Program => ({ exitCode, exitAfterMs });
 
-type Story = (t: Test, node: FakeNode) => Promise<void>;
+type Scenario = (t: Test, node: FakeNode) => Promise<void>;
 
 function first(node: FakeNode, name: string): ContainerStatus | undefined {
-  return node.status(name).containerStatuses?.[0];
+  return node.getStatus(name).containerStatuses?.[0];
 }
 
-const stories: Readonly<Record<string, Story>> = {
+const scenarios: Readonly<Record<string, Scenario>> = {
   async "a pod starts, is ready, and is gone without a trace when it was deleted"(t, node) {
-    node.pod("web", { containers: [node.container("web-c", forever)] });
-    await node.ready("web");
-    t.match(node.status("web"), { phase: "Running", podIP: /^\d+\./ });
+    node.createPod("web", { containers: [node.container("web-c", forever)] });
+    await node.untilReady("web");
+    t.match(node.getStatus("web"), { phase: "Running", podIP: /^\d+\./ });
     t.match(first(node, "web"), { ready: true, started: true, restartCount: 0, containerID: /^\w+:\/\/./ });
     node.deletePod("web");
-    await node.gone("web");
+    await node.untilGone("web");
     for (const reason of ["Pulled", "Created", "Started", "Killing"]) {
-      await node.until(`the event ${reason}`, () => node.reasons().includes(reason));
+      await node.until(`the event ${reason}`, () => node.eventReasons().includes(reason));
     }
   },
 
@@ -32,19 +32,19 @@ const stories: Readonly<Record<string, Story>> = {
     const note = ({ request }: { readonly request: unknown }): void => {
       order.push(String((request as { config?: { metadata?: { name?: string } } }).config?.metadata?.name));
     };
-    node.on({ method: "CreateContainer", when: "before", action: note });
-    node.pod("ordered", {
+    node.addFault({ method: "CreateContainer", when: "before", action: note });
+    node.createPod("ordered", {
       restartPolicy: "Never",
       initContainers: [
-        node.container("ordered-i1", exits(0)),
+        node.container("ordered-i1", exitsWith(0)),
         { ...node.container("ordered-s", forever), restartPolicy: "Always" },
-        node.container("ordered-i2", exits(0)),
+        node.container("ordered-i2", exitsWith(0)),
       ],
-      containers: [node.container("ordered-c", exits(0, 1_500))],
+      containers: [node.container("ordered-c", exitsWith(0, 1_500))],
     });
-    await node.until("the pod has succeeded", () => node.status("ordered").phase === "Succeeded");
+    await node.until("the pod has succeeded", () => node.getStatus("ordered").phase === "Succeeded");
     t.same(order, ["ordered-i1", "ordered-s", "ordered-i2", "ordered-c"]);
-    const [i1, sidecar, i2] = node.status("ordered").initContainerStatuses ?? [];
+    const [i1, sidecar, i2] = node.getStatus("ordered").initContainerStatuses ?? [];
     const app = first(node, "ordered");
     t.match(
       [i1, i2].map((each) => each?.state?.terminated?.exitCode),
@@ -53,43 +53,43 @@ const stories: Readonly<Record<string, Story>> = {
     const end = (each: ContainerStatus | undefined): string => String(each?.state?.terminated?.finishedAt);
     t.ok(end(sidecar) >= end(app), "the sidecar outlived it");
     node.deletePod("ordered");
-    await node.gone("ordered");
+    await node.untilGone("ordered");
   },
 
   async "a pod that may not restart ends as its containers did"(t, node) {
-    node.pod("good", { restartPolicy: "Never", containers: [node.container("good-c", exits(0))] });
-    node.pod("bad", { restartPolicy: "Never", containers: [node.container("bad-c", exits(3))] });
-    await node.until("one has succeeded", () => node.status("good").phase === "Succeeded");
-    await node.until("one has failed", () => node.status("bad").phase === "Failed");
+    node.createPod("good", { restartPolicy: "Never", containers: [node.container("good-c", exitsWith(0))] });
+    node.createPod("bad", { restartPolicy: "Never", containers: [node.container("bad-c", exitsWith(3))] });
+    await node.until("one has succeeded", () => node.getStatus("good").phase === "Succeeded");
+    await node.until("one has failed", () => node.getStatus("bad").phase === "Failed");
     t.match(first(node, "good")?.state?.terminated, { exitCode: 0, reason: "Completed" });
     t.match(first(node, "bad")?.state?.terminated, { exitCode: 3, reason: "Error" });
     t.equal(first(node, "bad")?.restartCount, 0);
   },
 
   async "a pod whose init container fails for good never runs its own"(t, node) {
-    node.pod("noinit", {
+    node.createPod("noinit", {
       restartPolicy: "Never",
-      initContainers: [node.container("noinit-i", exits(5))],
+      initContainers: [node.container("noinit-i", exitsWith(5))],
       containers: [node.container("noinit-c", forever)],
     });
-    await node.until("the pod has failed", () => node.status("noinit").phase === "Failed");
-    t.match(node.status("noinit").initContainerStatuses?.[0]?.state?.terminated, { exitCode: 5 });
+    await node.until("the pod has failed", () => node.getStatus("noinit").phase === "Failed");
+    t.match(node.getStatus("noinit").initContainerStatuses?.[0]?.state?.terminated, { exitCode: 5 });
     t.equal(first(node, "noinit")?.containerID ?? "", "");
   },
 
   async "a container that fails is started again, and its last state says how it ended"(t, node) {
-    node.pod("again", { containers: [node.container("again-c", exits(7), forever)] });
+    node.createPod("again", { containers: [node.container("again-c", exitsWith(7), forever)] });
     await node.until(
       "the second run is ready",
       () => first(node, "again")?.restartCount === 1 && node.isReady("again"),
     );
     t.match(first(node, "again")?.lastState?.terminated, { exitCode: 7, reason: "Error" });
     node.deletePod("again");
-    await node.gone("again");
+    await node.untilGone("again");
   },
 
   async "a container that fails again and again waits for its restart, which a new agent knows of"(t, node) {
-    node.pod("loop", { containers: [node.container("loop-c", exits(1, 100))] });
+    node.createPod("loop", { containers: [node.container("loop-c", exitsWith(1, 100))] });
     const restarts = () => first(node, "loop")?.restartCount ?? 0;
     const waiting = () => first(node, "loop")?.state?.waiting;
     const waits = () => waiting()?.reason === "CrashLoopBackOff";
@@ -109,33 +109,33 @@ const stories: Readonly<Record<string, Story>> = {
     await node.until("it waits longer", waits);
     isDue();
     node.deletePod("loop");
-    await node.gone("loop");
+    await node.untilGone("loop");
   },
 
   async "OnFailure starts again what failed, and nothing once it succeeded"(t, node) {
-    node.pod("retry", { restartPolicy: "OnFailure", containers: [node.container("retry-c", exits(2), exits(0))] });
-    await node.until("the pod has succeeded", () => node.status("retry").phase === "Succeeded");
+    node.createPod("retry", { restartPolicy: "OnFailure", containers: [node.container("retry-c", exitsWith(2), exitsWith(0))] });
+    await node.until("the pod has succeeded", () => node.getStatus("retry").phase === "Succeeded");
     t.match(first(node, "retry"), { restartCount: 1, state: { terminated: { exitCode: 0 } } });
   },
 
   async "a container that does not listen is killed when its grace is over"(t, node) {
-    node.pod("deaf", { containers: [node.container("deaf-c", deaf)] });
-    await node.ready("deaf");
+    node.createPod("deaf", { containers: [node.container("deaf-c", ignoresStop)] });
+    await node.untilReady("deaf");
     const began = node.clock.monotonic();
     node.deletePod("deaf", 2);
-    await node.until("the pod is gone", () => node.stored("deaf") === undefined);
+    await node.until("the pod is gone", () => node.getStored("deaf") === undefined);
     const tookMs = node.clock.monotonic() - began;
     t.ok(tookMs >= 1_900, `not before (${Math.round(tookMs)} ms)`);
-    await node.gone("deaf");
+    await node.untilGone("deaf");
   },
 
   async "a second delete with less grace shortens the wait"(t, node) {
-    node.pod("hasty", { terminationGracePeriodSeconds: 600, containers: [node.container("hasty-c", deaf)] });
-    await node.ready("hasty");
+    node.createPod("hasty", { terminationGracePeriodSeconds: 600, containers: [node.container("hasty-c", ignoresStop)] });
+    await node.untilReady("hasty");
     node.deletePod("hasty", 600);
     await node.until("the end began", () => node.cri.calls.includes("StopContainer"));
     node.deletePod("hasty", 1);
-    await node.gone("hasty");
+    await node.untilGone("hasty");
     t.pass("it is gone");
   },
 
@@ -143,21 +143,21 @@ const stories: Readonly<Record<string, Story>> = {
     const every = { periodSeconds: 1, failureThreshold: 1 };
     const readinessProbe = { exec: { command: ["false"] }, ...every };
     const livenessProbe = { exec: { command: ["false"] }, initialDelaySeconds: 2, ...every };
-    node.pod("unready", { containers: [{ ...node.container("unready-c", forever), readinessProbe }] });
-    node.pod("ill", { containers: [{ ...node.container("ill-c", forever), livenessProbe }] });
+    node.createPod("unready", { containers: [{ ...node.container("unready-c", forever), readinessProbe }] });
+    node.createPod("ill", { containers: [{ ...node.container("ill-c", forever), livenessProbe }] });
     await node.until("one was started again", () => (first(node, "ill")?.restartCount ?? 0) > 0);
-    t.match(node.status("unready"), { phase: "Running" });
+    t.match(node.getStatus("unready"), { phase: "Running" });
     t.match(first(node, "unready"), { ready: false, started: true });
     for (const name of ["unready", "ill"]) node.deletePod(name, 1);
-    await node.gone("unready");
-    t.ok(node.reasons().includes("Unhealthy"));
+    await node.untilGone("unready");
+    t.ok(node.eventReasons().includes("Unhealthy"));
   },
 
   async "an agent that was killed finds its pods again, and starts none twice"(t, node) {
     const probe = { exec: { command: ["true"] }, periodSeconds: 1 };
     const container = { ...node.container("kept-c", forever), startupProbe: probe, readinessProbe: probe };
-    node.pod("kept", { containers: [container] });
-    await node.ready("kept");
+    node.createPod("kept", { containers: [container] });
+    await node.untilReady("kept");
     const before = first(node, "kept");
     node.killAgent();
     await node.startAgent();
@@ -166,22 +166,22 @@ const stories: Readonly<Record<string, Story>> = {
     await node.until("it has had time to do wrong", () => node.clock.now() > written + 3_000);
     t.match(first(node, "kept"), { containerID: before?.containerID, restartCount: 0, ready: true });
     node.deletePod("kept");
-    await node.gone("kept");
+    await node.untilGone("kept");
   },
 
   async "pods go on while the runtime's server is away"(t, node) {
-    node.pod("calm", { containers: [node.container("calm-c", forever)] });
-    await node.ready("calm");
+    node.createPod("calm", { containers: [node.container("calm-c", forever)] });
+    await node.untilReady("calm");
     const before = first(node, "calm")?.containerID;
     node.cri.kill();
-    node.pod("later", { containers: [node.container("later-c", forever)] });
+    node.createPod("later", { containers: [node.container("later-c", forever)] });
     await node.clock.sleep(1_500);
     t.ok(node.isReady("calm"), "nothing was told otherwise");
     await node.cri.start();
-    await node.ready("later");
+    await node.untilReady("later");
     t.match(first(node, "calm"), { containerID: before, restartCount: 0 });
     for (const name of ["calm", "later"]) node.deletePod(name);
-    await node.gone("calm");
+    await node.untilGone("calm");
   },
 };
 
@@ -199,14 +199,14 @@ export interface LifecycleOptions {
 /** Each story has a node of its own; nothing may ever have run twice at a time. */
 export async function lifecycleSuite(t: Test, runtimeOf: () => NodeRuntime, options: LifecycleOptions): Promise<void> {
   t.jobs = options.jobs;
-  const selected = Object.entries(stories).filter(([title]) => !options.short || !long.includes(title));
+  const selected = Object.entries(scenarios).filter(([title]) => !options.short || !long.includes(title));
   const recorded = selected.map(async ([title, story]) => {
     await t.test(title, { buffered: options.jobs > 1, timeout: STORY_MS_MAX }, async (t) => {
       await using runtime = runtimeOf();
       await using node = await FakeNode.create(runtime);
       await node.startAgent();
       await story(t, node);
-      t.same(node.wrongs, []);
+      t.same(node.violations, []);
     });
   });
   await Promise.all(recorded);

@@ -27,7 +27,7 @@ export interface PrivateContainerd extends AsyncDisposable {
 }
 
 /** Of an agent `n1` on it, with all that is its own below `directory`. */
-export function agentConfigOn({ endpoint }: PrivateContainerd, directory: string): AgentConfig {
+export function createAgentConfig({ endpoint }: PrivateContainerd, directory: string): AgentConfig {
   const base = defaultAgentConfig("n1");
   return {
     ...base,
@@ -40,7 +40,7 @@ export function agentConfigOn({ endpoint }: PrivateContainerd, directory: string
 }
 
 /** What is missing to run one; empty when nothing is. */
-export async function missing(): Promise<readonly string[]> {
+export async function findMissing(): Promise<readonly string[]> {
   const wants: string[] = process.getuid?.() === 0 ? [] : ["root"];
   for (const tool of ["containerd", "runc", "ctr"]) {
     await run("which", [tool]).catch(() => wants.push(tool));
@@ -54,21 +54,21 @@ export async function missing(): Promise<readonly string[]> {
 const START_TRIES = 150;
 
 /** `through` are the words before `containerd`, of a program that becomes it: in another network, say. */
-export async function startPrivateContainerd(through: readonly string[] = []): Promise<PrivateContainerd> {
+export async function startPrivateContainerd(prefix: readonly string[] = []): Promise<PrivateContainerd> {
   const directory = await mkdtemp(join(tmpdir(), "svc-ctr-"));
   const name = randomBytes(3).toString("hex");
   const bridge = `svct${name}`;
   // Socket paths are short, and shims outlive their containerd: their state must be found again by the clean-up.
   const socket = join(directory, "c.sock");
   await writeConfig(directory, bridge);
-  const [program = "", ...words] = [...through, "containerd", "--config", join(directory, "config.toml")];
+  const [program = "", ...words] = [...prefix, "containerd", "--config", join(directory, "config.toml")];
   const begin = () => spawn(program, words, { stdio: "ignore" });
   let child = begin();
   const ctr = (...words: string[]) => run("ctr", ["--address", socket, "-n", "k8s.io", ...words]);
   const clean = async (): Promise<void> => {
     await removeAll(ctr);
-    await ended(child, "SIGTERM");
-    await removeNetworks(through, bridge);
+    await stop(child, "SIGTERM");
+    await removeNetworks(prefix, bridge);
     await unmountBelow(directory);
     await rm(directory, { recursive: true, force: true });
   };
@@ -101,7 +101,7 @@ export async function startPrivateContainerd(through: readonly string[] = []): P
     endpoint: `unix://${socket}`,
     socket,
     image: "localhost/bb:1",
-    kill: () => ended(child, "SIGKILL"),
+    kill: () => stop(child, "SIGKILL"),
     async start() {
       child = begin();
       await answers();
@@ -204,7 +204,7 @@ async function removeAll(ctr: (...words: string[]) => Promise<{ stdout: string }
   }
 }
 
-async function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+async function stop(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const exit = new Promise((resolve) => child.once("exit", resolve));
   child.kill(signal);

@@ -10,7 +10,7 @@ import { findMachineProblem } from "../../../agent/node/machine/machine-check.ts
 import { toAgentConfig } from "../../../agent/options.ts";
 import type { Flag } from "../../../flags/flag.ts";
 import { agentGates } from "../../../flags/gate-tables/agent.ts";
-import { type AgentFlagName, type Settings, testAgent } from "../../../testing/agent/flag-harness.ts";
+import { type AgentFlagName, type Settings, createTestAgent } from "../../../testing/agent/flag-harness.ts";
 import { apiClientEffects } from "./api-client-effects.ts";
 import { authenticationEffects } from "./authentication-effects.ts";
 import { networkingEffects } from "./networking-effects.ts";
@@ -212,7 +212,7 @@ for (const [name, { set, shows }] of Object.entries(effects)) {
       `agentFlags: --${name} has its effect, given ${form === "flag" ? "as a flag" : "in the file"}`,
       async (t) => {
         const settings = typeof set === "function" ? await set() : set;
-        await using agent = await testAgent(form, settings);
+        await using agent = await createTestAgent(form, settings);
         await shows(t, agent);
       },
     );

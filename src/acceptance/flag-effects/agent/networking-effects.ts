@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { readOpenFilesMax } from "../../../agent/node/machine/open-files.ts";
-import { type AgentFlagName, testAgent } from "../../../testing/agent/flag-harness.ts";
+import { type AgentFlagName, createTestAgent } from "../../../testing/agent/flag-harness.ts";
 import { type Effect, files, onRuntime } from "./support.ts";
 
 export const networkingEffects: Partial<Record<AgentFlagName, Effect>> = {
@@ -49,7 +49,7 @@ export const networkingEffects: Partial<Record<AgentFlagName, Effect>> = {
     async shows(t, agent) {
       await agent.start();
       t.equal(agent.iptables.size, 0);
-      await using other = await testAgent("flag", {});
+      await using other = await createTestAgent("flag", {});
       await other.start();
       await other.until("the others' chains are made", () =>
         other.iptables.has("ip6tables filter KUBE-KUBELET-CANARY"),

@@ -11,7 +11,7 @@ export const podSourcesEffects: Partial<Record<AgentFlagName, Effect>> = {
     set: { "pod-manifest-path": staticPath },
     async shows(t, agent) {
       await agent.start();
-      await agent.running("web-n1");
+      await agent.untilRunning("web-n1");
       const annotations = { "kubernetes.io/config.source": "file" };
       t.match(agent.api.objects.get("/api/v1/namespaces/default/pods/web-n1"), { metadata: { annotations } });
     },
@@ -27,7 +27,7 @@ export const podSourcesEffects: Partial<Record<AgentFlagName, Effect>> = {
       mkdirSync(path, { recursive: true });
       writeFileSync(join(path, "web.json"), staticPodJson);
       const began = agent.clock.monotonic();
-      await agent.running("web-n1");
+      await agent.untilRunning("web-n1");
       t.ok(agent.clock.monotonic() - began < 10_000, "long before the 20 seconds that are the default");
     },
   },
@@ -35,7 +35,7 @@ export const podSourcesEffects: Partial<Record<AgentFlagName, Effect>> = {
     set: { "manifest-url": manifestUrl },
     async shows(t, agent) {
       await agent.start();
-      await agent.running("web-n1");
+      await agent.untilRunning("web-n1");
       const annotations = { "kubernetes.io/config.source": "http" };
       t.match(agent.api.objects.get("/api/v1/namespaces/default/pods/web-n1"), { metadata: { annotations } });
     },
@@ -45,7 +45,7 @@ export const podSourcesEffects: Partial<Record<AgentFlagName, Effect>> = {
     async shows(t, agent) {
       manifestRequests.length = 0;
       await agent.start();
-      await agent.running("web-n1");
+      await agent.untilRunning("web-n1");
       t.equal(manifestRequests[0]?.["x-site"], "edge-7, backup");
     },
   },
@@ -85,8 +85,8 @@ export const podSourcesEffects: Partial<Record<AgentFlagName, Effect>> = {
     async shows(t, agent) {
       t.equal(agent.config.pods.syncMs, 7000);
       await agent.start();
-      agent.pod("web");
-      await agent.running("web");
+      agent.createPod("web");
+      await agent.untilRunning("web");
       t.ok((agent.clock.untilNext ?? 0) <= 7000);
     },
   },

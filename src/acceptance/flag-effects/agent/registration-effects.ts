@@ -29,8 +29,8 @@ export const registrationEffects: Partial<Record<AgentFlagName, Effect>> = {
     async shows(t, agent) {
       agent.api.put("/api/v1/nodes/n1", { kind: "Node", metadata: { name: "n1", labels: { by: "hand" } } });
       await agent.start();
-      t.same(agent.node().metadata.labels, { by: "hand" }, "the node is left as somebody else made it");
-      t.match(agent.node().status, { nodeInfo: { operatingSystem: "linux" } });
+      t.same(agent.getNode().metadata.labels, { by: "hand" }, "the node is left as somebody else made it");
+      t.match(agent.getNode().status, { nodeInfo: { operatingSystem: "linux" } });
     },
   },
   svcconfig: {
@@ -92,8 +92,8 @@ export const registrationEffects: Partial<Record<AgentFlagName, Effect>> = {
     async shows(t, agent) {
       agent.fake.addImage("other:1", { size: 5000n });
       await agent.start();
-      t.match(agent.node().status, { images: [{ names: ["other:1"] }] });
-      t.equal((agent.node().status as { images: unknown[] }).images.length, 1);
+      t.match(agent.getNode().status, { images: [{ names: ["other:1"] }] });
+      t.equal((agent.getNode().status as { images: unknown[] }).images.length, 1);
     },
   },
 };

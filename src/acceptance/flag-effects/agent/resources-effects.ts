@@ -9,7 +9,7 @@ export const resourcesEffects: Partial<Record<AgentFlagName, Effect>> = {
     set: { "enforce-node-allocatable": "", "system-reserved": "memory=512Mi" },
     async shows(t, agent) {
       await agent.start();
-      const { memory = "" } = (agent.node().status as { capacity: Record<string, string> }).capacity;
+      const { memory = "" } = (agent.getNode().status as { capacity: Record<string, string> }).capacity;
       await says(t, agent, "memory/kubepods/memory.limit_in_bytes", String(Number.parseInt(memory, 10) * 1024));
     },
   },
@@ -27,7 +27,7 @@ export const resourcesEffects: Partial<Record<AgentFlagName, Effect>> = {
       for (const name of ["cpu", "memory", "pids"]) mkdirSync(join(agent.directory, `cgroup/${name}/sys.slice`));
       await agent.start();
       await says(t, agent, "memory/sys.slice/memory.limit_in_bytes", String(512 * 2 ** 20));
-      const { memory = "" } = (agent.node().status as { capacity: Record<string, string> }).capacity;
+      const { memory = "" } = (agent.getNode().status as { capacity: Record<string, string> }).capacity;
       const rest = Number.parseInt(memory, 10) * 1024 - 512 * 2 ** 20;
       await says(t, agent, "memory/kubepods/memory.limit_in_bytes", String(rest));
     },
@@ -50,9 +50,9 @@ export const resourcesEffects: Partial<Record<AgentFlagName, Effect>> = {
     async shows(t, agent) {
       await agent.start();
       const resources = { limits: { cpu: "1m", memory: "64Mi" }, requests: { cpu: "1m", memory: "64Mi" } };
-      agent.pod("web", { containers: [{ name: "c", image: "busybox:1", imagePullPolicy: "IfNotPresent", resources }] });
-      await agent.running("web");
-      const { memory = "" } = (agent.node().status as { allocatable: Record<string, string> }).allocatable;
+      agent.createPod("web", { containers: [{ name: "c", image: "busybox:1", imagePullPolicy: "IfNotPresent", resources }] });
+      await agent.untilRunning("web");
+      const { memory = "" } = (agent.getNode().status as { allocatable: Record<string, string> }).allocatable;
       const rest = String(Number.parseInt(memory, 10) * 1024 - 32 * 2 ** 20);
       await says(t, agent, "memory/kubepods/burstable/memory.limit_in_bytes", rest);
       await says(t, agent, "memory/kubepods/besteffort/memory.limit_in_bytes", rest);
@@ -62,8 +62,8 @@ export const resourcesEffects: Partial<Record<AgentFlagName, Effect>> = {
     set: { "pod-max-pids": "123" },
     async shows(t, agent) {
       await agent.start();
-      const { metadata } = agent.pod("p");
-      await agent.running("p");
+      const { metadata } = agent.createPod("p");
+      await agent.untilRunning("p");
       const path = join(agent.directory, `cgroup/pids/kubepods/besteffort/pod${metadata?.uid}/pids.max`);
       t.equal(readFileSync(path, "utf8"), "123");
     },
@@ -73,7 +73,7 @@ export const resourcesEffects: Partial<Record<AgentFlagName, Effect>> = {
     set: { "pods-per-core": "1" },
     async shows(t, agent) {
       await agent.start();
-      const { cpu, pods } = (agent.node().status as { capacity: Record<string, string> }).capacity;
+      const { cpu, pods } = (agent.getNode().status as { capacity: Record<string, string> }).capacity;
       t.equal(pods, cpu);
     },
   },

@@ -27,7 +27,7 @@ export const runtimeEffects: Partial<Record<AgentFlagName, Effect>> = {
       const annotations = Object.fromEntries(keys.map((key) => [key, "true"]));
       agent.api.put("/api/v1/nodes/n1", { kind: "Node", metadata: { name: "n1", annotations } });
       await agent.start();
-      const left = (agent.node().metadata.annotations ?? {}) as Readonly<Record<string, string>>;
+      const left = (agent.getNode().metadata.annotations ?? {}) as Readonly<Record<string, string>>;
       t.same(
         keys.filter((key) => key in left),
         [],
@@ -43,7 +43,7 @@ export const runtimeEffects: Partial<Record<AgentFlagName, Effect>> = {
       mkdirSync(dirname(driver), { recursive: true });
       writeFileSync(driver, `#!/bin/sh\n${answer}\n`, { mode: 0o755 });
       await agent.start();
-      agent.pod("p", { volumes: [{ name: "v", flexVolume: { driver: "example.com/disk" } }] });
+      agent.createPod("p", { volumes: [{ name: "v", flexVolume: { driver: "example.com/disk" } }] });
       const calls = () => readFileSync(join(flexDrivers, "calls"), "utf8").split("\n");
       await agent.until("the driver mounts", () => existsSync(join(flexDrivers, "calls")) && calls().includes("mount"));
       t.same(calls().slice(0, 2), ["init", "mount"]);
@@ -109,7 +109,7 @@ export const runtimeEffects: Partial<Record<AgentFlagName, Effect>> = {
     set: { "image-credential-provider-config": providerConfig("plug"), "image-credential-provider-bin-dir": binDir },
     async shows(t, agent) {
       await agent.start();
-      agent.pod("web", { containers: [{ name: "c", image: "r.test/app:1" }] });
+      agent.createPod("web", { containers: [{ name: "c", image: "r.test/app:1" }] });
       const pulls = () => agent.fake.calls.filter(({ method }) => method === "pullImage");
       await agent.until("the image is pulled", () => pulls().length > 0);
       t.match(pulls()[0]?.request, { auth: { username: "plug" } });
@@ -197,11 +197,11 @@ export const runtimeEffects: Partial<Record<AgentFlagName, Effect>> = {
     set: { "local-storage-capacity-isolation": "false" },
     async shows(t, agent) {
       await agent.start();
-      agent.pod("web", {
+      agent.createPod("web", {
         containers: [{ name: "c", image: "busybox:1", imagePullPolicy: "IfNotPresent" }],
         volumes: [{ name: "v", emptyDir: { sizeLimit: "1Ki" } }],
       });
-      await agent.running("web");
+      await agent.untilRunning("web");
       const volume = "root/pods/uid-web/volumes/kubernetes.io~empty-dir/v";
       writeFileSync(join(agent.directory, volume, "large"), Buffer.alloc(1024 * 1024));
       const until = agent.clock.now() + 30_000;

@@ -50,8 +50,8 @@ export const servingEffects: Partial<Record<AgentFlagName, Effect>> = {
     set: () => port("port", { ...served, "enable-debugging-handlers": "false" }),
     async shows(t, agent) {
       const { port } = await agent.start();
-      agent.pod("web");
-      await agent.running("web");
+      agent.createPod("web");
+      await agent.untilRunning("web");
       const path = "/containerLogs/default/web/c";
       t.equal((await get(port, { path, method: "POST" })).status, 404, "there is no such route, not even for others");
     },

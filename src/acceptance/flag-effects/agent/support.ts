@@ -48,7 +48,7 @@ export const webhookAuthorized: Settings = { ...served, "authorization-mode": "W
 export async function runsKept(agent: TestAgent): Promise<number> {
   agent.fake.programs.set("c", (attempt) => (attempt < 3 ? { exitAfterMs: 100, exitCode: 1 } : {}));
   await agent.start();
-  agent.pod("p");
+  agent.createPod("p");
   const starts = () => agent.fake.calls.filter(({ method }) => method === "startContainer").length;
   await agent.until("the fourth run", () => starts() === 4);
   return agent.fake.containersNamed("c").length;
@@ -111,7 +111,7 @@ export const onNode =
   (expected: object) =>
   async (t: Test, agent: TestAgent): Promise<void> => {
     await agent.start();
-    t.match(agent.node(), expected);
+    t.match(agent.getNode(), expected);
   };
 
 export type Call = { readonly config?: Readonly<Record<string, unknown>>; readonly sandboxConfig?: unknown };
@@ -122,8 +122,8 @@ export const onRuntime =
   async (t: Test, agent: TestAgent): Promise<void> => {
     await agent.start();
     const own = { name: "c", image: "busybox:1", imagePullPolicy: "IfNotPresent" as const, ...container };
-    agent.pod("web", { containers: [own], ...spec });
-    await agent.running("web");
+    agent.createPod("web", { containers: [own], ...spec });
+    await agent.untilRunning("web");
     const call = agent.fake.calls.find((each) => each.method === method)?.request as Call;
     t.match(call.config, expected);
   };
@@ -142,7 +142,7 @@ export async function pulls(agent: TestAgent, expected: number): Promise<number>
   const release = agent.fake.hold("pullImage");
   for (const name of ["a", "b", "c"]) {
     agent.fake.pullable.set(`${name}:1`, { id: name });
-    agent.pod(name, { containers: [{ name, image: `${name}:1`, imagePullPolicy: "Always" }] });
+    agent.createPod(name, { containers: [{ name, image: `${name}:1`, imagePullPolicy: "Always" }] });
   }
   const begun = () => agent.fake.calls.filter(({ method }) => method === "pullImage").length;
   // Files of the node are read in between, which takes real time; the clock that the limits go by hardly moves.
@@ -187,9 +187,9 @@ export const alpha = { "feature-gates": "LoggingAlphaOptions=true" };
 export async function eventsLimited(t: Test, agent: TestAgent, burst: number): Promise<void> {
   const began = agent.clock.monotonic();
   await agent.start();
-  for (let pod = 0; pod < 4; pod++) agent.pod(`web${pod}`);
-  for (let pod = 0; pod < 4; pod++) await agent.running(`web${pod}`);
-  const recorded = agent.api.under("/api/v1/namespaces/default/events").length;
+  for (let pod = 0; pod < 4; pod++) agent.createPod(`web${pod}`);
+  for (let pod = 0; pod < 4; pod++) await agent.untilRunning(`web${pod}`);
+  const recorded = agent.api.listBelow("/api/v1/namespaces/default/events").length;
   const seconds = (agent.clock.monotonic() - began) / 1000;
   t.ok(recorded <= burst + seconds + 1, `${recorded} events in ${seconds} s`);
 }
@@ -197,8 +197,8 @@ export async function eventsLimited(t: Test, agent: TestAgent, burst: number): P
 /** Lets a container's log grow over its size so many times, and returns how many files there are. */
 export async function rotated(agent: TestAgent, times: number): Promise<() => number> {
   await agent.start();
-  const made = agent.pod("web");
-  await agent.running("web");
+  const made = agent.createPod("web");
+  await agent.untilRunning("web");
   const directory = join(agent.config.podLogsDir, `default_web_${made.metadata?.uid}`, "c");
   mkdirSync(directory, { recursive: true });
   const rotations = () => agent.fake.calls.filter(({ method }) => method === "reopenContainerLog").length;
@@ -236,7 +236,7 @@ t.teardown(() => manifestServer.close());
 
 /** Waits until a file of the control groups says so. */
 export async function says(t: Test, agent: TestAgent, path: string, text: string): Promise<void> {
-  await agent.until(`${path} says ${text}`, () => agent.cgroup(path) === text);
+  await agent.until(`${path} says ${text}`, () => agent.readCgroup(path) === text);
   t.pass(path);
 }
 
@@ -299,7 +299,7 @@ export async function limitedRequests(t: Test, agent: TestAgent, burst: number):
   });
   await agent.start();
   for (let pod = 0; pod < 8; pod++) {
-    agent.pod(`p${pod}`, { volumes: [{ name: "v", configMap: { name: `m${pod}`, optional: true } }] });
+    agent.createPod(`p${pod}`, { volumes: [{ name: "v", configMap: { name: `m${pod}`, optional: true } }] });
   }
   const began = agent.clock.monotonic();
   for (let turn = 0; turn < 100; turn++) await agent.clock.advance(0);

@@ -1,6 +1,6 @@
 import t, { type Test } from "tap";
 import { silentLogger } from "../../../std/log/logger.ts";
-import { fakeIptables } from "../../../testing/agent/flag-harness.ts";
+import { createFakeIptables } from "../../../testing/agent/flag-harness.ts";
 import { FakeClock } from "../../../testing/std/fake-clock.ts";
 import { type Iptables, maintainIptablesChains } from "./iptables-chains.ts";
 
@@ -19,7 +19,7 @@ function keeping(t: Test, iptables: Iptables): { readonly clock: FakeClock; read
 
 t.test("maintainIptablesChains() creates kubelet's chains, and again after a table was flushed", async (t) => {
   const has = new Set<string>();
-  const { clock } = keeping(t, fakeIptables(has));
+  const { clock } = keeping(t, createFakeIptables(has));
   await clock.advance(1000);
   const made = [...has].sort();
   const v4 = ["mangle KUBE-IPTABLES-HINT", "filter KUBE-FIREWALL", ...canaries].map((each) => `iptables ${each}`);
@@ -33,7 +33,7 @@ t.test("maintainIptablesChains() creates kubelet's chains, and again after a tab
 
 t.test("maintainIptablesChains() retries after an error, and stops when the program is missing", async (t) => {
   const has = new Set<string>();
-  const real = fakeIptables(has);
+  const real = createFakeIptables(has);
   let refused = 2;
   const { clock } = keeping(t, async (program, args) => {
     if (args.includes("-N") && refused-- > 0) throw new Error("Permission denied (you must be root)");

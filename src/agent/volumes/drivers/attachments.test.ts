@@ -1,10 +1,10 @@
 import t from "tap";
-import { testAgent } from "../../../testing/agent/flag-harness.ts";
+import { createTestAgent } from "../../../testing/agent/flag-harness.ts";
 
 const UNIQUE = "kubernetes.io/csi/disks.example.com^vol-1";
 
 t.test("Attachments.inUse has the volumes of pods until they are torn down", async (t) => {
-  await using agent = await testAgent("flag", {});
+  await using agent = await createTestAgent("flag", {});
   const { api } = agent;
   await agent.start();
   const claimRef = { uid: "uid-claim", name: "data", namespace: "default" };
@@ -19,8 +19,8 @@ t.test("Attachments.inUse has the volumes of pods until they are torn down", asy
     metadata: { name: "pv1" },
     spec: { claimRef, csi: { driver: "disks.example.com", volumeHandle: "vol-1" } },
   });
-  agent.pod("p", { volumes: [{ name: "data", persistentVolumeClaim: { claimName: "data" } }] });
-  const inUse = () => (agent.node().status as { volumesInUse?: readonly string[] }).volumesInUse ?? [];
+  agent.createPod("p", { volumes: [{ name: "data", persistentVolumeClaim: { claimName: "data" } }] });
+  const inUse = () => (agent.getNode().status as { volumesInUse?: readonly string[] }).volumesInUse ?? [];
   await agent.until("the volume is in use", () => inUse().includes(UNIQUE));
   const path = "/api/v1/namespaces/default/pods/p";
   const found = api.objects.get(path)!;

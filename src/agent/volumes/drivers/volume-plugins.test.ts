@@ -249,7 +249,7 @@ t.test("VolumeManager stages a volume once, publishes it for each pod, and unsta
   const [one, two] = [podOf("one"), podOf("two")];
   await at.volumes.setUp(one, []);
   await at.volumes.setUp(one, []);
-  t.same(driver.steps, ["stageVolume", "publishVolume"], "once is enough");
+  t.same(driver.volumeCalls, ["stageVolume", "publishVolume"], "once is enough");
   const mount = join(at.rootDir, "pods/uid-one/volumes/kubernetes.io~csi/pv1/mount");
   t.equal(at.volumes.path(one, claimed), mount);
   const [stage, publish] = driver.calls.filter(({ method }) => /^(stage|publish)Volume$/.test(method));
@@ -266,10 +266,10 @@ t.test("VolumeManager stages a volume once, publishes it for each pod, and unsta
   });
   await at.volumes.setUp(two, []);
   await at.volumes.tearDown("uid-one");
-  t.notOk(driver.steps.includes("unstageVolume"), "another pod has it");
+  t.notOk(driver.volumeCalls.includes("unstageVolume"), "another pod has it");
   t.same(at.mounter.points.size, 2);
   await at.volumes.tearDown("uid-two");
-  t.same(driver.steps.slice(-2), ["unpublishVolume", "unstageVolume"]);
+  t.same(driver.volumeCalls.slice(-2), ["unpublishVolume", "unstageVolume"]);
   t.same([...at.mounter.points], []);
   t.same(await readdir(join(at.rootDir, "pods")), []);
 });
@@ -282,12 +282,12 @@ t.test("VolumeManager of a new agent finds mounted volumes, and unmounts them th
   await using next = await at.again();
   const isAnew = () => driver.calls.filter(({ method }) => method === "notifyRegistrationStatus").length === 2;
   await next.until("the driver has registered anew", isAnew);
-  const steps = driver.steps.length;
+  const steps = driver.volumeCalls.length;
   await next.volumes.setUp(podOf("one"), []);
-  t.equal(driver.steps.length, steps, "nothing is mounted twice");
+  t.equal(driver.volumeCalls.length, steps, "nothing is mounted twice");
   t.match(next.volumes.path(podOf("one"), claimed), /pv1\/mount$/);
   await next.volumes.tearDown("uid-one");
-  t.same(driver.steps.slice(steps), ["unpublishVolume", "unstageVolume"]);
+  t.same(driver.volumeCalls.slice(steps), ["unpublishVolume", "unstageVolume"]);
   t.same([...at.mounter.points], []);
 });
 
@@ -321,7 +321,7 @@ t.test("VolumeManager rejects with kubelet's messages when a driver fails", asyn
   ]);
   await at.volumes.tearDown("uid-one");
   await using driver = await at.driver();
-  driver.failing.set("publishVolume", { code: grpcStatus.INTERNAL, details: "no disk" });
+  driver.failures.set("publishVolume", { code: grpcStatus.INTERNAL, details: "no disk" });
   t.same(await messages(at.volumes.setUp(podOf("one"), [])), [
     ["FailedMount", 'MountVolume.SetUp failed for volume "pv1" : rpc error: code = Internal desc = no disk'],
   ]);
@@ -335,7 +335,7 @@ t.test("VolumeManager rejects with kubelet's messages when a driver fails", asyn
   ]);
   await at.volumes.tearDown("uid-two");
   await at.volumes.tearDown("uid-one");
-  t.same(driver.steps.slice(-2), ["unpublishVolume", "unstageVolume"], "what has failed half way is undone");
+  t.same(driver.volumeCalls.slice(-2), ["unpublishVolume", "unstageVolume"], "what has failed half way is undone");
 });
 
 t.test("VolumeManager mounts an ephemeral volume with the pod information that the driver requests", async (t) => {
@@ -357,7 +357,7 @@ t.test("VolumeManager mounts an ephemeral volume with the pod information that t
   };
   const pod = podOf("one", { volumes: [inline] });
   await at.volumes.setUp(pod, []);
-  t.same(driver.steps, ["publishVolume"]);
+  t.same(driver.volumeCalls, ["publishVolume"]);
   t.match(driver.calls.find(({ method }) => method === "publishVolume")?.request, {
     volumeId: /^csi-[0-9a-f]{64}$/,
     readonly: true,
@@ -373,9 +373,9 @@ t.test("VolumeManager mounts an ephemeral volume with the pod information that t
     },
   });
   await at.nodeVolumes.drivers.refresh(pod, inline, undefined, undefined);
-  t.same(driver.steps, ["publishVolume", "publishVolume"], "told anew");
+  t.same(driver.volumeCalls, ["publishVolume", "publishVolume"], "told anew");
   await at.volumes.tearDown("uid-one");
-  t.same(driver.steps.slice(2), ["unpublishVolume"]);
+  t.same(driver.volumeCalls.slice(2), ["unpublishVolume"]);
 });
 
 t.test("VolumeManager maps a block volume as a device, and expands it", async (t) => {
@@ -390,7 +390,7 @@ t.test("VolumeManager maps a block volume as a device, and expands it", async (t
   const link = join(at.rootDir, "pods/uid-one/volumeDevices/kubernetes.io~csi/pv1");
   t.equal(at.volumes.device(pod, "data"), link);
   t.ok(await stat(link));
-  t.same(driver.steps, ["stageVolume", "publishVolume", "expandVolume"]);
+  t.same(driver.volumeCalls, ["stageVolume", "publishVolume", "expandVolume"]);
   t.match(driver.calls.find(({ method }) => method === "expandVolume")?.request.capacityRange, {
     requiredBytes: 2n * 1024n ** 3n,
   });
@@ -444,7 +444,7 @@ t.test("VolumeManager creates VolumeAttachments when no controller does", async 
   at.api.delete(`/apis/storage.svc.io/v1/csidrivers/${NAME}`);
   await using driver = await at.driver();
   const made = at.volumes.setUp(podOf("one"), []);
-  const attachments = () => at.api.under("/apis/storage.svc.io/v1/volumeattachments");
+  const attachments = () => at.api.listBelow("/apis/storage.svc.io/v1/volumeattachments");
   await at.until("the attachment is asked for", () => attachments().length === 1);
   const [found] = attachments();
   t.match(found?.spec, { attacher: NAME, nodeName: "n1", source: { persistentVolumeName: "pv1" } });
@@ -452,7 +452,7 @@ t.test("VolumeManager creates VolumeAttachments when no controller does", async 
   at.api.put(path, { ...found!, status: { attached: true } });
   await made;
   t.same(at.events, ['Normal SuccessfulAttachVolume: AttachVolume.Attach succeeded for volume "pv1" ']);
-  t.ok(driver.steps.includes("publishVolume"));
+  t.ok(driver.volumeCalls.includes("publishVolume"));
   await at.volumes.tearDown("uid-one");
   t.same(attachments(), []);
 });
