@@ -15,8 +15,8 @@ export const forbidPrivileged: ClusterPolicy = (kind, next, previous) => {
   const spec = podSpecAt(next, at);
   if (spec === undefined) return [];
   const before = previous === undefined ? undefined : podSpecAt(previous, at);
-  const known = new Set(before === undefined ? [] : findPrivileged(before, "").map(({ name }) => name));
-  const found = findPrivileged(spec, at.join(".")).filter(({ name }) => !known.has(name));
+  const existing = new Set(before === undefined ? [] : findPrivileged(before, "").map(({ name }) => name));
+  const found = findPrivileged(spec, at.join(".")).filter(({ name }) => !existing.has(name));
   return found.map(({ error }) => error);
 };
 

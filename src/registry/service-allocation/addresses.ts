@@ -1,6 +1,6 @@
 /**
- * Addresses of services. Each one that is taken is an IPAddress object that names its service; the store lets nobody
- * create the same twice. Free ones come from the blocks of the ServiceCIDR objects.
+ * Cluster IPs of services. Each allocated address is an IPAddress object whose parentRef is the service; creating it
+ * fails when the address is in use. Free addresses come from the CIDRs of ServiceCIDR objects.
  */
 
 import type { IPAddress } from "../../api/networking/ip-address/schema.ts";
@@ -28,7 +28,7 @@ const FAMILY_LABEL = "ipaddress.kubernetes.io/ip-family";
 export const MANAGER_LABEL = "ipaddress.kubernetes.io/managed-by";
 export const MANAGER = "ipallocator.k8s.io";
 
-/** An address cannot be had; the message says why, in Kubernetes' words. */
+/** The address is not available; the message is Kubernetes'. */
 export class AddressUnavailable extends Error {}
 
 export interface ServiceName {
@@ -36,38 +36,38 @@ export interface ServiceName {
   readonly name: string;
 }
 
-/** Addresses a block can give: all but the network's own and the broadcast address. */
+/** The addresses of a CIDR without the network and broadcast addresses. */
 interface UsableRange {
   readonly first: bigint;
   readonly last: bigint;
-  /** From here on they are given to those who ask for none in particular. */
+  /** First address of the dynamic range; addresses below are preferred for static allocation. */
   readonly dynamic: bigint;
 }
 
 export class ServiceAddresses {
   readonly #addresses: Registry<IPAddress>;
-  readonly #blocks: Registry<ServiceCIDR>;
+  readonly #serviceCIDRs: Registry<ServiceCIDR>;
   readonly #random: RandomSource;
 
-  constructor(addresses: Registry<IPAddress>, blocks: Registry<ServiceCIDR>, random: RandomSource) {
+  constructor(addresses: Registry<IPAddress>, cidrs: Registry<ServiceCIDR>, random: RandomSource) {
     this.#addresses = addresses;
-    this.#blocks = blocks;
+    this.#serviceCIDRs = cidrs;
     this.#random = random;
   }
 
-  /** The text of the address. A dry run makes no object. Throws `AddressUnavailable`. */
+  /** Allocates this address. A dry run creates no object. Throws `AddressUnavailable`. */
   async allocate(scope: Scope, service: ServiceName, text: string, dryRun: boolean): Promise<string> {
     const ip = parseIp(text);
     if (ip === undefined) throw new AddressUnavailable(`failed to parse service IP ${JSON.stringify(text)}`);
-    const blocks = await this.#readyCidrs(scope, ip.family);
-    const block = blocks.find((one) => contains(one, ip));
-    // Dry runs know one block only.
-    if (block === undefined && !dryRun) {
+    const cidrs = await this.#readyCidrs(scope, ip.family);
+    const cidr = cidrs.find((one) => contains(one, ip));
+    // In Kubernetes a dry run uses one CIDR only.
+    if (cidr === undefined && !dryRun) {
       throw new AddressUnavailable("the provided network does not match the current range");
     }
-    if (block === undefined || !isUsable(block, ip)) {
-      const known = block ?? blocks[0];
-      const why = `The range of valid IPs is ${known === undefined ? "empty" : formatCidr(known)}`;
+    if (cidr === undefined || !isUsable(cidr, ip)) {
+      const range = cidr ?? cidrs[0];
+      const why = `The range of valid IPs is ${range === undefined ? "empty" : formatCidr(range)}`;
       throw new AddressUnavailable(`the provided IP (${formatIp(ip)}) is not in the valid range. ${why}`);
     }
     if (!dryRun && !(await this.#create(scope, service, ip))) {
@@ -76,12 +76,12 @@ export class ServiceAddresses {
     return text;
   }
 
-  /** Throws `AddressUnavailable`. */
+  /** Allocates any free address. Throws `AddressUnavailable`. */
   async allocateNext(scope: Scope, service: ServiceName, family: IpFamily, dryRun: boolean): Promise<string> {
     const cache = await this.#addresses.freshCache(scope);
-    for (const block of await this.#readyCidrs(scope, family)) {
-      // Who asks twice what would be is told the same.
-      for (const value of candidateAddresses(block, dryRun ? undefined : this.#random)) {
+    for (const cidr of await this.#readyCidrs(scope, family)) {
+      // Dry runs return the same address each time.
+      for (const value of candidateAddresses(cidr, dryRun ? undefined : this.#random)) {
         const ip: Ip = { family, value, notation: "standard" };
         const text = formatIp(ip);
         if (cache.get(this.#addresses.objects.key(undefined, text)) !== undefined) continue;
@@ -91,7 +91,7 @@ export class ServiceAddresses {
     throw new AddressUnavailable("range is full");
   }
 
-  /** Does nothing for an address that belongs to somebody else, or to nobody. */
+  /** Does nothing for an address that is not allocated to the service. */
   async release(scope: Scope, service: ServiceName, text: string): Promise<void> {
     const ip = parseIp(text);
     if (ip === undefined) return;
@@ -106,7 +106,7 @@ export class ServiceAddresses {
     }
   }
 
-  /** False when the address is taken. */
+  /** False when the address is in use. */
   async #create(scope: Scope, { namespace, name }: ServiceName, ip: Ip): Promise<boolean> {
     const object: IPAddress = {
       metadata: { name: formatIp(ip), labels: { [FAMILY_LABEL]: ip.family, [MANAGER_LABEL]: MANAGER } },
@@ -121,15 +121,15 @@ export class ServiceAddresses {
     }
   }
 
-  /** In the order in which they came to be. */
+  /** In the order of creation. */
   async #readyCidrs(scope: Pick<Scope, "signal">, family: IpFamily): Promise<readonly Cidr[]> {
-    const cache = await this.#blocks.freshCache(scope);
-    const objects = cache.list(this.#blocks.objects.prefix()).items.map(({ object }) => object);
+    const cache = await this.#serviceCIDRs.freshCache(scope);
+    const objects = cache.list(this.#serviceCIDRs.objects.prefix()).items.map(({ object }) => object);
     const ready = objects.filter(isReady).sort((a, b) => (creationOrder(a) < creationOrder(b) ? -1 : 1));
     return ready.flatMap(({ spec }) =>
       (spec?.cidrs ?? []).flatMap((text) => {
-        const block = parseCidr(text);
-        return block?.family === family ? [block] : [];
+        const cidr = parseCidr(text);
+        return cidr?.family === family ? [cidr] : [];
       }),
     );
   }
@@ -149,34 +149,34 @@ function creationOrder({ metadata }: ServiceCIDR): string {
   return `${metadata?.creationTimestamp ?? ""} ${metadata?.name ?? ""}`;
 }
 
-/** Without anybody's word on it, a block is ready until it is to go. */
+/** Without a Ready condition, a ServiceCIDR is ready until it is terminating. */
 function isReady({ metadata, status }: ServiceCIDR): boolean {
   const ready = status?.conditions?.find(({ type }) => type === "Ready");
   return ready === undefined ? metadata?.deletionTimestamp === undefined : ready.status === "True";
 }
 
-/** The part that is left to those who name their address grows with the block: a sixteenth, from 16 to 256. */
-export function usableRange(block: Cidr): UsableRange {
-  const size = 1n << BigInt(addressBits(block.family) - block.prefixLength);
-  const first = block.network + 1n;
-  const last = block.network + size - (block.family === "IPv4" ? 2n : 1n);
+/** The static range is a sixteenth of the CIDR, at least 16 and at most 256 addresses, as in Kubernetes. */
+export function usableRange(cidr: Cidr): UsableRange {
+  const size = 1n << BigInt(addressBits(cidr.family) - cidr.prefixLength);
+  const first = cidr.network + 1n;
+  const last = cidr.network + size - (cidr.family === "IPv4" ? 2n : 1n);
   const sixteenth = size / 16n;
   const kept = size < 16n ? 0n : sixteenth < 16n ? 16n : sixteenth > 256n ? 256n : sixteenth;
   return { first, last, dynamic: first + kept > last ? first : first + kept };
 }
 
-function isUsable(block: Cidr, { value }: Ip): boolean {
-  const { first, last } = usableRange(block);
+function isUsable(cidr: Cidr, { value }: Ip): boolean {
+  const { first, last } = usableRange(cidr);
   return first <= value && value <= last;
 }
 
-function* candidateAddresses(block: Cidr, random: RandomSource | undefined): Generator<bigint> {
-  const { first, last, dynamic } = usableRange(block);
+function* candidateAddresses(cidr: Cidr, random: RandomSource | undefined): Generator<bigint> {
+  const { first, last, dynamic } = usableRange(cidr);
   yield* cycle(dynamic, last, random);
   yield* cycle(first, dynamic - 1n, random);
 }
 
-/** Every number between the two, round from anywhere; from the first without `random`. */
+/** All numbers from `first` to `last`, starting at a random one; without `random`, at the first. */
 function* cycle(first: bigint, last: bigint, random: RandomSource | undefined): Generator<bigint> {
   const size = last - first + 1n;
   if (size <= 0n) return;

@@ -1,4 +1,4 @@
-/** Gives services their addresses and their ports on the nodes: see `Allocator`. */
+/** Allocates cluster IPs and node ports of services. */
 import type { Endpoints } from "../../api/core/endpoints/schema.ts";
 import type { Service, ServiceSpec } from "../../api/core/service/schema.ts";
 import { syncLinkedFields } from "../../api/core/service/strategy.ts";
@@ -22,7 +22,7 @@ export interface ServiceAllocatorDeps {
   readonly families: ClusterFamilies;
   readonly addresses: ServiceAddresses;
   readonly ports: NodePorts;
-  /** Those of a service go with it, so that a new one of its name does not send to the old one's pods. */
+  /** Deleted with their service: a new service of the same name must not route to the old one's pods. */
   readonly endpoints: Registry<Endpoints>;
   readonly log: Logger;
 }
@@ -30,8 +30,8 @@ export interface ServiceAllocatorDeps {
 export class ServiceAllocator implements Allocator<Service> {
   readonly #deps: ServiceAllocatorDeps;
 
-  constructor(parts: ServiceAllocatorDeps) {
-    this.#deps = parts;
+  constructor(deps: ServiceAllocatorDeps) {
+    this.#deps = deps;
   }
 
   async allocate(
@@ -46,27 +46,27 @@ export class ServiceAllocator implements Allocator<Service> {
     const name = serviceName(scope, next);
     const old = previous === undefined ? undefined : specOf(previous);
     const plan = planAddresses(specOf(service), old);
-    const taken: string[] = [];
-    const giveBackAddresses = async (): Promise<void> => await this.#releaseAddresses(scope, name, taken.splice(0));
+    const allocated: string[] = [];
+    const releaseAllocated = async (): Promise<void> => await this.#releaseAddresses(scope, name, allocated.splice(0));
     try {
-      const addressed = await this.#allocateAddresses(scope, service, plan, dryRun, taken);
-      // Most services have no ports on the nodes, and need not know who has which.
-      const [object, taking] = needsNodePorts(specOf(addressed))
+      const addressed = await this.#allocateAddresses(scope, service, plan, dryRun, allocated);
+      // Most services have no node ports and need not read which are in use.
+      const [object, portAllocation] = needsNodePorts(specOf(addressed))
         ? await ports.allocate(scope, dryRun, (from) => allocatePorts(scope, addressed, old, from))
         : [addressed, undefined];
       return {
         object,
         commit: async (written) => {
-          if (taking !== undefined) await ports.commit(taking, written);
+          if (portAllocation !== undefined) await ports.commit(portAllocation, written);
           if (!dryRun) await this.#releaseAddresses(scope, name, plan.release);
         },
         rollback: async () => {
-          if (taking !== undefined) await ports.rollback(taking);
-          await giveBackAddresses();
+          if (portAllocation !== undefined) await ports.rollback(portAllocation);
+          await releaseAllocated();
         },
       };
     } catch (error) {
-      await giveBackAddresses();
+      await releaseAllocated();
       throw error;
     }
   }
@@ -79,7 +79,7 @@ export class ServiceAllocator implements Allocator<Service> {
     try {
       await remove(endpoints, { ...withoutCancellation(scope), namespace: name.namespace }, name.name);
     } catch (error) {
-      if (!isNotFound(error)) log.error("Leaving the endpoints of a service behind", error, { service: name.name });
+      if (!isNotFound(error)) log.error("Failed to delete the endpoints of a service", error, { service: name.name });
     }
   }
 
@@ -89,26 +89,29 @@ export class ServiceAllocator implements Allocator<Service> {
       try {
         await addresses.release(withoutCancellation(scope), name, ip);
       } catch (error) {
-        log.error("Leaving an address taken until the next start", error, { address: ip, service: name.name });
+        log.error("Failed to release a cluster IP; it is released at the next start", error, {
+          address: ip,
+          service: name.name,
+        });
       }
     }
   }
 
-  /** Notes in `taken` what is to be given back should the write fail. */
+  /** Adds to `allocated` the addresses to release when the write fails. */
   async #allocateAddresses(
     scope: Scope,
     service: Service,
     plan: AddressPlan,
     dryRun: boolean,
-    taken: string[],
+    allocated: string[],
   ): Promise<Service> {
     if (plan.allocate.length === 0) return service;
     const spec = specOf(service);
     const clusterIPs = [...(spec.clusterIPs ?? [])];
-    for (const { at, family } of plan.allocate) {
-      const ip = await this.#allocateAddress(scope, service, clusterIPs[at] ?? "", family, dryRun);
-      if (!dryRun) taken.push(ip);
-      clusterIPs[at] = ip;
+    for (const { index, family } of plan.allocate) {
+      const ip = await this.#allocateAddress(scope, service, clusterIPs[index] ?? "", family, dryRun);
+      if (!dryRun) allocated.push(ip);
+      clusterIPs[index] = ip;
     }
     return { ...service, spec: { ...spec, clusterIPs, clusterIP: clusterIPs[0] } };
   }
@@ -135,28 +138,33 @@ export class ServiceAllocator implements Allocator<Service> {
   }
 }
 
-/** The client may be gone by now; nothing is to stay behind for that. */
+/** The scope without the client's signal: a disconnected client must not leave allocations behind. */
 function withoutCancellation(scope: Scope): Scope {
   return { ...scope, signal: new AbortController().signal };
 }
 
-function allocatePorts(scope: Scope, service: Service, old: ServiceSpec | undefined, taking: PortAllocation): Service {
+function allocatePorts(
+  scope: Scope,
+  service: Service,
+  old: ServiceSpec | undefined,
+  portAllocation: PortAllocation,
+): Service {
   return {
     ...service,
-    spec: allocateNodePorts(specOf(service), old, taking, (errors) => reject(scope, service, errors)),
+    spec: allocateNodePorts(specOf(service), old, portAllocation, (errors) => reject(scope, service, errors)),
   };
 }
 
-/** Places in `clusterIPs` that are to be filled, and addresses that are free once the service is written. */
+/** Indexes in `clusterIPs` to allocate, and addresses to release once the service is stored. */
 interface AddressPlan {
-  readonly allocate: readonly { readonly at: number; readonly family: IpFamily }[];
+  readonly allocate: readonly { readonly index: number; readonly family: IpFamily }[];
   readonly release: readonly string[];
 }
 
 const NO_ADDRESSES: AddressPlan = { allocate: [], release: [] };
 
 function planAddresses(spec: ServiceSpec, old: ServiceSpec | undefined): AddressPlan {
-  const families = (spec.ipFamilies ?? []).map((family, at) => ({ at, family }));
+  const families = (spec.ipFamilies ?? []).map((family, index) => ({ index, family }));
   const named = spec.type === "ExternalName";
   if (old === undefined || old.type === "ExternalName") {
     return named || spec.clusterIPs?.[0] === "None" ? NO_ADDRESSES : { allocate: families, release: [] };

@@ -1,4 +1,4 @@
-/** Which IP families a service is to have, by what it says and by what the cluster has. */
+/** Sets ipFamilyPolicy and ipFamilies of a service, from its spec and the families of the cluster. */
 
 import { validateIpFields } from "../../api/core/service/ip-validation.ts";
 import type { Service, ServiceSpec } from "../../api/core/service/schema.ts";
@@ -7,20 +7,20 @@ import { type FieldError, invalidField } from "../../schema/validation/field-err
 import { index } from "../../schema/value/field-path.ts";
 import { type IpFamily, parseIp } from "../../std/net/ip.ts";
 
-/** In order; the first is what a service gets that does not choose. */
+/** The first is the default. */
 export type ClusterFamilies = readonly [IpFamily] | readonly [IpFamily, IpFamily];
 
 export interface FamilyResult {
   readonly service: Service;
-  /** Without any, the service has its policy and its families. */
+  /** Empty when the service has its policy and families. */
   readonly errors: readonly FieldError[];
 }
 
 const POLICY = "spec.ipFamilyPolicy";
 
 /**
- * Services move between one family and two only when they are told to: by the policy, or by addresses or families that
- * come or go together with it. `PreferDualStack` takes two where the cluster has two.
+ * A service changes between one and two families only when its spec changes: the policy, or addresses or families with
+ * it. `PreferDualStack` sets two families where the cluster has two.
  */
 export function setIpFamilies(next: Service, previous: Service | undefined, cluster: ClusterFamilies): FamilyResult {
   const spec = specOf(next);
@@ -31,24 +31,27 @@ export function setIpFamilies(next: Service, previous: Service | undefined, clus
   const malformed = validateIpFields(decided, old);
   if (malformed.length > 0) return failed(malformed);
   const released = old === undefined ? decided : trimForDowngrade(decided, old);
-  const unclear = [...(old === undefined ? [] : validateDowngrade(released, old)), ...validateSingleStack(released)];
+  const policyErrors = [
+    ...(old === undefined ? [] : validateDowngrade(released, old)),
+    ...validateSingleStack(released),
+  ];
   const { families, errors } = inferFamilies(released, cluster);
-  if (unclear.length + errors.length > 0) return failed([...unclear, ...errors]);
-  const known: ServiceSpec = { ...released, ...(families.length > 0 ? { ipFamilies: families } : {}) };
-  // Somebody else publishes its endpoints, which may be of families that the cluster does not have.
-  if (known.clusterIP === HEADLESS && isEmpty(known.selector))
-    return { service: fillFamilies(next, known, cluster, 2), errors: [] };
-  const missing = validateConfigured(known, cluster);
+  if (policyErrors.length + errors.length > 0) return failed([...policyErrors, ...errors]);
+  const inferredSpec: ServiceSpec = { ...released, ...(families.length > 0 ? { ipFamilies: families } : {}) };
+  // Endpoints of a headless service without selector may be of families that the cluster does not have.
+  if (inferredSpec.clusterIP === HEADLESS && isEmpty(inferredSpec.selector))
+    return { service: fillFamilies(next, inferredSpec, cluster, 2), errors: [] };
+  const missing = validateConfigured(inferredSpec, cluster);
   return missing.length > 0
     ? failed(missing)
-    : { service: fillFamilies(next, known, cluster, cluster.length), errors: [] };
+    : { service: fillFamilies(next, inferredSpec, cluster, cluster.length), errors: [] };
 }
 
 function isEmpty(map: Readonly<Record<string, string>> | undefined): boolean {
   return Object.keys(map ?? {}).length === 0;
 }
 
-/** A service that prefers two families keeps what it has, whatever has become of the cluster. */
+/** Whether a PreferDualStack service is unchanged: it keeps its families when those of the cluster change. */
 export function keepsPreferDualStack(spec: ServiceSpec, old: ServiceSpec | undefined): boolean {
   if (old === undefined || spec.type !== old.type) return false;
   const prefers =
@@ -56,13 +59,13 @@ export function keepsPreferDualStack(spec: ServiceSpec, old: ServiceSpec | undef
   return prefers && sameClusterIPs(spec, old) && sameStrings(spec.ipFamilies, old.ipFamilies);
 }
 
-/** The policy of a service that names none. */
+/** The policy of a service without one. */
 function defaultPolicy(spec: ServiceSpec, old: ServiceSpec | undefined): NonNullable<ServiceSpec["ipFamilyPolicy"]> {
   if (old?.ipFamilyPolicy !== undefined) return old.ipFamilyPolicy;
   return spec.clusterIP === HEADLESS && isEmpty(spec.selector) ? "RequireDualStack" : "SingleStack";
 }
 
-/** Who asks for a single family and leaves the rest as it was wants to be rid of the second. */
+/** Removes the secondary address and family when only the policy changes to SingleStack. */
 function trimForDowngrade(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
   if (spec.ipFamilyPolicy !== "SingleStack") return spec;
   const { clusterIPs = [], ipFamilies = [] } = spec;
@@ -98,7 +101,7 @@ function validateSingleStack({ ipFamilyPolicy, clusterIPs = [], ipFamilies = [] 
   ];
 }
 
-/** Addresses tell the families that are not named. */
+/** Infers families that are not specified from the addresses. */
 function inferFamilies(spec: ServiceSpec, cluster: ClusterFamilies) {
   const families: IpFamily[] = [...(spec.ipFamilies ?? [])];
   const errors: FieldError[] = [];
@@ -125,12 +128,12 @@ function validateConfigured({ ipFamilyPolicy, ipFamilies = [] }: ServiceSpec, cl
   return [invalidField(POLICY, ipFamilyPolicy, "this cluster is not configured for dual-stack services"), ...errors];
 }
 
-/** Up to `most` families: the cluster's first where none is named, the other one where the policy takes two. */
-function fillFamilies(next: Service, spec: ServiceSpec, cluster: ClusterFamilies, most: number): Service {
+/** Sets up to `familiesMax` families: by default the cluster's first, and the other one where the policy has two. */
+function fillFamilies(next: Service, spec: ServiceSpec, cluster: ClusterFamilies, familiesMax: number): Service {
   const named = spec.ipFamilies ?? [];
   const [first] = named.length > 0 ? named : cluster;
   const other: IpFamily = first === "IPv4" ? "IPv6" : "IPv4";
-  const single = spec.ipFamilyPolicy === "SingleStack" || named.length > 1 || most < 2;
+  const single = spec.ipFamilyPolicy === "SingleStack" || named.length > 1 || familiesMax < 2;
   const ipFamilies = single ? (named.length > 0 ? named : [first]) : [first, other];
   return { ...next, spec: { ...spec, ipFamilies } } as Service;
 }

@@ -1,7 +1,6 @@
 /**
- * Ports that services have on every node. Who has which is what the services themselves say; nothing else is to be
- * repaired. While a service is being written a key in the store says which it takes, to other servers over that store:
- * nobody can create the same key twice, and what a server leaves behind that dies goes by itself.
+ * Node ports of services. A port is in use when a service specifies it. During a write a key in the store reserves the
+ * port against other servers over the same store; the key of a server that dies expires.
  */
 import type { Service } from "../../api/core/service/schema.ts";
 import { mayHaveNodePorts } from "../../api/core/service/types.ts";
@@ -16,22 +15,22 @@ export interface PortRange {
   readonly last: number;
 }
 
-/** The lower end is left to those who ask for a port by its number, as long as there are others. */
+/** The static range at the lower end: allocated dynamically only when all other ports are in use. */
 const STATIC_STEP = 32;
 const STATIC_MIN = 16;
 const STATIC_MAX = 128;
 
-/** Longer than any write may take. */
+/** Time to live of a reservation; longer than the timeout of any write. */
 const RESERVED_SECONDS = 120;
 
 export class NodePorts {
   readonly #services: Registry<Service>;
   readonly #range: PortRange;
   readonly #random: RandomSource;
-  /** Ports of writes under way (`undefined`), and of writes that the cache may not show yet. */
+  /** Ports of writes in progress (`undefined`), and of stored services that the cache may not have yet. */
   readonly #reserved = new Map<number, Revision | undefined>();
-  /** What others are told of the former: when the key was written. */
-  readonly #claimed = new Map<number, Revision>();
+  /** The reservations of the former in the store, with the revision of the key. */
+  readonly #reservations = new Map<number, Revision>();
 
   constructor(services: Registry<Service>, range: PortRange, random: RandomSource) {
     this.#services = services;
@@ -40,46 +39,46 @@ export class NodePorts {
   }
 
   /**
-   * What one write takes, which `choose` says: it is called again with what other servers have taken meanwhile. Shows
-   * all services that were written before. Throws what `choose` throws.
+   * Allocates the ports that `choose` takes; calls it again when another server reserved one of them. The allocation
+   * excludes the ports of all stored services. Throws what `choose` throws.
    */
   async allocate<T>(
     scope: Pick<Scope, "signal">,
     dryRun: boolean,
-    choose: (taking: PortAllocation) => T,
-  ): Promise<readonly [chosen: T, taking: PortAllocation]> {
-    const elsewhere: number[] = [];
+    choose: (allocation: PortAllocation) => T,
+  ): Promise<readonly [chosen: T, allocation: PortAllocation]> {
+    const reservedByOthers: number[] = [];
     for (;;) {
       const used = await this.#usedPorts(scope);
-      for (const port of [...this.#reserved.keys(), ...elsewhere]) used.add(port);
-      const taking = new PortAllocation(this.#range, this.#random, used, dryRun ? undefined : this.#reserved);
+      for (const port of [...this.#reserved.keys(), ...reservedByOthers]) used.add(port);
+      const allocation = new PortAllocation(this.#range, this.#random, used, dryRun ? undefined : this.#reserved);
       try {
-        const chosen = choose(taking);
-        const lost = dryRun ? [] : await this.#claim(scope, taking.allocated);
-        if (lost.length === 0) return [chosen, taking];
-        elsewhere.push(...lost);
+        const chosen = choose(allocation);
+        const lost = dryRun ? [] : await this.#reserve(scope, allocation.allocated);
+        if (lost.length === 0) return [chosen, allocation];
+        reservedByOthers.push(...lost);
       } catch (error) {
-        await this.rollback(taking);
+        await this.rollback(allocation);
         throw error;
       }
-      await this.rollback(taking);
+      await this.rollback(allocation);
     }
   }
 
-  /** The service stands in the store: soon the cache shows its ports, here and elsewhere. Does not throw. */
-  async commit({ allocated: taken }: PortAllocation, written: Service): Promise<void> {
+  /** The service is stored: the caches of all servers soon have its ports. Does not throw. */
+  async commit({ allocated }: PortAllocation, written: Service): Promise<void> {
     const revision = Number(metadataOf(written).resourceVersion) as Revision;
-    for (const port of taken) if (this.#reserved.has(port)) this.#reserved.set(port, revision);
-    await this.#unclaim(taken);
+    for (const port of allocated) if (this.#reserved.has(port)) this.#reserved.set(port, revision);
+    await this.#unreserve(allocated);
   }
 
   /** Does not throw. */
-  async rollback({ allocated: taken }: PortAllocation): Promise<void> {
-    await this.#unclaim(taken);
-    for (const port of taken) this.#reserved.delete(port);
+  async rollback({ allocated }: PortAllocation): Promise<void> {
+    await this.#unreserve(allocated);
+    for (const port of allocated) this.#reserved.delete(port);
   }
 
-  /** By services. */
+  /** Node ports of all services. */
   async #usedPorts(scope: Pick<Scope, "signal">): Promise<Set<number>> {
     const cache = await this.#services.freshCache(scope);
     for (const [port, revision] of this.#reserved) {
@@ -90,31 +89,31 @@ export class NodePorts {
     return used;
   }
 
-  /** The ports that another server was quicker to take. */
-  async #claim(scope: Pick<Scope, "signal">, ports: readonly number[]): Promise<readonly number[]> {
+  /** Reserves the ports; resolves with those that another server reserved first. */
+  async #reserve(scope: Pick<Scope, "signal">, ports: readonly number[]): Promise<readonly number[]> {
     if (ports.length === 0) return [];
     const { store } = this.#services.deps;
     const lost: number[] = [];
     for (const port of ports) {
       try {
         const options = { ttlSeconds: RESERVED_SECONDS };
-        this.#claimed.set(port, await store.create(this.#key(port), new Uint8Array(), options));
+        this.#reservations.set(port, await store.create(this.#key(port), new Uint8Array(), options));
       } catch (error) {
         if (!(error instanceof StoreError) || error.code !== "exists") throw error;
         lost.push(port);
       }
     }
-    // Another's write may have ended between the look at the services and the claim.
+    // The write of another server may have ended between the read of the services and the reservation.
     const used = await this.#usedPorts(scope);
     return [...lost, ...ports.filter((port) => used.has(port))];
   }
 
-  async #unclaim(ports: readonly number[]): Promise<void> {
+  async #unreserve(ports: readonly number[]): Promise<void> {
     const { store } = this.#services.deps;
     for (const port of ports) {
-      const revision = this.#claimed.get(port);
-      this.#claimed.delete(port);
-      // What cannot be deleted goes by itself.
+      const revision = this.#reservations.get(port);
+      this.#reservations.delete(port);
+      // A reservation that cannot be deleted expires.
       if (revision !== undefined) await store.delete(this.#key(port), revision).catch(() => {});
     }
   }
@@ -124,17 +123,17 @@ export class NodePorts {
   }
 }
 
-/** Looks at all services, most of which have none: nothing is made on the way. */
+/** Called for all services, most of which have no node ports: allocates no memory for them. */
 function addPorts({ spec }: Service, used: Set<number>): void {
   if (spec === undefined || !mayHaveNodePorts(spec)) return;
   if (spec.healthCheckNodePort) used.add(spec.healthCheckNodePort);
   for (const { nodePort } of spec.ports ?? []) if (nodePort) used.add(nodePort);
 }
 
-/** A port cannot be had; the message says why, in Kubernetes' words. */
+/** The port is not available; the message is Kubernetes'. */
 export class PortUnavailable extends Error {}
 
-/** Takes ports without waiting in between, so that no two writes take the same. */
+/** The ports of one write. Synchronous, so that no two writes allocate the same port. */
 export class PortAllocation {
   readonly #range: PortRange;
   readonly #random: RandomSource;
@@ -142,7 +141,7 @@ export class PortAllocation {
   readonly #reserved: Map<number, Revision | undefined> | undefined;
   readonly allocated: number[] = [];
 
-  /** Without `reserved` nobody else hears of what is taken. */
+  /** Without `reserved`, as in a dry run, other writes ignore the allocated ports. */
   constructor(
     range: PortRange,
     random: RandomSource,
@@ -155,7 +154,7 @@ export class PortAllocation {
     this.#reserved = reserved;
   }
 
-  /** Throws `PortUnavailable`. */
+  /** Allocates this port. Throws `PortUnavailable`. */
   allocate(port: number): void {
     const { first, last } = this.#range;
     if (this.#reserved !== undefined && (port < first || port > last)) {
@@ -166,7 +165,7 @@ export class PortAllocation {
     this.#mark(port);
   }
 
-  /** Throws `PortUnavailable`. */
+  /** Allocates any free port. Throws `PortUnavailable`. */
   allocateNext(): number {
     const { first, last } = this.#range;
     const size = last - first + 1;
@@ -178,7 +177,7 @@ export class PortAllocation {
     return port;
   }
 
-  /** Walks round from anywhere between the two. */
+  /** Searches from a random port, and wraps around. */
   #findFree(first: number, last: number): number | undefined {
     const size = last - first + 1;
     const start = Math.floor(this.#random.fraction() * size);

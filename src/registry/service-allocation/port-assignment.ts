@@ -1,4 +1,4 @@
-/** Which ports on the nodes a service is to have. */
+/** Chooses the node ports of a service. */
 import type { ServicePort, ServiceSpec } from "../../api/core/service/schema.ts";
 import { allocatesNodePorts, mayHaveNodePorts, needsHealthCheck, nodePortsOf } from "../../api/core/service/types.ts";
 import { StatusError } from "../../api/status.ts";
@@ -12,63 +12,63 @@ export function needsNodePorts(spec: ServiceSpec): boolean {
   return mayHaveNodePorts(spec) || needsHealthCheck(spec);
 }
 
-/** The spec with ports that were taken for it. Throws a `StatusError` or what `refuse` throws. */
+/** Returns the spec with its node ports. Throws a `StatusError` or what `reject` throws. */
 export function allocateNodePorts(
   spec: ServiceSpec,
   old: ServiceSpec | undefined,
-  taking: PortAllocation,
-  refuse: Reject,
+  allocation: PortAllocation,
+  reject: Reject,
 ): ServiceSpec {
   let ports = spec.ports ?? [];
   if (mayHaveNodePorts(spec)) {
     ports =
       old === undefined
-        ? allocateForCreate(spec, ports, taking, refuse)
-        : allocateForUpdate(spec, old, ports, taking, refuse);
+        ? allocateForCreate(spec, ports, allocation, reject)
+        : allocateForUpdate(spec, old, ports, allocation, reject);
   }
   const assigned = spec.ports === undefined ? spec : { ...spec, ports };
-  return allocateHealthCheckPort(assigned, old, taking);
+  return allocateHealthCheckPort(assigned, old, allocation);
 }
 
-function allocatePort(port: number, i: number, taking: PortAllocation, refuse: Reject): void {
+function allocatePort(port: number, i: number, allocation: PortAllocation, reject: Reject): void {
   try {
-    taking.allocate(port);
+    allocation.allocate(port);
   } catch (error) {
     if (!(error instanceof PortUnavailable)) throw error;
-    refuse([invalidField(`spec.ports[${i}].nodePort`, port, error.message)]);
+    reject([invalidField(`spec.ports[${i}].nodePort`, port, error.message)]);
   }
 }
 
-function allocateNextPort(taking: PortAllocation): number {
+function allocateNextPort(allocation: PortAllocation): number {
   try {
-    return taking.allocateNext();
+    return allocation.allocateNext();
   } catch (error) {
     if (!(error instanceof PortUnavailable)) throw error;
     throw internalError(`failed to allocate a nodePort: ${error.message}`);
   }
 }
 
-/** Ports of one number, which differ in protocol, get one number on the nodes. */
+/** Ports of the same number and different protocols get the same node port. */
 function allocateForCreate(
   spec: ServiceSpec,
   ports: readonly ServicePort[],
-  taking: PortAllocation,
-  refuse: Reject,
+  allocation: PortAllocation,
+  reject: Reject,
 ): readonly ServicePort[] {
-  const given = new Map<number, number>();
+  const nodePorts = new Map<number, number>();
   return ports.map((port, i) => {
     const { nodePort = 0 } = port;
     if (nodePort === 0 && !allocatesNodePorts(spec)) return port;
-    const before = given.get(port.port);
+    const before = nodePorts.get(port.port);
     if (before !== undefined) {
-      if (nodePort !== 0 && nodePort !== before) allocatePort(nodePort, i, taking, refuse);
+      if (nodePort !== 0 && nodePort !== before) allocatePort(nodePort, i, allocation, reject);
       return { ...port, nodePort: nodePort || before };
     }
-    const wanted = ports.find((other) => other.port === port.port && other.nodePort)?.nodePort;
-    if (wanted !== undefined) allocatePort(wanted, i, taking, refuse);
-    const taken = wanted ?? allocateNextPort(taking);
-    given.set(port.port, taken);
-    return { ...port, nodePort: taken };
+    const requested = ports.find((other) => other.port === port.port && other.nodePort)?.nodePort;
+    if (requested !== undefined) allocatePort(requested, i, allocation, reject);
+    const allocated = requested ?? allocateNextPort(allocation);
+    nodePorts.set(port.port, allocated);
+    return { ...port, nodePort: allocated };
   });
 }
 
@@ -76,15 +76,15 @@ function allocateForUpdate(
   spec: ServiceSpec,
   old: ServiceSpec,
   ports: readonly ServicePort[],
-  taking: PortAllocation,
-  refuse: Reject,
+  allocation: PortAllocation,
+  reject: Reject,
 ): readonly ServicePort[] {
   const held = new Set(nodePortsOf(old));
   const pairs = new Set<string>();
   return ports.map((port, i) => {
     if (!port.nodePort && !allocatesNodePorts(spec)) return port;
-    if (port.nodePort && !held.has(port.nodePort)) allocatePort(port.nodePort, i, taking, refuse);
-    const nodePort = port.nodePort || allocateNextPort(taking);
+    if (port.nodePort && !held.has(port.nodePort)) allocatePort(port.nodePort, i, allocation, reject);
+    const nodePort = port.nodePort || allocateNextPort(allocation);
     held.add(nodePort);
     const pair = `{${port.protocol} ${nodePort}}`;
     if (pairs.has(pair)) throw new StatusError(500, "", `duplicate nodePort: ${pair}`);
@@ -93,17 +93,21 @@ function allocateForUpdate(
   });
 }
 
-/** Load balancers that send to local pods ask the nodes whether there are any. */
-function allocateHealthCheckPort(spec: ServiceSpec, old: ServiceSpec | undefined, taking: PortAllocation): ServiceSpec {
+/** The health check port, on which load balancers check whether a node has local endpoints. */
+function allocateHealthCheckPort(
+  spec: ServiceSpec,
+  old: ServiceSpec | undefined,
+  allocation: PortAllocation,
+): ServiceSpec {
   if (!needsHealthCheck(spec) || (old !== undefined && needsHealthCheck(old))) return spec;
-  const { healthCheckNodePort: wanted } = spec;
+  const { healthCheckNodePort: requested } = spec;
   try {
-    if (!wanted) return { ...spec, healthCheckNodePort: taking.allocateNext() };
-    taking.allocate(wanted);
+    if (!requested) return { ...spec, healthCheckNodePort: allocation.allocateNext() };
+    allocation.allocate(requested);
     return spec;
   } catch (error) {
     if (!(error instanceof PortUnavailable)) throw error;
-    const what = wanted ? `requested HealthCheck NodePort ${wanted}` : "a HealthCheck NodePort 0";
+    const what = requested ? `requested HealthCheck NodePort ${requested}` : "a HealthCheck NodePort 0";
     throw internalError(`failed to allocate ${what}: ${error.message}`);
   }
 }

@@ -1,4 +1,4 @@
-/** What a crash between taking an address and writing its service leaves behind. */
+/** Repairs the cluster IPs after a crash between the allocation of an address and the write of its service. */
 import type { Service } from "../../api/core/service/schema.ts";
 import { isHeadless, specOf } from "../../api/core/service/types.ts";
 import type { IPAddress } from "../../api/networking/ip-address/schema.ts";
@@ -15,8 +15,8 @@ export interface RepairResult {
 }
 
 /**
- * Frees addresses that no service has, and takes those that a service has and no object stands for; each of what was
- * stored at `until` is looked at once. What was taken later may belong to a service that is just being written.
+ * Releases addresses without a service, and allocates addresses of services that have no IPAddress object. Checks only
+ * what was stored at `until`: an address that was allocated later may belong to a service that is being written.
  */
 export async function repairAddresses(
   services: Registry<Service>,
@@ -25,13 +25,13 @@ export async function repairAddresses(
   scope: Scope,
   until: Revision,
 ): Promise<RepairResult> {
-  const [known, stored] = [await services.freshCache(scope), await objects.freshCache(scope)];
+  const [serviceCache, addressCache] = [await services.freshCache(scope), await objects.freshCache(scope)];
   const owners = new Map<string, Service>();
-  for (const { object } of known.list(services.objects.prefix()).items) {
+  for (const { object } of serviceCache.list(services.objects.prefix()).items) {
     for (const ip of clusterIPsOf(object)) owners.set(ip, object);
   }
-  const held = stored.list(objects.objects.prefix()).items;
-  let [freed, taken] = [0, 0];
+  const held = addressCache.list(objects.objects.prefix()).items;
+  let [released, allocated] = [0, 0];
   for (const { object, revision } of held) {
     const { name = "", labels } = metadataOf(object);
     const { resource, namespace = "", name: service = "" } = object.spec?.parentRef ?? {};
@@ -39,18 +39,18 @@ export async function repairAddresses(
     const owner = owners.get(name)?.metadata;
     if (owner?.name === service && owner.namespace === namespace) continue;
     await addresses.release(scope, { namespace, name: service }, name);
-    freed++;
+    released++;
   }
   const names = new Set(held.map(({ object }) => metadataOf(object).name));
   for (const [ip, { metadata }] of owners) {
-    if (names.has(ip) && freed === 0) continue;
+    if (names.has(ip) && released === 0) continue;
     const { namespace = "", name = "" } = metadata ?? {};
-    if (await allocate(addresses, scope, { namespace, name }, ip)) taken++;
+    if (await allocate(addresses, scope, { namespace, name }, ip)) allocated++;
   }
-  return { released: freed, allocated: taken };
+  return { released, allocated };
 }
 
-/** In the form in which they name objects. */
+/** In the canonical format, which is the name of the IPAddress object. */
 function clusterIPsOf(service: Service): readonly string[] {
   const spec = specOf(service);
   if (isHeadless(spec)) return [];
@@ -60,7 +60,7 @@ function clusterIPsOf(service: Service): readonly string[] {
   });
 }
 
-/** False where the address has an object already, or belongs to no block. */
+/** False when the address has an object already, or is in no ServiceCIDR. */
 async function allocate(
   addresses: ServiceAddresses,
   scope: Scope,
