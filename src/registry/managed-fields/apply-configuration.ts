@@ -2,7 +2,7 @@
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { formatApiVersion, parseApiVersion } from "../../api/scheme.ts";
 import { badRequest, StatusError } from "../../api/status.ts";
-import { difference, isEmptySet, setOfPaths } from "../../schema/apply/field-set.ts";
+import { difference, isEmptySet, setOfPaths } from "../../schema/apply/fieldpath/field-set.ts";
 import { apply as applyFields, type Conflict, ConflictError, type ManagedFields } from "../../schema/apply/managers.ts";
 import { IdentityError, shapeOf } from "../../schema/apply/shape.ts";
 import { ShapeError, validateTyped } from "../../schema/apply/typed-validation.ts";

@@ -2,7 +2,7 @@
 import type { ApiObject } from "../../api/kind.ts";
 import { validateAnnotations } from "../../api/meta/validation/object-meta.ts";
 import { compare } from "../../schema/apply/compare.ts";
-import { difference, type FieldSet } from "../../schema/apply/field-set.ts";
+import { difference, type FieldSet } from "../../schema/apply/fieldpath/field-set.ts";
 import { IdentityError, type Shape } from "../../schema/apply/shape.ts";
 import { toFieldSet } from "../../schema/apply/to-field-set.ts";
 import { ShapeError, validateTyped } from "../../schema/apply/typed-validation.ts";

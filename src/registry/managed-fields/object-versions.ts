@@ -1,7 +1,7 @@
 /** Conversion of objects between the served versions, for managed fields. */
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import { svcGroup } from "../../api/scheme.ts";
-import type { FieldSet } from "../../schema/apply/field-set.ts";
+import type { FieldSet } from "../../schema/apply/fieldpath/field-set.ts";
 import { toJsonValue } from "../../schema/apply/json-value.ts";
 import type { Versions } from "../../schema/apply/managers.ts";
 import { type Shape, shapeOf } from "../../schema/apply/shape.ts";

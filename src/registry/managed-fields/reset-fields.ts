@@ -1,7 +1,7 @@
 import type { Kind } from "../../api/kind.ts";
-import { difference, type FieldSet, setOfPaths } from "../../schema/apply/field-set.ts";
-import { excludeFields, type FieldFilter, includeFields } from "../../schema/apply/filter.ts";
-import { fieldElement } from "../../schema/apply/path-element.ts";
+import { difference, type FieldSet, setOfPaths } from "../../schema/apply/fieldpath/field-set.ts";
+import { excludeFields, type FieldFilter, includeFields } from "../../schema/apply/fieldpath/filter.ts";
+import { fieldElement } from "../../schema/apply/fieldpath/path-element.ts";
 
 const filters = new WeakMap<Kind, Map<string, FieldFilter>>();
 

@@ -2,7 +2,7 @@
 import type { ApiObject, Kind } from "../../api/kind.ts";
 import type { ManagedFieldsEntry } from "../../api/meta/object-meta.ts";
 import { formatApiVersion } from "../../api/scheme.ts";
-import { isEmptySet, noFields, union } from "../../schema/apply/field-set.ts";
+import { isEmptySet, noFields, union } from "../../schema/apply/fieldpath/field-set.ts";
 import { toJsonValue } from "../../schema/apply/json-value.ts";
 import { type ManagedFields, type ManagerContext, updateManagers } from "../../schema/apply/managers.ts";
 import { IdentityError } from "../../schema/apply/shape.ts";

@@ -1,8 +1,8 @@
 import t from "tap";
 import { anything, example } from "../../testing/schema/apply-fixture.ts";
 import { compare } from "./compare.ts";
-import { pathsOf } from "./field-set.ts";
-import { formatPath } from "./path-element.ts";
+import { pathsOf } from "./fieldpath/field-set.ts";
+import { formatPath } from "./fieldpath/path-element.ts";
 import { shapeOf } from "./shape.ts";
 
 const shape = shapeOf(example);

@@ -10,8 +10,8 @@ import {
   noFields,
   SELF,
   union,
-} from "./field-set.ts";
-import { fieldElement } from "./path-element.ts";
+} from "./fieldpath/field-set.ts";
+import { fieldElement } from "./fieldpath/path-element.ts";
 import { type ItemsShape, type MembersShape, resolveShape, type Shape } from "./shape.ts";
 
 /** The fields that differ between two values. No field is in more than one of the sets. */

@@ -12,7 +12,7 @@ import {
   setOfPaths,
   setsEqual,
   union,
-} from "./field-set.ts";
+} from "./fieldpath/field-set.ts";
 import { shapeOf } from "./shape.ts";
 import { toFieldSet } from "./to-field-set.ts";
 

@@ -1,4 +1,4 @@
-import { type FieldSet, isEmptySet, isMember, LEAF, type MutableFieldSet, SELF } from "./field-set.ts";
+import { type FieldSet, isEmptySet, isMember, LEAF, type MutableFieldSet, SELF } from "./fieldpath/field-set.ts";
 import { shapeBelow as belowShape, type Shape } from "./shape.ts";
 
 /**

@@ -1,6 +1,6 @@
 import t from "tap";
 import { example } from "../../testing/schema/apply-fixture.ts";
-import { setOfPaths } from "./field-set.ts";
+import { setOfPaths } from "./fieldpath/field-set.ts";
 import { extractItems, removeItems } from "./remove.ts";
 import { shapeOf } from "./shape.ts";
 

@@ -1,5 +1,5 @@
 import { isPlainObject, setMember } from "../value/plain-object.ts";
-import { type FieldSet, isMember } from "./field-set.ts";
+import { type FieldSet, isMember } from "./fieldpath/field-set.ts";
 import { deduced, type ItemsShape, type MembersShape, resolveShape, type Shape } from "./shape.ts";
 
 /** Removes the fields of the set from the value. A container that loses all members becomes null. */

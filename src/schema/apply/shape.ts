@@ -5,7 +5,7 @@
 import { membersOf } from "../members.ts";
 import type { ListSchema, ObjectSchema, Schema } from "../schema.ts";
 import { isPlainObject } from "../value/plain-object.ts";
-import { compareElements, fieldElement, keyElement, valueElement } from "./path-element.ts";
+import { compareElements, fieldElement, keyElement, valueElement } from "./fieldpath/path-element.ts";
 
 export type Shape = ScalarShape | AtomicShape | MembersShape | ItemsShape | DeducedShape;
 

@@ -1,6 +1,6 @@
 import t from "tap";
 import { anything, example } from "../../testing/schema/apply-fixture.ts";
-import { sizeOf } from "./field-set.ts";
+import { sizeOf } from "./fieldpath/field-set.ts";
 import { shapeOf } from "./shape.ts";
 import { toFieldSet } from "./to-field-set.ts";
 

@@ -1,6 +1,6 @@
 import { isPlainObject } from "../value/plain-object.ts";
-import { type FieldSet, LEAF, type MutableFieldSet, noFields, SELF, sortMembers } from "./field-set.ts";
-import { compareElements, fieldElement } from "./path-element.ts";
+import { type FieldSet, LEAF, type MutableFieldSet, noFields, SELF, sortMembers } from "./fieldpath/field-set.ts";
+import { compareElements, fieldElement } from "./fieldpath/path-element.ts";
 import { type ItemsShape, type MembersShape, resolveShape, type Shape } from "./shape.ts";
 
 /**

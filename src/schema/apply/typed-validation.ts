@@ -1,5 +1,5 @@
 import { isPlainObject } from "../value/plain-object.ts";
-import { fieldElement, formatElement } from "./path-element.ts";
+import { fieldElement, formatElement } from "./fieldpath/path-element.ts";
 import { IdentityError, type ItemsShape, type MembersShape, resolveShape, type Shape } from "./shape.ts";
 
 /** The errors that prevent a value from being applied, joined as structured-merge-diff joins them. */

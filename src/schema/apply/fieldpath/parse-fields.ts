@@ -1,5 +1,5 @@
-import { internFieldsV1 } from "../value/fields-v1-cache.ts";
-import { isPlainObject } from "../value/plain-object.ts";
+import { internFieldsV1 } from "../../value/fields-v1-cache.ts";
+import { isPlainObject } from "../../value/plain-object.ts";
 import { canonicalize, type FieldSet, isEmptySet, LEAF, type MutableFieldSet, SELF } from "./field-set.ts";
 import { canonicalElement } from "./path-element.ts";
 

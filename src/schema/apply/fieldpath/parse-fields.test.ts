@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import t from "tap";
-import { internFieldsV1 } from "../value/fields-v1-cache.ts";
+import { internFieldsV1 } from "../../value/fields-v1-cache.ts";
 import { canonicalize, setOfPaths } from "./field-set.ts";
 import { parseFields } from "./parse-fields.ts";
 
