@@ -6,7 +6,15 @@
 import { deepEqual } from "../value/equal.ts";
 import { internFieldsV1 } from "../value/fields-v1-cache.ts";
 import { type Comparison, compare } from "./compare.ts";
-import { difference, type FieldSet, intersection, isEmptySet, noFields, pathsOf, union } from "./fieldpath/field-set.ts";
+import {
+  difference,
+  type FieldSet,
+  intersection,
+  isEmptySet,
+  noFields,
+  pathsOf,
+  union,
+} from "./fieldpath/field-set.ts";
 import { merge } from "./merge.ts";
 import { ensureNamedFieldsAreMembers } from "./named-members.ts";
 import { reconcileFieldSet } from "./reconcile.ts";

@@ -1,8 +1,8 @@
 import t from "tap";
 import { example } from "../../testing/schema/apply-fixture.ts";
 import { pathsOf, setOfPaths } from "./fieldpath/field-set.ts";
-import { ensureNamedFieldsAreMembers } from "./named-members.ts";
 import { formatPath } from "./fieldpath/path-element.ts";
+import { ensureNamedFieldsAreMembers } from "./named-members.ts";
 import { shapeOf } from "./shape.ts";
 
 t.test("ensureNamedFieldsAreMembers() adds declared members on the path to fields, and no others", (t) => {
