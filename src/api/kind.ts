@@ -4,7 +4,7 @@ import type { ObjectSchema } from "../schema/schema.ts";
 import type { FieldError } from "../schema/validation/field-error.ts";
 import type { ObjectMeta } from "./meta/object-meta.ts";
 
-/** The members every stored object has. */
+/** The fields of every stored object. */
 export interface ApiObject {
   readonly kind?: string | undefined;
   readonly apiVersion?: string | undefined;
@@ -40,7 +40,7 @@ export interface Kind<T extends ApiObject = ApiObject> {
   /** The error for an unsupported field selector, where it differs from that of most kinds. */
   readonly unsupportedFieldMessage?: (field: string) => string;
   readonly strategy: Strategy<T>;
-  /** A delete answers with the object as it was, deleted or not, instead of with a `Status`. */
+  /** A delete returns the object, deleted or not, instead of a `Status`. */
   readonly returnsDeletedObject?: true;
   /** The format of names; a lower-case DNS subdomain when absent. Returns Kubernetes' messages for what is wrong. */
   readonly nameFormat?: (name: string) => readonly string[];
@@ -85,7 +85,7 @@ export interface RowCondition {
   readonly message: string;
 }
 
-/** Declared as a method, so that a `Kind<Pod>` is a `Kind` (parameters of methods are compared both ways). */
+/** Declared as a method, so that a `Kind<Pod>` is assignable to `Kind`: parameters of methods are bivariant. */
 export type FieldSelectorValue<T> = { of(object: T): string }["of"];
 
 /** Converts between a version and the storage version. Both directions keep all that either version can express. */

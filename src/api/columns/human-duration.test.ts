@@ -7,7 +7,7 @@ const hour = 60 * minute;
 const day = 24 * hour;
 const year = 365 * day;
 
-t.test("humanDuration() shows what kubectl shows", async (t) => {
+t.test("humanDuration() formats durations as kubectl does", async (t) => {
   const cases: readonly (readonly [number, string])[] = [
     [-2 * second, "<invalid>"],
     [-second, "0s"],
@@ -31,7 +31,7 @@ t.test("humanDuration() shows what kubectl shows", async (t) => {
   for (const [span, text] of cases) t.equal(humanDuration(span), text);
 });
 
-t.test("since() says unknown for a missing or unreadable time", async (t) => {
+t.test("formatAge() returns <unknown> for a missing or invalid time", async (t) => {
   t.equal(formatAge(undefined, 0), "<unknown>");
   t.equal(formatAge("yesterday", 0), "<unknown>");
   t.equal(formatAge("1970-01-01T00:00:00Z", 5 * second), "5s");

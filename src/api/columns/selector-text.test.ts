@@ -1,13 +1,13 @@
 import t from "tap";
 import { formatLabelSelector, formatLabels } from "./selector-text.ts";
 
-t.test("labelsText() sorts", async (t) => {
+t.test("formatLabels() sorts labels", async (t) => {
   t.equal(formatLabels({ b: "2", a: "1" }), "a=1,b=2");
   t.equal(formatLabels({}), "<none>");
   t.equal(formatLabels(undefined), "<none>");
 });
 
-t.test("labelSelectorText() writes conditions in the order of their keys", async (t) => {
+t.test("formatLabelSelector() orders requirements by key", async (t) => {
   const matchExpressions = [
     { key: "e", operator: "DoesNotExist" },
     { key: "n", operator: "NotIn", values: ["z", "y"] },

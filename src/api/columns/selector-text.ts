@@ -4,13 +4,13 @@ import { type Requirement, requirementsOf } from "../meta/selectors/selector.ts"
 
 const NOTHING = "<none>";
 
-/** `app=web,env=prod`; `<none>` for no labels. */
+/** Labels as `app=web,env=prod`; `<none>` without labels. */
 export function formatLabels(labels: Readonly<Record<string, string>> | undefined): string {
   const pairs = Object.entries(labels ?? {}).map(([key, value]) => `${key}=${value}`);
   return pairs.sort().join(",") || NOTHING;
 }
 
-/** `app=web,!old,tier in (a,b)`; `<none>` for an absent selector and for one without conditions. */
+/** A selector as `app=web,!old,tier in (a,b)`; `<none>` for an absent or empty one. */
 export function formatLabelSelector(selector: LabelSelector | undefined): string {
   if (selector === undefined) return NOTHING;
   const equal = Object.entries(selector.matchLabels ?? {}).map(

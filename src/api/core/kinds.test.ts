@@ -63,7 +63,7 @@ t.test("podKind has a grace period for scheduled, unfinished pods only", async (
   t.equal(grace?.({ spec, status: { phase: "Succeeded" } }, 5), 0);
 });
 
-t.test("namespaceKind sets the name label and the finalizer", async (t) => {
+t.test("namespaceKind sets the name label, the finalizer and the phase", async (t) => {
   t.same(namespaceKind.strategy.setDefaults?.({ metadata: { name: "a" } }).metadata?.labels, {
     "kubernetes.io/metadata.name": "a",
   });
@@ -107,7 +107,7 @@ t.test("secretKind merges stringData and requires the keys of its type", async (
   t.same(errorsOf(secretKind, { type: "kubernetes.io/tls", data: { "tls.crt": "" } }), [
     "FieldValueRequired data[tls.key]",
   ]);
-  t.same(errorsOf(secretKind, { type: "svc.io/tls", data: {} }).length, 2, "in either spelling");
+  t.same(errorsOf(secretKind, { type: "svc.io/tls", data: {} }).length, 2, "with either prefix");
 });
 
 t.test("leaseKind rejects invalid durations", async (t) => {

@@ -32,12 +32,12 @@ function update(kind: Kind, body: unknown, previous: ApiObject): void {
   strategy.validate?.(next, previous);
   strategy.validateUpdate?.(next, previous);
   strategy.warnings?.(next, previous);
-  for (const { strategy: part, view } of kind.subresources) {
+  for (const { strategy: subresource, view } of kind.subresources) {
     if (view !== undefined) view.fromView(previous, view.toView(previous));
-    if (part === undefined) continue;
-    const partly = part.prepareForUpdate(defaulted, previous, NOW);
-    part.validateUpdate?.(partly, previous);
-    part.warnings?.(partly, previous);
+    if (subresource === undefined) continue;
+    const updated = subresource.prepareForUpdate(defaulted, previous, NOW);
+    subresource.validateUpdate?.(updated, previous);
+    subresource.warnings?.(updated, previous);
   }
 }
 
@@ -50,7 +50,7 @@ function show(kind: Kind, object: ApiObject): void {
 }
 
 for (const kind of builtinScheme().kinds()) {
-  t.test(`${kind.group}/${kind.version} ${kind.kind}accepts any object`, async (t) => {
+  t.test(`${kind.group}/${kind.version} ${kind.kind} accepts any object`, async (t) => {
     const objects = arbitraryOf(kind.schema);
     const property = fc.property(objects, objects, (one, other) => {
       const previous = create(kind, one);

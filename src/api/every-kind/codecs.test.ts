@@ -17,20 +17,20 @@ import { arbitraryOf } from "../../testing/schema/arbitrary.ts";
 const RUNS = 25;
 
 const laws: Readonly<Record<string, (schema: ObjectSchema, value: object, text: string) => boolean>> = {
-  "JSON gives back what it was given": (schema, value, text) => {
+  "decoding JSON reverses encoding": (schema, value, text) => {
     const { value: back, unknown, errors } = decode(schema, parseJson(encodeJson(schema, value)).value);
     return unknown.length + errors.length === 0 && stringify(schema, back) === text;
   },
-  "YAML gives back what it was given": (schema, _, text) => {
+  "decoding YAML reverses encoding": (schema, _, text) => {
     const [document] = parseYaml(encodeYaml(JSON.parse(text)));
     return sorted(stringify(schema, decode(schema, document?.value).value)) === sorted(text);
   },
-  "protobuf gives back what it was given": (schema, value, text) => {
+  "decoding protobuf reverses encoding": (schema, value, text) => {
     const back = decodeProtobuf(schema, encodeProtobuf(schema, value)) as object;
     const { kind, apiVersion } = value as { readonly kind?: string; readonly apiVersion?: string };
     return sorted(stringify(schema, { ...back, kind, apiVersion })) === sorted(text);
   },
-  "CBOR gives back what it was given": (schema, value, text) => {
+  "decoding CBOR reverses encoding": (schema, value, text) => {
     const back = decode(schema, decodeCbor(encodeCbor(schema, value))).value;
     return sorted(stringify(schema, back)) === sorted(text);
   },
@@ -47,7 +47,7 @@ function sorted(text: string): string {
 
 const schemas = await topLevelSchemas();
 for (const [law, holds] of Object.entries(laws)) {
-  t.test(`${law}, whatever the kind`, async (t) => {
+  t.test(`${law}, for every kind`, async (t) => {
     for (const [name, schema] of schemas) {
       const values = arbitraryOf(schema).map((drawn) => decode(schema, drawn).value as object);
       const property = fc.property(values, (value) => holds(schema, value, stringify(schema, value)));

@@ -1,8 +1,8 @@
 /**
- * Kubernetes 1.33 by the facts: no kind, type, field, number, list type, merge key, default, enum, verb, subresource,
- * column or selector may be missing. What is stands in `testdata/facts-missing.json` by kind or type; it only shrinks.
+ * Compares the built-in kinds with the facts about Kubernetes 1.33: kinds, types, fields, numbers, list types, merge
+ * keys, defaults, enums, verbs, subresources, columns, selectors. `testdata/facts-missing.json` lists what is missing.
  *
- *     SVC_RECORD=1 node src/api/every-kind/facts.test.ts      strikes what is there by now
+ *     SVC_RECORD=1 node src/api/every-kind/facts.test.ts      rewrites the list
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -152,7 +152,7 @@ function compareField(findings: Findings, types: Types, subject: string, ours: F
   const compare = (what: string, found: unknown, expected: unknown) => findings.compare(subject, what, found, expected);
   compare("number", ours.number, fact.num ?? 0);
   compare("type", shapeOf(schema), shapeOfGo(types, fact.go));
-  // A constant's name says nothing of its value.
+  // The value of a constant is not in the facts.
   if (!String(fact.default).startsWith("ref(")) compare("default", ours.default, fact.default);
   compare("patch strategy", ours.patchStrategy, fact.patchStrategy);
   compare("merge key", ours.patchMergeKey, fact.patchMergeKey);
@@ -170,7 +170,7 @@ function compareField(findings: Findings, types: Types, subject: string, ours: F
   if (element?.enum === true) compare("enum", sorted(valuesOf(schema)), sorted(element.values));
 }
 
-/** Without the empty text, which stands for none. */
+/** Without the empty value, which means unset. */
 function sorted(values: readonly string[] | undefined): readonly string[] {
   return (values ?? []).filter((value) => value !== "").sort();
 }
@@ -314,14 +314,14 @@ async function findAll(): Promise<Missing> {
   const schemas = await everySchema();
   for (const name of reachable(types, roots)) if (!schemas.has(name)) findings.add(name, "no such type");
   for (const [name, schema] of schemas) {
-    // Types of our own and of others (CRI) are not in the facts.
+    // Our own types and those of CRI are not in the facts.
     if (types[name] !== undefined) compareType(findings, types, name, schema);
   }
   t.comment(`${served.length} kinds, ${schemas.size} types`);
   return findings.all();
 }
 
-t.test("nothing of Kubernetes 1.33 is missing but what is listed", async (t) => {
+t.test("nothing of Kubernetes 1.33 is missing except what facts-missing.json lists", async (t) => {
   if (!existsSync(shared)) {
     t.comment("shared/ is not present: the comparison with the facts is left out");
     return;
@@ -344,7 +344,7 @@ t.test("nothing of Kubernetes 1.33 is missing but what is listed", async (t) => 
   }
 });
 
-t.test("every member of a schema has a place of its own", async (t) => {
+t.test("the fields of a schema have unique numbers and names", async (t) => {
   for (const [name, schema] of await everySchema()) {
     const numbers = Object.values(schema.fields).flatMap(({ number }) => (number === 0 ? [] : [number]));
     t.equal(new Set(numbers).size, numbers.length, `${name}: numbers`);

@@ -1,4 +1,6 @@
-/** Kubernetes' own samples with every field filled: JSON, YAML and protobuf of one object, byte for byte. */
+/**
+ * Kubernetes' samples with every field set, in JSON, YAML and protobuf: round trips must reproduce each byte for byte.
+ */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import t, { type Test } from "tap";
 import { decodeCbor } from "../../schema/cbor/decode.ts";
@@ -20,17 +22,14 @@ const shared = process.env.SVC_SHARED ?? new URL("../../../../shared", import.me
 const oracles = `${shared}/oracles`;
 const folders = ["api-roundtrip/HEAD", "apiextensions-roundtrip/HEAD"].map((name) => `${oracles}/${name}/`);
 
-/**
- * Kinds of the core group that no server keeps: what Kubernetes' programs use among themselves, and the event of a
- * watch, which names no kind.
- */
+/** Kinds of the core group that no server stores: internal types, and WatchEvent, which has no kind. */
 const notServed = ["PodStatusResult", "RangeAllocation", "SerializedReference", "WatchEvent"];
 
 interface Sample {
   /** `rbac.authorization.k8s.io.v1.Role`. */
   readonly name: string;
   readonly folder: string;
-  /** The names its schema may have: `rbac/v1.Role`; options kinds are sampled as if of the core group. */
+  /** The possible names of the schema: `rbac/v1.Role`; samples of options kinds are in the core group. */
   readonly schemaNames: readonly string[];
 }
 
@@ -54,12 +53,12 @@ if (!existsSync(oracles)) {
   for (const sample of samples) {
     const schema = schemaFor(sample);
     if (schema === undefined) continue;
-    t.test(`${sample.name} goes from JSON to protobuf, YAML, CBOR and back, byte for byte`, async (t) => {
+    t.test(`${sample.name} survives the round trip through JSON, protobuf, YAML and CBOR`, async (t) => {
       roundTrip(t, schema, `${sample.folder}${sample.name}`);
     });
   }
 
-  t.test("every sample of a group version that is served has a schema", async (t) => {
+  t.test("every sample of a served group version has a schema", async (t) => {
     const served = new Set(
       builtinScheme()
         .kinds()
@@ -76,7 +75,7 @@ if (!existsSync(oracles)) {
   });
 
   for (const release of ["v1.31.0", "v1.32.0"]) {
-    t.test(`what ${release} wrote stays as 1.33 rewrites it`, async (t) => rewrites(t, schemas, release));
+    t.test(`objects of ${release} stay as 1.33 rewrites them`, async (t) => rewrites(t, schemas, release));
   }
 }
 
@@ -102,11 +101,11 @@ function roundTrip(t: Test, schema: ObjectSchema, path: string): void {
   t.equal(encodeJson(schema, decode(schema, document?.value).value).toString(), compact, "JSON from YAML");
 
   const cbor = encodeCbor(schema, value);
-  // Members of raw values have no order but CBOR's.
+  // Keys of raw values have CBOR's order.
   t.same(JSON.parse(stringify(schema, decode(schema, decodeCbor(cbor)).value)), JSON.parse(compact), "JSON from CBOR");
 }
 
-/** The older objects themselves are not kept: what was made of them must stay as it is, and read the same as JSON. */
+/** The samples of older releases as 1.33 rewrites them must stay unchanged through every encoding. */
 function rewrites(t: Test, schemas: ReadonlyMap<string, ObjectSchema>, release: string): void {
   const folder = `${oracles}/api-roundtrip/${release}/`;
   for (const file of readdirSync(folder).filter((name) => name.endsWith(".pb"))) {

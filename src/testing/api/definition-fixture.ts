@@ -1,4 +1,4 @@
-/** For tests: definitions of custom resources as short as they can be. */
+/** Minimal CustomResourceDefinitions for tests. */
 
 import { customResourceDefinitionKind } from "../../api/apiextensions/custom-resource-definition/kind.ts";
 import {
@@ -9,7 +9,7 @@ import {
 import { decode } from "../../schema/decode/decode.ts";
 import type { JsonSchemaProps } from "../../schema/structural/json-schema-props.ts";
 
-/** Widgets of `example.com/v1`, with the properties given. */
+/** A definition of Widgets in `example.com/v1` with these properties. */
 export function widgets(
   properties: Readonly<Record<string, JsonSchemaProps>>,
   version: Partial<CustomResourceDefinitionVersion> = {},
@@ -17,7 +17,7 @@ export function widgets(
   return definitionOf({ schema: { openAPIV3Schema: { type: "object", properties } }, ...version });
 }
 
-/** As it stands after its defaults; what is wrong with it is for the test to find. */
+/** A definition with these versions, with defaults applied but not validated. */
 export function definitionOf(
   ...versions: readonly Partial<CustomResourceDefinitionVersion>[]
 ): CustomResourceDefinition {

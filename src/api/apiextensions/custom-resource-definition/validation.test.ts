@@ -90,7 +90,7 @@ t.test("validateDefinition() accepts features of a newer CEL version in stored e
   t.same(errorsOf(widgets({ v: text, w: text }), widgets({ v: text })), []);
 });
 
-t.test("validateDefinition() wants defaults that rules and resources inside them allow", async (t) => {
+t.test("validateDefinition() rejects defaults that violate rules or embedded metadata", async (t) => {
   const rules = [{ rule: "self > 1" }];
   const field = "spec.validation.openAPIV3Schema.properties[a]";
   t.same(errorsOf(widgets({ a: { type: "integer", default: 1, "x-kubernetes-validations": rules } })), [

@@ -34,7 +34,7 @@ const cases: readonly (readonly [what: string, rule: ValidationRule, value: obje
     ['FieldValueInvalid s: Invalid value: "object": no'],
   ],
   [
-    "a message made of the value, at the field at fault",
+    "a messageExpression, at the rule's fieldPath",
     {
       rule: "self.a < self.b",
       messageExpression: "'not ' + string(self.a)",
@@ -110,7 +110,7 @@ t.test("evaluateRules() stops when the rules of one object exceed the cost budge
   t.match(findings(cheap, value.slice(0, 400)).at(-1), /running out of cost budget|call cost exceeds limit/);
 });
 
-t.test("evaluateRules() exposes name and generateName of metadata only", async (t) => {
+t.test("evaluateRules() exposes apiVersion, kind and metadata of a whole resource", async (t) => {
   const schema = convertResource(
     {
       type: "object",

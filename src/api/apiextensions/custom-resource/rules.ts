@@ -37,14 +37,14 @@ export function compileRules(schema: Schema, options: RuleCompileOptions = {}): 
 function compileRule(
   rule: ValidationRule,
   self: Type,
-  { isStoredExpression: stored = () => true }: RuleCompileOptions,
+  { isStoredExpression = () => true }: RuleCompileOptions,
 ): CompiledRule {
   if (rule.rule.trim() === "") return { rule, usesOldSelf: false };
   const oldSelf = rule.optionalOldSelf === true ? optionalType(self) : self;
   const compileExpression = (source: string): CompileResult =>
     compile(
       source,
-      createEnvironment({ variables: { self, oldSelf }, nameFormats: nameFormats, stored: stored(source) }),
+      createEnvironment({ variables: { self, oldSelf }, nameFormats: nameFormats, stored: isStoredExpression(source) }),
     );
   const { program, errors } = compileExpression(rule.rule);
   if (errors !== undefined) {

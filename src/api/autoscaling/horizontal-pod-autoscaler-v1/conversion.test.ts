@@ -51,7 +51,7 @@ const rich: HorizontalPodAutoscaler = {
   },
 };
 
-t.test("fromV2() keeps in annotations what version 1 has no members for", async (t) => {
+t.test("fromV2() stores fields that version 1 lacks in annotations", async (t) => {
   const old = fromV2(rich);
   t.same(old.spec, { scaleTargetRef, minReplicas: 2, maxReplicas: 9, targetCPUUtilizationPercentage: 70 });
   t.same(old.status, { currentReplicas: 3, desiredReplicas: 4, currentCPUUtilizationPercentage: 60 });
@@ -82,7 +82,7 @@ t.test("toV2() defaults to CPU utilization without other metrics", async (t) => 
   for (const text of ["", "{", "[]", "7", '[{"pods":3}]', "null"]) {
     const metadata = { name: "web", annotations: { [METRICS]: text } };
     const read = toV2({ ...plain, metadata });
-    t.match(read.spec?.metrics, [{ type: "Resource" }], `what cannot be read says nothing: ${text}`);
+    t.match(read.spec?.metrics, [{ type: "Resource" }], `an invalid annotation is ignored: ${text}`);
     t.same(read.metadata, { name: "web" }, "and does not stay");
   }
 });

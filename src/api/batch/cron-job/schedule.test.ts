@@ -9,12 +9,12 @@ function fields(text: string): CronFields {
 
 const list = (values: ReadonlySet<number>): readonly number[] => [...values].sort((a, b) => a - b);
 
-t.test("parseCronSchedule() reads numbers, names, ranges, steps and lists", async (t) => {
+t.test("parseCronSchedule() parses numbers, names, ranges, steps and lists", async (t) => {
   const { minutes, hours, daysOfMonth, months, daysOfWeek } = fields("*/20 9-11,22 31/1 JAN-mar mon-fri/2");
   t.same(list(minutes.values), [0, 20, 40]);
   t.equal(minutes.any, false, "every twentieth is not any");
   t.same(list(hours.values), [9, 10, 11, 22]);
-  t.same(list(daysOfMonth.values), [31], "a number with a step goes on to the end");
+  t.same(list(daysOfMonth.values), [31], "a number with a step starts a range to the maximum");
   t.same(list(months.values), [1, 2, 3]);
   t.same(list(daysOfWeek.values), [1, 3, 5]);
   t.equal(fields("* * ? * *").daysOfMonth.any, true);
@@ -23,7 +23,7 @@ t.test("parseCronSchedule() reads numbers, names, ranges, steps and lists", asyn
   t.same(parseCronSchedule("TZ=UTC 0 0 * * *"), parseCronSchedule("@daily"), "a zone is passed over");
 });
 
-t.test("parseCronSchedule() says what it cannot read", async (t) => {
+t.test("parseCronSchedule() throws Kubernetes' messages", async (t) => {
   const cases = [
     ["", "empty spec string"],
     ["* * *", "expected exactly 5 fields, found 3: [* * *]"],

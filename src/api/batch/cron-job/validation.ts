@@ -1,4 +1,4 @@
-/** Rules of Kubernetes 1.33 for cron jobs. */
+/** Rules for cron jobs. */
 import { type FieldError, invalidField, notSupported, requiredField } from "../../../schema/validation/field-error.ts";
 import { validateNonNegativeFields } from "../../meta/validation/bounds.ts";
 import { validateJobSpec } from "../job/validation.ts";
@@ -6,7 +6,7 @@ import { CronError, parseCronSchedule } from "./schedule.ts";
 import type { CronJob, CronJobSpec } from "./schema.ts";
 import { isTimeZone } from "./time-zone.ts";
 
-/** Eleven characters are left for the time in the names of the jobs. */
+/** Names of jobs append a timestamp of eleven characters. */
 const NAME_MAX = 52;
 
 export function validateCronJob({ metadata, spec }: CronJob, previous: CronJob | undefined): readonly FieldError[] {

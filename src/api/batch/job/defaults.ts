@@ -3,7 +3,7 @@ import { validateLabels } from "../../meta/validation/object-meta.ts";
 import type { Job, JobSpec } from "./schema.ts";
 
 const BACKOFF_LIMIT = 6;
-/** No limit of its own where each index has one. */
+/** No limit for the job where each index has one. */
 const NO_LIMIT = 2_147_483_647;
 
 export function setJobDefaults(object: Job): Job {
@@ -25,7 +25,7 @@ export function setJobDefaults(object: Job): Job {
   };
 }
 
-/** A job without labels takes those of its pods. What is wrong with them is said of the template, and only there. */
+/** A job without labels gets those of its template. Errors in them are reported for the template only. */
 export function labelledAsTemplate(object: Job): Job {
   const labels = object.spec?.template.metadata?.labels;
   if (labels === undefined || Object.keys(object.metadata?.labels ?? {}).length > 0) return object;
@@ -33,7 +33,7 @@ export function labelledAsTemplate(object: Job): Job {
   return { ...object, metadata: { ...object.metadata, labels } };
 }
 
-/** What jobs and the jobs that cron jobs describe have in common. */
+/** Defaults of jobs and of the job templates of cron jobs. */
 export function setJobTemplateDefaults(spec: Partial<JobSpec>): JobSpec {
   const policy = spec.podFailurePolicy;
   return {

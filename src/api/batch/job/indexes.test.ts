@@ -1,7 +1,7 @@
 import t from "tap";
 import { countIndexes, firstShared, parseIndexes } from "./indexes.ts";
 
-t.test("parseIndexes() reads rising numbers and intervals", async (t) => {
+t.test("parseIndexes() parses ascending numbers and intervals", async (t) => {
   t.same(parseIndexes("", 1), []);
   const indexes = parseIndexes("0,2-4,9", 10);
   t.same(indexes, [
@@ -12,7 +12,7 @@ t.test("parseIndexes() reads rising numbers and intervals", async (t) => {
   t.equal(countIndexes(indexes), 5);
 });
 
-t.test("parseIndexes() says why a text is no set of indexes", async (t) => {
+t.test("parseIndexes() throws Kubernetes' messages", async (t) => {
   const cases = [
     ["x", 'cannot convert string to integer for index: "x"'],
     ["1,", 'cannot convert string to integer for index: ""'],

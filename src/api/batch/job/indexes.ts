@@ -1,14 +1,17 @@
-/** Sets of completion indexes as jobs write them: `1,3-5,7`. */
+/** Sets of completion indexes: `1,3-5,7`. */
 
 export interface Interval {
   readonly first: number;
   readonly last: number;
 }
 
-/** The reason why a text is no set of indexes, in Kubernetes' words. */
+/** The error of an invalid set, with Kubernetes' message. */
 export class IndexesError extends Error {}
 
-/** In rising order. Throws an `IndexesError` for text of another form and for indexes not below `completions`. */
+/**
+ * Parses ascending indexes and intervals. Throws an `IndexesError` for other text and for indexes not below
+ * `completions`.
+ */
 export function parseIndexes(text: string, completions: number): readonly Interval[] {
   if (text === "") return [];
   const intervals: Interval[] = [];
@@ -25,7 +28,7 @@ export function countIndexes(intervals: readonly Interval[]): number {
   return intervals.reduce((sum, { first, last }) => sum + last - first + 1, 0);
 }
 
-/** Undefined where the two have nothing in common. */
+/** Undefined where the sets have no index in common. */
 export function firstShared(a: readonly Interval[], b: readonly Interval[]): number | undefined {
   for (const one of a) {
     const other = b.find(({ first, last }) => first <= one.last && one.first <= last);

@@ -1,4 +1,4 @@
-/** Rules for what decides early that a job has failed or succeeded. */
+/** Rules for pod failure policies and success policies. */
 import {
   duplicateField,
   type FieldError,
@@ -113,7 +113,7 @@ function validatePatterns(
   ];
 }
 
-/** With a failure policy a pod is replaced when it has failed, and not before. */
+/** A pod failure policy requires podReplacementPolicy Failed. */
 export function validatePodReplacementPolicy(spec: Partial<JobSpec>, field: string): readonly FieldError[] {
   const policy = spec.podReplacementPolicy;
   const choices = spec.podFailurePolicy === undefined ? ["Failed", "TerminatingOrFailed"] : ["Failed"];
@@ -164,7 +164,7 @@ function validateSuccessRule(
   return errors;
 }
 
-/** What is wrong with a set of indexes; undefined when nothing is. */
+/** The error of a set of indexes; undefined for a valid one. */
 export function indexesProblem(text: string, completions: number): string | undefined {
   try {
     parseIndexes(text, completions);

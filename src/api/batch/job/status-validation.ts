@@ -1,6 +1,6 @@
 /**
- * What the status of a job may become. Rules about members that an update leaves alone are not asked: a status that was
- * wrong before may be mended bit by bit, and the controller may lag behind a change of the spec.
+ * Rules for updates of a job's status. Rules about unchanged fields are skipped: an invalid status may be repaired in
+ * several updates, and the controller may lag behind changes of the spec.
  */
 
 import {
@@ -50,7 +50,7 @@ export function validateJobStatus(next: Job, previous: Job): readonly FieldError
   ];
 }
 
-/** Which members of the status an update changes. */
+/** The fields of the status that an update changes. */
 class StatusChange {
   readonly #next: Job;
   readonly #previous: Job;
@@ -87,7 +87,7 @@ function validateUncounted({ uncountedTerminatedPods }: JobStatus): readonly Fie
   );
 }
 
-/** One of the two, and not while the other is under way. */
+/** Complete and Failed exclude each other, and the conditions that announce the other. */
 function validateTerminalConditions(next: Job, change: StatusChange): readonly FieldError[] {
   const is = (type: ConditionType): boolean => hasCondition(next, type);
   const both = change.ofCondition("Complete", "Failed") && is("Complete") && is("Failed");
@@ -98,7 +98,7 @@ function validateTerminalConditions(next: Job, change: StatusChange): readonly F
   ];
 }
 
-/** An ending is announced before it comes. */
+/** SuccessCriteriaMet or FailureTarget precede Complete and Failed. */
 function validateReasons(next: Job, change: StatusChange): readonly FieldError[] {
   const is = (type: ConditionType): boolean => hasCondition(next, type);
   const failed = change.ofCondition("Failed", "FailureTarget") && is("Failed") && !is("FailureTarget");
@@ -200,7 +200,7 @@ function validateIndexSets({ spec, status }: Job, change: StatusChange): readonl
   return errors;
 }
 
-/** Texts that cannot be read are told of elsewhere. */
+/** Other rules report invalid sets of indexes. */
 function overlap(completed: string, failed: string, completions: number): number | undefined {
   const unreadable = [completed, failed].some((text) => indexesProblem(text, completions) !== undefined);
   return unreadable ? undefined : firstShared(parseIndexes(failed, completions), parseIndexes(completed, completions));
@@ -218,7 +218,7 @@ function validatePods(next: Job, change: StatusChange): readonly FieldError[] {
   return errors;
 }
 
-/** What has come to its end does not come back. */
+/** Terminal conditions must not be removed. */
 function validateHistory(next: Job, previous: Job): readonly FieldError[] {
   const errors: FieldError[] = [];
   const [status, old]: readonly [JobStatus, JobStatus] = [next.status ?? {}, previous.status ?? {}];
@@ -230,7 +230,7 @@ function validateHistory(next: Job, previous: Job): readonly FieldError[] {
   const elastic = next.spec?.completionMode === "Indexed" && next.spec.completions === next.spec.parallelism;
   for (const name of ["failed", "succeeded"] as const) {
     const fewer = (status[name] ?? 0) < (old[name] ?? 0);
-    // An indexed job that is made smaller forgets pods that succeeded.
+    // Scaling down an indexed job removes succeeded indexes.
     if (!fewer || (name === "succeeded" && elastic)) continue;
     errors.push(invalidField(`status.${name}`, status[name] ?? 0, `cannot decrease the ${name} counter`));
   }

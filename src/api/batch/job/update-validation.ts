@@ -1,4 +1,4 @@
-/** What of a job may change, and what its status may become. */
+/** Rules for updates of a job's spec. */
 
 import { type FieldError, invalidField } from "../../../schema/validation/field-error.ts";
 import { deepEqual } from "../../../schema/value/equal.ts";
@@ -17,7 +17,7 @@ const IMMUTABLE = [
 export function validateJobUpdate(next: Job, previous: Job): readonly FieldError[] {
   const [spec, old] = [next.spec, previous.spec];
   if (spec === undefined || old === undefined) return [];
-  // Where the pods of a suspended job are to run may be decided as long as it has none.
+  // The scheduling directives of a suspended job may change until it has pods.
   const movable = old.suspend === true && previous.status?.startTime === undefined;
   const template = movable ? withScheduling(old.template, spec.template) : old.template;
   return [
@@ -28,7 +28,7 @@ export function validateJobUpdate(next: Job, previous: Job): readonly FieldError
   ];
 }
 
-/** An indexed job grows and shrinks as one: with each completion goes a pod. */
+/** The completions of an indexed job may change together with its parallelism. */
 function validateCompletions(spec: JobSpec, old: JobSpec): readonly FieldError[] {
   const field = "spec.completions";
   if (spec.completionMode !== "Indexed") return validateImmutableField(spec.completions, old.completions, field);
@@ -37,7 +37,7 @@ function validateCompletions(spec: JobSpec, old: JobSpec): readonly FieldError[]
   return [invalidField(field, spec.completions, "can only be modified in tandem with spec.parallelism")];
 }
 
-/** The template with those directives of `wanted` that may change. */
+/** The template with the mutable scheduling directives of `next`. */
 function withScheduling(template: PodTemplateSpec, next: PodTemplateSpec): PodTemplateSpec {
   const { nodeSelector, tolerations, schedulingGates } = next.spec ?? {};
   const { annotations, labels } = next.metadata ?? {};
@@ -56,7 +56,7 @@ function affinityWith(template: PodTemplateSpec, next: PodTemplateSpec) {
   return next.spec?.affinity === undefined ? unlessEmpty(affinity) : affinity;
 }
 
-/** Objects without members compare as absent ones do. */
+/** An empty object compares as absent. */
 function unlessEmpty<T extends object>(object: T): T | undefined {
   return Object.values(object).every((member) => member === undefined) ? undefined : object;
 }

@@ -55,13 +55,13 @@ export interface StatusUpdatePermissions {
 export function validateStatus(
   next: CertificateSigningRequest,
   previous: CertificateSigningRequest,
-  powers: StatusUpdatePermissions,
+  permissions: StatusUpdatePermissions,
 ): readonly FieldError[] {
   const [now, before] = [conditionsOf(next), conditionsOf(previous)];
   return [
     ...validateConditions(now, before),
-    ...validateCertificate(next.status?.certificate ?? "", previous.status?.certificate ?? "", powers),
-    ...validateDecisions(now, before, powers),
+    ...validateCertificate(next.status?.certificate ?? "", previous.status?.certificate ?? "", permissions),
+    ...validateDecisions(now, before, permissions),
   ];
 }
 
@@ -91,13 +91,13 @@ function validateConditions(now: Conditions, before: Conditions): readonly Field
 function validateCertificate(
   now: string,
   before: string,
-  { mayIssue: issues }: StatusUpdatePermissions,
+  { mayIssue }: StatusUpdatePermissions,
 ): readonly FieldError[] {
   if (now === before) return [];
   const at = "status.certificate";
   const problem = certificateProblem(Buffer.from(now, "base64").toString("latin1"));
   const errors = problem === undefined ? [] : [invalidField(at, "<certificate data>", problem)];
-  if (!issues) return [...errors, forbiddenField(at, "updates may not set certificate content")];
+  if (!mayIssue) return [...errors, forbiddenField(at, "updates may not set certificate content")];
   return before === ""
     ? errors
     : [...errors, forbiddenField(at, "updates may not modify existing certificate content")];
@@ -121,12 +121,12 @@ function certificateProblem(pem: string): string | undefined {
 function validateDecisions(
   now: Conditions,
   before: Conditions,
-  { mayApprove: decides }: StatusUpdatePermissions,
+  { mayApprove }: StatusUpdatePermissions,
 ): readonly FieldError[] {
   const count = (list: Conditions, conditionType: string): number =>
     list.filter(({ type }) => type === conditionType).length;
   const removed = ["Approved", "Denied", "Failed"].filter((type) => count(now, type) < count(before, type));
-  const added = ["Approved", "Denied"].filter((type) => !decides && count(now, type) > count(before, type));
+  const added = ["Approved", "Denied"].filter((type) => !mayApprove && count(now, type) > count(before, type));
   return [
     ...removed.map((type) => forbiddenField(CONDITIONS, `updates may not remove a condition of type "${type}"`)),
     ...added.map((type) => forbiddenField(CONDITIONS, `updates may not add a condition of type "${type}"`)),

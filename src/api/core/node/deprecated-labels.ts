@@ -20,6 +20,8 @@ export function replacementLabel(label: string): string | undefined {
 
 /** The deprecation message of a label; undefined for labels that are not deprecated. */
 export function labelDeprecation(label: string): string | undefined {
-  const found = Object.hasOwn(replacements, label) ? replacements[label] : undefined;
-  return found === undefined ? undefined : `deprecated since ${found.since}; use "${found.to}" instead`;
+  const replacement = Object.hasOwn(replacements, label) ? replacements[label] : undefined;
+  return replacement === undefined
+    ? undefined
+    : `deprecated since ${replacement.since}; use "${replacement.to}" instead`;
 }

@@ -20,13 +20,13 @@ function sized(storage: string): PersistentVolumeClaimSpec {
 }
 
 t.test(
-  "validatePersistentVolumeClaimUpdate() lets a bound claim grow, and take back what it did not get",
+  "validatePersistentVolumeClaimUpdate() accepts expansion of a bound claim, and its reversal down to the capacity",
   async (t) => {
     t.same(errorsOf(sized("20Gi")), []);
     t.same(errorsOf(sized("6Gi")), [], "more than the volume has");
-    t.same(errorsOf(sized("5Gi")), ["spec.resources.requests.storage"], "what the volume has anyway");
+    t.same(errorsOf(sized("5Gi")), ["spec.resources.requests.storage"], "the capacity of the volume");
     t.same(errorsOf(sized("20Gi"), { ...bound, status: { phase: "Pending" } }), ["spec"]);
-    t.same(errorsOf(sized("10737418240")), [], "the same amount, written otherwise");
+    t.same(errorsOf(sized("10737418240")), [], "an equal quantity in another notation");
   },
 );
 
@@ -54,6 +54,6 @@ t.test("persistentVolumeClaimKind sets dataSource and dataSourceRef from each ot
   const claim = { kind: "PersistentVolumeClaim", name: "a" };
   t.same(created({ dataSource: claim })?.dataSourceRef, claim);
   t.same(created({ dataSourceRef: claim })?.dataSource, claim);
-  t.same(created({ dataSource: { kind: "Pod", name: "a" } }), spec, "the older member knows no other kinds");
+  t.same(created({ dataSource: { kind: "Pod", name: "a" } }), spec, "dataSource supports no other kinds");
   t.same(created({ dataSourceRef: { ...claim, namespace: "b" } }), spec, "the feature is off");
 });

@@ -21,20 +21,20 @@ export function prepareForStatusUpdate(
   now: string,
 ): PersistentVolume {
   const kept = replaceStatus(next, previous);
-  const [is, was] = [kept.status ?? {}, previous.status ?? {}];
+  const [status, before] = [kept.status ?? {}, previous.status ?? {}];
   const since =
-    is.phase === was.phase
-      ? (is.lastPhaseTransitionTime ?? was.lastPhaseTransitionTime)
-      : phaseTransitionTime(is, was, now);
+    status.phase === before.phase
+      ? (status.lastPhaseTransitionTime ?? before.lastPhaseTransitionTime)
+      : phaseTransitionTime(status, before, now);
   if (since === undefined) return kept;
-  return { ...kept, status: { ...is, lastPhaseTransitionTime: since } };
+  return { ...kept, status: { ...status, lastPhaseTransitionTime: since } };
 }
 
 type Status = NonNullable<PersistentVolume["status"]>;
 
-function phaseTransitionTime(is: Status, was: Status, now: string): string {
-  const set = is.lastPhaseTransitionTime;
-  return set === undefined || set === was.lastPhaseTransitionTime ? now : set;
+function phaseTransitionTime(status: Status, before: Status, now: string): string {
+  const set = status.lastPhaseTransitionTime;
+  return set === undefined || set === before.lastPhaseTransitionTime ? now : set;
 }
 
 export const persistentVolumeStrategy: Strategy<PersistentVolume> = {

@@ -50,7 +50,7 @@ t.test("validatePersistentVolumeSpec() requires exactly one source, apart from f
 });
 
 t.test(
-  "validatePersistentVolume() refuses to wipe the root of a node, and options for what is not mounted",
+  "validatePersistentVolume() rejects recycling the node's root directory, and mount options for CSI",
   async (t) => {
     for (const path of ["/", "//", "/.", "/./"]) {
       const spec = { ...base, hostPath: { path }, persistentVolumeReclaimPolicy: "Recycle" as const };

@@ -6,7 +6,7 @@ import type { PodSpec } from "./schema.ts";
 export interface ContainerWithPath {
   readonly container: Container;
   readonly list: "initContainers" | "containers" | "ephemeralContainers";
-  /** `spec.containers[0]` */
+  /** The field path: `spec.containers[0]`. */
   readonly at: string;
 }
 

@@ -4,7 +4,7 @@ import { pullPolicyOf, setPodDefaults } from "./defaults.ts";
 
 function defaulted(spec: Partial<NonNullable<Pod["spec"]>>): NonNullable<Pod["spec"]> {
   const { spec: result } = setPodDefaults({ spec: { containers: [], ...spec } });
-  if (result === undefined) throw new Error("the spec is gone");
+  if (result === undefined) throw new Error("no spec");
   return result;
 }
 
@@ -57,7 +57,7 @@ t.test("setPodDefaults() sets requests from limits and host ports from container
   t.equal(spec.containers[0]?.ports?.[0]?.hostPort, 80);
 });
 
-t.test("setPodDefaults() defaults probes, volumes and references", async (t) => {
+t.test("setPodDefaults() sets the defaults of probes, volumes and references", async (t) => {
   const spec = defaulted({
     containers: [
       {

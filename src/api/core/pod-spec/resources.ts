@@ -60,9 +60,9 @@ function aggregateContainers({ spec }: Pod, of: (container: Container) => Resour
 function containerStatusOf(
   pod: Pod,
   container: Container,
-  { useStatusResources: withStatus }: PodResourcesOptions,
+  { useStatusResources }: PodResourcesOptions,
 ): ContainerStatus | undefined {
-  if (withStatus !== true) return undefined;
+  if (useStatusResources !== true) return undefined;
   const { initContainers = [] } = pod.spec ?? {};
   if (initContainers.includes(container) && container.restartPolicy !== "Always") return undefined;
   const { containerStatuses = [], initContainerStatuses = [] } = pod.status ?? {};

@@ -16,49 +16,49 @@ function pod(spec: Partial<PodSpec>): Pod {
   return { ...made, status: { phase: "Running", qosClass: qosClassOf(made.spec!) } };
 }
 
-function resized(next: Pod, previous = pod({})): { readonly pod: Pod; readonly errors: readonly string[] } {
+function resize(next: Pod, previous = pod({})): { readonly pod: Pod; readonly errors: readonly string[] } {
   const prepared = podResizeStrategy.prepareForUpdate(next, previous, "");
   const errors = podResizeStrategy.validateUpdate?.(prepared, previous) ?? [];
   return { pod: prepared, errors: errors.map(({ type, field }) => `${type} ${field}`) };
 }
 
-function asking(changed: ResourceRequirements, more: Partial<Container> = {}): Pod {
+function withResources(changed: ResourceRequirements, more: Partial<Container> = {}): Pod {
   return pod({ containers: [{ ...container, ...more, resources: changed }] });
 }
 
 t.test("podResizeStrategy changes CPU and memory, and nothing else", async (t) => {
-  const grown = resized(
-    asking({ requests: { cpu: "1500m" }, limits: { cpu: "3", memory: "2Gi" } }, { image: "web:2" }),
+  const grown = resize(
+    withResources({ requests: { cpu: "1500m" }, limits: { cpu: "3", memory: "2Gi" } }, { image: "web:2" }),
   );
   t.same(grown.errors, []);
   t.equal(grown.pod.spec?.containers[0]?.image, "web:1");
   t.equal(grown.pod.spec?.containers[0]?.resources?.limits?.cpu, "3");
   t.equal(grown.pod.metadata?.generation, 2);
   const at = "spec.containers[0].resources";
-  t.same(resized(asking({ requests: { cpu: "1" }, limits: { cpu: "2", memory: "512Mi" } })).errors, [
+  t.same(resize(withResources({ requests: { cpu: "1" }, limits: { cpu: "2", memory: "512Mi" } })).errors, [
     `FieldValueForbidden ${at}.limits[memory]`,
   ]);
   const policy = { resizePolicy: [{ resourceName: "memory", restartPolicy: "RestartContainer" }] };
   const smaller = { requests: { cpu: "1", memory: "512Mi" }, limits: { cpu: "2", memory: "512Mi" } };
-  t.same(resized(asking(smaller, policy), pod({ containers: [{ ...container, ...policy }] })).errors, []);
-  t.same(resized(asking({ limits: { cpu: "2" } })).errors, [
+  t.same(resize(withResources(smaller, policy), pod({ containers: [{ ...container, ...policy }] })).errors, []);
+  t.same(resize(withResources({ limits: { cpu: "2" } })).errors, [
     `FieldValueForbidden ${at}.requests`,
     `FieldValueForbidden ${at}.limits`,
   ]);
-  t.same(resized(asking({ ...resources, limits: { ...resources.limits, "ephemeral-storage": "1Gi" } })).errors, [
+  t.same(resize(withResources({ ...resources, limits: { ...resources.limits, "ephemeral-storage": "1Gi" } })).errors, [
     "FieldValueForbidden spec",
   ]);
 });
 
 t.test("podResizeStrategy rejects changes of the QoS class and of the containers", async (t) => {
   const equal = { cpu: "2", memory: "1Gi" };
-  t.same(resized(asking({ requests: equal, limits: equal })).errors, ["FieldValueInvalid spec"]);
-  t.same(resized(pod({ containers: [container, { name: "b", image: "x" }] })).errors, [
+  t.same(resize(withResources({ requests: equal, limits: equal })).errors, ["FieldValueInvalid spec"]);
+  t.same(resize(pod({ containers: [container, { name: "b", image: "x" }] })).errors, [
     "FieldValueForbidden spec.containers",
   ]);
 });
 
-t.test("podEphemeralContainersStrategy adds containers, which are immutable then", async (t) => {
+t.test("podEphemeralContainersStrategy adds containers, and rejects changes of existing ones", async (t) => {
   const with_ = (...names: readonly string[]): Pod =>
     pod({ ephemeralContainers: names.map((name) => ({ name, image: "debug:1", targetContainerName: "a" })) });
   const apply = (next: Pod, previous: Pod): readonly string[] => {

@@ -181,7 +181,7 @@ function maskNodeSelection(next: PodSpec, previous: PodSpec): PodSpec {
   return setOrDelete(selected, "affinity", empty ? undefined : affinity);
 }
 
-/** `object` with `field` set, or without it where the value is undefined. */
+/** Returns the object with the field set, or without it if the value is undefined. */
 function setOrDelete<T extends object, K extends keyof T>(object: T, field: K, value: T[K] | undefined): T {
   const { [field]: _, ...rest } = object;
   return (value === undefined ? rest : { ...rest, [field]: value }) as T;

@@ -40,7 +40,7 @@ export function filterResources(
   return new Map([...amounts].filter(([name, amount]) => isWanted(name, amount)));
 }
 
-/** `cpu=1,memory=1Gi` */
+/** The text of messages: `cpu=1,memory=1Gi`. */
 export function resourcesText(amounts: ResourceQuantities): string {
   return sortByName(amounts)
     .map(([name, amount]) => `${name}=${formatQuantity(amount)}`)

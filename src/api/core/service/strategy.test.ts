@@ -28,10 +28,14 @@ t.test("syncLinkedFields() keeps node ports by the names of ports", async (t) =>
   const old: ServiceSpec = { type: "NodePort", ports: [port("a", 30_001), port("b", 30_002)] };
   const ports = (next: ServiceSpec) => linked(next, old)?.ports?.map(({ nodePort }) => nodePort);
   t.same(ports({ type: "NodePort", ports: [port("b"), port("c"), port("a")] }), [30_002, undefined, 30_001]);
-  t.same(ports({ type: "NodePort", ports: [port("a"), port("b", 30_001)] }), [undefined, 30_001], "given away");
+  t.same(
+    ports({ type: "NodePort", ports: [port("a"), port("b", 30_001)] }),
+    [undefined, 30_001],
+    "used by another port",
+  );
   t.same(ports({ type: "ClusterIP", ports: [port("a")] }), [undefined]);
   const none = { type: "LoadBalancer", allocateLoadBalancerNodePorts: false } as const;
-  t.same(ports({ ...none, ports: [port("a")] }), [undefined], "a load balancer that wants none");
+  t.same(ports({ ...none, ports: [port("a")] }), [undefined], "a load balancer without node ports");
 });
 
 t.test(
@@ -68,7 +72,7 @@ t.test(
       healthCheckNodePort: 30_003,
       ports: [{ port: 80, nodePort: 30_009 }],
     });
-    t.match(requested.spec, { healthCheckNodePort: 30_003, ports: [{ nodePort: 30_009 }] }, "for validation to judge");
+    t.match(requested.spec, { healthCheckNodePort: 30_003, ports: [{ nodePort: 30_009 }] }, "left to validation");
     t.same(changed({}), old);
   },
 );

@@ -90,7 +90,7 @@ class SelectorParser {
     }
   }
 
-  /** A value may be left out: `key=` selects the empty value. */
+  /** The value may be absent: `key=` selects the empty value. */
   #value(): string {
     const next = this.#peek();
     return next === undefined || next === "," ? "" : this.#word("identifier");

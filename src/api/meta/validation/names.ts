@@ -70,7 +70,7 @@ export const dns1123Subdomain: NameFormat = (text) =>
 /** The format of service names. */
 export const dns1035Label: NameFormat = (text) => matchFormat(text, DNS1035_LABEL, LABEL_MAX_BYTES, DNS1035_MESSAGE);
 
-/** `*.example.com` */
+/** A wildcard subdomain: `*.example.com`. */
 export const wildcardSubdomain: NameFormat = (text) =>
   matchFormat(text, WILDCARD_SUBDOMAIN, SUBDOMAIN_MAX_BYTES, WILDCARD_MESSAGE);
 
@@ -116,7 +116,7 @@ function hiddenFile(text: string): string[] {
   return text.startsWith("..") ? ["must not start with '..'"] : [];
 }
 
-/** Names of container ports. */
+/** The format of container port names. */
 export const portName: NameFormat = (text) => {
   const problems: string[] = [];
   if (text.length > PORT_NAME_MAX_BYTES) problems.push(`must be no more than ${PORT_NAME_MAX_BYTES} characters`);

@@ -63,13 +63,15 @@ export function validateFinalizer(finalizer: string, path: string, unknownPath =
 
 function validateFinalizers(
   finalizers: readonly string[],
-  { allowsAnyFinalizer: anyFinalizer = false }: MetaRules,
+  { allowsAnyFinalizer = false }: MetaRules,
 ): readonly FieldError[] {
   const path = "metadata.finalizers";
   const both = finalizers.includes("orphan") && finalizers.includes("foregroundDeletion");
   return [
     ...finalizers.flatMap((finalizer, i) =>
-      anyFinalizer ? validateName(path, finalizer, qualifiedName) : validateFinalizer(finalizer, path, index(path, i)),
+      allowsAnyFinalizer
+        ? validateName(path, finalizer, qualifiedName)
+        : validateFinalizer(finalizer, path, index(path, i)),
     ),
     ...(both ? [invalidField(path, finalizers, "finalizer orphan and foregroundDeletion cannot be both set")] : []),
   ];
