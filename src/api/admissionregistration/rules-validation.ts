@@ -55,7 +55,7 @@ function validatePresent(values: readonly string[], path: string): readonly Fiel
   return values.flatMap((value, i) => (value === "" ? [requiredField(index(path, i))] : []));
 }
 
-/** Resources such as `pods` and `pods/status`, with `*` for either part; rejects those that a wildcard already includes. */
+/** Resources such as `pods` and `pods/status`, with `*` for either part. Rejects those that a wildcard includes. */
 function validateResources(resources: readonly string[], path: string): readonly FieldError[] {
   if (resources.length === 0) return [requiredField(path)];
   const errors: FieldError[] = [...validatePresent(resources, path)];

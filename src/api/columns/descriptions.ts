@@ -1,4 +1,4 @@
-/** Descriptions of table columns. Servers of Kubernetes send these texts, the field documentation, in `columnDefinitions`. */
+/** Descriptions of table columns, sent in `columnDefinitions`: the documentation of the fields, as in Kubernetes. */
 
 /** `metadata.name`. */
 export const NAME_DESCRIPTION =
